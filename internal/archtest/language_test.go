@@ -26,7 +26,6 @@ func unedited() []string {
 		"orchestrator/benchmark",
 		"orchestrator/capture",
 		"orchestrator/catalogue",
-		"orchestrator/deploy/...",
 		"orchestrator/doctor",
 		"orchestrator/emulate",
 		"orchestrator/failure",

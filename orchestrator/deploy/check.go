@@ -23,97 +23,98 @@ import (
 
 // Check asks for measurements.
 type Check struct {
-	Links int `json:"links"` // the most links that are measured, drawn evenly from all; 0: all
+	Links int `json:"links"` // maximum number of links, spread evenly over all; 0: all
 }
 
-// Measured is a link and the way between two hosts on which it was measured: asked is what the lab file says of the whole
-// way, got what packets found there. Times and rates are the lab's.
+// Measured is a link and the path between two hosts on which it was measured. The asked values are
+// those of the lab file for the whole path; the others were measured there. Times and rates are in
+// lab time.
 type Measured struct {
 	Link  string `json:"link"`
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Hops  int    `json:"hops"`             // links of the way
-	Why   string `json:"why,omitempty"`    // it could not be measured
+	Hops  int    `json:"hops"`             // links of the path
+	Why   string `json:"why,omitempty"`    // why it could not be measured
 	Tried bool   `json:"measured"`         // false: see Why
-	OK    bool   `json:"ok"`               // all three are as asked, within tolerance
-	Bad   string `json:"missed,omitempty"` // which are not
-	Tries int    `json:"tries"`            // how often the way was measured until it was as asked, or given up
-	Bound bool   `json:"bound,omitempty"`  // the link is faster than its way: RateBPS is what it has carried at least
+	OK    bool   `json:"ok"`               // rate, delay and loss are as asked, within tolerance
+	Bad   string `json:"missed,omitempty"` // those that are not
+	Tries int    `json:"tries"`            // number of measurements
+	Bound bool   `json:"bound,omitempty"`  // the link is faster than its path: RateBPS is a lower bound
 
-	LinkRateBPS  float64 `json:"link_rate_bps,omitempty"` // with Bound, what the lab file says of the link itself
+	LinkRateBPS  float64 `json:"link_rate_bps,omitempty"` // with Bound, the rate of the link itself in the lab file
 	AskedRateBPS float64 `json:"asked_rate_bps"`
 	RateBPS      float64 `json:"rate_bps"`
 	AskedDelayUS float64 `json:"asked_delay_us"`
 	DelayUS      float64 `json:"delay_us"`
 	AskedLoss    float64 `json:"asked_loss"`
 	Loss         float64 `json:"loss"`
-	Probes       int64   `json:"loss_probes"` // packets that loss was counted on
+	Probes       int64   `json:"loss_probes"` // packets that loss was measured with
 }
 
 // Checked is the end of a check.
 type Checked struct {
-	Links int `json:"links"` // of the lab, absent ones not counted
+	Links int `json:"links"` // of the lab, without absent ones
 }
 
-// Tolerances of a check. Ours: a rate is of some hundred packets, a delay the shortest of several, and what a wake-up of
-// the machine takes is no fault of the lab's.
+// Tolerances of a check. Our own choice: a rate is measured with some hundred packets, a delay is
+// the shortest of several, and the machine's wake-up latency is not the lab's fault.
 const (
 	rateTolerance  = 0.03
 	delayTolerance = 0.05
-	wakeUp         = 200 * time.Microsecond // of real time
+	wakeUp         = 200 * time.Microsecond // real time
 	lossSigmas     = 4
 )
 
-// Ports that probes use, and how many source ports are tried to get a flow onto a link.
+// UDP ports of probes. Up to sources source ports are tried to get a flow onto a link.
 const (
 	probePort   = 40_000
 	firstSource = 41_000
 	sources     = 64
 )
 
-// way is how a link is measured: from one host to another, by ports of the fabric.
-type way struct {
+// probePath is a path from one host to another on which a link is measured.
+type probePath struct {
 	src, dst topology.NodeID
 	source   uint16
-	ports    []int
+	ports    []int // of the fabric, in order
 }
 
-// check measures links, one way at a time, and tells the client as it goes.
+// check measures links, one path at a time, and sends each result to the client.
 func (s *supervisor) check(conn *control.Conn, c Check) error {
 	look, err := s.lab.Look()
 	if err != nil {
 		return err
 	}
 	if s.switched() {
-		return s.checkKernel(conn, s.sample(c.Links), look)
+		return s.checkKernelLinks(conn, s.sample(c.Links), look)
 	}
 	down := func(port int) bool { return !look.Ports[port].Up }
 	links := s.sample(c.Links)
-	ways := s.ways(links, down)
+	paths := s.findPaths(links, down)
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
 	go func() {
-		defer cancel() // the client has gone
+		defer cancel() // the client is gone
 		_, _, _ = conn.Recv()
 	}()
-	done := map[*way]Measured{}
+	done := map[*probePath]Measured{}
 	for _, id := range links {
 		m := Measured{Link: s.x.Graph.Links[id].Name}
-		w := ways[id]
-		switch known, measured := done[w]; {
-		case w == nil && down(2*int(id)):
+		path := paths[id]
+		switch known, measured := done[path]; {
+		case path == nil && down(2*int(id)):
 			m.Why = "it is down"
-		case w == nil:
-			m.Why = "no flow between two hosts goes over it alone for sure"
+		case path == nil:
+			m.Why = "no flow between two hosts is certain to cross it"
 		case measured:
 			known.Link = m.Link
 			m = known
 			s.bound(id, &m)
 		default:
-			if err := s.insist(ctx, w, &m); err != nil {
+			if err := s.measureRepeatedly(ctx, path, &m); err != nil {
 				return fmt.Errorf("%s: %w", m.Link, err)
 			}
-			done[w] = m
+			done[path] = m
 			s.bound(id, &m)
 		}
 		if err := conn.SendValue(kindMeasured, m); err != nil {
@@ -123,80 +124,84 @@ func (s *supervisor) check(conn *control.Conn, c Check) error {
 	return conn.SendValue(kindChecked, Checked{Links: len(s.sample(0))})
 }
 
-// sample is at most so many links that exist, spread evenly over all; 0: all.
-func (s *supervisor) sample(most int) []topology.LinkID {
+// sample returns up to limit of the links that exist, spread evenly over all; 0: all.
+func (s *supervisor) sample(limit int) []topology.LinkID {
 	var all []topology.LinkID
 	for i := range s.x.Graph.Links {
 		if !s.x.Graph.Links[i].Down {
 			all = append(all, topology.LinkID(i))
 		}
 	}
-	if most <= 0 || most >= len(all) {
+	if limit <= 0 || limit >= len(all) {
 		return all
 	}
 	var some []topology.LinkID
-	for i := range most {
-		some = append(some, all[i*len(all)/most])
+	for i := range limit {
+		some = append(some, all[i*len(all)/limit])
 	}
 	return some
 }
 
-// ways finds a short way over each link. One way may do for several.
-func (s *supervisor) ways(links []topology.LinkID, down func(int) bool) map[topology.LinkID]*way {
+// findPaths returns a short path over each link. Several links may share one.
+func (s *supervisor) findPaths(links []topology.LinkID, down func(int) bool) map[topology.LinkID]*probePath {
 	wanted := map[topology.LinkID]bool{}
 	for _, id := range links {
 		wanted[id] = true
 	}
-	found := map[topology.LinkID]*way{}
+	found := map[topology.LinkID]*probePath{}
 	hosts := s.x.Graph.Hosts
 	for step := 1; step < hosts && len(found) < len(wanted); step++ {
 		for src := 0; src < hosts && len(found) < len(wanted); src++ {
-			s.waysBetween(topology.NodeID(src), topology.NodeID((src+step)%hosts), wanted, found, down)
+			s.findPathsBetween(topology.NodeID(src), topology.NodeID((src+step)%hosts), wanted, found, down)
 		}
 	}
 	return found
 }
 
-// waysBetween adds the ways of flows between two hosts that go over links of which none is known.
-func (s *supervisor) waysBetween(src, dst topology.NodeID, wanted map[topology.LinkID]bool, found map[topology.LinkID]*way, down func(int) bool) {
+// findPathsBetween adds the paths of flows between two hosts that cross a wanted link without a
+// path.
+func (s *supervisor) findPathsBetween(src, dst topology.NodeID, wanted map[topology.LinkID]bool,
+	found map[topology.LinkID]*probePath, down func(int) bool) {
 	for source := uint16(firstSource); source < firstSource+sources; source++ {
 		hash := fabric.FlowHash(fabric.HostID(src), fabric.HostID(dst), source, probePort)
 		ports, ok := s.x.Fabric.Path(fabric.HostID(src), fabric.HostID(dst), hash, down)
 		if !ok {
 			return
 		}
-		w := &way{src: src, dst: dst, source: source, ports: ports}
-		news := false
+		path := &probePath{src: src, dst: dst, source: source, ports: ports}
+		useful := false
 		for _, p := range ports {
 			if id := topology.LinkID(p / 2); wanted[id] && found[id] == nil {
-				found[id], news = w, true
+				found[id], useful = path, true
 			}
 		}
-		if !news && len(ports) <= 2 {
-			return // whatever the source port, the way is the same
+		if !useful && len(ports) <= 2 {
+			return // the path is the same for every source port
 		}
 	}
 }
 
-// asked is what the lab file says of a way, for packets of a size on the wire.
-func (s *supervisor) asked(w *way, size units.Bytes) (rate units.Bandwidth, delay units.Time, loss float64) {
-	spared := 1.0
-	for i, p := range w.ports {
+// expected returns what the lab file says of a path, for packets of a size on the wire.
+func (s *supervisor) expected(path *probePath, size units.Bytes) (rate units.Bandwidth, delay units.Time,
+	loss float64) {
+	delivered := 1.0
+	for i, p := range path.ports {
 		l := &s.x.Graph.Links[p/2]
 		delay += l.Delay + l.Rate.TransmitTime(size)
 		if i == 0 || l.Rate < rate {
 			rate = l.Rate
 		}
-		spared *= (1 - l.Loss) * math.Pow(1-l.BitErrors, float64(8*size))
+		delivered *= (1 - l.Loss) * math.Pow(1-l.BitErrors, float64(8*size))
 	}
-	return rate, delay, 1 - spared
+	return rate, delay, 1 - delivered
 }
 
-// frame is what a UDP payload of n bytes is on the wire: UDP, IPv4, Ethernet and its check.
+// frame returns the size on the wire of a UDP payload of n bytes: with UDP, IPv4, Ethernet and its
+// checksum.
 func frame(n int) units.Bytes { return units.Bytes(n) + 8 + 20 + 14 + 4 }
 
-// bound notes whether a link is faster than the slowest of the way on which it was measured, which then is all that is known
-// of its rate.
+// bound sets m.Bound if the link is faster than the slowest of its path. Then the measured rate is
+// only a lower bound of the link's.
 func (s *supervisor) bound(id topology.LinkID, m *Measured) {
 	m.Bound = m.Tried && float64(s.x.Graph.Links[id].Rate) > m.AskedRateBPS
 	if m.Bound {
@@ -204,35 +209,36 @@ func (s *supervisor) bound(id topology.LinkID, m *Measured) {
 	}
 }
 
-// tries is how often a way that misses is measured. Ours: a program that takes the processors for some milliseconds
-// makes a way look slower for once; a way that is not as asked for misses each time.
+// tries is the maximum number of measurements of a path. Our own choice: a program that uses the
+// processors for some milliseconds slows one measurement; a path that is really different misses
+// all of them.
 const tries = 3
 
-// insist measures a way until it is as asked for, or has missed too often.
-func (s *supervisor) insist(ctx context.Context, w *way, m *Measured) error {
+// measureRepeatedly measures a path until the result is as asked, at most tries times.
+func (s *supervisor) measureRepeatedly(ctx context.Context, path *probePath, m *Measured) error {
 	for m.Tries < tries {
 		m.Tries++
-		if err := s.measure(ctx, w, m); err != nil || m.OK || !m.Tried {
+		if err := s.measure(ctx, path, m); err != nil || m.OK || !m.Tried {
 			return err
 		}
 	}
 	return nil
 }
 
-// measure sends probes over a way.
-func (s *supervisor) measure(ctx context.Context, w *way, m *Measured) error {
+// measure sends probes over a path.
+func (s *supervisor) measure(ctx context.Context, path *probePath, m *Measured) error {
 	g, d := s.x.Graph, s.deployment.Dilation
-	m.From, m.To, m.Hops, m.Tried = g.Nodes[w.src].Name, g.Nodes[w.dst].Name, len(w.ports), true
+	m.From, m.To, m.Hops, m.Tried = g.Nodes[path.src].Name, g.Nodes[path.dst].Name, len(path.ports), true
 	for _, name := range []string{m.From, m.To} {
-		if why, err := s.idle(name); err != nil || why != "" {
+		if why, err := s.unavailable(name); err != nil || why != "" {
 			m.Tried, m.Why = false, why
 			return err
 		}
 	}
 	const small = 64
 	full := int(s.x.Lab.Topology.MTU)
-	rate, _, _ := s.asked(w, frame(full))
-	_, delay, loss := s.asked(w, frame(small))
+	rate, _, _ := s.expected(path, frame(full))
+	_, delay, loss := s.expected(path, frame(small))
 	packet := time.Duration(float64(rate.TransmitTime(frame(full)).Duration()) * d) // real
 	short := time.Duration(float64(rate.TransmitTime(frame(small)).Duration()) * d)
 	train := int(min(max(trainTime/max(packet, 1), 24), 4000))
@@ -241,11 +247,11 @@ func (s *supervisor) measure(ctx context.Context, w *way, m *Measured) error {
 		probes = int(min(max(40/loss, 300), 4000))
 	}
 	plan := &probe.Plan{
-		To: netip.AddrPortFrom(s.deployment.Subnet.HostAddr(w.dst), probePort), Source: w.source,
+		To: netip.AddrPortFrom(s.deployment.Subnet.HostAddr(path.dst), probePort), Source: path.source,
 		Phases: []probe.Phase{
 			{Count: 12, Size: small, GapNS: int64(max(5*time.Millisecond, 2*short))},
 			{Count: probes, Size: small, GapNS: int64(max(50*time.Microsecond, 4*short))},
-			{Count: train, Size: full}, // last: where a link is slower than it should be, it fills queues
+			{Count: train, Size: full}, // last: it fills queues if a link is too slow
 		},
 	}
 	results, err := s.probe(ctx, m.From, m.To, plan)
@@ -253,20 +259,22 @@ func (s *supervisor) measure(ctx context.Context, w *way, m *Measured) error {
 		return err
 	}
 	m.AskedRateBPS, m.AskedDelayUS, m.AskedLoss, m.Probes = float64(rate), delay.Microseconds(), loss, int64(probes)
-	m.DelayUS = float64(results[0].LeastNS) / 1e3 / d
+	m.DelayUS = float64(results[0].MinNS) / 1e3 / d
 	m.Loss = 1 - float64(results[1].Received)/float64(probes)
 	if k := results[2]; k.Received > 1 && k.LastNS > k.FirstNS && m.Loss < 1 {
 		bits := float64(8 * (k.Bytes + (k.Received-1)*int64(frame(0))))
-		m.RateBPS = bits / (1 - m.Loss) / (float64(k.LastNS-k.FirstNS) / 1e9) * d // what lines lose they have carried
+		// lost packets took time on the links as well
+		m.RateBPS = bits / (1 - m.Loss) / (float64(k.LastNS-k.FirstNS) / 1e9) * d
 	}
 	m.judge(time.Duration(float64(wakeUp) / d))
 	return nil
 }
 
-// trainTime is how long the packets take, in real time, by which a rate is measured.
+// trainTime is the real time that the packet train of a rate measurement takes.
 const trainTime = 250 * time.Millisecond
 
-// judge compares what was measured with what was asked for. floor is, in lab time, what wake-ups may take.
+// judge compares the measured values with the asked ones. floor is the wake-up latency of the
+// machine in lab time.
 func (m *Measured) judge(floor time.Duration) {
 	var bad []string
 	if math.Abs(m.RateBPS-m.AskedRateBPS) > rateTolerance*m.AskedRateBPS {
@@ -283,7 +291,7 @@ func (m *Measured) judge(floor time.Duration) {
 	m.Bad, m.OK = strings.Join(bad, ", "), len(bad) == 0
 }
 
-// probe runs a receiver in one node and a sender in another, and returns what the receiver got.
+// probe runs a receiver in one node and a sender in another, and returns the receiver's results.
 func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) ([]probe.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -296,7 +304,8 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 	received := make(chan error, 1)
 	go func() {
 		err := s.lab.Cluster().Exec(ctx, to, runtime.Command{
-			Args: []string{runtime.ThisProgram, "probe", "receive", fmt.Sprint(p.To.Port()), fmt.Sprint(len(p.Phases))}, Stdout: write, Stderr: &words,
+			Args: []string{runtime.ThisProgram, "probe", "receive", fmt.Sprint(p.To.Port()),
+				fmt.Sprint(len(p.Phases))}, Stdout: write, Stderr: &words,
 		})
 		write.CloseWithError(io.EOF)
 		received <- err
@@ -305,10 +314,12 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 	if line, err := out.ReadString('\n'); err != nil || line != "ready\n" {
 		cancel()
 		read.Close()
-		return nil, fmt.Errorf("the receiver in %s: %w: %s", to, errors.Join(<-received, err), strings.TrimSpace(words.String()))
+		return nil, fmt.Errorf("the receiver in %s: %w: %s", to, errors.Join(<-received, err),
+			strings.TrimSpace(words.String()))
 	}
 	var wrong bytes.Buffer
-	if err := s.lab.Cluster().Exec(ctx, from, runtime.Command{Args: []string{runtime.ThisProgram, "probe", "send", string(plan)}, Stderr: &wrong}); err != nil {
+	if err := s.lab.Cluster().Exec(ctx, from, runtime.Command{Args: []string{runtime.ThisProgram, "probe", "send",
+		string(plan)}, Stderr: &wrong}); err != nil {
 		cancel()
 		read.Close()
 		<-received
@@ -326,7 +337,8 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 	return results, nil
 }
 
-// Check measures links of the lab and calls f with each, and returns how many there are.
+// Check measures links of the lab and calls f with each result. It returns the number of links of
+// the lab.
 func (h *Handle) Check(ctx context.Context, c Check, f func(Measured) error) (Checked, error) {
 	d, err := dial(h.root, h.name)
 	if err != nil {
@@ -363,7 +375,7 @@ func (h *Handle) Check(ctx context.Context, c Check, f func(Measured) error) (Ch
 			_ = m.Decode(&text)
 			return Checked{}, &control.RemoteError{Text: text}
 		default:
-			return Checked{}, fmt.Errorf("%q was not expected", m.Kind)
+			return Checked{}, fmt.Errorf("unexpected message %q from the supervisor", m.Kind)
 		}
 	}
 }

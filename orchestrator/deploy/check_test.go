@@ -35,8 +35,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Of a link that is faster than the way on which it was measured only a bound of the rate is known.
-func TestUplinksAreBounded(t *testing.T) {
+// Of a link that is faster than its path only a lower bound of the rate is measured.
+func TestFastLinksAreBounded(t *testing.T) {
 	s := &supervisor{x: &experiment.Experiment{Network: experiment.Network{Graph: &topology.Graph{Links: []topology.Link{{Rate: 10 * units.Mbps}, {Rate: 40 * units.Mbps}}}}}}
 	for id, bound := range []bool{false, true} {
 		m := Measured{Tried: true, OK: true, AskedRateBPS: 10e6, RateBPS: 9.99e6}

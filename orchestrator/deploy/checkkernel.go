@@ -6,9 +6,9 @@ import (
 	"weft/realtime"
 )
 
-// checkKernel measures links that are the kernel's, each direction by itself, and tells the client as it goes: probes go from one end
-// to the other.
-func (s *supervisor) checkKernel(conn *control.Conn, links []topology.LinkID, look *realtime.State) error {
+// checkKernelLinks measures each direction of links that the machine's kernel carries, with probes
+// from one end of the link to the other, and sends each result to the client.
+func (s *supervisor) checkKernelLinks(conn *control.Conn, links []topology.LinkID, look *realtime.State) error {
 	g := s.x.Graph
 	for _, id := range links {
 		k := &g.Links[id]
@@ -23,8 +23,9 @@ func (s *supervisor) checkKernel(conn *control.Conn, links []topology.LinkID, lo
 			}
 			asked := look.Ports[port]
 			m := Measured{
-				Link: k.Name, From: g.Nodes[from].Name, To: g.Nodes[to].Name, Hops: 1, Why: found.Error, Tried: found.Error == "",
-				OK: found.Error == "" && found.Missed == "", Bad: found.Missed, Tries: found.Tries,
+				Link: k.Name, From: g.Nodes[from].Name, To: g.Nodes[to].Name, Hops: 1, Why: found.Error,
+				Tried: found.Error == "",
+				OK:    found.Error == "" && found.Missed == "", Bad: found.Missed, Tries: found.Tries,
 				AskedRateBPS: float64(asked.Rate), RateBPS: float64(found.Rate),
 				AskedDelayUS: found.Asked.Microseconds(), DelayUS: found.Delay.Microseconds(),
 				AskedLoss: asked.Loss, Probes: int64(found.Sent),

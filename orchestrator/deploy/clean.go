@@ -14,15 +14,15 @@ import (
 	"weft/orchestrator/runtime/namespace"
 )
 
-// Swept is what Clean did about a lab.
+// Swept is one result of Clean: a lab, or something else that was left, and what became of it.
 type Swept struct {
 	Lab  string `json:"lab"`
 	What string `json:"what"` // removed, running, broken, busy, failed
 	Why  string `json:"why,omitempty"`
 }
 
-// Clean removes whatever crashed deployments left, whether the state directory knows them or not, and nothing else: not
-// labs that are up.
+// Clean removes everything that crashed deployments left, whether the state directory knows it or
+// not. Labs that are up are left alone.
 func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	for _, name := range containers {
 		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
 	}
-	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // without an engine there are none
+	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // no engine, no containers
 		err = cleanup.Join(err, failed)
 	}
 	groups, failed := namespace.CleanGroups(ctx)
@@ -45,7 +45,7 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	return swept, cleanup.Join(err, failed)
 }
 
-// cleanDeployments does so for what the state directory knows.
+// cleanDeployments removes the crashed labs of a state directory.
 func cleanDeployments(ctx context.Context, path string, o Options) ([]Swept, error) {
 	if _, err := os.Lstat(path); missing(err) {
 		return nil, nil
@@ -73,21 +73,22 @@ func cleanDeployments(ctx context.Context, path string, o Options) ([]Swept, err
 	if err != nil {
 		all.Add(err)
 	}
-	for _, name := range locks { // of a process that was killed between taking the lock and making the folder
-		if lock, err := r.Lock(name, heirTime); err == nil {
+	for _, name := range locks { // left by a process that was killed before it made the folder
+		if lock, err := r.Lock(name, inheritedLockTime); err == nil {
 			all.Add(lock.Unlock())
 		}
 	}
 	return swept, all.Err()
 }
 
-// heirTime is how long a lock is waited for that may be a killed process's: a child that it was just starting holds what it
-// had open until it has become another program. Ours: that takes milliseconds, and a busy machine a second.
-const heirTime = 3 * time.Second
+// inheritedLockTime is how long Clean waits for a lock that a killed process may have held. A child
+// that it was just starting inherits the lock until its exec. Our own choice: that takes
+// milliseconds, and on a busy machine a second.
+const inheritedLockTime = 3 * time.Second
 
 // sweep removes one lab if nobody owns it.
 func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
-	lock, err := r.Lock(name, heirTime)
+	lock, err := r.Lock(name, inheritedLockTime)
 	if errors.Is(err, ErrLocked) {
 		return Swept{name, "busy", err.Error()}
 	}
@@ -95,8 +96,8 @@ func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 		return Swept{name, "failed", err.Error()}
 	}
 	defer lock.Unlock()
-	if r.wanted(name) {
-		if s, owned := r.owned(name); owned {
+	if r.meantToStay(name) {
+		if s, owned := r.supervisorStatus(name); owned {
 			return s
 		}
 	}
@@ -108,11 +109,12 @@ func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 	return Swept{name, "removed", strings.Join(said, "; ")}
 }
 
-// owned says how a lab is whose supervisor is there. One that does not answer may be stopped, or the machine very busy:
-// only that nobody listens means that it has crashed.
-func (r *Root) owned(name string) (s Swept, owned bool) {
+// supervisorStatus returns what Clean reports about a lab whose supervisor is there. A supervisor
+// that does not answer may be stopped, or the machine very busy: the lab counts as crashed only if
+// nobody listens on its socket.
+func (r *Root) supervisorStatus(name string) (s Swept, owned bool) {
 	state, err := stateOf(r, name)
-	for try := 0; err != nil && isEnd(err) && try < 2; try++ { // it ended before it answered, or closed this one connection
+	for try := 0; err != nil && isDisconnect(err) && try < 2; try++ {
 		state, err = stateOf(r, name)
 	}
 	switch {
@@ -126,9 +128,9 @@ func (r *Root) owned(name string) (s Swept, owned bool) {
 	return Swept{name, "busy", err.Error()}, true
 }
 
-// wanted says whether a lab is meant to be up, by its journal, as far as that can be read: its lock is held, so that no
-// deployment is on its way.
-func (r *Root) wanted(name string) bool {
+// meantToStay reports whether a lab is meant to be up according to its journal, or may be if the
+// journal cannot be read. The caller holds the lab's lock, so nobody is deploying it.
+func (r *Root) meantToStay(name string) bool {
 	text, err := readJournal(r.dir, filepath.Join(name, journalFile))
 	if missing(err) {
 		return false

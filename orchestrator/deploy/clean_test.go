@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +19,12 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// standing deploys a lab and returns its root, opened, and its supervisor.
-func standing(t *testing.T, name string) (r *Root, supervisor int) {
+// deployLab deploys a lab until the end of the test. It returns the opened state directory and the
+// supervisor's PID.
+func deployLab(t *testing.T, name string) (r *Root, supervisor int) {
 	t.Helper()
-	root := stateRoot(t)
-	if out, err := again(t, root, "", "deploy", root, name); err != nil {
+	root := newStatePath(t)
+	if out, err := runSelf(t, root, "", "deploy", root, name); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r, err := OpenRoot(root)
@@ -30,7 +32,7 @@ func standing(t *testing.T, name string) (r *Root, supervisor int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := Down(t.Context(), root, name, Options{}); err != nil {
+		if _, err := Down(context.WithoutCancel(t.Context()), root, name, Options{}); err != nil {
 			t.Error(err)
 		}
 		r.Close()
@@ -42,10 +44,11 @@ func standing(t *testing.T, name string) (r *Root, supervisor int) {
 	return r, s.Supervisor
 }
 
-// A supervisor that does not answer has not crashed: Clean leaves it, and everybody says who it is and what ends it.
-func TestPrivStuckSupervisorIsLeft(t *testing.T) {
-	privileged(t)
-	r, pid := standing(t, "stuck")
+// A supervisor that does not answer has not crashed: Clean leaves it, and errors name it and the
+// command that ends it.
+func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
+	needRoot(t)
+	r, pid := deployLab(t, "stuck")
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,7 @@ func TestPrivStuckSupervisorIsLeft(t *testing.T) {
 	}
 }
 
-// stopped says whether every thread of a process is.
+// stopped reports whether every thread of a process is stopped.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -84,16 +87,16 @@ func stopped(t *testing.T, pid int) bool {
 	})
 }
 
-// A supervisor is a stray only if the journal that is there once the lock is held does not know it: a lab that came up
-// after Clean had looked at the journals is not one, nor is one that somebody is deploying.
-func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
-	privileged(t)
-	r, pid := standing(t, "young")
+// A supervisor is a stray only if the journal does not know it once the lock is held. A lab that
+// came up after Clean had read the journals is not a stray, nor is one that is being deployed.
+func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
+	needRoot(t)
+	r, pid := deployLab(t, "young")
 	s, ok := supervisorAt(pid)
 	if !ok {
 		t.Fatalf("process %d is not taken for a supervisor", pid)
 	}
-	if ended, err := s.endAlone(t.Context(), r.Path()); ended || err != nil {
+	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended || err != nil {
 		t.Errorf("the lab's own supervisor was ended (%v), %v", ended, err)
 	}
 	lock, err := r.Lock("young", 0)
@@ -103,7 +106,7 @@ func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 	if err := r.dir.Rename(filepath.Join("young", journalFile), filepath.Join("young", "kept")); err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := s.endAlone(t.Context(), r.Path()); ended || err != nil {
+	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended || err != nil {
 		t.Errorf("ended under somebody else's lock (%v), %v", ended, err)
 	}
 	if err := r.dir.Rename(filepath.Join("young", "kept"), filepath.Join("young", journalFile)); err != nil {
@@ -115,7 +118,7 @@ func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Errorf("supervisor: %v", err)
 	}
-	// And one that no journal knows is.
+	// A supervisor that no journal knows is a stray.
 	if err := r.dir.Rename("young", "Elsewhere"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +131,13 @@ func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 	}
 }
 
-// From another PID namespace a lab that is up is seen to be up.
+// Clean sees from another PID namespace that a lab is up.
 func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip(err)
 	}
-	r, pid := standing(t, "far")
+	r, pid := deployLab(t, "far")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -150,9 +153,10 @@ func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
 	}
 }
 
-// A journal that cannot be believed is put aside once what carries the lab's mark is ended; what is not Weft's stays.
+// A lab with a damaged journal is put aside once its marked processes are ended. Nothing else is
+// touched.
 func TestPrivDamagedJournal(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for name, spoil := range map[string]func(string) string{
 		"garbage": func(s string) string { return s + "garbage\n" },
 		"empty-line": func(s string) string {
@@ -162,8 +166,8 @@ func TestPrivDamagedJournal(t *testing.T) {
 		"nothing":    func(string) string { return "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := look(t)
-			r, pid := standing(t, name)
+			before := takeSnapshot(t)
+			r, pid := deployLab(t, name)
 			path := filepath.Join(r.Path(), name, journalFile)
 			text, err := os.ReadFile(path)
 			if err == nil {
@@ -198,18 +202,19 @@ func TestPrivDamagedJournal(t *testing.T) {
 			if err := r.Remove(); err != nil {
 				t.Fatal(err)
 			}
-			before.nothingLeft(t, r.Path())
+			before.checkUnchanged(t, r.Path())
 		})
 	}
 }
 
-// What a later version of Weft wrote into a journal is left alone and said, and all else is removed; the name is free again.
+// What a later version of Weft wrote into a journal is left alone and reported, and everything else
+// is removed. The lab's name is free again.
 func TestPrivJournalOfAnotherVersion(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for _, verb := range []string{"destroy", "clean"} {
 		t.Run(verb, func(t *testing.T) {
-			before := look(t)
-			r, pid := standing(t, "later")
+			before := takeSnapshot(t)
+			r, pid := deployLab(t, "later")
 			dir := filepath.Join(r.Path(), "later")
 			f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_APPEND|os.O_RDWR, 0)
 			if err != nil {
@@ -247,20 +252,20 @@ func TestPrivJournalOfAnotherVersion(t *testing.T) {
 			if err := errors.Join(r.dir.RemoveAll("later"+damagedSuffix), r.Remove()); err != nil {
 				t.Fatal(err)
 			}
-			before.nothingLeft(t, r.Path())
+			before.checkUnchanged(t, r.Path())
 		})
 	}
 }
 
-// A journal that is not a file is damage: it is neither followed nor waited for.
-func TestPrivJournalThatIsNoFile(t *testing.T) {
+// A journal that is not a file is damaged: it is neither followed nor waited for.
+func TestPrivJournalThatIsNotAFile(t *testing.T) {
 	for what, make := range map[string]func(path string) error{
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"link":   func(path string) error { return os.Symlink("/etc/hostname", path) },
 		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			root := stateRoot(t)
+			root := newStatePath(t)
 			if err := errors.Join(os.MkdirAll(filepath.Join(root, "odd"), 0o700), make(filepath.Join(root, "odd", journalFile))); err != nil {
 				t.Fatal(err)
 			}
@@ -275,9 +280,9 @@ func TestPrivJournalThatIsNoFile(t *testing.T) {
 	}
 }
 
-// A file of another lab's folder that is a pipe keeps nobody from deploying, and is not waited for.
-func TestPipesInTheStateDirectoryAreNotWaitedFor(t *testing.T) {
-	root := stateRoot(t)
+// A pipe in another lab's folder, or in place of a lock, blocks nobody.
+func TestPipesInTheStateDirectoryDoNotBlock(t *testing.T) {
+	root := newStatePath(t)
 	for _, name := range []string{deploymentFile, labFile} {
 		dir := filepath.Join(root, strings.TrimSuffix(name, filepath.Ext(name)))
 		if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mkfifo(filepath.Join(dir, name), 0o600)); err != nil {
@@ -292,7 +297,7 @@ func TestPipesInTheStateDirectoryAreNotWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.choose("mine", func(topology.Subnet) error { return nil }); err != nil {
+	if err := r.assignSubnet("mine", func(topology.Subnet) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(root, "mine"+lockSuffix), 0o600); err != nil {
@@ -303,23 +308,23 @@ func TestPipesInTheStateDirectoryAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What is wrong with many things at once is said once.
-func TestRollbackSaysEachTroubleOnce(t *testing.T) {
+// An error that many operations share is reported once.
+func TestRollbackReportsEachErrorOnce(t *testing.T) {
 	var f failures
 	for i := range 17 {
 		f.add(fmt.Sprint("create container h", i), errors.New("no engine is there"))
 	}
 	f.add("write lab.yaml", errors.New("disk"))
-	if got, want := f.sentence().Error(), "undo create container h0 (and 16 more): no engine is there\nundo write lab.yaml: disk"; got != want {
+	if got, want := f.err().Error(), "undo create container h0 (and 16 more): no engine is there\nundo write lab.yaml: disk"; got != want {
 		t.Errorf("got %q", got)
 	}
 }
 
-// A lab of which no node is alive is broken, and both State and Clean say so; one whose nodes were killed on purpose waits
-// for them to be started again.
+// State and Clean report a lab as broken if none of its nodes is alive. If all were killed by
+// request, it waits for a restart.
 func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
-	privileged(t)
-	r, _ := standing(t, "deserted")
+	needRoot(t)
+	r, _ := deployLab(t, "deserted")
 	h, err := Open(r, "deserted")
 	if err != nil {
 		t.Fatal(err)
@@ -356,10 +361,10 @@ func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
 	}
 }
 
-// A lock that a killed process has left to a child, until that has become another program, does not keep Clean from removing
-// what that process made.
-func TestCleanWaitsForAnHeir(t *testing.T) {
-	root := stateRoot(t)
+// Clean waits for a lock that a killed process has left to its child until the child's exec, and
+// then removes what the process made.
+func TestCleanWaitsForAnInheritedLock(t *testing.T) {
+	root := newStatePath(t)
 	r, err := OpenRoot(root)
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +377,7 @@ func TestCleanWaitsForAnHeir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(100*time.Millisecond, func() { lock.file.Close() }) // as the kernel does: the file of the lock stays
+	time.AfterFunc(100*time.Millisecond, func() { lock.file.Close() }) // as the kernel does; the lock file stays
 	swept, err := cleanDeployments(t.Context(), root, Options{})
 	if err != nil || len(swept) != 1 || swept[0].What != "removed" {
 		t.Errorf("%+v, %v", swept, err)

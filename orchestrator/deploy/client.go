@@ -30,8 +30,8 @@ func dial(r *Root, name string) (*client, error) {
 	if missing(err) {
 		return nil, fmt.Errorf("lab %s: %w", name, ErrNotDeployed)
 	}
-	if errors.Is(err, errForeign) {
-		return nil, fmt.Errorf("lab %s: %w; weft destroy %s ends what runs of it", name, err, name)
+	if errors.Is(err, errNotFolder) {
+		return nil, fmt.Errorf("lab %s: %w; weft destroy %s ends what still runs", name, err, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
@@ -42,12 +42,14 @@ func dial(r *Root, name string) (*client, error) {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer folder.Close()
-	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: through(folder, socketFile), Net: "unix"})
-	if errors.Is(err, syscall.ECONNREFUSED) || missing(err) { // nobody listens, or nobody ever did
-		return nil, fmt.Errorf("lab %s has %w (%w); weft clean removes what is left of it", name, ErrCrashed, errors.Unwrap(err))
+	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: viaDescriptor(folder, socketFile), Net: "unix"})
+	if errors.Is(err, syscall.ECONNREFUSED) || missing(err) { // nobody listens
+		return nil, fmt.Errorf("lab %s has %w (%w); weft clean removes what is left of it", name, ErrCrashed,
+			errors.Unwrap(err))
 	}
-	if err != nil { // so many wait for an answer that no more may
-		return nil, fmt.Errorf("lab %s: its supervisor does not answer (%w); weft destroy %s ends it", name, errors.Unwrap(err), name)
+	if err != nil { // the socket's backlog is full
+		return nil, fmt.Errorf("lab %s: its supervisor does not answer (%w); weft destroy %s ends it", name,
+			errors.Unwrap(err), name)
 	}
 	who, err := peer(sock)
 	if err != nil || int(who.Uid) != os.Geteuid() {
@@ -57,13 +59,14 @@ func dial(r *Root, name string) (*client, error) {
 	return &client{conn: control.New(sock), pid: int(who.Pid)}, nil
 }
 
-// A Handle is a deployed lab, as seen from outside. Every method is a request of its own to the supervisor.
+// A Handle gives access to a deployed lab. Every method is one request to the supervisor.
 type Handle struct {
 	root *Root
 	name string
 }
 
-// Open returns a deployed lab. The state directory stays the caller's.
+// Open returns a handle on a deployed lab. The caller keeps the state directory open while it uses
+// the handle.
 func Open(r *Root, name string) (*Handle, error) {
 	h := &Handle{root: r, name: name}
 	c, err := dial(r, name)
@@ -73,25 +76,27 @@ func Open(r *Root, name string) (*Handle, error) {
 	return h, c.Close()
 }
 
-// Name is the lab's.
+// Name returns the lab's name.
 func (h *Handle) Name() string { return h.name }
 
-// ErrCrashed is returned for a lab whose supervisor is no more.
+// ErrCrashed is returned for a lab whose supervisor is gone.
 var ErrCrashed = errors.New("crashed")
 
-// stateTime is how long a supervisor may take to say how its lab is. Ours: it takes milliseconds.
+// stateTime is the time limit for a supervisor to answer State. Our own choice: it takes
+// milliseconds.
 const stateTime = 5 * time.Second
 
-// askTime is how long a supervisor may take for an answer. Ours: a node boots in a fraction of it.
-const askTime = 20 * time.Second
+// callTime is the time limit for a supervisor to answer other requests. Our own choice: even the
+// boot of a node takes a fraction of it.
+const callTime = 20 * time.Second
 
-// ask makes a request and reads its answer.
-func (h *Handle) ask(kind string, body any, answer string, into any) error {
-	return h.askWithin(askTime, kind, body, answer, into)
+// call makes a request and decodes its answer.
+func (h *Handle) call(kind string, body any, answer string, into any) error {
+	return h.callWithin(callTime, kind, body, answer, into)
 }
 
-// askWithin does so, and waits for the answer for so long.
-func (h *Handle) askWithin(wait time.Duration, kind string, body any, answer string, into any) error {
+// callWithin is call with a time limit.
+func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer string, into any) error {
 	c, err := dial(h.root, h.name)
 	if err != nil {
 		return err
@@ -103,31 +108,33 @@ func (h *Handle) askWithin(wait time.Duration, kind string, body any, answer str
 	}
 	_, err = c.conn.Expect(answer, into)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it", h.name, c.pid, wait, h.name)
+		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it",
+			h.name, c.pid, wait, h.name)
 	}
 	return err
 }
 
-// stateOf asks a lab's supervisor how it is.
+// stateOf returns the state of a lab.
 func stateOf(r *Root, name string) (*State, error) { return (&Handle{r, name}).State() }
 
-// State is what the lab is like.
+// State returns the present state of the lab.
 func (h *Handle) State() (*State, error) {
 	s := new(State)
-	if err := h.askWithin(stateTime, kindState, nil, kindState, s); err != nil {
+	if err := h.callWithin(stateTime, kindState, nil, kindState, s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 // Link changes a link.
-func (h *Handle) Link(k Link) error { return h.ask(kindLink, k, kindDone, nil) }
+func (h *Handle) Link(k Link) error { return h.call(kindLink, k, kindDone, nil) }
 
-// Node does something to a node.
-func (h *Handle) Node(n Node) error { return h.ask(kindNode, n, kindDone, nil) }
+// Node kills, pauses, resumes or restarts a node.
+func (h *Handle) Node(n Node) error { return h.call(kindNode, n, kindDone, nil) }
 
-// Exec runs a program in a node until it ends, and returns how. The files are its standard input, output and error, or
-// a terminal that is all of them. When ctx ends the program is told to end.
+// Exec runs a program in a node until it ends and returns its exit status. The files are its
+// standard input, output and error, or one terminal for all three. When ctx ends, the supervisor
+// ends the program.
 func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, error) {
 	c, err := dial(h.root, h.name)
 	if err != nil {
@@ -142,7 +149,7 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 		return Exit{}, err
 	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = c.conn.SendValue(kindSignal, nil) // any word ends it
+		_ = c.conn.SendValue(kindSignal, nil) // any message ends the program
 		_ = c.conn.SetReadDeadline(time.Now().Add(3 * time.Second))
 	})
 	defer stop()
@@ -151,7 +158,7 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	if ctx.Err() != nil {
 		return exit, ctx.Err()
 	}
-	if err != nil && isEnd(err) {
+	if err != nil && isDisconnect(err) {
 		return Exit{Code: CodeNode, Ended: "its supervisor has ended"}, nil
 	}
 	if err != nil {
@@ -160,7 +167,8 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	return exit, nil
 }
 
-// Events calls f with every event so far and, with follow, with those to come until the lab or ctx ends.
+// Events calls f for every event so far. With follow it then calls f for new events until the lab
+// or ctx ends.
 func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) error {
 	c, err := dial(h.root, h.name)
 	if err != nil {
@@ -177,14 +185,14 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && isEnd(err):
+		case err != nil && isDisconnect(err):
 			return nil // the lab has ended
 		case err != nil:
 			return err
 		case m.Kind == kindDone:
 			return nil
 		case m.Kind != kindEvent:
-			return fmt.Errorf("%q was not expected", m.Kind)
+			return fmt.Errorf("unexpected message %q from the supervisor", m.Kind)
 		}
 		var e Event
 		if err := m.Decode(&e); err != nil {
@@ -196,15 +204,15 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 	}
 }
 
-// Capture has copies of frames sent to a socket of which the caller keeps the other end, and returns what they are of.
-// It ends when that end is closed. The socket is one of messages: unix(7), SOCK_SEQPACKET.
+// Capture has copies of frames sent to a socket (SOCK_SEQPACKET, unix(7)) and returns what they are
+// copies of. The caller keeps the other end of the socket, and ends the capture by closing it.
 func (h *Handle) Capture(c Capture, socket *os.File) (Capturing, error) {
 	d, err := dial(h.root, h.name)
 	if err != nil {
 		return Capturing{}, err
 	}
 	defer d.Close()
-	_ = d.conn.SetReadDeadline(time.Now().Add(askTime))
+	_ = d.conn.SetReadDeadline(time.Now().Add(callTime))
 	if err := d.conn.SendValue(kindCapture, c, int(socket.Fd())); err != nil {
 		return Capturing{}, err
 	}

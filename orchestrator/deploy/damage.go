@@ -11,8 +11,9 @@ import (
 	"weft/orchestrator/runtime/docker"
 )
 
-// quarantine takes down a lab whose journal cannot be believed, by the marks alone, and puts its folder aside: what the
-// journal would have named besides is for people to see. The lab's lock is held.
+// quarantine takes down a lab whose journal is damaged. It ends the processes by their mark alone
+// and renames the folder, so that a person can see what else the journal would have named. The
+// caller holds the lab's lock.
 func quarantine(ctx context.Context, r *Root, dir *os.Root, name string, damage error, o Options) error {
 	if err := endSupervisor(r, name, o); err != nil {
 		o.say("%s: %v", name, err)
@@ -35,17 +36,18 @@ func quarantine(ctx context.Context, r *Root, dir *os.Root, name string, damage 
 		}
 	}
 	aside, err := r.putAside(name)
-	if missing(err) { // its supervisor has removed everything
+	if missing(err) { // the supervisor has removed everything
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
-	o.say("%s: %v; %d processes with its mark were ended, what is left of its folder is now %s", name, damage, ended, aside)
+	o.say("%s: %v; ended %d processes with its mark; the rest of its folder is now %s", name, damage, ended, aside)
 	return nil
 }
 
-// remains are the marks of a lab's processes, and its containers, as far as its folder still tells.
+// remains returns the marks of a lab's processes, and its containers, as far as the files in its
+// folder can be read.
 func remains(dir *os.Root) (ids []string, containers []entry) {
 	j := new(Journal)
 	if text, err := readJournal(dir, journalFile); err == nil {
@@ -65,11 +67,13 @@ func remains(dir *os.Root) (ids []string, containers []entry) {
 	return ids, containers
 }
 
-// ErrUnknown is returned for a lab that is gone but for what only another version of Weft can undo.
+// ErrUnknown is returned if a journal names operations that only another version of Weft can undo.
+// Everything else of the lab is gone.
 var ErrUnknown = errors.New("this version of Weft cannot undo")
 
-// finish removes what is left of a lab whose journal was rolled back. Where that named what nobody here knows, the journal
-// is kept, with all the folder, and says so: the lab's name is free again, and what was not understood was not touched.
+// finish removes what is left of a lab after its journal was rolled back. If the journal names
+// unknown operations, finish renames the folder instead of removing it and returns ErrUnknown: the
+// lab's name is free again, and what the operations made is untouched.
 func (o *Options) finish(r *Root, name string, unknown []string) error {
 	if len(unknown) == 0 {
 		return removeFolder(r, name)
@@ -85,14 +89,15 @@ func (o *Options) finish(r *Root, name string, unknown []string) error {
 	if n := len(unknown) - 3; n > 0 {
 		some += fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("lab %s: %w %s, which its journal names, and has left that alone; all else of the lab is removed; the journal is in %s",
+	return fmt.Errorf("lab %s: %w %s, which its journal names, and has left that in place; everything else of the "+
+		"lab is removed; the journal is in %s",
 		name, ErrUnknown, some, aside)
 }
 
-// damagedSuffix ends the names of folders that were put aside. It is no part of a lab's name.
+// damagedSuffix ends the names of folders that were put aside. No lab's name may contain it.
 const damagedSuffix = ".damaged"
 
-// putAside renames the folder of a lab, and returns its new path.
+// putAside renames the folder of a lab and returns its new path.
 func (r *Root) putAside(name string) (string, error) {
 	for n := 1; ; n++ {
 		aside := name + damagedSuffix

@@ -1,16 +1,23 @@
-// Package deploy is the life of a lab that stays up: bringing it up, finding it again, and taking everything of it away,
-// whatever happened in between.
+// Package deploy manages labs that stay up: it deploys a lab, gives access to it while it runs, and
+// removes every trace of it, whatever was killed in between.
 //
-//	d, err := deploy.Up(ctx, root, request)   // a supervisor process owns the lab from here on
-//	c, err := deploy.Dial(root, "quickstart") // and does things to it: Exec, Link, Node, Capture, State, Events
-//	err = deploy.Down(ctx, root, "quickstart")
-//	swept, err := deploy.Clean(ctx, root)     // what crashed
+//	change, err := deploy.Up(ctx, dir, request, options) // a supervisor owns the lab from here on
+//	h, err := deploy.Open(root, "quickstart")            // Exec, Link, Node, Capture, State, ...
+//	found, err := deploy.Down(ctx, dir, "quickstart", options)
+//	swept, err := deploy.Clean(ctx, dir, options)        // whatever crashed deployments left
 //
-// A lab is a folder of its name in the state directory, which only its owner may enter, with a journal in it. An
-// operation is written there, with its undo, before it is done; so whatever is killed at whatever instant, what was
-// made is known, and Down and Clean undo it without the lab file. They touch what a journal names, and processes that
-// carry the mark of a deployment in their environment, and nothing else. Whoever changes a lab holds its lock.
+// A deployed lab is a folder in the state directory (Root), which only its owner may enter. The
+// folder has the lab file, the supervisor's socket and log, the events, and a journal. The one idea
+// is the journal: every operation is written to it, with the way to undo it, before it is carried
+// out. So whichever process is killed at whichever instant, the journal names everything that
+// exists, and Down and Clean undo it without the lab file.
 //
-// The supervisor serves a Unix socket in the folder. It believes only its own user (SO_PEERCRED). Times are real
-// unless a name says that they are of the lab.
+// Invariants: Down and Clean touch only what a journal names, and processes that carry the mark of
+// a deployment, a random name in their environment. Whoever changes a lab holds its lock. The
+// supervisor's socket serves only the supervisor's own user (SO_PEERCRED), and nobody within a
+// node.
+//
+// Times are real time unless a name or comment says lab time. Start reading in up.go (deploying),
+// supervise.go (the life of a lab) and down.go (removing it); protocol.go has the requests of the
+// socket.
 package deploy

@@ -14,14 +14,14 @@ import (
 	"weft/orchestrator/runtime/namespace"
 )
 
-// Down takes a lab down and removes every trace of it, supervisors that have lost their folder among them. A lab that is
-// not there is no error: found says whether there was anything.
+// Down takes a lab down and removes every trace of it, supervisors that have lost their folder
+// included. found is false, without an error, if there was nothing.
 func Down(ctx context.Context, path, name string, o Options) (found bool, err error) {
 	if err := CheckName(name); err != nil {
 		return false, err
 	}
 	r, lock, err := begin(path, name)
-	if err != nil { // without a state directory there is no folder, and every supervisor of one there is a stray
+	if err != nil { // without a state directory, every supervisor of one there is a stray
 		strays, failed := r.endStrays(ctx, name, o)
 		return strays > 0, cleanup.Join(err, failed)
 	}
@@ -36,13 +36,13 @@ func Down(ctx context.Context, path, name string, o Options) (found bool, err er
 	return found || strays > 0, cleanup.Join(err, failed)
 }
 
-// takeDown does so with the lock held.
+// takeDown takes a lab down. The caller holds the lab's lock.
 func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	dir, err := r.folder(name)
 	if missing(err) {
 		return nil
 	}
-	if errors.Is(err, errForeign) {
+	if errors.Is(err, errNotFolder) {
 		aside, failed := r.putAside(name)
 		if failed != nil {
 			return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, failed))
@@ -55,11 +55,11 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	}
 	defer dir.Close()
 	j, err := openJournal(dir, o.Step)
-	if missing(err) { // killed before there was one: the folder is all there is
+	if missing(err) { // killed before there was a journal: only the folder exists
 		return removeFolder(r, name)
 	}
 	if err == nil && j.Deployment() == "" {
-		if _, there := readDeployment(dir); there == nil { // killed before its first line there is nothing else
+		if _, there := readDeployment(dir); there == nil { // written after the journal's first line
 			err = fmt.Errorf("journal: %w: it is empty", errDamaged)
 			j.Close()
 		}
@@ -78,8 +78,8 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	o.step("before end supervisor")
 	err = endSupervisor(r, name, o)
 	o.step("after end supervisor")
-	j, again := openJournal(dir, o.Step) // the supervisor may have written in it what it took down
-	if missing(again) {                  // it has taken down everything, itself included
+	j, again := openJournal(dir, o.Step) // the supervisor may have added what it took down
+	if missing(again) {                  // the supervisor has removed everything
 		return removeFolder(r, name)
 	}
 	if again != nil {
@@ -92,20 +92,21 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 		all.Add(err)
 		return fmt.Errorf("lab %s: %w", name, all.Err())
 	}
-	return o.finish(r, name, j.Unknown(o.undoers(dir))) // what the supervisor did not say no longer matters
+	return o.finish(r, name, j.Unknown(o.undoers(dir)))
 }
 
+// step reports a step to o.Step, if there is one.
 func (o *Options) step(step string) {
 	if o.Step != nil {
 		o.Step(step)
 	}
 }
 
-// rollback undoes all that a journal names.
+// rollback undoes everything that a journal names. It kills the deployment's processes first:
+// Rollback would reach the supervisor, the journal's first operation, last, and until then the
+// supervisor could make more.
 func (o *Options) rollback(ctx context.Context, dir *os.Root, j *Journal) error {
 	deployment := j.Deployment()
-	// Nodes end with their supervisor, which the journal names first and Rollback would reach last: while it is there
-	// it could do more. So it goes first, in any case.
 	if deployment != "" {
 		if err := killMarked(ctx, deployment); err != nil {
 			return err
@@ -114,12 +115,12 @@ func (o *Options) rollback(ctx context.Context, dir *os.Root, j *Journal) error 
 	return j.Rollback(ctx, o.undoers(dir))
 }
 
-// undoers undo each kind of operation.
+// undoers returns how each kind of operation is undone.
 func (o *Options) undoers(dir *os.Root) map[string]undoer {
 	by := map[string]undoer{
 		kindFile:          removeFile(dir),
 		kindSupervisor:    func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
-		runtime.Process:   func(context.Context, string, string) error { return nil }, // it ended with the supervisor
+		runtime.Process:   func(context.Context, string, string) error { return nil }, // ended with the supervisor
 		runtime.Container: docker.Remove,
 		runtime.Group:     func(ctx context.Context, _, path string) error { return namespace.RemoveGroup(ctx, path) },
 	}
@@ -135,16 +136,17 @@ func removeFolder(r *Root, name string) error {
 	return nil
 }
 
-// endTime is how long a supervisor may take to end its lab in order before it is killed. Ours: longer than it waits for an
-// engine that is being restarted, so that it can say itself what it could not take down.
+// endTime is the time limit for a supervisor to end its lab in order before it is killed. Our own
+// choice: longer than the supervisor waits for a container engine that is restarting, so that it
+// can report itself what it could not take down.
 const endTime = 12 * time.Second
 
-// endSupervisor asks the supervisor, if it is there, to end the lab in order. One that does not is killed afterwards, by
-// its mark.
+// endSupervisor asks the supervisor, if there is one, to end the lab in order. A supervisor that
+// does not is killed later by its mark.
 func endSupervisor(r *Root, name string, o Options) error {
 	c, err := dial(r, name)
 	if err != nil {
-		return nil // it is not there, or has crashed
+		return nil // not there, or crashed
 	}
 	defer c.Close()
 	pid := c.pid
@@ -155,11 +157,11 @@ func endSupervisor(r *Root, name string, o Options) error {
 		_, err = c.conn.Expect(kindEnded, &ended)
 	}
 	if err != nil {
-		o.say("%s: its supervisor does not end it: %v; killing it", name, err)
+		o.say("%s: its supervisor did not end it in order: %v; killing the supervisor", name, err)
 		return nil
 	}
 	if err := awaitEnd(pid, endTime); err != nil {
-		o.say("%s: %v; killing it", name, err)
+		o.say("%s: supervisor: %v; killing it", name, err)
 	}
 	if ended.Error != "" {
 		return errors.New(ended.Error)

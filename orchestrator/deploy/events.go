@@ -10,19 +10,19 @@ import (
 	"weft/units"
 )
 
-// maxEvents is how many events a lab remembers; of older ones only their number is known.
+// maxEvents is the number of events that a lab keeps. Of older events only the count remains.
 const maxEvents = 10_000
 
-// events is what became of a lab, kept in memory for whoever asks and in a file for afterwards.
+// events records what happens to a lab: in memory for clients, and in a file for later.
 type events struct {
 	lab string
-	now func() units.Time // nil: lab time has not begun
+	now func() units.Time // nil until lab time begins
 
 	mu    sync.Mutex // guards what follows
 	file  *os.File
 	all   []Event
-	lost  int           // that are no longer remembered
-	fresh chan struct{} // closed when there is one more
+	lost  int           // number of events dropped from all
+	fresh chan struct{} // closed when the next event is added
 }
 
 func newEvents(dir *os.Root, lab string) (*events, error) {
@@ -33,7 +33,7 @@ func newEvents(dir *os.Root, lab string) (*events, error) {
 	return &events{lab: lab, file: f, fresh: make(chan struct{})}, nil
 }
 
-// add notes an event. The file is for people to look at: a full disk must not end the lab.
+// add records an event. An error of the file is ignored: a full disk must not end the lab.
 func (l *events) add(e Event) {
 	e.Time, e.Lab = time.Now().UTC(), l.lab
 	if l.now != nil {
@@ -53,7 +53,8 @@ func (l *events) add(e Event) {
 	l.fresh = make(chan struct{})
 }
 
-// since returns the events from number n on, the number of the next, and what is closed when there is one more.
+// since returns the events from number n on, the number of the next event, and a channel that is
+// closed when that event is added.
 func (l *events) since(n int) (some []Event, next int, fresh <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

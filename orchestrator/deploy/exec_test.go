@@ -14,15 +14,15 @@ import (
 	"weft/internal/quiettest"
 )
 
-// A program ends with its node, and whoever ran it is told that, and how, whenever the node was killed: before it was to
-// run, while it was being started, or while it ran.
+// A program ends with its node, and its caller gets the reason, whether the node was killed before
+// the program started, during its start, or while it ran.
 func TestPrivExecInAKilledNode(t *testing.T) {
 	for runtime, tries := range map[string]int{"namespace": 24, "docker": 4} {
 		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // whose nodes this program can be
-				in(t, runtime)
+			if runtime != "namespace" { // there the test program can be a node
+				useRuntime(t, runtime)
 			}
-			_, h := upLab(t)
+			_, h := newGuardedLab(t)
 			for try := range tries {
 				s, err := h.State()
 				if err != nil {
@@ -34,7 +34,7 @@ func TestPrivExecInAKilledNode(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				late := time.Duration(try) * time.Millisecond // from before it is asked for to long after it was started
+				late := time.Duration(try) * time.Millisecond // from before the request to long after the start
 				if try == 0 {
 					kill()
 				} else {
@@ -56,8 +56,9 @@ func TestPrivExecInAKilledNode(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// A program that is killed, not its node, says so itself; and with the lab it ends for another reason.
-			if code, out := within(t, h, "kill -9 $$"); code != 137 {
+			// If the program itself is killed, its exit code says so. A node killed by request has
+			// its own reason.
+			if code, out := runScript(t, h, "kill -9 $$"); code != 137 {
 				t.Errorf("code %d: %s", code, out)
 			}
 			if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
@@ -71,14 +72,14 @@ func TestPrivExecInAKilledNode(t *testing.T) {
 	}
 }
 
-// A node that deletes its interface runs on, cut off: inspect and an event say so, but not of a node that was ended. A restart
-// gives it a new one.
+// A node that deletes its interface runs on, cut off: inspect and an event report it, but not for a
+// node that was killed. A restart gives it a new interface.
 func TestPrivNodeWithoutItsInterface(t *testing.T) {
-	_, h := upLab(t)
+	_, h := newGuardedLab(t)
 	if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := within(t, h, "ip link del eth0"); code != 0 {
+	if code, out := runScript(t, h, "ip link del eth0"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), quiettest.Patience)
@@ -117,14 +118,14 @@ func TestPrivNodeWithoutItsInterface(t *testing.T) {
 	}
 }
 
-// A node that takes its interface down is cut off until it takes it up again: its packets come back, and inspect has seen both.
+// A node that takes its interface down is cut off until it takes it up again; inspect reports both.
 func TestPrivInterfaceDownAndUp(t *testing.T) {
 	for _, program := range []string{"ping", "ip"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
 	}
-	_, h := upLab(t)
+	_, h := newGuardedLab(t)
 	state := func() *NodeState {
 		s, err := h.State()
 		if err != nil {
@@ -146,8 +147,8 @@ func TestPrivInterfaceDownAndUp(t *testing.T) {
 		}
 		return s.Nodes[1].Address
 	}()
-	run(within(t, h, ask+h1))
-	run(within(t, h, "ip link set eth0 down"))
+	run(runScript(t, h, ask+h1))
+	run(runScript(t, h, "ip link set eth0 down"))
 	if n := state(); !n.Unplugged || n.State != "running" || !strings.Contains(n.Why, "ip link set eth0 up") {
 		t.Errorf("a node whose interface is down is %+v", n)
 	}
@@ -155,11 +156,11 @@ func TestPrivInterfaceDownAndUp(t *testing.T) {
 	if err != nil || exit.Code == 0 {
 		t.Errorf("a node whose interface is down answers: %+v, %v", exit, err)
 	}
-	run(within(t, h, "ip link set eth0 up"))
+	run(runScript(t, h, "ip link set eth0 up"))
 	if n := state(); n.Unplugged {
 		t.Errorf("a node whose interface is up again is %+v", n)
 	}
-	run(within(t, h, ask+h1))
+	run(runScript(t, h, ask+h1))
 	exit, err = h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"ping", "-c", "1", "-W", "20", state().Address}}, os.Stdin, os.Stdout, os.Stderr)
 	if err != nil || exit.Code != 0 {
 		t.Errorf("a node whose interface is up again does not answer: %+v, %v", exit, err)

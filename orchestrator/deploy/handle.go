@@ -14,7 +14,8 @@ import (
 	"weft/units"
 )
 
-// handle carries out a request and answers it. An error is the answer.
+// handle carries out a request and answers it. If it returns an error, the caller sends that as the
+// answer.
 func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) error {
 	files := make([]*os.File, len(fds))
 	for i, fd := range fds {
@@ -63,11 +64,12 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 		if err := m.Decode(&f); err != nil {
 			return err
 		}
-		return s.tell(conn, f)
+		return s.streamEvents(conn, f)
 	}
-	return fmt.Errorf("%q is no request", clip(m.Kind))
+	return fmt.Errorf("unknown request %q", clip(m.Kind))
 }
 
+// answer sends kindDone, or returns err for the caller to send.
 func (s *supervisor) answer(conn *control.Conn, err error) error {
 	if err != nil {
 		return err
@@ -75,7 +77,7 @@ func (s *supervisor) answer(conn *control.Conn, err error) error {
 	return conn.SendValue(kindDone, Done{})
 }
 
-// exec runs a program in a node until it ends, the client goes, or the lab ends.
+// exec runs a program in a node until it ends, the client disconnects, or the lab ends.
 func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY}
 	switch {
@@ -84,9 +86,9 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	case !e.TTY && len(files) == 3:
 		command.Stdin, command.Stdout, command.Stderr = files[0], files[1], files[2]
 	default:
-		return fmt.Errorf("%d descriptors for a program", len(files))
+		return fmt.Errorf("a program needs 3 file descriptors, or 1 terminal; got %d", len(files))
 	}
-	if why, err := s.idle(e.Node); err != nil {
+	if why, err := s.unavailable(e.Node); err != nil {
 		return err
 	} else if why != "" {
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: why})
@@ -94,7 +96,7 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
 	go func() {
-		defer cancel() // the client has gone, or says that it wants no more
+		defer cancel() // the client is gone, or has sent kindSignal
 		_, _, _ = conn.Recv()
 	}()
 	err := s.lab.Cluster().Exec(ctx, e.Node, command)
@@ -104,16 +106,16 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	case err == nil:
 		return conn.SendValue(kindExit, Exit{})
 	case s.life.Err() != nil:
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: "it has been taken down"})
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: "the lab has been taken down"})
 	case errors.As(err, &ended):
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.hasEnded(e.Node, ended.How())})
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How())})
 	case errors.As(err, &status):
 		return conn.SendValue(kindExit, Exit{Code: status.Code, Text: status.Text})
 	}
 	return err
 }
 
-// host finds a host of the lab.
+// host returns the index of the host with a name.
 func (s *supervisor) host(name string) (int, error) {
 	h, ok := s.x.Graph.NodeNamed(name)
 	if !ok {
@@ -121,18 +123,21 @@ func (s *supervisor) host(name string) (int, error) {
 	}
 	if int(h) >= s.x.Graph.Hosts {
 		if s.switched() {
-			return 0, fmt.Errorf("%s is a switch: it is neither ended nor stopped; its links can go down", name)
+			return 0,
+				fmt.Errorf("%s is a switch: switches cannot be killed or paused; weft link takes its links down", name)
 		}
-		return 0, fmt.Errorf("%s is a switch: it is modelled in the fabric, and has no process", name)
+		return 0, fmt.Errorf("%s is a switch: it is modelled in the fabric and has no process", name)
 	}
 	return int(h), nil
 }
 
-// switched says that the machine's kernel switches the lab: switches are nodes.
+// switched reports whether the machine's kernel carries the lab's packets. Its switches are nodes
+// then.
 func (s *supervisor) switched() bool { return s.lab.Cluster().Switches() > 0 }
 
-// idle says why nothing can be run in a node that has ended or is paused. A node that the lab does not have is an error.
-func (s *supervisor) idle(name string) (why string, err error) {
+// unavailable returns why a node can run nothing now: it has ended or is paused. why is empty if it
+// can. A name that the lab does not have is an error.
+func (s *supervisor) unavailable(name string) (why string, err error) {
 	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) >= s.x.Graph.Hosts && s.switched() {
 		return "", nil
 	}
@@ -145,18 +150,18 @@ func (s *supervisor) idle(name string) (why string, err error) {
 	s.mu.Unlock()
 	switch {
 	case is.dead != "":
-		return s.hasEnded(name, is.how), nil
+		return s.endedText(name, is.how), nil
 	case is.paused:
-		return fmt.Sprintf("%s is paused; weft node %s %s resume lets it go on", name, s.deployment.Lab, name), nil
+		return fmt.Sprintf("%s is paused; weft node %s %s resume continues it", name, s.deployment.Lab, name), nil
 	}
 	return "", nil
 }
 
-// hasEnded says that a node has ended, and how: "signal: killed", say, unless somebody asked for it.
-func (s *supervisor) hasEnded(name, how string) string {
+// endedText returns the message that a node has ended and how, such as "signal: killed".
+func (s *supervisor) endedText(name, how string) string {
 	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) < len(s.nodes) {
 		s.mu.Lock()
-		if s.nodes[id].asked {
+		if s.nodes[id].endRequested {
 			how = "it was killed by weft node"
 		}
 		s.mu.Unlock()
@@ -172,20 +177,21 @@ func (s *supervisor) link(k *Link) error {
 	}
 	l := &s.x.Graph.Links[id]
 	if l.Down {
-		return fmt.Errorf("%s does not exist in this lab (topology.down)", k.Link)
+		return fmt.Errorf("link %s does not exist in this lab (topology.down)", k.Link)
 	}
 	ports := []int{2 * int(id), 2*int(id) + 1}
 	change := fabric.Change{Ports: ports, Up: k.Up}
-	if k.changesLine() {
+	if k.changesLink() {
 		look, err := s.lab.Look()
 		if err != nil {
 			return err
 		}
-		if change.Line, err = k.line(&look.Ports[ports[0]], l.ReorderBy); err != nil {
+		if change.Line, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
 			return err
 		}
 		if change.Line.Disorder != nil && s.x.Lab.Queues.PFC != nil {
-			return fmt.Errorf("lab %s has queues.pfc, for which a switch keeps memory for what is on a line; its lines cannot deliver packets late or twice", s.deployment.Lab)
+			return fmt.Errorf("lab %s has queues.pfc, which reserves memory for packets in flight; its links cannot "+
+				"duplicate, reorder or jitter packets", s.deployment.Lab)
 		}
 	}
 	if err := s.lab.Change(change); err != nil {
@@ -195,24 +201,25 @@ func (s *supervisor) link(k *Link) error {
 	return nil
 }
 
-// changesLine says whether k is about what a line is made of.
-func (k *Link) changesLine() bool {
-	return k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil || k.disturbs()
+// changesLink reports whether k changes anything but whether the link is up.
+func (k *Link) changesLink() bool {
+	return k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil || k.changesDelivery()
 }
 
-// disturbs says whether k is about packets that come twice or late.
-func (k *Link) disturbs() bool {
+// changesDelivery reports whether k changes duplication, reordering or jitter.
+func (k *Link) changesDelivery() bool {
 	return k.Duplicate != nil || k.Reorder != nil || k.ReorderBy != nil || k.Jitter != nil
 }
 
-// line is what becomes of a line that is now as a port has it. by is how late the lab has packets come, where nothing else is said.
-func (k *Link) line(now *realtime.PortState, by units.Time) (*fabric.Link, error) {
+// settings returns the new settings of a link whose present ones are now. by is the lab's
+// reorder_by, used if nothing else sets it.
+func (k *Link) settings(now *realtime.PortState, by units.Time) (*fabric.Link, error) {
 	line := &fabric.Link{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
 	set(&line.Rate, k.Rate)
 	set(&line.Delay, k.Delay)
 	set(&line.Loss, k.Loss)
 	set(&line.BitErrors, k.BitErrors)
-	if !k.disturbs() {
+	if !k.changesDelivery() {
 		return line, nil
 	}
 	d := now.Disorder
@@ -224,16 +231,16 @@ func (k *Link) line(now *realtime.PortState, by units.Time) (*fabric.Link, error
 		d.By = by
 	}
 	if d.Reorder > 0 && d.By == 0 {
-		return nil, errors.New("a packet that comes late by nothing does not; expected reorder_by=10us, say")
+		return nil, errors.New("reordering needs a delay; set reorder_by, for example reorder_by=10us")
 	}
 	if d.Duplicate == 0 && d.Reorder == 0 && d.Jitter == 0 {
-		d.By = 0 // it is a line that delivers in order
+		d.By = 0 // packets arrive in order
 	}
 	line.Disorder = &d
 	return line, nil
 }
 
-// linkEvent says what became of a link.
+// linkEvent returns the event of a changed link.
 func linkEvent(name string, c *fabric.Change) Event {
 	e := Event{Event: "link", Link: name}
 	if c.Up != nil {
@@ -243,7 +250,8 @@ func linkEvent(name string, c *fabric.Change) Event {
 	}
 	if c.Line != nil {
 		e.Args = map[string]any{
-			"rate_bps": int64(c.Line.Rate), "delay_us": c.Line.Delay.Microseconds(), "loss": c.Line.Loss, "bit_errors": c.Line.BitErrors,
+			"rate_bps": int64(c.Line.Rate), "delay_us": c.Line.Delay.Microseconds(), "loss": c.Line.Loss,
+			"bit_errors": c.Line.BitErrors,
 		}
 		if d := c.Line.Disorder; d != nil {
 			e.Args["duplicate"], e.Args["reorder"] = d.Duplicate, d.Reorder
@@ -253,13 +261,14 @@ func linkEvent(name string, c *fabric.Change) Event {
 	return e
 }
 
+// set assigns *value, unless value is nil.
 func set[T any](into *T, value *T) {
 	if value != nil {
 		*into = *value
 	}
 }
 
-// node ends, stops, resumes or restarts a node.
+// node kills, pauses, resumes or restarts a node.
 func (s *supervisor) node(n *Node) error {
 	h, err := s.host(n.Node)
 	if err != nil {
@@ -269,24 +278,25 @@ func (s *supervisor) node(n *Node) error {
 	is := s.nodes[h]
 	s.mu.Unlock()
 	if is.dead != "" && n.Action != NodeRestart {
-		return fmt.Errorf("%s: it is not running", n.Node)
+		return fmt.Errorf("%s is not running; weft node %s %s restart starts it again", n.Node, s.deployment.Lab,
+			n.Node)
 	}
 	switch n.Action {
 	case NodeKill:
-		s.became(h, func(l *nodeLife) { l.asked = true })
+		s.updateNode(h, func(l *nodeLife) { l.endRequested = true })
 		err = s.lab.Kill(h)
 		if err == nil {
-			s.became(h, func(l *nodeLife) { l.dead, l.paused = n.Node+" was killed", false })
+			s.updateNode(h, func(l *nodeLife) { l.dead, l.paused = n.Node+" was killed", false })
 		}
 	case NodePause, NodeResume:
 		err = s.lab.Freeze(h, n.Action == NodePause)
 		if err == nil {
-			s.became(h, func(l *nodeLife) { l.paused = n.Action == NodePause })
+			s.updateNode(h, func(l *nodeLife) { l.paused = n.Action == NodePause })
 		}
 	case NodeRestart:
 		err = s.restart(h, is.dead == "")
 	default:
-		return fmt.Errorf("%q cannot be done to a node; expected kill, pause, resume or restart", clip(n.Action))
+		return fmt.Errorf("unknown action %q; expected kill, pause, resume or restart", clip(n.Action))
 	}
 	if err != nil {
 		return err
@@ -297,32 +307,33 @@ func (s *supervisor) node(n *Node) error {
 	return nil
 }
 
-// restart starts a node again, and ends it first if it runs.
+// restart starts a node again. If it runs, it is killed first.
 func (s *supervisor) restart(h int, running bool) error {
-	s.became(h, func(l *nodeLife) { l.asked = true })
+	s.updateNode(h, func(l *nodeLife) { l.endRequested = true })
 	if running {
 		if err := s.lab.Kill(h); err != nil {
 			return err
 		}
 	}
 	if err := s.lab.Restart(s.life, h); err != nil {
-		s.became(h, func(l *nodeLife) { l.dead, l.how, l.asked = err.Error(), err.Error(), false })
+		s.updateNode(h, func(l *nodeLife) { l.dead, l.how, l.endRequested = err.Error(), err.Error(), false })
 		return err
 	}
-	s.became(h, func(l *nodeLife) { *l = nodeLife{} })
+	s.updateNode(h, func(l *nodeLife) { *l = nodeLife{} })
 	return nil
 }
 
-func (s *supervisor) became(h int, change func(*nodeLife)) {
+// updateNode changes the record of a node under the lock.
+func (s *supervisor) updateNode(h int, change func(*nodeLife)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.nodes[h])
 }
 
-// capture has frames copied to the client's socket, until the client goes.
+// capture copies frames to the client's socket until the client closes it.
 func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) error {
 	if len(files) != 1 {
-		return fmt.Errorf("%d descriptors for a capture", len(files))
+		return fmt.Errorf("a capture needs 1 file descriptor; got %d", len(files))
 	}
 	what, err := run.Captured(s.x, clip(c.What))
 	if err != nil {
@@ -332,15 +343,16 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	if err := s.lab.Capture(what, int(files[0].Fd())); err != nil {
 		return err
 	}
-	files[0].Close() // the fabric has it now, and sees when the client closes its end
+	files[0].Close() // the fabric has its own copy, and sees when the client closes the other end
 	s.events.add(Event{Event: "capture", Text: c.What})
 	return conn.SendValue(kindCapture, Capturing{
 		Lab: s.deployment.Lab, Name: c.What, Port: what.Port >= 0, Dilation: s.deployment.Dilation,
 	})
 }
 
-// tell tells a client what happened, and, if it wants, what happens until it goes or the lab ends.
-func (s *supervisor) tell(conn *control.Conn, f Follow) error {
+// streamEvents sends a client all events so far. If the client follows, it sends new ones until the
+// client disconnects or the lab ends.
+func (s *supervisor) streamEvents(conn *control.Conn, f Follow) error {
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
 	go func() {

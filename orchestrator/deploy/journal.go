@@ -20,36 +20,40 @@ import (
 	"weft/internal/regular"
 )
 
-// Kinds of what operations make, beside those of package runtime.
+// Kinds of operation, in addition to those of package runtime.
 const (
-	kindFile       = "file"       // in the lab's folder
-	kindSupervisor = "supervisor" // processes with the deployment's mark
+	kindFile       = "file"       // makes a file in the lab's folder
+	kindSupervisor = "supervisor" // starts processes with the deployment's mark
 )
 
-// entry is a line of a journal: an operation that is about to be done, or, with only its number, what became of it.
+// entry is a line of a journal: an operation that is about to be carried out or, with only its
+// number, the result of one.
 type entry struct {
-	Seq    int    `json:"seq,omitempty"`
+	Seq int `json:"seq,omitempty"` // from 1
+	// Do writes an operation ahead and carries it out.
 	Do     string `json:"do,omitempty"`
-	Kind   string `json:"kind,omitempty"`  // how it is undone
-	Name   string `json:"name,omitempty"`  // what
-	Where  string `json:"where,omitempty"` // of a container: the engine that has it; empty: the usual one
+	Kind   string `json:"kind,omitempty"`  // selects the undoer
+	Name   string `json:"name,omitempty"`  // of what it makes
+	Where  string `json:"where,omitempty"` // address of a container's engine; empty: the default one
 	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
 
-	Deployment string `json:"deployment,omitempty"` // first line: the mark of its processes
-	Committed  bool   `json:"committed,omitempty"`  // the lab is up, and stays without whoever deployed it
-	Ending     bool   `json:"ending,omitempty"`     // somebody wants it gone
+	// Deployment returns the deployment's ID.
+	Deployment string `json:"deployment,omitempty"` // first line: the deployment's ID
+	// Committed reports whether the lab was up and nobody has begun to remove it.
+	Committed bool `json:"committed,omitempty"` // the lab is up and no longer depends on its deployer
+	Ending    bool `json:"ending,omitempty"`    // the lab is being removed
 }
 
-// journalFile is its name in the lab's folder.
+// journalFile is the name of the journal in the lab's folder.
 const journalFile = "journal.jsonl"
 
-// Journal is what was done to a machine for a lab, in order. It is safe for concurrent use.
+// Journal lists what was done to a machine for a lab, in order. It is safe for concurrent use.
 type Journal struct {
-	step func(string) // told before and after every operation and every undo; nil: nobody is
+	step func(string) // called before and after every operation and every undo; may be nil
 
 	mu         sync.Mutex // guards what follows
-	file       *os.File   // nil: it is only read
+	file       *os.File   // nil if the journal is only read
 	entries    []entry
 	committed  bool
 	deployment string
@@ -65,13 +69,13 @@ func createJournal(dir *os.Root, deployment string, step func(string)) (*Journal
 	if err := j.write(entry{Deployment: deployment}); err != nil {
 		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
 	}
-	if err := syncFolder(dir); err != nil { // a crash of the machine must not lose the name of what was synced
+	if err := syncFolder(dir); err != nil { // else a crash of the machine may lose the file's name
 		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
 	}
 	return j, nil
 }
 
-// syncFolder returns when the disk has the names of a folder's files.
+// syncFolder writes the names of a folder's files to the disk.
 func syncFolder(dir *os.Root) error {
 	folder, err := dir.Open(".")
 	if err != nil {
@@ -84,7 +88,8 @@ func syncFolder(dir *os.Root) error {
 	return nil
 }
 
-// openJournal reads a journal to go on with it. A last line that was cut short is one that was not written.
+// openJournal reads a journal and opens it for more entries. A last line without its end was never
+// completely written and is removed.
 func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
 	text, err := readJournal(dir, journalFile)
 	if err != nil {
@@ -105,11 +110,11 @@ func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
 	return j, nil
 }
 
-// maxJournal is how much of a journal is believed. A lab of a thousand hosts writes a tenth of it.
+// maxJournal is the size limit of a journal. A lab of a thousand hosts writes a tenth of it.
 const maxJournal = 8 << 20
 
-// readJournal reads the text of a journal, by its path below dir, or a little more than is believed of it. What is not a
-// file was not written by Weft, is not followed, and not waited for.
+// readJournal reads the text of a journal at a path below dir, and at most one byte more than
+// maxJournal. Anything but a regular file is damage: it is neither followed nor waited for.
 func readJournal(dir *os.Root, path string) ([]byte, error) {
 	info, err := dir.Lstat(path)
 	if err != nil {
@@ -126,20 +131,22 @@ func readJournal(dir *os.Root, path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxJournal+1))
 }
 
-// errDamaged is returned for what is not a journal, or names what no journal names.
+// errDamaged is returned for text that is not a journal, or a journal that names what none may
+// name.
 var errDamaged = errors.New("it is damaged")
 
-// read takes in the text of a journal, up to the first line that is not one of a journal.
+// read parses the text of a journal up to its first invalid line.
 func (j *Journal) read(text []byte) error {
-	if err := j.lines(text); err != nil {
+	if err := j.parseLines(text); err != nil {
 		return fmt.Errorf("journal: %w: %w", errDamaged, err)
 	}
 	return nil
 }
 
-func (j *Journal) lines(text []byte) error {
+// parseLines is read without the context of its error.
+func (j *Journal) parseLines(text []byte) error {
 	if len(text) > maxJournal {
-		return fmt.Errorf("%d bytes", len(text))
+		return fmt.Errorf("it has more than %d bytes", maxJournal)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 	lines.Buffer(nil, maxJournal)
@@ -150,19 +157,20 @@ func (j *Journal) lines(text []byte) error {
 		if err := d.Decode(&e); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
-		if err := j.take(e); err != nil {
+		if err := j.apply(e); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}
 	return lines.Err()
 }
 
-// take adds a line to what is known.
-func (j *Journal) take(e entry) error {
+// apply adds an entry to the journal's state, or returns an error if no journal has it there.
+func (j *Journal) apply(e entry) error {
 	switch {
 	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):
 		return fmt.Errorf("%q is not its deployment", clip(e.Deployment))
-	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name) || e.Name == "." || e.Name == journalFile):
+	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name) || e.Name == "." ||
+		e.Name == journalFile):
 		return fmt.Errorf("%q is not a file of the lab's folder", clip(e.Name))
 	case e.Kind == kindSupervisor && e.Name != j.deployment:
 		return fmt.Errorf("%q is not its deployment", clip(e.Name))
@@ -178,12 +186,12 @@ func (j *Journal) take(e entry) error {
 		j.entries[e.Seq-1].Done = j.entries[e.Seq-1].Done || e.Done
 		j.entries[e.Seq-1].Undone = j.entries[e.Seq-1].Undone || e.Undone
 	default:
-		return fmt.Errorf("operation %d after %d", e.Seq, len(j.entries))
+		return fmt.Errorf("operation %d follows operation %d", e.Seq, len(j.entries))
 	}
 	return nil
 }
 
-// write appends a line, and returns when the disk has it.
+// write appends an entry and syncs it to the disk.
 func (j *Journal) write(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -192,7 +200,7 @@ func (j *Journal) write(e entry) error {
 	before, err := j.file.Stat()
 	if err == nil {
 		if _, err = j.file.Write(append(line, '\n')); err != nil {
-			_ = j.file.Truncate(before.Size()) // half a line, on a full disk, would spoil the next
+			_ = j.file.Truncate(before.Size()) // half a line would damage the journal
 		}
 	}
 	if err == nil {
@@ -204,10 +212,11 @@ func (j *Journal) write(e entry) error {
 	return nil
 }
 
-// Ahead writes that an operation is about to be done, and how it is undone, and returns what is to be called with how
-// it went. An operation that failed may have been done in part, and is undone like any other.
+// Ahead writes that an operation is about to be carried out, and how it is undone. The caller must
+// call done with the operation's result. An operation that failed may have been carried out in part
+// and is undone like any other.
 func (j *Journal) Ahead(do, kind, name, where string) (done func(error) error, err error) {
-	j.tell("before " + do)
+	j.notify("before " + do)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := entry{Seq: len(j.entries) + 1, Do: do, Kind: kind, Name: name, Where: where}
@@ -219,7 +228,7 @@ func (j *Journal) Ahead(do, kind, name, where string) (done func(error) error, e
 		if err != nil {
 			return fmt.Errorf("%s: %w", do, err)
 		}
-		j.tell("after " + do)
+		j.notify("after " + do)
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.entries[e.Seq-1].Done = true
@@ -244,19 +253,21 @@ func (j *Journal) Commit() error {
 	return j.write(entry{Committed: true})
 }
 
-// Settle writes that everything of some kinds is undone already: whoever made it has taken it down in order.
+// Settle writes that all operations of some kinds are undone: their maker has removed everything in
+// order.
 func (j *Journal) Settle(kinds ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i := range j.entries {
 		if e := &j.entries[i]; !e.Undone && slices.Contains(kinds, e.Kind) {
 			e.Undone = true
-			_ = j.write(entry{Seq: e.Seq, Undone: true}) // undoing it once more does no harm
+			_ = j.write(entry{Seq: e.Seq, Undone: true}) // an undo may be repeated
 		}
 	}
 }
 
-// End writes that the lab is to go: whoever finds it half gone is to finish that. A full disk must not keep it.
+// End writes that the lab is being removed, so that whoever finds the rest removes it too. A full
+// disk is no obstacle.
 func (j *Journal) End() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -274,12 +285,12 @@ func (j *Journal) Committed() bool {
 // Deployment is the mark of the deployment's processes.
 func (j *Journal) Deployment() string { return j.deployment }
 
-// An undoer takes away what an operation made, if it is there. What is not there any more is no error.
+// An undoer removes what an operation made. It returns no error if that is gone already.
 type undoer func(ctx context.Context, where, name string) error
 
-// Rollback undoes, last first, everything that was not undone, and returns all that went wrong. An undo that cannot
-// be written down, because the disk is full, is still done. What by does not know is left alone, and is not what went
-// wrong: see Unknown.
+// Rollback undoes every operation that was not undone yet, last first, and returns all errors. It
+// continues if an undo cannot be written down because the disk is full. Operations of a kind that
+// by does not have are left alone and are not an error: see Unknown.
 func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -292,20 +303,20 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		if undo == nil {
 			continue
 		}
-		j.tell("before undo " + e.Do)
+		j.notify("before undo " + e.Do)
 		if err := undo(ctx, e.Where, e.Name); err != nil {
 			failed.add(e.Do, err)
 			continue
 		}
 		j.entries[e.Seq-1].Undone = true
-		_ = j.write(entry{Seq: e.Seq, Undone: true}) // undoing it once more does no harm
-		j.tell("after undo " + e.Do)
+		_ = j.write(entry{Seq: e.Seq, Undone: true}) // an undo may be repeated
+		j.notify("after undo " + e.Do)
 	}
-	return failed.sentence()
+	return failed.err()
 }
 
-// Unknown describes the operations of which nobody here knows the undo: another version of Weft did them. Only what was
-// undone before is not among them.
+// Unknown describes the operations that were not undone and that by has no undoer for: another
+// version of Weft carried them out.
 func (j *Journal) Unknown(by map[string]undoer) (what []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -317,12 +328,12 @@ func (j *Journal) Unknown(by map[string]undoer) (what []string) {
 	return what
 }
 
-// failures are the operations that could not be undone, by what went wrong: an engine that is gone is one trouble, however
-// many containers it had.
+// failures collects operations that could not be undone, grouped by error: an engine that is gone
+// is one error, however many containers it had.
 type failures struct {
 	errs  []error
-	first []string // what could not be undone for it
-	more  []int    // how many others
+	first []string // first operation with that error
+	more  []int    // number of others
 }
 
 func (f *failures) add(do string, err error) {
@@ -335,7 +346,8 @@ func (f *failures) add(do string, err error) {
 	f.errs, f.first, f.more = append(f.errs, err), append(f.first, do), append(f.more, 0)
 }
 
-func (f *failures) sentence() error {
+// err returns one error with a line for each group.
+func (f *failures) err() error {
 	var all cleanup.Errors
 	for i, err := range f.errs {
 		what := f.first[i]
@@ -347,7 +359,7 @@ func (f *failures) sentence() error {
 	return all.Err()
 }
 
-func (j *Journal) tell(step string) {
+func (j *Journal) notify(step string) {
 	if j.step != nil {
 		j.step(step)
 	}
@@ -356,7 +368,7 @@ func (j *Journal) tell(step string) {
 // Close closes the file.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// removeFile undoes a file of a lab's folder. The name is one, not a path: see os.Root.
+// removeFile returns the undoer of a file in a lab's folder. os.Root keeps names within the folder.
 func removeFile(dir *os.Root) undoer {
 	return func(_ context.Context, _, name string) error {
 		err := dir.Remove(name)

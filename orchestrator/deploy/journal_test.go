@@ -11,7 +11,7 @@ import (
 	"weft/internal/fuzztest"
 )
 
-func journalIn(t *testing.T) (*os.Root, *Journal) {
+func newJournal(t *testing.T) (*os.Root, *Journal) {
 	t.Helper()
 	dir, err := os.OpenRoot(t.TempDir())
 	if err != nil {
@@ -25,9 +25,10 @@ func journalIn(t *testing.T) (*os.Root, *Journal) {
 	return dir, j
 }
 
-// What was done is undone last first, once; what failed stays to be undone, and every failure is told.
+// Operations are undone last first, each once. One that fails stays to be undone, and every error
+// is returned.
 func TestRollback(t *testing.T) {
-	dir, j := journalIn(t)
+	dir, j := newJournal(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		err := j.Do("make "+name, "thing", name, func() error {
 			if name == "d" {
@@ -71,9 +72,9 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// A line that was cut short by a crash is one that was not written; what is no journal is refused.
-func TestJournalThatWasCutShort(t *testing.T) {
-	dir, j := journalIn(t)
+// A line that a crash cut short counts as not written. Text that is not a journal is rejected.
+func TestTruncatedJournal(t *testing.T) {
+	dir, j := newJournal(t)
 	if err := j.Do("make a", "thing", "a", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}

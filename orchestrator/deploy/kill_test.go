@@ -17,14 +17,15 @@ import (
 	"weft/internal/umltest"
 )
 
-// A victim is a process that is killed, or two, and how many of its steps a sample leaves out between two kills.
+// A victim is a process that is killed, or two, and the stride at which a sample of its steps is
+// killed.
 type victim struct {
 	name   string
 	stride int
 }
 
-// A process killed at any step of deploying, running or destroying a lab leaves only what Clean knows and removes, in
-// both runtimes. `make test-all` kills at every step.
+// A process killed at any step of deploying, running or destroying a lab leaves only what Clean
+// knows and removes, in both runtimes. `make test-all` kills at every step.
 func TestPrivKilledAtEveryStep(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
@@ -35,8 +36,8 @@ func TestPrivKilledAtEveryStep(t *testing.T) {
 	} {
 		for _, v := range victims {
 			t.Run(runtime+"/"+v.name, func(t *testing.T) {
-				in(t, runtime)
-				killed(t, v)
+				useRuntime(t, runtime)
+				checkKilled(t, v)
 			})
 		}
 	}
@@ -49,12 +50,13 @@ func TestUMLKilledAtEveryStep(t *testing.T) {
 	}
 	t.Setenv(datapathVar, "kernel")
 	for _, v := range sample.Of(t, 1, victim{"deploy", 10}, victim{"supervise", 40}, victim{"destroy", 16}, victim{"run", 20}) {
-		t.Run(v.name, func(t *testing.T) { killed(t, v) })
+		t.Run(v.name, func(t *testing.T) { checkKilled(t, v) })
 	}
 }
 
-// killed kills the victim at every stride-th of its steps, from a drawn one on, or at every step where all are wanted.
-func killed(t *testing.T, v victim) {
+// checkKilled kills the victim at every stride-th step from a random one on, or at every step if
+// the sample is complete.
+func checkKilled(t *testing.T, v victim) {
 	n := 1
 	if sample.All() {
 		v.stride = 1
@@ -62,11 +64,11 @@ func killed(t *testing.T, v victim) {
 		n += sample.Rand(t).IntN(v.stride)
 	}
 	tried := 0
-	for ; killedAt(t, v.name, n) && !t.Failed(); n += v.stride {
+	for ; killAt(t, v.name, n) && !t.Failed(); n += v.stride {
 		tried++
 	}
-	if tried == 0 && n > 1 && !t.Failed() { // the drawn step is beyond the last
-		if n = 1; killedAt(t, v.name, n) {
+	if tried == 0 && n > 1 && !t.Failed() { // the random step is beyond the last
+		if n = 1; killAt(t, v.name, n) {
 			tried++
 		}
 	}
@@ -79,36 +81,36 @@ func killed(t *testing.T, v victim) {
 	}
 }
 
-// killedAt deploys and destroys a lab, or runs it, has a victim killed at its n-th step, and cleans up. It says whether
-// there was such a step.
-func killedAt(t *testing.T, victim string, n int) bool {
+// killAt deploys and destroys a lab, or runs it, kills the victim at its n-th step, and cleans up.
+// It reports whether there was such a step.
+func killAt(t *testing.T, victim string, n int) bool {
 	t.Helper()
-	root := stateRoot(t)
-	before := look(t)
+	root := newStatePath(t)
+	before := takeSnapshot(t)
 	step := fmt.Sprintf("%s:%d", victim, n)
 	does := "deploy"
 	if victim == "run" {
 		does = victim
 	}
 	watch := quiettest.Start()
-	out, err := again(t, root, step, does, root, "fragile")
+	out, err := runSelf(t, root, step, does, root, "fragile")
 	if err != nil && strings.Contains(out, "links are not what the lab asks for") && watch.Disturbed() != nil {
-		before.nothingLeft(t, root)
-		t.Skipf("%s: links cannot be measured:\n%s", does, out) // with all before it as it should be
+		before.checkUnchanged(t, root)
+		t.Skipf("%s: links cannot be measured:\n%s", does, out)
 	}
-	killed, at := err != nil, killedWhere(out)
+	killed, at := err != nil, killedStep(out)
 	if does == victim && err != nil && !wasKilled(err) {
 		t.Fatalf("%s: %v\n%s", does, err, out)
 	}
 	if err == nil && does == "deploy" {
-		// The supervisor may be killed while it ends the lab: to whoever destroys that makes no difference.
-		watch := steps(t, root)
-		out, err = again(t, root, step, "destroy", root, "fragile")
+		// The supervisor may be killed while it ends the lab; destroying succeeds all the same.
+		watch := followLog(t, root)
+		out, err = runSelf(t, root, step, "destroy", root, "fragile")
 		if err != nil && !wasKilled(err) {
 			t.Fatalf("destroy: %v\n%s", err, out)
 		}
 		said := watch()
-		killed, at = err != nil || said != "", killedWhere(out+said)
+		killed, at = err != nil || said != "", killedStep(out+said)
 	}
 	began := time.Now()
 	swept, err := Clean(t.Context(), root, Options{})
@@ -116,19 +118,19 @@ func killedAt(t *testing.T, victim string, n int) bool {
 		t.Errorf("clean: %v", err)
 	}
 	if killed {
-		t.Logf("%s, killed at %q: clean %s", step, at, found(swept, time.Since(began)))
+		t.Logf("%s, killed at %q: clean %s", step, at, describeSwept(swept, time.Since(began)))
 	}
 	if victim == "destroy" && n == 1 && len(swept) == 1 && swept[0].What == "running" {
-		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil { // nobody had said yet that it should go
+		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil { // killed before the journal had it
 			t.Error(err)
 		}
 	}
-	before.nothingLeft(t, root)
+	before.checkUnchanged(t, root)
 	return killed
 }
 
-// found says in words what Clean did.
-func found(swept []Swept, took time.Duration) string {
+// describeSwept returns in words what Clean did.
+func describeSwept(swept []Swept, took time.Duration) string {
 	if len(swept) == 0 {
 		return "found nothing"
 	}
@@ -139,17 +141,17 @@ func found(swept []Swept, took time.Duration) string {
 	return fmt.Sprintf("did in %v: %s", took.Round(time.Millisecond), strings.Join(all, ", "))
 }
 
-// killedWhere is the step that fatal named in what a process wrote.
-func killedWhere(text string) string {
+// killedStep returns the step that killAtStep wrote to a process's output.
+func killedStep(text string) string {
 	_, after, _ := strings.Cut(text, "killed: ")
 	line, _, _ := strings.Cut(after, "\n")
 	_, step, _ := strings.Cut(line, ": ")
 	return step
 }
 
-// steps returns what reads what the supervisor wrote to its log since now, which is where it was killed if it was: from a
-// copy that outlives the lab's folder.
-func steps(t *testing.T, root string) func() string {
+// followLog returns a function that returns what the supervisor has written to its log since, such
+// as the step at which it was killed. The log is kept open, since the lab's folder may go.
+func followLog(t *testing.T, root string) func() string {
 	t.Helper()
 	log, err := os.Open(filepath.Join(root, "fragile", logFile))
 	if err != nil {
@@ -174,13 +176,13 @@ func wasKilled(err error) bool {
 	return ok && w.Signal() == syscall.SIGKILL
 }
 
-// A lab that is up when everything about it is killed is cleaned up, and one that is up and well is not touched.
-func TestPrivCleanLeavesWhatIsUp(t *testing.T) {
-	privileged(t)
-	root := stateRoot(t)
-	before := look(t)
+// Clean removes a lab whose supervisor was killed and leaves one that is up.
+func TestPrivCleanKeepsRunningLabs(t *testing.T) {
+	needRoot(t)
+	root := newStatePath(t)
+	before := takeSnapshot(t)
 	for _, name := range []string{"well", "crashed"} {
-		if out, err := again(t, root, "", "deploy", root, name); err != nil {
+		if out, err := runSelf(t, root, "", "deploy", root, name); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
@@ -212,13 +214,14 @@ func TestPrivCleanLeavesWhatIsUp(t *testing.T) {
 	if found, err := Down(t.Context(), root, "well", Options{}); err != nil || found {
 		t.Errorf("destroy again: %v, %v", found, err)
 	}
-	before.nothingLeft(t, root)
+	before.checkUnchanged(t, root)
 }
 
-// What only looks like Weft's is not touched: folders, files, processes, and links that lead elsewhere.
-func TestPrivLookAlikesAreNotTouched(t *testing.T) {
-	privileged(t)
-	root := stateRoot(t)
+// Clean does not touch what only resembles Weft's: folders, files, processes, and links that lead
+// elsewhere.
+func TestPrivLookalikesAreNotTouched(t *testing.T) {
+	needRoot(t)
+	root := newStatePath(t)
 	outside := filepath.Join(t.TempDir(), "precious")
 	for _, dir := range []string{outside, filepath.Join(root, "Not-A-Lab"), filepath.Join(root, "lab.d")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -237,14 +240,14 @@ func TestPrivLookAlikesAreNotTouched(t *testing.T) {
 	id := newID()
 	alike := exec.Command("sleep", "60")
 	alike.Args = []string{"weft-h0", "60"}
-	alike.Env = []string{markVar + "=" + id + "0", "NOT_" + markVar + "=" + id} // almost
+	alike.Env = []string{markVar + "=" + id + "0", "NOT_" + markVar + "=" + id} // nearly marked
 	alike.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := alike.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }()
 
-	// A journal that names what is not its lab's.
+	// A journal that names files of others.
 	evil := filepath.Join(root, "evil")
 	if err := os.Mkdir(evil, 0o700); err != nil {
 		t.Fatal(err)

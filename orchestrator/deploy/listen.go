@@ -19,31 +19,31 @@ type listener struct {
 	*net.UnixListener
 }
 
-// through is a path to a file in a folder that is short enough for a socket's address, wherever the folder is: 108 bytes
-// (unix(7)). The folder must be kept open meanwhile.
-func through(folder *os.File, name string) string {
+// viaDescriptor returns a path to a file in an open folder that fits into a socket address (108
+// bytes, unix(7)), wherever the folder is. The folder must stay open while the path is in use.
+func viaDescriptor(folder *os.File, name string) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), name)
 }
 
-// listen makes the socket. The folder it is in lets nobody in but its owner; nor does the socket itself.
+// listen creates the socket. Both its folder and its own mode admit only its owner.
 func listen(dir *os.Root) (*listener, error) {
 	folder, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: through(folder, socketFile), Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: viaDescriptor(folder, socketFile), Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // by the journal, and by a name that still means it
+	l.SetUnlinkOnClose(false) // the journal's undo removes it
 	if err := dir.Chmod(socketFile, 0o600); err != nil {
 		return nil, cleanup.Join(err, l.Close())
 	}
 	return &listener{l}, nil
 }
 
-// peer returns who is at the other end of a connection.
+// peer returns the credentials of the process at the other end of a connection.
 func peer(sock *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := sock.SyscallConn()
 	if err != nil {
@@ -59,10 +59,11 @@ func peer(sock *net.UnixConn) (*unix.Ucred, error) {
 	return who, failed
 }
 
-// firstTime is how long a client may take to say what it wants. Ours.
+// firstTime is the time limit for a client to send its request. Our own choice.
 const firstTime = 10 * time.Second
 
-// serve takes requests until somebody asks for the end, and returns how to answer that; nil when SIGTERM came.
+// serve handles requests until a client asks for the end of the lab or SIGTERM arrives. It returns
+// the function that answers that client, or nil after SIGTERM.
 func (s *supervisor) serve(l *listener) func(error) {
 	ending := make(chan *control.Conn, 1)
 	stop := context.AfterFunc(s.life, func() { l.Close() })
@@ -92,7 +93,7 @@ func (s *supervisor) serve(l *listener) func(error) {
 	}
 }
 
-// admit serves a client, if it is of this user and does not run inside a node, of this lab or another.
+// admit handles the request of a client of this user that does not run inside a node of any lab.
 func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 	conn := control.New(sock)
 	who, err := peer(sock)
@@ -102,7 +103,7 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 		return
 	}
 	if err := control.Foreign(int(who.Pid)); err != nil {
-		_ = conn.SendError(fmt.Errorf("a lab is not changed from within a node: %w", err))
+		_ = conn.SendError(fmt.Errorf("a lab cannot be changed from within a node: %w", err))
 		conn.Close()
 		return
 	}
@@ -111,7 +112,7 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 	defer over()
 	m, fds, err := conn.Recv()
 	if err != nil {
-		_ = conn.SendError(fmt.Errorf("the request cannot be read: %w", err))
+		_ = conn.SendError(fmt.Errorf("cannot read the request: %w", err))
 		conn.Close()
 		return
 	}
@@ -122,14 +123,14 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 		closeAll(fds)
 		select {
 		case ending <- conn:
-		default: // somebody else asked first
+		default: // another client asked first
 			_ = conn.SendError(errors.New("the lab is being ended"))
 			conn.Close()
 		}
 		return
 	}
 	defer conn.Close()
-	if err := s.handle(conn, m, fds); err != nil && !isEnd(err) {
+	if err := s.handle(conn, m, fds); err != nil && !isDisconnect(err) {
 		_ = conn.SendError(err)
 	}
 }

@@ -35,8 +35,8 @@ import (
 	"weft/realtime"
 )
 
-// The test program stands in for weft: it is run again as whoever deploys and destroys, as the supervisor, and as every
-// process of a lab. fatalVar has one of them end at a step.
+// The test program stands in for weft: it also runs as the deployer, the destroyer, the supervisor,
+// and every process of a lab. killStepVar kills one of them at a step.
 func TestMain(m *testing.M) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
@@ -67,22 +67,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fatalVar says at which step of whom a process is killed: "supervise:7" is the seventh step of the supervisor, at which
-// "reaper:7" kills its reaper, and "both:7" both. The steps of one process come from several goroutines.
-const fatalVar = "TEST_FATAL_STEP"
+// killStepVar selects the step at which a process is killed: "supervise:7" kills the supervisor at
+// its seventh step, "reaper:7" its reaper at the same step, and "both:7" both. The steps of one
+// process come from several goroutines.
+const killStepVar = "TEST_FATAL_STEP"
 
-// runtimeVar is the runtime of the labs, and nodeVar the program of their nodes where it is not this one.
+// Variables that configure the labs of a test: their runtime, and the program of their nodes if it
+// is not this one.
 const (
 	runtimeVar = "TEST_RUNTIME"
 	nodeVar    = "TEST_NODE"
-	hostsVar   = "TEST_HOSTS" // how many, where not 2
+	hostsVar   = "TEST_HOSTS" // number of hosts; default 2
 
-	datapathVar = "TEST_DATAPATH" // where not fabric
+	datapathVar = "TEST_DATAPATH" // default fabric
 )
 
-// fatal kills what fatalVar says at its step, if it is about one of these.
-func fatal(victims ...string) func(string) {
-	who, number, _ := strings.Cut(os.Getenv(fatalVar), ":")
+// killAtStep returns a Step function that kills the process of killStepVar at its step, or nil if
+// the variable names none of victims.
+func killAtStep(victims ...string) func(string) {
+	who, number, _ := strings.Cut(os.Getenv(killStepVar), ":")
 	n, _ := strconv.Atoi(number)
 	if !slices.Contains(victims, who) {
 		return nil
@@ -106,7 +109,7 @@ func fatal(victims ...string) func(string) {
 	}
 }
 
-// reapers are this process's children that are one.
+// reapers returns the PIDs of this process's children that are reapers.
 func reapers() (pids []int) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
 	for _, f := range files {
@@ -121,7 +124,7 @@ func reapers() (pids []int) {
 	return pids
 }
 
-// idleVar has a process do nothing, whatever its role.
+// idleVar makes a process idle, whatever its role.
 const idleVar = "TEST_IDLE"
 
 func deployRole(args []string) error {
@@ -129,16 +132,16 @@ func deployRole(args []string) error {
 	if n, err := strconv.Atoi(os.Getenv(hostsVar)); err == nil {
 		hosts = n
 	}
-	_, err := Up(context.Background(), args[0], request(args[1], hosts), Options{Step: fatal("deploy")})
+	_, err := Up(context.Background(), args[0], request(args[1], hosts), Options{Step: killAtStep("deploy")})
 	return err
 }
 
 func destroyRole(args []string) error {
-	_, err := Down(context.Background(), args[0], args[1], Options{Step: fatal("destroy")})
+	_, err := Down(context.Background(), args[0], args[1], Options{Step: killAtStep("destroy")})
 	return err
 }
 
-// runRole runs a lab as weft run does, and keeps the results in a folder of its root.
+// runRole runs a lab as weft run does and keeps the results in a folder beside its state directory.
 func runRole(args []string) error {
 	q := request(args[1], 2)
 	q.Text = append(q.Text, "workload: [{collective: all-reduce, size: 4kB}]\n"...)
@@ -151,7 +154,7 @@ func runRole(args []string) error {
 		return err
 	}
 	_, err = orchestrate.Run(context.Background(), x, orchestrate.Options{
-		Engine: "emu", Self: os.Getenv(nodeVar), Root: args[0] + "-results", Step: fatal("run"), LabText: q.Text,
+		Engine: "emu", Self: os.Getenv(nodeVar), Root: args[0] + "-results", Step: killAtStep("run"), LabText: q.Text,
 	})
 	return err
 }
@@ -169,7 +172,7 @@ func superviseRole(args []string) error {
 	if err != nil {
 		return err
 	}
-	return Supervise(conn, args[0], args[1], Options{Node: os.Getenv(nodeVar), Step: fatal("supervise", "reaper", "both")})
+	return Supervise(conn, args[0], args[1], Options{Node: os.Getenv(nodeVar), Step: killAtStep("supervise", "reaper", "both")})
 }
 
 func nodeRole([]string) error {
@@ -207,7 +210,8 @@ func fabricRole([]string) error {
 	return realtime.Run(conn, ports)
 }
 
-// request is a star of so many hosts, in real time; on the kernel's datapath slow enough for any machine.
+// request returns a star with a number of hosts, in real time. On the kernel's datapath it is slow
+// enough for any machine.
 func request(name string, hosts int) *Request {
 	datapath := cmp.Or(os.Getenv(datapathVar), "fabric")
 	line, queues := "100Mbps, delay: 1ms", ""
@@ -222,7 +226,7 @@ engine: {dilation: 1, runtime: %s, datapath: %s}
 %s`, name, hosts, line, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues)}
 }
 
-func privileged(t testing.TB) {
+func needRoot(t testing.TB) {
 	t.Helper()
 	if namespace.NeedsUserNS() {
 		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
@@ -232,22 +236,23 @@ func privileged(t testing.TB) {
 	}
 }
 
-// stateRoot is a state directory that is not there yet, and belongs to one test.
-func stateRoot(t testing.TB) string {
+// newStatePath returns the path of a state directory that does not exist yet and belongs to one
+// test.
+func newStatePath(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "state")
 }
 
-// machine is everything that a lab could leave.
-type machine struct {
+// snapshot is everything that a lab could leave on this machine.
+type snapshot struct {
 	interfaces, qdiscs []string
 	mounts             string
-	engines            string // what the tests' engine has mounted: file systems and network namespaces of containers
+	engines            string // mounts of the test engine: file systems and network namespaces of containers
 }
 
-func look(t *testing.T) machine {
+func takeSnapshot(t *testing.T) snapshot {
 	t.Helper()
-	var m machine
+	var m snapshot
 	links, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -277,8 +282,8 @@ func look(t *testing.T) machine {
 	return m
 }
 
-// changed returns an error that names what differs between two looks at the machine.
-func (m machine) changed(now machine) (err error) {
+// diff returns an error that names what differs between two snapshots.
+func (m snapshot) diff(now snapshot) (err error) {
 	if !slices.Equal(m.interfaces, now.interfaces) || !slices.Equal(m.qdiscs, now.qdiscs) {
 		err = fmt.Errorf("interfaces were %v with %v, are %v with %v", m.interfaces, m.qdiscs, now.interfaces, now.qdiscs)
 	}
@@ -291,10 +296,11 @@ func (m machine) changed(now machine) (err error) {
 	return err
 }
 
-// nothingLeft fails the test unless the machine is as it was, nothing runs for a state directory, and there is none.
-func (m machine) nothingLeft(t *testing.T, root string) {
+// checkUnchanged fails the test unless the machine is as it was, no process belongs to the state
+// directory, and the directory is gone.
+func (m snapshot) checkUnchanged(t *testing.T, root string) {
 	t.Helper()
-	quiettest.Await(t, func() error { return m.changed(look(t)) }) // other programs use the machine, too
+	quiettest.Await(t, func() error { return m.diff(takeSnapshot(t)) }) // other programs use the machine as well
 	if _, err := os.Lstat(root); err == nil {
 		files, _ := exec.Command("find", root).CombinedOutput()
 		t.Errorf("files are left:\n%s", files)
@@ -314,8 +320,8 @@ func (m machine) nothingLeft(t *testing.T, root string) {
 	})
 }
 
-// processesOf are the processes of labs of a state directory: its supervisors, and what carries the mark that they have
-// of it in their environment.
+// processesOf returns the PIDs of the labs of a state directory: its supervisors, and processes
+// that inherited testRootVar from them.
 func processesOf(root string) (pids []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, f := range files {
@@ -329,20 +335,21 @@ func processesOf(root string) (pids []string) {
 	return slices.DeleteFunc(pids, func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
 }
 
-// testRootVar is how processes that tests start are known.
+// testRootVar marks the processes that tests start.
 const testRootVar = "TEST_STATE_ROOT"
 
-// again runs this program in a role, and returns how that went.
-func again(t testing.TB, root, fatal string, args ...string) (output string, err error) {
+// runSelf runs this program in a role and returns its output.
+func runSelf(t testing.TB, root, step string, args ...string) (output string, err error) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), fatalVar+"="+fatal, testRootVar+"="+root)
+	cmd.Env = append(os.Environ(), killStepVar+"="+step, testRootVar+"="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// program is weft itself: in containers the test program may lack libraries, and its nodes carry out no workload.
+// program is weft itself. Test programs may lack libraries in containers, and their nodes carry out
+// no workload.
 var program struct {
 	sync.Once
 	folder string
@@ -367,10 +374,10 @@ func weftBinary(t testing.TB) string {
 	return filepath.Join(program.folder, "weft")
 }
 
-// in has the labs of a test live in a runtime, or skips the test where there is none.
-func in(t testing.TB, runtime string) {
+// useRuntime selects the runtime for the labs of a test, or skips the test if it is not available.
+func useRuntime(t testing.TB, runtime string) {
 	t.Helper()
-	privileged(t)
+	needRoot(t)
 	if runtime == "docker" {
 		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 			t.Skip(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,14 +13,15 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// markVar is set in the environment of every process of a deployment, to the deployment's own random name.
+// markVar is the environment variable that marks every process of a deployment. Its value is the
+// deployment's random ID.
 const markVar = "WEFT_DEPLOYMENT"
 
-// deploymentName is what a deployment's name looks like. Nothing else is looked for among processes.
+// deploymentName matches the ID of a deployment. Processes are searched for no other value.
 var deploymentName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// marked returns the processes of a deployment, but this one. Those whose environment this user may not read are not
-// among them: they are nodes, which end with their supervisor.
+// marked returns the PIDs of a deployment's processes, without this one. It cannot see processes
+// whose environment this user may not read: those are nodes, which end with their supervisor.
 func marked(deployment string) ([]int, error) {
 	if !deploymentName.MatchString(deployment) {
 		return nil, fmt.Errorf("%q is not a deployment", clip(deployment))
@@ -27,17 +29,18 @@ func marked(deployment string) ([]int, error) {
 	return runtime.Processes(func(pid int) bool { return pid != os.Getpid() && hasMark(pid, deployment) }), nil
 }
 
-// hasMark says whether a process carries the mark of a deployment. One that has ended, or that this user may not look at,
-// does not.
+// hasMark reports whether a process carries the mark of a deployment. It is false for a process
+// that has ended, or that this user may not inspect.
 func hasMark(pid int, deployment string) bool {
 	mark, ok := runtime.Variable(pid, markVar)
 	return ok && mark == deployment
 }
 
-// killTime is how long killed processes may take to be gone: the kernel takes down their namespaces.
+// killTime is the time limit for killed processes to be gone. The kernel removes their namespaces
+// meanwhile.
 const killTime = 10 * time.Second
 
-// killMarked ends every process of a deployment and returns when none is left.
+// killMarked kills every process of a deployment and returns when none is left.
 func killMarked(ctx context.Context, deployment string) error {
 	deadline := time.Now().Add(killTime)
 	for {
@@ -52,7 +55,7 @@ func killMarked(ctx context.Context, deployment string) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %v do not end, %v after they were killed", pids, killTime)
+			return fmt.Errorf("processes %s still run %v after SIGKILL", strings.Trim(fmt.Sprint(pids), "[]"), killTime)
 		}
 		select {
 		case <-ctx.Done():
@@ -62,7 +65,7 @@ func killMarked(ctx context.Context, deployment string) error {
 	}
 }
 
-// awaitEnd returns when a process has ended, or an error when it has not in time.
+// awaitEnd waits until a process has ended. It returns an error after limit.
 func awaitEnd(pid int, limit time.Duration) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -70,7 +73,7 @@ func awaitEnd(pid int, limit time.Duration) error {
 	}
 	defer unix.Close(fd)
 	if len(runtime.AwaitExit([]int{fd}, limit)) > 0 {
-		return fmt.Errorf("process %d does not end", pid)
+		return fmt.Errorf("process %d still runs after %v", pid, limit)
 	}
 	return nil
 }

@@ -28,16 +28,16 @@ import (
 	"weft/tc-shaping/tcnl"
 )
 
-// What is there of a lab that is deployed, or that runs, is what weft plan said, property by property: in both runtimes, on the modelled
-// fabric and, where this machine's kernel can, on the kernel's datapath.
-func TestPrivThePlanIsWhatIsThere(t *testing.T) {
+// A lab that is deployed or runs has exactly the properties that weft plan lists, in both runtimes,
+// on the modelled fabric and, if this machine's kernel can, on the kernel's datapath.
+func TestPrivLabMatchesPlan(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
 	for _, where := range []string{"namespace", "docker"} {
 		for _, datapath := range []string{"fabric", "kernel"} {
 			t.Run(where+"/"+datapath, func(t *testing.T) {
-				in(t, where)
+				useRuntime(t, where)
 				err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK) // else a TAP device is a veth pair, as the plan says
 				if datapath == "kernel" {
 					_, err = kernelpath.Available()
@@ -53,8 +53,9 @@ func TestPrivThePlanIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// Where every queueing discipline can be had, the kernel's datapath holds what the plan says of bridges, routes and links.
-func TestUMLThePlanIsWhatIsThere(t *testing.T) {
+// The same on the kernel's datapath with every queueing discipline available: bridges, routes and
+// links are as planned.
+func TestUMLLabMatchesPlan(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
@@ -63,15 +64,15 @@ func TestUMLThePlanIsWhatIsThere(t *testing.T) {
 	t.Run("run", runAsPlanned)
 }
 
-// planned is a lab of a topology, in the runtime and on the datapath of the test.
-func planned(topology, more string) *Request {
+// planRequest returns a lab with a topology, in the runtime and on the datapath of the test.
+func planRequest(topology, more string) *Request {
 	q := request("planned", 2)
 	q.Text = append([]byte(strings.Replace(string(q.Text), "star, hosts: 2", topology, 1)), more...)
 	return q
 }
 
 func deployedAsPlanned(t *testing.T, topology string) {
-	root, q := stateRoot(t), planned(topology, "")
+	root, q := newStatePath(t), planRequest(topology, "")
 	l, err := q.parse()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func deployedAsPlanned(t *testing.T, topology string) {
 		t.Fatal(err)
 	}
 	var c *Change
-	measured(t, func() error {
+	retryMeasured(t, func() error {
 		c, err = Up(t.Context(), root, q, Options{})
 		return err
 	})
@@ -94,7 +95,7 @@ func deployedAsPlanned(t *testing.T, topology string) {
 			t.Error(err)
 		}
 	}()
-	compare(t, &said, markVar+"="+c.Deployment.ID)
+	checkPlan(t, &said, markVar+"="+c.Deployment.ID)
 	if again, up, err := SubnetOf(root, l); again != subnet || !up || err != nil {
 		t.Errorf("it has subnet %d, and now %d; it is up: %v; %v", subnet, again, up, err)
 	}
@@ -105,9 +106,9 @@ func deployedAsPlanned(t *testing.T, topology string) {
 	}
 }
 
-// runAsPlanned looks at a run when its first progress is told: the next waits until it has looked.
+// runAsPlanned checks a run at its first progress report. The run waits meanwhile.
 func runAsPlanned(t *testing.T) {
-	q := planned("star, hosts: 3", "workload: [{collective: broadcast, size: 4kB}]\n")
+	q := planRequest("star, hosts: 3", "workload: [{collective: broadcast, size: 4kB}]\n")
 	l, err := q.parse()
 	if err != nil {
 		t.Fatal(err)
@@ -125,13 +126,13 @@ func runAsPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := false
-	measured(t, func() error {
+	retryMeasured(t, func() error {
 		_, err := orchestrate.Run(t.Context(), x, orchestrate.Options{
 			Engine: "emu", Self: os.Getenv(nodeVar), Root: t.TempDir(), LabText: q.Text,
 			Progress: func(p orchestrate.Progress) {
 				if p.Phase == "running" && !looked {
 					looked = true
-					compare(t, &said, "WEFT_LAUNCHER="+self.String())
+					checkPlan(t, &said, "WEFT_LAUNCHER="+self.String())
 				}
 			},
 		})
@@ -142,8 +143,8 @@ func runAsPlanned(t *testing.T) {
 	}
 }
 
-// measured brings a lab up, whose links must be what it asks for unless something disturbs the machine.
-func measured(t *testing.T, up func() error) {
+// retryMeasured calls up, and again if links are not as asked, at most three times.
+func retryMeasured(t *testing.T, up func() error) {
 	t.Helper()
 	quiettest.Check(t, 3, func() error {
 		err := up()
@@ -154,14 +155,14 @@ func measured(t *testing.T, up func() error) {
 	})
 }
 
-// compare holds what there is of a lab, whose processes have a variable in their environment, against its plan.
-func compare(t *testing.T, said *plan.Plan, variable string) {
+// checkPlan compares a lab, whose processes have a variable in their environment, with its plan.
+func checkPlan(t *testing.T, said *plan.Plan, variable string) {
 	t.Helper()
 	var want []string
 	for _, op := range said.Ops {
 		want = append(want, op.Makes...)
 	}
-	of := planProcesses(t, said, variable)
+	of := processesByName(t, said, variable)
 	var got []string
 	spaces := map[string]bool{}
 	for name, pid := range of {
@@ -182,7 +183,7 @@ func compare(t *testing.T, said *plan.Plan, variable string) {
 			got = append(got, name+": container")
 		}
 		if own > 0 {
-			got = append(got, properties(t, name, pid)...)
+			got = append(got, netnsProperties(t, name, pid)...)
 		}
 	}
 	t.Logf("%s: %d properties were planned of %d processes", t.Name(), len(want), len(of))
@@ -208,12 +209,12 @@ func compare(t *testing.T, said *plan.Plan, variable string) {
 	}
 }
 
-// planProcesses returns those of a lab and its owners by their names in the plan.
-func planProcesses(t *testing.T, said *plan.Plan, variable string) map[string]int {
+// processesByName returns the PIDs of a lab's processes by their names in the plan.
+func processesByName(t *testing.T, said *plan.Plan, variable string) map[string]int {
 	t.Helper()
 	of := map[string]int{}
 	if said.Runtime == "docker" {
-		containers(t, said.Lab, of)
+		addContainers(t, said.Lab, of)
 	}
 	for _, pid := range runtime.Processes(func(pid int) bool {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -236,8 +237,8 @@ func planProcesses(t *testing.T, said *plan.Plan, variable string) map[string]in
 	return of
 }
 
-// containers adds the processes of a lab's containers by the names of their nodes.
-func containers(t *testing.T, lab string, of map[string]int) {
+// addContainers adds the PIDs of a lab's containers by the names of their nodes.
+func addContainers(t *testing.T, lab string, of map[string]int) {
 	t.Helper()
 	engine, err := dockerclient.NewClientWithOpts(dockerclient.WithHost(dockertest.Host(t)), dockerclient.WithAPIVersionNegotiation())
 	if err != nil {
@@ -257,10 +258,10 @@ func containers(t *testing.T, lab string, of map[string]int) {
 	}
 }
 
-// properties are those of the network namespace of a process.
-func properties(t *testing.T, name string, pid int) (all []string) {
+// netnsProperties returns the properties of a process's network namespace.
+func netnsProperties(t *testing.T, name string, pid int) (all []string) {
 	t.Helper()
-	fresh := devices(t)
+	fresh := builtinDevices(t)
 	p := runtime.Proc{Name: name, PID: pid}
 	err := p.Do(func() error {
 		conn, err := tcnl.Open()
@@ -280,7 +281,7 @@ func properties(t *testing.T, name string, pid int) (all []string) {
 			if fresh[l.Attrs().Name] {
 				continue
 			}
-			of, err := device(l, names, conn)
+			of, err := deviceProperties(l, names, conn)
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.Attrs().Name, err)
 			}
@@ -290,7 +291,7 @@ func properties(t *testing.T, name string, pid int) (all []string) {
 		}
 		routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 		for _, r := range routes {
-			all = append(all, name+": "+route(&r, names))
+			all = append(all, name+": "+formatRoute(&r, names))
 		}
 		return err
 	})
@@ -300,8 +301,9 @@ func properties(t *testing.T, name string, pid int) (all []string) {
 	return all
 }
 
-// devices returns the names of those that this kernel puts into every new network namespace, but lo: ends of tunnels.
-func devices(t *testing.T) map[string]bool {
+// builtinDevices returns the names of the devices that this kernel puts into every new network
+// namespace, without lo: ends of tunnels.
+func builtinDevices(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	scratch, err := ns.TempNetNS()
@@ -322,8 +324,9 @@ func devices(t *testing.T) map[string]bool {
 	return names
 }
 
-// device returns what one interface is like. The devices that lines are sent through belong to their interfaces.
-func device(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string, err error) {
+// deviceProperties returns the properties of an interface. The devices that lines are sent through
+// count as part of their interfaces.
+func deviceProperties(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string, err error) {
 	a := l.Attrs()
 	if l.Type() == "ifb" && tcnl.IsLine(a.Name) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(a.Name, tcnl.Line(0)[:len(tcnl.Line(0))-1])); err == nil && names[n] != "" {
@@ -387,8 +390,8 @@ func device(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string
 	return all, nil
 }
 
-// route returns a route in the words of the plan.
-func route(r *netlink.Route, names map[int]string) string {
+// formatRoute returns a route in the words of the plan.
+func formatRoute(r *netlink.Route, names map[int]string) string {
 	if len(r.MultiPath) > 0 {
 		count := map[int]int{}
 		var order []int

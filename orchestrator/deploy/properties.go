@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-// Properties are those of a link that Set knows.
+// Properties returns the names of the link properties that Link.Set knows.
 func Properties() []string {
 	return []string{"rate", "delay", "loss", "bit_errors", "duplicate", "reorder", "reorder_by", "jitter"}
 }
@@ -23,23 +23,25 @@ func (k *Link) Set(list string) error {
 		var err error
 		switch key {
 		case "rate":
-			k.Rate, err = lineRate(value)
+			k.Rate, err = parseRate(value)
 		case "delay":
-			k.Delay, err = span(value)
+			k.Delay, err = parseTime(value)
 		case "loss":
-			k.Loss, err = probability(value)
+			k.Loss, err = parseProbability(value)
 		case "bit_errors":
-			k.BitErrors, err = probability(value)
+			k.BitErrors, err = parseProbability(value)
 		case "duplicate":
-			k.Duplicate, err = probability(value)
+			k.Duplicate, err = parseProbability(value)
 		case "reorder":
-			k.Reorder, err = probability(value)
+			k.Reorder, err = parseProbability(value)
 		case "reorder_by":
-			k.ReorderBy, err = span(value)
+			k.ReorderBy, err = parseTime(value)
 		case "jitter":
-			k.Jitter, err = span(value)
+			k.Jitter, err = parseTime(value)
 		default:
-			return fmt.Errorf("unknown link property %q; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter", key)
+			all := Properties()
+			n := len(all) - 1
+			return fmt.Errorf("unknown link property %q; expected %s or %s", key, strings.Join(all[:n], ", "), all[n])
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -48,17 +50,17 @@ func (k *Link) Set(list string) error {
 	return nil
 }
 
-// lineRate reads a rate such as 10Gbps.
-func lineRate(text string) (*units.Bandwidth, error) {
+// parseRate reads a rate above 0, such as 10Gbps.
+func parseRate(text string) (*units.Bandwidth, error) {
 	v, err := units.ParseBandwidth(text)
 	if err == nil && v <= 0 {
-		err = fmt.Errorf("%q is not a rate that a line can have", text)
+		err = fmt.Errorf("%q is not above 0", text)
 	}
 	return &v, err
 }
 
-// span reads a time that is not negative, such as 5us.
-func span(text string) (*units.Time, error) {
+// parseTime reads a time that is not negative, such as 5us.
+func parseTime(text string) (*units.Time, error) {
 	v, err := units.ParseTime(text)
 	if err == nil && v < 0 {
 		err = fmt.Errorf("%q is negative", text)
@@ -66,8 +68,8 @@ func span(text string) (*units.Time, error) {
 	return &v, err
 }
 
-// probability reads a share such as 0.1% or 1e-9.
-func probability(text string) (*float64, error) {
+// parseProbability reads a probability such as 0.1% or 1e-9.
+func parseProbability(text string) (*float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if percent {

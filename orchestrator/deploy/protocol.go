@@ -6,41 +6,42 @@ import (
 	"weft/units"
 )
 
-// Kinds of message between whoever deploys a lab and its supervisor, over the connection that the supervisor inherits.
+// Kinds of message between the deployer and the supervisor, over the connection that the supervisor
+// inherits.
 const (
-	kindUp   = "up"   // supervisor: the lab is up; up
-	kindKeep = "keep" // deployer: then keep it; until this is said the lab ends with the deployer
-	kindKept = "kept" // supervisor: it is written down
+	kindUp   = "up"   // from the supervisor: the lab is up; body up
+	kindKeep = "keep" // from the deployer: keep it; until then the lab ends with the deployer
+	kindKept = "kept" // from the supervisor: the journal has it
 )
 
-// up is what the lab came to be.
+// up is the body of kindUp.
 type up struct {
 	Dilation float64
-	Why      string // as in Deployment
+	Why      string // see Deployment
 }
 
-// Kinds of message on the socket of a supervisor. A connection carries one request, which comes first. Every request is
-// answered by what is named here, or by an error.
+// Kinds of message on the socket of a supervisor, with their bodies and answers. A connection
+// carries one request, as its first message. Every request may also be answered by an error.
 const (
-	kindState    = "state"    // nothing; State
-	kindExec     = "exec"     // Exec, with three descriptors, or one that is a terminal; exit
-	kindExit     = "exit"     // Exit
-	kindSignal   = "signal"   // Signal, while a program runs; no answer
-	kindLink     = "link"     // Link; done
-	kindNode     = "node"     // Node; done
-	kindCapture  = "capture"  // Capture, with a socket; Capturing
-	kindEvents   = "events"   // Follow; event, until there is no more, then done
-	kindEvent    = "event"    // Event
-	kindDone     = "done"     // Done
-	kindCheck    = "check"    // Check; measured, until there is no more, then checked
-	kindMeasured = "measured" // Measured
-	kindChecked  = "checked"  // Checked
-	kindEnd      = "end"      // nothing; ended
-	kindEnded    = "ended"    // Ended: nothing runs any more, and the supervisor is about to end
+	kindState    = "state"    // no body; answer state with State
+	kindExec     = "exec"     // Exec with 3 descriptors, or 1 terminal; answer exit
+	kindExit     = "exit"     // body Exit
+	kindSignal   = "signal"   // no body: ends the program of exec; no answer
+	kindLink     = "link"     // Link; answer done
+	kindNode     = "node"     // Node; answer done
+	kindCapture  = "capture"  // Capture with a socket; answer capture with Capturing
+	kindEvents   = "events"   // Follow; answers event, at the end done
+	kindEvent    = "event"    // body Event
+	kindDone     = "done"     // body Done
+	kindCheck    = "check"    // Check; answers measured, at the end checked
+	kindMeasured = "measured" // body Measured
+	kindChecked  = "checked"  // body Checked
+	kindEnd      = "end"      // no body; answer ended
+	kindEnded    = "ended"    // body Ended: nothing runs any more, and the supervisor exits
 )
 
-// Exec is a program to be run in a node. Its descriptors are standard input, output and error, or a terminal that is all
-// of them.
+// Exec is a program to be run in a node. Its descriptors are standard input, output and error, or
+// one terminal for all three.
 type Exec struct {
 	Node string   `json:"node"`
 	Args []string `json:"args"`
@@ -50,19 +51,19 @@ type Exec struct {
 
 // Exit is how a program ended.
 type Exit struct {
-	Code int    `json:"code"` // 128 and its number if a signal ended it; CodeNode if Ended
+	Code int    `json:"code"` // 128 plus its number if a signal ended it; CodeNode with Ended
 	Text string `json:"text,omitempty"`
 
-	// Ended says why the program did not run, or not to its end: the node, or the lab, has ended or stands still. It is
-	// empty where the program itself ended.
+	// Ended is why the program did not run, or not to its end: the node or the lab has ended or is
+	// paused. It is empty if the program itself ended.
 	Ended string `json:"ended,omitempty"`
 }
 
-// CodeNode is the exit code of a program that its node kept from running to its end. Like that of env(1) and docker-run(1)
-// it is one that programs rarely use.
+// CodeNode is the exit code of a program that its node kept from running to its end. Programs
+// rarely use it themselves; env(1) and docker-run(1) use the same for a like purpose.
 const CodeNode = 125
 
-// Link is a change of a link of a lab, of both directions. What is nil stays.
+// Link is a change of both directions of a link. Properties that are nil stay as they are.
 type Link struct {
 	Link      string           `json:"link"`
 	Up        *bool            `json:"up,omitempty"`
@@ -76,7 +77,7 @@ type Link struct {
 	Jitter    *units.Time      `json:"jitter_ps,omitempty"`
 }
 
-// Node is something to be done to a node.
+// Node is an action on a node.
 type Node struct {
 	Node   string `json:"node"`
 	Action string `json:"action"` // kill, pause, resume, restart
@@ -90,13 +91,14 @@ const (
 	NodeRestart = "restart"
 )
 
-// Capture is what is to be captured: what a node sends and receives, or what a port sends.
+// Capture selects frames to be copied: all that a node sends and receives, or all that a port
+// sends.
 type Capture struct {
-	What string `json:"what"` // a node, or a port such as edge0->agg1
-	Snap int    `json:"snap,omitempty"`
+	What string `json:"what"`           // a node, or a port such as edge0->agg1
+	Snap int    `json:"snap,omitempty"` // bytes of each frame; 0: all
 }
 
-// Capturing says what is being captured.
+// Capturing describes a capture that has begun.
 type Capturing struct {
 	Lab      string  `json:"lab"`
 	Name     string  `json:"name"`
@@ -106,13 +108,13 @@ type Capturing struct {
 
 // Follow asks for events.
 type Follow struct {
-	Follow bool `json:"follow"` // also those to come
+	Follow bool `json:"follow"` // future events as well
 }
 
-// Event is something that became of a lab.
+// Event is something that happened to a lab.
 type Event struct {
 	Time  time.Time      `json:"time"`
-	AtUS  float64        `json:"at_us"` // lab time; before the network began 0
+	AtUS  float64        `json:"at_us"` // lab time; 0 before the network begins
 	Lab   string         `json:"lab"`
 	Event string         `json:"event"`
 	Node  string         `json:"node,omitempty"`
@@ -121,15 +123,15 @@ type Event struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// Done says whether what was asked for was done.
+// Done is the answer to a request that was carried out and returns no data.
 type Done struct{}
 
-// Ended says how the end of a lab went.
+// Ended is the result of the end of a lab.
 type Ended struct {
 	Error string `json:"error,omitempty"`
 }
 
-// State is what a deployed lab is like.
+// State describes a deployed lab as it is now.
 type State struct {
 	Lab        string      `json:"lab"`
 	Topology   string      `json:"topology"`
@@ -140,18 +142,18 @@ type State struct {
 	Datapath   string      `json:"datapath"`
 	Dilation   float64     `json:"dilation"`
 	Supervisor int         `json:"supervisor_pid"`
-	Memory     string      `json:"memory"` // what nodes may use, and what keeps them to it, in words
-	Subnet     string      `json:"subnet"` // that its hosts share, and no other lab of the state directory has
+	Memory     string      `json:"memory"` // the nodes' memory limits and what enforces them, in words
+	Subnet     string      `json:"subnet"` // of its hosts; unique within the state directory
 	NowUS      float64     `json:"now_us"` // lab time
 	Committed  bool        `json:"committed"`
-	Broken     string      `json:"broken,omitempty"` // why the network has ended
-	Notes      []string    `json:"notes,omitempty"`  // what the machine did not grant
+	Broken     string      `json:"broken,omitempty"` // why the network has ended; empty: it runs
+	Notes      []string    `json:"notes,omitempty"`  // limitations of this machine
 	Nodes      []NodeState `json:"nodes"`
 	Links      []LinkState `json:"links"`
 	Network    *Totals     `json:"network,omitempty"`
 }
 
-// NodeState is a host or a switch.
+// NodeState is the state of a host or a switch.
 type NodeState struct {
 	Name    string `json:"name"`
 	Tier    string `json:"tier"`
@@ -160,21 +162,22 @@ type NodeState struct {
 	PID     int    `json:"pid,omitempty"`
 	Cable   string `json:"cable,omitempty"` // tap, packet
 	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
-	Why     string `json:"why,omitempty"`   // of a dead one, and of one without its interface
+	Why     string `json:"why,omitempty"`   // if dead or unplugged
 
-	Unplugged bool `json:"unplugged,omitempty"` // it runs, without its interface: the network does not reach it
+	Unplugged bool `json:"unplugged,omitempty"` // it runs without its interface: the network does not reach it
 
-	// Frames of a host that the fabric did not carry: without a destination, broken, and those that pretend to be from somebody else.
+	// Frames of a host that the fabric did not carry: those without a destination, malformed ones
+	// and those with another host's source address.
 	NotRouted int64 `json:"not_routed,omitempty"`
 	Malformed int64 `json:"malformed,omitempty"`
 	Spoofed   int64 `json:"spoofed,omitempty"`
 
-	// Frames of a host to Weft's own ports, which the fabric carried and which no agent takes, as no workload runs: forged, or of a
-	// program that uses these ports.
+	// Frames of a host to Weft's own UDP ports. The fabric carried them, but no agent runs in a
+	// deployed lab: they are forged, or some program uses these ports.
 	Untaken int64 `json:"untaken,omitempty"`
 }
 
-// LinkState is a link as it is now.
+// LinkState is the present state of a link.
 type LinkState struct {
 	Name    string  `json:"name"`
 	A       string  `json:"a"`
@@ -184,17 +187,18 @@ type LinkState struct {
 	DelayUS float64 `json:"delay_us"`
 	Loss    float64 `json:"loss"`
 
-	// How packets come twice or late; not there in labs whose links do neither.
+	// Duplicated and reordered packets; absent for links that deliver each packet once and in
+	// order.
 	Duplicate   float64 `json:"duplicate,omitempty"`
 	Reorder     float64 `json:"reorder,omitempty"`
 	ReorderByUS float64 `json:"reorder_by_us,omitempty"`
 	JitterUS    float64 `json:"jitter_us,omitempty"`
 
-	Changed bool        `json:"changed,omitempty"` // it is not as the lab file has it
-	Ports   []PortState `json:"ports"`             // from A, from B
+	Changed bool        `json:"changed,omitempty"` // it differs from the lab file
+	Ports   []PortState `json:"ports"`             // the directions from A and from B
 }
 
-// PortState is one direction of a link.
+// PortState is the state of one direction of a link.
 type PortState struct {
 	Name        string `json:"name"` // edge0->agg1
 	QueuedBytes int64  `json:"queued_bytes"`
@@ -207,7 +211,7 @@ type PortState struct {
 	Marks       int64  `json:"ce_marks"`
 }
 
-// Totals are what the network has carried.
+// Totals are the counters of the whole network.
 type Totals struct {
 	Injected  int64 `json:"injected"`
 	Delivered int64 `json:"delivered"`
@@ -215,8 +219,8 @@ type Totals struct {
 	Lost      int64 `json:"lost"`
 	Cut       int64 `json:"cut"`
 	Marks     int64 `json:"ce_marks"`
-	Refused   int64 `json:"unordered_drops"` // frames that a node's kernel did not take
-	NotRouted int64 `json:"not_routed"`      // this and the next three: of the nodes, whose own numbers are in NodeState
+	Refused   int64 `json:"unordered_drops"` // frames that a node's kernel refused
+	NotRouted int64 `json:"not_routed"`      // this and the next three: sums over NodeState
 	Malformed int64 `json:"malformed"`
 	Spoofed   int64 `json:"spoofed"`
 	Untaken   int64 `json:"untaken"`

@@ -25,21 +25,23 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// How many kills a runtime's test makes, and the seed of its first. See make killtest.
+// Variables with the number of kills in each runtime and the seed of the first one. See make
+// killtest.
 const (
 	killsVar = "WEFT_KILLS"
 	seedVar  = "WEFT_KILL_SEED"
 )
 
-// Whoever is killed, at whatever instant of running, deploying and destroying a lab, Clean leaves nothing. What is killed, and
-// when, depends on the seed, which each failure names; how far things have come by then depends on the machine.
+// Whichever process is killed, at whichever instant of running, deploying and destroying a lab,
+// Clean leaves nothing. The seed, which each failure names, determines the process and the instant;
+// how far the lab has come at that instant depends on the machine.
 func TestPrivKilledAtRandom(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
 	for where, kills := range map[string]int{"namespace": 8, "docker": 2} {
 		t.Run(where, func(t *testing.T) {
-			in(t, where)
+			useRuntime(t, where)
 			if n, err := strconv.Atoi(os.Getenv(killsVar)); err == nil {
 				kills = n
 			}
@@ -47,11 +49,11 @@ func TestPrivKilledAtRandom(t *testing.T) {
 			if n, err := strconv.ParseUint(os.Getenv(seedVar), 10, 64); err == nil {
 				seed = n
 			}
-			took := typical(t)
+			took := measureVerbs(t)
 			t.Logf("undisturbed: %v", took)
 			done, tried := 0, 0
 			for ; done < kills && !t.Failed(); tried++ {
-				k := drawn(where, seed+uint64(tried))
+				k := drawKill(where, seed+uint64(tried))
 				killed := k.carryOut(t, took[k.verb])
 				if killed {
 					done++
@@ -63,20 +65,20 @@ func TestPrivKilledAtRandom(t *testing.T) {
 	}
 }
 
-// A blow is what is done to whom, and when.
-type blow struct {
+// A plannedKill is which process is killed, and when.
+type plannedKill struct {
 	where  string
 	verb   string  // run, deploy, destroy
 	victim string  // orchestrator, supervisor, node, fabric, reaper
-	at     float64 // when, as a share of the time that the verb takes undisturbed
+	at     float64 // instant, as a share of the verb's undisturbed duration
 }
 
 var verbs = []string{"run", "deploy", "destroy"}
 
-// drawn is the blow of a seed.
-func drawn(where string, seed uint64) blow {
+// drawKill returns the kill of a seed.
+func drawKill(where string, seed uint64) plannedKill {
 	r := rand.New(rand.NewPCG(seed, 0))
-	k := blow{where: where, verb: verbs[r.IntN(len(verbs))], at: r.Float64()}
+	k := plannedKill{where: where, verb: verbs[r.IntN(len(verbs))], at: r.Float64()}
 	victims := []string{"orchestrator", "node", "fabric"}
 	if k.verb != "run" {
 		victims = append(victims, "supervisor")
@@ -88,14 +90,14 @@ func drawn(where string, seed uint64) blow {
 	return k
 }
 
-// typical measures how long each verb takes.
-func typical(t *testing.T) map[string]time.Duration {
+// measureVerbs returns the undisturbed duration of each verb.
+func measureVerbs(t *testing.T) map[string]time.Duration {
 	t.Helper()
-	root := stateRoot(t)
+	root := newStatePath(t)
 	took := map[string]time.Duration{}
 	for _, verb := range verbs {
 		began := time.Now()
-		if out, err := again(t, root, "", verb, root, "fragile"); err != nil {
+		if out, err := runSelf(t, root, "", verb, root, "fragile"); err != nil {
 			t.Fatalf("%s: %v\n%s", verb, err, out)
 		}
 		took[verb] = time.Since(began)
@@ -103,13 +105,14 @@ func typical(t *testing.T) map[string]time.Duration {
 	return took
 }
 
-// carryOut does the verb, kills the victim, and cleans up. It says whether the victim was there before the verb had ended.
-func (k *blow) carryOut(t *testing.T, typical time.Duration) (killed bool) {
+// carryOut runs the verb, kills the victim, and cleans up. It reports whether the victim existed
+// before the verb ended.
+func (k *plannedKill) carryOut(t *testing.T, measureVerbs time.Duration) (killed bool) {
 	t.Helper()
-	root := stateRoot(t)
-	before := look(t)
+	root := newStatePath(t)
+	before := takeSnapshot(t)
 	if k.verb == "destroy" {
-		if out, err := again(t, root, "", "deploy", root, "fragile"); err != nil {
+		if out, err := runSelf(t, root, "", "deploy", root, "fragile"); err != nil {
 			t.Fatalf("deploy: %v\n%s", err, out)
 		}
 	}
@@ -122,7 +125,7 @@ func (k *blow) carryOut(t *testing.T, typical time.Duration) (killed bool) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	wait, over := time.Duration(k.at*float64(typical)), time.After(quiettest.Patience)
+	wait, over := time.Duration(k.at*float64(measureVerbs)), time.After(quiettest.Patience)
 	var err error
 	for running := true; running; {
 		select {
@@ -131,7 +134,7 @@ func (k *blow) carryOut(t *testing.T, typical time.Duration) (killed bool) {
 		case <-time.After(wait):
 			wait = time.Millisecond // the victim is not there yet
 			if !killed {
-				pid := k.find(t, cmd.Process.Pid, root)
+				pid := k.victimPID(t, cmd.Process.Pid, root)
 				killed = pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 			}
 		case <-over:
@@ -146,20 +149,20 @@ func (k *blow) carryOut(t *testing.T, typical time.Duration) (killed bool) {
 	if err != nil {
 		t.Errorf("%+v: clean: %v", k, err)
 	}
-	if slices.ContainsFunc(swept, func(s Swept) bool { return s.What == "running" || s.What == "broken" }) { // nobody has said that it should go
+	if slices.ContainsFunc(swept, func(s Swept) bool { return s.What == "running" || s.What == "broken" }) { // killed before the journal had it
 		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil {
 			t.Errorf("%+v: %v", k, err)
 		}
 	}
-	before.nothingLeft(t, root)
+	before.checkUnchanged(t, root)
 	if t.Failed() {
 		t.Logf("%+v, killed %v: clean: %+v\n%s", k, killed, swept, out.String())
 	}
 	return killed
 }
 
-// find is the process that is to be killed; 0 if it is not there.
-func (k *blow) find(t *testing.T, orchestrator int, root string) int {
+// victimPID returns the PID of the victim, or 0 if it does not exist.
+func (k *plannedKill) victimPID(t *testing.T, orchestrator int, root string) int {
 	t.Helper()
 	owner := orchestrator // of nodes, fabric and reaper
 	if k.verb != "run" {
@@ -176,15 +179,15 @@ func (k *blow) find(t *testing.T, orchestrator int, root string) int {
 	case k.victim == "supervisor" || owner == 0:
 		return owner
 	case k.victim == "reaper":
-		return child(owner, "reap")
+		return childRunning(owner, "reap")
 	case k.where == "docker":
-		return contained(t, k.victim)
+		return containerProcess(t, k.victim)
 	}
-	return child(owner, k.victim)
+	return childRunning(owner, k.victim)
 }
 
-// child is a child of a process that runs one of the program's commands.
-func child(parent int, command string) int {
+// childRunning returns the PID of a child process that runs one of weft's commands, or 0.
+func childRunning(parent int, command string) int {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, f := range files {
 		text, _ := os.ReadFile(f)
@@ -199,8 +202,9 @@ func child(parent int, command string) int {
 	return 0
 }
 
-// contained is the first process of a container of the lab: the fabric's, or a node's.
-func contained(t *testing.T, command string) int {
+// containerProcess returns the PID of the first process in a container of the lab: the fabric's, or
+// a node's.
+func containerProcess(t *testing.T, command string) int {
 	t.Helper()
 	api, err := engine.NewClientWithOpts(engine.FromEnv, engine.WithAPIVersionNegotiation())
 	if err != nil {
@@ -215,7 +219,7 @@ func contained(t *testing.T, command string) int {
 		if fabric := c.Labels["weft.node"] == "fabric"; fabric != (command == "fabric") {
 			continue
 		}
-		if about, err := api.ContainerInspect(context.Background(), c.ID); err == nil && about.State != nil { // else it has ended
+		if about, err := api.ContainerInspect(context.Background(), c.ID); err == nil && about.State != nil { // an error means that it has ended
 			return about.State.Pid
 		}
 	}

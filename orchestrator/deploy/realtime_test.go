@@ -19,10 +19,11 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// spinTime is how long a test keeps one processor to itself at most.
+// spinTime is the longest time that a test keeps a processor busy.
 const spinTime = 10 * time.Second
 
-// spinRole keeps a processor, whose number it is given, to itself with real-time scheduling until it is killed.
+// spinRole keeps the processor with the given number busy, with real-time scheduling, until it is
+// killed.
 func spinRole(args []string) error {
 	seconds := uint64(spinTime / time.Second)
 	for resource, most := range map[int]uint64{unix.RLIMIT_CPU: seconds, unix.RLIMIT_RTTIME: seconds * 1e6} {
@@ -45,15 +46,16 @@ func spinRole(args []string) error {
 	return nil
 }
 
-// pin has a thread run on one processor only.
+// pin restricts a thread to one processor.
 func pin(tid, processor int) error {
 	var only unix.CPUSet
 	only.Set(processor)
 	return unix.SchedSetaffinity(tid, &only)
 }
 
-// A fabric that is killed while something else with real-time scheduling keeps its processor to itself gets no turn to end in.
-// Clean makes it an ordinary process, which ends; and all that has real-time scheduling is limited in it.
+// A killed fabric process cannot exit while another process with real-time scheduling keeps its
+// processor busy. Clean makes it an ordinary process, which exits; and every process with real-time
+// scheduling has a limit of it.
 func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 	if goruntime.NumCPU() < 2 {
 		t.Skip("one processor, which this test needs itself")
@@ -61,12 +63,12 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 	for _, where := range []string{"namespace", "docker"} {
 		t.Run(where, func(t *testing.T) {
 			if where != "namespace" {
-				in(t, where)
+				useRuntime(t, where)
 			}
-			privileged(t)
-			before := look(t)
-			root := stateRoot(t)
-			if out, err := again(t, root, "", "deploy", root, "starved"); err != nil {
+			needRoot(t)
+			before := takeSnapshot(t)
+			root := newStatePath(t)
+			if out, err := runSelf(t, root, "", "deploy", root, "starved"); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			r, err := OpenRoot(root)
@@ -78,7 +80,7 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fabric := starvable(t, state.Deployment)
+			fabric := realTimeFabric(t, state.Deployment)
 			processor := goruntime.NumCPU() - 1
 			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", fabric))
 			for _, thread := range threads {
@@ -126,18 +128,19 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 			if err != nil {
 				t.Errorf("clean: %v", err)
 			}
-			t.Logf("clean %s", found(swept, time.Since(began)))
+			t.Logf("clean %s", describeSwept(swept, time.Since(began)))
 			if !<-gone {
 				load.Late(t, "the fabric waited for the load to end")
 			}
 			_ = spin.Process.Kill()
-			before.nothingLeft(t, root)
+			before.checkUnchanged(t, root)
 		})
 	}
 }
 
-// starvable is the fabric's process of a deployment, which must have real-time scheduling, and a limit of it.
-func starvable(t *testing.T, deployment string) int {
+// realTimeFabric returns the PID of a deployment's fabric. It skips the test if the fabric has no
+// real-time scheduling, and checks the limit of it.
+func realTimeFabric(t *testing.T, deployment string) int {
 	t.Helper()
 	pids, err := marked(deployment)
 	if err != nil {

@@ -20,28 +20,28 @@ import (
 
 // Request is a lab to be deployed.
 type Request struct {
-	File   string            `json:"file"` // where the lab was read from, for messages
-	Text   []byte            `json:"-"`    // what was read; kept beside as a file
+	File   string            `json:"file"` // path that the lab was read from, for messages
+	Text   []byte            `json:"-"`    // text of the lab; saved as a file of its own
 	Set    []string          `json:"set,omitempty"`
 	Engine lab.EngineOptions `json:"engine"`
-	Files  map[string][]byte `json:"files,omitempty"` // that the lab names, as they were read
+	Files  map[string][]byte `json:"files,omitempty"` // contents of the files that the lab names
 
-	// Read reads a file that the lab names and Files does not have; nil: there are no others.
+	// Read reads a file that the lab names and Files does not have. If it is nil, there are none.
 	Read func(name string) ([]byte, error) `json:"-"`
 
-	Version string `json:"version"` // of weft
+	Version string `json:"version"` // of Weft
 }
 
-// Deployment is a request that is being, or was, carried out.
+// Deployment is a request that is, or was, carried out.
 type Deployment struct {
 	Request
 	Lab      string    `json:"lab"`
-	ID       string    `json:"id"` // random; the mark of its processes
+	ID       string    `json:"id"` // random; marks its processes
 	Began    time.Time `json:"began"`
 	Dilation float64   `json:"dilation"`
-	Why      string    `json:"why"` // how the dilation was chosen
+	Why      string    `json:"why"` // reason for the dilation
 
-	Subnet topology.Subnet `json:"subnet"` // no other lab of the state directory has it
+	Subnet topology.Subnet `json:"subnet"` // unique within the state directory
 }
 
 // Files of a lab's folder, beside the journal.
@@ -53,14 +53,14 @@ const (
 	logFile        = "supervisor.log"
 )
 
-// newID returns a random name for a deployment.
+// newID returns a random ID for a deployment.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// parse returns the lab of a request: of a sweep, its first point.
+// parse returns the lab of a request; if it is a sweep, its first point.
 func (q *Request) parse() (*lab.Lab, error) {
 	labs, err := lab.Parse(q.File, q.Text, lab.Options{Set: q.Set, Engine: q.Engine, Read: q.read})
 	if err != nil {
@@ -69,7 +69,7 @@ func (q *Request) parse() (*lab.Lab, error) {
 	return labs[0], nil
 }
 
-// read returns a file that the lab names, and keeps it for the supervisor.
+// read returns a file that the lab names and keeps it in Files for the supervisor.
 func (q *Request) read(name string) ([]byte, error) {
 	if text, ok := q.Files[name]; ok {
 		return text, nil
@@ -106,7 +106,7 @@ func (d *Deployment) save(dir *os.Root, j *Journal) error {
 	return nil
 }
 
-// writeFile writes a new file, whole or with an error.
+// writeFile creates a file and writes it completely, or returns an error.
 func writeFile(dir *os.Root, name string, text []byte) error {
 	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -116,7 +116,8 @@ func writeFile(dir *os.Root, name string, text []byte) error {
 	return cleanup.Join(err, f.Close())
 }
 
-// maxDeployment is how large each of a deployment's files may be: a lab, and the files that it names, have some MiB.
+// maxDeployment is the size limit for each of a deployment's files. A lab with the files that it
+// names takes some MiB.
 const maxDeployment = 64 << 20
 
 // readDeployment reads what save wrote.
@@ -141,11 +142,11 @@ func readDeployment(dir *os.Root) (*Deployment, error) {
 	return d, CheckName(d.Lab)
 }
 
-// Difference is a setting that two labs do not share.
+// Difference is a setting in which two labs differ.
 type Difference struct {
 	Path string `json:"path"`
-	Was  string `json:"was"` // empty: it was not there
-	Is   string `json:"is"`
+	Was  string `json:"was"` // empty: the setting is new
+	Is   string `json:"is"`  // empty: the setting is gone
 }
 
 func (d Difference) String() string {
@@ -158,8 +159,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s changes from %s to %s", d.Path, d.Was, d.Is)
 }
 
-// differences lists the settings in which two labs differ and which a network that stands is made by: not what would
-// be run over it.
+// differences returns the settings in which the networks of two labs differ. Sections that only
+// matter to a run, such as the workload, are left out.
 func differences(was, is *lab.Lab) []Difference {
 	idle := []string{"about", "workload", "faults", "measure", "expect", "clocks"}
 	about := func(path string) bool {
@@ -190,8 +191,8 @@ func differences(was, is *lab.Lab) []Difference {
 	return all
 }
 
-// ErrNotDeployed is returned for a lab of which there is nothing.
+// ErrNotDeployed is returned for a lab of which nothing exists.
 var ErrNotDeployed = errors.New("it is not deployed")
 
-// missing says whether err is that something is not there.
+// missing reports whether err means that a file does not exist.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

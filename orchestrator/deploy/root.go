@@ -17,17 +17,18 @@ import (
 	"weft/internal/regular"
 )
 
-// RootVar names the environment variable that says where the state directory is.
+// RootVar is the environment variable with the path of the state directory.
 const RootVar = "WEFT_STATE"
 
-// A Root is the state directory: a folder for each deployed lab, and a lock.
+// A Root is the state directory: it has a folder for each deployed lab, and lock files.
 type Root struct {
 	path string
-	dir  *os.Root // so that no name leads out of it
+	dir  *os.Root // no name leads out of it
 }
 
-// DefaultRoot is the state directory of this user: what RootVar says, /run/weft for root, and otherwise weft below
-// XDG_RUNTIME_DIR, or, without one, below the directory for temporary files under a name with the user's number.
+// DefaultRoot returns the path of a user's state directory: the value of RootVar, or /run/weft for
+// root, or weft below XDG_RUNTIME_DIR, or, without that, weft-UID below the directory for temporary
+// files.
 func DefaultRoot(user int) string {
 	if dir := os.Getenv(RootVar); dir != "" {
 		return dir
@@ -41,14 +42,15 @@ func DefaultRoot(user int) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("weft-%d", user))
 }
 
-// OpenRoot opens a state directory, and makes it if it is not there. One that others own, or may enter, is refused.
+// OpenRoot opens a state directory and creates it if it does not exist. It returns an error if
+// another user owns the directory or may enter it.
 func OpenRoot(path string) (*Root, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("state directory: %w; %s names another", err, RootVar)
+		return nil, fmt.Errorf("state directory: %w; set %s to use another", err, RootVar)
 	}
 	if err := checkRoot(path); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func OpenRoot(path string) (*Root, error) {
 	return &Root{path: path, dir: dir}, nil
 }
 
-// checkRoot refuses a state directory that others own, or may enter.
+// checkRoot returns an error unless path is a directory that only this user owns and may enter.
 func checkRoot(path string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(path, &s); err != nil {
@@ -68,22 +70,22 @@ func checkRoot(path string) error {
 	}
 	switch {
 	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return fmt.Errorf("state directory %s: it is not a directory; %s names another", path, RootVar)
+		return fmt.Errorf("state directory %s: it is not a directory; set %s to use another", path, RootVar)
 	case int(s.Uid) != os.Geteuid():
-		return fmt.Errorf("state directory %s: it belongs to user %d; %s names another", path, s.Uid, RootVar)
+		return fmt.Errorf("state directory %s: it belongs to user %d; set %s to use another", path, s.Uid, RootVar)
 	case s.Mode&0o077 != 0:
 		return fmt.Errorf("state directory %s: others may enter it (mode %#o); chmod 700 %s", path, s.Mode&0o777, path)
 	}
 	return nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Path is where the directory is.
+// Path returns the path of the directory.
 func (r *Root) Path() string { return r.path }
 
-// Remove removes the directory if nothing is in it.
+// Remove removes the directory if it is empty.
 func (r *Root) Remove() error {
 	err := os.Remove(r.path)
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
@@ -92,10 +94,10 @@ func (r *Root) Remove() error {
 	return err
 }
 
-// labName is what a lab may be called: see lab.Lab.Name.
+// labName matches the names of labs; see lab.Lab.Name.
 var labName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// CheckName refuses what is no name of a lab, and so could be a path.
+// CheckName returns an error unless name is valid for a lab. Valid names cannot be paths.
 func CheckName(name string) error {
 	if !labName.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a lab; expected 1 to 63 of a-z, 0-9 and -", clip(name))
@@ -103,7 +105,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// clip shortens what comes from outside for a message.
+// clip shortens text from outside for a message.
 func clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."
@@ -111,10 +113,10 @@ func clip(s string) string {
 	return s
 }
 
-// lockSuffix ends the name of a lab's lock.
+// lockSuffix ends the name of a lab's lock file.
 const lockSuffix = ".lock"
 
-// Labs lists the labs that have a folder here, by name.
+// Labs returns the names of the labs that have a folder here, in order.
 func (r *Root) Labs() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
 	if err != nil {
@@ -129,27 +131,28 @@ func (r *Root) Labs() ([]string, error) {
 	return names, nil
 }
 
-// errForeign is returned for a lab whose name in the state directory belongs to a file, a link, a pipe: not to its folder.
-var errForeign = errors.New("it is not a folder")
+// errNotFolder is returned if the path of a lab's folder is a file, a symbolic link or a pipe
+// instead.
+var errNotFolder = errors.New("it is not a folder")
 
-// folder opens the folder of a lab. Whatever else has the lab's name is neither followed nor waited for.
+// folder opens the folder of a lab. It neither follows nor waits for anything else of that name.
 func (r *Root) folder(name string) (*os.Root, error) {
 	info, err := r.dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(r.path, name), Err: errForeign}
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(r.path, name), Err: errNotFolder}
 	}
 	f, err := r.dir.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return os.OpenRoot(through(f, "."))
+	return os.OpenRoot(viaDescriptor(f, "."))
 }
 
-// locks lists the labs that have a lock here.
+// locks returns the names of the labs that have a lock file here, in order.
 func (r *Root) locks() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
 	if err != nil {
@@ -157,7 +160,8 @@ func (r *Root) locks() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), lockSuffix); ok && labName.MatchString(name) && e.Type().IsRegular() {
+		if name, ok := strings.CutSuffix(e.Name(), lockSuffix); ok && labName.MatchString(name) &&
+			e.Type().IsRegular() {
 			names = append(names, name)
 		}
 	}
@@ -165,20 +169,21 @@ func (r *Root) locks() ([]string, error) {
 	return names, nil
 }
 
-// A Lock is the right to change a lab. It ends with the process that holds it, however that ends.
+// A Lock is the right to change a lab. The kernel releases it when the process that holds it ends.
 type Lock struct {
 	root *Root
 	name string
 	file *os.File
 }
 
-// lockTime is how long to wait for a lab's lock. Ours: longer than a deployment takes.
+// lockTime is the time limit for getting a lab's lock. Our own choice: longer than a deployment
+// takes.
 const lockTime = 30 * time.Second
 
-// ErrLocked is returned for a lab that somebody else is changing.
-var ErrLocked = errors.New("somebody else is deploying or destroying this lab")
+// ErrLocked is returned for a lab that another process is changing.
+var ErrLocked = errors.New("another process is deploying or destroying this lab")
 
-// Lock takes the lock of a lab, and waits at most for so long.
+// Lock takes the lock of a lab. It returns ErrLocked if it does not get the lock within wait.
 func (r *Root) Lock(name string, wait time.Duration) (*Lock, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -194,12 +199,12 @@ func (r *Root) Lock(name string, wait time.Duration) (*Lock, error) {
 		case time.Now().After(deadline):
 			return nil, fmt.Errorf("lab %s: %w", name, ErrLocked)
 		}
-		time.Sleep(20 * time.Millisecond) // flock cannot wait for a time
+		time.Sleep(20 * time.Millisecond) // flock has no timeout
 	}
 }
 
-// tryLock takes the lock if nobody has it; nil if somebody does. Whoever unlocks removes the file, so one that was
-// opened may be gone when it is locked, and counts for nothing.
+// tryLock takes the lock, or returns nil if another process holds it. Unlock removes the file, so a
+// file that was opened may be gone once it is locked; then the lock is void.
 func (r *Root) tryLock(name string) (*Lock, error) {
 	f, err := regular.OpenIn(r.dir, name+lockSuffix, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -226,7 +231,7 @@ func (r *Root) tryLock(name string) (*Lock, error) {
 	return nil, nil
 }
 
-// Unlock gives the lock back and removes its file.
+// Unlock removes the lock's file and releases the lock.
 func (l *Lock) Unlock() error {
 	err := l.root.dir.Remove(l.name + lockSuffix)
 	if errors.Is(err, fs.ErrNotExist) {

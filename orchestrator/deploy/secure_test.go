@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 )
 
 func TestNamesDoNotEscape(t *testing.T) {
-	root := stateRoot(t)
+	root := newStatePath(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", "A", "-a", "a\x00b", "a.lock", strings.Repeat("a", 64), "ä"} {
 		if err := CheckName(name); err == nil {
 			t.Errorf("%q is accepted", name)
@@ -38,7 +37,7 @@ func TestNamesDoNotEscape(t *testing.T) {
 	}
 }
 
-func TestStateDirectoryIsItsOwners(t *testing.T) {
+func TestStateDirectoryIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	open := filepath.Join(dir, "open")
 	if err := os.Mkdir(open, 0o755); err != nil {
@@ -68,33 +67,23 @@ func TestStateDirectoryIsItsOwners(t *testing.T) {
 	}
 }
 
-// upLab is a lab of two hosts that is up until the test ends, and a handle on it.
-func upLab(t *testing.T) (root string, h *Handle) {
+// newGuardedLab deploys the lab "guarded" of two hosts until the end of the test, and returns its
+// state directory and a handle.
+func newGuardedLab(t *testing.T) (root string, h *Handle) {
 	t.Helper()
-	privileged(t)
-	root = stateRoot(t)
-	if out, err := again(t, root, "", "deploy", root, "guarded"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	r, err := OpenRoot(root)
+	needRoot(t)
+	r, _ := deployLab(t, "guarded")
+	h, err := Open(r, "guarded")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		r.Close()
-		if _, err := Down(context.Background(), root, "guarded", Options{}); err != nil {
-			t.Error(err)
-		}
-	})
-	if h, err = Open(r, "guarded"); err != nil {
-		t.Fatal(err)
-	}
-	return root, h
+	return r.Path(), h
 }
 
-// Nobody but the lab's owner reaches its files or its socket; and where they could, the supervisor refuses them.
-func TestPrivSocketIsItsOwners(t *testing.T) {
-	root, h := upLab(t)
+// Only the lab's owner reaches its files and its socket. If their modes are opened, the supervisor
+// still rejects others.
+func TestPrivSocketIsPrivate(t *testing.T) {
+	root, h := newGuardedLab(t)
 	for name, want := range map[string]os.FileMode{
 		"": os.ModeDir | 0o700, socketFile: os.ModeSocket | 0o600, journalFile: 0o600, labFile: 0o600, deploymentFile: 0o600, eventsFile: 0o600, logFile: 0o600,
 	} {
@@ -115,7 +104,7 @@ func TestPrivSocketIsItsOwners(t *testing.T) {
 	if out := stranger(); !strings.Contains(out, "permission denied") {
 		t.Errorf("a stranger connects: %s", out)
 	}
-	for dir := filepath.Join(root, "guarded"); dir != "/"; dir = filepath.Dir(dir) { // somebody opens every door
+	for dir := filepath.Join(root, "guarded"); dir != "/"; dir = filepath.Dir(dir) { // open every folder
 		info, err := os.Stat(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +125,7 @@ func TestPrivSocketIsItsOwners(t *testing.T) {
 	_ = h
 }
 
-// strangerRole asks a supervisor how its lab is.
+// strangerRole asks a supervisor for its state.
 func strangerRole(args []string) error {
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: args[0], Net: "unix"})
 	if err != nil {
@@ -148,9 +137,9 @@ func strangerRole(args []string) error {
 	return err
 }
 
-// Whatever is sent to its socket, the supervisor refuses it and the lab stays up.
-func TestPrivRequestsAreRefused(t *testing.T) {
-	root, h := upLab(t)
+// The supervisor rejects bad requests, and the lab stays up.
+func TestPrivBadRequestsAreRejected(t *testing.T) {
+	root, h := newGuardedLab(t)
 	dialRaw := func() *net.UnixConn {
 		sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(root, "guarded", socketFile), Net: "unix"})
 		if err != nil {
@@ -174,14 +163,14 @@ func TestPrivRequestsAreRefused(t *testing.T) {
 		body any
 		want string
 	}{
-		{"format-disk", nil, "is no request"},
-		{kindExec, map[string]any{"node": "h0", "args": []string{"true"}}, "0 descriptors for a program"},
+		{"format-disk", nil, "unknown request"},
+		{kindExec, map[string]any{"node": "h0", "args": []string{"true"}}, "needs 3 file descriptors, or 1 terminal; got 0"},
 		{kindExec, map[string]any{"node": "h0", "uid": 0}, "uid"},
 		{kindExec, "h0", "cannot unmarshal"},
 		{kindLink, Link{Link: "../../etc"}, "has no link"},
-		{kindNode, Node{Node: "h0", Action: "rm -rf"}, "cannot be done to a node"},
+		{kindNode, Node{Node: "h0", Action: "rm -rf"}, "unknown action"},
 		{kindNode, Node{Node: "fabric", Action: NodeKill}, "has no node"},
-		{kindCapture, Capture{What: "h0"}, "0 descriptors for a capture"},
+		{kindCapture, Capture{What: "h0"}, "needs 1 file descriptor; got 0"},
 		{kindLink, Link{Link: "h0-switch0", Loss: new(7.5)}, "loss of 7.5"},
 	} {
 		conn := control.New(dialRaw())
@@ -198,15 +187,16 @@ func TestPrivRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// What runs in a node, as root of it, reaches neither the machine, nor the lab's files, nor anybody outside.
+// A program in a node, even as its root, reaches neither the machine, nor the lab's files, nor
+// other networks.
 func TestPrivNodesAreConfined(t *testing.T) {
-	root, h := upLab(t)
+	root, h := newGuardedLab(t)
 	s, err := h.State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := func(script string) (code int, out string) { t.Helper(); return within(t, h, script) }
-	other := filepath.Join(t.TempDir(), "state") // another's state directory, that this lab does not know of
+	inside := func(script string) (code int, out string) { t.Helper(); return runScript(t, h, script) }
+	other := filepath.Join(t.TempDir(), "state") // another user's state directory
 	elsewhere := filepath.Join(other, "socket")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
@@ -262,7 +252,7 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	if _, err := os.Lstat("/weft-was-here"); err == nil {
 		t.Error("it was here")
 	}
-	for _, pid := range []int{s.Nodes[0].PID, fabricOf(t, s.Supervisor)} {
+	for _, pid := range []int{s.Nodes[0].PID, fabricPID(t, s.Supervisor)} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -275,8 +265,8 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	}
 }
 
-// fabricOf is the process of the fabric below a supervisor.
-func fabricOf(t *testing.T, supervisor int) int {
+// fabricPID returns the PID of a supervisor's fabric.
+func fabricPID(t *testing.T, supervisor int) int {
 	t.Helper()
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", supervisor))
 	for _, f := range files {
@@ -292,8 +282,8 @@ func fabricOf(t *testing.T, supervisor int) int {
 	return 0
 }
 
-// within runs a script in the first node, and returns how that went.
-func within(t *testing.T, h *Handle, script string) (code int, out string) {
+// runScript runs a script in the first node and returns its exit code and output.
+func runScript(t *testing.T, h *Handle, script string) (code int, out string) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -316,30 +306,30 @@ func within(t *testing.T, h *Handle, script string) (code int, out string) {
 	return exit.Code, out
 }
 
-// A program in a node takes no more than its share of processes and of memory, and leaves room for the next.
+// A program in a node is limited in processes and memory, and leaves room for the next.
 func TestPrivProgramsAreBounded(t *testing.T) {
-	_, h := upLab(t)
+	_, h := newGuardedLab(t)
 	if os.Geteuid() != 0 || !boot.HasUser(boot.ProgramUser(1)) {
 		t.Skip("processes of a node are counted where its programs can be a user of their own")
 	}
-	_, out := within(t, h, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")
-	running := strings.Count(processes("sleep\x0060\x00"), "\n")
+	_, out := runScript(t, h, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")
+	running := strings.Count(processesRunning("sleep\x0060\x00"), "\n")
 	if running < 100 || running > runtime.MaxProcesses || strings.Contains(out, "started 1500") {
 		t.Errorf("%d of 1500 programs run, %d are allowed: %.300s", running, runtime.MaxProcesses, out)
 	}
-	if code, out := within(t, h, "kill -9 -1; true"); code > 128+9 {
+	if code, out := runScript(t, h, "kill -9 -1; true"); code > 128+9 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if code, out := within(t, h, "dd if=/dev/zero of=/dev/null bs=4G count=1 2>&1"); code == 0 {
+	if code, out := runScript(t, h, "dd if=/dev/zero of=/dev/null bs=4G count=1 2>&1"); code == 0 {
 		t.Errorf("a program takes 4 GiB: %s", out)
 	}
-	if code, out := within(t, h, "dd if=/dev/zero of=/tmp/big bs=1M count=80 2>&1"); code == 0 {
+	if code, out := runScript(t, h, "dd if=/dev/zero of=/tmp/big bs=1M count=80 2>&1"); code == 0 {
 		t.Errorf("a node writes 80 MB to memory: %s", out)
 	}
 }
 
-// processes lists the command lines of processes that are exactly one.
-func processes(line string) string {
+// processesRunning lists, one on each line, the processes with a command line.
+func processesRunning(line string) string {
 	var found strings.Builder
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -350,9 +340,9 @@ func processes(line string) string {
 	return found.String()
 }
 
-// The owner's own programs are refused too where they run in the network of a node, of whatever lab.
+// Even the owner's programs are rejected if they run in the network of a node, of any lab.
 func TestPrivSocketIsNotForNodes(t *testing.T) {
-	root, _ := upLab(t)
+	root, _ := newGuardedLab(t)
 	cmd := exec.Command("/proc/self/exe", "stranger", filepath.Join(root, "guarded", socketFile))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID}
 	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "is in another network namespace") {
@@ -360,9 +350,9 @@ func TestPrivSocketIsNotForNodes(t *testing.T) {
 	}
 }
 
-// In a node that is paused nothing is run; a program that would wait for it forever is none.
+// A paused node runs no program, and the caller need not wait.
 func TestPrivExecInAPausedNode(t *testing.T) {
-	_, h := upLab(t)
+	_, h := newGuardedLab(t)
 	if err := h.Node(Node{Node: "h0", Action: NodePause}); err != nil {
 		t.Fatal(err)
 	}
@@ -373,14 +363,15 @@ func TestPrivExecInAPausedNode(t *testing.T) {
 	if err := h.Node(Node{Node: "h0", Action: NodeResume}); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := within(t, h, "true"); code != 0 {
+	if code, out := runScript(t, h, "true"); code != 0 {
 		t.Errorf("afterwards: %d %s", code, out)
 	}
 }
 
-// A program of one's own is seen with its folder, to read; what lies beside that folder is not.
-func TestPrivProgramOfOnesOwn(t *testing.T) {
-	_, h := upLab(t)
+// A user's own program is visible in a node with its folder, read-only. What lies beside that
+// folder is not visible.
+func TestPrivUserProgram(t *testing.T) {
+	_, h := newGuardedLab(t)
 	dir, err := os.MkdirTemp("/var/tmp", "own-")
 	if err != nil {
 		t.Fatal(err)

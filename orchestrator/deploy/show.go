@@ -9,7 +9,7 @@ import (
 	"weft/units"
 )
 
-// ShowMeasured prints what was asked for beside what was measured.
+// ShowMeasured prints a table of expected and measured values.
 func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot\t")
@@ -23,26 +23,31 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 			verdict = "missed: " + m.Bad
 		}
 		if m.OK && m.Bound {
-			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS), gbps(m.RateBPS))
+			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS),
+				gbps(m.RateBPS))
 		}
 		got := gbps(m.RateBPS)
-		if m.RateBPS == 0 { // of a link on which packets overtake each other
+		if m.RateBPS == 0 { // packets overtake each other on this link
 			got = "-"
 		}
 		if m.Tries > 1 {
 			verdict += fmt.Sprintf(" (try %d)", m.Tries)
 		}
-		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To, links(m.Hops),
+		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To,
+			links(m.Hops),
 			gbps(m.AskedRateBPS), got, m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d of %s; rate, delay and loss are those of the whole way over which a link was measured\n", len(all), links(of.Links))
+	_,
+		err := fmt.Fprintf(w,
+		"%d of %s; rate, delay and loss are those of the whole path over which a link was measured\n", len(all),
+		links(of.Links))
 	return err
 }
 
-// gbps prints a rate with its unit to four digits.
+// gbps formats a rate with its unit and four digits.
 func gbps(bps float64) string {
 	switch {
 	case bps >= 1e9:
@@ -53,7 +58,7 @@ func gbps(bps float64) string {
 	return fmt.Sprintf("%.4gkbps", bps/1e3)
 }
 
-// Show prints what a lab is like for people.
+// Show prints the state of a lab for people.
 func (s *State) Show(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s\n", s.Lab, s.Topology)
 	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %g, addresses %s; lab time %.3f ms\n",
@@ -91,7 +96,8 @@ func (s *State) Show(w io.Writer) error {
 		}
 		var queued, packets, marks, drops int64
 		for _, p := range k.Ports {
-			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks, drops+p.Drops+p.Lost+p.Cut
+			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks,
+				drops+p.Drops+p.Lost+p.Cut
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d\t%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
 			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, changed)
@@ -100,19 +106,24 @@ func (s *State) Show(w io.Writer) error {
 		return err
 	}
 	if n := s.Network; n != nil {
-		fmt.Fprintf(w, "\n%d packets sent, %d delivered; %d dropped by queues, %d lost on lines, %d cut off, %d not ordered by the lab\n",
+		fmt.Fprintf(w,
+			"\n%d packets sent, %d delivered; %d dropped by queues, %d lost on links, %d cut off, %d not ordered by "+
+				"the lab\n",
 			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Refused)
 	}
 	for _, n := range s.Nodes {
 		if n.NotRouted+n.Malformed+n.Spoofed > 0 {
-			fmt.Fprintf(w, "not carried of what %s sent: %d frames without a destination, %d malformed, %d under another's address\n",
+			fmt.Fprintf(w,
+				"%s sent frames that were not carried: %d without a destination, %d malformed, %d with a spoofed "+
+					"address\n",
 				n.Name, n.NotRouted, n.Malformed, n.Spoofed)
 		}
 		if n.Unplugged {
 			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Why)
 		}
 		if n.Untaken > 0 {
-			fmt.Fprintf(w, "carried, and taken by no agent: %d frames of %s to Weft's own ports, which nothing in a deployed lab uses\n", n.Untaken, n.Name)
+			fmt.Fprintf(w, "%s sent %d frames to Weft's own ports, on which nothing listens in a deployed lab\n",
+				n.Name, n.Untaken)
 		}
 	}
 	return nil

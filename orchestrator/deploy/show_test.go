@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Of a link inspect says what both directions marked and dropped.
+// The row of a link adds up both directions.
 func TestInspectShowsMarks(t *testing.T) {
 	s := State{Lab: "lab", Began: time.Unix(0, 0), Links: []LinkState{{
 		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
@@ -15,11 +15,11 @@ func TestInspectShowsMarks(t *testing.T) {
 	if err := s.Show(&b); err != nil {
 		t.Fatal(err)
 	}
-	const refused = "not carried of what h1 sent: 1 frames without a destination, 0 malformed, 3 under another's address"
+	const refused = "h1 sent frames that were not carried: 1 without a destination, 0 malformed, 3 with a spoofed address"
 	if text := b.String(); !strings.Contains(text, refused) || strings.Count(text, "not carried") != 1 {
 		t.Errorf("got %s\nwant %s", text, refused)
 	}
-	if want := "taken by no agent: 5 frames of h0 to Weft's own ports"; strings.Count(b.String(), want) != 1 || strings.Count(b.String(), "taken by") != 1 {
+	if want := "h0 sent 5 frames to Weft's own ports"; strings.Count(b.String(), want) != 1 || strings.Count(b.String(), "own ports") != 1 {
 		t.Errorf("got %s\nwant %s", b.String(), want)
 	}
 	want := "link state rate delay loss queued packets marked dropped h0-switch0 up 1Gbps 0s 0% 0 B 111 17 3"
@@ -28,7 +28,7 @@ func TestInspectShowsMarks(t *testing.T) {
 	}
 }
 
-// A node that runs without its interface is no node that just runs.
+// A node that runs without its interface is not shown as one that just runs.
 func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
 	s := State{Lab: "lab", Began: time.Unix(0, 0), Nodes: []NodeState{
 		{Name: "h0", Tier: "host", State: "running", PID: 1}, {Name: "h1", Tier: "host", State: "running", PID: 2, Unplugged: true, Why: "it was deleted"},
@@ -45,7 +45,7 @@ func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
 	}
 }
 
-// Where packets overtake each other no rate is measured, which is no rate of 0.
+// If packets overtake each other, no rate is measured, and the table shows "-" and not 0.
 func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	var b strings.Builder
 	m := Measured{Link: "h0-switch0", From: "h0", To: "switch0", Hops: 1, Tried: true, OK: true, AskedRateBPS: 1e9, AskedDelayUS: 2, DelayUS: 3}

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkPrivDeployInDocker deploys a lab of 36 containers, supervisor, journal and all, beside as many bare containers that the
-// docker command starts, all at once. It tells the least of each, since what else the machine does only slows, and their ratio,
-// which is to be 1.3 at most.
+// BenchmarkPrivDeployInDocker deploys a lab of 36 containers, with supervisor and journal, and
+// compares it with the docker command starting as many bare containers at once. It reports the
+// minimum of each, since load only slows, and their ratio, which should be at most 1.3.
 func BenchmarkPrivDeployInDocker(b *testing.B) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		b.Skip("there is no docker command to compare with")
 	}
-	in(b, "docker")
+	useRuntime(b, "docker")
 	const containers = 36 // 35 hosts and the fabric
 	b.Setenv(hostsVar, fmt.Sprint(containers-1))
 	deployed, bare := time.Hour, time.Hour
 	for range b.N {
-		root := stateRoot(b)
+		root := newStatePath(b)
 		began := time.Now()
-		if out, err := again(b, root, "", "deploy", root, "wide"); err != nil {
+		if out, err := runSelf(b, root, "", "deploy", root, "wide"); err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		deployed = min(deployed, time.Since(began))
@@ -39,7 +39,8 @@ func BenchmarkPrivDeployInDocker(b *testing.B) {
 	b.ReportMetric(deployed.Seconds()/bare.Seconds(), "ratio")
 }
 
-// bareContainers starts n containers of the nodes' image with the docker command, side by side, and removes them.
+// bareContainers starts n containers of the node image at once with the docker command, removes
+// them, and returns how long the start took.
 func bareContainers(t testing.TB, n int) time.Duration {
 	t.Helper()
 	images, err := exec.Command("docker", "images", "-q", "--filter", "label=weft.program").Output()

@@ -8,13 +8,15 @@ import (
 	"weft/realtime"
 )
 
-// state describes the lab as it is.
+// state returns the present state of the lab.
 func (s *supervisor) state() (*State, error) {
 	d, g := s.deployment, s.x.Graph
 	out := &State{
-		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime, Datapath: "fabric",
-		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
-		Notes: s.lab.Notes(), Memory: s.lab.Memory(), Subnet: d.Subnet.Prefix().String(),
+		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime,
+		Datapath: "fabric",
+		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(),
+		Committed: s.journal.Committed(),
+		Notes:     s.lab.Notes(), Memory: s.lab.Memory(), Subnet: d.Subnet.Prefix().String(),
 	}
 	if s.switched() {
 		out.Datapath = "kernel"
@@ -29,13 +31,14 @@ func (s *supervisor) state() (*State, error) {
 	}
 	err := s.describeLinks(out)
 	if out.Broken == "" {
-		out.Broken = s.deserted()
+		out.Broken = s.whyDeserted()
 	}
 	return out, err
 }
 
-// deserted says why a lab is of no use any more: no node of it is alive, and not all were meant to end.
-func (s *supervisor) deserted() string {
+// whyDeserted returns why the lab is of no use any more, or "" if it is: no node is alive, and at
+// least one of them ended unasked.
+func (s *supervisor) whyDeserted() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	why := ""
@@ -43,7 +46,7 @@ func (s *supervisor) deserted() string {
 		if s.nodes[i].dead == "" {
 			return ""
 		}
-		if !s.nodes[i].asked && why == "" {
+		if !s.nodes[i].endRequested && why == "" {
 			why = s.nodes[i].dead
 		}
 	}
@@ -53,12 +56,14 @@ func (s *supervisor) deserted() string {
 	return "no node is alive: " + why
 }
 
+// nodeState returns the state of a host or switch.
 func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	n, d := &s.x.Graph.Nodes[id], s.deployment
 	out := NodeState{Name: n.Name, Tier: n.Tier, Address: n.Addr, State: "modelled"}
 	if sw := int(id) - s.x.Graph.Hosts; sw >= 0 {
 		if s.switched() {
-			out.State, out.PID, out.Address = "running", s.lab.Cluster().Switch(sw).PID, d.Subnet.SwitchAddr(sw).String()
+			out.State, out.PID, out.Address = "running", s.lab.Cluster().Switch(sw).PID,
+				d.Subnet.SwitchAddr(sw).String()
 		}
 		return out
 	}
@@ -77,7 +82,7 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	return out
 }
 
-// describeLinks adds the links, and what the network has carried.
+// describeLinks adds the links and the network's counters to a state.
 func (s *supervisor) describeLinks(out *State) error {
 	g, names := s.x.Graph, s.x.PortNames()
 	if out.Broken != "" {
@@ -93,8 +98,10 @@ func (s *supervisor) describeLinks(out *State) error {
 		k := LinkState{
 			Name: l.Name, A: g.Nodes[l.A].Name, B: g.Nodes[l.B].Name, State: "up",
 			RateBPS: int64(p.Rate), DelayUS: p.Delay.Microseconds(), Loss: p.Loss,
-			Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderByUS: p.Disorder.By.Microseconds(), JitterUS: p.Disorder.Jitter.Microseconds(),
-			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors || !l.Down && !p.Up ||
+			Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderByUS: p.Disorder.By.Microseconds(),
+			JitterUS: p.Disorder.Jitter.Microseconds(),
+			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors ||
+				!l.Down && !p.Up ||
 				p.Disorder.Duplicate != l.Duplicate || p.Disorder.Reorder != l.Reorder || p.Disorder.Jitter != l.Jitter,
 		}
 		switch {
@@ -119,7 +126,7 @@ func (s *supervisor) describeLinks(out *State) error {
 		r := look.Hosts[h].Refusals
 		n := &out.Nodes[h]
 		n.NotRouted, n.Malformed, n.Spoofed, n.Untaken = r.NotRouted, r.Malformed, r.Spoofed, look.Hosts[h].Own
-		if why := s.withoutInterface(h, &look.Hosts[h]); why != "" && n.PID != 0 {
+		if why := s.whyCutOff(h, &look.Hosts[h]); why != "" && n.PID != 0 {
 			n.Unplugged, n.Why = true, why
 		}
 		refused.Add(r)
@@ -128,7 +135,8 @@ func (s *supervisor) describeLinks(out *State) error {
 	c := &look.Network
 	out.Network = &Totals{
 		Injected: c.Injected, Delivered: c.Delivered, Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
-		Refused: look.Refused, NotRouted: refused.NotRouted, Malformed: refused.Malformed, Spoofed: refused.Spoofed, Untaken: untaken, Halted: look.Halted,
+		Refused: look.Refused, NotRouted: refused.NotRouted, Malformed: refused.Malformed, Spoofed: refused.Spoofed,
+		Untaken: untaken, Halted: look.Halted,
 	}
 	return nil
 }

@@ -17,21 +17,22 @@ import (
 	"weft/orchestrator/runtime/namespace"
 )
 
-// A supervisor whose folder was removed (rm -rf, or a logout that takes XDG_RUNTIME_DIR away) runs on, and its lab with
-// it, where no name leads to it any more. Such strays are found among processes, by their mark and their arguments: see
-// docs/adr/0100-what-clean-may-judge.md.
+// A supervisor whose folder was removed (rm -rf, or a logout that removes XDG_RUNTIME_DIR) keeps
+// running with its lab, but no path leads to its socket any more. Such strays are found among the
+// processes, by their mark and their arguments: docs/adr/0100-what-clean-may-judge.md.
 
-// supervised is a supervisor that runs, as /proc shows it.
-type supervised struct {
+// runningSupervisor is a supervisor process as /proc shows it.
+type runningSupervisor struct {
 	pid        int
-	deployment string        // its mark
-	path, lab  string        // its arguments: the state directory, as it sees it, and the lab
+	deployment string        // from its mark
+	path, lab  string        // from its arguments: its state directory, as it sees it, and its lab
 	engine     string        // its DOCKER_HOST
-	owner      runtime.Owner // what its containers and control groups are labelled with
+	owner      runtime.Owner // label of its containers and control groups
 }
 
-// supervisors returns the supervisors of this user in this PID namespace, those of a lab or, with an empty name, all.
-func supervisors(lab string) (all []supervised) {
+// supervisors returns this user's supervisors in this PID namespace: those of a lab, or all if lab
+// is empty.
+func supervisors(lab string) (all []runningSupervisor) {
 	runtime.Processes(func(pid int) bool {
 		s, ok := supervisorAt(pid)
 		if ok = ok && pid != os.Getpid() && (lab == "" || s.lab == lab); ok {
@@ -42,13 +43,15 @@ func supervisors(lab string) (all []supervised) {
 	return all
 }
 
-// supervisorAt says whether a process is such a supervisor.
-func supervisorAt(pid int) (s supervised, ok bool) {
+// supervisorAt returns the supervisor with a PID. ok is false if the process is not a supervisor of
+// this user in this PID namespace.
+func supervisorAt(pid int) (s runningSupervisor, ok bool) {
 	args := runtime.Arguments(pid)
-	if len(args) < 3 || args[0] != "weft" || !filepath.IsAbs(args[len(args)-2]) || !labName.MatchString(args[len(args)-1]) {
+	if len(args) < 3 || args[0] != "weft" || !filepath.IsAbs(args[len(args)-2]) ||
+		!labName.MatchString(args[len(args)-1]) {
 		return s, false
 	}
-	s = supervised{pid: pid, path: args[len(args)-2], lab: args[len(args)-1]}
+	s = runningSupervisor{pid: pid, path: args[len(args)-2], lab: args[len(args)-1]}
 	user, err := runtime.EffectiveUser(pid)
 	if err != nil || user != os.Geteuid() || !runtime.SameNamespace(pid, "pid") {
 		return s, false
@@ -61,10 +64,12 @@ func supervisorAt(pid int) (s supervised, ok bool) {
 	return s, deploymentName.MatchString(s.deployment)
 }
 
-// lost says whether no name leads to a supervisor any more: its state directory, as it sees it, has no folder of the lab
-// with a journal that knows it. What cannot be looked at, and what is damaged, is not lost. That of held is being changed under a lock that the
-// caller holds; elsewhere somebody else's lock means that it is being brought up, or taken down.
-func (s *supervised) lost(held *Root) bool {
+// unreachable reports whether no path leads to a supervisor any more: its state directory, as the
+// supervisor sees it, has no folder of the lab with a journal of its deployment. It is false for a
+// directory that cannot be read or a journal that is damaged. It is also false if another process
+// holds the lab's lock and so is deploying or destroying the lab; held is the state directory, if
+// any, whose lock the caller holds.
+func (s *runningSupervisor) unreachable(held *Root) bool {
 	dir, err := s.stateDir()
 	if missing(err) {
 		return true
@@ -90,16 +95,19 @@ func (s *supervised) lost(held *Root) bool {
 	return err == nil && j.read(text) == nil && j.deployment != "" && j.deployment != s.deployment
 }
 
-// stateDir opens the state directory of a supervisor as that sees it: from its root, which may be another's.
-func (s *supervised) stateDir() (*os.Root, error) {
+// stateDir opens the state directory of a supervisor as the supervisor sees it: from its own root
+// directory.
+func (s *runningSupervisor) stateDir() (*os.Root, error) {
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", s.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("root of process %d: %v", s.pid, err) // it has ended: nothing is missing
+		// it has ended; %v: the error must not match ErrNotExist
+		return nil, fmt.Errorf("root of process %d: %v", s.pid, err)
 	}
 	defer unix.Close(root)
-	fd, err := unix.Openat2(root, s.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	fd, err := unix.Openat2(root, s.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT})
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		err = unix.ENOENT // something else has the directory's name
+		err = unix.ENOENT // the path is not a directory
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: s.path, Err: err}
@@ -108,12 +116,13 @@ func (s *supervised) stateDir() (*os.Root, error) {
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// end ends a supervisor with its lab, and removes what those leave where nobody is left to.
-func (s *supervised) end(ctx context.Context) error {
+// end kills a supervisor with its lab and removes the containers and control groups that they
+// leave.
+func (s *runningSupervisor) end(ctx context.Context) error {
 	if err := killMarked(ctx, s.deployment); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	// A process that is ending has lost its mark, and is alive for those who judge what it owned for a moment more.
+	// A process that is exiting has lost its mark but still counts as the owner of what it made.
 	if err := awaitEnd(s.pid, killTime); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}
@@ -128,10 +137,11 @@ func (s *supervised) end(ctx context.Context) error {
 	return nil
 }
 
-// Strays names the labs of this user of which a supervisor runs that nobody can reach: those that Down ends.
+// Strays returns the names of this user's labs that have an unreachable supervisor. Down ends
+// those.
 func Strays() (labs []string) {
 	for _, s := range supervisors("") {
-		if s.lost(nil) {
+		if s.unreachable(nil) {
 			labs = append(labs, s.lab)
 		}
 	}
@@ -139,15 +149,16 @@ func Strays() (labs []string) {
 	return slices.Compact(labs)
 }
 
-// EndStrays ends the supervisors of a lab that nobody can reach, and says how many there were. A user who deploys by way of
-// a user namespace ends them before entering that: from within, those of other namespaces cannot be judged.
+// EndStrays ends the unreachable supervisors of a lab and returns their number. A user who deploys
+// from within a new user namespace calls it before entering that: supervisors in other namespaces
+// cannot be judged from within.
 func EndStrays(ctx context.Context, path, lab string, o Options) (int, error) {
 	if len(supervisors(lab)) == 0 {
 		return 0, nil
 	}
 	r, lock, err := begin(path, lab)
 	if err != nil {
-		return 0, tellStrays(err, lab)
+		return 0, mentionStrays(err, lab)
 	}
 	defer r.Close()
 	defer r.Remove()
@@ -155,23 +166,27 @@ func EndStrays(ctx context.Context, path, lab string, o Options) (int, error) {
 	return r.endStrays(ctx, lab, o)
 }
 
-// tellStrays adds to why a lab cannot be deployed that an earlier one of its name runs on.
-func tellStrays(err error, lab string) error {
+// mentionStrays adds to an error of a deployment that an earlier lab of the same name still runs,
+// if one does.
+func mentionStrays(err error, lab string) error {
 	for _, s := range supervisors(lab) {
-		if s.lost(nil) {
-			return fmt.Errorf("%w; the lab %s that was deployed in %s runs on without its folder (process %d): weft destroy %s ends it", err, lab, s.path, s.pid, lab)
+		if s.unreachable(nil) {
+			return fmt.Errorf("%w; the lab %s that was deployed in %s still runs without its folder (process %d): "+
+				"weft destroy %s ends it", err, lab, s.path, s.pid, lab)
 		}
 	}
 	return err
 }
 
-// endStrays does so with the lab's lock held, or without a state directory: see supervised.lost.
+// endStrays is EndStrays for a caller that holds the lab's lock, or has no state directory (r is
+// nil then; see unreachable).
 func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err error) {
 	for _, s := range supervisors(lab) {
-		if !s.lost(r) {
+		if !s.unreachable(r) {
 			continue
 		}
-		o.say("%s: its folder in %s is gone; ending its supervisor (process %d) and all that belongs to it", s.lab, s.path, s.pid)
+		o.say("%s: its folder in %s is gone; ending its supervisor (process %d) and everything it started", s.lab,
+			s.path, s.pid)
 		if err := s.end(ctx); err != nil {
 			return n, err
 		}
@@ -180,10 +195,10 @@ func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err
 	return n, nil
 }
 
-// cleanStrays ends what runs and nobody can reach: supervisors, and processes that have lost whoever launched them.
+// cleanStrays ends unreachable supervisors, and processes whose launcher is gone.
 func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 	for _, s := range supervisors("") {
-		ended, failed := s.endAlone(ctx, path)
+		ended, failed := s.endIfUnreachable(ctx, path)
 		if ended {
 			swept = append(swept, Swept{s.lab, "removed", "a supervisor without a folder"})
 		}
@@ -196,21 +211,22 @@ func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 	return swept, cleanup.Join(err, failed)
 }
 
-// endAlone ends a supervisor if it is lost, and nobody is changing its lab. For one of this state directory the lab's lock
-// is taken: a supervisor is started after its journal was begun, under that lock.
-func (s *supervised) endAlone(ctx context.Context, path string) (ended bool, err error) {
+// endIfUnreachable ends a supervisor if it is unreachable and nobody is changing its lab. If it
+// belongs to the state directory at path, the lab's lock is taken first: a supervisor is started
+// under that lock, after its journal was begun.
+func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) (ended bool, err error) {
 	if s.path != path {
-		if !s.lost(nil) {
+		if !s.unreachable(nil) {
 			return false, nil
 		}
 		return true, s.end(ctx)
 	}
 	r, lock, err := beginWithin(path, s.lab, 0)
 	if errors.Is(err, ErrLocked) {
-		return false, nil // whoever has it brings it up or takes it down
+		return false, nil // the lock's holder deploys or destroys it
 	}
 	if err != nil {
-		if s.lost(nil) { // the state directory is gone, and another cannot be made in its place
+		if s.unreachable(nil) { // the state directory is gone, and another cannot be made in its place
 			return true, s.end(ctx)
 		}
 		return false, err
@@ -218,7 +234,7 @@ func (s *supervised) endAlone(ctx context.Context, path string) (ended bool, err
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
-	if !s.lost(r) {
+	if !s.unreachable(r) {
 		return false, nil
 	}
 	return true, s.end(ctx)

@@ -13,17 +13,17 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// A lab whose state directory was removed is found by its mark and ended, by every verb that would otherwise say that there is
-// nothing, also from another state directory; one that is up and whose directory is there is not touched.
-func TestPrivLabThatLostItsFolder(t *testing.T) {
+// A lab whose state directory was removed is found by its mark and ended by every command, also one
+// with another state directory. A lab whose directory exists is not touched.
+func TestPrivLabWithoutItsFolder(t *testing.T) {
 	for _, where := range []string{"namespace", "docker"} {
 		t.Run(where, func(t *testing.T) {
-			well, h := upLab(t)
+			well, h := newGuardedLab(t)
 			if where != "namespace" {
-				in(t, where)
+				useRuntime(t, where)
 			}
-			before := look(t)
-			other := stateRoot(t)
+			before := takeSnapshot(t)
+			other := newStatePath(t)
 			for verb, end := range map[string]func(root string) (said string){
 				"destroy": func(root string) (said string) {
 					found, err := Down(t.Context(), root, "lost", Options{Say: func(line string) { said = line }})
@@ -32,10 +32,10 @@ func TestPrivLabThatLostItsFolder(t *testing.T) {
 					}
 					return said
 				},
-				"clean":                              func(root string) string { return removed(t, root) },
-				"clean with another state directory": func(string) string { return removed(t, other) },
+				"clean":                              func(root string) string { return cleanLost(t, root) },
+				"clean with another state directory": func(string) string { return cleanLost(t, other) },
 				"deploy": func(root string) string {
-					out, err := again(t, root, "", "deploy", root, "lost")
+					out, err := runSelf(t, root, "", "deploy", root, "lost")
 					if err != nil {
 						t.Errorf("deploy: %v\n%s", err, out)
 					}
@@ -51,8 +51,8 @@ func TestPrivLabThatLostItsFolder(t *testing.T) {
 				if where != "namespace" && verb != "destroy" && verb != "clean" {
 					continue // the same, and slower
 				}
-				root := stateRoot(t)
-				if out, err := again(t, root, "", "deploy", root, "lost"); err != nil {
+				root := newStatePath(t)
+				if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				if labs := Strays(); slices.Contains(labs, "lost") {
@@ -67,7 +67,7 @@ func TestPrivLabThatLostItsFolder(t *testing.T) {
 				if said := end(root); !strings.Contains(said, "lost") && verb != "deploy" {
 					t.Errorf("%s says %q", verb, said)
 				}
-				before.nothingLeft(t, root)
+				before.checkUnchanged(t, root)
 				if pids := supervisors("lost"); len(pids) > 0 {
 					t.Fatalf("after %s: %+v", verb, pids)
 				}
@@ -79,8 +79,8 @@ func TestPrivLabThatLostItsFolder(t *testing.T) {
 	}
 }
 
-// foreigners make what may have the name of a lab's folder, or of the state directory, in its place.
-var foreigners = map[string]func(path string) error{
+// impostors create something else at the path of a lab's folder or of the state directory.
+var impostors = map[string]func(path string) error{
 	"pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
 	"file":          func(path string) error { return os.WriteFile(path, nil, 0o600) },
 	"link":          func(path string) error { return os.Symlink("/nowhere", path) },
@@ -88,17 +88,17 @@ var foreigners = map[string]func(path string) error{
 	"link to other": func(path string) error { return os.Symlink(".", path) },
 }
 
-// A lab whose folder was replaced by something else is as lost as one without: destroy and clean end it, and what has its name
-// is put aside, so that the lab can be deployed again.
+// A lab whose folder was replaced is as unreachable as one without: destroy and clean end it and
+// rename the replacement, so that the lab can be deployed again.
 func TestPrivLabWhoseFolderWasReplaced(t *testing.T) {
-	privileged(t)
-	for what, replace := range foreigners {
+	needRoot(t)
+	for what, replace := range impostors {
 		t.Run(what, func(t *testing.T) {
-			root := stateRoot(t)
+			root := newStatePath(t)
 			folder := filepath.Join(root, "lost")
 			lose := func() {
 				t.Helper()
-				if out, err := again(t, root, "", "deploy", root, "lost"); err != nil {
+				if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				if err := errors.Join(os.RemoveAll(folder), replace(folder)); err != nil {
@@ -115,12 +115,12 @@ func TestPrivLabWhoseFolderWasReplaced(t *testing.T) {
 				}
 			}
 			lose()
-			removed(t, root)
+			cleanLost(t, root)
 			ended()
 			if _, err := os.Lstat(folder); err != nil {
 				t.Errorf("clean has touched what is no lab's: %v", err)
 			}
-			if out, err := again(t, root, "", "deploy", root, "lost"); err != nil {
+			if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
 				t.Errorf("deploy in its place: %v\n%s", err, out)
 			}
 			if found, err := Down(t.Context(), root, "lost", Options{}); err != nil || !found {
@@ -141,10 +141,11 @@ func TestPrivLabWhoseFolderWasReplaced(t *testing.T) {
 	}
 }
 
-// Where the state directory itself was replaced, its labs are ended all the same, and the error says what is wrong with it.
+// If the state directory itself was replaced, its labs are ended all the same, and the error says
+// what is wrong with the directory.
 func TestPrivStateDirectoryWasReplaced(t *testing.T) {
-	privileged(t)
-	for what, replace := range foreigners {
+	needRoot(t)
+	for what, replace := range impostors {
 		for verb, end := range map[string]func(root string) error{
 			"destroy": func(root string) error {
 				found, err := Down(t.Context(), root, "lost", Options{})
@@ -162,15 +163,15 @@ func TestPrivStateDirectoryWasReplaced(t *testing.T) {
 			},
 		} {
 			t.Run(verb+" "+what, func(t *testing.T) {
-				root := stateRoot(t)
-				if out, err := again(t, root, "", "deploy", root, "lost"); err != nil {
+				root := newStatePath(t)
+				if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				if err := errors.Join(os.RemoveAll(root), replace(root)); err != nil {
 					t.Fatal(err)
 				}
-				out, err := again(t, root, "", "deploy", root, "lost")
-				if err == nil || !strings.Contains(out, "not a directory") || !strings.Contains(out, "runs on without its folder") || !strings.Contains(out, "weft destroy lost ends it") {
+				out, err := runSelf(t, root, "", "deploy", root, "lost")
+				if err == nil || !strings.Contains(out, "not a directory") || !strings.Contains(out, "still runs without its folder") || !strings.Contains(out, "weft destroy lost ends it") {
 					t.Errorf("deploy: %v\n%s", err, out)
 				}
 				if err := end(root); err == nil || !strings.Contains(err.Error(), "not a directory") {
@@ -184,11 +185,11 @@ func TestPrivStateDirectoryWasReplaced(t *testing.T) {
 	}
 }
 
-// What has a lab's name and is no folder is neither followed nor waited for by whoever asks for the lab.
-func TestWhatIsNoFolderIsNoLab(t *testing.T) {
-	for what, make := range foreigners {
+// Anything but a folder at the path of a lab is neither followed nor waited for.
+func TestNonFolderIsNotALab(t *testing.T) {
+	for what, make := range impostors {
 		t.Run(what, func(t *testing.T) {
-			root := stateRoot(t)
+			root := newStatePath(t)
 			r, err := OpenRoot(root)
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +198,7 @@ func TestWhatIsNoFolderIsNoLab(t *testing.T) {
 			if err := make(filepath.Join(root, "odd")); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(r, "odd"); !errors.Is(err, errForeign) {
+			if _, err := Open(r, "odd"); !errors.Is(err, errNotFolder) {
 				t.Errorf("a handle: %v", err)
 			}
 			if c, err := Plan(r, request("odd", 2)); err != nil || c.Action != ActionRepair {
@@ -210,8 +211,8 @@ func TestWhatIsNoFolderIsNoLab(t *testing.T) {
 	}
 }
 
-// removed has Clean remove the lab that is lost.
-func removed(t *testing.T, root string) string {
+// cleanLost checks that Clean removes the supervisor of the lab "lost", and returns that name.
+func cleanLost(t *testing.T, root string) string {
 	swept, err := Clean(t.Context(), root, Options{})
 	if err != nil || !slices.Contains(swept, Swept{"lost", "removed", "a supervisor without a folder"}) {
 		t.Errorf("%+v, %v", swept, err)
@@ -219,10 +220,10 @@ func removed(t *testing.T, root string) string {
 	return "lost"
 }
 
-// A supervisor whose folder is another lab's by now leaves that alone when it ends.
-func TestPrivSupervisorLeavesAnothersFolder(t *testing.T) {
-	privileged(t)
-	r, pid := standing(t, "twice")
+// A supervisor whose path leads to another lab's folder leaves that alone when it ends.
+func TestPrivSupervisorKeepsForeignFolder(t *testing.T) {
+	needRoot(t)
+	r, pid := deployLab(t, "twice")
 	if err := os.Rename(filepath.Join(r.Path(), "twice"), filepath.Join(r.Path(), "Kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -243,9 +244,9 @@ func TestPrivSupervisorLeavesAnothersFolder(t *testing.T) {
 	}
 }
 
-// Processes of a lab that have lost whoever launched them are ended; others are not.
-func TestPrivProcessesWithoutALauncher(t *testing.T) {
-	privileged(t)
+// Processes of a lab whose launcher is gone are ended; others are not.
+func TestPrivProcessesWithoutLauncher(t *testing.T) {
+	needRoot(t)
 	alive, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)
@@ -262,12 +263,12 @@ func TestPrivProcessesWithoutALauncher(t *testing.T) {
 	}
 	orphan := begin(dead, "node")
 	ended := make(chan struct{})
-	go func() { // as whoever takes in orphans does
+	go func() { // as the reaper of orphans does
 		_ = orphan.Wait()
 		close(ended)
 	}()
 	stay := []*exec.Cmd{begin(alive, "fabric"), begin(dead, "node", "h0")}
-	swept, err := Clean(t.Context(), stateRoot(t), Options{})
+	swept, err := Clean(t.Context(), newStatePath(t), Options{})
 	if err != nil || !slices.ContainsFunc(swept, func(s Swept) bool { return s.Why == "a process whose launcher is gone" }) {
 		t.Errorf("%+v, %v", swept, err)
 	}

@@ -10,26 +10,27 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// choose gives a lab a subnet that no other lab of the state directory has, and calls keep, which must note it in the
-// lab's folder. Meanwhile nobody else chooses. A lab that has crashed keeps its subnet until it is taken down.
-func (r *Root) choose(name string, keep func(topology.Subnet) error) error {
+// assignSubnet gives a lab a subnet that no other lab of the state directory has. It calls keep,
+// which must write the subnet to the lab's folder, while it holds a lock against other assignments.
+// A lab that has crashed keeps its subnet until it is taken down.
+func (r *Root) assignSubnet(name string, keep func(topology.Subnet) error) error {
 	dir, err := r.dir.Open(".")
 	if err != nil {
 		return err
 	}
-	defer dir.Close() // and with it the lock
+	defer dir.Close() // releases the lock
 	if err := flock(dir); err != nil {
-		return fmt.Errorf("choose a subnet: %w", err)
+		return fmt.Errorf("assign a subnet: %w", err)
 	}
-	s, err := r.free(name)
+	s, err := r.freeSubnet(name)
 	if err != nil {
 		return err
 	}
 	return keep(s)
 }
 
-// free returns the least subnet that no other lab has.
-func (r *Root) free(name string) (topology.Subnet, error) {
+// freeSubnet returns the lowest subnet that no other lab has.
+func (r *Root) freeSubnet(name string) (topology.Subnet, error) {
 	labs, err := r.Labs()
 	if err != nil {
 		return 0, err
@@ -45,10 +46,11 @@ func (r *Root) free(name string) (topology.Subnet, error) {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("all %d subnets are taken by other labs; weft destroy gives theirs back", topology.MaxSubnets)
+	return 0, fmt.Errorf("all %d subnets are in use by other labs; weft destroy frees one", topology.MaxSubnets)
 }
 
-// SubnetOf returns the subnet that deploying a lab now would give it. A lab that is up as it is keeps its own.
+// SubnetOf returns the subnet that a deployment of the lab would get now. If the same lab is up, up
+// is true and s is the subnet that it has.
 func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
 	if _, err := os.Lstat(path); missing(err) {
 		return 1, false, nil
@@ -65,11 +67,12 @@ func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
 	if c.Action == ActionNone {
 		return c.Deployment.Subnet, true, nil
 	}
-	s, err = r.free(l.Name)
+	s, err = r.freeSubnet(l.Name)
 	return s, false, err
 }
 
-// subnetOf is the subnet of a lab; 0 where there is no lab, or none that can be read.
+// subnetOf returns the subnet of a lab, or 0 if there is no lab of that name or its files cannot be
+// read.
 func (r *Root) subnetOf(name string) topology.Subnet {
 	dir, err := r.folder(name)
 	if err != nil {
@@ -83,7 +86,7 @@ func (r *Root) subnetOf(name string) topology.Subnet {
 	return d.Subnet
 }
 
-// flock waits for the lock of a directory: for as long as it takes to write two files.
+// flock locks a directory, and waits for the lock. Others hold it only while they write two files.
 func flock(dir *os.File) error {
 	for {
 		if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != unix.EINTR {

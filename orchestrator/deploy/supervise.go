@@ -26,37 +26,37 @@ import (
 type supervisor struct {
 	deployment *Deployment
 	x          *experiment.Experiment
-	runtime    string // what nodes live in
+	runtime    string // of the nodes: namespace or docker
 	dir        *os.Root
 	journal    *Journal
 	options    Options
 	root       *Root
 	events     *events
 	lab        *emulate.Standing
-	life       context.Context // until the lab is to end
+	life       context.Context // ends when the lab shall end
 
-	programs sync.WaitGroup // one for each request that is being served
+	programs sync.WaitGroup // requests that are being served
 	end      func()         // ends life
 
 	mu    sync.Mutex // guards what follows
 	nodes []nodeLife // by host
 }
 
-// nodeLife is what became of a node.
+// nodeLife is the state of a node's process.
 type nodeLife struct {
-	paused bool
-	dead   string // why, as a sentence; empty: it is alive
-	how    string // how it ended; empty: it is alive, or its end was asked for
-	asked  bool   // its end was asked for
+	paused       bool
+	dead         string // why it has ended, as a sentence; empty: it is alive
+	how          string // how it ended, such as "signal: killed"; empty: it is alive, or endRequested
+	endRequested bool   // a request killed or restarted it
 }
 
-// Supervise is the supervisor of a lab: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
-// does. Until the deployer at the other end of conn has said that the lab is to be kept, it ends with the deployer. The
-// connection is left for the caller to close.
+// Supervise is the body of the supervisor process: it deploys a lab and owns it until a client asks
+// for its end, or SIGTERM arrives. Until the deployer at the other end of conn says that it keeps
+// the lab, the lab ends with the deployer. The caller closes conn.
 func Supervise(conn *control.Conn, path, name string, o Options) error {
 	err := supervise(conn, path, name, o)
 	if err != nil {
-		_ = conn.SendError(err) // if the deployer is gone nobody is left to tell
+		_ = conn.SendError(err) // the deployer may be gone
 	}
 	return err
 }
@@ -64,7 +64,7 @@ func Supervise(conn *control.Conn, path, name string, o Options) error {
 func supervise(conn *control.Conn, path, name string, o Options) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // they are the deployer's
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // meant for the deployer
 	if err := control.KeepDescriptors(); err != nil {
 		return err
 	}
@@ -91,16 +91,16 @@ func supervise(conn *control.Conn, path, name string, o Options) (err error) {
 	defer s.journal.Close()
 	s.life, s.end = context.WithCancel(ctx)
 	defer s.end()
-	return s.live(conn)
+	return s.serveLab(conn)
 }
 
-// live brings the lab up, serves until the end, and takes it down.
-func (s *supervisor) live(conn *control.Conn) error {
+// serveLab deploys the lab, serves requests until its end, and takes it down.
+func (s *supervisor) serveLab(conn *control.Conn) error {
 	kept := make(chan error, 1)
 	go func() {
 		_, err := conn.Expect(kindKeep, nil)
 		if err != nil {
-			s.end() // the deployer is gone, or has thought better of it
+			s.end() // the deployer is gone
 		}
 		kept <- err
 	}()
@@ -123,17 +123,17 @@ func (s *supervisor) live(conn *control.Conn) error {
 		return s.undo(cleanup.Join(fmt.Errorf("the deployer is gone: %w", err), s.takeDown()))
 	}
 	s.events.add(Event{Event: "deployed", Text: s.deployment.File})
-	_ = conn.SendValue(kindKept, nil) // whoever deployed may have been killed since: the lab is kept all the same
+	_ = conn.SendValue(kindKept, nil) // an error means that the deployer is gone: the lab stays
 	answer := s.serve(listener)
 	err = s.takeDown()
-	if answer == nil { // SIGTERM: nobody else cleans up
+	if answer == nil { // SIGTERM: no client removes the rest
 		return s.undo(err)
 	}
 	answer(err)
 	return err
 }
 
-// open makes the files and the socket of the supervisor.
+// open creates the supervisor's files and socket.
 func (s *supervisor) open() (*listener, error) {
 	err := s.journal.Do("write "+eventsFile, kindFile, eventsFile, func() (err error) {
 		s.events, err = newEvents(s.dir, s.deployment.Lab)
@@ -166,7 +166,7 @@ func (s *supervisor) bringUp() error {
 	spec := standing.Emulation
 	s.runtime = spec.Processes.Runtime
 	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
-	spec.Processes.Ahead = s.ahead
+	spec.Processes.Ahead = s.writeAhead
 	spec.Processes.Hidden = []string{s.root.path}
 	spec.Ended = func(host int, err error) {
 		text := "exit status 0"
@@ -183,12 +183,12 @@ func (s *supervisor) bringUp() error {
 		s.deployment.Dilation, s.deployment.Why = d, standing.Why
 	}
 	s.events.now = s.lab.Now
-	go s.attend()
+	go s.watch()
 	return nil
 }
 
-// ahead is told of the operations of the launch.
-func (s *supervisor) ahead(op runtime.Op) (done func(error) error, err error) {
+// writeAhead writes an operation of the launch to the journal.
+func (s *supervisor) writeAhead(op runtime.Op) (done func(error) error, err error) {
 	where := ""
 	if op.Kind == runtime.Container {
 		where = os.Getenv(docker.HostVar)
@@ -196,8 +196,8 @@ func (s *supervisor) ahead(op runtime.Op) (done func(error) error, err error) {
 	return s.journal.Ahead(op.Do, op.Kind, op.Name, where)
 }
 
-// attend notes what ends by itself, until the lab does.
-func (s *supervisor) attend() {
+// watch records nodes and networks that end by themselves, until the lab ends.
+func (s *supervisor) watch() {
 	broken := s.lab.Broken()
 	for {
 		select {
@@ -205,9 +205,9 @@ func (s *supervisor) attend() {
 			if !ok {
 				return
 			}
-			s.died(exit)
+			s.recordExit(exit)
 		case h := <-s.lab.Gone():
-			time.AfterFunc(endingTime, func() { s.unplugged(h) })
+			time.AfterFunc(endingTime, func() { s.recordUnplugged(h) })
 		case <-broken:
 			broken = nil
 			if s.life.Err() == nil {
@@ -217,52 +217,56 @@ func (s *supervisor) attend() {
 	}
 }
 
-// endingTime is how long after a node's interface is gone the node itself is looked at: one that ends takes its interface with
-// it, and the kernel tells of both in no order. Ours: it takes milliseconds.
+// endingTime is the delay between the loss of a node's interface and the check whether the node
+// still runs. A node that ends takes its interface with it, and the kernel reports the two in
+// either order. Our own choice: it takes milliseconds.
 const endingTime = time.Second
 
-// withoutInterface says why the network does not reach a host that runs, and what would have it reached again; empty: it does.
-func (s *supervisor) withoutInterface(h int, look *realtime.HostState) string {
+// whyCutOff returns why the network does not reach a host that runs, and what repairs that; it is
+// empty if the network reaches the host.
+func (s *supervisor) whyCutOff(h int, look *realtime.HostState) string {
 	switch name := s.x.Graph.Nodes[h].Name; {
 	case look.Gone:
-		return fmt.Sprintf("its interface was deleted; weft node %s %s restart gives it a new one", s.deployment.Lab, name)
+		return fmt.Sprintf("its interface was deleted; weft node %s %s restart gives it a new one", s.deployment.Lab,
+			name)
 	case look.Down:
 		return fmt.Sprintf("its interface was taken down; weft exec %s -- ip link set %s up", name, boot.Interface)
 	}
 	return ""
 }
 
-// unplugged notes that a node has lost its interface, unless the node has ended as well, or has one again.
-func (s *supervisor) unplugged(h int) {
+// recordUnplugged records that a node has lost its interface, unless the node has ended or has an
+// interface again.
+func (s *supervisor) recordUnplugged(h int) {
 	look, err := s.lab.Look()
 	if err != nil {
 		return
 	}
-	why := s.withoutInterface(h, &look.Hosts[h])
+	why := s.whyCutOff(h, &look.Hosts[h])
 	if why == "" {
 		return
 	}
 	s.mu.Lock()
-	ended := s.nodes[h].dead != "" || s.nodes[h].asked
+	ended := s.nodes[h].dead != "" || s.nodes[h].endRequested
 	s.mu.Unlock()
 	if !ended {
 		s.events.add(Event{Event: "unplugged", Node: s.x.Graph.Nodes[h].Name, Text: why})
 	}
 }
 
-// died notes the end of a process.
-func (s *supervisor) died(exit runtime.Exit) {
+// recordExit records the end of a process.
+func (s *supervisor) recordExit(exit runtime.Exit) {
 	h, ok := s.x.Graph.NodeNamed(exit.Name)
 	if !ok || int(h) >= len(s.nodes) {
 		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
 		return
 	}
 	if s.lab.Cluster().Node(int(h)).PID != exit.PID {
-		return // it was started again since
+		return // it was restarted meanwhile
 	}
 	s.mu.Lock()
 	n := &s.nodes[h]
-	asked := n.asked
+	asked := n.endRequested
 	n.dead, n.how, n.paused = exit.Err.Error(), exit.Err.How(), false
 	if asked {
 		n.dead = exit.Name + " was killed"
@@ -273,39 +277,36 @@ func (s *supervisor) died(exit runtime.Exit) {
 	}
 }
 
-// takeDown ends the lab, and with it whatever runs in it.
+// takeDown ends the lab and the programs that run in it.
 func (s *supervisor) takeDown() error {
 	s.end()
 	if s.lab == nil {
 		return nil
 	}
-	if s.options.Step != nil {
-		s.options.Step("before close lab")
-	}
+	s.options.step("before close lab")
 	err := s.lab.Close()
 	if err == nil {
 		s.journal.Settle(runtime.Process, runtime.Container, runtime.Group)
 	}
-	if s.options.Step != nil {
-		s.options.Step("after close lab")
-	}
+	s.options.step("after close lab")
 	s.programs.Wait()
 	return err
 }
 
-// undo takes away what the supervisor itself made, where nobody else will, and returns err with whatever went wrong.
+// undo rolls the journal back if no deployer or client will do so. It returns err joined with its
+// own errors.
 func (s *supervisor) undo(err error) error {
 	o := Options{Undo: s.options.Undo}
 	failed := s.journal.Rollback(context.Background(), s.undoers(o))
-	if failed == nil && s.named() {
+	if failed == nil && s.ownsFolder() {
 		failed = o.finish(s.root, s.deployment.Lab, s.journal.Unknown(s.undoers(o)))
 	}
 	return cleanup.Join(err, failed)
 }
 
-// named says whether the lab's name still leads to the folder of this supervisor: that may have been removed, and the name
-// be another lab's.
-func (s *supervisor) named() bool {
+// ownsFolder reports whether the lab's path still leads to this supervisor's folder. The folder may
+// have been removed and the name reused.
+func (s *supervisor) ownsFolder() bool {
 	ours, err := s.dir.Stat(".")
 	if err != nil {
 		return false
@@ -314,12 +315,12 @@ func (s *supervisor) named() bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// undoers are those of the supervisor, which does not end itself in the middle.
+// undoers returns the undoers of the supervisor. They do not end the supervisor itself.
 func (s *supervisor) undoers(o Options) map[string]undoer {
 	by := o.undoers(s.dir)
 	by[kindSupervisor] = func(context.Context, string, string) error { return nil }
 	return by
 }
 
-// isEnd says whether an error is that the other side has gone.
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) }
+// isDisconnect reports whether err means that the other end of a connection is gone.
+func isDisconnect(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) }

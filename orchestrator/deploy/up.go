@@ -17,14 +17,14 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// Options say how labs are brought up and taken down. The zero value is for weft itself.
+// Options configure Up, Down, Clean and Supervise. The zero value is what weft itself uses.
 type Options struct {
-	Self string            // program that supervises; empty: this one
+	Self string            // program of the supervisor; empty: this one
 	Node string            // program of nodes; empty: this one
-	Args []string          // before root and lab; nil: supervise
-	Step func(step string) // told of every step of a journal; nil: nobody is
-	Undo map[string]undoer // of what other runtimes make, by kind
-	Say  func(line string) // told what is going on; nil: nobody is
+	Args []string          // the supervisor's arguments before state directory and lab; nil: supervise
+	Step func(step string) // called before and after every operation, for tests; may be nil
+	Undo map[string]undoer // further undoers, by kind of operation
+	Say  func(line string) // called with progress messages; may be nil
 }
 
 func (o *Options) say(format string, args ...any) {
@@ -51,7 +51,7 @@ const (
 	ActionNone    = "none"    // the same is up
 )
 
-// Fresh is what Up would do where nothing was ever deployed.
+// Fresh returns what Up would do on a machine where nothing was ever deployed.
 func Fresh(q *Request) (*Change, error) {
 	l, err := q.parse()
 	if err != nil {
@@ -64,7 +64,7 @@ func fresh(l *lab.Lab) *Change {
 	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not deployed"}
 }
 
-// Plan says what Up would do, without doing it.
+// Plan returns what Up would do, without doing it.
 func Plan(r *Root, q *Request) (*Change, error) {
 	l, err := q.parse()
 	if err != nil {
@@ -73,14 +73,14 @@ func Plan(r *Root, q *Request) (*Change, error) {
 	return r.plan(l)
 }
 
-// plan says what Up would do with a lab.
+// plan returns what Up would do with a lab.
 func (r *Root) plan(l *lab.Lab) (*Change, error) {
 	c := fresh(l)
 	dir, err := r.folder(l.Name)
 	if missing(err) {
 		return c, nil
 	}
-	if errors.Is(err, errForeign) {
+	if errors.Is(err, errNotFolder) {
 		c.Action, c.Why = ActionRepair, err.Error()
 		return c, nil
 	}
@@ -91,7 +91,7 @@ func (r *Root) plan(l *lab.Lab) (*Change, error) {
 	c.Action = ActionRepair
 	state, err := stateOf(r, l.Name)
 	if err != nil {
-		c.Why = "what is left of an earlier deployment does not answer"
+		c.Why = "an earlier deployment has crashed or does not answer"
 		return c, nil
 	}
 	if state.Broken != "" {
@@ -100,12 +100,12 @@ func (r *Root) plan(l *lab.Lab) (*Change, error) {
 	}
 	d, err := readDeployment(dir)
 	if err != nil {
-		c.Why = "what is known of it cannot be read: " + err.Error()
+		c.Why = "its files cannot be read: " + err.Error()
 		return c, nil
 	}
 	was, err := d.parse()
 	if err != nil {
-		c.Action, c.Why = ActionReplace, "this version of Weft does not understand what is up"
+		c.Action, c.Why = ActionReplace, "another version of Weft deployed it"
 		return c, nil
 	}
 	c.Deployment = d
@@ -117,15 +117,16 @@ func (r *Root) plan(l *lab.Lab) (*Change, error) {
 	return c, nil
 }
 
-// Up has a lab deployed: brings it up if it is not, leaves it alone if it is, and replaces it if it is another. When
-// it fails, or ctx ends, nothing is left of what it made.
+// Up makes sure that a lab is deployed: it deploys a lab that is not up, leaves one alone that is
+// up unchanged, and replaces one that differs. If it fails or ctx ends, it removes everything that
+// it made.
 func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error) {
 	l, err := q.parse()
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRoot(path); err != nil && !missing(err) { // before the machine is measured, which takes seconds
-		return nil, tellStrays(err, l.Name)
+	if err := checkRoot(path); err != nil && !missing(err) { // early, since Standing takes seconds
+		return nil, mentionStrays(err, l.Name)
 	}
 	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Node})
 	if err != nil {
@@ -136,7 +137,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 		return nil, err
 	}
 	defer r.Close()
-	defer r.Remove() // if nothing came of it
+	defer r.Remove() // if it is empty
 	defer lock.Unlock()
 	c, err := Plan(r, q)
 	if err != nil || c.Action == ActionNone {
@@ -167,14 +168,14 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	return c, nil
 }
 
-// downTime is how long taking down may take after a failure. Ours.
+// downTime is the time limit for taking a lab down after its deployment has failed. Our own choice.
 const downTime = 30 * time.Second
 
-// begin opens the state directory and takes a lab's lock. Whoever takes down the last lab removes the directory, which
-// may be just now.
+// begin opens the state directory and takes a lab's lock, within lockTime.
 func begin(path, name string) (*Root, *Lock, error) { return beginWithin(path, name, lockTime) }
 
-// beginWithin does so, and waits at most for so long for the lock.
+// beginWithin is begin with a time limit. It retries if the state directory vanishes meanwhile,
+// since whoever removes the last lab removes the directory too.
 func beginWithin(path, name string, wait time.Duration) (*Root, *Lock, error) {
 	for try := 0; ; try++ {
 		r, err := OpenRoot(path)
@@ -192,11 +193,9 @@ func beginWithin(path, name string, wait time.Duration) (*Root, *Lock, error) {
 	}
 }
 
-// bringUp makes the folder and the journal of a lab, and starts its supervisor.
+// bringUp creates the folder and the journal of a lab and starts its supervisor.
 func (d *Deployment) bringUp(ctx context.Context, r *Root, o Options) error {
-	if o.Step != nil {
-		o.Step("before make folder")
-	}
+	o.step("before make folder")
 	if err := r.dir.Mkdir(d.Lab, 0o700); err != nil {
 		return err
 	}
@@ -205,15 +204,13 @@ func (d *Deployment) bringUp(ctx context.Context, r *Root, o Options) error {
 		return err
 	}
 	defer dir.Close()
-	if o.Step != nil {
-		o.Step("after make folder")
-	}
+	o.step("after make folder")
 	j, err := createJournal(dir, d.ID, o.Step)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	err = r.choose(d.Lab, func(s topology.Subnet) error {
+	err = r.assignSubnet(d.Lab, func(s topology.Subnet) error {
 		d.Subnet = s
 		return d.save(dir, j)
 	})
@@ -260,7 +257,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) // at which the supervisor ends the lab and itself
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // the supervisor then ends the lab and itself
 	defer stop()
 	var is up
 	_, err = conn.Expect(kindUp, &is)
@@ -275,7 +272,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 		return cmd.Process.Release()
 	}
 	conn.Close()
-	_ = cmd.Wait() // it ends by itself, or takeDown ends it
+	_ = cmd.Wait() // it ends now that the connection is closed
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -283,10 +280,10 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	if errors.As(err, &said) {
 		return said
 	}
-	return fmt.Errorf("the supervisor ended: %w%s", err, lastWords(log))
+	return fmt.Errorf("the supervisor ended: %w%s", err, logTail(log))
 }
 
-// args are the supervisor's.
+// args returns the supervisor's arguments.
 func (o *Options) args(root, lab string) []string {
 	args := o.Args
 	if args == nil {
@@ -295,14 +292,14 @@ func (o *Options) args(root, lab string) []string {
 	return append(append([]string{}, args...), root, lab)
 }
 
-// lastWords is the end of what a supervisor wrote.
-func lastWords(log *os.File) string {
-	const most = 2000
+// logTail returns the end of a supervisor's log.
+func logTail(log *os.File) string {
+	const limit = 2000
 	info, err := log.Stat()
 	if err != nil || info.Size() == 0 {
 		return ""
 	}
-	text := make([]byte, min(most, info.Size()))
+	text := make([]byte, min(limit, info.Size()))
 	n, _ := log.ReadAt(text, info.Size()-int64(len(text)))
 	return ": " + strings.TrimSpace(string(text[:n]))
 }

@@ -1,8 +1,9 @@
-// Package probe is what measures the way between two nodes of a deployed lab, from inside them, with real packets: a
-// sender in one and a receiver in the other, each a process of its own. Packets carry when they were sent; the kernel
-// notes when they came. Both are CLOCK_REALTIME of one machine, so one-way delays are exact but for what wake-ups take.
+// Package probe measures the path between two nodes of a deployed lab from inside them, with real
+// packets: a sender in one node and a receiver in the other, each a process of its own. Packets
+// carry their send time; the kernel time-stamps their arrival. Both are CLOCK_REALTIME of one
+// machine, so one-way delays are exact up to the latency of wake-ups.
 //
-// Times are real nanoseconds; sizes are of UDP payloads in bytes.
+// Times are real nanoseconds; sizes are UDP payloads in bytes.
 package probe
 
 import (
@@ -17,30 +18,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Phase is a row of packets.
+// Phase is a sequence of equal packets.
 type Phase struct {
 	Count int   `json:"count"`
-	Size  int   `json:"size"`   // of each, at least MinSize
-	GapNS int64 `json:"gap_ns"` // from one to the next; 0: as fast as the kernel takes them
+	Size  int   `json:"size"`   // bytes of each packet, at least MinSize
+	GapNS int64 `json:"gap_ns"` // between two packets; 0: as fast as possible
 }
 
-// Plan is what is sent, and where.
+// Plan is what a sender sends, and where to.
 type Plan struct {
 	To     netip.AddrPort `json:"to"`
-	Source uint16         `json:"source"` // port
+	Source uint16         `json:"source"` // UDP port
 	Phases []Phase        `json:"phases"`
 }
 
-// Result is what came of a phase.
+// Result is what a receiver got of a phase.
 type Result struct {
-	Received int64 `json:"received"` // packets, each once
-	Bytes    int64 `json:"bytes"`    // of UDP payload, without the first packet's
-	FirstNS  int64 `json:"first_ns"` // when the first and the last packet came
+	Received int64 `json:"received"` // packets, duplicates not counted
+	Bytes    int64 `json:"bytes"`    // UDP payload without the first packet
+	FirstNS  int64 `json:"first_ns"` // arrival of the first and the last packet
 	LastNS   int64 `json:"last_ns"`
-	LeastNS  int64 `json:"least_ns"` // the shortest one-way delay; 0: none came
+	MinNS    int64 `json:"least_ns"` // shortest one-way delay; 0 without packets
 }
 
-// A probe packet: magic, phase, sequence number, when it was sent.
+// Layout of a probe packet: magic, phase, sequence number, send time.
 const (
 	magic    = 0x57656674 // Weft
 	phaseAt  = 4
@@ -48,11 +49,11 @@ const (
 	sentAt   = 10
 	MinSize  = 18
 
-	endPhase = 1<<16 - 1 // the phase of packets that say that no more will come
-	endings  = 5         // how often that is said
+	endPhase   = 1<<16 - 1 // phase of the packets that end the measurement
+	endRepeats = 5         // number of those packets
 )
 
-// Limits of what a plan may ask for.
+// Limits of a plan.
 const (
 	maxPhases = 8
 	maxCount  = 100_000
@@ -71,7 +72,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// ReadPlan reads a plan as JSON.
+// ReadPlan parses and checks a plan in JSON.
 func ReadPlan(text string) (*Plan, error) {
 	p := new(Plan)
 	if err := json.Unmarshal([]byte(text), p); err != nil {
@@ -93,13 +94,14 @@ func socket(port uint16) (int, error) {
 	return fd, nil
 }
 
-func realtime() int64 {
+// now returns CLOCK_REALTIME in nanoseconds.
+func now() int64 {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &t) // it is there
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &t) // cannot fail
 	return t.Nano()
 }
 
-// Send sends what the plan says.
+// Send sends the packets of a plan.
 func Send(p *Plan) error {
 	fd, err := socket(p.Source)
 	if err != nil {
@@ -112,8 +114,9 @@ func Send(p *Plan) error {
 		binary.BigEndian.PutUint32(b, magic)
 		binary.BigEndian.PutUint16(b[phaseAt:], uint16(phase))
 		binary.BigEndian.PutUint32(b[numberAt:], uint32(number))
-		binary.BigEndian.PutUint64(b[sentAt:], uint64(realtime()))
-		if err := unix.Sendto(fd, b, 0, to); err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.ECONNREFUSED) {
+		binary.BigEndian.PutUint64(b[sentAt:], uint64(now()))
+		if err := unix.Sendto(fd, b, 0, to); err != nil && !errors.Is(err, unix.ENOBUFS) &&
+			!errors.Is(err, unix.ECONNREFUSED) {
 			return fmt.Errorf("probe: send to %v: %w", p.To, err)
 		}
 		return nil
@@ -129,7 +132,7 @@ func Send(p *Plan) error {
 		}
 		time.Sleep(settle)
 	}
-	for range endings {
+	for range endRepeats {
 		if err := send(endPhase, 0, MinSize); err != nil {
 			return err
 		}
@@ -138,17 +141,18 @@ func Send(p *Plan) error {
 	return nil
 }
 
-// settle is how long the network has between two phases to deliver what it holds.
+// settle is the pause between two phases, in which the network delivers queued packets.
 const settle = 50 * time.Millisecond
 
-// How long a receiver waits: for the first packet, and after one for the next.
+// Time limits of a receiver: for the first packet, and from one packet to the next.
 const (
 	firstWait = 10 * time.Second
 	nextWait  = 2 * time.Second
 )
 
-// Receive takes what comes to a port until the sender has said that no more will, or nothing comes, and writes the
-// results of so many phases as JSON. It says "ready" on a line of its own when it can be sent to.
+// Receive receives packets on a port until the sender ends the measurement or none arrive any more.
+// It writes "ready" on a line of its own once the port is open, and at the end the results of the
+// phases as JSON.
 func Receive(out io.Writer, port uint16, phases int) error {
 	if phases < 1 || phases > maxPhases {
 		return fmt.Errorf("probe: %d phases", phases)
@@ -174,10 +178,11 @@ func Receive(out io.Writer, port uint16, phases int) error {
 	return json.NewEncoder(out).Encode(r.results)
 }
 
+// receiver counts the packets of a measurement.
 type receiver struct {
 	results []Result
-	seen    []map[uint32]bool
-	over    bool
+	seen    []map[uint32]bool // sequence numbers by phase
+	over    bool              // the sender has ended the measurement
 }
 
 func (r *receiver) run(fd int) error {
@@ -198,27 +203,27 @@ func (r *receiver) run(fd int) error {
 			return fmt.Errorf("probe: receive: %w", err)
 		}
 		wait = nextWait
-		r.take(packet[:n], arrival(control[:oob]))
+		r.count(packet[:n], arrival(control[:oob]))
 	}
 	return nil
 }
 
-// arrival is when the kernel got a packet.
+// arrival returns when the kernel received a packet.
 func arrival(control []byte) int64 {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return realtime()
+		return now()
 	}
 	for _, m := range messages {
 		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
 			return int64(binary.NativeEndian.Uint64(m.Data))*1e9 + int64(binary.NativeEndian.Uint64(m.Data[8:]))
 		}
 	}
-	return realtime()
+	return now()
 }
 
-// take counts a packet. What is no probe's is none of ours.
-func (r *receiver) take(b []byte, at int64) {
+// count counts a packet. Packets that are not probes are ignored.
+func (r *receiver) count(b []byte, at int64) {
 	if len(b) < MinSize || binary.BigEndian.Uint32(b) != magic {
 		return
 	}
@@ -237,11 +242,11 @@ func (r *receiver) take(b []byte, at int64) {
 	k := &r.results[phase]
 	delay := max(1, at-int64(binary.BigEndian.Uint64(b[sentAt:])))
 	if k.Received == 0 {
-		k.FirstNS, k.LeastNS = at, delay
+		k.FirstNS, k.MinNS = at, delay
 	} else {
 		k.Bytes += int64(len(b))
 	}
 	k.Received++
 	k.LastNS = max(k.LastNS, at)
-	k.LeastNS = min(k.LeastNS, delay)
+	k.MinNS = min(k.MinNS, delay)
 }

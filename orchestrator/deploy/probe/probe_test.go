@@ -10,13 +10,13 @@ import (
 	"weft/internal/fuzztest"
 )
 
-// A sender and a receiver over loopback: everything arrives, and is timed.
+// Over loopback all packets arrive, with time stamps.
 func TestProbeOverLoopback(t *testing.T) {
 	p := &Plan{To: netip.MustParseAddrPort("127.0.0.1:40871"), Source: 40872, Phases: []Phase{
 		{Count: 5, Size: 64, GapNS: 1e6}, {Count: 200, Size: 1200},
 	}}
 	out := new(bytes.Buffer)
-	ready := &signalled{Buffer: out, first: make(chan struct{})}
+	ready := &firstWrite{Buffer: out, first: make(chan struct{})}
 	received := make(chan error, 1)
 	go func() { received <- Receive(ready, 40871, 2) }()
 	select {
@@ -35,7 +35,7 @@ func TestProbeOverLoopback(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &results); err != nil || !ok || len(results) != 2 {
 		t.Fatalf("%v in %q", err, out.String())
 	}
-	if r := results[0]; r.Received != 5 || r.Bytes != 4*64 || r.LastNS-r.FirstNS < 4e6*9/10 || r.LeastNS <= 0 {
+	if r := results[0]; r.Received != 5 || r.Bytes != 4*64 || r.LastNS-r.FirstNS < 4e6*9/10 || r.MinNS <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := results[1]; r.Received != 200 || r.Bytes != 199*1200 {
@@ -43,14 +43,14 @@ func TestProbeOverLoopback(t *testing.T) {
 	}
 }
 
-// signalled tells when something was written for the first time.
-type signalled struct {
+// firstWrite is a buffer that closes first at its first write.
+type firstWrite struct {
 	*bytes.Buffer
 	first chan struct{}
 	said  bool
 }
 
-func (s *signalled) Write(b []byte) (int, error) {
+func (s *firstWrite) Write(b []byte) (int, error) {
 	n, err := s.Buffer.Write(b)
 	if !s.said {
 		s.said = true
@@ -76,8 +76,8 @@ func FuzzReceived(f *testing.F) {
 	corpus.Add([]byte("Weft"), int64(1))
 	corpus.Fuzz(func(t *testing.T, b []byte, at int64) {
 		r := receiver{results: make([]Result, 2), seen: make([]map[uint32]bool, 2)}
-		r.take(b, at)
-		r.take(b, at)
+		r.count(b, at)
+		r.count(b, at)
 		if n := r.results[0].Received + r.results[1].Received; n > 1 {
 			t.Errorf("a packet counts %d times", n)
 		}
