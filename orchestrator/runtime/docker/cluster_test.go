@@ -222,7 +222,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		change func(*runtime.Spec)
 		want   string
 	}{
-		"no nodes":       {func(s *runtime.Spec) { s.Nodes = nil }, "without nodes"},
+		"no nodes":       {func(s *runtime.Spec) { s.Nodes = nil }, "no nodes"},
 		"two names":      {func(s *runtime.Spec) { s.Nodes[1].Name = "h0" }, `"h0"`},
 		"image missing":  {func(s *runtime.Spec) { s.Images = []string{"weft-test/absent:1"} }, "does not have the image weft-test/absent:1: docker pull"},
 		"bad image name": {func(s *runtime.Spec) { s.Images = []string{"../containers/json?x="} }, "is not the name of an image"},

@@ -144,7 +144,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		change func(*runtime.Spec)
 		want   string
 	}{
-		"no nodes":        {func(s *runtime.Spec) { s.Nodes = nil }, "without nodes"},
+		"no nodes":        {func(s *runtime.Spec) { s.Nodes = nil }, "no nodes"},
 		"same name":       {func(s *runtime.Spec) { s.Nodes[2].Name = "h1" }, `two processes have the name "h1"`},
 		"fabric's name":   {func(s *runtime.Spec) { s.Nodes[2].Name = runtime.Fabric }, `"fabric"`},
 		"bad MTU":         {func(s *runtime.Spec) { s.Nodes[2].MTU = 7 }, "h2: boot node: MTU 7 is outside"},

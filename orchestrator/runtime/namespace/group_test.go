@@ -42,9 +42,9 @@ func TestBoundingHierarchy(t *testing.T) {
 		{"version 2", "0::/user.slice/user@1000.service/app.slice/shell.scope\n", mount2, hierarchy{2, filepath.Join(unified, "user.slice/user@1000.service")}, ""},
 		{"no memory controller", "0::/user.slice\n", mount2, hierarchy{}, "no control group above this process enables the memory controller for its children"},
 		{"the root of version 2", "0::/\n", mount2, hierarchy{}, "no control group above this process enables the memory controller for its children"},
-		{"a group outside of the namespace", "4:memory:/../other\n", mount1, hierarchy{}, "no hierarchy"},
-		{"nothing is mounted", "0::/\n", "", hierarchy{}, "no hierarchy"},
-		{"nonsense", "x\n", "x\n- y\n", hierarchy{}, "no hierarchy"},
+		{"a group outside of the namespace", "4:memory:/../other\n", mount1, hierarchy{}, "no control group hierarchy"},
+		{"nothing is mounted", "0::/\n", "", hierarchy{}, "no control group hierarchy"},
+		{"nonsense", "x\n", "x\n- y\n", hierarchy{}, "no control group hierarchy"},
 	} {
 		got, err := parseHierarchy(c.groups, c.mounts)
 		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
