@@ -47,7 +47,6 @@ func unedited() []string {
 		"results/schema",
 		"results/store",
 		"results/table",
-		"tc-shaping/...",
 	}
 }
 

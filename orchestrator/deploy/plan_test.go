@@ -328,8 +328,8 @@ func builtinDevices(t *testing.T) map[string]bool {
 // count as part of their interfaces.
 func deviceProperties(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string, err error) {
 	a := l.Attrs()
-	if l.Type() == "ifb" && tcnl.IsLine(a.Name) {
-		if n, err := strconv.Atoi(strings.TrimPrefix(a.Name, tcnl.Line(0)[:len(tcnl.Line(0))-1])); err == nil && names[n] != "" {
+	if l.Type() == "ifb" && tcnl.IsIFBName(a.Name) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(a.Name, tcnl.IFBName(0)[:len(tcnl.IFBName(0))-1])); err == nil && names[n] != "" {
 			return nil, nil
 		}
 	}
@@ -370,7 +370,7 @@ func deviceProperties(l netlink.Link, names map[int]string, conn *tcnl.Conn) (al
 	if err != nil {
 		return nil, err
 	}
-	tree, err := tcnl.Way{Near: end, Far: end}.Read()
+	tree, err := tcnl.Direction{Near: end, Far: end}.Read()
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type line struct {
 	down  bool
 	deaf  bool // it leads to a host that is halted
 	lossy bool // it loses packets by order, or did
-	way   tcnl.Way
+	way   tcnl.Direction
 	tree  qdisc.Tree       // as it was applied
 	base  qdisc.Statistics // when lab time began
 	told  realtime.Sample  // the last of its queue

@@ -189,7 +189,7 @@ func (n *Network) name(s int, peer string, port int) string {
 	}
 	plain := func(r rune) bool { return r > ' ' && r < 0x7f && !strings.ContainsRune(`/:%\`, r) }
 	reserved := []string{"", ".", "..", "lo", "all", "default", Bridge}
-	if len(peer) > maxName || slices.Contains(reserved, peer) || strings.HasPrefix(peer, "port") || tcnl.IsLine(peer) || taken(peer) ||
+	if len(peer) > maxName || slices.Contains(reserved, peer) || strings.HasPrefix(peer, "port") || tcnl.IsIFBName(peer) || taken(peer) ||
 		strings.ContainsFunc(peer, func(r rune) bool { return !plain(r) }) {
 		return fmt.Sprintf("port%d", port)
 	}

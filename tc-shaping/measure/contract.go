@@ -11,7 +11,8 @@ import (
 	"weft/units"
 )
 
-// How far a direction may be from what was asked: the specification of the kernel's datapath. Where marks begin: a packet.
+// The largest accepted differences between a direction's measured and requested properties: the
+// specification of the kernel datapath. Marks must start within one packet of the threshold.
 const (
 	rateBound   = 0.02
 	delayBound  = 0.03
@@ -20,45 +21,49 @@ const (
 	markPoints  = 0.05 // of the share of marks between the thresholds
 )
 
-// What a direction is examined with. Ours: as little as tells it from what it may not be.
+// The size of an examination. Our own values: the smallest that tell a good direction from a bad
+// one.
 const (
-	rateTime   = 100 * time.Millisecond        // of a train at the full rate, at least
-	ratePacket = 24                            // packets of one, at least
-	mostPacket = 600                           // and at most
-	idlePacket = 8                             // packets on an idle line
-	lossPacket = 400                           // packets at least, where some are lost by order
-	lossMost   = 4000                          // and at most
-	lossPower  = 4 * shareSigmas * shareSigmas // as many as have three standard deviations be half of the loss: this, by the loss
-	probeSlack = 250 * time.Millisecond        // for the last packets of a train
+	rateTime   = 100 * time.Millisecond // minimum duration of a train at the full rate
+	ratePacket = 24                     // minimum number of packets of such a train
+	mostPacket = 600                    // maximum number of packets of such a train
+	idlePacket = 8                      // packets on an idle link
+	lossPacket = 400                    // minimum number of packets to measure loss
+	lossMost   = 4000                   // maximum number of packets to measure loss
+	// lossPower, divided by the loss, is the number of packets for which three standard deviations
+	// are half the loss.
+	lossPower  = 4 * shareSigmas * shareSigmas
+	probeSlack = 250 * time.Millisecond // wait for the last packets of a train
 )
 
-// Finding is one property of a direction, as asked and as measured.
+// Finding is one property of a direction, as requested and as measured.
 type Finding struct {
 	What, Asked, Measured string
 	OK                    bool // within its bound
 }
 
-// Properties that more is known of than their findings say.
+// Properties with values beyond their Finding.
 const (
 	rateProperty    = "rate"
 	lossProperty    = "loss"
 	betweenProperty = "marked between"
 )
 
-// Found is what a direction is really like.
+// Found is the result of examining a direction.
 type Found struct {
 	Findings   []Finding
-	Rate       units.Bandwidth // 0: not measured, as where packets overtake each other
-	Delay      time.Duration   // of a full packet on the idle line, its transmission included
-	Asked      time.Duration   // the same, as it should be
-	Lost, Sent int             // packets of the trains that loss is told from
-	// Late is by how much one timer in ten of the machine came too late meanwhile, or later: see Stall.
+	Rate       units.Bandwidth // 0 if not measured, for example because packets overtake each other
+	Delay      time.Duration   // one-way delay of a full packet on the idle link, including its transmission
+	Asked      time.Duration   // requested value of Delay
+	Lost, Sent int             // packets of the trains that measured loss
+	// Late is the 90th percentile of the lateness of the machine's timers during the examination.
+	// See Stall.
 	Late time.Duration
 
 	shares []share
 }
 
-// OK reports whether everything is as asked.
+// OK reports whether all properties are within their bounds.
 func (f *Found) OK() bool {
 	for _, p := range f.Findings {
 		if !p.OK {
@@ -68,8 +73,10 @@ func (f *Found) OK() bool {
 	return true
 }
 
-// Keep takes of each property what an earlier examination of the same direction found as asked: other programs of a machine make a
-// measurement worse, never better. Chance does not: shares of packets are of all that both examinations sent. Of Late the lesser stays.
+// Keep adopts each property that an earlier examination of the same direction found within its
+// bound: other programs on the machine make a measurement worse, never better. This does not hold
+// for random events, so shares of packets are pooled over both examinations. Late becomes the
+// smaller of the two.
 func (f *Found) Keep(before *Found) {
 	f.Late = min(f.Late, before.Late)
 	for _, p := range before.Findings {
@@ -99,14 +106,15 @@ func (f *Found) Keep(before *Found) {
 	}
 }
 
-// find returns where a property is among the findings; -1: nowhere.
+// find returns the index of a property's finding, or -1.
 func (f *Found) find(what string) int {
 	return slices.IndexFunc(f.Findings, func(p Finding) bool { return p.What == what })
 }
 
-// Examine measures a direction and holds it against what was asked for. Nothing else may be on the link, and the queue is empty
-// before. It takes the time of some ten to some hundred packets of the MTU, and of a queue of RED.Max bytes where there are marks.
-// An error says that nothing could be measured.
+// Examine measures a direction and compares it with the requested settings d. The link must carry
+// nothing else, and its queue must be empty. It takes the time of ten to a few hundred packets of
+// MTU size, and of a queue of RED.Max bytes if d marks. An error means that nothing could be
+// measured.
 func Examine(ctx context.Context, s *Sender, r *Receiver, d qdisc.Direction) (*Found, error) {
 	x := exam{d: d, s: s, r: r, size: d.MTU}
 	if x.size == 0 {
@@ -125,12 +133,12 @@ func Examine(ctx context.Context, s *Sender, r *Receiver, d qdisc.Direction) (*F
 	return &x.found, nil
 }
 
-// exam is a direction that is being measured.
+// exam is an examination in progress.
 type exam struct {
 	d     qdisc.Direction
 	s     *Sender
 	r     *Receiver
-	size  units.Bytes // of the packets
+	size  units.Bytes // of a packet
 	found Found
 }
 
@@ -143,13 +151,13 @@ func (x *exam) addShare(s share) {
 	x.found.Findings = append(x.found.Findings, s.finding())
 }
 
-// packet is what one packet takes of a queue.
+// packet returns the size of a packet in a queue.
 func (x *exam) packet() units.Bytes { return x.size + qdisc.Ethernet }
 
-// each is how long one takes on the line.
+// each returns the transmission time of a packet.
 func (x *exam) each() time.Duration { return x.takes(x.packet()) }
 
-// takes is how long so much of a queue takes at the rate.
+// takes returns the transmission time of queued bytes.
 func (x *exam) takes(queued units.Bytes) time.Duration {
 	if x.d.Rate == 0 {
 		return 0
@@ -157,21 +165,23 @@ func (x *exam) takes(queued units.Bytes) time.Duration {
 	return time.Duration(float64(queued+x.d.Overhead) * 8e9 / float64(x.d.Rate))
 }
 
-// transit is from the beginning of the transmission of so much of a queue to its arrival.
+// transit returns the time from the start of the transmission of queued bytes to their arrival.
 func (x *exam) transit(queued units.Bytes) time.Duration {
-	if !x.d.Line() {
+	if !x.d.NeedsNetem() {
 		return x.d.Delay
 	}
 	return x.d.Delay + x.takes(queued)
 }
 
-// late is how much later than the delay packets may come, by order.
+// late returns the largest requested extra delay of a packet.
 func (x *exam) late() time.Duration { return 20*x.d.Jitter + x.d.ReorderBy }
 
-// disorder says that packets overtake each other, so that the times between arrivals say nothing of the rate.
+// disorder reports whether packets overtake each other, so that the gaps between arrivals do not
+// show the rate.
 func (x *exam) disorder() bool { return x.d.Jitter > 0 || x.d.Reorder > 0 }
 
-// idle measures the delay of packets that find nobody waiting: the least of them, as what is more is the machine's.
+// idle measures the delay of packets that find an empty queue. It takes the minimum, because the
+// rest is caused by the machine.
 func (x *exam) idle(ctx context.Context) error {
 	t := Train{Count: idlePacket, Size: x.size, Gap: x.each() + x.each()/2, Wait: x.d.Delay + x.late() + probeSlack}
 	packets, err := Run(ctx, x.s, x.r, t)
@@ -189,7 +199,7 @@ func (x *exam) idle(ctx context.Context) error {
 	return nil
 }
 
-// busy measures the rate, and where a queue begins to mark.
+// busy measures the rate, and the queue length at which marks start.
 func (x *exam) busy(ctx context.Context) error {
 	if x.d.Rate == 0 {
 		return nil
@@ -197,10 +207,10 @@ func (x *exam) busy(ctx context.Context) error {
 	count := min(mostPacket, max(ratePacket, int(rateTime/max(1, x.each()))))
 	room := int(x.d.Limit/x.packet()) - 1
 	burst := min(count, room)
-	bucket := x.d.Bucket()   // passes at once, and waits on the line instead
-	fills := units.Bytes(-1) // the queue, for marks; -1: nothing can be told of them
+	bucket := x.d.Bucket()   // a burst passes the queue and waits on the link
+	fills := units.Bytes(-1) // queue length that the train builds up, for marks; -1: too short to judge marks
 	if red := x.d.RED; red != nil && !x.disorder() {
-		const beyond = 16 // packets: to tell a queue that marks all from one that marks most
+		const beyond = 16 // packets that tell a queue that marks all from one that marks most
 		upTo := red.Max
 		if n := int((upTo+bucket)/x.packet()) + beyond; n <= min(room, mostPacket) {
 			burst = n
@@ -211,10 +221,12 @@ func (x *exam) busy(ctx context.Context) error {
 		count = max(count, burst)
 		if fills = upTo; upTo < red.Min {
 			fills = -1
-			x.add("marks", fmt.Sprintf("from %v", red.Min), fmt.Sprintf("not measured: no more than %d packets are sent at once", burst), true)
+			x.add("marks", fmt.Sprintf("from %v", red.Min), fmt.Sprintf("not measured: no more than %d packets are "+
+				"sent at once", burst), true)
 		}
 	}
-	t := Train{Count: count, Size: x.size, Burst: max(1, burst), Gap: x.each(), Wait: x.d.Delay + x.late() + time.Duration(count)*x.each() + probeSlack}
+	t := Train{Count: count, Size: x.size, Burst: max(1, burst), Gap: x.each(), Wait: x.d.Delay + x.late() +
+		time.Duration(count)*x.each() + probeSlack}
 	packets, err := Run(ctx, x.s, x.r, t)
 	if err != nil {
 		return err
@@ -230,7 +242,7 @@ func (x *exam) busy(ctx context.Context) error {
 		x.add(lossProperty, "0", fmt.Sprintf("%d of %d", lost, len(packets)), lost == 0)
 	}
 	if fills >= 0 {
-		if x.d.Loss > 0 { // behind the queue, which what is lost waited in
+		if x.d.Loss > 0 { // loss happens behind the queue: lost packets queued too
 			waited(packets)
 		}
 		x.marks(Queues(packets, x.transit(bucket), x.packet()), fills)
@@ -238,14 +250,14 @@ func (x *exam) busy(ctx context.Context) error {
 	return nil
 }
 
-// losses measures the share of packets that a line loses by order.
+// losses measures the share of packets that the link loses as requested.
 func (x *exam) losses(ctx context.Context) error {
 	if x.d.Loss == 0 || x.d.Loss == 1 {
 		return nil
 	}
 	const small = 64
 	count := int(min(lossMost, max(lossPacket, lossPower/x.d.Loss)))
-	gap := max(time.Millisecond/4, x.takes(small+qdisc.Ethernet)) // so that none waits
+	gap := max(time.Millisecond/4, x.takes(small+qdisc.Ethernet)) // so that no packet queues
 	t := Train{Count: count, Size: small, Gap: gap, Wait: x.d.Delay + x.late() + probeSlack}
 	packets, err := Run(ctx, x.s, x.r, t)
 	if err != nil {

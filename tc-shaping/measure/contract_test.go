@@ -12,14 +12,18 @@ import (
 	"weft/units"
 )
 
-// What an examination before found as asked stays; what it did not is as found now. Findings go by their names.
+// A property within its bound stays from the earlier examination, any other is replaced. Findings
+// are matched by name.
 func TestKeep(t *testing.T) {
 	one := measure.Found{Late: 7, Findings: []measure.Finding{{What: "rate"}}}
-	if one.Keep(&measure.Found{Late: 5, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate", OK: true}}}); !one.OK() || len(one.Findings) != 2 || one.Late != 5 {
+	if one.Keep(&measure.Found{Late: 5, Findings: []measure.Finding{{What: "delay", OK: true},
+		{What: "rate", OK: true}}}); !one.OK() || len(one.Findings) != 2 || one.Late != 5 {
 		t.Errorf("%+v", one)
 	}
-	before := measure.Found{Rate: 9, Lost: 3, Findings: []measure.Finding{{What: "delay"}, {What: "rate", OK: true}, {What: "loss"}}}
-	now := measure.Found{Rate: 5, Lost: 1, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate"}, {What: "loss"}}}
+	before := measure.Found{Rate: 9, Lost: 3, Findings: []measure.Finding{{What: "delay"}, {What: "rate", OK: true},
+		{What: "loss"}}}
+	now := measure.Found{Rate: 5, Lost: 1, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate"},
+		{What: "loss"}}}
 	if now.Keep(&before); now.Rate != 9 || now.Lost != 1 || now.OK() {
 		t.Errorf("%+v", now)
 	}
@@ -29,7 +33,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A link that is as asked keeps the contract; one that is not breaks it, with a row for what is wrong.
+// A link that matches its settings passes; one that does not fails, with a row for what is wrong.
 func TestUMLContract(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -49,8 +53,10 @@ func TestUMLContract(t *testing.T) {
 		}
 		return nil
 	})
-	// Marks that are missing are found out: all of them, and those above Kmax alone (as after tc qdisc replace).
-	for _, red := range []qdisc.RED{{Min: 380_000, Max: 390_000, Pmax: 0.2, ECN: true}, {Min: 60_000, Max: 390_000, Pmax: 0.7, ECN: true}} {
+	// Missing marks are detected: all of them, and only those above Kmax (as after tc qdisc
+	// replace).
+	for _, red := range []qdisc.RED{{Min: 380_000, Max: 390_000, Pmax: 0.2, ECN: true}, {Min: 60_000, Max: 390_000,
+		Pmax: 0.7, ECN: true}} {
 		wrong := d
 		wrong.RED = &red
 		tree, err := qdisc.Plan(wrong, qdisc.Full())
@@ -90,7 +96,7 @@ func TestUMLContract(t *testing.T) {
 	})
 }
 
-// A kernel without netem keeps the part of a contract that is about rate.
+// A kernel without netem still passes the examination of rates.
 func TestPrivContract(t *testing.T) {
 	d := qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: quiettest.Gap}
 	l := newLink(t, d)

@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// Delay returns a quantile (0 to 1) of the one-way delays of the packets that came; 0 when none did.
+// Delay returns a quantile (0 to 1) of the one-way delays of the packets that arrived, or 0 if none
+// did.
 func Delay(packets []Packet, quantile float64) time.Duration {
 	var d []int64
 	for _, p := range packets {
@@ -23,8 +24,9 @@ func Delay(packets []Packet, quantile float64) time.Duration {
 	return time.Duration(d[int(quantile*float64(len(d)-1))])
 }
 
-// Rate returns the rate at which packets came that occupy size bytes each, from the arrival of packet skip to the last one: the slope of
-// the arrivals over their number, by least squares, so that a late stamp at one end weighs little. 0 when fewer than two came.
+// Rate returns the rate at which packets of size bytes arrived, from packet skip to the last. It is
+// the least-squares slope of the arrival times over their index, so that a late timestamp at either
+// end has little weight. The result is 0 if fewer than two packets arrived.
 func Rate(packets []Packet, skip int, size units.Bytes) units.Bandwidth {
 	var at []int64
 	for _, p := range packets[min(skip, len(packets)):] {
@@ -56,7 +58,7 @@ func Rate(packets []Packet, skip int, size units.Bytes) units.Bandwidth {
 	return units.Bandwidth(math.Round(float64(8*size) * 1e9 / perPacket))
 }
 
-// Lost returns how many packets did not come.
+// Lost returns the number of packets that did not arrive.
 func Lost(packets []Packet) int {
 	n := 0
 	for _, p := range packets {
@@ -67,21 +69,23 @@ func Lost(packets []Packet) int {
 	return n
 }
 
-// Sample is a packet with the queue that it found.
+// Sample is a packet with the queue length that it found.
 type Sample struct {
 	Queue     units.Bytes // estimated
 	Marked    bool
-	AfterLoss bool // the packet before it did not come, or was lost behind the queue: whether it had a mark is not known
+	AfterLoss bool // the packet before it was lost, so its mark is unknown
 }
 
-// Queues says for each packet that came how many bytes waited as it was sent: those of the packets before it that had not begun
-// to be transmitted. One begins idle before it arrives: the delay of an empty link. It is right to a packet on a link that keeps
-// the order, whether or not the link keeps its rate. Packets occupy size bytes in a queue. What was lost is taken to have waited nowhere.
+// Queues estimates for each packet that arrived how many bytes were queued when it was sent: those
+// of earlier packets whose transmission had not started. A transmission starts idle before the
+// packet arrives, where idle is the delay of an empty link. The estimate is exact to a packet if
+// the link keeps packets in order, even if its rate varies. size is a packet's size in a queue.
+// Lost packets count as never queued.
 func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 	var out []Sample
 	after := false
-	gone := 0 // packets up to it had begun
-	lost := 0 // of those from it on up to this one
+	gone := 0 // index of the first packet whose transmission had not started
+	lost := 0 // lost packets from gone to this one
 	for i, p := range packets {
 		if p.Arrived == 0 {
 			lost++
@@ -104,10 +108,10 @@ func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 	return out
 }
 
-// waited gives packets that were lost behind a queue the times at which they would have come, between those of their neighbours that did.
-// Those at the end that nobody followed stay lost.
+// waited assigns arrival times to packets that were lost behind a queue, interpolated between the
+// neighbours that arrived. Lost packets at the end stay lost.
 func waited(packets []Packet) {
-	last := -1 // that came
+	last := -1 // last packet that arrived
 	for i := range packets {
 		if packets[i].Arrived == 0 {
 			continue
@@ -115,7 +119,8 @@ func waited(packets []Packet) {
 		for k := last + 1; k < i; k++ {
 			packets[k].Unseen = true
 			if packets[k].Arrived = packets[i].Arrived; last >= 0 {
-				packets[k].Arrived = packets[last].Arrived + (packets[i].Arrived-packets[last].Arrived)*int64(k-last)/int64(i-last)
+				packets[k].Arrived = packets[last].Arrived +
+					(packets[i].Arrived-packets[last].Arrived)*int64(k-last)/int64(i-last)
 			}
 		}
 		last = i

@@ -44,16 +44,17 @@ func TestEvaluationOfAPerfectLink(t *testing.T) {
 }
 
 func TestQueuesPassOverWhatWasLost(t *testing.T) {
-	p := make([]measure.Packet, 8) // sent 1 ms apart, 2 ms of a packet on the line, so that the queue grows by one in two
+	// sent 1 ms apart, 2 ms each on the link, so the queue grows by one packet for every two
+	p := make([]measure.Packet, 8)
 	for i := range p {
 		p[i] = measure.Packet{Sent: 1e9 + int64(i)*1e6, Arrived: 1e9 + 5e6 + int64(i+1)*2e6}
 	}
-	p[2].Arrived = 0 // and its time on the line stays empty
+	p[2].Arrived = 0 // and its time on the link stays empty
 	var got []units.Bytes
 	for _, s := range measure.Queues(p, 7*time.Millisecond, 1) {
 		got = append(got, s.Queue)
 	}
-	// At 0 1 3 4 5 6 ms packets have begun at 0 2 - 6 8 10 ms.
+	// At 0 1 3 4 5 6 ms the number of started packets is 0 2 - 6 8 10.
 	if want := []units.Bytes{0, 0, 0, 1, 2, 2}; !slices.Equal(got[:6], want) {
 		t.Errorf("queues %v, want %v", got, want)
 	}
@@ -61,7 +62,8 @@ func TestQueuesPassOverWhatWasLost(t *testing.T) {
 
 func TestEvaluationOfNothing(t *testing.T) {
 	lost := make([]measure.Packet, 5)
-	if r, d := measure.Rate(lost, 0, 1000), measure.Delay(lost, 0.5); r != 0 || d != 0 || len(measure.Queues(lost, 0, 1)) != 0 {
+	if r, d := measure.Rate(lost, 0, 1000), measure.Delay(lost, 0.5); r != 0 || d != 0 ||
+		len(measure.Queues(lost, 0, 1)) != 0 {
 		t.Errorf("packets that never came have a rate of %v and a delay of %v", r, d)
 	}
 	if r := measure.Rate(idealTrain(), 1000, 1000); r != 0 {
@@ -81,7 +83,7 @@ func TestOnsetSeparates(t *testing.T) {
 	for q := range units.Bytes(50) {
 		s = append(s, measure.Sample{Queue: 1000 * q, Marked: q >= 20})
 	}
-	s[3].Marked, s[40].Marked = true, false // two that were mistaken
+	s[3].Marked, s[40].Marked = true, false // two outliers
 	if got := onset(s); got != 20_000 {
 		t.Errorf("onset at %v, want 20KB", got)
 	}

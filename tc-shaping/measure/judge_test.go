@@ -31,7 +31,8 @@ func rampSamples(random *rand.Rand, red qdisc.RED, to units.Bytes) (out []Sample
 			count, marked = -1, true
 		default:
 			if count++; count > 0 {
-				marked = float64(count)*float64(q-stage.Min)/float64(stage.Max-stage.Min)*float64(stage.MaxP)/(1<<32) >= r
+				share := float64(q-stage.Min) / float64(stage.Max-stage.Min)
+				marked = float64(count)*share*float64(stage.MaxP)/(1<<32) >= r
 			}
 			if marked || count == 0 {
 				r = random.Float64()
@@ -45,7 +46,8 @@ func rampSamples(random *rand.Rand, red qdisc.RED, to units.Bytes) (out []Sample
 	return out
 }
 
-// What marks as asked is found so, and what does not is found out: where it begins, where it ends, and how much it marks between.
+// Correct marking passes. Marks with a wrong start, a wrong end, or a wrong share in between are
+// detected.
 func TestJudge(t *testing.T) {
 	red := func(from, to units.Bytes, pmax float64) qdisc.RED {
 		return qdisc.RED{Min: from, Max: to, Pmax: pmax, ECN: true}
@@ -56,7 +58,7 @@ func TestJudge(t *testing.T) {
 		asked, made qdisc.RED
 		early       bool
 		missing     bool
-		share       bool // is off, of six examinations
+		share       bool // share is off in at least one of six examinations
 	}{
 		{"as asked", slope, slope, false, false, false},
 		{"a step as asked", step, step, false, false, false},
@@ -85,12 +87,13 @@ func TestJudge(t *testing.T) {
 			}
 		}
 		if last := all.of > 0 && !all.finding().OK; c.share != last || !c.share && off > 0 {
-			t.Errorf("%s: of six examinations, added up one by one, the share is off in %d: %+v", c.name, off, all.finding())
+			t.Errorf("%s: of six examinations, added up one by one, the share is off in %d: %+v", c.name, off,
+				all.finding())
 		}
 	}
 }
 
-// A queue that nobody filled says nothing of marks.
+// An empty queue does not show whether it marks.
 func TestMarksOfAQueueThatWasNotFilled(t *testing.T) {
 	red := qdisc.RED{Min: 60 * kb, Max: 150 * kb, Pmax: 0.2, ECN: true}
 	x := exam{d: qdisc.Direction{RED: &red, MTU: 986}, size: 986}
@@ -100,7 +103,8 @@ func TestMarksOfAQueueThatWasNotFilled(t *testing.T) {
 	}
 }
 
-// Shares of packets are judged by all that was sent, and twice the loss is found out, as is none.
+// Shares of packets are judged over everything that was sent: twice the loss is detected, and so is
+// no loss.
 func TestSharesAreAddedUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	examine := func(p float64) *Found {
@@ -135,7 +139,7 @@ func TestSharesAreAddedUp(t *testing.T) {
 	}
 }
 
-// What was lost on the line waited in the queue before.
+// Packets lost on the link queued before.
 func TestWaited(t *testing.T) {
 	p := []Packet{{Arrived: 0}, {Arrived: 10}, {}, {}, {Arrived: 40}, {}}
 	waited(p)

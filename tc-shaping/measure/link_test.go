@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { umltest.Main(m) }
 
 // link is a veth pair between two namespaces, with a prober across it.
 type link struct {
-	tcnl.Way
+	tcnl.Direction
 	t        *testing.T
 	tree     qdisc.Tree
 	sender   *measure.Sender
@@ -63,7 +63,7 @@ func newBareLink(t *testing.T) *link {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: no network namespaces")
 	}
-	// Never unlocked: the thread ends with the test, and the namespaces with it.
+	// never unlocked: the thread and its namespaces end with the test
 	runtime.LockOSThread()
 	l := &link{t: t}
 	var far int
@@ -76,7 +76,8 @@ func newBareLink(t *testing.T) *link {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.HardwareAddr = "near", net.HardwareAddr{2, 0, 0, 0, 0, 1}
 	l.noError(netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: a, PeerName: "far", PeerHardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2}, PeerNamespace: netlink.NsFd(far),
+		LinkAttrs: a, PeerName: "far", PeerHardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2},
+		PeerNamespace: netlink.NsFd(far),
 	}))
 	l.Near = l.setUpEnd("near", 1, 2)
 	l.sender, err = measure.NewSender(netip.MustParseAddrPort("10.9.0.2:7"))
@@ -105,11 +106,14 @@ func (l *link) setUpEnd(name string, own, other byte) tcnl.End {
 	l.t.Helper()
 	dev, err := netlink.LinkByName(name)
 	l.noError(err)
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // no router solicitations among probes
-	l.noError(netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, own), Mask: net.CIDRMask(24, 32)}}))
+	// no router solicitations among probes
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
+	l.noError(netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, own),
+		Mask: net.CIDRMask(24, 32)}}))
 	l.noError(netlink.LinkSetUp(dev))
 	l.noError(netlink.NeighAdd(&netlink.Neigh{
-		LinkIndex: dev.Attrs().Index, State: netlink.NUD_PERMANENT, IP: net.IPv4(10, 9, 0, other), HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, other},
+		LinkIndex: dev.Attrs().Index, State: netlink.NUD_PERMANENT, IP: net.IPv4(10, 9, 0, other),
+		HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, other},
 	}))
 	conn, err := tcnl.Open()
 	l.noError(err)

@@ -7,17 +7,17 @@ import (
 	"weft/units"
 )
 
-// marking is what samples say of where and how often a queue marks.
+// marking is what samples show about where and how often a queue marks.
 type marking struct {
-	least   units.Bytes // the shortest queue that was marked; -1: none was
-	longest units.Bytes // that was seen
-	early   int         // packets that were marked before marks may begin
-	missing int         // packets that were not, though a mark was due: RED lets only so many pass in a row
+	least   units.Bytes // the shortest queue that was marked; -1: none
+	longest units.Bytes // the longest queue seen
+	early   int         // packets marked below the first threshold
+	missing int         // unmarked packets beyond the longest run that RED allows
 	between share       // of the packets between the thresholds
 }
 
-// judge holds samples in the order of their packets against what a queue should mark. The queue of each is known to a packet, so each
-// may be a packet longer or shorter than it is said to be.
+// judge compares samples, in packet order, with the expected marking. The queue length of each
+// sample is known to a packet, so it may be one packet longer or shorter than estimated.
 func judge(samples []Sample, red *qdisc.RED, packet units.Bytes) marking {
 	m := marking{least: -1, between: share{what: betweenProperty, points: markPoints}}
 	unmarked := 0 // in a row
@@ -43,13 +43,14 @@ func judge(samples []Sample, red *qdisc.RED, packet units.Bytes) marking {
 	return m
 }
 
-// asked is the share of packets that should be marked which find so much waiting, from Min to Max.
+// asked returns the requested share of marks at a queue length between Min and Max.
 func asked(red *qdisc.RED, queue units.Bytes) float64 {
 	return red.Pmax * float64(queue-red.Min) / float64(red.Max-red.Min)
 }
 
-// marks examines where marks begin, from where on all packets have one, and how many have one between. The train was to fill
-// the queue to a length; where no packet found so much nothing is known, which is not as asked.
+// marks checks where marks start, from where on every packet is marked, and how many are marked in
+// between. The train was meant to build up a queue of fills bytes; if no packet found such a queue,
+// the result is unknown and counts as a failure.
 func (x *exam) marks(samples []Sample, fills units.Bytes) {
 	red := x.d.RED
 	m := judge(samples, red, x.packet())
@@ -66,7 +67,7 @@ func (x *exam) marks(samples []Sample, fills units.Bytes) {
 	if m.between.of == 0 {
 		return
 	}
-	if low, high := m.between.bounds(); low > 0 || high < 1 { // else so few say nothing
+	if low, high := m.between.bounds(); low > 0 || high < 1 { // otherwise the packets are too few
 		x.addShare(m.between)
 	}
 }

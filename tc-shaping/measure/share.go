@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// share is how many of some packets something befell that befalls packets by chance, and how many it should have: what examinations
-// found is added up, since trying again until chance agrees would show nothing.
+// share counts packets that met a random event, such as a loss, against the expected number.
+// Examinations pool their counts: repeating a random trial until it passes would prove nothing.
 type share struct {
 	what     string  // the property
-	hits, of int     // packets
-	expected float64 // of the hits
-	low      float64 // the same, with what is known of each packet in favour of few
-	high     float64 // and in favour of many
+	hits, of int     // packets with the event, and all packets
+	expected float64 // expected hits
+	low      float64 // expected hits with each packet's lowest probability
+	high     float64 // expected hits with each packet's highest probability
 	variance float64 // of the hits
-	points   float64 // by how much the share may be off besides, in 1
+	points   float64 // additional tolerance of the share, 0 to 1
 }
 
-// add counts a packet, which has a probability between low and high.
+// add counts a packet whose probability of the event is p, and certainly between low and high.
 func (s *share) add(hit bool, low, p, high float64) {
 	if s.of++; hit {
 		s.hits++
@@ -28,7 +28,7 @@ func (s *share) add(hit bool, low, p, high float64) {
 	s.variance += p * (1 - p)
 }
 
-// pool adds what another examination counted.
+// pool adds the counts of another examination.
 func (s *share) pool(o share) {
 	s.hits += o.hits
 	s.of += o.of
@@ -38,14 +38,15 @@ func (s *share) pool(o share) {
 	s.variance += o.variance
 }
 
-// bounds are the least and the greatest share that is as asked: within three standard deviations and a packet.
+// bounds returns the smallest and the largest acceptable share: within three standard deviations
+// and one packet.
 func (s *share) bounds() (low, high float64) {
 	n := float64(s.of)
 	slack := shareSigmas*math.Sqrt(s.variance) + 1
 	return max(0, (s.low-slack)/n-s.points), min(1, (s.high+slack)/n+s.points)
 }
 
-// finding is the share as a property.
+// finding returns the share as a Finding.
 func (s *share) finding() Finding {
 	low, high := s.bounds()
 	n := float64(s.of)

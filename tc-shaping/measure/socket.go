@@ -12,10 +12,11 @@ import (
 	"weft/units"
 )
 
-// headers are those of IPv4 and UDP, in bytes.
+// headers is the size of the IPv4 and UDP headers in bytes.
 const headers units.Bytes = 20 + 8
 
-// minSize is the least packet: headers, and the payload that Run needs: a magic number, the train, and the place in it.
+// minSize is the smallest packet: headers and the payload of Run, which is a magic number, the
+// train and the sequence number.
 const minSize = headers + 16
 
 const magic = 0x77656674 // "weft"
@@ -26,14 +27,14 @@ type Sender struct {
 	to unix.SockaddrInet4
 }
 
-// Receiver takes them in another.
+// Receiver receives them in another namespace.
 type Receiver struct{ fd int }
 
-// buffer is asked for on both sides: a queue must not push back into the sender, whose packets are charged to its
-// socket while they wait, and a slow receiver must not lose any.
+// buffer is the requested socket buffer of both sides. Queued packets are charged to the sender's
+// socket, so a small buffer would block it, and a slow receiver must not lose packets.
 const buffer = 64 << 20
 
-// NewSender opens a socket in the network namespace of the calling thread. Packets are ECT(0).
+// NewSender opens a socket in the network namespace of the calling thread. Its packets are ECT(0).
 func NewSender(to netip.AddrPort) (*Sender, error) {
 	fd, err := socket()
 	if err != nil {
@@ -54,7 +55,7 @@ func NewReceiver(at netip.AddrPort) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience := unix.NsecToTimeval(int64(20 * time.Millisecond)) // between looks at whether all is over
+	patience := unix.NsecToTimeval(int64(20 * time.Millisecond)) // how often receive returns without a packet
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVTOS, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
@@ -82,7 +83,7 @@ func socket() (int, error) {
 	return fd, nil
 }
 
-// force sets a buffer beyond the limit for everybody where that is allowed, else up to it.
+// force sets a buffer size beyond the system's limit if permitted, otherwise up to the limit.
 func force(fd, forced, limited int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, buffer) == nil {
 		return nil
@@ -90,27 +91,28 @@ func force(fd, forced, limited int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, limited, buffer)
 }
 
-// send sends packet seq of a train and returns when, in nanoseconds of the machine's clock.
+// send sends packet seq of a train and returns the departure time in nanoseconds of the machine's
+// clock.
 func (s *Sender) send(payload []byte, train, seq uint32) (int64, error) {
 	binary.BigEndian.PutUint32(payload, magic)
 	binary.BigEndian.PutUint32(payload[4:], train)
 	binary.BigEndian.PutUint32(payload[8:], seq)
 	at := now(unix.CLOCK_REALTIME)
 	err := unix.Sendto(s.fd, payload, 0, &s.to)
-	if errors.Is(err, unix.ENOBUFS) { // a queue of this namespace dropped it: that is a loss like any other
+	if errors.Is(err, unix.ENOBUFS) { // a queue of this namespace dropped it, which is an ordinary loss
 		err = nil
 	}
 	return at, err
 }
 
-// arrival is a probe that came.
+// arrival is a received probe.
 type arrival struct {
 	train, seq uint32
 	at         int64
 	ce         bool
 }
 
-// receive waits some milliseconds for a packet; ok false: none came, or none of ours.
+// receive waits some milliseconds for a packet. ok is false if none arrived, or only a foreign one.
 func (r *Receiver) receive(payload, control []byte) (a arrival, ok bool, err error) {
 	n, cn, _, _, err := unix.Recvmsg(r.fd, payload, control, 0)
 	switch {
@@ -123,7 +125,7 @@ func (r *Receiver) receive(payload, control []byte) (a arrival, ok bool, err err
 	return a, ok, nil
 }
 
-// parse decodes a probe and what the kernel says with it.
+// parse decodes a probe and its control messages.
 func parse(payload, control []byte) (a arrival, ok bool) {
 	if len(payload) < 12 || binary.BigEndian.Uint32(payload) != magic {
 		return a, false
@@ -152,7 +154,8 @@ func now(clock int32) int64 {
 	return t.Nano()
 }
 
-// Through has probes leave by a device of the namespace, whatever ways lead to the receiver. The calling thread may be anywhere.
+// Through binds the sender to a device of its namespace, whatever the routing table says. Any
+// thread may call it.
 func (s *Sender) Through(device string) error {
 	if err := unix.BindToDevice(s.fd, device); err != nil {
 		return fmt.Errorf("send probes through %s: %w", device, err)

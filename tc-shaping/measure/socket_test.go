@@ -21,7 +21,8 @@ func controlMessage(level, kind int32, data []byte) []byte {
 
 func TestParse(t *testing.T) {
 	stamp := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 2), 7)
-	c := append(controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, stamp), controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{3})...)
+	c := append(controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, stamp), controlMessage(unix.IPPROTO_IP,
+		unix.IP_TOS, []byte{3})...)
 	payload := []byte{0x77, 0x65, 0x66, 0x74, 0, 0, 0, 5, 0, 0, 0, 6}
 	if a, ok := parse(payload, c); !ok || a != (arrival{train: 5, seq: 6, at: 2_000_000_007, ce: true}) {
 		t.Errorf("%+v, %v", a, ok)

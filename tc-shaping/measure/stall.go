@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stall is how late one timer in ten of a machine may come before nothing that is measured on it says anything of a link. Ours: some
-// times the bounds of a delay.
+// Stall is the timer lateness (90th percentile) above which a measurement on this machine says
+// nothing about a link. Our own value: several times the bounds of a delay.
 const Stall = 5 * time.Millisecond
 
-// watchEvery is how often the machine is asked to wake a thread while something is measured: rarely enough to cost nothing.
+// watchEvery is the interval of the timer probes: long enough to cost nothing.
 const watchEvery = 4 * time.Millisecond
 
-// watch finds out how late the machine wakes a thread until what it returns is called, which says by how much one time in ten it was
-// that late or later. No setting of a link changes it.
+// watch starts measuring how late the machine wakes a thread. The returned function stops it and
+// returns the 90th percentile of the lateness. No setting of a link affects it.
 func watch() (late func() time.Duration) {
 	quit, result := make(chan struct{}), make(chan time.Duration, 1)
 	go func() {

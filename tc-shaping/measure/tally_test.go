@@ -41,15 +41,14 @@ func markedShare(samples []measure.Sample, expected func(units.Bytes) float64) (
 	return marked / n, want / n
 }
 
-// never is the onset where nothing is marked.
+// never is the onset of a queue that marks nothing.
 const never units.Bytes = math.MaxInt64
 
-// onset returns the queue length that separates packets that are not marked from those that are with the fewest
-// mistaken, for marking in a step: so a packet or two whose queue was estimated badly do not move it. It is a length that was seen, or
-// never.
+// onset returns the queue length that best separates unmarked from marked packets, for marking with
+// a step. A few badly estimated queues do not move it. It is one of the sampled lengths, or never.
 func onset(samples []measure.Sample) units.Bytes {
 	sorted := slices.SortedFunc(slices.Values(samples), func(a, b measure.Sample) int { return int(a.Queue - b.Queue) })
-	mistaken := 0 // with the onset at the first: all that are not marked
+	mistaken := 0 // with the onset at the first sample: all unmarked packets
 	for _, s := range sorted {
 		if !s.Marked {
 			mistaken++

@@ -12,31 +12,32 @@ import (
 	"weft/units"
 )
 
-// Train is a row of packets.
+// Train is a sequence of packets.
 type Train struct {
 	Count int
-	Size  units.Bytes   // of each, with the headers of IPv4 and UDP and without Ethernet's: 44 bytes to the MTU
-	Burst int           // how many leave at once at the start
-	Gap   time.Duration // from one to the next after them; 0: as fast as possible
-	Wait  time.Duration // how long to wait for the last ones after the last departure
+	Size  units.Bytes   // of each packet with IPv4 and UDP headers, without Ethernet's: 44 bytes to the MTU
+	Burst int           // packets that are sent at once at the start
+	Gap   time.Duration // between packets after the burst; 0: as fast as possible
+	Wait  time.Duration // for the last packets, after the last departure
 }
 
-// Packet is what became of one packet of a train.
+// Packet is the fate of one packet of a train.
 type Packet struct {
 	Sent    int64 // nanoseconds of the machine's clock
-	Arrived int64 // 0: it did not
-	Copies  int   // how often it came beyond the first time
+	Arrived int64 // 0 if it was lost
+	Copies  int   // arrivals beyond the first
 	Marked  bool  // congestion experienced
-	Unseen  bool  // it was lost behind a queue, and Arrived is made up
+	Unseen  bool  // lost behind a queue; Arrived is interpolated
 }
 
-// number tells trains apart, so that a late packet of one is not counted in the next.
+// number identifies a train, so that late packets of one train do not count in the next.
 type number uint32
 
 // Run sends a train and returns its packets in the order they were sent.
 func Run(ctx context.Context, s *Sender, r *Receiver, t Train) ([]Packet, error) {
 	if t.Count <= 0 || t.Size < minSize || t.Burst < 0 || t.Gap < 0 {
-		return nil, fmt.Errorf("train of %d packets of %d bytes, %v apart: one packet at least, of %d bytes at least", t.Count, t.Size, t.Gap, minSize)
+		return nil, fmt.Errorf("train of %d packets of %d bytes, %v apart: one packet at least, of %d bytes at least",
+			t.Count, t.Size, t.Gap, minSize)
 	}
 	id := number(now(unix.CLOCK_MONOTONIC) >> 10)
 	packets := make([]Packet, t.Count)
@@ -79,7 +80,7 @@ func Run(ctx context.Context, s *Sender, r *Receiver, t Train) ([]Packet, error)
 	return packets, failure
 }
 
-// run sends the packets at their times. It keeps its thread, which sleeps by the kernel's clock.
+// run sends the packets at their times. It locks its thread, which sleeps on the kernel's clock.
 func (s *Sender) run(ctx context.Context, t Train, id number, departures []int64) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -104,7 +105,7 @@ func (s *Sender) run(ctx context.Context, t Train, id number, departures []int64
 	return nil
 }
 
-// sleep returns at an instant of the monotonic clock, or when it is past.
+// sleep returns at an instant of the monotonic clock, or at once if that is past.
 func sleep(until int64) {
 	t := unix.NsecToTimespec(until)
 	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil), unix.EINTR) {

@@ -21,7 +21,7 @@ const (
 	packet             = wire - qdisc.Ethernet
 )
 
-// attempts is how often something is measured until it is right.
+// attempts is how often a measurement is repeated until it passes.
 const attempts = 5
 
 // measureUntil measures until the result is right. A link whose bucket allows for quiettest.Gap
@@ -38,19 +38,21 @@ func TestUMLRateAndDelay(t *testing.T) {
 	for _, c := range []struct {
 		rate  units.Bandwidth
 		delay time.Duration
-	}{{units.Mbps, 20 * time.Millisecond}, {4 * units.Mbps, 5 * time.Millisecond}, {8 * units.Mbps, 10 * time.Millisecond}} {
+	}{{units.Mbps, 20 * time.Millisecond}, {4 * units.Mbps, 5 * time.Millisecond},
+		{8 * units.Mbps, 10 * time.Millisecond}} {
 		l := newLink(t, qdisc.Direction{Rate: c.rate, Limit: units.MB, Delay: c.delay, Lateness: quiettest.Gap})
 		l.wantRate(c.rate)
 		l.wantDelay(c.delay + c.rate.TransmitTime(wire).Duration())
 	}
 }
 
-// A kernel without netem still has rates.
+// A kernel without netem still enforces rates.
 func TestPrivRate(t *testing.T) {
-	newLink(t, qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: quiettest.Gap}).wantRate(50 * units.Mbps)
+	newLink(t, qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB,
+		Lateness: quiettest.Gap}).wantRate(50 * units.Mbps)
 }
 
-// wantRate sends a train that fills the link: within 2 %.
+// wantRate checks with a train that fills the link: within 2 %.
 func (l *link) wantRate(asked units.Bandwidth) {
 	l.t.Helper()
 	l.measureUntil(func() error {
@@ -63,7 +65,7 @@ func (l *link) wantRate(asked units.Bandwidth) {
 	})
 }
 
-// wantDelay sends packets that meet no queue: their median within 3 % + 50 us.
+// wantDelay checks the median delay of packets that find no queue: within 3 % + 50 us.
 func (l *link) wantDelay(asked time.Duration) {
 	l.t.Helper()
 	l.measureUntil(func() error {
@@ -76,13 +78,14 @@ func (l *link) wantDelay(asked time.Duration) {
 	})
 }
 
-// Marks begin where the queue is longer than Min, to a packet.
+// Marks start at a queue of Min bytes, to a packet.
 func TestUMLMarksBeginAtKmin(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
 	const rate, delay, kmin = units.Mbps, 2 * time.Millisecond, 20_000
-	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin, Pmax: 1, ECN: true}})
+	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin,
+		Pmax: 1, ECN: true}})
 	l.measureUntil(func() error {
 		packets := l.send(measure.Train{Count: 50, Size: packet})
 		onset := onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
@@ -94,7 +97,7 @@ func TestUMLMarksBeginAtKmin(t *testing.T) {
 	})
 }
 
-// Between Min and Max the share that is marked follows the line, with one stage and with two.
+// Between Min and Max the marked share follows the requested line, with one stage and with two.
 func TestUMLMarksFollowTheLine(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -111,18 +114,22 @@ func TestUMLMarksFollowTheLine(t *testing.T) {
 	}
 }
 
-// checkMarkingAt keeps the queue at a level and compares the share marked with the line at the queues that packets found, of 400 that
-// found it within 8 packets of the level: when the machine stalls, it moves. Of 400 the share has a standard deviation of 2.5 points, of
-// which two stages leave half a point: where these are not enough to tell, up to 2,400 are counted, all of them.
-func (l *link) checkMarkingAt(level units.Bytes, rate units.Bandwidth, delay time.Duration, line func(units.Bytes) float64) {
+// checkMarkingAt keeps the queue at a level and compares the marked share with the requested one,
+// at the queue lengths that packets found. It counts 400 packets within 8 packets of the level,
+// because the level moves when the machine stalls. The share of 400 packets has a standard
+// deviation of 2.5 points, of which two stages leave half a point; if that is too coarse, it counts
+// up to 2,400 packets.
+func (l *link) checkMarkingAt(level units.Bytes, rate units.Bandwidth, delay time.Duration,
+	line func(units.Bytes) float64) {
 	l.t.Helper()
 	bucket := l.tree.Near[0].Options.(qdisc.TBF).Burst
 	burst := int((level + bucket) / wire)
-	idle := delay + rate.TransmitTime(bucket).Duration() // what the bucket let pass at once waits on the line
+	idle := delay + rate.TransmitTime(bucket).Duration() // a burst from the bucket waits on the link
 	l.measureUntil(func() error {
 		var samples []measure.Sample
 		for range 8 {
-			packets := l.send(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
+			packets := l.send(measure.Train{Count: burst + 300, Size: packet, Burst: burst,
+				Gap: rate.TransmitTime(wire).Duration()})
 			for _, s := range measure.Queues(packets, idle, wire)[burst:] {
 				if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
 					samples = append(samples, s)
@@ -139,14 +146,16 @@ func (l *link) checkMarkingAt(level units.Bytes, rate units.Bandwidth, delay tim
 		got, want := markedShare(samples, line)
 		l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
 		if len(samples) < 400 || math.Abs(got-want) > 0.05 {
-			return fmt.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few",
+			return fmt.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more "+
+				"than 5 points off, or too few",
 				level, len(samples), got, want)
 		}
 		return nil
 	})
 }
 
-// What is in flight is no queue: on a line that holds six times Kmin, nothing is marked; with the delay below RED everything is.
+// Packets in flight are no queue: a link that holds six times Kmin marks nothing. With the delay
+// below RED it marks everything.
 func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -157,7 +166,8 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	paced := measure.Train{Count: 600, Size: packet, Gap: 2500 * time.Microsecond}
 	l.measureUntil(func() error {
 		marks := countMarks(l.send(paced))
-		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked", rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
+		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked",
+			rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
 		if marks > 0 {
 			return fmt.Errorf("%d packets of a link that is not full were marked", marks)
 		}
@@ -173,7 +183,8 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 		marks := countMarks(l.send(paced))
 		t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
 		if marks < paced.Count/2 {
-			return fmt.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
+			return fmt.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks,
+				paced.Count)
 		}
 		return nil
 	})
@@ -193,22 +204,24 @@ func TestUMLLossAndCopies(t *testing.T) {
 	}
 }
 
-// wantShare is within 3 standard deviations of a binomial.
+// wantShare checks a share within 3 standard deviations of a binomial.
 func (l *link) wantShare(what string, p float64, count func([]measure.Packet) int) {
 	l.t.Helper()
 	l.measureUntil(func() error {
 		const n = 2000
-		got := count(l.send(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond, Wait: 200 * time.Millisecond}))
+		got := count(l.send(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond,
+			Wait: 200 * time.Millisecond}))
 		sigma := math.Sqrt(n * p * (1 - p))
 		l.t.Logf("%s: asked for %g of %d, %d +- %.1f; counted %d", what, p, n, int(n*p), sigma, got)
 		if math.Abs(float64(got)-n*p) > 3*sigma {
-			return fmt.Errorf("%s: asked for %g of %d, counted %d: more than 3 sigma (%.1f) off", what, p, n, got, sigma)
+			return fmt.Errorf("%s: asked for %g of %d, counted %d: more than 3 sigma (%.1f) off", what, p, n, got,
+				sigma)
 		}
 		return nil
 	})
 }
 
-// Jitter is exponential, and late packets are as many as asked for.
+// Jitter is exponential, and the share of late packets is the requested one.
 func TestUMLJitterAndLatePackets(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -238,13 +251,14 @@ func TestUMLJitterAndLatePackets(t *testing.T) {
 	})
 }
 
-// A change of rate, limit and marking leaves what waits where it is.
+// A change of rate, limit and marking leaves queued packets where they are.
 func TestUMLChangeKeepsTheQueue(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
-	slow := qdisc.Direction{Rate: 400 * units.Kbps, Delay: 5 * time.Millisecond, Limit: 200_000, Lateness: quiettest.Gap,
-		RED: &qdisc.RED{Min: 50_000, Max: 100_000, Pmax: 0.1, ECN: true}}
+	slow := qdisc.Direction{Rate: 400 * units.Kbps, Delay: 5 * time.Millisecond, Limit: 200_000,
+		Lateness: quiettest.Gap,
+		RED:      &qdisc.RED{Min: 50_000, Max: 100_000, Pmax: 0.1, ECN: true}}
 	fast := slow
 	fast.Rate, fast.Limit, fast.Delay = 4*units.Mbps, 300_000, 2*time.Millisecond
 	fast.RED = &qdisc.RED{Min: 20_000, Max: 30_000, Pmax: 0.2, ECN: true}
@@ -268,7 +282,8 @@ func (l *link) checkChange(next qdisc.Tree) error {
 	sent := l.statistics().Packets
 	done := make(chan []measure.Packet)
 	go func() { // 100 packets take 2 s at the old rate and 0.2 s at the new one
-		p, err := measure.Run(l.t.Context(), l.sender, l.receiver, measure.Train{Count: 100, Size: packet, Wait: 4 * time.Second})
+		p, err := measure.Run(l.t.Context(), l.sender, l.receiver, measure.Train{Count: 100, Size: packet,
+			Wait: 4 * time.Second})
 		if err != nil {
 			l.t.Error(err)
 		}
@@ -287,14 +302,16 @@ func (l *link) checkChange(next qdisc.Tree) error {
 		l.t.Error(diff)
 	}
 	packets := <-done
-	l.t.Logf("%d waited before the change, %d after it; %d of 100 lost", before.Waiting, after.Waiting, measure.Lost(packets))
+	l.t.Logf("%d waited before the change, %d after it; %d of 100 lost", before.Waiting, after.Waiting,
+		measure.Lost(packets))
 	if before.Waiting < 20 || after.Waiting+20 < before.Waiting || measure.Lost(packets) > 0 {
-		return fmt.Errorf("%d packets waited before the change, %d after it, %d of 100 were lost", before.Waiting, after.Waiting, measure.Lost(packets))
+		return fmt.Errorf("%d packets waited before the change, %d after it, %d of 100 were lost", before.Waiting,
+			after.Waiting, measure.Lost(packets))
 	}
 	return nil
 }
 
-// The counters say what the prober saw.
+// The counters agree with the prober.
 func TestUMLStatistics(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -325,7 +342,7 @@ func (l *link) checkCounters() error {
 	if q := queues[l.Near.Device]; q != (tcnl.Queue{Marks: s.Marks, Drops: s.Drops}) {
 		l.t.Errorf("read with all others: %+v; alone %+v", q, s)
 	}
-	// Packets are marked before it is known whether they fit: those that did not are counted by the kernel alone.
+	// Packets are marked before the limit drops them: the kernel alone counts those.
 	if s.Marks-zero.Marks > marks+lost || s.MarksAtMost-zero.MarksAtMost < marks {
 		l.t.Errorf("%d marked packets came and %d were lost; the kernel counts %+v, before %+v", marks, lost, s, zero)
 	}

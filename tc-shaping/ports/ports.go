@@ -1,5 +1,12 @@
-// Package ports says what one direction of a link of the modelled network becomes in the kernel: a port of the fabric and its
-// line, at a dilation, as settings of queueing disciplines. It is pure: package kernelpath applies what it returns.
+// Package ports maps one direction of a modelled link to the settings of kernel queueing
+// disciplines. Input: a fabric port and its link settings, and the dilation of the run. Output: a
+// qdisc.Direction in real time. It is pure; package kernelpath applies the result.
+//
+// Sizes keep their value under dilation, times are multiplied by it and rates divided. A property
+// of a port that the kernel cannot provide is an error that wraps qdisc.ErrRefused, never ignored;
+// properties_test.go lists the decision for each property.
+//
+// Start with Shape, which covers a whole network, and Real, which covers one direction.
 package ports
 
 import (
@@ -14,19 +21,20 @@ import (
 	"weft/units"
 )
 
-// uncounted is what a packet occupies on the modelled wire beyond what the kernel counts: the frame check sequence.
+// uncounted is the size of the frame check sequence: the part of a packet on the modelled wire that
+// the kernel does not count, in bytes.
 const uncounted = wire.Overhead - qdisc.Ethernet - 20 - 8 // IPv4, UDP
 
-// hostQueue is the limit of what waits in the NIC of a host, which in a lab has none: hosts hold back what their line cannot
-// take. Ours: more than any of them is ever ahead.
+// hostQueue limits the queue in a host's NIC. A lab sets no such limit, because hosts hold back
+// what their link cannot take. Our own value, larger than any backlog of a host.
 const hostQueue = 256 * units.MiB
 
-// LineOf is the line of a port as the lab begins.
+// LineOf returns the link settings of a port at the start of the lab.
 func LineOf(p *fabric.PortConfig) fabric.Link {
 	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
 }
 
-// Become is what a change makes of a line.
+// Become returns the link settings after a change.
 func Become(was fabric.Link, change *fabric.Link) fabric.Link {
 	now := *change
 	if now.Disorder == nil {
@@ -35,8 +43,9 @@ func Become(was fabric.Link, change *fabric.Link) fabric.Link {
 	return now
 }
 
-// Real is one direction of a link in real time, at a dilation: the queue of a port and a line, which says all (its Disorder is not nil).
-// IPv4 packets have at most mtu bytes. host is where it begins, and is the only sender of its frames; nil: it begins at a switch.
+// Real returns one direction of a link in real time. The port provides the queue and l the link, of
+// which Disorder must not be nil. mtu is the largest IPv4 packet in bytes. host is the only sender
+// whose frames the direction carries; nil if the direction starts at a switch.
 func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source) qdisc.Direction {
 	stretched := func(t units.Time) time.Duration {
 		return time.Duration(float64(t) * dilation / float64(units.Nanosecond))
@@ -46,12 +55,12 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss, Source: host,
 		Jitter: stretched(l.Disorder.Jitter), Duplicate: l.Disorder.Duplicate, Reorder: l.Disorder.Reorder,
 	}
-	if d.Reorder > 0 { // else nothing comes late, whatever the lab says of how late
+	if d.Reorder > 0 { // without reordering, ReorderBy has no effect
 		d.ReorderBy = stretched(l.Disorder.By)
 	}
 	if d.Rate > 0 {
-		// One packet more or less makes no queue; a timer that is late by that much is common where labs are slow, and the
-		// line spaces what leaves at once.
+		// One extra packet is no noticeable queue, slow labs often see a timer that is late by that
+		// much, and the link spaces packets that leave in a burst.
 		one := float64(mtu+qdisc.Ethernet) * 8e9 / float64(d.Rate)
 		d.Lateness = max(100*time.Microsecond, time.Duration(one))
 	}
@@ -64,10 +73,11 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 	return d
 }
 
-// coarsest is the most that a rate may be off because the kernel counts in bytes per second.
+// coarsest is the largest relative error of a rate that is accepted. The kernel counts in bytes per
+// second.
 const coarsest = 1e-3
 
-// Sources are the only senders that the cables of hosts carry frames of, by the hosts' addresses.
+// Sources returns the only permitted sender of each host's cable, by the hosts' addresses.
 func Sources(addrs []netip.Addr) []qdisc.Source {
 	all := make([]qdisc.Source, len(addrs))
 	for h, a := range addrs {
@@ -76,10 +86,11 @@ func Sources(addrs []netip.Addr) []qdisc.Source {
 	return all
 }
 
-// Shape returns what each direction of a network is in the kernel at a dilation, by port, as long as nothing changes it. hosts are those
-// of the network, in order. Of an error
-// the port is the last that was tried.
-func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (trees []qdisc.Tree, port int, err error) {
+// Shape returns the qdisc tree of each direction, by port, before any change of the lab takes
+// effect. hosts are the network's hosts in order. On error, the returned port is the one that
+// failed.
+func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units.Bytes,
+	kernel qdisc.Capabilities) (trees []qdisc.Tree, port int, err error) {
 	trees = make([]qdisc.Tree, len(cfg.Ports))
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
@@ -91,8 +102,10 @@ func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units
 	return trees, 0, nil
 }
 
-// Check reports what the kernel cannot honour of a network, and of what becomes of it, at a dilation: the first port, by its number, and why.
-func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
+// Check returns the first port, by number, with settings that the kernel cannot provide at this
+// dilation, and the reason. It covers the initial settings and all changes.
+func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, dilation float64, mtu units.Bytes,
+	kernel qdisc.Capabilities) (port int, err error) {
 	if _, port, err = Shape(cfg, hosts, dilation, mtu, kernel); err != nil {
 		return port, err
 	}
@@ -112,7 +125,7 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 	return 0, nil
 }
 
-// from is the host where a port is; nil: it is at a switch.
+// from returns the host that a port belongs to, or nil if it belongs to a switch.
 func from(p *fabric.PortConfig, hosts []qdisc.Source) *qdisc.Source {
 	if int(p.From) < len(hosts) {
 		return &hosts[p.From]
@@ -120,20 +133,24 @@ func from(p *fabric.PortConfig, hosts []qdisc.Source) *qdisc.Source {
 	return nil
 }
 
-// Plan is what a direction is in the kernel, from a host or (nil) from a switch.
-func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source, kernel qdisc.Capabilities) (qdisc.Tree, error) {
+// Plan returns the qdisc tree of one direction. host is nil if the direction starts at a switch.
+func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source,
+	kernel qdisc.Capabilities) (qdisc.Tree, error) {
 	if l.BitErrors > 0 {
-		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; expected loss", qdisc.ErrRefused)
+		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; "+
+			"expected loss", qdisc.ErrRefused)
 	}
 	d := Real(p, l, dilation, mtu, host)
 	if exact := float64(l.Rate) / dilation; exact-float64(d.Rate) > coarsest*exact {
-		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)
+		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; "+
+			"expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)
 	}
 	if host != nil {
 		return qdisc.Plan(d, kernel)
 	}
 	if short := mtu + qdisc.Ethernet; d.Limit < short {
-		return qdisc.Tree{}, fmt.Errorf("%w: a buffer of %v, in which a packet of %v does not fit", qdisc.ErrRefused, d.Limit, short)
+		return qdisc.Tree{}, fmt.Errorf("%w: a buffer of %v, in which a packet of %v does not fit", qdisc.ErrRefused,
+			d.Limit, short)
 	}
 	return qdisc.Plan(d, kernel)
 }

@@ -9,33 +9,37 @@ import (
 	"weft/fabric"
 )
 
-// What the kernel's datapath does with a property of a port.
+// The decisions that the kernel datapath can make about a property of a port.
 const (
 	mapped  = "what Shape returns follows from it"
 	refused = "package lab refuses labs for the kernel's datapath that set it (kernel.go)"
 	modeled = "only what labs for the kernel's datapath cannot have follows from it"
 )
 
-// properties lists every property of a port of the fabric.
+// properties lists every property of a fabric port and its decision.
 var properties = map[reflect.Type]map[string]string{
 	reflect.TypeFor[fabric.PortConfig](): {
 		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
 		"BitErrors": refused, "PFC": refused, "Disorder": mapped,
-		"Light": modeled, "Congested": modeled, "Aside": modeled, // routing by the packet and CCM, which are refused
+		"Light": modeled, "Congested": modeled, "Aside": modeled, // per-packet routing and CCM, which are refused
 	},
-	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped, "Ingress": refused},
-	reflect.TypeFor[fabric.Disorder]():  {"Reorder": mapped, "By": mapped, "Duplicate": mapped, "Jitter": mapped},
+	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped,
+		"Ingress": refused},
+	reflect.TypeFor[fabric.Disorder](): {"Reorder": mapped, "By": mapped, "Duplicate": mapped, "Jitter": mapped},
 }
 
-// A property that the modelled fabric gains must not be accepted and ignored by the kernel's datapath.
+// A new property of the modelled fabric must not be accepted and then ignored by the kernel
+// datapath.
 func TestEveryPropertyOfAPortIsDecided(t *testing.T) {
 	for typ, decided := range properties {
 		fields := map[string]bool{}
 		for f := range typ.Fields() {
 			fields[f.Name] = true
 			if decided[f.Name] == "" {
-				t.Errorf("%s.%s: decide what the kernel's datapath does with it. Either Real makes a property of the link's "+
-					"queueing disciplines of it, or package lab refuses it in kernel.go; then name it here", typ, f.Name)
+				t.Errorf("%s.%s: decide what the kernel's datapath does with it. Either Real makes a property of "+
+					"the link's "+
+					"queueing disciplines of it, or package lab refuses it in kernel.go; then name it here", typ,
+					f.Name)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(decided)) {

@@ -1,6 +1,7 @@
-// Package probe finds out what the running kernel can do for links, by trying each discipline on a device of a network namespace
-// that ends with the trial. Nothing is read from configuration files or lists of modules: a kernel may have a part built in,
-// load it when it is first asked for, or refuse it to whoever asks.
+// Package probe finds out which link features the running kernel has. It tries each queueing
+// discipline on a device in a network namespace that it removes afterwards. It reads no
+// configuration files or module lists: a part may be built in, loaded on first use, or denied to
+// this user.
 package probe
 
 import (
@@ -16,7 +17,8 @@ import (
 	"weft/tc-shaping/tcnl"
 )
 
-// Probe tries everything. Its error says that nothing could be tried, as without the privilege to make a network namespace.
+// Probe tries every part. An error means that nothing could be tried, for example without the
+// privilege to create a network namespace.
 func Probe() (qdisc.Capabilities, error) {
 	c := qdisc.Full()
 	c.Missing = map[qdisc.Part]string{}
@@ -36,7 +38,7 @@ func Probe() (qdisc.Capabilities, error) {
 
 var errNoNamespace = errors.New("no network namespace to try it in")
 
-// Try returns nil when the kernel has a part, and else why not, in words.
+// Try returns nil if the kernel has part p, and an error with the reason if not.
 func Try(p qdisc.Part) error {
 	scratch, err := ns.TempNetNS()
 	if err != nil {
@@ -53,13 +55,13 @@ func tryHere(p qdisc.Part) error {
 		return err
 	}
 	defer conn.Close()
-	lo, err := conn.End("lo") // every namespace has it
+	lo, err := conn.End("lo") // exists in every namespace
 	if err != nil {
 		return err
 	}
 	switch p {
 	case qdisc.PartIFB:
-		_, err = lo.AddLine()
+		_, err = lo.AddIFB()
 	case qdisc.PartRedirect:
 		err = lo.Redirect(lo, nil)
 	case qdisc.PartSource:
@@ -68,7 +70,7 @@ func tryHere(p qdisc.Part) error {
 		err = attach(lo, p)
 	}
 	switch {
-	case errors.Is(err, unix.ENOENT): // sch_api.c: no such kind, and no module of that name
+	case errors.Is(err, unix.ENOENT): // sch_api.c: unknown kind, and no module of that name
 		return errors.New("this kernel does not have it")
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("this kernel was built without: %w", err)
@@ -76,7 +78,8 @@ func tryHere(p qdisc.Part) error {
 	return err
 }
 
-// attach puts one discipline on a device and reads it back: a kernel that does not know a setting may ignore it.
+// attach adds one discipline to a device and reads it back, because a kernel may silently ignore a
+// setting it does not know.
 func attach(e tcnl.End, p qdisc.Part) error {
 	var o qdisc.Options
 	switch p {
@@ -89,14 +92,14 @@ func attach(e tcnl.End, p qdisc.Part) error {
 	case qdisc.PartNetem:
 		o = qdisc.Netem{Latency: time.Millisecond + 1, Limit: 100, Rate: 1 << 20}
 	default:
-		return fmt.Errorf("no way to try %q", p)
+		return fmt.Errorf("cannot try %q", p)
 	}
 	asked := qdisc.Tree{Near: []qdisc.Qdisc{{Parent: qdisc.Root, Handle: qdisc.MakeHandle(1, 0), Options: o}}}
-	way := tcnl.Way{Near: e, Far: e}
-	if err := way.Apply(asked); err != nil {
+	dir := tcnl.Direction{Near: e, Far: e}
+	if err := dir.Apply(asked); err != nil {
 		return err
 	}
-	got, err := way.Read()
+	got, err := dir.Read()
 	if err != nil {
 		return err
 	}
@@ -106,8 +109,8 @@ func attach(e tcnl.End, p qdisc.Part) error {
 	return nil
 }
 
-// tick returns the resolution of the timers that disciplines wait with. Without high-resolution timers the clock has that of the
-// kernel's tick (hrtimer_get_res).
+// tick returns the resolution of the timers that disciplines use. Without high-resolution timers,
+// clock_getres returns the kernel's tick (hrtimer_get_res).
 func tick() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC, &t); err != nil {

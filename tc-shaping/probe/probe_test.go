@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { umltest.Main(m) }
 
-// Whatever the kernel is, each part works or has a reason, and nothing is left of the trials.
+// On any kernel, each part works or has a reason, and the trials leave nothing behind.
 func TestPrivProbe(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: no network namespaces")
@@ -46,7 +46,8 @@ func TestPrivProbe(t *testing.T) {
 	}
 }
 
-// With one processor a trial would sooner or later begin on the process's first thread, and stay.
+// With one processor, a trial would eventually start on the process's first thread and leave it in
+// another namespace.
 func TestPrivTryLeavesTheProcessWhereItIs(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	before, err := os.Readlink("/proc/self/ns/net")
@@ -54,7 +55,7 @@ func TestPrivTryLeavesTheProcessWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		_ = probe.Try(qdisc.PartFIFO) // it may well not be had
+		_ = probe.Try(qdisc.PartFIFO) // an error is fine here: the kernel may lack it
 	}
 	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
 		t.Errorf("the process was in %s, and is in %s (%v)", before, after, err)

@@ -6,39 +6,41 @@ import (
 	"time"
 )
 
-// Part is something of the kernel that trees are made of.
+// Part is a kernel feature that trees use.
 type Part string
 
-// The parts, by the names that tc and ip have for them.
+// The parts, by the names that tc and ip use.
 const (
 	PartTBF      Part = "tbf"
 	PartFIFO     Part = "bfifo"
-	PartRED      Part = "red"      // with ECN, and `nodrop` for packets that cannot be marked (Linux 5.7)
+	PartRED      Part = "red"      // with ECN, and `nodrop` for packets that are not ECN-capable (Linux 5.7)
 	PartNetem    Part = "netem"    // with times in nanoseconds (Linux 4.16)
-	PartIFB      Part = "ifb"      // a device that arriving packets are sent through
-	PartRedirect Part = "redirect" // ingress, matchall and mirred: what sends them
-	PartSource   Part = "source"   // u32 and gact: what drops those of a wrong sender
+	PartIFB      Part = "ifb"      // the device that received packets are redirected through
+	PartRedirect Part = "redirect" // ingress, matchall and mirred, which redirect to the ifb
+	PartSource   Part = "source"   // u32 and gact, which drop frames of other senders
 )
 
-// Parts returns all parts in the order they are tried.
+// Parts returns all parts in the order in which they are tried.
 func Parts() []Part {
 	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource}
 }
 
-// Capabilities is what a kernel can do, as package probe found by trying.
+// Capabilities describes a kernel, as found by package probe.
 type Capabilities struct {
-	// Missing says of each part that did not work why not; parts that are not in it work.
+	// Missing has the reason for each part that does not work. Parts that are not in it work.
 	Missing map[Part]string
-	// Tick is the resolution of the kernel's timers: 1 ns, or that of its tick where it has no high-resolution timers.
+	// Tick is the resolution of the kernel's timers: 1 ns with high-resolution timers, otherwise
+	// the period of its tick.
 	Tick time.Duration
 	// Psched is the unit of a burst in tbf: 64 ns on every kernel since 2.6.31.
 	Psched time.Duration
 }
 
-// Full is a kernel that has everything, for plans that are made before there is a kernel, and for tests.
+// Full returns the capabilities of a kernel that has every part. It serves tests, and plans made
+// before the kernel is known.
 func Full() Capabilities { return Capabilities{Tick: time.Nanosecond, Psched: 64 * time.Nanosecond} }
 
-// Lacks returns those of the parts that do not work, in the order given, with the reason of each as text.
+// Lacks returns those of the given parts that do not work, in order, each with its reason.
 func (c Capabilities) Lacks(parts ...Part) []string {
 	var out []string
 	for _, p := range parts {
@@ -49,7 +51,8 @@ func (c Capabilities) Lacks(parts ...Part) []string {
 	return out
 }
 
-// Complete returns nil when the kernel can do all that a lab may ask of links, and else an error that lists what is missing.
+// Complete returns nil if the kernel has every part, and otherwise an error that lists the missing
+// ones.
 func (c Capabilities) Complete() error { return c.need(Parts()) }
 
 func (c Capabilities) need(parts []Part) error {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Difference is a setting that the kernel does not have as it was asked for.
+// Difference is a setting whose value in the kernel differs from the requested one.
 type Difference struct {
 	Side       string // "near" or "far"
-	Qdisc      string // "red 2:", say; or "filters"
+	Qdisc      string // such as "red 2:", or "filters"
 	Field      string
 	Asked, Got string
 }
@@ -17,11 +17,11 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %s %s: asked for %s, got %s", d.Side, d.Qdisc, d.Field, d.Asked, d.Got)
 }
 
-// field is a Difference of a discipline.
+// field is a Difference within one discipline.
 type field struct{ name, asked, got string }
 
-// Compare lists where what was read back from the kernel is not what was asked for; none means that it is, but for netem's tables,
-// which the kernel does not show.
+// Compare returns the differences between the requested tree and the one read back from the kernel.
+// It cannot see netem's delay tables, which the kernel does not report.
 func Compare(asked, got Tree) []Difference {
 	out := append(compareRows("near", asked.Near, got.Near), compareRows("far", asked.Far, got.Far)...)
 	if a, g := asked.Source.String(), got.Source.String(); a != g {
@@ -38,7 +38,8 @@ func compareRows(side string, asked, got []Qdisc) []Difference {
 			out = append(out, Difference{side, name(asked[i]), "discipline", asked[i].String(), "none"})
 		case i >= len(asked):
 			out = append(out, Difference{side, name(got[i]), "discipline", "none", got[i].String()})
-		case asked[i].Handle != got[i].Handle || asked[i].Parent != got[i].Parent || asked[i].Options.Kind() != got[i].Options.Kind():
+		case asked[i].Handle != got[i].Handle || asked[i].Parent != got[i].Parent ||
+			asked[i].Options.Kind() != got[i].Options.Kind():
 			out = append(out, Difference{side, name(asked[i]), "discipline", asked[i].String(), got[i].String()})
 		default:
 			for _, f := range asked[i].Options.differs(got[i].Options) {
@@ -49,10 +50,11 @@ func compareRows(side string, asked, got []Qdisc) []Difference {
 	return out
 }
 
-// differs lists how a discipline is not the asked one, by compare if its settings are of the same type.
+// differs returns the differences between two disciplines. compare adds them if both have the same
+// type.
 func differs[T Options](asked T, got Options, compare func(f *fields, got T)) []field {
 	same, ok := got.(T)
-	if !ok { // the kind, with settings that no plan has
+	if !ok { // this kind, but with settings that no plan uses
 		return []field{{"settings", asked.String(), got.String()}}
 	}
 	var f fields
@@ -60,14 +62,14 @@ func differs[T Options](asked T, got Options, compare func(f *fields, got T)) []
 	return f
 }
 
-// differs of what no plan asks for has nothing to compare.
+// differs returns nothing: no plan asks for a Foreign discipline.
 func (o Foreign) differs(got Options) []field {
 	return []field{{"settings", o.String(), got.String()}}
 }
 
 func name(q Qdisc) string { return fmt.Sprintf("%s %v", q.Options.Kind(), q.Handle) }
 
-// fields collects what differs.
+// fields collects differences.
 type fields []field
 
 func (f *fields) add(name string, same bool, asked, got any) {
@@ -76,13 +78,14 @@ func (f *fields) add(name string, same bool, asked, got any) {
 	}
 }
 
-// equal adds a field that must be the same exactly.
+// equal adds a field whose values must be identical.
 func equal[T comparable](f *fields, name string, asked, got T) { f.add(name, asked == got, asked, got) }
 
 func (o TBF) differs(got Options) []field {
 	return differs(o, got, func(f *fields, got TBF) {
 		equal(f, "rate, B/s", o.Rate, got.Rate)
-		// The kernel keeps the bucket in nanoseconds, rounds twice, and shows it in units of 64 ns.
+		// The kernel keeps the bucket in nanoseconds, rounds twice, and reports it in units of 64
+		// ns.
 		f.add("bucket", (o.Bucket-got.Bucket).Abs() <= 2*64*time.Nanosecond, o.Bucket, got.Bucket)
 		equal(f, "limit, bytes", int64(o.Limit), int64(got.Limit))
 		equal(f, "overhead, bytes", o.Overhead, got.Overhead)

@@ -9,55 +9,65 @@ import (
 	"weft/units"
 )
 
-// Direction is one direction of a link, in real time. The zero value shapes nothing.
+// Direction describes one direction of a link in real time. The zero value shapes nothing.
 type Direction struct {
-	// Rate of the line, counted over packets with their Ethernet header and Overhead. Zero: as fast as the devices are.
+	// Rate of the link, counted over packets with their Ethernet header and Overhead. Zero means as
+	// fast as the devices are.
 	Rate units.Bandwidth
-	// Overhead is what a packet occupies on the line beyond what the kernel counts: frame check, preamble and gap, or
-	// headers that only the modelled wire has. 0 to 65,535 bytes. It counts for the rate, never for a queue.
+	// Overhead is the size of each packet on the link beyond what the kernel counts: frame check
+	// sequence, preamble, gap, or headers that exist only on the modelled wire. 0 to 65,535 bytes.
+	// It counts towards the rate, never towards a queue.
 	Overhead units.Bytes
-	// Limit of what waits, in bytes; needed where there is a rate. A packet that does not fit is dropped on arrival.
+	// Limit of the queue in bytes, required with a rate. A packet that does not fit is dropped on
+	// arrival.
 	Limit units.Bytes
-	// RED marks what arrives at the queue; nil marks nothing. It needs a rate: without, nothing waits.
+	// RED marks packets on arrival at the queue; nil marks nothing. It requires a rate, because
+	// nothing queues without one.
 	RED *RED
-	// Lateness is how late the machine's timers may come before rate is lost for good; 0 means 100 us, which machines with
-	// time to spare keep. As much as the line carries in it passes the queue without waiting after a pause.
+	// Lateness is how late the machine's timers may fire before the link loses rate. 0 means 100
+	// us, which machines with spare processor time keep. After an idle period, as many bytes as the
+	// link carries in this time pass without queueing.
 	Lateness time.Duration
 
-	// Wire has packets arrive when their transmission ends even where nothing else befalls them behind the queue. What the line does
-	// can then be changed while packets wait. Without it a rate alone needs no netem, and packets arrive as their transmission begins.
+	// Wire makes packets arrive at the end of their transmission even if the link has no other
+	// property beyond the queue. The link's properties can then change while packets are queued.
+	// Without Wire, a rate alone needs no netem, and packets arrive at the start of their
+	// transmission.
 	Wire bool
-	// Delay is propagation: from the last bit sent to the last bit received.
+	// Delay is the propagation delay: from the last bit sent to the last bit received.
 	Delay time.Duration
-	// Jitter is the mean of an exponential delay that every packet has besides. Packets overtake each other.
+	// Jitter is the mean of an additional, exponentially distributed delay per packet. Packets
+	// overtake each other.
 	Jitter time.Duration
-	// Loss, Duplicate and Corrupt are the shares of packets that vanish, come twice, or come with one bit turned; 0 to 1.
-	// A copy of a packet is lost or kept by itself, unlike in the modelled fabric, which copies no lost packets.
+	// Loss, Duplicate and Corrupt are the shares of packets that are lost, arrive twice, or arrive
+	// with one bit flipped; 0 to 1. A copy is lost independently of its original. In the modelled
+	// fabric, lost packets are not copied.
 	Loss, Duplicate, Corrupt float64
-	// Reorder is the share of packets that come late, by up to ReorderBy, uniformly.
+	// Reorder is the share of packets that are delayed by up to ReorderBy, uniformly distributed.
 	Reorder   float64
 	ReorderBy time.Duration
 
-	// Source is the one node whose frames the direction carries; nil: anybody's.
+	// Source is the only node whose frames the direction carries; nil carries everybody's.
 	Source *Source
 
 	// MTU is the largest packet without its Ethernet header, in bytes; 0 means 1,500.
 	MTU units.Bytes
 }
 
-// RED marks by the length of the queue at the instant a packet arrives: no packet while at most Min bytes wait, a share that
-// rises in a line to Pmax at Max, and every packet from there on. Packets that cannot be marked (not ECN-capable) are
-// never dropped by it: they wait until the limit. That is what the modelled fabric does, too.
+// RED marks by the queue length at the instant a packet arrives: no packet up to Min bytes, a share
+// that rises linearly to Pmax at Max, and every packet above Max. It never drops packets that are
+// not ECN-capable; they queue until the limit. The modelled fabric does the same.
 type RED struct {
 	Min, Max units.Bytes
 	Pmax     float64 // 0 to 1
-	ECN      bool    // false would drop instead, which is refused: no lab can ask for it, and drops are the limit's business
+	ECN      bool    // false would drop instead of mark and is rejected: no lab can ask for it, and only Limit drops
 }
 
-// Ethernet is the header that the kernel counts with every packet in a queue of a device, in bytes (ETH_HLEN).
+// Ethernet is the size of the header that the kernel counts for every packet in a device's queue,
+// in bytes (ETH_HLEN).
 const Ethernet units.Bytes = 14
 
-// frame is the largest packet as a queue counts it.
+// frame returns the size of the largest packet as a queue counts it.
 func (d Direction) frame() units.Bytes {
 	if d.MTU == 0 {
 		return 1500 + Ethernet
@@ -65,17 +75,18 @@ func (d Direction) frame() units.Bytes {
 	return d.MTU + Ethernet
 }
 
-// ErrRefused is in every error that says what the kernel's disciplines cannot honour, as opposed to input that makes no sense.
+// ErrRefused is wrapped by errors about settings that the kernel's disciplines cannot provide, as
+// opposed to settings that make no sense.
 var ErrRefused = errors.New("the kernel's queueing disciplines cannot honour it")
 
 // Bounds of the kernel's fields.
 const (
 	maxQueue   = units.Bytes(1<<31 - 1) // red.h: a threshold has fewer than 32 bits with Wlog added; qopt.limit has 32
-	maxWait    = 24 * time.Hour         // ours: far below the 275 s x 2^32 of netem, far above any lab
+	maxWait    = 24 * time.Hour         // our own: far below netem's 275 s x 2^32, far above any lab
 	maxPayload = units.Bytes(65535)
 )
 
-// check returns what makes no sense of the direction in itself.
+// check returns an error if the direction makes no sense on any kernel.
 func (d Direction) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -1,15 +1,21 @@
-// Package qdisc turns what a lab says of one direction of a link into queueing disciplines of Linux. It is pure: settings
-// and what a kernel can do come in, a tree of disciplines or an error that names what cannot be honoured goes out. Package
-// tcnl puts trees on devices, reads them back and reads their counters.
+// Package qdisc plans the Linux queueing disciplines for one direction of a link. Input: a
+// Direction and the Capabilities of a kernel. Output: a Tree of disciplines, or an error that names
+// what the kernel cannot provide. It is pure. Package tcnl applies trees to devices, reads them
+// back and reads their counters.
 //
-// All times and rates are real ones: who emulates with dilated time has multiplied and divided already. Sizes are
-// bytes as the kernel counts them in a queue, the Ethernet header included and the frame check sequence not.
+// All times and rates are real: callers that dilate time have already converted them. Sizes are in
+// bytes as the kernel counts them in a queue, with the Ethernet header and without the frame check
+// sequence.
 //
-// A direction becomes two rows of disciplines (docs/adr/0110):
+// A direction becomes two chains of disciplines (ADR 110):
 //
-//	near end, on what leaves:    tbf (rate)  <-  red (marks), of which there may be two  <-  bfifo (bytes)
-//	far end, on what arrives:    netem (propagation, jitter, loss, copies), on an ifb that arriving packets are sent through
+//	near end, egress:   tbf (rate)  <-  red (marks), one or two  <-  bfifo (bytes)
+//	far end, ingress:   netem (propagation, jitter, loss, copies), on an ifb
 //
-// so that nothing in flight is ever below RED, which would count it as queue, and that a packet leaves its queue,
-// then takes the time of its transmission, then that of the line, as in the modelled fabric.
+// RED counts everything below it as queue, so packets in flight must never be below it. With this
+// split a packet leaves its queue, then takes its transmission time, then the propagation delay, as
+// in the modelled fabric.
+//
+// Start with Direction (direction.go), Plan (plan.go) and the model of sch_red in marks.go. Compare
+// tells a tree that was read back from the requested one.
 package qdisc

@@ -6,24 +6,27 @@ import (
 	"weft/units"
 )
 
-// What sch_red does with Wlog 0 (include/net/red.h, Linux 4.14 to 6.18), and what it takes to make a switch of it:
+// The model of sch_red with Wlog 0 (include/net/red.h, Linux 4.14 to 6.18), and how two of them
+// approximate a switch:
 //
-// The average is the bytes that wait below it as a packet arrives, that packet not counted (red_calc_qavg_no_idle_time),
-// unless the queue has run empty: then it is the length at the last arrival, made smaller by a table of shifts. All
-// shifts at their most, 31, make it zero.
+// The average is the number of bytes queued below it when a packet arrives, without that packet
+// (red_calc_qavg_no_idle_time). After the queue has run empty, it is instead the length at the last
+// arrival, reduced by a table of shifts; with all shifts at their maximum, 31, it becomes zero.
 //
-// Below qth_min nothing is marked, from qth_max on everything. Between them a mark comes by Floyd's second method: after a
-// mark a number R is drawn from [0, m), m = 1/p_b, and the first packet whose place since then reaches it is marked, where
-// p_b = max_P (queue - qth_min) / (qth_max - qth_min). So the gaps between marks are nearly uniform on 1..m, and the share of
-// packets marked is not p_b but about 2 p_b / (1 + p_b): 18 % where 10 % is asked, 67 % where 50 % is. Switches, the
-// models of DCQCN and PC4, and the modelled fabric draw for each packet.
+// Below qth_min nothing is marked, from qth_max on everything. In between, marks follow Floyd's
+// second method: after a mark, sch_red draws a number R from [0, m) with m = 1/p_b, and marks the
+// first packet whose index since then reaches R, where p_b = max_P (queue - qth_min) / (qth_max -
+// qth_min). The gaps between marks are therefore nearly uniform on 1..m, and the share of marked
+// packets is not p_b but about 2 p_b / (1 + p_b): 18 % for a requested 10 %, 67 % for 50 %.
+// Switches, the models of DCQCN and PC4, and the modelled fabric draw for each packet.
 //
-// The shape is the same for all marking profiles with u = Pmax (queue - Min) / (Max - Min), the share asked for. Up to
-// singleStage, one stage with a smaller max_P is within 2.5 points of the line, and better for less; above, a second one below
-// it that starts later makes up for the bend. Two stages mark as if independent: 1 - (1-f1)(1-f2).
+// Over u = Pmax (queue - Min) / (Max - Min), the requested share, the shape is the same for all
+// marking profiles. Up to Pmax = singleStage, one stage with a smaller max_P stays within 2.5
+// points of the requested line. Above, a second stage below it, which starts later, compensates for
+// the curvature. Two stages mark independently: 1 - (1-f1)(1-f2).
 
-// The slopes and starts, over u, of two stages were found by minimising the greatest distance from the line over
-// [0, 1]: 4.4 points. TestMarksFollowTheLine holds it.
+// The slopes and starts of two stages over u minimise the largest distance from the requested line
+// over [0, 1], which is 4.4 points. TestMarksFollowTheLine checks it.
 const (
 	singleStage = 0.5
 	firstSlope  = 0.690781
@@ -31,10 +34,10 @@ const (
 	secondSlope = 2.196851
 )
 
-// stages returns the REDs that together mark as r says, outermost first.
+// stages returns the REDs that together mark like r, outermost first.
 func stages(r RED) []REDStage {
 	if r.Min == r.Max || r.Pmax == 0 {
-		// A step: more than Max waits, and everything is marked. Nothing is between qth_min and qth_max.
+		// A step: above Max everything is marked, and nothing lies between qth_min and qth_max.
 		return []REDStage{{Min: r.Max + 1, Max: r.Max + 1, MaxP: math.MaxUint32}}
 	}
 	if r.Pmax <= singleStage {
@@ -47,8 +50,9 @@ func stages(r RED) []REDStage {
 	}
 }
 
-// slope is what max_P is of Pmax for one stage, so that the share marked is nowhere far from the line: as much above it
-// in the middle as below it at the end. It is 1/2 for a small Pmax and 0.63 for singleStage.
+// slope returns the ratio of max_P to Pmax for a single stage. It balances the error: the marked
+// share is as far above the requested line in the middle as below it at the end. It is 1/2 for a
+// small Pmax and 0.63 for singleStage.
 func slope(pmax float64) float64 {
 	low, high := 0.5, 1.0
 	for range 30 {
@@ -67,7 +71,8 @@ func slope(pmax float64) float64 {
 	return low
 }
 
-// marked is the share of packets that sch_red marks at p_b: one in the mean of a number drawn from [0, m), rounded up.
+// marked returns the share of packets that sch_red marks at p_b: the inverse of the mean gap, a
+// number drawn from [0, m) and rounded up.
 func marked(pb float64) float64 {
 	if pb <= 0 {
 		return 0
@@ -77,8 +82,8 @@ func marked(pb float64) float64 {
 	return m / ((k + 1) * (m - k/2))
 }
 
-// MarkedShare is the share of packets that the stages of a tree mark while the queue stays at a length: the line that was asked for, as
-// nearly as the kernel can.
+// MarkedShare returns the share of packets that the tree's stages mark while the queue length stays
+// constant: the kernel's best approximation of the requested line.
 func (t Tree) MarkedShare(queue units.Bytes) float64 {
 	unmarked := 1.0
 	for _, q := range t.Near {
@@ -95,8 +100,9 @@ func (t Tree) MarkedShare(queue units.Bytes) float64 {
 	return 1 - unmarked
 }
 
-// Patience is the most packets in a row that go unmarked where each finds at least so much waiting, since sch_red's gaps between marks have an
-// end; math.MaxInt: any number.
+// Patience returns the largest number of consecutive packets that stay unmarked while each finds at
+// least queue bytes waiting. It exists because sch_red's gaps are bounded; math.MaxInt means no
+// bound.
 func (r RED) Patience(queue units.Bytes) int {
 	most := math.MaxInt
 	for _, s := range stages(r) {
@@ -111,5 +117,5 @@ func (r RED) Patience(queue units.Bytes) int {
 	return most
 }
 
-// probability is p in 2^-32, of which 1 is the nearest below.
+// probability returns p in units of 2^-32. 1 becomes the largest value below it.
 func probability(p float64) uint32 { return uint32(min(math.Round(p*(1<<32)), math.MaxUint32)) }

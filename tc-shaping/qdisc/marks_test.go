@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// The share that is marked is nowhere more than 4.5 points from the line, for whatever Pmax, and 0 at Min.
+// For every Pmax the marked share stays within 4.5 points of the requested line, and is 0 at Min.
 func TestMarksFollowTheLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := RED{
@@ -36,11 +36,13 @@ func TestMarksFollowTheLine(t *testing.T) {
 	})
 }
 
-// A second version of sch_red's choice, packet by packet, to hold MarkedShare against.
+// The test marks packet by packet with a second implementation of sch_red and compares MarkedShare
+// with it.
 func TestMarkedShareIsThatOfTheKernelsChoice(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, pmax := range []float64{0.05, 0.2, 0.5, 0.7, 1} {
-		tree, err := Plan(Direction{Rate: units.Gbps, Limit: units.MB, RED: &RED{Min: 10_000, Max: 110_000, Pmax: pmax, ECN: true}}, Full())
+		tree, err := Plan(Direction{Rate: units.Gbps, Limit: units.MB, RED: &RED{Min: 10_000, Max: 110_000,
+			Pmax: pmax, ECN: true}}, Full())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +53,7 @@ func TestMarkedShareIsThatOfTheKernelsChoice(t *testing.T) {
 			for range n {
 				ce := false
 				for _, g := range gates {
-					ce = g.choose(random, queue) || ce // a packet that is marked already passes the next stage as any other
+					ce = g.choose(random, queue) || ce // a marked packet passes the next stage like any other
 				}
 				if ce {
 					marked++
@@ -64,7 +66,7 @@ func TestMarkedShareIsThatOfTheKernelsChoice(t *testing.T) {
 	}
 }
 
-// No more packets in a row go unmarked than Patience says, and some rows are as long.
+// No run of unmarked packets is longer than Patience, and some are as long.
 func TestPatience(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, pmax := range []float64{0, 0.05, 0.2, 0.5, 0.7, 1} {
@@ -75,7 +77,7 @@ func TestPatience(t *testing.T) {
 		}
 		for _, queue := range []units.Bytes{9_000, 10_000, 30_000, 60_000, 109_000, 110_001} {
 			longest := 0
-			for range 2000 { // rows from a queue that was short before
+			for range 2000 { // runs that start from a short queue
 				gates := gates(tree)
 				marked, row := false, 0
 				for ; !marked && row <= 200; row++ {
@@ -89,7 +91,7 @@ func TestPatience(t *testing.T) {
 				longest = max(longest, row)
 			}
 			p := r.Patience(queue)
-			single := pmax <= singleStage || queue > r.Max // two rarely are both at their longest
+			single := pmax <= singleStage || queue > r.Max // two stages rarely reach their longest gap together
 			if longest > p || p <= 200 && single && longest < p*9/10 {
 				t.Errorf("pmax %g, %d bytes: up to %d packets in a row go unmarked, want %d", pmax, queue, longest, p)
 			}

@@ -9,8 +9,9 @@ import (
 	"weft/units"
 )
 
-// Plan returns the disciplines that make a device a direction of a link, or an error that names everything that makes no
-// sense (first) or that this kernel cannot honour (ErrRefused is in it then).
+// Plan returns the disciplines that shape a device like direction d. The error names everything
+// that makes no sense, or else everything that this kernel cannot provide; the latter wraps
+// ErrRefused.
 func Plan(d Direction, kernel Capabilities) (Tree, error) {
 	if err := d.check(); err != nil {
 		return Tree{}, err
@@ -21,7 +22,7 @@ func Plan(d Direction, kernel Capabilities) (Tree, error) {
 	return Tree{Near: d.near(), Far: d.far(), Source: d.Source}, nil
 }
 
-// needs lists the parts of the kernel that the direction is made of.
+// needs returns the kernel parts that the direction requires.
 func (d Direction) needs() []Part {
 	var parts []Part
 	if d.Rate > 0 {
@@ -30,7 +31,7 @@ func (d Direction) needs() []Part {
 	if d.RED != nil {
 		parts = append(parts, PartRED)
 	}
-	if d.Line() {
+	if d.NeedsNetem() {
 		parts = append(parts, PartNetem, PartIFB, PartRedirect)
 	}
 	if d.Source != nil {
@@ -39,19 +40,22 @@ func (d Direction) needs() []Part {
 	return parts
 }
 
-// Line reports whether packets take time, come to harm, or are looked at, after they have left the queue.
-func (d Direction) Line() bool {
-	return d.Wire || d.Source != nil || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
+// NeedsNetem reports whether the direction needs netem: packets take time, are damaged, or are
+// filtered after they leave the queue.
+func (d Direction) NeedsNetem() bool {
+	return d.Wire || d.Source != nil || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 ||
+		d.Corrupt > 0 || d.Reorder > 0
 }
 
-// near is what leaving packets pass.
+// near returns the disciplines for egress.
 func (d Direction) near() []Qdisc {
 	if d.Rate == 0 {
 		return nil
 	}
 	rate := uint64(d.Rate) / 8
 	burst := d.Bucket()
-	row := []Options{TBF{Rate: rate, Burst: burst, Bucket: span(burst+d.Overhead, rate), Limit: d.Limit, Overhead: uint16(d.Overhead)}}
+	row := []Options{TBF{Rate: rate, Burst: burst, Bucket: span(burst+d.Overhead, rate), Limit: d.Limit,
+		Overhead: uint16(d.Overhead)}}
 	if d.RED != nil {
 		for _, s := range stages(*d.RED) {
 			row = append(row, s)
@@ -60,13 +64,13 @@ func (d Direction) near() []Qdisc {
 	return chain(append(row, FIFO{Limit: d.Limit})...)
 }
 
-// usualLateness is how late a high-resolution timer of the kernel may come on a machine that is not overloaded: some
-// tens of microseconds. Ours; docs/adr/0110 has the measurement.
+// usualLateness is how late a high-resolution timer of the kernel fires on a machine that is not
+// overloaded, which is some tens of microseconds. Our own value; ADR 110 has the measurement.
 const usualLateness = 100 * time.Microsecond
 
-// Bucket is the size of the bucket that a rate has: a packet, or else nothing could ever leave (tbf drops what is longer than its bucket),
-// and what passes in the time that timers may be late. A larger one would hide queues:
-// as much as it holds goes on to the line at once after a pause.
+// Bucket returns the size of tbf's bucket: the bytes that pass while a timer is late, and at least
+// one packet, since tbf drops packets larger than its bucket. A larger bucket would hide queues,
+// because its content passes at once after an idle period.
 func (d Direction) Bucket() units.Bytes {
 	late := d.Lateness
 	if late == 0 {
@@ -75,7 +79,7 @@ func (d Direction) Bucket() units.Bytes {
 	return d.frame() + amount(late, uint64(d.Rate)/8)
 }
 
-// amount is how many bytes pass in a time at a rate in bytes/s, rounded down.
+// amount returns the bytes that pass in time t at a rate in bytes/s, rounded down.
 func amount(t time.Duration, rate uint64) units.Bytes {
 	hi, lo := bits.Mul64(uint64(t), rate)
 	if hi >= uint64(time.Second) {
@@ -85,9 +89,9 @@ func amount(t time.Duration, rate uint64) units.Bytes {
 	return units.Bytes(min(q, math.MaxInt64/2))
 }
 
-// far is what arriving packets pass.
+// far returns the disciplines for ingress.
 func (d Direction) far() []Qdisc {
-	if !d.Line() {
+	if !d.NeedsNetem() {
 		return nil
 	}
 	o := Netem{
@@ -101,28 +105,31 @@ func (d Direction) far() []Qdisc {
 	switch {
 	case d.Rate == 0:
 	case o.Table == nil:
-		// The queue lets a packet go when its transmission begins. netem's own rate adds the time of it, packet by packet,
-		// and spaces what left the queue in a burst.
+		// The queue releases a packet at the start of its transmission. netem's own rate adds the
+		// transmission time packet by packet and spaces packets that left the queue in a burst.
 		o.Rate, o.Overhead = uint64(d.Rate)/8, int32(d.Overhead)
 	default:
-		// Its rate would keep packets in order and so make the jitter of one that of all behind it.
+		// netem's rate keeps packets in order, so one packet's jitter would delay all packets
+		// behind it.
 		o.Latency += span(d.frame()+d.Overhead, uint64(d.Rate)/8)
 	}
 	return chain(o)
 }
 
-// inFlight is the most packets that the line holds, of the least size, twice: netem drops what is beyond its limit, silently.
+// inFlight returns netem's limit: twice the number of minimum-size packets that the link can hold.
+// netem silently drops packets beyond its limit.
 func (d Direction) inFlight() uint32 {
 	const (
 		leastFrame = 60
-		slack      = 1000 // netem's own default: for late timers
+		slack      = 1000 // netem's default, for late timers
 		unlimited  = 10_000_000
 	)
 	if d.Rate == 0 {
 		return unlimited
 	}
-	longest := d.Delay + 20*d.Jitter + d.ReorderBy              // an exponential beyond 20 means is one in 5e8; the table ends before
-	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // what the bucket lets pass at once waits on the line
+	// an exponential exceeds 20 means once in 5e8 draws, and the table ends before
+	longest := d.Delay + 20*d.Jitter + d.ReorderBy
+	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // a burst from the bucket waits on the link
 	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32))   // the kernel compares signed lengths
 }
 
@@ -138,7 +145,7 @@ func chain(row ...Options) []Qdisc {
 	return out
 }
 
-// span is how long n bytes take at a rate in bytes/s, to the nanosecond below.
+// span returns the time that n bytes take at a rate in bytes/s, rounded down to a nanosecond.
 func span(n units.Bytes, rate uint64) time.Duration {
 	hi, lo := bits.Mul64(uint64(n), uint64(time.Second))
 	if hi >= rate {
@@ -148,10 +155,12 @@ func span(n units.Bytes, rate uint64) time.Duration {
 	return time.Duration(min(q, math.MaxInt64))
 }
 
-// share is a probability as netem has it: the event happens when a random 32-bit number is not above it.
+// share converts a probability to netem's form: the event happens if a random 32-bit number does
+// not exceed it.
 func share(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
 
-// refuse names what the kernel cannot honour of a direction that makes sense.
+// refuse returns an error that names every setting this kernel cannot provide, for a direction that
+// passed check.
 func (d Direction) refuse(kernel Capabilities) error {
 	if err := kernel.need(d.needs()); err != nil {
 		return err
@@ -164,23 +173,28 @@ func (d Direction) refuse(kernel Capabilities) error {
 	case d.Rate > 0 && rate == 0:
 		return refused("a rate of %v: it keeps rates in bytes per second", d.Rate)
 	case d.Rate%8 != 0 && rate < 1_000_000/8:
-		return refused("a rate of %d bit/s: it keeps rates in whole bytes per second, and the nearest below is off by more than a millionth", int64(d.Rate))
+		return refused("a rate of %d bit/s: it keeps rates in whole bytes per second, and the nearest below is off "+
+			"by more than a millionth", int64(d.Rate))
 	case d.Bucket() > math.MaxUint32:
-		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits", d.Bucket(), d.Rate, d.Lateness)
+		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits",
+			d.Bucket(), d.Rate, d.Lateness)
 	case d.Rate > 0 && span(d.Bucket()+d.Overhead, rate) > math.MaxUint32*kernel.Psched:
-		return refused("a rate of %v: a packet of %d bytes takes longer than %v, the longest that tbf can express", d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
+		return refused("a rate of %v: a packet of %d bytes takes longer than %v, the longest that tbf can express",
+			d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
 	case d.RED != nil && !d.RED.ECN:
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
 	case d.Jitter > 0 && d.Reorder > 0:
-		return refused("jitter together with reorder: netem has one distribution of delays; leave one out, or take datapath fabric")
+		return refused("jitter together with reorder: netem has one distribution of delays; leave one out, or take " +
+			"datapath fabric")
 	case d.Jitter > longestUnit/means:
 		return refused("jitter of %v: netem's ends at %v", d.Jitter, longestUnit/means)
 	case d.ReorderBy > longestUnit:
 		return refused("packets that come up to %v late: netem's jitter ends at %v", d.ReorderBy, longestUnit)
 	case d.Reorder > 0 && d.Reorder*tableSize < 1:
 		return refused("a share of %g that comes late: netem's tables end at one in %d", d.Reorder, tableSize)
-	case (d.Rate > 0 || d.Line()) && kernel.Tick > 50*time.Microsecond:
-		return refused("a rate or delay: the kernel's timers have a resolution of %v (no high-resolution timers)", kernel.Tick)
+	case (d.Rate > 0 || d.NeedsNetem()) && kernel.Tick > 50*time.Microsecond:
+		return refused("a rate or delay: the kernel's timers have a resolution of %v (no high-resolution timers)",
+			kernel.Tick)
 	}
 	for _, s := range []struct {
 		name  string

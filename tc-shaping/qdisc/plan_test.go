@@ -12,7 +12,7 @@ import (
 	"weft/units"
 )
 
-// TestPlan keeps the qdisc tree of each direction of a link, as labs have them, for review.
+// TestPlan keeps the qdisc tree of typical directions for review.
 func TestPlan(t *testing.T) {
 	var b strings.Builder
 	for _, c := range directions() {
@@ -22,7 +22,8 @@ func TestPlan(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n----\n%v\n", c.name, tree)
 	}
-	golden.Table(t, "plan", "Qdisc trees that shape one direction of a link, at its near end and its far end.", b.String())
+	golden.Table(t, "plan", "Qdisc trees that shape one direction of a link, at its near end and its far end.",
+		b.String())
 }
 
 type named struct {
@@ -36,15 +37,21 @@ func directions() []named {
 	return []named{
 		{"nothing", Direction{}},
 		{"rate alone: no netem is needed", Direction{Rate: rate, Limit: limit}},
-		{"100 Gb/s, 1 us at dilation 1000, marks as DCQCN's", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond, RED: marks(0.2)}},
-		{"the same, marks up to 1: two stages", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond, RED: marks(1)}},
-		{"marks in a step", Direction{Rate: rate, Limit: limit, RED: &RED{Min: 30_000, Max: 30_000, Pmax: 1, ECN: true}}},
-		{"400 Gb/s undilated, jumbo packets, with preamble and gap", Direction{Rate: 400 * units.Gbps, Limit: 16 * units.MB, MTU: 9000, Overhead: 24, Delay: time.Microsecond}},
+		{"100 Gb/s, 1 us at dilation 1000, marks as DCQCN's", Direction{Rate: rate, Limit: limit,
+			Delay: time.Millisecond, RED: marks(0.2)}},
+		{"the same, marks up to 1: two stages", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond,
+			RED: marks(1)}},
+		{"marks in a step", Direction{Rate: rate, Limit: limit, RED: &RED{Min: 30_000, Max: 30_000, Pmax: 1,
+			ECN: true}}},
+		{"400 Gb/s undilated, jumbo packets, with preamble and gap", Direction{Rate: 400 * units.Gbps,
+			Limit: 16 * units.MB, MTU: 9000, Overhead: 24, Delay: time.Microsecond}},
 		{"1 Mb/s: the bucket is a packet and little more", Direction{Rate: units.Mbps, Limit: limit}},
 		{"no delay: transmission takes its time on the line", Direction{Rate: rate, Limit: limit, Wire: true}},
 		{"loss, copies, bit errors", Direction{Loss: 0.01, Duplicate: 0.5, Corrupt: 1}},
-		{"jitter: the time of a packet is part of the delay", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond, Jitter: 100 * time.Microsecond}},
-		{"one sender", Direction{Source: &Source{MAC: [6]byte{2, 0, 10, 0, 0, 1}, Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})}}},
+		{"jitter: the time of a packet is part of the delay", Direction{Rate: rate, Limit: limit,
+			Delay: time.Millisecond, Jitter: 100 * time.Microsecond}},
+		{"one sender", Direction{Source: &Source{MAC: [6]byte{2, 0, 10, 0, 0, 1},
+			Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})}}},
 		{"late packets", Direction{Delay: time.Millisecond, Reorder: 0.1, ReorderBy: 2 * time.Millisecond}},
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"net/netip"
 )
 
-// Source is the one node whose frames a direction carries: IPv4 packets and ARP messages that have its MAC address and its IPv4
-// address as their sender's. All others are dropped as they arrive, before the line, and counted.
+// Source is the only node whose frames a direction carries: IPv4 packets and ARP messages with its
+// MAC and IPv4 address as the sender. All other frames are dropped on arrival, before netem, and
+// counted.
 type Source struct {
 	MAC  [6]byte
 	Addr netip.Addr // IPv4
 
-	Foreign string // of one read back: filters that no plan asks for
+	Foreign string // when read back: describes filters that no plan uses
 }
 
 func (s *Source) String() string {

@@ -5,22 +5,25 @@ import (
 	"time"
 )
 
-// tableSize is the number of delays that a table of netem has here: its bound (NETEM_DIST_MAX in sch_netem.c).
+// tableSize is the number of entries in our netem tables, the largest that netem accepts
+// (NETEM_DIST_MAX in sch_netem.c).
 const tableSize = 16384
 
-// one is a factor of 1 in a table (NETEM_DIST_SCALE).
+// one is the table entry for a factor of 1 (NETEM_DIST_SCALE).
 const one = 8192
 
-// longestUnit is what sch_netem.c (tabledist) holds a unit of jitter in: 31 bits of nanoseconds.
+// longestUnit is the largest unit of jitter: sch_netem.c (tabledist) keeps it in 31 bits of
+// nanoseconds.
 const longestUnit time.Duration = math.MaxInt32
 
-// means is the unit of exponential jitter. Factors end at 4, so the table may reach 16 means; its size ends it at 10.4 of them, and its
-// mean is within 1e-4 of the asked.
+// means is the unit of exponential jitter in means of the distribution. Entries end at a factor of
+// 4, so the table could reach 16 means; its size ends it at 10.4, and its mean is within 1e-4 of
+// the requested one.
 const means = 4
 
-// spread returns the unit and the table of random delays beyond the fixed one; nil when there are none. netem draws an
-// entry of the table for each packet and adds unit x entry / 8192. So the table is the inverse of the
-// distribution: its quantiles at (i + 1/2) / size.
+// spread returns the unit and the table of random delays on top of the fixed delay, or nil if there
+// are none. For each packet netem draws an entry of the table and adds unit x entry / 8192. The
+// table is therefore the inverse of the distribution: its quantiles at (i + 1/2) / size.
 func (d Direction) spread() (unit time.Duration, table []int16) {
 	switch {
 	case d.Jitter > 0:

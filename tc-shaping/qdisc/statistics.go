@@ -2,43 +2,47 @@ package qdisc
 
 import "weft/units"
 
-// Counters are those of one discipline, since it was made.
+// Counters are the counters of one discipline since its creation.
 type Counters struct {
-	Bytes    units.Bytes // that left it
+	Bytes    units.Bytes // sent
 	Packets  uint64
 	Waiting  uint32      // packets in it and below it
-	Backlog  units.Bytes // the same in bytes
+	Backlog  units.Bytes // bytes in it and below it
 	Drops    uint64
-	Over     uint64 // overlimits: red: chosen for a mark; tbf: had to wait
-	Marks    uint64 // red: packets it set or found CE on that were chosen for a mark
-	Early    uint64 // red: packets it dropped, because they could not be marked
-	TailDrop uint64 // red: packets that did not fit below it
+	Over     uint64 // overlimits; red: chosen for a mark; tbf: had to wait
+	Marks    uint64 // red: packets chosen for a mark that then carried CE
+	Early    uint64 // red: dropped because they were not ECN-capable
+	TailDrop uint64 // red: dropped because they did not fit below it
 }
 
 // Statistics are the counters of one direction of a link.
 type Statistics struct {
-	Sent    units.Bytes // that began to be transmitted
+	Sent    units.Bytes // bytes whose transmission has started
 	Packets uint64
-	Backlog units.Bytes // that waits: never what is in flight
-	Waiting uint64      // packets
+	Backlog units.Bytes // queued bytes, without those in flight
+	Waiting uint64      // queued packets
 	Drops   uint64      // packets that did not fit into the queue
-	// Overlimits is how often the head of the queue had to wait for tokens. It grows while the link is busy.
+	// Overlimits counts how often the head of the queue had to wait for tokens. It grows while the
+	// link is busy.
 	Overlimits uint64
-	// Marks is the least number of packets that RED marked, MarksAtMost the greatest: with two stages, both may have chosen a packet, and
-	// the kernel does not say which. Packets that came with a mark and were chosen again are in both numbers.
+	// Marks is the minimum number of packets that RED marked, MarksAtMost the maximum. They differ
+	// with two stages, which may both choose a packet, and the kernel does not report which. Both
+	// include packets that arrived marked and were chosen again.
 	Marks, MarksAtMost uint64
 
-	InFlight units.Bytes // on the line
-	OnLine   uint64      // packets on the line
-	Arrived  uint64      // packets that came over the line
-	// Spoofed counts what was dropped because its sender is not the direction's Source, NotRouted what is neither IPv4 nor ARP.
+	InFlight units.Bytes // bytes on the link
+	OnLine   uint64      // packets on the link
+	Arrived  uint64      // packets that arrived over the link
+	// Spoofed counts packets dropped because their sender is not the direction's Source, NotRouted
+	// frames that are neither IPv4 nor ARP.
 	Spoofed, NotRouted uint64
-	// Lost counts what netem dropped: by chance, as it was asked to, or because its limit was reached, which Plan rules out.
+	// Lost counts netem's drops: random loss as requested, or packets beyond its limit, which Plan
+	// rules out.
 	Lost uint64
 }
 
-// Summarise makes the statistics of a direction of the counters of its disciplines, in the order of the tree's. Counters that are not
-// there count as zero.
+// Summarise computes the statistics of a direction from its disciplines' counters, in the order of
+// the tree. Missing counters count as zero.
 func (t Tree) Summarise(near, far []Counters) Statistics {
 	var s Statistics
 	for i, q := range t.Near[:min(len(t.Near), len(near))] {

@@ -12,8 +12,8 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// Conn talks to the kernel about the devices of one network namespace: that of the thread that opened it. It may be used from
-// any thread afterwards, by one goroutine at a time.
+// Conn manages the devices of one network namespace: that of the thread that opened it. Afterwards
+// any thread may use it, one goroutine at a time.
 type Conn struct {
 	links   *netlink.Handle
 	sockets map[int]*nl.SocketHandle
@@ -26,7 +26,8 @@ func Open() (*Conn, error) {
 		return nil, fmt.Errorf("rtnetlink socket: %w", err)
 	}
 	patience := unix.Timeval{Sec: 60}
-	if err := errors.Join(socket.SetSendTimeout(&patience), socket.SetReceiveTimeout(&patience), socket.SetExtAck(true)); err != nil {
+	if err := errors.Join(socket.SetSendTimeout(&patience), socket.SetReceiveTimeout(&patience),
+		socket.SetExtAck(true)); err != nil {
 		socket.Close()
 		return nil, fmt.Errorf("rtnetlink socket: %w", err)
 	}
@@ -38,7 +39,7 @@ func Open() (*Conn, error) {
 	return &Conn{links: links, sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: socket}}}, nil
 }
 
-// Close ends the connection. What was set stays.
+// Close closes the connection. The disciplines stay.
 func (c *Conn) Close() {
 	c.links.Close()
 	for _, s := range c.sockets {
@@ -46,15 +47,16 @@ func (c *Conn) Close() {
 	}
 }
 
-// request returns a message about a discipline.
+// request returns a netlink message about one discipline.
 func (c *Conn) request(kind, flags int, device int, q qdisc.Qdisc) *nl.NetlinkRequest {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.Sockets = c.sockets
-	r.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(device), Handle: uint32(q.Handle), Parent: uint32(q.Parent)})
+	r.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(device), Handle: uint32(q.Handle),
+		Parent: uint32(q.Parent)})
 	return r
 }
 
-// set makes or changes one discipline of a device.
+// set creates or changes one discipline of a device.
 func (c *Conn) set(device int, q qdisc.Qdisc, flags int) error {
 	r := c.request(unix.RTM_NEWQDISC, flags|unix.NLM_F_ACK, device, q)
 	o, err := options(q.Options)
@@ -73,17 +75,17 @@ func (c *Conn) add(device int, q qdisc.Qdisc) error {
 	return c.set(device, q, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 }
 
-// clear removes what is at the root of a device, or at its ingress. That there is nothing is no error.
+// clear removes the disciplines at a device's root or ingress. It succeeds if there are none.
 func (c *Conn) clear(device int, parent qdisc.Handle) error {
 	r := c.request(unix.RTM_DELQDISC, unix.NLM_F_ACK, device, qdisc.Qdisc{Parent: parent})
 	_, err := r.Execute(unix.NETLINK_ROUTE, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // EINVAL: nothing has a place for an ingress
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // EINVAL: the device has no ingress
 		return nil
 	}
 	return err
 }
 
-// dump returns all disciplines of a device that were made by somebody, parents before children.
+// dump returns the disciplines that were added to a device, parents before children.
 func (c *Conn) dump(device int) ([]message, error) {
 	var all []message
 	err := c.each(func(m message) {
@@ -97,7 +99,7 @@ func (c *Conn) dump(device int) ([]message, error) {
 	return inOrder(all), nil
 }
 
-// each calls f with every discipline of the namespace that was made by somebody.
+// each calls f for every discipline that was added to a device of the namespace.
 func (c *Conn) each(f func(message)) error {
 	var bad error
 	r := c.request(unix.RTM_GETQDISC, unix.NLM_F_DUMP, 0, qdisc.Qdisc{})
@@ -106,7 +108,7 @@ func (c *Conn) each(f func(message)) error {
 		switch {
 		case err != nil:
 			bad = errors.Join(bad, err)
-		case m.qdisc.Handle != 0: // without a handle are those that devices have by themselves
+		case m.qdisc.Handle != 0: // the kernel's default disciplines have no handle
 			f(m)
 		}
 		return true
@@ -114,7 +116,8 @@ func (c *Conn) each(f func(message)) error {
 	return errors.Join(err, bad)
 }
 
-// inOrder follows a device's disciplines from the root to the last child. What hangs elsewhere, as an ingress does, is left out.
+// inOrder sorts a device's disciplines from the root to the last child. It leaves out others, such
+// as the ingress.
 func inOrder(all []message) []message {
 	var row []message
 	parent := qdisc.Root
@@ -131,8 +134,8 @@ func inOrder(all []message) []message {
 	return row
 }
 
-// Dropped returns how many packets the devices of the namespace lost beside their disciplines, since they were made: on their way to
-// another device, and in the kernel's queue of what has arrived.
+// Dropped returns the number of packets that the namespace's devices dropped outside their
+// disciplines since they were created: between devices, and in the kernel's receive backlog.
 func (c *Conn) Dropped() (n int64, err error) {
 	links, err := c.links.LinkList()
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -18,11 +18,12 @@ type message struct {
 	device   int
 	qdisc    qdisc.Qdisc
 	kind     string
-	unknown  string // why Options could not be made of it; "" when they were
+	unknown  string // why Options could not be decoded; "" if they were
 	counters qdisc.Counters
 }
 
-// attributes splits a row of route attributes. Flags in their type are taken off; of several of one type the last counts.
+// attributes splits a sequence of route attributes by type, without the flags in the type. The last
+// of several attributes of one type wins.
 func attributes(b []byte) (map[uint16][]byte, error) {
 	out := map[uint16][]byte{}
 	for len(b) > 0 {
@@ -39,7 +40,7 @@ func attributes(b []byte) (map[uint16][]byte, error) {
 	return out, nil
 }
 
-// parse decodes the message RTM_NEWQDISC without its netlink header: struct tcmsg and attributes.
+// parse decodes an RTM_NEWQDISC message without its netlink header: struct tcmsg and attributes.
 func parse(b []byte) (message, error) {
 	const tcmsg = 20 // family and padding, ifindex, handle, parent, info
 	if len(b) < tcmsg {
@@ -105,7 +106,7 @@ func tbfSettings(b []byte) (qdisc.Options, error) {
 		return nil, fmt.Errorf("it has a peak rate of %d B/s", peak)
 	}
 	if f := float64(o.Rate) * o.Bucket.Seconds(); f < math.MaxUint32 {
-		o.Burst = units.Bytes(math.Round(f)) - units.Bytes(o.Overhead) // as exact as the unit of the bucket
+		o.Burst = units.Bytes(math.Round(f)) - units.Bytes(o.Overhead) // exact to the unit of the bucket
 	}
 	return o, nil
 }
@@ -152,7 +153,8 @@ func netemSettings(b []byte) (qdisc.Options, error) {
 	native := nl.NativeEndian()
 	at := func(i int) uint32 { return native.Uint32(b[4*i:]) }
 	o := qdisc.Netem{
-		Latency: time.Duration(at(0)) * psched, Limit: at(1), Loss: at(2), Duplicate: at(4), Jitter: time.Duration(at(5)) * psched,
+		Latency: time.Duration(at(0)) * psched, Limit: at(1), Loss: at(2), Duplicate: at(4),
+		Jitter: time.Duration(at(5)) * psched,
 	}
 	if at(3) != 0 {
 		return nil, fmt.Errorf("it reorders by gaps of %d packets", at(3))
@@ -193,7 +195,8 @@ func counters(kind string, all map[uint16][]byte) (c qdisc.Counters, err error) 
 		c.Drops, c.Over = uint64(native.Uint32(v[8:])), uint64(native.Uint32(v[16:]))
 	}
 	if v := a[app]; kind == "red" && len(v) >= 16 { // struct tc_red_xstats: early, pdrop, other, marked
-		c.Early, c.TailDrop, c.Marks = uint64(native.Uint32(v)), uint64(native.Uint32(v[4:])), uint64(native.Uint32(v[12:]))
+		c.Early, c.TailDrop, c.Marks = uint64(native.Uint32(v)), uint64(native.Uint32(v[4:])),
+			uint64(native.Uint32(v[12:]))
 	}
 	return c, nil
 }

@@ -10,7 +10,7 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// answer is a message as the kernel sends it.
+// answer returns a discipline's message as the kernel sends it.
 func answer(o qdisc.Options) []byte {
 	b := (&nl.TcMsg{Ifindex: 7, Handle: 0x10000, Parent: 0xffffffff}).Serialize()
 	b = append(b, attribute(nl.TCA_KIND, nl.ZeroTerminated(o.Kind()))...)
@@ -30,7 +30,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := qdisc.Counters{Bytes: 4200, Packets: 1 << 33, Waiting: 3, Backlog: 3000, Drops: 5, Over: 9, Early: 1, TailDrop: 2, Marks: 11}
+	want := qdisc.Counters{Bytes: 4200, Packets: 1 << 33, Waiting: 3, Backlog: 3000, Drops: 5, Over: 9, Early: 1,
+		TailDrop: 2, Marks: 11}
 	if m.device != 7 || m.kind != "red" || m.unknown != "" || m.counters != want || m.qdisc.Parent != qdisc.Root {
 		t.Errorf("got %+v\nwant counters %+v", m, want)
 	}
@@ -39,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What no plan asks for is recognised as such, with its reason.
+// Settings that no plan uses are recognised, with a reason.
 func TestForeignSettings(t *testing.T) {
 	red := func(p []byte, flags uint32) []byte {
 		b := attribute(redParms, p)
@@ -88,7 +89,8 @@ func TestInOrder(t *testing.T) {
 		return message{qdisc: qdisc.Qdisc{Parent: parent, Handle: handle}}
 	}
 	h := qdisc.MakeHandle
-	row := inOrder([]message{at(h(2, 1), h(3, 0)), at(h(1, 1), h(2, 0)), at(ingress, h(0xffff, 0)), at(qdisc.Root, h(1, 0))})
+	row := inOrder([]message{at(h(2, 1), h(3, 0)), at(h(1, 1), h(2, 0)), at(ingress, h(0xffff, 0)),
+		at(qdisc.Root, h(1, 0))})
 	if len(row) != 3 || row[0].qdisc.Handle != h(1, 0) || row[2].qdisc.Handle != h(3, 0) {
 		t.Errorf("order %v", row)
 	}
@@ -98,7 +100,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// Whatever the kernel says, nothing panics; and what is understood is written again as it was read.
+// No message panics, and every decoded message encodes to what was read.
 func FuzzParse(f *testing.F) {
 	corpus := fuzztest.New(f)
 	for _, o := range everyKind() {

@@ -1,6 +1,14 @@
-// Package tcnl puts the disciplines of package qdisc on devices and reads them back, over netlink (rtnetlink(7)). The codec
-// (encode.go, decode.go) is pure and ours, since neither vishvananda/netlink nor others can make a RED, and none
-// has netem in nanoseconds; conn.go has the one socket.
+// Package tcnl applies the discipline trees of package qdisc to devices over netlink
+// (rtnetlink(7)), and reads them and their counters back.
 //
-// Nothing here starts a program. Times are real ones, rates bytes per second, as in package qdisc.
+// A Direction is one direction of a link: the device that its packets leave through and the one
+// they arrive at, in namespaces of their own. Apply builds a tree there, Change modifies settings
+// in place without losing queued packets, Read and Statistics look at it, and Remove deletes it.
+// Packets pass the far end's disciplines on an ifb, whose name IFBName derives from the device
+// number.
+//
+// The codec (encode.go, decode.go) is pure and our own: vishvananda/netlink cannot configure RED,
+// and no Go package has netem in nanoseconds. conn.go has the only socket. Frames are filtered by
+// sender at the far end's ingress (ingress.go). The package never starts programs. Times are real
+// and rates are in bytes per second, as in package qdisc.
 package tcnl

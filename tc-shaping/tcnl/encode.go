@@ -22,12 +22,12 @@ const (
 	redECN, redNoDrop, redAllFlags                   uint32 = 1, 8, 15
 )
 
-// psched is the unit of time in the old fields: 64 ns (PSCHED_SHIFT in net/pkt_sched.h).
+// psched is the unit of time in the older fields: 64 ns (PSCHED_SHIFT in net/pkt_sched.h).
 const psched = 64 * time.Nanosecond
 
 func ticks(d time.Duration) uint32 { return uint32(min(d/psched, math.MaxUint32)) }
 
-// options encodes the settings of a discipline as the attribute TCA_OPTIONS.
+// options encodes the settings of a discipline as TCA_OPTIONS.
 func options(o qdisc.Options) (*nl.RtAttr, error) {
 	out := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
 	switch o := o.(type) {
@@ -57,30 +57,33 @@ func tbf(out *nl.RtAttr, o qdisc.TBF) {
 	if o.Rate > math.MaxUint32 {
 		out.AddRtAttr(tbfRate64, nl.Uint64Attr(o.Rate))
 	}
-	out.AddRtAttr(tbfBurst, nl.Uint32Attr(uint32(o.Burst))) // exact, where the bucket in ticks is rounded
+	out.AddRtAttr(tbfBurst, nl.Uint32Attr(uint32(o.Burst))) // exact; the bucket in ticks is rounded
 }
 
-// cellLog scales the time that the table of shifts is indexed with, which decides nothing where all shifts are the same.
+// cellLog scales the time that indexes the table of shifts. It has no effect, because all shifts
+// are equal.
 const cellLog = 0
 
-// red encodes an instantaneous RED: Wlog 0, so that the average is the queue; all shifts 31, so that it is zero after the
-// queue was empty (include/net/red.h, red_calc_qavg_from_idle_time).
+// red encodes a RED without averaging: with Wlog 0 the average is the queue, and with all shifts 31
+// it is zero after the queue was empty (include/net/red.h, red_calc_qavg_from_idle_time).
 func red(out *nl.RtAttr, o qdisc.REDStage) {
 	var shifts [256]byte
 	for i := range shifts {
 		shifts[i] = 31
 	}
-	redOptions(out, redQopt{min: uint32(o.Min), max: uint32(o.Max), plog: plog(o), cellLog: cellLog}, shifts, o.MaxP, redECN|redNoDrop)
+	redOptions(out, redQopt{min: uint32(o.Min), max: uint32(o.Max), plog: plog(o), cellLog: cellLog}, shifts, o.MaxP,
+		redECN|redNoDrop)
 }
 
-// redQopt is struct tc_red_qopt, but for its flags.
+// redQopt is struct tc_red_qopt without its flags.
 type redQopt struct {
 	limit, min, max     uint32
 	wlog, plog, cellLog uint8
 }
 
-// redOptions writes what sch_red wants: PARMS, STAB with 256 shifts, MAX_P, and FLAGS. Flags go there alone: the field of
-// PARMS is for kernels before 5.7, has no room for nodrop, and both at once are an error.
+// redOptions writes what sch_red requires: PARMS, STAB with 256 shifts, MAX_P, and FLAGS. Flags go
+// only into FLAGS: the field in PARMS is for kernels before 5.7, has no room for nodrop, and the
+// kernel rejects both together.
 func redOptions(out *nl.RtAttr, q redQopt, shifts [256]byte, maxP, flags uint32) {
 	out.AddRtAttr(redParms, append(u32s(q.limit, q.min, q.max), q.wlog, q.plog, q.cellLog, 0))
 	out.AddRtAttr(redStab, shifts[:])
@@ -88,8 +91,8 @@ func redOptions(out *nl.RtAttr, q redQopt, shifts [256]byte, maxP, flags uint32)
 	out.AddRtAttr(redFlags, u32s(flags, redAllFlags)) // struct nla_bitfield32: value, selector
 }
 
-// plog is the old way to say max_P, as 2^-Plog per byte between the thresholds. The kernel takes TCA_RED_MAX_P instead and shows Plog to
-// programs that do not know it.
+// plog returns the older form of max_P: 2^-Plog per byte between the thresholds. The kernel uses
+// TCA_RED_MAX_P instead and reports Plog to programs that do not know it.
 func plog(o qdisc.REDStage) uint8 {
 	p := float64(o.MaxP) / (1 << 32) / float64(max(o.Max-o.Min, 1))
 	for i := range uint8(32) {
@@ -101,7 +104,8 @@ func plog(o qdisc.REDStage) uint8 {
 }
 
 func netem(out *nl.RtAttr, o qdisc.Netem) {
-	// struct tc_netem_qopt, and attributes behind it. What is zero is sent, too: a change leaves out nothing.
+	// struct tc_netem_qopt, followed by attributes. Zero values are sent too, so that a change
+	// resets them.
 	out.Data = u32s(ticks(o.Latency), o.Limit, o.Loss, 0, o.Duplicate, ticks(o.Jitter))
 	out.Data = append(out.Data, attribute(netemLatency64, nl.Uint64Attr(uint64(o.Latency)))...)
 	out.Data = append(out.Data, attribute(netemJitter64, nl.Uint64Attr(uint64(o.Jitter)))...)

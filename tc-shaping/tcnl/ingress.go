@@ -15,25 +15,26 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// ingressHandle is that of the discipline which arriving packets pass.
+// ingressHandle is the handle of the ingress discipline.
 var ingressHandle = netlink.MakeHandle(0xffff, 0)
 
-// rule is a filter at a device's ingress: what becomes of the frames of a protocol in which the keys match. The first that
-// matches decides.
+// rule is an ingress filter: what happens to frames of a protocol that match all keys. The first
+// matching rule applies.
 type rule struct {
 	protocol uint16        // ETH_P_...
-	keys     []nl.TcU32Key // nil: any frame
+	keys     []nl.TcU32Key // nil matches any frame
 	action   netlink.TcAct // TC_ACT_SHOT drops, TC_ACT_STOLEN redirects to the ifb
 }
 
-// Distances from the header behind Ethernet's (linux/if_ether.h, linux/if_arp.h, RFC 791), in bytes.
+// Offsets in bytes from the header behind Ethernet's (linux/if_ether.h, linux/if_arp.h, RFC 791).
 const (
 	ethernetSource = -8
 	ipSource       = 12
 	arpSender      = 8
 )
 
-// rules is what admits a source alone; nil: anybody. A frame with a VLAN tag is of none of the two protocols.
+// rules returns the filters that admit only frames of a source; nil admits everybody. A frame with
+// a VLAN tag has neither protocol and is dropped.
 func rules(s *qdisc.Source) []rule {
 	if s == nil {
 		return []rule{{protocol: unix.ETH_P_ALL, action: netlink.TC_ACT_STOLEN}}
@@ -50,7 +51,7 @@ func rules(s *qdisc.Source) []rule {
 	}
 }
 
-// match has bytes at a distance be these, four at a time.
+// match returns keys that require the bytes b at offset at, four bytes per key.
 func match(at int32, b []byte) (keys []nl.TcU32Key) {
 	for ; len(b) > 0; at += 4 {
 		var value, mask [4]byte
@@ -58,14 +59,15 @@ func match(at int32, b []byte) (keys []nl.TcU32Key) {
 		for i := range n {
 			mask[i] = 0xff
 		}
-		keys = append(keys, nl.TcU32Key{Off: at, Val: binary.BigEndian.Uint32(value[:]), Mask: binary.BigEndian.Uint32(mask[:])})
+		keys = append(keys, nl.TcU32Key{Off: at, Val: binary.BigEndian.Uint32(value[:]),
+			Mask: binary.BigEndian.Uint32(mask[:])})
 		b = b[n:]
 	}
 	return keys
 }
 
-// Redirect sends the packets of a source (nil: all) that arrive at a device through another one of its namespace, an ifb, which
-// hands them back. It drops all others.
+// Redirect sends the frames of a source (nil: all frames) that arrive at a device through an ifb of
+// the same namespace, which passes them back. It drops all other frames.
 func (e End) Redirect(to End, s *qdisc.Source) error {
 	err := e.Conn.links.QdiscAdd(&netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
 		LinkIndex: e.Device, Parent: netlink.HANDLE_INGRESS, Handle: ingressHandle,
@@ -74,7 +76,8 @@ func (e End) Redirect(to End, s *qdisc.Source) error {
 		return fmt.Errorf("add ingress: %w", err)
 	}
 	for i, r := range rules(s) {
-		f := r.filter(netlink.FilterAttrs{LinkIndex: e.Device, Parent: ingressHandle, Priority: uint16(i + 1)}, to.Device)
+		f := r.filter(netlink.FilterAttrs{LinkIndex: e.Device, Parent: ingressHandle, Priority: uint16(i + 1)},
+			to.Device)
 		if err := e.Conn.links.FilterAdd(f); err != nil {
 			return fmt.Errorf("add filter %s of protocol %#x: %w", f.Type(), r.protocol, err)
 		}
@@ -82,31 +85,33 @@ func (e End) Redirect(to End, s *qdisc.Source) error {
 	return nil
 }
 
-// filter is the rule as a filter, which redirects to the device of that number.
-func (r *rule) filter(attrs netlink.FilterAttrs, line int) netlink.Filter {
+// filter returns the rule as a filter; ifb is the number of the device to redirect to.
+func (r *rule) filter(attrs netlink.FilterAttrs, ifb int) netlink.Filter {
 	attrs.Protocol = r.protocol
 	action := []netlink.Action{&netlink.GenericAction{ActionAttrs: netlink.ActionAttrs{Action: r.action}}}
 	if r.action == netlink.TC_ACT_STOLEN {
-		action = []netlink.Action{netlink.NewMirredAction(line)}
+		action = []netlink.Action{netlink.NewMirredAction(ifb)}
 	}
 	if r.keys == nil {
 		return &netlink.MatchAll{FilterAttrs: attrs, Actions: action}
 	}
-	// All that keys has room for would become keys.
-	return &netlink.U32{FilterAttrs: attrs, Sel: &netlink.TcU32Sel{Flags: nl.TC_U32_TERMINAL, Keys: slices.Clip(r.keys)}, Actions: action}
+	// netlink sends the whole capacity of Keys, not only its length.
+	return &netlink.U32{FilterAttrs: attrs, Sel: &netlink.TcU32Sel{Flags: nl.TC_U32_TERMINAL,
+		Keys: slices.Clip(r.keys)}, Actions: action}
 }
 
-// source reads back whose packets are redirected to the ifb of that number.
-func (e End) source(line int) (*qdisc.Source, error) {
+// source reads back which senders are redirected to the ifb with this number.
+func (e End) source(ifb int) (*qdisc.Source, error) {
 	filters, err := e.filters()
 	if err != nil {
 		return nil, err
 	}
 	var found []rule
 	for _, f := range filters {
-		r, why := ruleOf(f, line)
+		r, why := ruleOf(f, ifb)
 		if why != "" {
-			return &qdisc.Source{Foreign: fmt.Sprintf("filter %s of priority %d: %s", f.Type(), f.Attrs().Priority, why)}, nil
+			return &qdisc.Source{Foreign: fmt.Sprintf("filter %s of priority %d: %s", f.Type(), f.Attrs().Priority,
+				why)}, nil
 		}
 		found = append(found, r)
 	}
@@ -117,7 +122,7 @@ func (e End) source(line int) (*qdisc.Source, error) {
 	return s, nil
 }
 
-// sourceOf is the source that the first of the rules admits, if it is of that kind.
+// sourceOf returns the source that the first rule admits, or nil.
 func sourceOf(found []rule) *qdisc.Source {
 	if len(found) == 0 || len(found[0].keys) != 3 {
 		return nil
@@ -129,8 +134,8 @@ func sourceOf(found []rule) *qdisc.Source {
 	return &qdisc.Source{MAC: [6]byte(b), Addr: netip.AddrFrom4([4]byte(b[8:]))}
 }
 
-// ruleOf is the rule that a filter is, or why it is none.
-func ruleOf(f netlink.Filter, line int) (r rule, why string) {
+// ruleOf converts a filter to a rule, or returns the reason why it is none of ours.
+func ruleOf(f netlink.Filter, ifb int) (r rule, why string) {
 	r.protocol = f.Attrs().Protocol
 	var actions []netlink.Action
 	switch f := f.(type) {
@@ -142,14 +147,15 @@ func ruleOf(f netlink.Filter, line int) (r rule, why string) {
 	if len(actions) != 1 {
 		return r, fmt.Sprintf("%d actions", len(actions))
 	}
-	if a, ok := actions[0].(*netlink.MirredAction); ok && (a.MirredAction != netlink.TCA_EGRESS_REDIR || a.Ifindex != line) {
+	if a, ok := actions[0].(*netlink.MirredAction); ok && (a.MirredAction != netlink.TCA_EGRESS_REDIR ||
+		a.Ifindex != ifb) {
 		return r, fmt.Sprintf("it redirects to device %d", a.Ifindex)
 	}
 	r.action = actions[0].Attrs().Action
 	return r, ""
 }
 
-// refused returns how many frames were dropped for each reason.
+// refused returns the number of dropped frames by reason.
 func (e End) refused() (spoofed, notRouted uint64, err error) {
 	filters, err := e.filters()
 	for _, f := range filters {
@@ -169,13 +175,15 @@ func (e End) refused() (spoofed, notRouted uint64, err error) {
 	return spoofed, notRouted, err
 }
 
-// filters returns those at a device's ingress, in the order in which they are asked.
+// filters returns the device's ingress filters in the order in which the kernel applies them.
 func (e End) filters() ([]netlink.Filter, error) {
 	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: e.Device}}
 	all, err := e.Conn.links.FilterList(device, ingressHandle)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("read the filters of device %d: %w", e.Device, err)
 	}
-	slices.SortStableFunc(all, func(a, b netlink.Filter) int { return int(a.Attrs().Priority) - int(b.Attrs().Priority) })
+	slices.SortStableFunc(all, func(a, b netlink.Filter) int {
+		return int(a.Attrs().Priority) - int(b.Attrs().Priority)
+	})
 	return all, nil
 }

@@ -23,7 +23,7 @@ import (
 	"weft/units"
 )
 
-// capable returns what this kernel can do; the test is skipped, with what is missing, when it lacks one of the parts.
+// capable returns what this kernel can do. It skips the test if one of the parts is missing.
 func capable(t *testing.T, parts ...qdisc.Part) qdisc.Capabilities {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -39,10 +39,10 @@ func capable(t *testing.T, parts ...qdisc.Part) qdisc.Capabilities {
 	return c
 }
 
-// scratch puts the test into a network namespace of its own, with the two ends of a veth pair in it.
-func scratch(t *testing.T) (*tcnl.Conn, tcnl.Way) {
+// scratch moves the test into a new network namespace that holds both ends of a veth pair.
+func scratch(t *testing.T) (*tcnl.Conn, tcnl.Direction) {
 	t.Helper()
-	runtime.LockOSThread() // and never unlocked: the thread, and with it the namespace, ends with the test
+	runtime.LockOSThread() // never unlocked: the thread and its namespace end with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skip(err)
 	}
@@ -64,15 +64,15 @@ func scratch(t *testing.T) (*tcnl.Conn, tcnl.Way) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, tcnl.Way{Near: near, Far: far}
+	return c, tcnl.Direction{Near: near, Far: far}
 }
 
 func TestMain(m *testing.M) { umltest.Main(m) }
 
-// What the machine's kernel has of it.
+// TestPrivRoundTrip covers what the machine's kernel supports.
 func TestPrivRoundTrip(t *testing.T) { roundTrip(t) }
 
-// All of it.
+// TestUMLRoundTrip covers everything.
 func TestUMLRoundTrip(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -104,30 +104,30 @@ func roundTrip(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			_, way := scratch(t)
-			for range 2 { // Apply replaces what it made before
-				if err := way.Apply(asked); err != nil {
+			_, dir := scratch(t)
+			for range 2 { // Apply replaces an existing tree
+				if err := dir.Apply(asked); err != nil {
 					t.Fatal(err)
 				}
-				wantTree(t, way, asked)
+				wantTree(t, dir, asked)
 			}
-			s, err := way.Statistics(asked)
+			s, err := dir.Statistics(asked)
 			if err != nil || s.Backlog != 0 || s.Drops != 0 {
 				t.Errorf("statistics of an idle direction: %+v, %v", s, err)
 			}
-			for range 2 { // Remove succeeds where there is nothing
-				if err := way.Remove(); err != nil {
+			for range 2 { // Remove succeeds if there is nothing
+				if err := dir.Remove(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			wantTree(t, way, qdisc.Tree{})
+			wantTree(t, dir, qdisc.Tree{})
 		})
 	}
 }
 
-func wantTree(t *testing.T, way tcnl.Way, asked qdisc.Tree) {
+func wantTree(t *testing.T, dir tcnl.Direction, asked qdisc.Tree) {
 	t.Helper()
-	got, err := way.Read()
+	got, err := dir.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,8 @@ func wantTree(t *testing.T, way tcnl.Way, asked qdisc.Tree) {
 	}
 }
 
-// A change that only changes settings is made in place, back and forth, and read back; other shapes are refused untouched.
+// A change of settings happens in place, in both directions, and is read back. A change of shape is
+// rejected and changes nothing.
 func TestPrivChange(t *testing.T) {
 	kernel := capable(t, qdisc.PartTBF, qdisc.PartFIFO)
 	plan := func(d qdisc.Direction) qdisc.Tree {
@@ -149,37 +150,38 @@ func TestPrivChange(t *testing.T) {
 		}
 		return tree
 	}
-	slow, fast := plan(qdisc.Direction{Rate: units.Mbps, Limit: 10_000}), plan(qdisc.Direction{Rate: 100 * units.Gbps, Limit: units.MB, Overhead: 20})
-	_, way := scratch(t)
-	if err := way.Apply(slow); err != nil {
+	slow, fast := plan(qdisc.Direction{Rate: units.Mbps, Limit: 10_000}),
+		plan(qdisc.Direction{Rate: 100 * units.Gbps, Limit: units.MB, Overhead: 20})
+	_, dir := scratch(t)
+	if err := dir.Apply(slow); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := way.Change(slow, fast); err != nil {
+		if err := dir.Change(slow, fast); err != nil {
 			t.Fatal(err)
 		}
-		wantTree(t, way, fast)
-		if err := way.Change(fast, slow); err != nil {
+		wantTree(t, dir, fast)
+		if err := dir.Change(fast, slow); err != nil {
 			t.Fatal(err)
 		}
-		wantTree(t, way, slow)
+		wantTree(t, dir, slow)
 	}
-	if err := way.Change(slow, qdisc.Tree{}); !errors.Is(err, tcnl.ErrRebuild) {
+	if err := dir.Change(slow, qdisc.Tree{}); !errors.Is(err, tcnl.ErrRebuild) {
 		t.Errorf("a change to nothing: %v, want %v", err, tcnl.ErrRebuild)
 	}
-	wantTree(t, way, slow)
+	wantTree(t, dir, slow)
 }
 
-// A device that only has the name of an ifb is somebody else's, and stays.
+// A device of another type that only has an ifb's name stays.
 func TestPrivRemovesNoOthersDevice(t *testing.T) {
 	capable(t)
-	c, way := scratch(t)
+	c, dir := scratch(t)
 	a := netlink.NewLinkAttrs()
-	a.Name = tcnl.Line(way.Far.Device)
+	a.Name = tcnl.IFBName(dir.Far.Device)
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: a, PeerName: "other"}); err != nil {
 		t.Skip(err)
 	}
-	if err := way.Remove(); err != nil {
+	if err := dir.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.End(a.Name); err != nil {
@@ -187,7 +189,7 @@ func TestPrivRemovesNoOthersDevice(t *testing.T) {
 	}
 }
 
-// What tc says of a tree is what was asked for.
+// tc shows the tree that was asked for.
 func TestUMLTcAgrees(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -196,13 +198,14 @@ func TestUMLTcAgrees(t *testing.T) {
 		t.Skip(err)
 	}
 	tree, err := qdisc.Plan(qdisc.Direction{
-		Rate: 100 * units.Mbps, Limit: 150_000, Delay: 5 * time.Millisecond, Loss: 0.25, RED: &qdisc.RED{Min: 20_000, Max: 79_999, Pmax: 1, ECN: true},
+		Rate: 100 * units.Mbps, Limit: 150_000, Delay: 5 * time.Millisecond, Loss: 0.25, RED: &qdisc.RED{Min: 20_000,
+			Max: 79_999, Pmax: 1, ECN: true},
 	}, capable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, way := scratch(t)
-	if err := way.Apply(tree); err != nil {
+	_, dir := scratch(t)
+	if err := dir.Apply(tree); err != nil {
 		t.Fatal(err)
 	}
 	type said struct {
@@ -227,9 +230,10 @@ func TestUMLTcAgrees(t *testing.T) {
 		return all
 	}
 	var got []string
-	for _, q := range append(show("near"), show(tcnl.Line(way.Far.Device))...) {
+	for _, q := range append(show("near"), show(tcnl.IFBName(dir.Far.Device))...) {
 		o := q.Options
-		got = append(got, fmt.Sprint(q.Kind, q.Handle, " ", o.Rate, o.Limit, o.Min, o.Max, o.ECN, o.NoDrop, o.Delay.Delay, o.Loss.Loss))
+		got = append(got, fmt.Sprint(q.Kind, q.Handle, " ", o.Rate, o.Limit, o.Min, o.Max, o.ECN, o.NoDrop,
+			o.Delay.Delay, o.Loss.Loss))
 	}
 	slices.Sort(got)
 	want := []string{
@@ -244,7 +248,7 @@ func TestUMLTcAgrees(t *testing.T) {
 	}
 }
 
-// Frames under the addresses of the direction's source arrive. All others are dropped and counted, whatever they hide behind.
+// Frames with the source's addresses arrive. All others are dropped and counted.
 func TestUMLOneSender(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -253,7 +257,8 @@ func TestUMLOneSender(t *testing.T) {
 	mac, addr := source.MAC[:], []byte{10, 0, 0, 1}
 	otherMAC, other := []byte{2, 0, 10, 0, 0, 2}, []byte{10, 0, 0, 2}
 	frame := func(src []byte, ether string, body ...[]byte) []byte {
-		return slices.Concat(append([][]byte{{2, 0, 10, 0, 0, 9}, src, []byte(ether)}, append(body, make([]byte, 60))...)...)
+		return slices.Concat(append([][]byte{{2, 0, 10, 0, 0, 9}, src, []byte(ether)},
+			append(body, make([]byte, 60))...)...)
 	}
 	ip := func(src, from []byte) []byte {
 		return frame(src, "\x08\x00", []byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0}, from, []byte{10, 0, 0, 9})
@@ -266,14 +271,14 @@ func TestUMLOneSender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, way := scratch(t)
+	_, dir := scratch(t)
 	// The kernel's own IPv6 frames (neighbour and router solicitations) would be counted, too.
 	err = os.WriteFile("/proc/sys/net/ipv6/conf/near/disable_ipv6", []byte("1"), 0)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
 	up(t, "near", "far")
-	if err := way.Apply(tree); err != nil {
+	if err := dir.Apply(tree); err != nil {
 		t.Fatal(err)
 	}
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
@@ -281,13 +286,13 @@ func TestUMLOneSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: way.Near.Device}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: dir.Near.Device}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		name  string
 		frame []byte
-		want  qdisc.Statistics // what it adds
+		want  qdisc.Statistics // added by this frame
 	}{
 		{"own addresses", ip(mac, addr), qdisc.Statistics{Arrived: 1}},
 		{"own ARP", arp(mac, mac, addr), qdisc.Statistics{Arrived: 1}},
@@ -304,7 +309,7 @@ func TestUMLOneSender(t *testing.T) {
 		{"another's IP, with two", tagged(tagged(ip(mac, other))), qdisc.Statistics{NotRouted: 1}},
 		{"too short for an address", ip(mac, addr)[:20], qdisc.Statistics{Spoofed: 1}},
 	} {
-		before, err := way.Statistics(tree)
+		before, err := dir.Statistics(tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,20 +318,21 @@ func TestUMLOneSender(t *testing.T) {
 		}
 		var got qdisc.Statistics
 		quiettest.Await(t, func() error {
-			if got, err = way.Statistics(tree); err == nil && got == before {
+			if got, err = dir.Statistics(tree); err == nil && got == before {
 				err = fmt.Errorf("%s: no counter changed: %+v", c.name, got)
 			}
 			return err
 		})
-		if got.Arrived-before.Arrived != c.want.Arrived || got.Spoofed-before.Spoofed != c.want.Spoofed || got.NotRouted-before.NotRouted != c.want.NotRouted {
+		if got.Arrived-before.Arrived != c.want.Arrived || got.Spoofed-before.Spoofed != c.want.Spoofed ||
+			got.NotRouted-before.NotRouted != c.want.NotRouted {
 			t.Errorf("%s: %+v became %+v", c.name, before, got)
 		}
 	}
-	// What somebody else makes of the filters is found.
+	// A change of the filters by another program is detected.
 	if out, err := exec.Command("tc", "filter", "del", "dev", "far", "ingress", "prio", "3").CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	if got, err := way.Read(); err != nil || len(qdisc.Compare(tree, got)) != 1 {
+	if got, err := dir.Read(); err != nil || len(qdisc.Compare(tree, got)) != 1 {
 		t.Errorf("without a filter: %v, %v", qdisc.Compare(tree, got), err)
 	}
 }

@@ -17,26 +17,31 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// said has what tc (iproute2 6.1) sends for each command: the attributes of its RTM_NEWQDISC, in hexadecimal digits. It is made
-// by strace, with -update, on any kernel: tc sends the message before the kernel says that it lacks the discipline.
+// said is the file with the RTM_NEWQDISC attributes that tc (iproute2 6.1) sends for each command,
+// in hexadecimal. -update records it with strace on any kernel, since tc sends the message before
+// the kernel can report a missing discipline.
 const said = "testdata/tc.golden"
 
-// commands are what is asked of tc, and the same for us.
+// commands are arguments of tc and the equivalent options.
 var commands = []struct {
 	tc   string
 	ours qdisc.Options
 }{
 	{"bfifo limit 150000", qdisc.FIFO{Limit: 150000}},
-	{"tbf rate 100mbit burst 2764 limit 500000", qdisc.TBF{Rate: 12_500_000, Burst: 2764, Bucket: 221120, Limit: 500000}},
-	// tc computes this bucket with the rate cut to 32 bits: 1.17 ms for 0.10. The kernel takes the burst, which is sent besides.
-	{"tbf rate 400gbit burst 5009014 limit 16000000 overhead 24", qdisc.TBF{Rate: 50_000_000_000, Burst: 5009014, Bucket: 1165952, Limit: 16000000, Overhead: 24}},
+	{"tbf rate 100mbit burst 2764 limit 500000", qdisc.TBF{Rate: 12_500_000, Burst: 2764, Bucket: 221120,
+		Limit: 500000}},
+	// tc cuts the rate to 32 bits for this bucket: 1.17 ms instead of 0.10. The kernel uses the
+	// burst, which is sent as well.
+	{"tbf rate 400gbit burst 5009014 limit 16000000 overhead 24", qdisc.TBF{Rate: 50_000_000_000, Burst: 5009014,
+		Bucket: 1165952, Limit: 16000000, Overhead: 24}},
 	{"red limit 100000 min 20000 max 60000 avpkt 1000 burst 60 bandwidth 10mbit ecn nodrop probability 0.5", nil},
 	{"red limit 400000 min 30000 max 90000 avpkt 1500 burst 40 bandwidth 100mbit ecn nodrop probability 1", nil},
 	{"netem limit 1416 delay 1ms rate 100mbit", qdisc.Netem{Latency: time.Millisecond, Limit: 1416, Rate: 12_500_000}},
-	// tc sends this delay in units of 64 ns; we send nanoseconds besides.
+	// tc sends this delay in units of 64 ns; we also send nanoseconds.
 	{"netem limit 1000 delay 12345us loss 1% duplicate 50% corrupt 0.1%", qdisc.Netem{
 		Latency: 12345000 / 64 * 64, Limit: 1000, Loss: 42949673, Duplicate: 1 << 31, Corrupt: 4294967}},
-	{"netem limit 1000 delay 10s rate 400gbit 24", qdisc.Netem{Latency: 10 * time.Second, Limit: 1000, Rate: 50_000_000_000, Overhead: 24}},
+	{"netem limit 1000 delay 10s rate 400gbit 24", qdisc.Netem{Latency: 10 * time.Second, Limit: 1000,
+		Rate: 50_000_000_000, Overhead: 24}},
 }
 
 func TestPrivWhatTcSends(t *testing.T) {
@@ -50,18 +55,22 @@ func TestPrivWhatTcSends(t *testing.T) {
 	}
 	var b strings.Builder
 	for _, c := range commands {
-		args := append(strings.Fields("-qq -e trace=sendmsg -e write=3 unshare -n tc qdisc add dev lo root handle 1:"), strings.Fields(c.tc)...)
-		out, _ := exec.Command("strace", args...).CombinedOutput() // whether the kernel has it does not matter
+		tc := "-qq -e trace=sendmsg -e write=3 unshare -n tc qdisc add dev lo root handle 1:"
+		args := append(strings.Fields(tc), strings.Fields(c.tc)...)
+		out, _ := exec.Command("strace", args...).CombinedOutput() // the kernel may lack the discipline
 		message := dumped(string(out))
 		if len(message) < 36 {
 			t.Skipf("strace of tc: %s", out)
 		}
-		fmt.Fprintf(&b, "# tc qdisc add dev lo root handle 1: %s\n%s\n", c.tc, hex.EncodeToString(message[36:])) // nlmsghdr, tcmsg
+		// nlmsghdr, tcmsg
+		fmt.Fprintf(&b, "# tc qdisc add dev lo root handle 1: %s\n%s\n", c.tc, hex.EncodeToString(message[36:]))
 	}
-	golden.Table(t, "tc", "Attributes of the RTM_NEWQDISC that tc of iproute2 6.1 sends, in hexadecimal, by command.", b.String())
+	golden.Table(t, "tc", "Attributes of the RTM_NEWQDISC that tc of iproute2 6.1 sends, in hexadecimal, by command.",
+		b.String())
 }
 
-// dumped returns the bytes of the last buffer that strace shows: lines of " | 00000  5c 01 ... |".
+// dumped returns the bytes of the last buffer in strace's output, from lines such as " | 00000  5c
+// 01 ... |".
 func dumped(text string) (b []byte) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, " | ") || len(line) < 60 {
@@ -79,7 +88,7 @@ func dumped(text string) (b []byte) {
 	return b
 }
 
-// sayings reads the golden file: the kind and the options of each command.
+// sayings reads the golden file: kind and options of each command.
 func sayings(t *testing.T) (kinds []string, options [][]byte) {
 	t.Helper()
 	text, err := os.ReadFile(said)
@@ -104,7 +113,7 @@ func sayings(t *testing.T) (kinds []string, options [][]byte) {
 	return kinds, options
 }
 
-// What tc sends, decoded, is what we would have sent; and every attribute that both send has the same bytes.
+// tc's bytes decode to the options we would have sent, and attributes that both send are identical.
 func TestWeSayWhatTcSays(t *testing.T) {
 	kinds, said := sayings(t)
 	for i, c := range commands {
@@ -144,8 +153,8 @@ func sameBytes(t *testing.T, command, kind string, theirs, ours []byte) {
 	common := 0
 	for k, v := range b {
 		if kind == "tbf" && k == tbfParms {
-			// cell_log and cell_align belong to a table of times that kernels since 3.8 do not look at, and that we do not send.
-			// The buffer of tc is rounded by its table.
+			// cell_log and cell_align belong to a table of times that kernels since 3.8 ignore, and
+			// that we do not send. tc's buffer is rounded by its table.
 			v, a[k] = bytes.Clone(v), bytes.Clone(a[k])
 			for _, p := range [][]byte{v, a[k]} {
 				clear(p[:1])
@@ -165,7 +174,7 @@ func sameBytes(t *testing.T, command, kind string, theirs, ours []byte) {
 	}
 }
 
-// The encoder of RED, given the parameters that tc computes, gives tc's bytes.
+// With the parameters that tc computes, our RED encoder produces tc's bytes.
 func TestREDIsByteForByteThatOfTc(t *testing.T) {
 	kinds, said := sayings(t)
 	n := 0
@@ -179,7 +188,8 @@ func TestREDIsByteForByteThatOfTc(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, native := a[redParms], nl.NativeEndian()
-		q := redQopt{limit: native.Uint32(p), min: native.Uint32(p[4:]), max: native.Uint32(p[8:]), wlog: p[12], plog: p[13], cellLog: p[14]}
+		q := redQopt{limit: native.Uint32(p), min: native.Uint32(p[4:]), max: native.Uint32(p[8:]), wlog: p[12],
+			plog: p[13], cellLog: p[14]}
 		attr := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
 		redOptions(attr, q, [256]byte(a[redStab]), native.Uint32(a[redMaxP]), redECN|redNoDrop)
 		if ours := attr.Serialize()[4:]; !bytes.Equal(ours, said[i]) {
@@ -191,7 +201,8 @@ func TestREDIsByteForByteThatOfTc(t *testing.T) {
 	}
 }
 
-// What is ours and not tc's: Wlog 0, all shifts 31, no limit, and Plog near max_P for programs that know nothing else.
+// Our settings differ from tc's: Wlog 0, all shifts 31, no limit, and Plog near max_P for programs
+// that know only Plog.
 func TestREDIsInstantaneous(t *testing.T) {
 	attr, err := options(qdisc.REDStage{Min: 20000, Max: 60000, MaxP: 1 << 31})
 	if err != nil {
@@ -210,7 +221,7 @@ func TestREDIsInstantaneous(t *testing.T) {
 	}
 }
 
-// Decoding what was encoded gives the same.
+// Decoding an encoded discipline returns the same options.
 func TestCodecIsItsOwnInverse(t *testing.T) {
 	for _, o := range everyKind() {
 		attr, err := options(o)
@@ -221,11 +232,11 @@ func TestCodecIsItsOwnInverse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", o, err)
 		}
-		if n, ok := o.(qdisc.Netem); ok { // the table is not shown by the kernel, and not read
+		if n, ok := o.(qdisc.Netem); ok { // the kernel does not report the table
 			n.Table = nil
 			o = n
 		}
-		if b, ok := o.(qdisc.TBF); ok { // as exact as its unit
+		if b, ok := o.(qdisc.TBF); ok { // exact to its unit
 			b.Burst, b.Bucket = got.(qdisc.TBF).Burst, b.Bucket.Truncate(psched)
 			o = b
 		}
@@ -245,7 +256,8 @@ func everyKind() []qdisc.Options {
 		qdisc.TBF{Rate: 1 << 40, Burst: 1 << 20, Bucket: 953, Limit: 1 << 20},
 		qdisc.REDStage{Min: 1, Max: 1<<31 - 1, MaxP: 1},
 		qdisc.REDStage{MaxP: 1<<32 - 1},
-		qdisc.Netem{Latency: 24 * time.Hour, Jitter: 2147483647, Loss: 1, Duplicate: 2, Corrupt: 3, Limit: 4, Table: []int16{1, -1}},
+		qdisc.Netem{Latency: 24 * time.Hour, Jitter: 2147483647, Loss: 1, Duplicate: 2, Corrupt: 3, Limit: 4,
+			Table: []int16{1, -1}},
 		qdisc.Netem{Rate: 1 << 40, Overhead: -5, Limit: 1},
 	}
 }
