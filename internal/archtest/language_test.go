@@ -29,7 +29,6 @@ func unedited() []string {
 		"orchestrator/doctor",
 		"orchestrator/emulate",
 		"orchestrator/failure",
-		"orchestrator/kernelpath",
 		"orchestrator/labfile",
 		"orchestrator/pages",
 		"orchestrator/paper",

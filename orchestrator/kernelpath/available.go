@@ -7,8 +7,8 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// Available tries whether this machine's kernel can be the datapath of a lab, and returns what it can do. The error says what it
-// lacks.
+// Available finds out by trials whether this machine's kernel can carry the packets of a lab, and
+// returns what it can do. The error lists what it lacks.
 func Available() (qdisc.Capabilities, error) {
 	kernel, err := probe.Probe()
 	if err == nil {

@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
 		t.Error(err)
 	}
-	// A lab says how late packets come even where none does: 10 us.
+	// A lab states how late packets may arrive even if none does: 10 us.
 	for _, d := range []fabric.Disorder{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
 		d.By = 10 * units.Microsecond
 		l.Fabric.Ports[3].Disorder = d
@@ -33,37 +33,42 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	l.Fabric.Ports[3].Disorder = fabric.Disorder{}
-	// What a fault makes of a line must be had, too.
+	// A link must also be possible after a fault has changed it.
 	slow := ports.LineOf(&l.Fabric.Ports[2])
 	slow.Rate, slow.Disorder = units.Mbps, nil
 	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Line: &slow}
-	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU, qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
+	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU,
+		qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = 2 * units.KB
-	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
+	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); port != 3 ||
+		!errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = units.MB
-	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err,
+		qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
 		t.Error(err)
 	}
 	without := qdisc.Full()
 	without.Missing = map[qdisc.Part]string{qdisc.PartNetem: "this kernel does not have it"}
-	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err,
+		qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
 	}
 }
 
-// What the kernel cannot honour of a change is refused by name, and then nothing has changed, of other directions neither.
+// A change that the kernel cannot make is rejected with its name, and changes no direction at all.
 func TestRefusedChangesChangeNothing(t *testing.T) {
 	l := twoSwitches(1, 1)
 	n, err := Plan(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &carrier{net: n, kernel: qdisc.Full(), cfg: realtime.Config{Network: *l.Fabric, Dilation: 1000, MaxFrame: 4298}}
-	c.begins()
+	c := &carrier{net: n, kernel: qdisc.Full(), cfg: realtime.Config{Network: *l.Fabric, Dilation: 1000,
+		MaxFrame: 4298}}
+	c.resetLinks()
 	for p := range c.lines {
 		if err := c.plan(p, &c.lines[p]); err != nil {
 			t.Fatal(err)
@@ -94,11 +99,14 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 	}
 }
 
-// Where links are not as asked, what the machine did meanwhile is said with them, and only one that stalled is said to.
+// The error about a link that does not match its settings says how busy the machine was, but blames
+// the machine only if it stalled.
 func TestBroken(t *testing.T) {
 	for late, stalls := range map[time.Duration]bool{time.Millisecond: false, 6 * time.Millisecond: true} {
-		err := broken([]Finding{{"h0 > s0", measure.Finding{What: "rate", Asked: "10Mbps", Measured: "9Mbps"}}}, late)
-		for _, want := range []string{"links are not what the lab asks for", late.String(), "9Mbps", "larger dilation"} {
+		err := mismatchError([]Finding{{"h0 > s0", measure.Finding{What: "rate", Asked: "10Mbps",
+			Measured: "9Mbps"}}}, late)
+		for _, want := range []string{"links are not what the lab asks for", late.String(), "9Mbps",
+			"larger dilation"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in %v", want, err)
 			}
@@ -109,7 +117,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// A measurement that takes long is no silence, and ends when nobody listens any more.
+// A long measurement sends keep-alives, and ends when the peer is gone.
 func TestMeanwhile(t *testing.T) {
 	near, far, err := control.Pair()
 	if err != nil {
@@ -128,14 +136,14 @@ func TestMeanwhile(t *testing.T) {
 		}
 		heard <- err
 	}()
-	if err := c.meanwhile(func(context.Context) { err = <-heard }); err != nil {
+	if err := c.keepingAlive(func(context.Context) { err = <-heard }); err != nil {
 		t.Error(err)
 	}
 	if err != nil {
 		t.Error(err)
 	}
 	peer.Close()
-	if err := c.meanwhile(func(ctx context.Context) { <-ctx.Done() }); err == nil {
+	if err := c.keepingAlive(func(ctx context.Context) { <-ctx.Done() }); err == nil {
 		t.Error("nobody listens, and that is no error")
 	}
 	near.Close()

@@ -18,20 +18,21 @@ import (
 	"weft/units"
 )
 
-// What is measured, and how often it is tried: other programs of the machine make a measurement worse, never better. Ours.
+// How much is measured and how often it is repeated: other programs on the machine make a
+// measurement worse, never better. Our own values.
 const (
-	measured  = 12 // directions at most, of each kind one before any a second time
+	measured  = 12 // maximum number of directions; one of each kind comes before the second of any kind
 	tries     = 6
 	probePort = 47611
 )
 
-// Finding is one property of a direction of a link.
+// Finding is one measured property of a direction of a link.
 type Finding struct {
 	Link string
 	measure.Finding
 }
 
-// Table prints findings.
+// Table prints findings as a table.
 func Table(all []Finding) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -43,27 +44,30 @@ func Table(all []Finding) string {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", f.Link, f.What, f.Asked, f.Measured, verdict)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // writes to memory
 	return b.String()
 }
 
-// differs reads a direction back and returns how it is not what the kernel was told.
+// differs reads a direction back from the kernel and returns the settings that differ from the
+// applied ones.
 func (c *carrier) differs(p int) ([]qdisc.Difference, error) {
-	got, err := c.lines[p].way.Read()
+	got, err := c.lines[p].dir.Read()
 	return qdisc.Compare(c.lines[p].tree, got), err
 }
 
-// broken is what says that links are not what the lab asks for; quiet is how late one timer in ten of the machine came or
-// later while what is not as asked was measured, the times when it came least late.
-func broken(all []Finding, quiet time.Duration) error {
-	why := fmt.Sprintf("one timer in ten of this machine came %v late or later meanwhile", quiet.Round(10*time.Microsecond))
+// mismatchError returns the error for links that do not have the lab's properties. quiet is the
+// 90th percentile of timer lateness during the least disturbed of the failing measurements.
+func mismatchError(all []Finding, quiet time.Duration) error {
+	why := fmt.Sprintf("meanwhile one timer in ten of this machine fired %v late or later",
+		quiet.Round(10*time.Microsecond))
 	if quiet > measure.Stall {
 		why = "this machine stalls: " + why
 	}
 	return fmt.Errorf("%w; %s. A larger dilation helps where the machine is too busy\n%s", errMissed, why, Table(all))
 }
 
-// verify reads every direction back, and measures some: of each kind, as settings go, one, and then others.
+// verify reads every direction back and measures some: first one of each kind, by settings, then
+// others.
 func (c *carrier) verify(ctx context.Context) error {
 	for p := range c.lines {
 		different, err := c.differs(p)
@@ -71,12 +75,12 @@ func (c *carrier) verify(ctx context.Context) error {
 			return c.of(p, err)
 		}
 		for _, d := range different {
-			return c.of(p, fmt.Errorf("the kernel has something else than it was told: %v", d))
+			return c.of(p, fmt.Errorf("the kernel has other settings than the requested ones: %v", d))
 		}
 	}
 	kept, quiet := true, time.Duration(math.MaxInt64)
 	for _, p := range c.choose() {
-		found, _, err := c.insist(ctx, p, c.direction(p))
+		found, _, err := c.measureRepeatedly(ctx, p, c.direction(p))
 		if err != nil {
 			return c.of(p, err)
 		}
@@ -86,20 +90,22 @@ func (c *carrier) verify(ctx context.Context) error {
 		for _, f := range found.Findings {
 			c.findings = append(c.findings, Finding{c.between(p), f})
 		}
-		if !kept && len(c.cfg.Slower) > 0 { // the rest would not change that another dilation is next
+		if !kept && len(c.cfg.Slower) > 0 { // the next dilation is tried anyway
 			break
 		}
 	}
 	if !kept {
-		return broken(c.findings, quiet)
+		return mismatchError(c.findings, quiet)
 	}
 	return nil
 }
 
 var errMissed = errors.New("links are not what the lab asks for")
 
-// insist measures a direction, which should be d, until it is as asked, but not for ever, and returns how often it did.
-func (c *carrier) insist(ctx context.Context, p int, d qdisc.Direction) (found *measure.Found, times int, err error) {
+// measureRepeatedly measures a direction until it matches d, at most a fixed number of times, and
+// returns the number of measurements.
+func (c *carrier) measureRepeatedly(ctx context.Context, p int, d qdisc.Direction) (found *measure.Found, times int,
+	err error) {
 	for times < tries && (found == nil || !found.OK()) {
 		again, err := c.examine(ctx, p, d)
 		if err != nil {
@@ -114,26 +120,26 @@ func (c *carrier) insist(ctx context.Context, p int, d qdisc.Direction) (found *
 	return found, times, nil
 }
 
-// measure answers what a direction is like at present.
+// measure measures a direction in its present state.
 func (c *carrier) measure(ctx context.Context, p int) realtime.Found {
 	if p < 0 || p >= len(c.lines) {
 		return realtime.Found{Error: fmt.Sprintf("port %d of %d", p, len(c.lines))}
 	}
-	if c.lines[p].down || c.lines[p].deaf {
+	if c.lines[p].down || c.lines[p].toHalted {
 		return realtime.Found{Error: "it is down"}
 	}
 	different, err := c.differs(p)
 	if err != nil {
 		return realtime.Found{Error: c.of(p, err).Error()}
 	}
-	found, times, err := c.insist(ctx, p, c.direction(p))
+	found, times, err := c.measureRepeatedly(ctx, p, c.direction(p))
 	if err != nil {
 		return realtime.Found{Error: c.of(p, err).Error()}
 	}
 	return c.inLab(found, different, times)
 }
 
-// inLab is what was found, in lab time.
+// inLab converts a result to lab time.
 func (c *carrier) inLab(found *measure.Found, different []qdisc.Difference, times int) realtime.Found {
 	var missed []string
 	for _, d := range different {
@@ -152,13 +158,14 @@ func (c *carrier) inLab(found *measure.Found, different []qdisc.Difference, time
 	}
 }
 
-// choose returns the ports that are measured.
+// choose returns the ports to measure.
 func (c *carrier) choose() (ports []int) {
 	take := func(most int, all []int) {
 		seen := map[string]bool{}
 		for _, p := range all {
 			d := c.direction(p)
-			kind := fmt.Sprint(c.net.Ends[p].Host >= 0, c.net.Ends[p^1].Host >= 0, d.Rate, d.Delay, d.Limit, d.RED != nil, d.Loss, d.Jitter, d.Reorder, d.Duplicate)
+			kind := fmt.Sprint(c.net.Ends[p].Host >= 0, c.net.Ends[p^1].Host >= 0, d.Rate, d.Delay, d.Limit,
+				d.RED != nil, d.Loss, d.Jitter, d.Reorder, d.Duplicate)
 			if !seen[kind] && len(ports) < most && !slices.Contains(ports, p) {
 				seen[kind] = true
 				ports = append(ports, p)
@@ -170,24 +177,24 @@ func (c *carrier) choose() (ports []int) {
 		all[p] = p
 	}
 	take(measured, all)
-	slices.Reverse(all) // the second of each kind is from elsewhere in the network
+	slices.Reverse(all) // so that the second of each kind is in another part of the network
 	take(measured, all)
 	slices.Sort(ports)
 	return ports
 }
 
-// direction is what a port should be in real time.
+// direction returns the requested settings of a port in real time.
 func (c *carrier) direction(p int) qdisc.Direction {
 	l := &c.lines[p]
 	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.source(p))
 }
 
-// between says which direction a port is.
+// between names the two ends of a port's direction.
 func (c *carrier) between(p int) string {
 	return c.name(c.net.Ends[p]) + " > " + c.name(c.net.Ends[p^1])
 }
 
-// examine measures one direction, which should be d.
+// examine measures one direction against the settings d.
 func (c *carrier) examine(ctx context.Context, p int, d qdisc.Direction) (*measure.Found, error) {
 	s, r, err := c.probes(p)
 	if err != nil {
@@ -211,7 +218,7 @@ func (c *carrier) probes(p int) (s *measure.Sender, r *measure.Receiver, err err
 	}
 	err = c.proc(from).Do(func() (err error) {
 		if s, err = measure.NewSender(at); err == nil && from.Switch >= 0 && to.Switch >= 0 {
-			err = s.Through(from.Interface) // whatever ways lead there
+			err = s.Through(from.Interface) // whatever the routing table says
 		}
 		return err
 	})

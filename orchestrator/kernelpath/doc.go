@@ -1,10 +1,15 @@
-// Package kernelpath has the machine's own kernel carry the packets of a lab: every switch is a node that holds a network
-// namespace, the hosts of a rack hang on a Linux bridge in it, above it packets are routed over groups of next hops, and both
-// ends of every cable are shaped.
+// Package kernelpath lets the machine's kernel carry the packets of a lab. Every switch is a node
+// that holds a network namespace. The hosts of a rack are attached to a Linux bridge in it. Above
+// the bridge, packets are routed over groups of next hops. Both ends of every cable are shaped with
+// queueing disciplines.
 //
-// In comes the network as package fabric describes it, so that the modelled fabric and the kernel are told the same; and, over
-// the same kind of connection as the fabric process serves, requests in the same words (package realtime). Out go samples of
-// queues and at the end a report. Times are lab time; what the kernel is told is real, stretched by the dilation.
+// Input: the network as package fabric describes it, so that the modelled fabric and the kernel get
+// the same description, and requests in the protocol of package realtime over a control connection,
+// as the fabric process gets them. Output: samples of the queues and a report at the end.
+// Interfaces use lab time; the kernel gets real time, which is lab time times the dilation.
 //
-// Plan is pure and says all that will be made. Nothing here outlives the processes that hold the namespaces.
+// Plan (plan.go) is pure and lists everything that will be created. Serve (serve.go) builds it and
+// handles requests; one goroutine owns all state. line.go shapes the links, contract.go measures
+// whether they have the requested properties, setup.go and nexthop.go set up forwarding. Nothing
+// outlives the processes that hold the namespaces.
 package kernelpath

@@ -14,24 +14,25 @@ import (
 	"weft/units"
 )
 
-// line is one direction of a link under way.
+// line is the state of one direction of a link.
 type line struct {
-	port  *fabric.PortConfig
-	line  fabric.Link // as it is at present
-	down  bool
-	deaf  bool // it leads to a host that is halted
-	lossy bool // it loses packets by order, or did
-	way   tcnl.Direction
-	tree  qdisc.Tree       // as it was applied
-	base  qdisc.Statistics // when lab time began
-	told  realtime.Sample  // the last of its queue
+	port       *fabric.PortConfig
+	line       fabric.Link // present settings
+	down       bool
+	toHalted   bool // the host at its end is halted
+	lossy      bool // its settings include loss, now or earlier
+	dir        tcnl.Direction
+	tree       qdisc.Tree       // as applied
+	base       qdisc.Statistics // at the start of lab time
+	lastSample realtime.Sample  // last reported sample of its queue
 
-	maxQueue units.Bytes // the most that a sample found waiting
+	maxQueue units.Bytes // longest queue that a sample saw
 }
 
-// shape makes every direction of every link what the lab says, at the dilation of the configuration.
+// shape applies the lab's initial settings to every direction of every link, at the configured
+// dilation.
 func (c *carrier) shape() error {
-	c.begins()
+	c.resetLinks()
 	for p := range c.lines {
 		if err := c.shapeLine(p); err != nil {
 			return err
@@ -40,8 +41,8 @@ func (c *carrier) shape() error {
 	return nil
 }
 
-// begins has lines as the lab begins.
-func (c *carrier) begins() {
+// resetLinks sets all directions to the lab's initial settings.
+func (c *carrier) resetLinks() {
 	c.lines = make([]line, len(c.net.Ends))
 	for p := range c.lines {
 		cfg := &c.cfg.Network.Ports[p]
@@ -49,7 +50,7 @@ func (c *carrier) begins() {
 	}
 }
 
-// open connects to the networks of all nodes.
+// open connects to the network namespaces of all nodes.
 func (c *carrier) open() error {
 	c.hosts, c.switches = make([]*tcnl.Conn, len(c.net.Hosts)), make([]*tcnl.Conn, len(c.net.Switches))
 	for h := range c.hosts {
@@ -69,7 +70,7 @@ func (c *carrier) open() error {
 	return nil
 }
 
-// openHost connects to the network of a host, which may be another than before.
+// openHost connects to the network namespace of a host, which is a new one after a restart.
 func (c *carrier) openHost(h int) error {
 	if c.hosts[h] != nil {
 		c.hosts[h].Close()
@@ -85,7 +86,7 @@ func (c *carrier) openHost(h int) error {
 	return nil
 }
 
-// end finds the device of an end.
+// end returns the device of an end.
 func (c *carrier) end(e End) (tcnl.End, error) {
 	if e.Host >= 0 {
 		return c.hosts[e.Host].End(e.Interface)
@@ -93,7 +94,7 @@ func (c *carrier) end(e End) (tcnl.End, error) {
 	return c.switches[e.Switch].End(e.Interface)
 }
 
-// shapeLine makes one direction what it should be at present, anew.
+// shapeLine applies the present settings of one direction from scratch.
 func (c *carrier) shapeLine(p int) error {
 	l := &c.lines[p]
 	err := c.reach(p)
@@ -101,42 +102,43 @@ func (c *carrier) shapeLine(p int) error {
 		err = c.plan(p, l)
 	}
 	if err == nil {
-		err = l.way.Apply(l.tree)
-		l.base = qdisc.Statistics{} // counters begin anew
+		err = l.dir.Apply(l.tree)
+		l.base = qdisc.Statistics{} // the counters restart
 	}
 	return c.of(p, err)
 }
 
-// reach finds the devices of a direction.
+// reach looks up the devices of a direction.
 func (c *carrier) reach(p int) (err error) {
-	way := &c.lines[p].way
-	if way.Near, err = c.end(c.net.Ends[p]); err == nil {
-		way.Far, err = c.end(c.net.Ends[p^1]) // where the way back begins
+	dir := &c.lines[p].dir
+	if dir.Near, err = c.end(c.net.Ends[p]); err == nil {
+		dir.Far, err = c.end(c.net.Ends[p^1]) // the end where the opposite direction starts
 	}
 	return err
 }
 
-// plan has l, which port p is or is to be, say what that is in the kernel.
+// plan computes the qdisc tree of l, the state that port p has or will have.
 func (c *carrier) plan(p int, l *line) (err error) {
 	l.lossy = l.lossy || l.line.Loss > 0
-	l.tree, err = c.planned(p, l, l.line)
-	if err == nil && (l.down || l.deaf) {
+	l.tree, err = c.treeOf(p, l, l.line)
+	if err == nil && (l.down || l.toHalted) {
 		lost := l.line
 		lost.Loss, l.lossy = 1, true
-		l.tree, err = c.planned(p, l, lost)
+		l.tree, err = c.treeOf(p, l, lost)
 	}
 	return err
 }
 
-// planned is a direction with a line that is now so.
-func (c *carrier) planned(p int, l *line, now fabric.Link) (qdisc.Tree, error) {
+// treeOf returns the qdisc tree of port p with the link settings now.
+func (c *carrier) treeOf(p int, l *line, now fabric.Link) (qdisc.Tree, error) {
 	return ports.Plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.source(p), c.kernel)
 }
 
-// mtu is the largest IP packet.
+// mtu returns the size of the largest IP packet.
 func (c *carrier) mtu() units.Bytes { return units.Bytes(c.cfg.MaxFrame) - qdisc.Ethernet }
 
-// change makes directions what become makes of them. What waits there goes on waiting. On an error all are as they were.
+// change applies become to the directions of some ports. Queued packets stay queued. On error all
+// directions keep their old settings.
 func (c *carrier) change(ports []int, become func(*line)) error {
 	next := make([]line, len(ports))
 	for i, p := range ports {
@@ -148,13 +150,13 @@ func (c *carrier) change(ports []int, become func(*line)) error {
 	}
 	for i, p := range ports {
 		l := &c.lines[p]
-		err := l.way.Change(l.tree, next[i].tree)
+		err := l.dir.Change(l.tree, next[i].tree)
 		if err == nil {
 			continue
 		}
 		err = c.of(p, err)
-		for k, p := range ports[:i+1] { // the last may be half changed
-			err = errors.Join(err, c.of(p, c.lines[p].way.Change(next[k].tree, c.lines[p].tree)))
+		for k, p := range ports[:i+1] { // the last one may be half changed
+			err = errors.Join(err, c.of(p, c.lines[p].dir.Change(next[k].tree, c.lines[p].tree)))
 		}
 		return err
 	}
@@ -164,7 +166,7 @@ func (c *carrier) change(ports []int, become func(*line)) error {
 	return nil
 }
 
-// of says which port an error is about.
+// of adds the port to an error.
 func (c *carrier) of(p int, err error) error {
 	if err == nil {
 		return nil
@@ -172,7 +174,7 @@ func (c *carrier) of(p int, err error) error {
 	return fmt.Errorf("link from %s to %s: %w", c.name(c.net.Ends[p]), c.name(c.net.Ends[p^1]), err)
 }
 
-// proc is the process of the node that an end belongs to, addr its address.
+// proc returns the process of the end's node; addr returns its address.
 func (c *carrier) proc(e End) *runtime.Proc {
 	if e.Host >= 0 {
 		return c.nodes.Node(e.Host)
@@ -187,7 +189,7 @@ func (c *carrier) addr(e End) netip.Addr {
 	return c.net.Switches[e.Switch].Addr
 }
 
-// name is that of the node that an end belongs to.
+// name returns the name of the end's node.
 func (c *carrier) name(e End) string {
 	if e.Host >= 0 {
 		return c.net.Hosts[e.Host].Name

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Next hops as objects of their own, which package netlink does not have: a group of them is one thing for all routes that use
-// it, and is exchanged in one step.
+// This file adds next hops as kernel objects, which package netlink lacks. All routes over a group
+// of next hops share it, and replacing the group changes them all in one step.
 
-// Of linux/nexthop.h and linux/rtnetlink.h.
+// Constants of linux/nexthop.h and linux/rtnetlink.h.
 const (
 	nhaID      = 1
 	nhaGroup   = 2
@@ -28,7 +28,7 @@ type hop struct {
 	via   netip.Addr
 }
 
-// nhmsg is struct nhmsg.
+// nhmsg is struct nhmsg of linux/nexthop.h.
 type nhmsg struct {
 	family   uint8
 	protocol uint8
@@ -44,7 +44,7 @@ func (m *nhmsg) Serialize() []byte {
 	return b
 }
 
-// request is one to the routing socket of a namespace that is answered.
+// request returns an acknowledged request on a namespace's routing socket.
 func (r *routing) request(kind, flags int) *nl.NetlinkRequest {
 	q := nl.NewNetlinkRequest(kind, flags|unix.NLM_F_ACK)
 	q.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: r.socket}}
@@ -56,7 +56,8 @@ func do(q *nl.NetlinkRequest) error {
 	return err
 }
 
-// add makes a next hop. The neighbour is on the interface whatever addresses that has.
+// add creates a next hop. The neighbour counts as reachable over the interface whatever the
+// interface's addresses are (RTNH_F_ONLINK).
 func (r *routing) add(h hop) error {
 	q := r.request(unix.RTM_NEWNEXTHOP, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	q.AddData(&nhmsg{family: unix.AF_INET, protocol: unix.RTPROT_STATIC, flags: unix.RTNH_F_ONLINK})
@@ -69,9 +70,10 @@ func (r *routing) add(h hop) error {
 	return nil
 }
 
-// group makes a group of next hops, of equal weight, each of which takes a share of the hash's range in their order.
+// group creates a group of next hops of equal weight. They share the hash's range in the given
+// order.
 func (r *routing) group(id uint32, members []uint32) error {
-	const entry = 8 // struct nexthop_grp: id, weight less 1
+	const entry = 8 // struct nexthop_grp: id, weight minus 1
 	b := make([]byte, 0, entry*len(members))
 	for _, m := range members {
 		b = binary.NativeEndian.AppendUint32(b, m)
@@ -87,7 +89,7 @@ func (r *routing) group(id uint32, members []uint32) error {
 	return nil
 }
 
-// remove removes a next hop or a group.
+// remove deletes a next hop or a group.
 func (r *routing) remove(id uint32) error {
 	q := r.request(unix.RTM_DELNEXTHOP, 0)
 	q.AddData(&nhmsg{family: unix.AF_UNSPEC})
@@ -95,8 +97,8 @@ func (r *routing) remove(id uint32) error {
 	return do(q)
 }
 
-// to has what is for one address leave by a next hop or a group, in place of where it left by before. With id 0 it is not
-// forwarded any more.
+// to routes packets for one address over a next hop or a group, replacing the earlier route. With
+// id 0 they are not forwarded any more.
 func (r *routing) to(a netip.Addr, id uint32) error {
 	kind, flags := unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE
 	m := nl.NewRtMsg()

@@ -13,45 +13,46 @@ import (
 	"weft/units"
 )
 
-// Bridge is the name of the bridge that the hosts of a switch hang on, which also has the switch's address.
+// Bridge is the name of the bridge that a switch's hosts are attached to. It also has the switch's
+// address.
 const Bridge = "rack"
 
-// Lab is a network that is to be made.
+// Lab describes the network to build.
 type Lab struct {
-	Fabric   *fabric.Config // links are pairs of ports: 2l and 2l+1 are the two directions of one
+	Fabric   *fabric.Config // ports 2l and 2l+1 are the two directions of link l
 	Hosts    []string       // names, by host
 	Addrs    []netip.Addr   // IPv4, by host
 	Switches []netip.Addr   // IPv4, by switch
-	Net      netip.Prefix   // that holds them all
+	Net      netip.Prefix   // contains all addresses
 	MTU      units.Bytes    // largest IP packet
 }
 
-// Network is what the namespaces of the nodes are to hold.
+// Network describes the contents of the nodes' namespaces.
 type Network struct {
 	Hosts    []Host
 	Switches []Switch
 	Cables   []boot.Cable
-	Ends     []End // by port of the fabric: where packets of it wait
+	Ends     []End // by fabric port: the interface with the port's queue
 }
 
-// Host is how a host is attached.
+// Host describes how a host is attached.
 type Host struct {
 	Name  string
 	Addr  netip.Addr
 	MAC   boot.MAC
-	Home  int // the switch
+	Home  int // its switch
 	Peers []boot.Peer
 }
 
-// Switch is what the namespace of a switch holds.
+// Switch describes the namespace of a switch.
 type Switch struct {
 	Name   string
 	Addr   netip.Addr
 	MAC    boot.MAC // of the bridge and of every port
-	Seed   uint64   // of the choice among equal ways
+	Seed   uint64   // of the choice among equal paths
 	Rack   []Member // hosts on its bridge
-	Ports  []Port   // that it routes by
-	Groups [][]int  // equally good ways, each an index in Ports
+	Ports  []Port   // ports to other switches
+	Groups [][]int  // equal paths, as indices in Ports
 	Routes []Route  // by destination
 }
 
@@ -61,31 +62,33 @@ type Member struct {
 	Host      int
 }
 
-// Port is an interface of a switch that leads to another.
+// Port is a switch's interface to another switch.
 type Port struct {
 	Interface string
 	Peer      int        // the other switch
-	Via       netip.Addr // its address
-	Port      int        // of the fabric
+	Via       netip.Addr // address of the other switch
+	Port      int        // fabric port
 }
 
-// Route is the way to a host.
+// Route is the route to a host.
 type Route struct {
 	Host  int
-	Group int // in Groups
+	Group int // index in Groups
 }
 
-// End is an interface whose queue is one direction of a link.
+// End is an interface whose queue is that of one direction of a link.
 type End struct {
 	Host, Switch int    // one of them is -1
-	Interface    string // in its namespace
+	Interface    string // name in its namespace
 }
 
-// Plan says what is to be made for a lab.
+// Plan returns the network to build for a lab.
 func Plan(l *Lab) (*Network, error) {
 	cfg := l.Fabric
-	n := &Network{Ends: make([]End, len(cfg.Ports)), Hosts: make([]Host, cfg.Hosts), Switches: make([]Switch, len(cfg.Switches))}
-	if len(cfg.Ports)%2 != 0 || len(l.Switches) != len(cfg.Switches) || len(l.Addrs) != cfg.Hosts || len(l.Hosts) != cfg.Hosts {
+	n := &Network{Ends: make([]End, len(cfg.Ports)), Hosts: make([]Host, cfg.Hosts), Switches: make([]Switch,
+		len(cfg.Switches))}
+	if len(cfg.Ports)%2 != 0 || len(l.Switches) != len(cfg.Switches) || len(l.Addrs) != cfg.Hosts ||
+		len(l.Hosts) != cfg.Hosts {
 		return nil, fmt.Errorf("%d ports, %d addresses of %d switches, %d addresses and %d names of %d hosts",
 			len(cfg.Ports), len(l.Switches), len(cfg.Switches), len(l.Addrs), len(l.Hosts), cfg.Hosts)
 	}
@@ -126,7 +129,7 @@ func (n *Network) link(l *Lab, i int) error {
 	if a < hosts && b < hosts {
 		return fmt.Errorf("hosts %d and %d are joined without a switch", a, b)
 	}
-	if b < hosts { // a host's cable is made from its switch
+	if b < hosts { // the switch creates a host's cable
 		return n.attach(l, int(b), int(a-hosts), i+1, i)
 	}
 	if a < hosts {
@@ -139,12 +142,13 @@ func (n *Network) link(l *Lab, i int) error {
 	n.Ends[i], n.Ends[i+1] = End{-1, s, from}, End{-1, t, to}
 	n.Cables = append(n.Cables, boot.Cable{
 		A: boot.CableEnd{Node: n.Switches[s].Name, Interface: from, MAC: n.Switches[s].MAC, Index: firstIndex + i},
-		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC}, MTU: l.MTU, Queue: queueLength,
+		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC}, MTU: l.MTU,
+		Queue: queueLength,
 	})
 	return nil
 }
 
-// source is the host that sends by a port of the fabric; nil: a switch.
+// source returns the only permitted sender on a fabric port: its host, or nil at a switch.
 func (n *Network) source(port int) *qdisc.Source {
 	if h := n.Ends[port].Host; h >= 0 {
 		return &qdisc.Source{MAC: n.Hosts[h].MAC, Addr: n.Hosts[h].Addr}
@@ -152,15 +156,16 @@ func (n *Network) source(port int) *qdisc.Source {
 	return nil
 }
 
-// queueLength is that of interfaces whose queue is a qdisc with limits of its own, in frames.
+// queueLength is the txqueuelen in frames of interfaces whose qdisc has a limit of its own.
 const queueLength = 1000
 
-// firstIndex is the least number of an interface that a cable is made from. Ours: the other ends, which get the next of their
-// namespaces, have others. The kernel takes its time, a second, to see that a device is up whose other end has the same number
-// (dev/link_watch.c: it thinks that it has none).
+// firstIndex is the smallest interface index that cables are created with. Our own value: it keeps
+// them apart from the indices of the other ends, which are the next free ones of their namespaces.
+// If both ends of a veth pair have the same index, the kernel takes a second to see that the device
+// is up (dev/link_watch.c treats it as unpaired).
 const firstIndex = 1 << 16
 
-// attach plans the cable of a host: up is the port by which it sends, down that by which it receives.
+// attach plans the cable of a host, which sends through port up and receives through port down.
 func (n *Network) attach(l *Lab, h, s, up, down int) error {
 	host, sw := &n.Hosts[h], &n.Switches[s]
 	if host.Home >= 0 {
@@ -177,10 +182,12 @@ func (n *Network) attach(l *Lab, h, s, up, down int) error {
 	return nil
 }
 
-// maxName is the most characters of an interface's name: IFNAMSIZ of linux/if.h, without its end.
+// maxName is the largest length of an interface name: IFNAMSIZ of linux/if.h without the final
+// zero.
 const maxName = 15
 
-// name is that of a switch's interface: of the node it leads to, if that will do, and else of the fabric's port.
+// name returns the name of a switch's interface: the peer's name if possible, otherwise one with
+// the number of the fabric port.
 func (n *Network) name(s int, peer string, port int) string {
 	taken := func(name string) bool {
 		sw := &n.Switches[s]
@@ -189,14 +196,15 @@ func (n *Network) name(s int, peer string, port int) string {
 	}
 	plain := func(r rune) bool { return r > ' ' && r < 0x7f && !strings.ContainsRune(`/:%\`, r) }
 	reserved := []string{"", ".", "..", "lo", "all", "default", Bridge}
-	if len(peer) > maxName || slices.Contains(reserved, peer) || strings.HasPrefix(peer, "port") || tcnl.IsIFBName(peer) || taken(peer) ||
+	if len(peer) > maxName || slices.Contains(reserved, peer) || strings.HasPrefix(peer, "port") ||
+		tcnl.IsIFBName(peer) || taken(peer) ||
 		strings.ContainsFunc(peer, func(r rune) bool { return !plain(r) }) {
 		return fmt.Sprintf("port%d", port)
 	}
 	return peer
 }
 
-// neighbours has every host know those on its bridge.
+// neighbours gives every host permanent neighbour entries for the other hosts on its bridge.
 func (n *Network) neighbours() {
 	for s := range n.Switches {
 		rack := n.Switches[s].Rack
@@ -210,14 +218,14 @@ func (n *Network) neighbours() {
 	}
 }
 
-// route plans how a switch forwards, from the tables of the modelled one.
+// route plans how a switch forwards, from the tables of its modelled counterpart.
 func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 	sw := &n.Switches[s]
 	ports := map[int32]int{}
 	for i, p := range sw.Ports {
 		ports[int32(p.Port)] = i
 	}
-	groups := map[int32]int{} // of those that lead to switches
+	groups := map[int32]int{} // index of each group of ports to switches
 	sw.Groups, sw.Routes = nil, nil
 	for h, g := range c.Route[:min(len(c.Route), len(n.Hosts))] {
 		if g < 0 || n.Hosts[h].Home == s {
@@ -225,16 +233,17 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 		}
 		index, known := groups[g]
 		if !known {
-			var ways []int
+			var paths []int
 			for _, port := range c.Groups[g] {
 				i, ok := ports[port]
 				if !ok {
-					return fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name, n.Hosts[h].Name, port)
+					return fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name,
+						n.Hosts[h].Name, port)
 				}
-				ways = append(ways, i)
+				paths = append(paths, i)
 			}
 			index = len(sw.Groups)
-			groups[g], sw.Groups = index, append(sw.Groups, ways)
+			groups[g], sw.Groups = index, append(sw.Groups, paths)
 		}
 		sw.Routes = append(sw.Routes, Route{h, index})
 	}

@@ -23,7 +23,8 @@ func twoSwitches(hosts, trunks int) *Lab {
 		Net:    netip.MustParsePrefix("10.0.0.0/8"), MTU: 4284,
 	}
 	port := func(from, to int) {
-		l.Fabric.Ports = append(l.Fabric.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB})
+		l.Fabric.Ports = append(l.Fabric.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to),
+			Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB})
 	}
 	for h := range 2 * hosts {
 		port(h, 2*hosts+h/hosts)
@@ -141,11 +142,11 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// Interfaces have the names of what they lead to, unless the kernel would not have them, or a second one has it.
+// Interfaces are named after their peers unless the kernel refuses the name or it is taken.
 func TestInterfaceNames(t *testing.T) {
 	l := twoSwitches(3, 2)
 	l.Hosts[0], l.Hosts[1], l.Hosts[2] = "rack", "a-host-with-a-long-name", "port1"
-	l.Fabric.Switches[1].Name = "wire65537" // an ifb's
+	l.Fabric.Switches[1].Name = "wire65537" // the name of an ifb
 	n, err := Plan(l)
 	if err != nil {
 		t.Fatal(err)
@@ -162,15 +163,16 @@ func TestInterfaceNames(t *testing.T) {
 	}
 }
 
-// Every way has the same share of the hash's range, of any stretch of whole rounds too, and orders of two switches differ.
+// Every path has the same share of the hash's range, also of any stretch of whole rounds, and two
+// switches use different orders.
 func TestSpread(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ways, seed := rapid.IntRange(2, 16).Draw(t, "ways"), rapid.Uint64().Draw(t, "seed")
-		order := spread(ways, seed)
-		if len(order) != rounds*ways {
+		paths, seed := rapid.IntRange(2, 16).Draw(t, "paths"), rapid.Uint64().Draw(t, "seed")
+		order := spread(paths, seed)
+		if len(order) != rounds*paths {
 			t.Fatalf("%d shares", len(order))
 		}
-		for round := range slices.Chunk(order, ways) {
+		for round := range slices.Chunk(order, paths) {
 			round = slices.Clone(round)
 			slices.Sort(round)
 			for i, w := range round {
@@ -179,11 +181,11 @@ func TestSpread(t *testing.T) {
 				}
 			}
 		}
-		if slices.Equal(order, spread(ways, seed+1)) {
+		if slices.Equal(order, spread(paths, seed+1)) {
 			t.Fatalf("seeds %d and %d make the same order", seed, seed+1)
 		}
 	})
 	if one := spread(1, 7); !slices.Equal(one, []int{0}) {
-		t.Errorf("one way has shares %v", one)
+		t.Errorf("one path has shares %v", one)
 	}
 }

@@ -21,19 +21,22 @@ import (
 	"weft/units"
 )
 
-// Nodes are the processes that hold the namespaces of a lab: a runtime.Cluster.
+// Nodes are the processes that hold the namespaces of a lab, as runtime.Cluster provides them.
 type Nodes interface {
 	Node(i int) *runtime.Proc
 	Switch(i int) *runtime.Proc
 }
 
-// Serve has the kernel carry the packets of a lab. It serves the orchestrator at the other end of conn until that says stop, in
-// the words of package realtime, and closes conn. ctx ends it while links are measured; later conn does. Nothing that it makes
-// outlives the nodes. step, if there is one, is told before and after every step of making the network, as runtime.Spec.Step is.
+// Serve lets the kernel carry the packets of a lab. It handles the requests of the orchestrator at
+// the other end of conn, in the protocol of package realtime, until a stop request, and closes
+// conn. Cancelling ctx ends the measurement of links; afterwards the end of conn does. Nothing that
+// it creates outlives the nodes. step, if not nil, is called before and after each step of building
+// the network, like runtime.Spec.Step.
 func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, step func(string)) error {
-	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches)), steps: runtime.Spec{Step: step}}
+	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches)),
+		steps: runtime.Spec{Step: step}}
 	defer conn.Close()
-	defer c.letGo()
+	defer c.close()
 	err := c.setUp(ctx)
 	if err == nil {
 		err = conn.SendValue(realtime.KindReady, realtime.Ready{Dilation: c.cfg.Dilation, Tried: c.tried})
@@ -42,42 +45,42 @@ func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, s
 		err = c.run()
 	}
 	if err != nil {
-		_ = conn.SendError(err) // the peer, which knows whom it speaks with, may be what failed
+		_ = conn.SendError(err) // the connection itself may be the cause
 	}
 	return err
 }
 
-// carrier is a network under way. One goroutine owns it.
+// carrier is a running network. One goroutine owns it.
 type carrier struct {
 	conn   *control.Conn
 	net    *Network
 	nodes  Nodes
 	cfg    realtime.Config
 	routes []*routing // by switch
-	lines  []line     // by port of the fabric
+	lines  []line     // by fabric port
 	halted []bool     // by host
 	kernel qdisc.Capabilities
 
-	hosts, switches []*tcnl.Conn // to their networks; nil: none yet
-	bySwitch        [][]int      // ports of the fabric
-	lost            int64        // packets that interfaces had lost when lab time began
+	hosts, switches []*tcnl.Conn // connections to their namespaces; nil until opened
+	bySwitch        [][]int      // fabric ports
+	lost            int64        // packets that interfaces had dropped before lab time started
 	findings        []Finding    // of the measurement before lab time
 	tried           []realtime.Tried
 	scale           labtime.Scale
-	next            int // of cfg.Changes
+	next            int // index in cfg.Changes
 
-	steps    runtime.Spec // only told of steps
-	maxQueue units.Bytes  // the most that a sample found waiting in one port of a switch
+	steps    runtime.Spec // only its Step is used
+	maxQueue units.Bytes  // longest queue that a sample saw at a switch port
 }
 
-// message is one from the orchestrator, or why none comes any more.
+// message is a message of the orchestrator, or the reason why no more arrive.
 type message struct {
 	m   control.Message
 	fds []int
 	err error
 }
 
-// listen passes on what the orchestrator says until the connection ends.
+// listen forwards the orchestrator's messages until the connection ends.
 func (c *carrier) listen(to chan<- message, quit <-chan struct{}) {
 	for {
 		m, fds, err := c.conn.Recv()
@@ -93,15 +96,16 @@ func (c *carrier) listen(to chan<- message, quit <-chan struct{}) {
 	}
 }
 
-// How often queues are looked at, in real time, whatever the lab asks for: each look asks the kernel once per switch, and is to take
-// a small share of the time at most. Without samples the greatest queue is still wanted. Ours.
+// Limits on how often queues are sampled, in real time, whatever the lab asks for: each sample is
+// one request to the kernel per switch, and all together may take a small share of the time. The
+// maximum queue is needed even if the lab asks for no samples. Our own values.
 const (
 	leastSample  = 5 * time.Millisecond
-	sampleShare  = 20 // one in so many
+	sampleShare  = 20 // sampling takes at most 1/sampleShare of the time
 	otherwiseAll = 100 * time.Millisecond
 )
 
-// sampling is how long to wait until the next look at the queues, when the last took so long.
+// sampling returns the time until the next sample, after one that took this long.
 func (c *carrier) sampling(took time.Duration) time.Duration {
 	wait := otherwiseAll
 	if c.cfg.Sample > 0 {
@@ -110,7 +114,7 @@ func (c *carrier) sampling(took time.Duration) time.Duration {
 	return max(leastSample, wait-took, sampleShare*took)
 }
 
-// run serves until the orchestrator says stop.
+// run handles requests until the orchestrator sends stop.
 func (c *carrier) run() error {
 	var start realtime.Start
 	if _, err := c.conn.Expect(realtime.KindStart, &start); err != nil {
@@ -128,7 +132,7 @@ func (c *carrier) run() error {
 		change := c.untilChange()
 		select {
 		case m := <-messages:
-			if over, err := c.obey(m); over || err != nil {
+			if over, err := c.handle(m); over || err != nil {
 				return err
 			}
 		case <-alive.C:
@@ -150,7 +154,8 @@ func (c *carrier) run() error {
 	}
 }
 
-// untilChange fires when the next change of the network is due; nil: there is none.
+// untilChange returns a channel that fires when the next change of the network is due, or nil if
+// there is none.
 func (c *carrier) untilChange() <-chan time.Time {
 	if c.next >= len(c.cfg.Changes) {
 		return nil
@@ -158,11 +163,12 @@ func (c *carrier) untilChange() <-chan time.Time {
 	return time.After(time.Duration(c.scale.Mono(c.cfg.Changes[c.next].At) - clock.Monotonic()))
 }
 
-// labNow is the present lab time.
+// labNow returns the present lab time.
 func (c *carrier) labNow() units.Time { return max(0, c.scale.Lab(clock.Monotonic())) }
 
-// obey does what the orchestrator asks for. An error is one that ends the run; what cannot be done is said in the answer.
-func (c *carrier) obey(m message) (over bool, err error) {
+// handle carries out one request. It returns an error only to end the run; a request that fails
+// gets an error as its answer.
+func (c *carrier) handle(m message) (over bool, err error) {
 	defer closeAll(m.fds)
 	if m.err != nil {
 		return true, fmt.Errorf("the orchestrator is gone: %w", m.err)
@@ -180,7 +186,7 @@ func (c *carrier) obey(m message) (over bool, err error) {
 			return true, err
 		}
 		var found realtime.Found
-		err := c.meanwhile(func(ctx context.Context) { found = c.measure(ctx, measure.Port) })
+		err := c.keepingAlive(func(ctx context.Context) { found = c.measure(ctx, measure.Port) })
 		if err != nil {
 			return true, err
 		}
@@ -199,9 +205,9 @@ func (c *carrier) obey(m message) (over bool, err error) {
 	return false, c.conn.SendValue(realtime.KindDid, did)
 }
 
-// meanwhile does what takes its time, and says all the while that nothing is stuck. An error is that nobody listens; then what is done is
-// cut short.
-func (c *carrier) meanwhile(do func(context.Context)) error {
+// keepingAlive runs do, which may take long, and sends keep-alives meanwhile. If the peer is gone,
+// it cancels do and returns an error.
+func (c *carrier) keepingAlive(do func(context.Context)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -226,7 +232,7 @@ func (c *carrier) meanwhile(do func(context.Context)) error {
 	}
 }
 
-// request does what may fail without harm to the rest.
+// request carries out requests whose failure leaves the network intact.
 func (c *carrier) request(m message) error {
 	switch m.m.Kind {
 	case realtime.KindChange:
@@ -252,12 +258,13 @@ func (c *carrier) request(m message) error {
 		if err := m.m.Decode(&p); err != nil {
 			return err
 		}
-		return errors.New("datapath kernel copies no frames for weft; tcpdump does, in a host or a switch: weft exec NODE -- tcpdump -i IFACE -w -")
+		return errors.New("datapath kernel copies no frames for weft; tcpdump does, in a host or a switch: weft " +
+			"exec NODE -- tcpdump -i IFACE -w -")
 	}
 	return fmt.Errorf("%q was not expected", m.m.Kind)
 }
 
-// make makes a change of the network.
+// make applies a change of the network.
 func (c *carrier) make(change *fabric.Change) error {
 	for _, p := range change.Ports {
 		if p < 0 || p >= len(c.lines) {
@@ -285,7 +292,7 @@ func (c *carrier) make(change *fabric.Change) error {
 	return c.reroute(change.Tables)
 }
 
-// reroute has all switches forward by new tables; nil: they go on.
+// reroute installs new forwarding tables on all switches; nil keeps the present ones.
 func (c *carrier) reroute(tables []fabric.SwitchConfig) error {
 	if tables == nil {
 		return nil
@@ -304,13 +311,13 @@ func (c *carrier) reroute(tables []fabric.SwitchConfig) error {
 	return nil
 }
 
-// install has a switch forward by its tables, but for ways that are down: it knows of its own.
+// install configures a switch with its tables, without paths that it knows to be down.
 func (c *carrier) install(s int) error {
 	sw := &c.net.Switches[s]
-	down := func(way int) bool { return len(c.lines) > 0 && c.lines[sw.Ports[way].Port].down }
+	down := func(path int) bool { return len(c.lines) > 0 && c.lines[sw.Ports[path].Port].down }
 	groups := make([][]int, len(sw.Groups))
-	for g, ways := range sw.Groups {
-		groups[g] = slices.DeleteFunc(slices.Clone(ways), down)
+	for g, paths := range sw.Groups {
+		groups[g] = slices.DeleteFunc(slices.Clone(paths), down)
 	}
 	routes := slices.DeleteFunc(slices.Clone(sw.Routes), func(r Route) bool { return len(groups[r.Group]) == 0 })
 	if err := c.routes[s].install(groups, routes); err != nil {
@@ -319,25 +326,25 @@ func (c *carrier) install(s int) error {
 	return nil
 }
 
-// halt has a host's lines carry nothing, or carry again.
+// halt makes the links to a halted host drop everything, or restores them.
 func (c *carrier) halt(h realtime.Halt) error {
 	if h.Host < 0 || h.Host >= len(c.halted) {
 		return fmt.Errorf("host %d of %d", h.Host, len(c.halted))
 	}
-	var towards []int // what it sends itself ends with it
+	var towards []int // the host itself sends nothing while it is halted
 	for p, end := range c.net.Ends {
 		if end.Host == h.Host {
 			towards = append(towards, p^1)
 		}
 	}
-	err := c.change(towards, func(l *line) { l.deaf = h.Halted })
+	err := c.change(towards, func(l *line) { l.toHalted = h.Halted })
 	if err == nil {
 		c.halted[h.Host] = h.Halted
 	}
 	return err
 }
 
-// plug takes the new cable of a host that was started again.
+// plug takes over the new cable of a restarted host.
 func (c *carrier) plug(host int) error {
 	if host < 0 || host >= len(c.halted) {
 		return fmt.Errorf("host %d of %d", host, len(c.halted))

@@ -36,7 +36,8 @@ import (
 	"weft/units"
 )
 
-// TestMain is also the nodes of the built-in runtime, and tests for an ordinary user, in a user namespace.
+// TestMain also runs as the nodes of the built-in runtime, and as an ordinary user in a user
+// namespace.
 func TestMain(m *testing.M) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
@@ -64,7 +65,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// serveNode is the process of a node: it holds the namespaces.
+// serveNode is the process of a node, which holds the namespaces.
 func serveNode() error {
 	conn, err := control.Open(control.FD)
 	if err != nil {
@@ -76,7 +77,7 @@ func serveNode() error {
 	return boot.Hold(conn)
 }
 
-// dilation makes the 100 Gb/s of two 50 Mb/s, which any machine keeps.
+// dilation turns 100 Gb/s into 50 Mb/s, which any machine can keep up.
 const dilation = 2000
 
 // runtimeSpec returns what a runtime must start for a planned network.
@@ -96,11 +97,12 @@ func runtimeSpec(l *Lab, n *Network) runtime.Spec {
 	return s
 }
 
-// buildNodeProgram builds the program that stands in for weft in containers, and returns its path.
+// buildNodeProgram builds the program that replaces weft in containers, and returns its path.
 func buildNodeProgram(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "node")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "weft/orchestrator/runtime/docker/testdata/node")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path,
+		"weft/orchestrator/runtime/docker/testdata/node")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -108,7 +110,7 @@ func buildNodeProgram(t *testing.T) string {
 	return path
 }
 
-// launch brings up a lab in a runtime, or skips the test where that cannot be.
+// launch brings up a lab in a runtime, or skips the test if the runtime is not available.
 func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 	t.Helper()
 	if namespace.NeedsUserNS() {
@@ -135,7 +137,7 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 	return c
 }
 
-// launchedInNamespaces starts the network of a lab in namespaces, until the test ends.
+// launchedInNamespaces runs the network of a lab in namespaces until the test ends.
 func launchedInNamespaces(t *testing.T, l *Lab) *carrier {
 	t.Helper()
 	n, err := Plan(l)
@@ -151,12 +153,12 @@ func launchedInNamespaces(t *testing.T, l *Lab) *carrier {
 	return newCarrier(t, l, n, c)
 }
 
-// newCarrier has the kernel carry packets between the nodes of a cluster.
+// newCarrier returns a carrier for the nodes of a cluster.
 func newCarrier(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	t.Helper()
 	k := &carrier{net: n, nodes: c, routes: make([]*routing, len(n.Switches))}
 	k.cfg = realtime.Config{Network: *l.Fabric, Dilation: dilation, MaxFrame: int(l.MTU + qdisc.Ethernet)}
-	t.Cleanup(k.letGo)
+	t.Cleanup(k.close)
 	if err := k.forward(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,12 +175,12 @@ func newCarrier(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	return k
 }
 
-// setRates shapes every direction to its rate, with what kernels without netem can do.
+// setRates shapes every direction to its rate, with what kernels without netem provide.
 func (c *carrier) setRates() error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	c.begins()
+	c.resetLinks()
 	for p := range c.lines {
 		tree, err := qdisc.Plan(c.queueOnly(p), c.kernel)
 		if err == nil {
@@ -186,7 +188,7 @@ func (c *carrier) setRates() error {
 		}
 		if err == nil {
 			c.lines[p].tree = tree
-			err = c.lines[p].way.Apply(tree)
+			err = c.lines[p].dir.Apply(tree)
 		}
 		if err != nil {
 			return c.of(p, err)
@@ -195,15 +197,16 @@ func (c *carrier) setRates() error {
 	return nil
 }
 
-// queueOnly returns the direction that a port should be without a link behind its queue.
+// queueOnly returns the settings of a port without propagation or errors.
 func (c *carrier) queueOnly(p int) qdisc.Direction {
 	d := c.direction(p)
 	d.Wire, d.Source = false, nil
 	return d
 }
 
-// Nodes of either runtime hold what Plan says: bridges, routes over groups of next hops on both ways there are, and links at their
-// rates. What needs parts that some kernels lack (delay, marks) is tested by package emulate under User Mode Linux.
+// In both runtimes the nodes match Plan: bridges, routes over groups of next hops on both paths,
+// and links at their rates. Package emulate tests what some kernels lack (delay, marks) under User
+// Mode Linux.
 func TestPrivForwards(t *testing.T) {
 	for _, where := range []string{"namespace", "docker"} {
 		t.Run(where, func(t *testing.T) {
@@ -240,7 +243,7 @@ func TestPrivForwards(t *testing.T) {
 	}
 }
 
-// Root is not needed: in a user namespace the same holds.
+// The same holds without root, in a user namespace.
 func TestPrivForwardsForAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 || namespace.NeedsUserNS() {
 		t.Skip("for root, who can be another user")
@@ -258,12 +261,13 @@ func TestPrivForwardsForAnOrdinaryUser(t *testing.T) {
 func asNobody(tests string) (output string, err error) {
 	cmd := exec.Command("/proc/self/exe", "enter", "-test.run="+tests, "-test.v")
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: 65534,
+		Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// Where the kernel has everything, links of an ordinary user's lab have their delays and marks, too.
+// On a kernel with all parts, an ordinary user's links have delays and marks, too.
 func TestUMLShapesForAnOrdinaryUser(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -300,23 +304,26 @@ func TestPrivShapes(t *testing.T) {
 		}
 		return err
 	})
-	// What somebody else makes of a link is found, by reading and by measuring: here marks that begin too late, as by tc qdisc replace.
+	// Changes by other programs are detected, by reading back and by measuring: here marks that
+	// start too late, as after tc qdisc replace.
 	const port = 3 // to the second host
 	wrong := slices.Clone(k.lines[port].tree.Near)
 	wrong[1].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
-	if err := k.lines[port].way.Change(k.lines[port].tree, qdisc.Tree{Near: wrong, Far: k.lines[port].tree.Far}); err != nil {
+	if err := k.lines[port].dir.Change(k.lines[port].tree, qdisc.Tree{Near: wrong, Far: k.lines[port].tree.Far}); err != nil {
 		t.Fatal(err)
 	}
 	quiettest.Check(t, 2, func() error {
 		found := k.measure(t.Context(), port)
-		if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2: min, bytes") || !strings.Contains(found.Missed, "marks") {
+		if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2: min, bytes") ||
+			!strings.Contains(found.Missed, "marks") {
 			return fmt.Errorf("marks are wrong, and what is found is %+v", found)
 		}
 		return nil
 	})
 }
 
-// A deployed line is changed in all that it can be, while packets wait, and none is lost; what it counted goes on.
+// All properties of a deployed link can change while packets are queued. None is lost, and the
+// counters continue.
 func TestUMLChanges(t *testing.T) {
 	if umltest.Outside(t) {
 		return
@@ -343,8 +350,8 @@ func TestUMLChanges(t *testing.T) {
 // changed is a port of the first host.
 const changed = 0
 
-// checkChange changes all properties of a link, also to one without delay, and reports whether
-// packets waited all along.
+// checkChange changes all properties of a link, including its delay to zero, and reports whether
+// packets were queued all along.
 func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	const packets = 30 // some 35 ms each
 	s, r, err := k.probes(changed)
@@ -370,7 +377,7 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 		}
 		for p := changed; p < changed+2; p++ {
 			d := qdisc.Tree{}
-			if got, err := k.lines[p].way.Read(); err != nil {
+			if got, err := k.lines[p].dir.Read(); err != nil {
 				t.Error(err)
 			} else if d, err = qdisc.Plan(k.direction(p), k.kernel); err != nil || len(qdisc.Compare(d, got)) > 0 {
 				t.Errorf("%+v is\n%v%v%v", to, got, qdisc.Compare(d, got), err)
@@ -394,7 +401,7 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	line(func(l *fabric.Link) { l.Delay = 0 })
 	line(func(l *fabric.Link) {})
 	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Jitter: 100 * units.Nanosecond} })
-	line(func(l *fabric.Link) { l.Loss, l.Disorder = 1e-9, nil }) // disorder as it is
+	line(func(l *fabric.Link) { l.Loss, l.Disorder = 1e-9, nil }) // keeps the disorder
 	if d := k.direction(changed); d.Jitter == 0 {
 		t.Errorf("a change of loss has put an end to jitter: %+v", d)
 	}
@@ -412,7 +419,7 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	return nil
 }
 
-// checkRate measures a direction until its rate is the requested one.
+// checkRate measures a direction until it has the requested rate.
 func checkRate(t *testing.T, k *carrier, port int) {
 	t.Helper()
 	d := k.direction(port)
@@ -420,7 +427,7 @@ func checkRate(t *testing.T, k *carrier, port int) {
 		d = k.queueOnly(port)
 	}
 	quiettest.Check(t, 2, func() error {
-		found, _, err := k.insist(t.Context(), port, d)
+		found, _, err := k.measureRepeatedly(t.Context(), port, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,12 +457,13 @@ func checkSwitchState(t *testing.T, c runtime.Cluster, n *Network) {
 			}
 		}
 		for _, to := range sw.Routes {
-			way, err := netlink.RouteGet(n.Hosts[to.Host].Addr.AsSlice())
-			if err != nil || len(way) != 1 {
-				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.Host].Name, way, err)
+			route, err := netlink.RouteGet(n.Hosts[to.Host].Addr.AsSlice())
+			if err != nil || len(route) != 1 {
+				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.Host].Name, route, err)
 			}
-			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports, func(p Port) bool { return interfaceName(way[0].LinkIndex) == p.Interface })) {
-				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, interfaceName(way[0].LinkIndex))
+			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports,
+				func(p Port) bool { return interfaceName(route[0].LinkIndex) == p.Interface })) {
+				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, interfaceName(route[0].LinkIndex))
 			}
 		}
 		return nil
@@ -470,7 +478,8 @@ func checkSwitchState(t *testing.T, c runtime.Cluster, n *Network) {
 	if hops := strings.Count(out, " via "); err != nil || hops != rounds*2 || strings.Count(out, "group") != 1 {
 		t.Errorf("%d next hops, %v:\n%s", hops, err, out)
 	}
-	if out, err := run(t, c, sw.Name, "cat", "/proc/sys/net/ipv4/fib_multipath_hash_policy"); err != nil || out != "1\n" {
+	if out, err := run(t, c, sw.Name, "cat", "/proc/sys/net/ipv4/fib_multipath_hash_policy"); err != nil ||
+		out != "1\n" {
 		t.Errorf("hash policy %q, %v", out, err)
 	}
 }
@@ -502,7 +511,8 @@ func checkOffloads(t *testing.T, c runtime.Cluster, n *Network) {
 					_    [16]byte
 				}{data: unsafe.Pointer(&value)}
 				copy(request.name[:], e.Interface)
-				if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+				if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+					uintptr(unsafe.Pointer(&request))); errno != 0 {
 					return fmt.Errorf("%s of %s: %w", s.name, e.Interface, errno)
 				}
 				if value.data != 0 {

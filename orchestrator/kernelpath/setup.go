@@ -12,23 +12,25 @@ import (
 	"weft/tc-shaping/probe"
 )
 
-// atOnce is how many namespaces are set up side by side: the kernel does one after the other most of the time. Ours.
+// atOnce is the number of namespaces that are set up concurrently. Our own value: the kernel
+// serialises most of the work.
 const atOnce = 4
 
-// setUp makes everything that the configuration asks for.
+// setUp builds the configured network.
 func (c *carrier) setUp(ctx context.Context) error {
 	if _, err := c.conn.Expect(realtime.KindConfigure, &c.cfg); err != nil {
 		return err
 	}
 	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
-		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends), c.cfg.Dilation)
+		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends),
+			c.cfg.Dilation)
 	}
 	err := c.steps.Around("make bridges and routes", c.forward)
 	if err == nil {
 		err = c.open()
 	}
 	if err == nil {
-		err = c.hold(ctx)
+		err = c.shapeAtDilation(ctx)
 	}
 	if err == nil {
 		err = c.begin()
@@ -36,8 +38,9 @@ func (c *carrier) setUp(ctx context.Context) error {
 	return err
 }
 
-// hold has links be what the lab asks for, at its dilation or the first of the others at which they are.
-func (c *carrier) hold(ctx context.Context) error {
+// shapeAtDilation shapes the links at the lab's dilation, or at the first of the alternatives at
+// which they have the requested properties.
+func (c *carrier) shapeAtDilation(ctx context.Context) error {
 	for {
 		err := c.steps.Around("shape links", c.shape)
 		if err == nil {
@@ -52,7 +55,7 @@ func (c *carrier) hold(ctx context.Context) error {
 	}
 }
 
-// forward makes switches that forward, over lines that take no time.
+// forward sets up switches that forward, over links without delay.
 func (c *carrier) forward() error {
 	c.halted, c.bySwitch = make([]bool, len(c.net.Hosts)), make([][]int, len(c.net.Switches))
 	for p, end := range c.net.Ends {
@@ -88,8 +91,8 @@ func (c *carrier) forward() error {
 	return group.Wait()
 }
 
-// letGo closes what is open. The network stays until its nodes end.
-func (c *carrier) letGo() {
+// close closes the connections. The network stays until its nodes end.
+func (c *carrier) close() {
 	for _, r := range c.routes {
 		if r != nil {
 			r.Close()

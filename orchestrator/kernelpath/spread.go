@@ -2,34 +2,37 @@ package kernelpath
 
 import "math/rand/v2"
 
-// rounds is how often every way of a group has a share of the hash's range. Ours: with so many the shares of what another switch
-// has already chosen by the same hash differ from each other by some percent.
+// rounds is the number of shares of the hash's range that each path of a group gets. Our own value:
+// packets that another switch already selected by the same hash then differ by a few percent
+// between paths.
 const rounds = 16
 
-// Shares returns the order in which equally good ways, each an index in Ports, share the range of the hash.
-func (sw *Switch) Shares(ways []int) []int {
-	order := spread(len(ways), sw.Seed)
+// Shares returns the order in which equal paths, given as indices in Ports, share the range of the
+// hash.
+func (sw *Switch) Shares(paths []int) []int {
+	order := spread(len(paths), sw.Seed)
 	for i, w := range order {
-		order[i] = ways[w]
+		order[i] = paths[w]
 	}
 	return order
 }
 
-// spread returns the order in which equally good ways, numbered from 0, share the range of the hash: each has a share in every
-// round, at a place that the switch's seed decides.
+// spread returns the order in which equal paths, numbered from 0, share the range of the hash.
+// Every path has one share in each round, at a position that depends on the switch's seed.
 //
-// The kernel gives the first part of the range to the first way, the second to the second, and before Linux 6.11 hashes alike in
-// all switches (fib_multipath_hash_seed). What has come up the first of two ways then has hashes of the first half alone, and
-// would find one of two ways above. With shares in an order of each switch's own, choices of switches are independent whatever
-// the kernel.
-func spread(ways int, seed uint64) []int {
-	if ways < 2 {
-		return make([]int, ways)
+// The kernel assigns the first part of the hash's range to the first path, the second part to the
+// second path. Before Linux 6.11 all switches compute the same hash (fib_multipath_hash_seed), so
+// packets on the first of two paths all have hashes in the lower half and would use only one of two
+// paths at the next switch. With a different order of shares per switch, the choices of switches
+// are independent on every kernel.
+func spread(paths int, seed uint64) []int {
+	if paths < 2 {
+		return make([]int, paths)
 	}
-	r := rand.New(rand.NewPCG(seed, uint64(ways)))
-	all := make([]int, 0, rounds*ways)
+	r := rand.New(rand.NewPCG(seed, uint64(paths)))
+	all := make([]int, 0, rounds*paths)
 	for range rounds {
-		all = append(all, r.Perm(ways)...)
+		all = append(all, r.Perm(paths)...)
 	}
 	return all
 }

@@ -18,44 +18,46 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// routing is how one switch forwards at present. Its socket is in the switch's namespace, whatever thread uses it.
+// routing is the present forwarding state of one switch. Its socket is in the switch's namespace,
+// whatever thread uses it.
 type routing struct {
 	sw     *Switch
 	hosts  []Host
 	socket *nl.NetlinkSocket
-	index  []int    // of the interface of each of the switch's ports
-	next   uint32   // ID of the next object
-	used   []uint32 // objects in use: groups first
+	index  []int    // interface index of each of the switch's ports
+	next   uint32   // ID of the next kernel object
+	used   []uint32 // objects in use, groups first
 	routes map[int]bool
 }
 
-// settings are what the kernel is told for a switch's namespace before it has interfaces, below /proc/sys/net/ipv4 or ipv6. What
-// a kernel does not have it does not do.
+// settings are written below /proc/sys/net in a switch's namespace before it has interfaces.
+// Settings that the kernel lacks are skipped.
 var settings = []struct{ name, value string }{
-	{"ipv6/conf/all/disable_ipv6", "1"}, {"ipv6/conf/default/disable_ipv6", "1"}, // nothing that nobody asked for
+	{"ipv6/conf/all/disable_ipv6", "1"}, {"ipv6/conf/default/disable_ipv6", "1"}, // no traffic beyond the lab's
 	{"ipv4/ip_forward", "1"},
-	{"ipv4/conf/all/rp_filter", "0"}, {"ipv4/conf/default/rp_filter", "0"}, // ways there and back differ
+	{"ipv4/conf/all/rp_filter", "0"}, {"ipv4/conf/default/rp_filter", "0"}, // forward and reverse paths may differ
 	{"ipv4/conf/all/send_redirects", "0"}, {"ipv4/conf/default/send_redirects", "0"},
 	{"ipv4/conf/all/arp_ignore", "1"},
 	{"ipv4/fib_multipath_hash_policy", "1"}, // addresses, protocol and ports
 	{"ipv4/fib_multipath_use_neigh", "0"},
 }
 
-// hashSeed is the file of a namespace's own seed: Linux 6.11.
+// hashSeed is the file with a namespace's own seed, since Linux 6.11.
 const hashSeed = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 
-// Seeded says whether the kernel has switches hash each with a seed of its own.
+// Seeded reports whether the kernel lets each switch hash with a seed of its own.
 func Seeded() bool {
 	_, err := os.Stat(hashSeed)
 	return err == nil
 }
 
-// prepare sets up the namespace of a switch, but for routes: of next hops behind interfaces whose other end is up. The calling
-// thread is in it.
+// prepare sets up the namespace of a switch, except for routes, which need next hops behind
+// interfaces that are up at both ends. The calling thread must be in the namespace.
 func prepare(n *Network, s int) (*routing, error) {
 	sw := &n.Switches[s]
 	for _, o := range settings {
-		if err := os.WriteFile("/proc/sys/net/"+o.name, []byte(o.value), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile("/proc/sys/net/"+o.name, []byte(o.value), 0); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", sw.Name, err)
 		}
 	}
@@ -84,21 +86,25 @@ func prepare(n *Network, s int) (*routing, error) {
 	return r, nil
 }
 
-// upTime is how long the kernel may take to see that both ends of cables are up, and upPoll how often it is asked. Ours: it
-// does so by itself within milliseconds.
+// upTime is how long to wait until the kernel sees both ends of all cables up, upPoll the interval
+// between checks. Our own values: it usually takes milliseconds.
 const (
 	upTime = 10 * time.Second
 	upPoll = 2 * time.Millisecond
 )
 
-// allUp waits until all interfaces of the calling thread's namespace carry packets. Until then bridges and queues drop them.
+// allUp waits until all interfaces of the calling thread's namespace are operational. Before that,
+// bridges and queues drop packets.
 func allUp() error {
 	for deadline := time.Now().Add(upTime); ; {
 		links, err := netlink.LinkList()
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 			return err
 		}
-		i := slices.IndexFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" && l.Attrs().OperState != netlink.OperUp })
+		i := slices.IndexFunc(links, func(l netlink.Link) bool {
+			return l.Type() == "veth" &&
+				l.Attrs().OperState != netlink.OperUp
+		})
 		if i < 0 && err == nil {
 			return nil
 		}
@@ -109,10 +115,10 @@ func allUp() error {
 	}
 }
 
-// Close lets go of the switch, which goes on.
+// Close closes the socket. The switch continues to forward.
 func (r *routing) Close() { r.socket.Close() }
 
-// bridge makes the bridge that hosts hang on, or gives a switch without hosts its address.
+// bridge creates the bridge for the hosts, or assigns the address of a switch without hosts.
 func (r *routing) bridge() error {
 	own := &netlink.Addr{IPNet: single(r.sw.Addr)}
 	if len(r.sw.Rack) == 0 {
@@ -138,7 +144,7 @@ func (r *routing) bridge() error {
 	if err != nil {
 		return err
 	}
-	mtu := link.Attrs().MTU // the least of its members'
+	mtu := link.Attrs().MTU // smallest of its members
 	if err := netlink.LinkSetMTU(link, mtu); err != nil {
 		return err
 	}
@@ -153,7 +159,8 @@ func (r *routing) bridge() error {
 		if err := neighbour(link, h.Addr, h.MAC); err != nil {
 			return err
 		}
-		to := &netlink.Route{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: single(h.Addr), Src: r.sw.Addr.AsSlice()}
+		to := &netlink.Route{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: single(h.Addr),
+			Src: r.sw.Addr.AsSlice()}
 		if err := netlink.RouteReplace(to); err != nil {
 			return fmt.Errorf("route to %s: %w", h.Name, err)
 		}
@@ -161,7 +168,8 @@ func (r *routing) bridge() error {
 	return nil
 }
 
-// member puts the cable of a host on the bridge, which need not learn where the host is, nor tell others of what is for it.
+// member attaches a host's cable to the bridge with a static forwarding entry, without learning or
+// flooding.
 func (r *routing) member(bridge int, m Member) error {
 	link, err := netlink.LinkByName(m.Interface)
 	if err != nil {
@@ -190,7 +198,7 @@ func (r *routing) member(bridge int, m Member) error {
 	return nil
 }
 
-// plugAgain takes a host's new cable in place of the old.
+// plugAgain attaches a host's new cable in place of the old one.
 func (r *routing) plugAgain(host int) error {
 	bridge, err := netlink.LinkByName(Bridge)
 	if err != nil {
@@ -204,7 +212,7 @@ func (r *routing) plugAgain(host int) error {
 	return fmt.Errorf("host %d is not on the bridge of %s", host, r.sw.Name)
 }
 
-// ports brings up what leads to other switches, which are known there for good.
+// ports brings up the interfaces to other switches, with permanent neighbour entries.
 func (r *routing) ports(n *Network) error {
 	for _, p := range r.sw.Ports {
 		link, err := netlink.LinkByName(p.Interface)
@@ -223,15 +231,15 @@ func (r *routing) ports(n *Network) error {
 	return nil
 }
 
-// install has the switch forward by these tables in place of those before. What is under way on old ways is not lost: new
-// ones are there before old ones go.
+// install replaces the switch's forwarding tables. No packet in flight is lost: new next hops exist
+// before old ones are removed.
 func (r *routing) install(groups [][]int, routes []Route) error {
 	old := r.used
 	r.used = nil
 	ids := make([]uint32, len(groups))
-	for g, ways := range groups {
+	for g, paths := range groups {
 		var err error
-		if ids[g], err = r.ways(ways); err != nil {
+		if ids[g], err = r.nextHop(paths); err != nil {
 			return err
 		}
 	}
@@ -258,13 +266,14 @@ func (r *routing) install(groups [][]int, routes []Route) error {
 	return nil
 }
 
-// ways makes a next hop, or a group of them, and returns its ID; 0: there is no way.
-func (r *routing) ways(ways []int) (uint32, error) {
-	if len(ways) == 0 {
+// nextHop creates a next hop, or a group if there are several paths, and returns its ID; 0 without
+// any path.
+func (r *routing) nextHop(paths []int) (uint32, error) {
+	if len(paths) == 0 {
 		return 0, nil
 	}
 	var members []uint32
-	for _, w := range r.sw.Shares(ways) {
+	for _, w := range r.sw.Shares(paths) {
 		h := hop{id: r.next, index: r.index[w], via: r.sw.Ports[w].Via}
 		if err := r.add(h); err != nil {
 			return 0, err
@@ -285,10 +294,11 @@ func (r *routing) ways(ways []int) (uint32, error) {
 	return id, nil
 }
 
-// neighbour makes who has an address known for good, so that nobody asks.
+// neighbour adds a permanent neighbour entry, so that no ARP is needed.
 func neighbour(l netlink.Link, a netip.Addr, mac boot.MAC) error {
 	err := netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: l.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: net.HardwareAddr(mac[:]),
+		LinkIndex: l.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: a.AsSlice(),
+		HardwareAddr: net.HardwareAddr(mac[:]),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: neighbour %v: %w", l.Attrs().Name, a, err)
@@ -296,7 +306,7 @@ func neighbour(l netlink.Link, a netip.Addr, mac boot.MAC) error {
 	return nil
 }
 
-// single is the network of one address.
+// single returns the prefix that contains one address.
 func single(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
 }

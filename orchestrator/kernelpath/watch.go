@@ -8,7 +8,7 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// sample tells how much waits in the ports of switches, and what they have marked and dropped.
+// sample reports the queue lengths of switch ports, and their marks and drops.
 func (c *carrier) sample() error {
 	var all []realtime.Sample
 	for s, conn := range c.switches {
@@ -19,10 +19,11 @@ func (c *carrier) sample() error {
 		now := c.labNow()
 		for _, p := range c.bySwitch[s] {
 			l := &c.lines[p]
-			q := queues[l.way.Near.Device]
-			is := realtime.Sample{At: now, Port: p, Queued: q.Backlog, Marks: int64(q.Marks - l.base.Marks), Drops: int64(q.Drops - l.base.Drops)}
-			if is.Queued > 0 || is.Marks != l.told.Marks || is.Drops != l.told.Drops {
-				l.told = is
+			q := queues[l.dir.Near.Device]
+			is := realtime.Sample{At: now, Port: p, Queued: q.Backlog, Marks: int64(q.Marks - l.base.Marks),
+				Drops: int64(q.Drops - l.base.Drops)}
+			if is.Queued > 0 || is.Marks != l.lastSample.Marks || is.Drops != l.lastSample.Drops {
+				l.lastSample = is
 				all = append(all, is)
 			}
 			l.maxQueue = max(l.maxQueue, q.Backlog)
@@ -35,10 +36,10 @@ func (c *carrier) sample() error {
 	return c.conn.SendValue(realtime.KindSamples, all)
 }
 
-// statistics are those of a direction since lab time began.
+// statistics returns the counters of a direction since the start of lab time.
 func (c *carrier) statistics(p int) (qdisc.Statistics, error) {
 	l := &c.lines[p]
-	s, err := l.way.Statistics(l.tree)
+	s, err := l.dir.Statistics(l.tree)
 	if err != nil {
 		return s, c.of(p, err)
 	}
@@ -55,7 +56,7 @@ func (c *carrier) statistics(p int) (qdisc.Statistics, error) {
 	return s, nil
 }
 
-// begin has all counters count from now on.
+// begin resets all counters.
 func (c *carrier) begin() error {
 	for p := range c.lines {
 		s, err := c.statistics(p)
@@ -78,13 +79,13 @@ func (c *carrier) begin() error {
 	return err
 }
 
-// totals is what all directions came to.
+// totals are the counters of all directions together.
 type totals struct {
 	network   fabric.Counters
 	ports     []realtime.PortState
 	refusals  []realtime.Refusals // by host
-	unordered int64               // packets lost that nobody ordered lost
-	waiting   []string            // who waits, in words
+	unordered int64               // lost packets beyond the requested loss
+	waiting   []string            // ports with a queue, in words
 }
 
 // count reads all counters.
@@ -108,14 +109,15 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 	l, n := &c.lines[p], &t.network
 	from, to := c.net.Ends[p], c.net.Ends[p^1]
 	state := &t.ports[p]
-	*state = realtime.PortState{Up: !l.down, Rate: l.line.Rate, Delay: l.line.Delay, Loss: l.line.Loss, BitErrors: l.line.BitErrors, Disorder: *l.line.Disorder, Queued: s.Backlog}
+	*state = realtime.PortState{Up: !l.down, Rate: l.line.Rate, Delay: l.line.Delay, Loss: l.line.Loss,
+		BitErrors: l.line.BitErrors, Disorder: *l.line.Disorder, Queued: s.Backlog}
 	k := &state.Counters
 	k.Packets, k.Bytes, k.Marks, k.Drops = int64(s.Packets), s.Sent, int64(s.Marks), int64(s.Drops)
 	k.Lost = int64(s.Lost)
 	if from.Host >= 0 {
 		n.Injected += int64(s.Packets)
 		n.InjectedBytes += s.Sent
-		t.unordered += int64(s.Drops) // the queue of a NIC has no end
+		t.unordered += int64(s.Drops) // a NIC's queue is unlimited in the lab
 		t.refusals[from.Host] = realtime.Refusals{Spoofed: int64(s.Spoofed), NotRouted: int64(s.NotRouted)}
 	} else {
 		n.Marks += int64(s.Marks)
@@ -130,14 +132,15 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 		t.unordered += int64(s.Lost)
 	}
 	if s.Waiting > 0 {
-		t.waiting = append(t.waiting, fmt.Sprintf("the port of %s to %s holds %d packets, %v", c.name(from), c.name(to), s.Waiting, s.Backlog))
+		t.waiting = append(t.waiting, fmt.Sprintf("the port of %s to %s holds %d packets, %v", c.name(from),
+			c.name(to), s.Waiting, s.Backlog))
 	}
 	l.maxQueue, c.maxQueue = max(l.maxQueue, s.Backlog), max(c.maxQueue, s.Backlog)
 	k.MaxQueue = l.maxQueue
 }
 
-// interfaceDrops is how many packets interfaces of the lab lost for want of room, beside their queues: where one hands them to
-// another, and where they wait to be taken in.
+// interfaceDrops returns the number of packets that interfaces of the lab dropped outside their
+// queues: between interfaces, and in the receive backlog.
 func (c *carrier) interfaceDrops() (int64, error) {
 	var all int64
 	for s, conn := range c.switches {
@@ -160,20 +163,21 @@ func (c *carrier) interfaceDrops() (int64, error) {
 	return all, nil
 }
 
-// report is what is known at the end.
+// report returns the report at the end of the lab.
 func (c *carrier) report() (*realtime.Report, error) {
 	t, err := c.count()
 	if err != nil {
 		return nil, err
 	}
-	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Refusals: t.refusals, Scheduler: "the kernel's", Links: Table(c.findings)}
+	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Refusals: t.refusals,
+		Scheduler: "the kernel's", Links: Table(c.findings)}
 	for i := range t.ports {
 		r.Ports = append(r.Ports, t.ports[i].Counters)
 	}
 	return r, nil
 }
 
-// state is what the network is like.
+// state returns the network's present state.
 func (c *carrier) state() (*realtime.State, error) {
 	t, err := c.count()
 	if err != nil {
