@@ -37,7 +37,6 @@ func unedited() []string {
 		"orchestrator/run",
 		"orchestrator/starter",
 		"orchestrator/topology/render",
-		"orchestrator/uml",
 		"results/expect",
 		"results/junit",
 		"results/plot",

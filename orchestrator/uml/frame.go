@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// kind says what a frame on the serial line is.
+// kind is the type of a frame on the serial line.
 type kind byte
 
-// From inside to outside, and from outside to inside.
+// Frames from inside to outside, then from outside to inside.
 const (
 	kindHello  kind = 'h' // hello: init runs, and the line is raw
 	kindOut    kind = 'o' // bytes of the program's standard output
 	kindErr    kind = 'e' // bytes of its standard error
-	kindExit   kind = 'x' // exit: the program has ended, and all files are written
+	kindExit   kind = 'x' // exit: the program has ended, and all its files are written
 	kindOrder  kind = 'c' // order: what to run
 	kindSignal kind = 's' // one byte: a signal for the program
 )
@@ -30,7 +30,7 @@ func (k kind) known() bool {
 	return false
 }
 
-// A frame on the line:
+// headerSize is the size of a frame's header in bytes. A frame on the line:
 //
 //	0      1      5       5+n
 //	| kind | n    | body  |
@@ -38,7 +38,8 @@ func (k kind) known() bool {
 // n is big endian.
 const headerSize = 5
 
-// maxBody is the most bytes of a frame's body. Environments may be large; output comes in small pieces. Ours.
+// maxBody is the largest body of a frame in bytes. Environments may be large; output comes in small
+// pieces. Our own value.
 const maxBody = 8 << 20
 
 var errFrame = errors.New("the line from User Mode Linux carries something else than frames")
@@ -60,7 +61,7 @@ func readFrame(r io.Reader) (kind, []byte, error) {
 	return k, body, nil
 }
 
-// writer writes frames of several goroutines.
+// writer writes frames from several goroutines.
 type writer struct {
 	mu sync.Mutex // guards to
 	to io.Writer
@@ -87,26 +88,26 @@ func (w *writer) value(k kind, v any) error {
 	return w.frame(k, b)
 }
 
-// hello is what init says first.
+// hello is init's first message.
 type hello struct {
 	Release string `json:"release"` // as uname -r
 }
 
-// order is what init is to do. Strings may hold any bytes, so they travel as such: JSON's own strings would not.
+// order tells init what to run. Arguments may contain any bytes, which JSON strings cannot.
 type order struct {
 	Path    []byte   `json:"path"`
-	Args    [][]byte `json:"args"` // with the program's name
+	Args    [][]byte `json:"args"` // including the program's name
 	Env     [][]byte `json:"env"`
 	Dir     []byte   `json:"dir"`
-	Host    string   `json:"host"`    // name
-	Modules string   `json:"modules"` // directory of modules; empty: none are loaded
+	Host    string   `json:"host"`    // host name
+	Modules string   `json:"modules"` // directory of modules; empty loads none
 	Clock   int64    `json:"clock"`   // nanoseconds since 1970
 }
 
-// exit is how it ended.
+// exit describes how the program ended.
 type exit struct {
-	Code  int    `json:"code"`            // 128 and the signal's number if a signal ended it
-	Error string `json:"error,omitempty"` // why it was not started
+	Code  int    `json:"code"`            // 128 plus the signal's number after a signal
+	Error string `json:"error,omitempty"` // why it could not be started
 }
 
 func texts(in []string) [][]byte {

@@ -21,7 +21,8 @@ func TestFramesKeepOrder(t *testing.T) {
 	}
 	var got order
 	k, body, err := readFrame(&b)
-	if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil || k != kindOrder || !slices.Equal(strs(got.Args), []string{"\xff", ""}) {
+	if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil || k != kindOrder ||
+		!slices.Equal(strs(got.Args), []string{"\xff", ""}) {
 		t.Errorf("%c %+v %v", k, got, err)
 	}
 	for _, want := range []string{"o", "ex"} {
@@ -55,9 +56,10 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// A module comes after what it needs, which is listed the last first, and once.
+// Modules load after their dependencies, which modules.dep lists last first, and only once.
 func TestModuleOrder(t *testing.T) {
-	deps, err := parseDependencies(strings.NewReader("k/vxlan.ko: k/ip6.ko k/udp.ko\nk/ip6.ko: k/udp.ko\nk/udp.ko:\nk/tun.ko:\nk/other.ko:\n"))
+	deps, err := parseDependencies(strings.NewReader("k/vxlan.ko: k/ip6.ko k/udp.ko\nk/ip6.ko: " +
+		"k/udp.ko\nk/udp.ko:\nk/tun.ko:\nk/other.ko:\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

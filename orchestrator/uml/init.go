@@ -19,12 +19,13 @@ const (
 	farewell = 10 * time.Second
 )
 
-// beInit is the first process under the new kernel. It never returns: its end would be the kernel's panic. Run ends the
-// kernel once it knows how the program ended; should nobody, init does.
+// beInit is the first process under the new kernel. It never returns, because the kernel panics
+// when its first process ends. Run stops the kernel after the exit message; without Run, init stops
+// it.
 func beInit() {
 	tty, err := openLine()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "weft: %v\n", err) // the console
+		fmt.Fprintf(os.Stderr, "weft: %v\n", err) // goes to the console
 		powerOff()
 	}
 	out := &writer{to: tty}
@@ -47,9 +48,9 @@ func powerOff() {
 	select {}
 }
 
-// openLine opens the serial line as eight-bit clean as a socket.
+// openLine opens the serial line in raw mode, so that it carries all bytes like a socket.
 func openLine() (*os.File, error) {
-	if err := mount("proc", "/proc", "proc", ""); err != nil { // before all else: Go's runtime and libraries read it
+	if err := mount("proc", "/proc", "proc", ""); err != nil { // first, because Go's runtime and libraries read it
 		return nil, err
 	}
 	tty, err := os.OpenFile(line, os.O_RDWR|unix.O_NOCTTY, 0)
@@ -69,7 +70,7 @@ func openLine() (*os.File, error) {
 	return tty, nil
 }
 
-// serve says hello, takes the order and follows it.
+// serve sends hello, receives the order and carries it out.
 func serve(in io.Reader, out *writer, x *exit) error {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -101,7 +102,7 @@ func mount(what, where, kind, options string) error {
 	return nil
 }
 
-// settle makes what a program expects of a machine.
+// settle sets up the file systems, names and network that a program expects.
 func settle(o *order) error {
 	for _, m := range []struct{ where, kind, options string }{
 		{"/sys", "sysfs", ""},
@@ -131,7 +132,8 @@ func settle(o *order) error {
 	if err := setClock(o.Clock); err != nil {
 		return err
 	}
-	// What the program writes is to be on the machine soon, should it be killed: the kernel's own defaults are 5 and 30 s.
+	// Write the program's files to the machine soon, in case the kernel is killed: the defaults are
+	// 5 and 30 s.
 	for name, value := range map[string]string{"dirty_writeback_centisecs": "50", "dirty_expire_centisecs": "100"} {
 		if err := os.WriteFile("/proc/sys/vm/"+name, []byte(value), 0); err != nil {
 			return err
@@ -145,7 +147,8 @@ func settle(o *order) error {
 	return loopbackUp()
 }
 
-// setClock sets the time of day if it is not that of the machine, but for what a message may take to get here.
+// setClock sets the time of day to the machine's if they differ by more than the message may have
+// taken.
 func setClock(ns int64) error {
 	if d := time.Since(time.Unix(0, ns)); d > -time.Second && d < time.Second {
 		return nil
@@ -174,7 +177,7 @@ func loopbackUp() error {
 	return nil
 }
 
-// follow runs the program, and returns how it ended when nothing of it is left.
+// follow runs the program and returns how it ended, after all its descendants have ended.
 func follow(o *order, in io.Reader, out *writer) (code int, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -201,12 +204,12 @@ func follow(o *order, in io.Reader, out *writer) (code int, err error) {
 	}
 	go passSignals(in, p.Pid) // until the kernel ends
 	code, err = reap(p.Pid)
-	_ = unix.Kill(-1, unix.SIGKILL) // whoever is left; init is not meant by -1
+	_ = unix.Kill(-1, unix.SIGKILL) // all remaining processes; -1 excludes init itself
 	pumps.Wait()
 	return code, err
 }
 
-// pump passes on what the program writes, until nobody can write any more.
+// pump forwards the program's output until nobody can write any more.
 func pump(r io.ReadCloser, out *writer, k kind) {
 	defer r.Close()
 	b := make([]byte, 32<<10)
@@ -218,8 +221,8 @@ func pump(r io.ReadCloser, out *writer, k kind) {
 	}
 }
 
-// passSignals gives the program and its children the signals that come over the line, as a terminal does: a shell waits for
-// the command that it runs before it heeds a signal of its own.
+// passSignals sends signals from the line to the program's process group, like a terminal: a shell
+// handles a signal only after the command it runs has ended.
 func passSignals(in io.Reader, pid int) {
 	for {
 		k, body, err := readFrame(in)
@@ -227,12 +230,12 @@ func passSignals(in io.Reader, pid int) {
 			return
 		}
 		if k == kindSignal && len(body) == 1 {
-			_ = unix.Kill(-pid, unix.Signal(body[0])) // its process group, which may just have ended
+			_ = unix.Kill(-pid, unix.Signal(body[0])) // the group may just have ended
 		}
 	}
 }
 
-// reap waits for all children, those that the program left behind too, until the program itself has ended.
+// reap waits for all children, including orphans, until the program itself has ended.
 func reap(pid int) (code int, err error) {
 	for {
 		var status unix.WaitStatus

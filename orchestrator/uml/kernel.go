@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// Package is the Debian package that holds the kernel and its modules.
+// Package is the Debian package with the kernel and its modules.
 const Package = "user-mode-linux"
 
-// ErrMissing is that no User Mode Linux is installed here.
-var ErrMissing = errors.New("no User Mode Linux here: its kernel linux.uml is not in PATH (sudo apt-get install " + Package + ")")
+// ErrMissing means that User Mode Linux is not installed.
+var ErrMissing = errors.New("no User Mode Linux here: its kernel linux.uml is not in PATH (sudo apt-get install " +
+	Package + ")")
 
-// Kernel is a User Mode Linux that is installed here.
+// Kernel is an installed User Mode Linux.
 type Kernel struct {
 	Path    string // of its program
 	Release string // such as 6.1.176
 	Modules string // directory of its modules
 }
 
-// moduleDirs are where distributions put the modules of a release.
+// moduleDirs are the directories where distributions install modules.
 var moduleDirs = []string{"/usr/lib/uml/modules", "/lib/modules", "/usr/lib/modules"}
 
-// Find returns the kernel that is installed on this machine, or ErrMissing.
+// Find returns the installed kernel, or ErrMissing.
 func Find(ctx context.Context) (*Kernel, error) {
 	path, err := exec.LookPath("linux.uml")
 	if err != nil {
@@ -36,7 +37,7 @@ func Find(ctx context.Context) (*Kernel, error) {
 	return At(ctx, path)
 }
 
-// At returns the kernel whose program has this path. It asks the program for its release.
+// At returns the kernel with this path. It runs it to learn its release.
 func At(ctx context.Context, path string) (*Kernel, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -57,14 +58,16 @@ func At(ctx context.Context, path string) (*Kernel, error) {
 			return k, nil
 		}
 	}
-	return nil, fmt.Errorf("no modules of User Mode Linux %s here: no %s in any of %s (sudo apt-get install --reinstall %s)",
+	return nil, fmt.Errorf("no modules of User Mode Linux %s here: no %s in any of %s (sudo apt-get install "+
+		"--reinstall %s)",
 		k.Release, filepath.Join(k.Release, "modules.dep"), strings.Join(moduleDirs, ", "), Package)
 }
 
-// private are the folders that are not the machine's under User Mode Linux.
+// private are the directories that the kernel does not share with the machine.
 var private = []string{"/dev", "/proc", "/run", "/sys"}
 
-// Shared returns an error unless a path, which need not exist, is the same file or folder under User Mode Linux as here.
+// Shared returns an error unless path, which need not exist, is the same file or directory inside
+// as outside.
 func Shared(path string) error {
 	real, err := filepath.Abs(path)
 	if err != nil {
@@ -82,16 +85,19 @@ func Shared(path string) error {
 	}
 	for _, dir := range private {
 		if real == dir || strings.HasPrefix(real, dir+"/") {
-			return fmt.Errorf("%s: User Mode Linux has a %s of its own, so this would not be found, or not be kept; use a folder elsewhere", path, dir)
+			return fmt.Errorf("%s: User Mode Linux has a %s of its own, so this would not be found, or not be "+
+				"kept; use a folder elsewhere", path, dir)
 		}
 	}
 	return nil
 }
 
-// Offer says how a lab can have a kernel with all that the kernel's datapath needs, where the machine's own lacks some of it.
+// Offer returns advice on how to get a kernel with everything the kernel datapath needs.
 func Offer(ctx context.Context) string {
 	if k, err := Find(ctx); err == nil {
-		return fmt.Sprintf("weft run --kernel uml runs the lab under User Mode Linux %s, which is installed here", k.Release)
+		return fmt.Sprintf("weft run --kernel uml runs the lab under User Mode Linux %s, which is installed here",
+			k.Release)
 	}
-	return "weft run --kernel uml runs the lab under User Mode Linux, once that is installed: sudo apt-get install " + Package
+	return "weft run --kernel uml runs the lab under User Mode Linux, once that is installed: sudo apt-get install " +
+		Package
 }

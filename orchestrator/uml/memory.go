@@ -11,14 +11,14 @@ import (
 	"weft/units"
 )
 
-// Bounds of the memory that a kernel gets by itself. Ours: a lab of the size of the quickstart takes 200 MB, and each
-// gigabyte takes 16 MB, and time at boot, for the kernel's own table of pages.
+// Bounds of a kernel's default memory. Our own values: a lab of quickstart size needs 200 MB, and
+// each gigabyte costs 16 MB and boot time for the kernel's page table.
 const (
 	leastMemory = 256 * units.MiB
 	mostMemory  = 4 * units.GiB
 )
 
-// chooseMemory is half of what is available, within bounds.
+// chooseMemory returns half of the available memory, within the bounds.
 func chooseMemory() (units.Bytes, error) {
 	available, err := available()
 	if err != nil {
@@ -26,12 +26,14 @@ func chooseMemory() (units.Bytes, error) {
 	}
 	m := min(available/2, mostMemory)
 	if m < leastMemory {
-		return 0, fmt.Errorf("too little memory for User Mode Linux: it takes %v at least, and half of what is available here is %v", leastMemory, available/2)
+		return 0, fmt.Errorf("too little memory for User Mode Linux: it takes %v at least, and half of what is "+
+			"available here is %v", leastMemory, available/2)
 	}
 	return m / units.MiB * units.MiB, nil
 }
 
-// available is the machine's own estimate of what programs may take without swapping.
+// available returns the kernel's estimate of what programs can allocate without swapping
+// (MemAvailable).
 func available() (units.Bytes, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -46,10 +48,11 @@ func available() (units.Bytes, error) {
 	return 0, errors.New("/proc/meminfo does not tell MemAvailable")
 }
 
-// memoryDir returns a directory that can hold the file that is the kernel's memory. It has to take all of it: the file is
-// sparse, and where the file system is full the kernel is killed by SIGBUS in the middle of its work, as in containers
-// whose /dev/shm has 64 MB. Programs are mapped from it, so it must not be mounted noexec. In memory it is at its best;
-// on a disk every page that the kernel touches is written there in the end.
+// memoryDir returns a directory for the file that holds the kernel's memory. It needs room for the
+// whole file: the file is sparse, and on a full file system the kernel dies of SIGBUS, for example
+// in containers with a /dev/shm of 64 MB. Programs are mapped from the file, so it must not be on a
+// noexec mount. A file system in memory is best; on a disk every touched page is eventually
+// written.
 func memoryDir(dirs []string, need units.Bytes) (string, error) {
 	why := make([]string, 0, len(dirs))
 	fallback := ""
@@ -75,5 +78,6 @@ func memoryDir(dirs []string, need units.Bytes) (string, error) {
 	if fallback != "" {
 		return fallback, nil
 	}
-	return "", fmt.Errorf("no directory for the %v of memory of User Mode Linux: %s; free some, or name another one in TMPDIR", need, strings.Join(why, "; "))
+	return "", fmt.Errorf("no directory for the %v of memory of User Mode Linux: %s; free some, or name another "+
+		"one in TMPDIR", need, strings.Join(why, "; "))
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wanted are the modules that labs and the tests of Weft use, by the names of their files. What a kernel has built in, or
-// does not have at all, is passed over: whoever needs it finds out by trying.
+// wanted are the modules that labs and Weft's tests use, by file name. Modules that are built in or
+// missing are skipped; their users find out by trying.
 var wanted = []string{
 	"tun", "veth", "bridge", "vrf", "ifb", "dummy", "macvlan", "vxlan",
 	"sch_netem", "sch_red", "sch_htb", "sch_tbf", "sch_prio", "sch_fq", "sch_fq_codel", "sch_ingress", "sch_plug",
@@ -23,8 +23,8 @@ var wanted = []string{
 	"inet_diag", "tcp_diag", "udp_diag",
 }
 
-// dependencies is a modules.dep (modprobe.d(5), depmod(8)): what has to be loaded before a module, in the file's order:
-// the last first.
+// dependencies is a modules.dep (modprobe.d(5), depmod(8)): for each path, the modules to load
+// before it, last first.
 type dependencies map[string][]string // by path
 
 func parseDependencies(r io.Reader) (dependencies, error) {
@@ -41,7 +41,8 @@ func parseDependencies(r io.Reader) (dependencies, error) {
 	return deps, lines.Err()
 }
 
-// order returns the paths of the named modules and all that they need, each once and after what it needs.
+// order returns the paths of the named modules and their dependencies, each once and after its
+// dependencies.
 func (d dependencies) order(names []string) []string {
 	paths := map[string]string{}
 	for p := range d {
@@ -68,7 +69,7 @@ func (d dependencies) order(names []string) []string {
 	return out
 }
 
-// loadModules loads the wanted modules that are in a directory of depmod(8).
+// loadModules loads the wanted modules of a depmod(8) directory.
 func loadModules(dir string) error {
 	f, err := os.Open(filepath.Join(dir, "modules.dep"))
 	if err != nil {

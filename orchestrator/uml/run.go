@@ -20,20 +20,21 @@ import (
 	"weft/units"
 )
 
-// How long to wait. Ours: a boot takes 1 to 2 s on an idle machine; an interrupted run writes what it has.
+// Time limits. Our own values: a boot takes 1 to 2 s on an idle machine, and an interrupted run
+// writes its results.
 const (
 	bootTime  = time.Minute
 	endTime   = time.Minute     // for the program to end after it was interrupted
 	closeTime = 5 * time.Second // for the stage to end with all its processes
 )
 
-// Command is a program to run under a kernel of its own.
+// Command is a program to run under its own kernel.
 type Command struct {
 	Kernel *Kernel
 	Path   string   // of the program, as in this process
-	Args   []string // with its name
-	Env    []string // TMPDIR is replaced by a directory in memory, which ends with the kernel
-	Dir    string   // empty: this process's
+	Args   []string // including the program's name
+	Env    []string // TMPDIR is replaced by a directory in memory that vanishes with the kernel
+	Dir    string   // empty means this process's
 	Stdout io.Writer
 	Stderr io.Writer
 
@@ -43,9 +44,10 @@ type Command struct {
 	bare bool // without namespaces, as where there are none; for tests
 }
 
-// Run boots the kernel, runs the program, and returns its exit code: 128 and the signal's number if a signal ended it. When
-// ctx ends, the program gets SIGINT, and a minute to end by itself; before the program runs, Run returns ctx's cause at
-// once. When Run returns, and when this process is killed, nothing is left of kernel, program, and what that started.
+// Run boots the kernel, runs the program, and returns its exit code: 128 and the signal's number if
+// a signal ended it. When ctx ends, the program gets SIGINT, and a minute to end by itself; before
+// the program runs, Run returns ctx's cause at once. When Run returns, and when this process is
+// killed, nothing is left of kernel, program, and what that started.
 func Run(ctx context.Context, c Command) (code int, err error) {
 	if c.Memory == 0 {
 		if c.Memory, err = chooseMemory(); err != nil {
@@ -73,13 +75,14 @@ func (c *Command) runIn(ctx context.Context, o *order, isolated bool) (code int,
 	return m.run(ctx, c, o)
 }
 
-// insideVar is set in the environment of the program, to the kernel's release.
+// insideVar is set to the kernel's release in the program's environment.
 const insideVar = "WEFT_UML"
 
-// Inside returns the release of the User Mode Linux that this process runs under, empty if it does not.
+// Inside returns the release of the User Mode Linux that this process runs under, or "" if it does
+// not.
 func Inside() string { return os.Getenv(insideVar) }
 
-// order is what init is told.
+// order returns the order for init.
 func (c *Command) order() (*order, error) {
 	dir := c.Dir
 	if dir == "" {
@@ -101,10 +104,11 @@ func (c *Command) order() (*order, error) {
 			env = append(env, v)
 		}
 	}
-	return &order{Path: []byte(c.Path), Args: texts(c.Args), Env: texts(env), Dir: []byte(dir), Host: host, Modules: c.Kernel.Modules}, nil
+	return &order{Path: []byte(c.Path), Args: texts(c.Args), Env: texts(env), Dir: []byte(dir), Host: host,
+		Modules: c.Kernel.Modules}, nil
 }
 
-// A machine is a running kernel, and the stage around it.
+// machine is a running kernel and the stage around it.
 type machine struct {
 	cmd     *exec.Cmd
 	alive   *os.File // the stage ends when this is closed
@@ -115,9 +119,10 @@ type machine struct {
 
 var errUnisolated = errors.New("no namespaces for User Mode Linux")
 
-// unisolated says whether starting a process failed for the namespaces it was to have.
+// unisolated reports whether a process failed to start because of its namespaces.
 func unisolated(err error) bool {
-	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EUSERS)
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EUSERS)
 }
 
 // start starts the stage.
@@ -127,7 +132,8 @@ func start(c *Command, isolated bool) (*machine, error) {
 		return nil, err
 	}
 	if strings.ContainsAny(self, "\"\n") {
-		return nil, fmt.Errorf("no way to have User Mode Linux start %q: a path with quotes or line ends; copy the program elsewhere", self)
+		return nil, fmt.Errorf("no way to have User Mode Linux start %q: a path with quotes or line ends; copy the "+
+			"program elsewhere", self)
 	}
 	if err := unix.Access(self, unix.R_OK); err != nil {
 		return nil, fmt.Errorf("no way to have User Mode Linux start %s, which it has to read: %w", self, err)
@@ -135,7 +141,8 @@ func start(c *Command, isolated bool) (*machine, error) {
 	if err := Shared(self); err != nil {
 		return nil, err
 	}
-	spec, err := json.Marshal(stageSpec{Kernel: c.Kernel.Path, Self: self, Memory: c.Memory, Dirs: memoryDirs(), Isolated: isolated})
+	spec, err := json.Marshal(stageSpec{Kernel: c.Kernel.Path, Self: self, Memory: c.Memory, Dirs: memoryDirs(),
+		Isolated: isolated})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +161,7 @@ func start(c *Command, isolated bool) (*machine, error) {
 	m.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"weft", roleStage, string(spec)}, Env: []string{},
 		Stdin: in, Stdout: m.console, Stderr: m.console, ExtraFiles: []*os.File{theirs},
-		WaitDelay:   time.Second, // for whoever may still hold the console
+		WaitDelay:   time.Second, // others may still hold the console
 		SysProcAttr: stageAttr(isolated),
 	}
 	if err := m.cmd.Start(); err != nil {
@@ -172,8 +179,8 @@ func start(c *Command, isolated bool) (*machine, error) {
 	return m, nil
 }
 
-// stageAttr asks for namespaces, in a user namespace where this user may have none else. The terminal's signals are for
-// this process alone.
+// stageAttr requests namespaces, within a user namespace if the user is not permitted others. The
+// terminal's signals go to this process only.
 func stageAttr(isolated bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if !isolated {
@@ -188,7 +195,7 @@ func stageAttr(isolated bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// memoryDirs are where the file of the kernel's memory may be, the best first.
+// memoryDirs returns candidate directories for the memory file, best first.
 func memoryDirs() []string {
 	dirs := []string{"/dev/shm"}
 	if d := os.Getenv("XDG_RUNTIME_DIR"); d != "" {
@@ -197,7 +204,8 @@ func memoryDirs() []string {
 	return append(dirs, os.TempDir(), "/tmp", "/var/tmp")
 }
 
-// socketPair returns two ends of a stream. That of the kernel stays blocking until the kernel changes it.
+// socketPair returns the two ends of a stream. The kernel's end stays blocking until the kernel
+// changes it.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -209,7 +217,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "line"), os.NewFile(uintptr(fds[1]), "line"), nil
 }
 
-// close ends the machine, and waits until nothing is left of it.
+// close stops the machine and waits until nothing of it is left.
 func (m *machine) close() error {
 	m.alive.Close()
 	m.line.Close()
@@ -225,7 +233,7 @@ func (m *machine) close() error {
 	return nil
 }
 
-// run has the machine's init follow an order.
+// run lets the machine's init carry out an order.
 func (m *machine) run(ctx context.Context, c *Command, o *order) (code int, err error) {
 	defer func() {
 		if cerr := m.close(); err == nil {
@@ -241,7 +249,7 @@ func (m *machine) run(ctx context.Context, c *Command, o *order) (code int, err 
 		return 0, m.explain(ctx, err)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = out.frame(kindSignal, []byte{byte(unix.SIGINT)}) // if the line is broken, follow says so
+		_ = out.frame(kindSignal, []byte{byte(unix.SIGINT)}) // follow reports a broken line
 		_ = m.line.SetReadDeadline(time.Now().Add(endTime))
 	})
 	defer stop()
@@ -252,7 +260,7 @@ func (m *machine) run(ctx context.Context, c *Command, o *order) (code int, err 
 	return code, err
 }
 
-// boot waits until init says hello.
+// boot waits for init's hello.
 func (m *machine) boot(ctx context.Context, most time.Duration) error {
 	if err := m.line.SetReadDeadline(time.Now().Add(most)); err != nil {
 		return err
@@ -276,10 +284,10 @@ func (m *machine) boot(ctx context.Context, most time.Duration) error {
 	return m.line.SetReadDeadline(time.Time{})
 }
 
-// errProgram is that the program was not started, as init says.
+// errProgram means that init could not start the program.
 var errProgram = errors.New("under User Mode Linux")
 
-// follow passes on what the program writes until init says how it ended.
+// follow forwards the program's output until init sends how it ended.
 func (m *machine) follow(c *Command) (code int, err error) {
 	for {
 		k, body, err := readFrame(m.line)
@@ -309,7 +317,7 @@ func (m *machine) follow(c *Command) (code int, err error) {
 	}
 }
 
-// explain says why the machine does not do what it should: what its console said last says most.
+// explain adds the last lines of the console to an error, which usually show the cause.
 func (m *machine) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return context.Cause(ctx)
@@ -346,7 +354,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns whole lines, as far as there are any.
+// String returns the kept text from its first whole line on, if it has one.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

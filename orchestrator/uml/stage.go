@@ -21,17 +21,17 @@ import (
 	"weft/units"
 )
 
-// Roles that a program plays for Run. They are among its arguments.
+// Roles of this program during Run, found among its arguments.
 const (
 	roleStage = "uml-stage"
 	roleInit  = "uml-init"
 )
 
-// Role plays the role that the arguments name, if they name one, and returns the exit code of the process. Every program
-// that calls Run calls Role before it looks at its arguments.
+// Role carries out the role that the arguments name, if any, and returns the exit code of the
+// process. Every program that calls Run must call Role before it reads its arguments.
 func Role(args []string) (code int, played bool) {
 	switch {
-	case os.Getpid() == 1 && slices.Contains(args, roleInit): // among all that the kernel itself did not understand
+	case os.Getpid() == 1 && slices.Contains(args, roleInit): // among arguments that the kernel did not understand
 		beInit()
 	case len(args) == 3 && args[1] == roleStage:
 		return beStage(args[2]), true
@@ -39,29 +39,30 @@ func Role(args []string) (code int, played bool) {
 	return 0, false
 }
 
-// stageSpec is what the stage is to do.
+// stageSpec tells the stage what to do.
 type stageSpec struct {
 	Kernel   string      `json:"kernel"` // its path
-	Self     string      `json:"self"`   // the path of this program, which is to be init
+	Self     string      `json:"self"`   // path of this program, which becomes init
 	Memory   units.Bytes `json:"memory"`
-	Dirs     []string    `json:"dirs"`     // where the memory's file may be, outside of a mount namespace
+	Dirs     []string    `json:"dirs"`     // candidates for the memory file, outside a mount namespace
 	Isolated bool        `json:"isolated"` // in PID and mount namespaces of its own
 }
 
-// Exit codes of the stage, beside those of the kernel, which are small.
+// Exit codes of the stage. Those of the kernel are small.
 const (
 	stageFailed     = 125
-	stageUnisolated = 124 // its namespaces are no use: start another without
+	stageUnisolated = 124 // its namespaces do not work: start another without
 )
 
-// lineFD is the descriptor of the serial line, in the stage and the kernel.
+// lineFD is the descriptor of the serial line, in the stage and in the kernel.
 const lineFD = 3
 
-// beStage runs the kernel and ends with it, or when its standard input ends, which nobody writes and whose other end
-// is Run's: then Run is no more, or no more interested. With the stage everything ends that the kernel started: it is the
-// init of its PID namespace, or else looks for them itself.
+// beStage runs the kernel until it ends, or until standard input ends. Nobody writes to that; Run
+// holds the other end, so its end means that Run has died or stopped waiting. When the stage ends,
+// so does everything the kernel started: the stage is the init of its PID namespace, or else kills
+// them itself.
 func beStage(text string) int {
-	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE) // Run's business
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE) // Run handles these
 	var s stageSpec
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return stageError(err)
@@ -80,7 +81,8 @@ func beStage(text string) int {
 	if err != nil {
 		return stageError(err)
 	}
-	// Addresses are not drawn at random, or the kernel starts itself again by a path in /proc (personality(2)).
+	// Switch off address randomisation; otherwise the kernel re-executes itself by a path in /proc
+	// (personality(2)).
 	if _, _, e := unix.Syscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); e != 0 {
 		return stageError(e)
 	}
@@ -88,9 +90,10 @@ func beStage(text string) int {
 	if err != nil {
 		return stageError(err)
 	}
-	runtime.LockOSThread() // the parent-death signal is this thread's, which never ends before the stage
+	runtime.LockOSThread() // the parent-death signal belongs to this thread, which must not end before the stage
 	cmd := &exec.Cmd{
-		Path: program, Args: s.arguments(), Env: []string{"TMPDIR=" + dir, "HOME=/dev/null"}, Stdout: os.Stdout, Stderr: os.Stderr,
+		Path: program, Args: s.arguments(), Env: []string{"TMPDIR=" + dir, "HOME=/dev/null"}, Stdout: os.Stdout,
+		Stderr:      os.Stderr,
 		ExtraFiles:  []*os.File{os.NewFile(lineFD, "line")},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
@@ -99,7 +102,8 @@ func beStage(text string) int {
 	if err := cmd.Start(); err != nil {
 		return stageError(err)
 	}
-	_ = poller.Favour(cmd.Process.Pid) // where that may not be, the kernel waits for other programs, and its lateness tells
+	// if not permitted, the kernel waits for other programs, and the run reports its lateness
+	_ = poller.Favour(cmd.Process.Pid)
 	ended := make(chan int, 1)
 	go func() {
 		_ = cmd.Wait()
@@ -114,7 +118,7 @@ func beStage(text string) int {
 	select {
 	case code = <-ended:
 	case <-gone:
-		_ = poller.DropRealTime(cmd.Process.Pid) // it is about to be killed, and may wait for a turn to end in
+		_ = poller.DropRealTime(cmd.Process.Pid) // so that the kill takes effect at once
 	}
 	if !s.Isolated {
 		killChildren()
@@ -122,14 +126,15 @@ func beStage(text string) int {
 	return code
 }
 
-// pin keeps this thread, and what it starts, on one of its processors: the kernel and the process in which it runs others take turns,
-// and on two processors each turn wakes an idle one, which takes several times as long (docs/adr/0116).
+// pin restricts this thread and its children to one processor. The kernel and its tracee take
+// turns; on two processors each turn would wake an idle one, which takes several times as long (ADR
+// 116).
 func pin() {
 	var may, one unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil || may.Count() < 2 {
 		return
 	}
-	nth := int(time.Now().UnixNano()/1000) % may.Count() // another than that of other kernels, perhaps
+	nth := int(time.Now().UnixNano()/1000) % may.Count() // probably not the one of another kernel
 	for cpu := 0; ; cpu++ {
 		if may.IsSet(cpu) {
 			if nth == 0 {
@@ -139,7 +144,7 @@ func pin() {
 			nth--
 		}
 	}
-	_ = unix.SchedSetaffinity(0, &one) // else it is slower
+	_ = unix.SchedSetaffinity(0, &one) // otherwise it is only slower
 }
 
 const addrNoRandomize = 0x0040000 // linux/personality.h
@@ -149,29 +154,30 @@ func stageError(err error) int {
 	return stageFailed
 }
 
-// arguments are the kernel's command line.
+// arguments returns the kernel's command line.
 func (s *stageSpec) arguments() []string {
 	return []string{
 		"linux.uml", fmt.Sprintf("mem=%dM", int64(s.Memory/units.MiB)),
 		"rootfstype=hostfs", "rootflags=/", "rw",
 		"init=" + quoted(s.Self),
 		"con=null", "con0=null,fd:1", "ssl=null", fmt.Sprintf("ssl0=fd:%d", lineFD),
-		"uml_dir=/dev/null/", // which is no directory: no socket that takes orders, and no file to clean up
+		"uml_dir=/dev/null/", // not a directory: no management socket, and no file to clean up
 		"noreboot", "panic=1",
-		"initcall_blacklist=raid6_select_algo,calibrate_xor_blocks", // which measure for most of a second what nobody uses
-		roleInit, // not behind "--", where the kernel would put words of its own as well
+		// they measure for most of a second, and nothing needs the result
+		"initcall_blacklist=raid6_select_algo,calibrate_xor_blocks",
+		roleInit, // not after "--", where the kernel adds words of its own
 	}
 }
 
-// quoted is a value as the kernel reads it (lib/cmdline.c, next_arg): quotes keep spaces together, and nothing quotes quotes. The
-// kernel's spaces are Latin-1's (lib/ctype.c): the byte 0xa0 is one, wherever in a character of UTF-8 it stands.
+// quoted returns a value in the form that the kernel parses (lib/cmdline.c, next_arg): quotes keep
+// spaces together, and quotes cannot be escaped. The kernel's spaces are those of Latin-1
+// (lib/ctype.c), so the byte 0xa0 is one even within a UTF-8 character.
 func quoted(value string) string { return `"` + value + `"` }
 
-// memoryMount is where the stage has, in a mount namespace of its own, a file system in memory: for the kernel alone, and
-// gone with it.
+// memoryMount is where an isolated stage mounts a file system in memory for the kernel only.
 const memoryMount = "/dev/shm"
 
-// isolate makes what the stage's new namespaces are for.
+// isolate sets up the stage's new namespaces.
 func isolate(memory units.Bytes) error {
 	if os.Getpid() != 1 {
 		return errors.New("not in a PID namespace of its own")
@@ -182,14 +188,15 @@ func isolate(memory units.Bytes) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	size := memory + 64*units.MiB // the file, and its file system's own needs
-	if err := unix.Mount("tmpfs", memoryMount, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=700,size=%d", int64(size))); err != nil {
+	size := memory + 64*units.MiB // the file and its file system's overhead
+	if err := unix.Mount("tmpfs", memoryMount, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=700,size=%d",
+		int64(size))); err != nil {
 		return fmt.Errorf("mount %s: %w", memoryMount, err)
 	}
 	return nil
 }
 
-// killChildren ends all children, and children's children that become this process's, until there are none.
+// killChildren ends all children, and adopted descendants, until there are none.
 func killChildren() {
 	for {
 		for _, pid := range children() {
@@ -206,10 +213,10 @@ func killChildren() {
 	}
 }
 
-// children lists the processes whose parent is any thread of this one.
+// children returns the child processes of all threads of this process.
 func children() []int { return childrenOf(os.Getpid()) }
 
-// childrenOf lists the processes whose parent is any thread of one.
+// childrenOf returns the child processes of all threads of a process.
 func childrenOf(pid int) []int {
 	var pids []int
 	of := fmt.Sprintf("/proc/%d/task/", pid)

@@ -13,13 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knownState is the size of a process's floating point and vector registers, in bytes, that kernels before 6.13 know: up to
-// AVX-512 (HOST_FP_SIZE, arch/x86/um/user-offsets.c). A processor with AMX has 11 KB. There ptrace(2) refuses to set less, and
-// the kernel panics over its first process: "ptrace set fp regs failed".
+// knownState is the size in bytes of the floating point and vector registers that kernels before
+// 6.13 know: up to AVX-512 (HOST_FP_SIZE, arch/x86/um/user-offsets.c). A processor with AMX has 11
+// KB. ptrace(2) refuses to set fewer bytes there, and the kernel panics over its first process:
+// "ptrace set fp regs failed".
 const knownState = 2696
 
-// fitting returns the program of the kernel as this machine can run it: at path, or a copy in memory whose calls to set registers
-// name the size of this machine's. What they set beyond those that the kernel knows is not marked as in use, and ignored.
+// fitting returns a path to the kernel in a form that this machine can run: path itself, or a copy
+// in memory whose calls to set registers use this machine's size. The bytes beyond those the kernel
+// knows are marked unused and ignored.
 func fitting(path string) (string, error) {
 	if runtime.GOARCH != "amd64" {
 		return path, nil
@@ -33,21 +35,22 @@ func fitting(path string) (string, error) {
 		return "", err
 	}
 	if !widen(program, size) {
-		return path, nil // it has room for what there is, as newer kernels do, or will say that it has not
+		return path, nil // large enough, as in newer kernels, or it will report that it is not
 	}
 	fd, err := unix.MemfdCreate("linux.uml", unix.MFD_CLOEXEC)
 	if err != nil {
 		return "", os.NewSyscallError("memfd_create", err)
 	}
-	copied := fmt.Sprintf("/proc/self/fd/%d", fd) // until this process ends
+	copied := fmt.Sprintf("/proc/self/fd/%d", fd) // valid until this process ends
 	if err := os.WriteFile(copied, program, 0); err != nil {
 		return "", fmt.Errorf("copy %s into memory: %w", path, err)
 	}
 	return copied, nil
 }
 
-// widen has the one place of a program that sets a process's registers set so many bytes, and reports whether it found it:
-// iov.iov_len = 2696; ptrace(PTRACE_SETREGSET, ...). Packages of one release differ in where it is, not in what it is.
+// widen changes the number of bytes in the only call that sets a process's registers: iov.iov_len =
+// 2696; ptrace(PTRACE_SETREGSET, ...). It reports whether it found the call exactly once. Builds of
+// one release differ in its address only.
 func widen(program []byte, size int) bool {
 	length := binary.LittleEndian.AppendUint32(nil, knownState)
 	set := append(append(length, 0xbf), 5, 0x42, 0, 0) // mov $PTRACE_SETREGSET, %edi
@@ -59,10 +62,11 @@ func widen(program []byte, size int) bool {
 	return true
 }
 
-// stateSize is how many bytes of registers ptrace(2) sets of a process of this machine: all at once or none.
+// stateSize returns the number of register bytes that ptrace(2) requires on this machine.
 func stateSize() (int, error) {
-	cmd := &exec.Cmd{Path: "/proc/self/exe", SysProcAttr: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}}
-	runtime.LockOSThread() // which is the tracer
+	cmd := &exec.Cmd{Path: "/proc/self/exe", SysProcAttr: &syscall.SysProcAttr{Ptrace: true,
+		Pdeathsig: syscall.SIGKILL}}
+	runtime.LockOSThread() // the tracer is a thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("look at the registers of a process: %w", err)
@@ -72,15 +76,16 @@ func stateSize() (int, error) {
 		_ = cmd.Wait()
 	}()
 	var status unix.WaitStatus
-	if _, err := unix.Wait4(cmd.Process.Pid, &status, 0, nil); err != nil { // it stops before its first instruction
+	if _, err := unix.Wait4(cmd.Process.Pid, &status, 0, nil); err != nil { // stops before its first instruction
 		return 0, os.NewSyscallError("wait4", err)
 	}
 	const xstate = 0x202 // NT_X86_XSTATE, linux/elf.h
 	b := make([]byte, 1<<16)
 	all := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(cmd.Process.Pid), xstate, uintptr(unsafe.Pointer(&all)), 0, 0)
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(cmd.Process.Pid), xstate,
+		uintptr(unsafe.Pointer(&all)), 0, 0)
 	runtime.KeepAlive(b)
-	if e != 0 { // no processor since 2008
+	if e != 0 { // only processors before 2008
 		return 0, nil
 	}
 	return int(all.Len), nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Only the length that belongs to the call is another, and a program in which that is not to be found exactly once stays as it is.
+// Only the length next to the call changes. A program without exactly one such call stays as it is.
 func TestWiden(t *testing.T) {
 	const get, set = "\x88\x0a\x00\x00\xbf\x04\x42\x00\x00", "\x88\x0a\x00\x00\xbf\x05\x42\x00\x00"
 	program := []byte("start" + get + "between" + set + "end")
@@ -24,7 +24,7 @@ func TestWiden(t *testing.T) {
 }
 
 func TestStateSize(t *testing.T) {
-	if n, err := stateSize(); err != nil || n != 0 && n < 512+64 { // what FXSAVE saves, and XSAVE's header
+	if n, err := stateSize(); err != nil || n != 0 && n < 512+64 { // FXSAVE's area and XSAVE's header
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }

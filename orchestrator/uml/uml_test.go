@@ -22,10 +22,11 @@ import (
 	"weft/units"
 )
 
-// outerVar has this program run a shell script under User Mode Linux, as weft does: for tests that kill it.
+// outerVar makes this program run a shell script under User Mode Linux like weft, for tests that
+// kill it.
 const outerVar = "UML_TEST_OUTER"
 
-// bareVar has it do so without namespaces.
+// bareVar makes it do so without namespaces.
 const bareVar = "UML_TEST_BARE"
 
 func TestMain(m *testing.M) {
@@ -46,8 +47,9 @@ func runKernel(script string) int {
 		return 125
 	}
 	code, err := Run(context.Background(), Command{
-		Kernel: k, Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: os.Stdout, Stderr: os.Stderr, Memory: testMemory,
-		bare: os.Getenv(bareVar) != "",
+		Kernel: k, Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: os.Stdout, Stderr: os.Stderr,
+		Memory: testMemory,
+		bare:   os.Getenv(bareVar) != "",
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -75,12 +77,14 @@ func findKernel(t *testing.T) *Kernel {
 func shellCommand(t *testing.T, script string, args ...string) (c Command, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	return Command{
-		Kernel: findKernel(t), Path: "/bin/sh", Args: append([]string{"sh", "-c", script, "sh"}, args...), Env: os.Environ(),
+		Kernel: findKernel(t), Path: "/bin/sh", Args: append([]string{"sh", "-c", script, "sh"}, args...),
+		Env:    os.Environ(),
 		Stdout: stdout, Stderr: stderr, Memory: testMemory,
 	}, stdout, stderr
 }
 
-// Arguments and variables may hold anything, both outputs stay apart, and the exit code comes out.
+// Arguments and variables may contain anything, both outputs stay separate, and the exit code is
+// returned.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	odd := []string{"two words", "", `"quoted" 'and' \`, "line\nend", "\xff\x80 not UTF-8", "ünï", "--", "-x"}
@@ -102,7 +106,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What a program finds there.
+// A program finds a working machine.
 func TestMachine(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -128,12 +132,14 @@ func TestMachine(t *testing.T) {
 	if _, err := fmt.Sscan(stdout.String(), &now); err != nil {
 		t.Fatalf("missing:\n%s", stdout)
 	}
-	if at, ended := time.Unix(now, 0), time.Now(); at.Before(began.Add(-2*time.Second)) || at.After(ended.Add(2*time.Second)) {
+	if at, ended := time.Unix(now, 0), time.Now(); at.Before(began.Add(-2*time.Second)) ||
+		at.After(ended.Add(2*time.Second)) {
 		t.Errorf("its clock said %v between %v and %v", at, began, ended)
 	}
 }
 
-// Output is neither lost nor changed, however much there is, nor is what the program's last children write.
+// No output is lost or changed, however much there is, including that of the program's last
+// children.
 func TestOutput(t *testing.T) {
 	const size = 20 << 20
 	c, _, stderr := shellCommand(t, `head -c 20971520 /dev/urandom > data; sha256sum < data >&2; cat data; rm data`)
@@ -162,19 +168,21 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-// A program that a signal ends is told from one that exits, and one that cannot be started from one that fails.
+// A program killed by a signal differs from one that exits, and one that cannot start from one that
+// fails.
 func TestEnds(t *testing.T) {
 	c, _, _ := shellCommand(t, `kill -SEGV $$`)
 	if code, err := Run(t.Context(), c); code != 128+int(unix.SIGSEGV) || err != nil {
 		t.Errorf("a crash: %d, %v", code, err)
 	}
 	c.Path = "/no/such/program"
-	if code, err := Run(t.Context(), c); !errors.Is(err, errProgram) || !strings.Contains(err.Error(), "/no/such/program: no such file") {
+	if code, err := Run(t.Context(), c); !errors.Is(err, errProgram) || !strings.Contains(err.Error(),
+		"/no/such/program: no such file") {
 		t.Errorf("what is not there: %d, %v", code, err)
 	}
 }
 
-// An interrupted program comes to its own end, and what it wrote is there. Children that it leaves do not keep it.
+// An interrupted program ends by itself, and its output arrives. Its children do not delay it.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, _, stderr := shellCommand(t, `sleep 1000 & trap 'echo partial > result; exit 130' INT; echo ready; while :; do sleep 0.1; done`)
@@ -191,7 +199,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Before the program runs, there is nothing to wait for.
+// Before the program runs, an interrupt ends everything at once.
 func TestInterruptedBoot(t *testing.T) {
 	why := errors.New("no more")
 	for _, after := range []time.Duration{0, 20 * time.Millisecond, 500 * time.Millisecond} {
@@ -199,14 +207,15 @@ func TestInterruptedBoot(t *testing.T) {
 		time.AfterFunc(after, func() { cancel(why) })
 		c, _, _ := shellCommand(t, `sleep 1000`)
 		begin := quiettest.Start()
-		if code, err := Run(ctx, c); !errors.Is(err, why) && (err != nil || code != 130) { // 130: the program ran already, and the signal ended it
+		// 130: the program was already running, and the signal ended it
+		if code, err := Run(ctx, c); !errors.Is(err, why) && (err != nil || code != 130) {
 			t.Errorf("after %v: exit code %d, %v", after, code, err)
 		}
 		begin.AtMost(t, after+5*time.Second, "the end of an interrupted boot")
 	}
 }
 
-// Killed at any time, the process outside leaves neither processes nor files.
+// If the process outside is killed at any time, neither processes nor files are left.
 func TestKilled(t *testing.T) {
 	findKernel(t)
 	for _, bare := range []string{"", "1"} {
@@ -220,7 +229,8 @@ func checkKilled(t *testing.T, after, bare string) {
 	tmp := t.TempDir()
 	before := sharedMemory(t)
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), outerVar+"=echo ready; while :; do :; done", "TMPDIR="+tmp, "HOME="+tmp, bareVar+"="+bare)
+	cmd.Env = append(os.Environ(), outerVar+"=echo ready; while :; do :; done", "TMPDIR="+tmp, "HOME="+tmp,
+		bareVar+"="+bare)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +246,7 @@ func checkKilled(t *testing.T, after, bare string) {
 		family = descendants(cmd.Process.Pid)
 	} else {
 		await(t, "a kernel", func() bool {
-			family = descendants(cmd.Process.Pid) // some end while the kernel starts: one look only
+			family = descendants(cmd.Process.Pid) // some end while the kernel starts, so look only once
 			return len(family) > 1
 		})
 	}
@@ -313,11 +323,12 @@ func fakeKernel(t *testing.T, script string) *Kernel {
 	return &Kernel{Path: path, Release: "0", Modules: ""}
 }
 
-// A kernel that does not boot is no hang, and its last words are told.
+// A kernel that does not boot ends with an error that has its last words.
 func TestUnbootable(t *testing.T) {
 	for _, k := range []struct{ script, says, last string }{
 		{"echo Kernel panic: no root; exit 3", "ended before it had booted (exit status 3)", "Kernel panic: no root"},
-		{"echo Waiting for root; echo trouble >&2; sleep 1000 & sleep 1000", "has not booted within 2s", "Waiting for root\ntrouble"},
+		{"echo Waiting for root; echo trouble >&2; sleep 1000 & sleep 1000", "has not booted within 2s",
+			"Waiting for root\ntrouble"},
 		{"echo 'tty says garbage' >&3; sleep 1000", "something else than frames", ""},
 		{"yes | head -c 100000", "exit status 0", "y\ny"},
 	} {
@@ -327,14 +338,15 @@ func TestUnbootable(t *testing.T) {
 		}
 		begin := quiettest.Start()
 		_, err := Run(t.Context(), c)
-		if err == nil || !strings.Contains(err.Error(), k.says) || !strings.Contains(err.Error(), k.last) || len(err.Error()) > 2*tailSize {
+		if err == nil || !strings.Contains(err.Error(), k.says) || !strings.Contains(err.Error(), k.last) ||
+			len(err.Error()) > 2*tailSize {
 			t.Errorf("%s: %v", k.script, err)
 		}
 		begin.AtMost(t, 8*time.Second, k.script)
 	}
 }
 
-// A kernel that falls silent or dies under the program is told as such.
+// A kernel that hangs or dies under the program ends with an error.
 func TestPanics(t *testing.T) {
 	c, _, _ := shellCommand(t, `echo c > /proc/sysrq-trigger; sleep 1000`)
 	if code, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "sysrq triggered crash") {
@@ -347,7 +359,8 @@ func TestFind(t *testing.T) {
 	if s := Offer(t.Context()); !strings.Contains(s, "once that is installed: sudo apt-get install user-mode-linux") {
 		t.Error(s)
 	}
-	if _, err := Find(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "apt-get install user-mode-linux") {
+	if _, err := Find(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(),
+		"apt-get install user-mode-linux") {
 		t.Error(err)
 	}
 	for script, says := range map[string]string{
@@ -363,7 +376,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Without modules the kernel runs, and without those that it should have it says which.
+// The kernel runs without modules, and names those that it should have.
 func TestModulesGone(t *testing.T) {
 	c, _, _ := shellCommand(t, "exit 0")
 	k := *c.Kernel
@@ -372,7 +385,8 @@ func TestModulesGone(t *testing.T) {
 	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "modules.dep: no such file") {
 		t.Error(err)
 	}
-	if err := os.WriteFile(k.Modules+"/modules.dep", []byte("kernel/tun.ko: kernel/need.ko\nkernel/need.ko:\n"), 0o600); err != nil {
+	if err := os.WriteFile(k.Modules+"/modules.dep", []byte("kernel/tun.ko: kernel/need.ko\nkernel/need.ko:\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "load module kernel/need.ko: open") {
@@ -380,7 +394,7 @@ func TestModulesGone(t *testing.T) {
 	}
 }
 
-// Without namespaces all is the same.
+// Everything works without namespaces.
 func TestUnisolated(t *testing.T) {
 	c, stdout, _ := shellCommand(t, `echo here; sleep 1000 & exit 5`)
 	c.bare = true
@@ -390,8 +404,8 @@ func TestUnisolated(t *testing.T) {
 	}
 }
 
-// So it is for a user who owns nothing, with namespaces of his own and without, by a program whose path has a space and a byte that
-// is one to the kernel.
+// Everything works for a user without privileges, with namespaces and without, for a program whose
+// path has a space and a byte that the kernel treats as one.
 func TestOrdinaryUser(t *testing.T) {
 	findKernel(t)
 	if os.Geteuid() != 0 {
@@ -412,10 +426,12 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(dir + odd)
 	cmd.Dir = dir
-	cmd.Env = []string{outerVar + "=id -u; touch mine && cat /etc/shadow; touch /etc/mine; chown 0 mine; exit 9", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
+	cmd.Env = []string{outerVar + "=id -u; touch mine && cat /etc/shadow; touch /etc/mine; chown 0 mine; exit 9",
+		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 9 || !bytes.HasPrefix(out, []byte("0\n")) || bytes.Contains(out, []byte("root:")) {
+	if cmd.ProcessState.ExitCode() != 9 || !bytes.HasPrefix(out, []byte("0\n")) ||
+		bytes.Contains(out, []byte("root:")) {
 		t.Errorf("%v: %s", err, out)
 	}
 	var s unix.Stat_t
@@ -427,7 +443,8 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-// The kernel goes before ordinary programs, with all that it starts, where this user may have that.
+// The kernel and all that it starts run before ordinary programs, if the user is permitted to raise
+// priorities.
 func TestGoesFirst(t *testing.T) {
 	c, _, _ := shellCommand(t, "true")
 	m, err := start(&c, true)
