@@ -1,10 +1,10 @@
-// Package labs holds the labs that come with Weft, as files inside the program: `weft paper` finds its labs wherever it is
-// called. What goes in is every lab file of this folder; nothing is computed.
+// Package labs embeds the labs that come with Weft, so that `weft paper` and others find them from
+// any directory. It contains every lab file of this folder and no logic.
 package labs
 
 import "embed"
 
-// Files are the lab files by their path below this folder: pc4/incast.yaml.
+// Files holds the lab files by their path below this folder, such as pc4/incast.yaml.
 //
 //go:embed *.yaml */*
 var Files embed.FS

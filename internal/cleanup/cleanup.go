@@ -1,5 +1,5 @@
-// Package cleanup collects what goes wrong while something is taken down: each step is taken whatever became of those
-// before it, and whoever asked is told of all that failed.
+// Package cleanup collects the errors of a tear-down. Every step runs whatever the earlier ones
+// returned, and the caller gets all errors.
 package cleanup
 
 import (
@@ -8,17 +8,18 @@ import (
 	"github.com/hashicorp/go-multierror"
 )
 
-// Errors are the failures so far. The zero value is ready to use. Not safe for concurrent use.
+// Errors holds the errors so far. The zero value is ready to use. Not safe for concurrent use.
 type Errors struct{ all *multierror.Error }
 
-// Add adds a failure; nil is none.
+// Add adds an error; it ignores nil.
 func (e *Errors) Add(err error) {
 	if err != nil {
 		e.all = multierror.Append(e.all, err)
 	}
 }
 
-// Err returns nil without a failure. Otherwise its text has a line for each, and errors.Is and errors.As find all of them.
+// Err returns nil without an error. Otherwise the text has one line per error, and errors.Is and
+// errors.As find each of them.
 func (e *Errors) Err() error {
 	if e.all == nil {
 		return nil
@@ -27,7 +28,7 @@ func (e *Errors) Err() error {
 	return e.all
 }
 
-// Join returns those of errs that are not nil as one error, or nil.
+// Join combines the errors that are not nil into one, or returns nil.
 func Join(errs ...error) error {
 	var e Errors
 	for _, err := range errs {

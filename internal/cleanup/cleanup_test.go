@@ -19,7 +19,7 @@ func TestNothingFailed(t *testing.T) {
 	}
 }
 
-// All failures are told, a line each, and found by what they wrap, however they were collected.
+// All errors are reported, one per line, and found by errors.Is, however they were collected.
 func TestAllFailuresAreTold(t *testing.T) {
 	err := Join(fmt.Errorf("close: %w", io.ErrClosedPipe), nil, Join(fs.ErrNotExist, errors.New("last")))
 	if got, want := err.Error(), "close: io: read/write on closed pipe\nfile does not exist\nlast"; got != want {

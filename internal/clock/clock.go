@@ -1,5 +1,5 @@
-// Package clock reads the machine's clocks, in nanoseconds. It is the only package of an emulated lab that does;
-// clocksync/labtime says what lab time a reading is.
+// Package clock reads the machine's clocks in nanoseconds. In an emulated lab no other package
+// does. Package clocksync/labtime converts readings to lab time.
 package clock
 
 import (
@@ -9,14 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock reads CLOCK_MONOTONIC without a system call. A Clock is a value; copies read the same clock.
+// Clock reads CLOCK_MONOTONIC without a system call. A Clock is a value; copies read the same
+// clock.
 type Clock struct {
 	base   time.Time
 	offset int64 // CLOCK_MONOTONIC at base
 }
 
-// NewClock finds where Go's monotonic clock stands against CLOCK_MONOTONIC. They are the same clock, but Go
-// counts from the start of the process; the offset is the tightest of several readings, good to some 50 ns.
+// NewClock measures the offset between Go's monotonic clock and CLOCK_MONOTONIC. They are the same
+// clock, but Go counts from the start of the process. The offset is the tightest of several
+// readings, within about 50 ns.
 func NewClock() Clock {
 	c := Clock{base: time.Now()}
 	best := int64(math.MaxInt64)
@@ -35,11 +37,12 @@ func NewClock() Clock {
 // Now returns CLOCK_MONOTONIC in nanoseconds.
 func (c Clock) Now() int64 { return c.offset + int64(time.Since(c.base)) }
 
-// Monotonic reads CLOCK_MONOTONIC by a system call: for the odd reading, where a Clock does not pay.
+// Monotonic reads CLOCK_MONOTONIC with a system call, for occasional readings.
 func Monotonic() int64 { return readClock(unix.CLOCK_MONOTONIC) }
 
-// RealtimeOffset returns CLOCK_REALTIME - CLOCK_MONOTONIC in nanoseconds, which turns a kernel time stamp
-// into a monotonic instant. It moves when the machine's clock is set or slewed: read it again now and then.
+// RealtimeOffset returns CLOCK_REALTIME - CLOCK_MONOTONIC in nanoseconds, which converts kernel
+// timestamps to monotonic time. It changes when the machine's clock is set or slewed, so read it
+// again from time to time.
 func RealtimeOffset() int64 {
 	best, offset := int64(math.MaxInt64), int64(0)
 	for range 5 {

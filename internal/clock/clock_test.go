@@ -14,11 +14,12 @@ func TestClockIsMonotonicClock(t *testing.T) {
 			t.Fatalf("clock reads %d between system calls that read %d and %d", now, before, after)
 		}
 	}
-	// A kernel stamp of now, moved by the offset, is now.
+	// A kernel timestamp taken now, converted, is the present.
 	offset := RealtimeOffset()
 	before, wall, after := Monotonic(), readClock(unix.CLOCK_REALTIME), Monotonic()
 	if wall-offset < before-1e6 || wall-offset > after+1e6 {
-		t.Errorf("wall clock minus offset is %d, the monotonic clock %d before and %d after it", wall-offset, before, after)
+		t.Errorf("wall clock minus offset is %d, the monotonic clock %d before and %d after it", wall-offset, before,
+			after)
 	}
 }
 

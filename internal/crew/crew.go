@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// Crew is workers that wait for rounds. One goroutine gives them.
+// Crew is a pool of workers. One goroutine at a time starts rounds.
 type Crew struct {
 	helpers int
 	round   atomic.Pointer[round]
-	asleep  sync.Mutex // of wake
+	asleep  sync.Mutex // guards wake
 	wake    *sync.Cond
 	stopped bool
 	gone    sync.WaitGroup
@@ -23,14 +23,15 @@ type Crew struct {
 type round struct {
 	n    int
 	work func(int)
-	next atomic.Int64 // the next of the n to be done
-	left atomic.Int64 // how many are not
+	next atomic.Int64 // next index to do
+	left atomic.Int64 // calls that have not finished
 }
 
-// patience is how often a worker looks for a round before it sleeps: some ten microseconds.
+// patience is the number of times a worker polls for a round before it sleeps: about ten
+// microseconds.
 const patience = 200
 
-// New returns a crew of so many workers, of which the caller of Each is one. Close ends it.
+// New returns a crew of this many workers, including the caller of Each. Close stops it.
 func New(workers int) *Crew {
 	c := &Crew{helpers: workers - 1}
 	c.wake = sync.NewCond(&c.asleep)
@@ -40,7 +41,8 @@ func New(workers int) *Crew {
 	return c
 }
 
-// Each calls work(i) for each i from 0 to n-1, spread over the workers, and returns when all calls have.
+// Each calls work(i) for each i from 0 to n-1, spread over the workers, and returns after the last
+// call.
 func (c *Crew) Each(n int, work func(int)) {
 	if n < 2 || c.helpers == 0 {
 		for i := range n {
@@ -61,7 +63,7 @@ func (c *Crew) Each(n int, work func(int)) {
 	c.round.CompareAndSwap(r, nil)
 }
 
-// do does what is left of a round.
+// do takes calls of a round until none is left.
 func (r *round) do() {
 	for {
 		i := int(r.next.Add(1)) - 1
@@ -73,7 +75,7 @@ func (r *round) do() {
 	}
 }
 
-// help is a worker.
+// help is the loop of a worker.
 func (c *Crew) help() {
 	var done *round
 	for looks := 0; ; looks++ {
@@ -103,7 +105,7 @@ func (c *Crew) help() {
 	}
 }
 
-// Close ends the workers and waits for that. Each must not be called any more.
+// Close stops the workers and waits for them. Each must not be called afterwards.
 func (c *Crew) Close() {
 	c.asleep.Lock()
 	c.stopped = true

@@ -1,5 +1,5 @@
-// Package dockertest lends tests a Docker Engine: the one that runs on this machine, or one that it starts for them,
-// with a folder, a socket and a process of its own, and ends after them.
+// Package dockertest provides a Docker Engine for tests: the one that runs on this machine, or one
+// with its own folder, socket and process that it starts and stops.
 package dockertest
 
 import (
@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// startTime is how long an engine may take to start, and to end.
+// startTime is the time limit for an engine to start or stop.
 const startTime = 30 * time.Second
 
-// lent is the engine of this process's tests.
+// lent is the engine shared by this process's tests.
 var lent struct {
 	sync.Once
-	host string // empty: there is none, because of why
+	host string // empty if there is none; why says why
 	why  string
 	stop func()
 }
 
-// Host returns the address of an engine for tests, and makes it that of DOCKER_HOST. The test is skipped where there
-// is none.
+// Host returns the address of a shared engine and sets DOCKER_HOST to it. It skips the test if
+// there is none.
 func Host(t testing.TB) string {
 	t.Helper()
 	lent.Do(find)
@@ -41,14 +41,14 @@ func Host(t testing.TB) string {
 	return lent.host
 }
 
-// Stop ends the engine if it was started for the tests. TestMain calls it last.
+// Stop stops the shared engine if the tests started it. TestMain calls it last.
 func Stop() {
 	if lent.stop != nil {
 		lent.stop()
 	}
 }
 
-// find looks for an engine that runs, or else starts one.
+// find looks for a running engine, or starts one.
 func find() {
 	host := os.Getenv("DOCKER_HOST")
 	if host == "" {
@@ -91,7 +91,7 @@ func answers(host string) bool {
 	return err == nil
 }
 
-// An Engine is one that a test started for itself, and may treat as it likes.
+// Engine is an engine for one test, which may do with it what it likes.
 type Engine struct {
 	Host string
 	dir  string
@@ -101,7 +101,7 @@ type Engine struct {
 	over chan struct{}
 }
 
-// Start starts an engine of the test's own.
+// Start starts an engine for one test.
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	Host(t)                                  // or skip
@@ -134,8 +134,9 @@ func (e *Engine) Restart() error {
 	e.cmd = exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
 		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
 		"--pidfile", filepath.Join(e.dir, "pid"), "-H", e.Host)
-	// Its mounts are in a namespace of its own: tests of whoever look for mounts that were left behind.
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM, Unshareflags: syscall.CLONE_NEWNS}
+	// Its mounts are in a namespace of its own, because other tests look for leftover mounts.
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM,
+		Unshareflags: syscall.CLONE_NEWNS}
 	out, err := e.cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -175,10 +176,11 @@ func (e *Engine) follow(lines *bufio.Scanner) {
 	close(e.over)
 }
 
-// Stop ends the engine as a machine does that is shut down.
+// Stop stops the engine like a machine that shuts down.
 func (e *Engine) Stop() { e.end(syscall.SIGTERM) }
 
-// remove ends the engine and removes its folder. Processes that were just killed may hold it for a moment.
+// remove stops the engine and removes its folder. Processes that were just killed may still hold it
+// for a moment.
 func (e *Engine) remove() {
 	e.Stop()
 	for range 50 {
@@ -190,19 +192,21 @@ func (e *Engine) remove() {
 	}
 }
 
-// orphans ends what an engine that was killed leaves running: by its folder, which is in their arguments.
+// orphans kills the processes that a killed engine leaves behind, recognised by its folder in their
+// arguments.
 func orphans(dir string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err == nil && pid != os.Getpid() && bytes.Contains(text, []byte("containerd")) && bytes.Contains(text, []byte(dir+"/")) {
+		if err == nil && pid != os.Getpid() && bytes.Contains(text, []byte("containerd")) &&
+			bytes.Contains(text, []byte(dir+"/")) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
 		}
 	}
 }
 
-// Kill ends the engine at once, and leaves its containers running.
+// Kill kills the engine and leaves its containers running.
 func (e *Engine) Kill() { e.end(syscall.SIGKILL) }
 
 func (e *Engine) end(s syscall.Signal) {
@@ -215,11 +219,11 @@ func (e *Engine) end(s syscall.Signal) {
 	}
 }
 
-// last is the end of a log.
+// last returns the end of a log.
 func last(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return lines[len(lines)-1]
 }
 
-// Address is the address of the engine that Host returned.
+// Address returns the address of the engine that Host returned.
 func Address() string { return lent.host }

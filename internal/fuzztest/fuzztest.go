@@ -1,8 +1,9 @@
-// Package fuzztest has ordinary test runs do a little fuzzing. A fuzz target that hands its seeds to a Corpus runs them, those of
-// testdata/fuzz, and a fixed number of mutations of them, the same each time; under go test -fuzz it is fuzzed as any other.
+// Package fuzztest adds a little fuzzing to ordinary test runs. A fuzz target that passes its seeds
+// to a Corpus runs them, the files in testdata/fuzz, and a fixed number of mutations, the same in
+// every run. Under go test -fuzz it is an ordinary fuzz target.
 //
-// go test -fuzz builds the package again with instrumentation and takes one target at a time: for all targets of the repository
-// that is minutes, and what is found differs from run to run.
+// go test -fuzz rebuilds the package with instrumentation and runs one target at a time, which
+// takes minutes for all targets of the repository, and its findings differ from run to run.
 package fuzztest
 
 import (
@@ -20,23 +21,23 @@ import (
 	"testing"
 )
 
-// mutations is how many of them a test run tries of each target.
+// mutations is the number of mutations that a test run tries per target.
 const mutations = 500
 
-// Corpus is the seeds of a fuzz target.
+// Corpus holds the seeds of a fuzz target.
 type Corpus struct {
 	f     *testing.F
 	seeds [][]any
 }
 
-// New returns the corpus of a target, with what is in its directory of testdata/fuzz.
+// New returns the corpus of a target, with the files in its directory of testdata/fuzz.
 func New(f *testing.F) *Corpus {
 	c := &Corpus{f: f}
 	files, err := filepath.Glob(filepath.Join("testdata", "fuzz", f.Name(), "*"))
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, name := range files { // go test runs them as they are
+	for _, name := range files { // go test runs these itself
 		seed, err := read(name)
 		if err != nil {
 			f.Fatalf("%s: %v", name, err)
@@ -54,7 +55,7 @@ func (c *Corpus) Add(args ...any) {
 	c.f.Add(args...)
 }
 
-// Fuzz runs the target: see testing.F.Fuzz.
+// Fuzz runs the target, like testing.F.Fuzz.
 func (c *Corpus) Fuzz(target any) {
 	if len(c.seeds) > 0 && !fuzzing() {
 		name := fnv.New64a()
@@ -67,14 +68,14 @@ func (c *Corpus) Fuzz(target any) {
 	c.f.Fuzz(target)
 }
 
-// fuzzing tells whether the test runs under go test -fuzz.
+// fuzzing reports whether the test runs under go test -fuzz.
 func fuzzing() bool {
 	option := flag.Lookup("test.fuzz")
 	return option != nil && option.Value.String() != ""
 }
 
-// read reads a file as go test -fuzz writes it: a line for each argument, such as []byte("...") or int(7). Of types other than
-// strings, bytes and integers there is no seed.
+// read reads a file in the format of go test -fuzz: one line per argument, such as []byte("...") or
+// int(7). It supports strings, bytes and integers.
 func read(name string) (seed []any, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -104,7 +105,7 @@ func read(name string) (seed []any, err error) {
 	return seed, nil
 }
 
-// mutator makes new seeds of old ones.
+// mutator derives new seeds from old ones.
 type mutator struct {
 	rand  *rand.Rand
 	seeds [][]any
@@ -125,7 +126,7 @@ func (m *mutator) next() []any {
 	return seed
 }
 
-// number changes an argument that is a number or true or false.
+// number mutates a numeric or boolean argument.
 func (m *mutator) number(arg any) any {
 	v := reflect.New(reflect.TypeOf(arg)).Elem()
 	v.Set(reflect.ValueOf(arg))
@@ -145,7 +146,8 @@ func (m *mutator) number(arg any) any {
 	return v.Interface()
 }
 
-// bytes changes an argument in a few places, as fuzzers do. argument is its position, by which it is crossed with its like.
+// bytes mutates an argument in a few places, as fuzzers do. argument is its position; it is crossed
+// with the same argument of other seeds.
 func (m *mutator) bytes(old []byte, argument int) []byte {
 	b := slices.Clone(old)
 	at := func() int { return m.rand.IntN(len(b)) }
@@ -163,21 +165,22 @@ func (m *mutator) bytes(old []byte, argument int) []byte {
 			b[i] = []byte{0, 1, 0x7f, 0x80, 0xff}[m.rand.IntN(5)]
 		case 3:
 			b[i] += byte(m.rand.IntN(9)) - 4
-		case 4: // less
+		case 4: // remove bytes
 			b = slices.Delete(b, i, min(len(b), i+1+m.rand.IntN(8)))
-		case 5: // the end is missing
+		case 5: // cut the end off
 			b = b[:i]
-		case 6: // more of the same
+		case 6: // repeat bytes
 			b = slices.Insert(b, at(), b[i:min(len(b), i+1+m.rand.IntN(16))]...)
-		case 7: // something in between
+		case 7: // insert bytes
 			var some [8]byte
 			binary.LittleEndian.PutUint64(some[:], m.rand.Uint64())
 			b = slices.Insert(b, i, some[:1+m.rand.IntN(8)]...)
 		case 8: // a number at an end of its range
 			var word [8]byte
-			binary.BigEndian.PutUint64(word[:], []uint64{0, 1, 1 << 63, 1<<63 - 1, 1<<64 - 1, 1 << 31 << 32}[m.rand.IntN(6)])
+			binary.BigEndian.PutUint64(word[:], []uint64{0, 1, 1 << 63, 1<<63 - 1, 1<<64 - 1,
+				1 << 31 << 32}[m.rand.IntN(6)])
 			copy(b[i:], word[:1<<m.rand.IntN(4)])
-		default: // the end of another
+		default: // the end of another seed
 			other := m.seeds[m.rand.IntN(len(m.seeds))][argument]
 			var tail []byte
 			switch o := other.(type) {

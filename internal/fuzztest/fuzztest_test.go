@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Mutations are the same each time, mostly differ from the seeds and from each other, and have the types of the seeds.
+// Mutations are the same each time, mostly differ from the seeds and from each other, and have the
+// types of the seeds.
 func TestMutationsAreTheSameEachTime(t *testing.T) {
 	draw := func() (all [][]any) {
-		m := mutator{rand: rand.New(rand.NewPCG(1, 1)), seeds: [][]any{{[]byte("a packet of some bytes"), "text", uint16(7), true}, {[]byte{}, "", uint16(0), false}}}
+		m := mutator{rand: rand.New(rand.NewPCG(1, 1)), seeds: [][]any{{[]byte("a packet of some bytes"), "text",
+			uint16(7), true}, {[]byte{}, "", uint16(0), false}}}
 		for range 200 {
 			all = append(all, m.next())
 		}

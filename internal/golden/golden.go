@@ -61,7 +61,8 @@ func folder(t T) string {
 	}
 }
 
-// File is Check for a file named by its path, such as a schema that is checked in beside what it describes.
+// File is Check for a file named by its path, such as a schema that is checked in beside what it
+// describes.
 func File(t T, path, got string) {
 	t.Helper()
 	compare(t, path, got, *update)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Quoted checks that a page of documentation has, as blocks of Go, every part of a file of code as it is. A part is between a line
-// "// begin: name" and a line "// end".
+// Quoted checks that a page of documentation contains, as Go blocks, every part of a source file
+// verbatim. A part is between the lines "// begin: name" and "// end".
 func Quoted(t T, page, code string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

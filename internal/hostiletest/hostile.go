@@ -1,5 +1,6 @@
-// Package hostiletest is a host of an emulated lab that means harm: it sends, from within a node's network namespace and past the
-// kernel's sockets, frames of every kind that a program with raw sockets could. It is for tests.
+// Package hostiletest plays a malicious host of an emulated lab. From a node's network namespace,
+// bypassing the kernel's sockets, it sends every kind of frame that a program with raw sockets
+// could send. It is for tests.
 package hostiletest
 
 import (
@@ -18,15 +19,17 @@ import (
 	"weft/units"
 )
 
-// Target is whom an attack is on: hosts of the lab, by their IPv4 addresses. Network is an address that only the network may use.
+// Target lists the attacked hosts of the lab by their IPv4 addresses. Network is an address that
+// only the network may use.
 type Target struct {
 	Victims [][4]byte
 	Network [4]byte
-	Conns   []uint32 // connections of others, which it pretends to be
+	Conns   []uint32 // connections of other hosts, which it imitates
 }
 
-// Attack sends frames from the network namespace of a process until ctx ends, one every so often; 0: as fast as the kernel takes
-// them. It returns how many the kernel took. Runs of equal seed send the same frames.
+// Attack sends frames from the network namespace of a process until ctx ends, one per interval
+// every; 0: as fast as possible. It returns the number of frames that the kernel accepted. Runs
+// with the same seed send the same frames.
 func Attack(ctx context.Context, pid int, on Target, every time.Duration, seed uint64) (sent int64, err error) {
 	err = ns.WithNetNSPath(fmt.Sprintf("/proc/%d/ns/net", pid), func(ns.NetNS) (err error) {
 		sent, err = attack(ctx, on, every, seed)
@@ -37,7 +40,7 @@ func Attack(ctx context.Context, pid int, on Target, every time.Duration, seed u
 
 func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (sent int64, err error) {
 	f := &forger{on: on, rand: rand.New(rand.NewPCG(seed, 0))}
-	index, err := f.look()
+	index, err := f.findInterface()
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +56,8 @@ func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (s
 		switch _, err := unix.Write(fd, f.frame(n)); {
 		case err == nil:
 			sent++
-		case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EAGAIN):
+		case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL),
+			errors.Is(err, unix.EAGAIN):
 		default:
 			return sent, err
 		}
@@ -72,8 +76,8 @@ type forger struct {
 	rand *rand.Rand
 }
 
-// look finds the node's interface and its addresses.
-func (f *forger) look() (index int, err error) {
+// findInterface looks up the node's interface and its addresses.
+func (f *forger) findInterface() (index int, err error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return 0, err
@@ -93,41 +97,42 @@ func (f *forger) look() (index int, err error) {
 	return 0, errors.New("the node has no interface with an IPv4 address")
 }
 
-// frame is the n-th frame: every kind in turn.
+// frame returns the n-th frame; the kinds take turns.
 func (f *forger) frame(n int) []byte {
 	victim := f.on.Victims[f.rand.IntN(len(f.on.Victims))]
 	other := f.on.Victims[f.rand.IntN(len(f.on.Victims))]
 	mine := from{f.ip, f.mac}
 	switch n % 12 {
-	case 0: // anything
+	case 0: // random bytes
 		return f.noise(1 + f.rand.IntN(1500))
-	case 1: // another host's address, or another card's
+	case 1: // another host's IP or MAC address
 		return datagram(from{other, f.mac}, victim, wire.Port, 0, f.header())
 	case 2:
 		return datagram(from{f.ip, [6]byte{2, 0, 1, 2, 3, 4}}, victim, wire.Port, 0, f.header())
-	case 3: // the network's
+	case 3: // the network's address
 		var b [wire.PauseSize]byte
 		(&wire.Pause{Class: 1, Held: true, Seq: f.rand.Uint32()}).Encode(b[:])
 		return datagram(from{f.on.Network, f.mac}, victim, wire.Port, 0xc0, b[:])
-	case 4: // a sound header of a connection of others
+	case 4: // a valid header of somebody else's connection
 		return datagram(mine, victim, wire.Port, 0xc0, f.header())
 	case 5: // both kinds of tables behind a header that has neither
 		b := make([]byte, 160)
-		b[0], b[1], b[2], b[3], b[56], b[57] = 'W', wire.Version, byte(wire.TypeData), byte(wire.Coordinated|wire.Telemetry), 255, byte(f.rand.Uint32())
+		b[0], b[1], b[2], b[3], b[56], b[57] = 'W', wire.Version, byte(wire.TypeData),
+			byte(wire.Coordinated|wire.Telemetry), 255, byte(f.rand.Uint32())
 		return datagram(mine, victim, wire.Port, 2, b)
-	case 6: // what is no header
+	case 6: // not a header
 		return datagram(mine, victim, wire.Port, byte(f.rand.Uint32()), f.noise(f.rand.IntN(1000)))
-	case 7: // a broken header of IPv4
+	case 7: // a broken IPv4 header
 		b := datagram(mine, victim, wire.Port, 0, f.header())
 		b[14+f.rand.IntN(4)] ^= byte(1 + f.rand.IntN(255))
 		return b[:14+f.rand.IntN(len(b)-14)]
-	case 8: // nowhere, and everybody
+	case 8: // unroutable and broadcast addresses
 		return datagram(mine, [4]byte{byte(224 + f.rand.IntN(32)), 9, 9, 9}, wire.Port, 0, f.header())
-	case 9: // another's fragment
+	case 9: // a fragment of somebody else's packet
 		b := datagram(from{other, f.mac}, victim, wire.Port, 0, f.header())
 		b[20] = 0x20
 		return b
-	case 10: // that what others sent did not fit, or met nobody
+	case 10: // ICMP: other hosts' packets were too big or unreachable
 		return f.unreachable(victim, other)
 	}
 	return datagram(mine, victim, uint16(1024+f.rand.IntN(60000)), byte(f.rand.Uint32())&3, f.noise(f.rand.IntN(1400)))
@@ -141,7 +146,7 @@ func (f *forger) noise(n int) []byte {
 	return b
 }
 
-// header is a sound header of any type, with its payload.
+// header returns a valid header of a random type, with payload.
 func (f *forger) header() []byte {
 	conn, psn, b := 1<<20+f.rand.Uint32N(64), f.rand.Uint32N(4096), make([]byte, 1200)
 	if n := len(f.on.Conns); n > 0 && psn%4 != 0 {
@@ -150,13 +155,15 @@ func (f *forger) header() []byte {
 	switch f.rand.IntN(6) {
 	case 0:
 		d := wire.Data{
-			Flags: wire.Announce, Conn: conn, PSN: psn, Payload: 1000, Size: 1000, SentAt: units.Time(f.rand.Int64()), Room: uint8(f.rand.IntN(9)),
+			Flags: wire.Announce, Conn: conn, PSN: psn, Payload: 1000, Size: 1000, SentAt: units.Time(f.rand.Int64()),
+			Room:    uint8(f.rand.IntN(9)),
 			Message: f.rand.Uint32N(8), Path: uint16(psn),
 		}
 		d.Encode(b)
 		return b[:d.Len()+1000]
 	case 1:
-		a := wire.Ack{Conn: conn, Expected: psn, PSN: psn, Count: 1, SentAt: units.Time(f.rand.Int64()), Nak: psn%2 == 0}
+		a := wire.Ack{Conn: conn, Expected: psn, PSN: psn, Count: 1, SentAt: units.Time(f.rand.Int64()),
+			Nak: psn%2 == 0}
 		a.Encode(b)
 		return b[:a.Len()]
 	case 2:
@@ -167,13 +174,14 @@ func (f *forger) header() []byte {
 	case 4:
 		(&wire.Probe{Conn: conn, PSN: psn}).Encode(b)
 	default:
-		(&wire.Notice{Kind: wire.NeedsCC, Src: conn, Dst: psn, SrcPort: uint16(psn), Switch: 4, At: units.Time(psn)}).Encode(b)
+		(&wire.Notice{Kind: wire.NeedsCC, Src: conn, Dst: psn, SrcPort: uint16(psn), Switch: 4,
+			At: units.Time(psn)}).Encode(b)
 		return b[:wire.NoticeSize]
 	}
 	return b[:wire.CNPSize]
 }
 
-// unreachable is an ICMP message to a host about what it sent to another.
+// unreachable returns an ICMP message to one host about its packet to another.
 func (f *forger) unreachable(to, about [4]byte) []byte {
 	about2 := datagram(from{to, f.mac}, about, wire.Port, 0, make([]byte, 8))[14:]
 	binary.BigEndian.PutUint16(about2[20:], uint16(49152+f.rand.IntN(16384)))
@@ -182,13 +190,13 @@ func (f *forger) unreachable(to, about [4]byte) []byte {
 	return packet(from{f.ip, f.mac}, to, 1, 0, icmp)
 }
 
-// from is who a frame says that it is from.
+// from is the claimed sender of a frame.
 type from struct {
 	ip  [4]byte
 	mac [6]byte
 }
 
-// datagram is a frame with a UDP datagram.
+// datagram returns a frame with a UDP datagram.
 func datagram(src from, dst [4]byte, port uint16, tos byte, message []byte) []byte {
 	udp := binary.BigEndian.AppendUint16(nil, 50000)
 	udp = binary.BigEndian.AppendUint16(udp, port)
@@ -196,7 +204,7 @@ func datagram(src from, dst [4]byte, port uint16, tos byte, message []byte) []by
 	return packet(src, dst, 17, tos, append(append(udp, 0, 0), message...))
 }
 
-// packet is a frame with an IPv4 packet.
+// packet returns a frame with an IPv4 packet.
 func packet(src from, dst [4]byte, proto, tos byte, body []byte) []byte {
 	b := append([]byte{2, 0, dst[0], dst[1], dst[2], dst[3]}, src.mac[:]...)
 	b = append(b, 8, 0, 0x45, tos)
@@ -207,7 +215,7 @@ func packet(src from, dst [4]byte, proto, tos byte, body []byte) []byte {
 	return append(b, body...)
 }
 
-// sum is the one's complement sum of RFC 1071.
+// sum returns the one's complement sum of RFC 1071.
 func sum(b []byte) uint16 {
 	s := uint32(0)
 	for i, x := range b {

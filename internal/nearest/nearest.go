@@ -1,9 +1,9 @@
-// Package nearest says how alike two words are, for errors that suggest what was meant. It is pure; lengths and
-// distances count bytes, since the names it compares are ASCII.
+// Package nearest measures how similar two words are, for errors that suggest a correction. It is
+// pure. Lengths and distances are in bytes, because the names it compares are ASCII.
 package nearest
 
-// Edits is the Damerau-Levenshtein distance (optimal string alignment): letters inserted, left out, changed,
-// or swapped with the next one.
+// Edits returns the Damerau-Levenshtein distance (optimal string alignment): the number of letters
+// inserted, deleted, changed, or swapped with the next one.
 func Edits(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

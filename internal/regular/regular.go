@@ -1,8 +1,8 @@
-// Package regular opens files that Weft finds in a user's directories: its cache, its state, its results. Weft wrote
-// them, but anything may lie there since: a FIFO, whose open(2) blocks until somebody writes to it, a device, a file
-// without end. Every function here opens without blocking, refuses what is not a regular file, and none reads more
-// than its caller expects. OpenOutput and WriteOutput, for files that a user names to be written, also take devices and
-// pipes that somebody reads.
+// Package regular opens files in a user's directories: Weft's cache, its state, its results. Weft
+// wrote them, but anything may have replaced them: a FIFO, whose open(2) blocks until somebody
+// writes to it, a device, an endless file. Every function opens without blocking, refuses anything
+// but regular files, and reads no more than the caller expects. OpenOutput and WriteOutput, for
+// output files that a user names, also accept devices and pipes that somebody reads.
 package regular
 
 import (
@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotRegular is why a directory, a FIFO, a socket or a device is refused.
+// ErrNotRegular rejects a directory, a FIFO, a socket or a device.
 var ErrNotRegular = errors.New("it is not a regular file")
 
-// ErrNoReader is why a FIFO or a socket is refused as an output.
+// ErrNoReader rejects a FIFO or a socket without a reader as an output.
 var ErrNoReader = errors.New("it is a FIFO or a socket that nobody reads; name a file")
 
-// ErrTooLarge is why a file is refused that has more bytes than its reader expects.
+// ErrTooLarge rejects a file with more bytes than its reader expects.
 var ErrTooLarge = errors.New("it is larger than any that weft writes")
 
-// Open opens a file to read it.
+// Open opens a file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
 // OpenFile is os.OpenFile for regular files.
@@ -33,9 +33,9 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return checked(os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
 }
 
-// OpenOutput opens what a user named to be written: it creates a file, and flag says whether it truncates or appends to one
-// that exists. A device or a pipe with a reader is as good as a file. A FIFO without one is refused: opened like a file, it
-// blocks, or loses what is written.
+// OpenOutput opens an output that a user named. It creates a missing file; flag decides whether it
+// truncates an existing one or appends to it. Devices and pipes with a reader are accepted. A FIFO
+// without a reader is refused: opened like a file, it would block or lose the output.
 func OpenOutput(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|os.O_WRONLY|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
 	if errors.Is(err, unix.ENXIO) {
@@ -44,7 +44,7 @@ func OpenOutput(path string, flag int) (*os.File, error) {
 	return f, err
 }
 
-// WriteOutput writes a whole file that a user named, in place of what one of that name held.
+// WriteOutput writes content to an output that a user named, replacing an existing file.
 func WriteOutput(path string, content []byte) error {
 	f, err := OpenOutput(path, os.O_TRUNC)
 	if err != nil {
@@ -54,8 +54,8 @@ func WriteOutput(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Writable reports whether a regular file could be written under a name, for what is written only
-// after long work. It changes nothing.
+// Writable reports whether a regular file could be written at path, before long work whose result
+// goes there. It changes nothing.
 func Writable(path string) error {
 	info, err := os.Stat(path)
 	at, mode := path, uint32(unix.W_OK)
@@ -82,7 +82,7 @@ func OpenIn(dir *os.Root, name string, flag int, perm fs.FileMode) (*os.File, er
 	return checked(dir.OpenFile(name, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
 }
 
-// Read returns the content of a file of at most so many bytes.
+// Read returns the content of a file of at most the given number of bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -100,10 +100,10 @@ func ReadIn(dir *os.Root, name string, most int64) ([]byte, error) {
 	return readAll(f, most)
 }
 
-// checked passes on what was opened if it is a regular file.
+// checked returns f if it is a regular file, and closes it otherwise.
 func checked(f *os.File, err error) (*os.File, error) {
 	switch {
-	case errors.Is(err, unix.ENXIO): // a FIFO that nobody reads was to be written, or a socket
+	case errors.Is(err, unix.ENXIO): // a FIFO without a reader, or a socket, opened for writing
 		return nil, &fs.PathError{Op: "open", Path: err.(*fs.PathError).Path, Err: ErrNotRegular}
 	case err != nil:
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is not a regular file is refused without waiting, by whatever flag it is opened.
+// Anything but a regular file is refused without blocking, whatever the flag.
 func TestIrregularFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -27,7 +27,8 @@ func TestIrregularFilesAreRefused(t *testing.T) {
 	}
 	defer socket.Close()
 	if err := errors.Join(unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700),
-		os.Symlink("pipe", filepath.Join(dir, "link")), os.Symlink("/dev/zero", filepath.Join(dir, "device"))); err != nil {
+		os.Symlink("pipe", filepath.Join(dir, "link")),
+		os.Symlink("/dev/zero", filepath.Join(dir, "device"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"pipe", "socket", "folder", "link", "device"} {
@@ -48,7 +49,8 @@ func TestIrregularFilesAreRefused(t *testing.T) {
 	}
 }
 
-// An output is written whole, over what was there; a FIFO that nobody reads is refused without waiting.
+// An output is written completely, replacing what was there. A FIFO without a reader is refused
+// without blocking.
 func TestWriteOutput(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
@@ -82,7 +84,7 @@ func TestWriteOutput(t *testing.T) {
 	}
 }
 
-// A file is read whole, or not at all.
+// A file is read completely or not at all.
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
@@ -99,7 +101,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// What could be written is found out without writing it.
+// Whether a file can be written is decided without writing it.
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")

@@ -1,10 +1,11 @@
-// Package sample chooses which cases of a long list a run of the tests takes.
+// Package sample chooses which of many cases a test run covers.
 //
-// Some tests have far more cases than a developer can wait for: a kill at every step of a deployment, every kernel
-// setting under User Mode Linux. `make test-all` runs all of them (WEFT_TEST=all). `make test` runs a few, and other
-// ones for each commit (WEFT_SAMPLE is the commit's hash), so that the cases rotate while a failure can be repeated:
-// the test logs its sample, and the same hash gives the same cases. Without either variable, as under a plain go test,
-// the sample is that of an empty hash.
+// Some tests have far more cases than a developer can wait for: a kill at every step of a
+// deployment, every kernel setting under User Mode Linux. `make test-all` runs all of them
+// (WEFT_TEST=all). `make test` runs a few, which differ between commits (WEFT_SAMPLE is the
+// commit's hash). Cases rotate this way, and a failure can be repeated: the test logs its sample,
+// and the same hash selects the same cases. Without either variable, as under a plain go test, the
+// hash is empty.
 //
 //	for _, c := range sample.Of(t, 3, cases...) {
 //		t.Run(c.name, c.run)
@@ -28,18 +29,19 @@ const (
 // All reports whether every case is wanted.
 func All() bool { return os.Getenv(allVar) == "all" }
 
-// Rand returns the random numbers of a test's sample. They depend on the test's name and the commit only.
+// Rand returns the random numbers of a test's sample. They depend only on the test's name and the
+// commit.
 func Rand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256([]byte(os.Getenv(hashVar) + "\x00" + t.Name()))))
 }
 
-// Take reports whether a test belongs to the sample, as one of n tests does. Without WEFT_SAMPLE every test does, so that
-// a test that is run by its name runs.
+// Take reports whether a test belongs to the sample, which holds for one of n tests. Without
+// WEFT_SAMPLE it holds for every test, so that a test run by name runs.
 func Take(t testing.TB, n int) bool {
 	return All() || os.Getenv(hashVar) == "" || Rand(t).IntN(n) == 0
 }
 
-// Rotate skips a test unless it belongs to the sample, as one of n tests does: see Take.
+// Rotate skips a test that does not belong to the sample of one in n. See Take.
 func Rotate(t testing.TB, n int) {
 	t.Helper()
 	if !Take(t, n) {
@@ -47,7 +49,7 @@ func Rotate(t testing.TB, n int) {
 	}
 }
 
-// Of returns n of the cases in their order, all of them if there are no more or if All says so.
+// Of returns n of the cases in their order, or all of them if there are no more or All is true.
 func Of[T any](t testing.TB, n int, cases ...T) []T {
 	t.Helper()
 	if All() || len(cases) <= n {

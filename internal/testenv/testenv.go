@@ -1,5 +1,5 @@
-// Package testenv keeps the tests of a package apart from whoever runs them: from the user's cache, state directory and runs,
-// and from settings in the environment.
+// Package testenv isolates the tests of a package from their user: from the user's cache, state
+// directory and runs, and from settings in the environment.
 package testenv
 
 import (
@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Main runs tests in folders of their own, removes the folders, and returns the exit code. TestMain calls it with m.Run.
+// Main runs tests with temporary folders, removes the folders, and returns the exit code. TestMain
+// calls it with m.Run.
 func Main(run func() int) (code int) {
-	remove, err := own()
+	remove, err := useTempFolders()
 	if err == nil {
 		defer func() {
 			if err := remove(); err != nil {
@@ -25,18 +26,19 @@ func Main(run func() int) (code int) {
 	return 1
 }
 
-// own points the variables that say where Weft keeps things to a new folder.
-func own() (remove func() error, err error) {
+// useTempFolders points the variables that locate Weft's folders to a new temporary folder.
+func useTempFolders() (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "test-of-weft-*")
 	if err != nil {
 		return nil, err
 	}
 	vars := map[string]string{
-		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), // what was measured of the machine
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), // measurements of the machine
 		"WEFT_STATE":     filepath.Join(dir, "state"), // deployed labs; deploy.RootVar
 		"WEFT_OUT":       filepath.Join(dir, "runs"),  // store.RootVar
 	}
-	// The go command, which some tests run, keeps its cache below XDG_CACHE_HOME; it goes on with the one that it has.
+	// Some tests run the go command, whose cache would move with XDG_CACHE_HOME; keep the present
+	// one.
 	if cache, cerr := os.UserCacheDir(); cerr == nil && os.Getenv("GOCACHE") == "" {
 		vars["GOCACHE"] = filepath.Join(cache, "go-build")
 	}

@@ -1,5 +1,6 @@
-// Package thread gives a function a thread of the operating system to itself, which ends with it. What such a function makes of its
-// thread (the namespaces it is in, its scheduling, its parent-death signal) is nobody else's, and is never undone.
+// Package thread runs a function on an operating system thread of its own, which ends with it.
+// Changes to the thread (its namespaces, scheduling, parent-death signal) affect nothing else and
+// need not be undone.
 package thread
 
 import (
@@ -9,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Own starts a goroutine whose thread ends with it, and does not wait for it. That is not the process's first thread, which does not
-// end before the process: what became of it would stay, and is what the process shows as its own (/proc/self/ns).
+// Own runs f in a goroutine on a thread that ends with it, and does not wait for it. It avoids the
+// process's first thread, which lives as long as the process: changes to it would stay, and
+// /proc/self/ns would show them as the process's.
 func Own(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -20,7 +22,8 @@ func Own(f func()) {
 		}
 		begun := make(chan struct{})
 		go func() {
-			runtime.LockOSThread() // another: the first is held until then, also where there is one processor
+			// on another thread: this one stays locked until f has ended, also with one processor
+			runtime.LockOSThread()
 			close(begun)
 			f()
 		}()

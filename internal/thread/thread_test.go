@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// With one processor the goroutine that is to be elsewhere would be the next on the process's first thread, again and again.
+// With one processor the goroutine would be scheduled on the process's first thread again and
+// again.
 func TestOwnOnOneProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 200 {

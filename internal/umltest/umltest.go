@@ -1,5 +1,6 @@
-// Package umltest has tests run under User Mode Linux: a kernel of their own, which has every queueing discipline and
-// device that Weft uses, and on which they are root, whoever runs them and whatever the machine's kernel lacks.
+// Package umltest runs tests under User Mode Linux: a kernel of their own, which has every queueing
+// discipline and device that Weft uses. Tests are root there, whoever runs them and whatever the
+// machine's kernel lacks.
 //
 //	func TestMain(m *testing.M) { umltest.Main(m) }
 //
@@ -7,12 +8,13 @@
 //		if umltest.Outside(t) {
 //			return
 //		}
-//		// here is User Mode Linux
+//		// this runs under User Mode Linux
 //	}
 //
-// The first test that asks boots it, once for the whole package, and runs all tests there whose names begin with TestUML
-// (or, under go test -run, all that the pattern matches). Each test then passes, fails, or is skipped as it was there, with
-// the same output. Without User Mode Linux they are skipped.
+// The first test that calls Outside boots the kernel once for the whole package and runs all tests
+// there whose names begin with TestUML (or, under go test -run, that match the pattern). Each test
+// then passes, fails or is skipped as it did there, with the same output. Without User Mode Linux
+// the tests are skipped.
 package umltest
 
 import (
@@ -33,20 +35,20 @@ import (
 	"weft/orchestrator/uml"
 )
 
-// bootTime is what is left for booting when the tests inside get their time.
+// bootTime is subtracted from the time limit of the tests inside, for booting.
 const bootTime = 30 * time.Second
 
-// done is what the tests of this process did under User Mode Linux.
+// done has the results of this process's tests under User Mode Linux.
 var done struct {
 	sync.Once
 	results map[string]*result
-	rest    string // what no test wrote
+	rest    string // output that belongs to no test
 	err     error
-	told    bool   // err has been
-	skip    string // why nothing was done
+	told    bool   // err has been reported
+	skip    string // why nothing was run
 }
 
-// Main runs the tests, and is what TestMain does: this program is also its own kernel's first process.
+// Main runs the tests; TestMain calls it. It also runs as the first process of the new kernel.
 func Main(m *testing.M) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
@@ -57,10 +59,10 @@ func Main(m *testing.M) {
 // Inside reports whether this process runs under User Mode Linux.
 func Inside() bool { return uml.Inside() != "" }
 
-// Outside reports whether this process does not run under User Mode Linux. Then the test has been run there, t is told how
-// it went, and there is nothing left to do.
+// Outside reports whether this process runs on the machine's own kernel. In that case the test has
+// been run under User Mode Linux, t has its result, and the caller returns.
 //
-// Each commit's `make test` takes a third of these tests, and boots nothing where a package has none among them.
+// `make test` runs a third of these tests per commit, and boots nothing for a package without any.
 func Outside(t *testing.T) bool {
 	t.Helper()
 	if quiettest.Race {
@@ -85,7 +87,8 @@ func Outside(t *testing.T) bool {
 		done.told = true
 		t.Fatal(done.err)
 	case r == nil:
-		t.Fatalf("the test was not run under User Mode Linux; its name has to begin with TestUML. Said there:\n%s", done.rest)
+		t.Fatalf("the test was not run under User Mode Linux; its name has to begin with TestUML. Said there:\n%s",
+			done.rest)
 	}
 	if out := strings.TrimRight(r.out.String(), "\n"); out != "" {
 		t.Logf("under User Mode Linux:\n%s", out)
@@ -123,7 +126,8 @@ func runAll(t *testing.T) {
 		case "test.run":
 			pattern = f.Value.String()
 		case "test.v", "test.timeout", "test.paniconexit0", "test.testlogfile", "test.coverprofile", "test.gocoverdir",
-			"test.cpuprofile", "test.memprofile", "test.trace", "test.outputdir", "test.fuzz", "test.bench", "test.parallel":
+			"test.cpuprofile", "test.memprofile", "test.trace", "test.outputdir", "test.fuzz", "test.bench",
+			"test.parallel":
 		default:
 			args = append(args, "-"+f.Name+"="+f.Value.String())
 		}
@@ -153,16 +157,16 @@ func runAll(t *testing.T) {
 	done.rest += stderr.String()
 }
 
-// result is how a test went.
+// result is the result of a test.
 type result struct {
-	how string // PASS, FAIL, SKIP; empty: it did not end
+	how string // PASS, FAIL, SKIP; empty if it did not finish
 	out strings.Builder
 }
 
-// mark begins the lines that the testing package writes itself, under -test.v=test2json.
+// mark precedes the lines that package testing writes itself, under -test.v=test2json.
 const mark = "\x16"
 
-// parse reads what tests write. Output of parts of tests is that of the tests.
+// parse splits the output by test. The output of subtests belongs to their tests.
 func parse(text string) (results map[string]*result, rest string) {
 	results = map[string]*result{}
 	var loose strings.Builder

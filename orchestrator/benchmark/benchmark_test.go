@@ -16,7 +16,8 @@ import (
 func request() Request {
 	return Request{
 		Collectives: []string{schedule.AllReduce}, Algorithms: []string{"auto"}, Ranks: 4,
-		Sizes: bench.Sizes{Begin: 8, End: 4 * units.MiB, Factor: 512}, Warmup: 1, Type: schedule.Float32, Op: schedule.Sum,
+		Sizes: bench.Sizes{Begin: 8, End: 4 * units.MiB, Factor: 512}, Warmup: 1, Type: schedule.Float32,
+		Op: schedule.Sum,
 	}
 }
 
@@ -27,10 +28,12 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := got[0]
-	if len(got) != 1 || m.Title() != "all-reduce by ring" || len(m.Specs) != 3 || m.Specs[2].Size != 2*units.MiB || m.Specs[2].Chunk != 128*units.KB {
+	if len(got) != 1 || m.Title() != "all-reduce by ring" || len(m.Specs) != 3 || m.Specs[2].Size != 2*units.MiB ||
+		m.Specs[2].Chunk != 128*units.KB {
 		t.Fatalf("%+v", got)
 	}
-	if want := []int{20, 20, 10}; m.Iterations[0] != want[0] || m.Iterations[1] != want[1] || m.Iterations[2] != want[2] {
+	if want := []int{20, 20, 10}; m.Iterations[0] != want[0] || m.Iterations[1] != want[1] ||
+		m.Iterations[2] != want[2] {
 		t.Errorf("iterations %v, want %v", m.Iterations, want)
 	}
 	items, err := trace.Parse("bench.csv", []byte(m.Trace()))
@@ -39,13 +42,15 @@ func TestMeasure(t *testing.T) {
 	}
 	for i, it := range items {
 		s, err := it.Spec(4)
-		if err != nil || s.Size != m.Specs[i].Size || s.Algorithm != schedule.Ring || it.Repeat != 1+m.Iterations[i] || it.Previous != (i > 0) {
+		if err != nil || s.Size != m.Specs[i].Size || s.Algorithm != schedule.Ring ||
+			it.Repeat != 1+m.Iterations[i] || it.Previous != (i > 0) {
 			t.Errorf("line %d: %+v, %v", i, it, err)
 		}
 	}
 }
 
-// Every collective is measured by every algorithm that works for so many ranks, and its trace is one.
+// Every collective is measured with every algorithm that supports this number of ranks, and its
+// trace is valid.
 func TestMeasureAll(t *testing.T) {
 	for _, ranks := range []int{2, 6, 8} {
 		r := request()
@@ -86,9 +91,15 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 		"2001 sizes":              func(r *Request) { r.Sizes = bench.Sizes{Begin: 4, End: 8004, Step: 4} },
 		`algorithm "chain" is none of all-reduce`: func(r *Request) { r.Algorithms = []string{"chain"} },
 		`collective "gossip" is not known`:        func(r *Request) { r.Collectives = []string{"gossip"} },
-		"3 ranks do not form local groups":        func(r *Request) { r.Ranks, r.Algorithms = 3, []string{"hierarchical"} },
-		"every size is too small":                 func(r *Request) { r.Collectives, r.Sizes.End = []string{"all-gather"}, 8 },
-		"chunk 5 is not a multiple":               func(r *Request) { r.Chunk = 5 },
+		"3 ranks do not form local groups": func(r *Request) {
+			r.Ranks, r.Algorithms = 3,
+				[]string{"hierarchical"}
+		},
+		"every size is too small": func(r *Request) {
+			r.Collectives,
+				r.Sizes.End = []string{"all-gather"}, 8
+		},
+		"chunk 5 is not a multiple": func(r *Request) { r.Chunk = 5 },
 		"recursive-halving needs a power of two as the": func(r *Request) {
 			r.Collectives, r.Algorithms, r.Ranks = []string{"reduce-scatter"}, []string{"recursive-halving"}, 6
 		},
@@ -101,7 +112,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// The table has the sizes that every rank finished; times are the means of ranks, without the warm-up.
+// The table has the sizes that every rank finished. Times are means over ranks without the warm-up.
 func TestRows(t *testing.T) {
 	r := request()
 	r.Ranks, r.Iterations, r.Sizes = 2, 2, bench.Sizes{Begin: 1 * units.MiB, End: 4 * units.MiB, Factor: 2}
@@ -122,7 +133,8 @@ func TestRows(t *testing.T) {
 				if item == 1 && rep == 2 && rank == 1 {
 					continue // never finished
 				}
-				parts = append(parts, record.Part{Item: item, Repeat: rep, Rank: rank, Start: at, End: at + took, Checked: 5, Wrong: int64(rank)})
+				parts = append(parts, record.Part{Item: item, Repeat: rep, Rank: rank, Start: at, End: at + took,
+					Checked: 5, Wrong: int64(rank)})
 			}
 			at += took
 		}
@@ -143,7 +155,8 @@ func TestRows(t *testing.T) {
 			t.Errorf("%+v: no error", p)
 		}
 	}
-	if chart, ok := Chart("t", "c", 12.5, []Curve{{"pc4", rows}, {"none", nil}}); !ok || len(chart.Series) != 1 || len(chart.Marks) != 1 {
+	if chart, ok := Chart("t", "c", 12.5, []Curve{{"pc4", rows}, {"none", nil}}); !ok || len(chart.Series) != 1 ||
+		len(chart.Marks) != 1 {
 		t.Errorf("%t, %+v", ok, chart)
 	} else if _, err := chart.SVG(); err != nil {
 		t.Error(err)
@@ -168,21 +181,24 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// A lab of a benchmark runs the trace in place of what the network's lab runs and expects.
+// A benchmark lab replaces the workload and the expectations of the network's lab by the trace.
 func TestLabs(t *testing.T) {
 	q := request()
 	all, err := q.Measure()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "weft: 1\nname: own\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\nexpect: [drops == 7]\n"
+	text := "weft: 1\nname: own\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: " +
+		"1MB}]\nexpect: [drops == 7]\n"
 	labs, err := all[0].Labs("own", []byte(text), lab.Options{Set: Lossless("roce")}, "roce", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := labs[0]
-	if len(labs) != 1 || len(l.Workload) == 0 || l.Workload[0].Collective != schedule.AllReduce || len(l.Expect) != 0 || l.Transport.Kind != "roce" || l.Queues.PFC == nil {
-		t.Errorf("%d labs, %d items over %s, %d expectations", len(labs), len(l.Workload), l.Transport.Kind, len(l.Expect))
+	if len(labs) != 1 || len(l.Workload) == 0 || l.Workload[0].Collective != schedule.AllReduce ||
+		len(l.Expect) != 0 || l.Transport.Kind != "roce" || l.Queues.PFC == nil {
+		t.Errorf("%d labs, %d items over %s, %d expectations", len(labs), len(l.Workload), l.Transport.Kind,
+			len(l.Expect))
 	}
 	if _, err := all[0].Labs("own", []byte(text), lab.Options{}, "pc4", 5); err == nil {
 		t.Error("five ranks of four hosts")

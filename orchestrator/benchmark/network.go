@@ -12,10 +12,10 @@ import (
 	"weft/transport"
 )
 
-// traceFile is the name under which a lab of this package names its trace.
+// traceFile is the name by which a lab of this package refers to its trace.
 const traceFile = "bench.csv"
 
-// Topologies are the kinds of network that Network makes, the simplest first.
+// Topologies lists the kinds of network that Network supports, simplest first.
 func Topologies() []string {
 	var names []string
 	for _, k := range topology.Kinds() {
@@ -27,18 +27,20 @@ func Topologies() []string {
 	return names
 }
 
-// Network returns the lab file of a network of a kind that has at least so many hosts, without a workload.
+// Network returns the lab file, without a workload, of a network of this kind with at least this
+// many hosts.
 func Network(kind string, hosts int) (string, error) {
 	for _, k := range topology.Kinds() {
 		if sizes, ok := k.Fit(hosts); ok && k.Name == kind {
-			return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, sizes), nil
+			return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures "+
+				"them\ntopology: {kind: %s, %s}\n", kind, sizes), nil
 		}
 	}
 	return "", fmt.Errorf("topology %q is not one of %s", kind, strings.Join(Topologies(), ", "))
 }
 
-// Labs reads and checks the labs that measure m over a transport, on the network of a lab file, whose
-// own workload and expectations go.
+// Labs reads and checks the labs that measure m over a transport, on the network of a lab file.
+// They replace the file's own workload and expectations.
 func (m *Measured) Labs(name string, text []byte, opts lab.Options, transport string, ranks int) ([]*lab.Lab, error) {
 	csv := []byte(m.Trace())
 	opts.Set = append([]string{
@@ -70,7 +72,7 @@ func Lossless(kind string) []string {
 	return nil
 }
 
-// Title says what is measured, in a line.
+// Title describes the measurement in one line.
 func (m *Measured) Title() string {
 	if len(schedule.Algorithms(m.Collective)) < 2 {
 		return m.Collective

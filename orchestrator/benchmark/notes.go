@@ -10,21 +10,21 @@ import (
 	"weft/units"
 )
 
-// mostUnacked is the share of a window that receivers may leave unacknowledged before a lone flow
-// waits for them. Ours: on a star, whose round trip is 5 us, 28 % cost STrack a quarter of its link;
-// on a leaf-spine network 15 % cost nothing.
-const mostUnacked = 0.2
+// maxUnacked is the share of a window that receivers may leave unacknowledged before a lone flow
+// waits for acknowledgements. Our own value: on a star with a round trip of 5 us, 28 % cost STrack
+// a quarter of its link; on a leaf-spine network 15 % cost nothing.
+const maxUnacked = 0.2
 
-// Notes says of a lab what else than congestion control sets its transport apart: settings of a
-// network without loss that others do not have, and acknowledgements so rare that windows wait for
-// them.
+// Notes returns what distinguishes the transport of a lab from others beside its congestion
+// control: a lossless network, and acknowledgements so rare that windows wait for them.
 func Notes(l *lab.Lab, lossless []string) (notes []string) {
 	kind := l.Transport.Kind
 	path := "transport." + kind + ".ack_every"
 	written := ""
 	for _, s := range l.Sources {
 		if slices.Contains(lossless, s.Path+"="+s.Value) {
-			notes = append(notes, fmt.Sprintf("%s: %s, since %s is meant for networks without loss; tables without this line are of one that may lose packets",
+			notes = append(notes, fmt.Sprintf("%s: %s, since %s is meant for networks without loss; tables without "+
+				"this line are of one that may lose packets",
 				s.Path, s.Value, kind))
 		}
 		if s.Path == path {
@@ -37,16 +37,17 @@ func Notes(l *lab.Lab, lossless []string) (notes []string) {
 	}
 	effective, err := experiment.Effective(l)
 	if err != nil {
-		return notes // the run itself says what is wrong
+		return notes // the run reports the error
 	}
 	at := slices.IndexFunc(effective, func(s record.Setting) bool { return s.Path == "transport.first_window" })
 	if at < 0 {
 		return notes
 	}
 	window, err := units.ParseBytes(effective[at].Value)
-	if err != nil || float64(every) <= mostUnacked*float64(window) {
+	if err != nil || float64(every) <= maxUnacked*float64(window) {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("%s is acknowledged every %s of a window of %s, for which a lone flow waits; smaller with --set %s=%s",
+	return append(notes, fmt.Sprintf("%s is acknowledged every %s of a window of %s, for which a lone flow waits; "+
+		"smaller with --set %s=%s",
 		kind, written, window, path, l.Topology.MTU))
 }

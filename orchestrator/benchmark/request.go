@@ -12,45 +12,47 @@ import (
 	"weft/units"
 )
 
-// Request is what is to be measured.
+// Request describes a measurement.
 type Request struct {
 	Collectives []string // of schedule.Collectives
-	Algorithms  []string // auto, all, or of schedule.Algorithms: those that a collective has are measured
+	Algorithms  []string // auto, all, or names of schedule.Algorithms; a collective is measured with those that it has
 	Ranks       int      // at least 2
 	Sizes       bench.Sizes
-	Iterations  int // of each size, that count; 0: by the size, see Iterations
-	Warmup      int // before them
+	Iterations  int // counted repetitions of each size; 0: depends on the size, see Iterations
+	Warmup      int // repetitions before them
 	Type        schedule.Type
 	Op          schedule.Reduction
-	Root        int         // of collectives that have one: below Ranks
-	Chunk       units.Bytes // 0: what suits the algorithm
-	Parallel    int         // of algorithms that have a window: peers at once; 0: 16, or no limit where there need be none
-	Group       int         // of hierarchical: ranks per group; 0: the largest of 8, 4 and 2 that divides the ranks
+	Root        int         // root rank of rooted collectives, below Ranks
+	Chunk       units.Bytes // 0: the algorithm's default
+	// concurrent peers of windowed algorithms; 0: 16, or no limit where the algorithm needs none
+	Parallel int
+	Group    int // ranks per group of hierarchical; 0: the largest of 8, 4 and 2 that divides Ranks
 }
 
-// Bounds of a request. Ours.
+// Bounds of a request. Our own values.
 const (
 	maxIterations = 100_000
 	maxLines      = 1000 // sizes
 )
 
-// Iterations is how often a size is measured when the request leaves it open: 20 times as nccl-tests does, but of more
-// than 1 MiB as often as takes 20 MiB, at least twice. The simulator repeats itself, and an emulation takes its time.
+// Iterations returns the default number of repetitions of a size: 20 as in nccl-tests, or above 1
+// MiB as many as add up to 20 MiB, at least 2. The simulator is deterministic, and emulation is
+// slow.
 func Iterations(size units.Bytes) int {
 	return int(max(2, min(20, 20*units.MiB/max(1, size))))
 }
 
-// Measured is a collective by an algorithm: one table for each transport.
+// Measured is a collective with one algorithm. It has a table for each transport.
 type Measured struct {
 	Collective, Algorithm string
 
 	Specs      []schedule.Spec // by size
-	Iterations []int           // likewise
+	Iterations []int           // by size
 	Warmup     int
-	Skipped    []units.Bytes // sizes that are too small to give every rank something
+	Skipped    []units.Bytes // sizes that are too small for every rank to get data
 }
 
-// Measure returns what a request asks for. An error says which option is wrong.
+// Measure returns the measurements of a request. An error names the wrong option.
 func (r *Request) Measure() ([]Measured, error) {
 	switch {
 	case r.Ranks < 2:
@@ -79,12 +81,13 @@ func (r *Request) Measure() ([]Measured, error) {
 	for _, c := range r.Collectives {
 		names := r.algorithms(c)
 		if len(names) == 0 {
-			return nil, fmt.Errorf("collective %q is not known, or has none of these algorithms; collectives are %s", c, strings.Join(schedule.Collectives(), ", "))
+			return nil, fmt.Errorf("collective %q is not known, or has none of these algorithms; collectives are %s",
+				c, strings.Join(schedule.Collectives(), ", "))
 		}
 		for _, a := range names {
 			m, err := r.measure(c, a, sizes)
 			if err != nil && slices.Contains(r.Algorithms, "all") {
-				continue // not for so many ranks
+				continue // it does not support this number of ranks
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s by %s: %w", c, a, err)
@@ -95,7 +98,7 @@ func (r *Request) Measure() ([]Measured, error) {
 	return out, nil
 }
 
-// algorithms returns those of a collective that are to be measured, each once.
+// algorithms returns the algorithms to measure for a collective, each once.
 func (r *Request) algorithms(collective string) []string {
 	all := schedule.Algorithms(collective)
 	var out []string
@@ -120,7 +123,7 @@ func (r *Request) algorithms(collective string) []string {
 	return out
 }
 
-// measure returns what is measured of a collective by one algorithm.
+// measure returns the measurement of a collective with one algorithm.
 func (r *Request) measure(collective, algorithm string, sizes []units.Bytes) (Measured, error) {
 	m := Measured{Collective: collective, Algorithm: algorithm, Warmup: r.Warmup}
 	f, err := schedule.About(collective, algorithm)
@@ -151,11 +154,12 @@ func (r *Request) measure(collective, algorithm string, sizes []units.Bytes) (Me
 		}
 		if f.Group {
 			if s.Group = r.localGroup(); s.Group == 0 {
-				return m, fmt.Errorf("%d ranks do not form local groups of 8, 4 or 2; say how many a group has", r.Ranks)
+				return m, fmt.Errorf("%d ranks do not form local groups of 8, 4 or 2; say how many a group has",
+					r.Ranks)
 			}
 		}
 		if f.Permuted {
-			if s.Permute, err = schedule.Shift(r.Ranks, 1); err != nil { // as sendrecv_perf
+			if s.Permute, err = schedule.Shift(r.Ranks, 1); err != nil { // as in sendrecv_perf
 				return m, err
 			}
 		}
@@ -178,7 +182,8 @@ func (r *Request) measure(collective, algorithm string, sizes []units.Bytes) (Me
 	return m, nil
 }
 
-// localGroup is how many ranks of a hierarchical collective are near each other; 0: there is no choice.
+// localGroup returns the number of neighbouring ranks per group of a hierarchical collective; 0 if
+// none is possible.
 func (r *Request) localGroup() int {
 	if r.Group > 0 {
 		return r.Group
@@ -191,13 +196,15 @@ func (r *Request) localGroup() int {
 	return 0
 }
 
-// Trace returns the measurement as a trace: a collective for each size, repeated, one after the other.
+// Trace returns the measurement as a trace: one repeated collective per size, in sequence.
 func (m *Measured) Trace() string {
 	items := make([]trace.Item, len(m.Specs))
 	for i, s := range m.Specs {
 		items[i] = trace.Item{
-			Name: s.Size.String(), Collective: s.Collective, Algorithm: s.Algorithm, Type: s.Type, Op: s.Op, Size: s.Size, Chunk: s.Chunk,
-			Previous: i > 0, Repeat: m.Warmup + m.Iterations[i], Stride: 1, Parallel: s.Parallel, Local: s.Group, Root: s.Root,
+			Name: s.Size.String(), Collective: s.Collective, Algorithm: s.Algorithm, Type: s.Type, Op: s.Op,
+			Size: s.Size, Chunk: s.Chunk,
+			Previous: i > 0, Repeat: m.Warmup + m.Iterations[i], Stride: 1, Parallel: s.Parallel, Local: s.Group,
+			Root: s.Root,
 		}
 		if items[i].Op == "" {
 			items[i].Op = schedule.Sum

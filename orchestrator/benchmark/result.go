@@ -11,25 +11,26 @@ import (
 	"weft/units"
 )
 
-// Result is a run of a benchmark: a table.
+// Result is the table of one benchmark run.
 type Result struct {
 	Of        *Measured
 	Transport string
-	Network   string          // what is said of it
-	Link      units.Bandwidth // of hosts
-	Engine    string          // that was asked for
-	Notes     []string        // what makes its numbers differ from those of another transport, beside congestion control
+	Network   string          // its description
+	Link      units.Bandwidth // rate of the hosts' links
+	Engine    string          // as requested
+	Notes     []string        // see Notes
 
-	Summary *record.Summary // nil: it was not run
+	Summary *record.Summary // nil if it was not run
 	Rows    []bench.Row
 	Err     error
 }
 
-// Table is what nccl-tests would print: what is measured, the rows that are there, and the sums.
+// Table returns the table in the style of nccl-tests: title, rows and sums.
 func (r *Result) Table() string {
 	var b strings.Builder
 	m := r.Of
-	fmt.Fprintf(&b, "# weft bench: %s, %d ranks, transport %s, %s\n", m.Title(), m.Specs[0].Ranks, r.Transport, r.Network)
+	fmt.Fprintf(&b, "# weft bench: %s, %d ranks, transport %s, %s\n", m.Title(), m.Specs[0].Ranks, r.Transport,
+		r.Network)
 	if s := r.Summary; s != nil {
 		fmt.Fprintf(&b, "# engine %s", s.Engine)
 		if s.Engine == "emu" {
@@ -55,14 +56,14 @@ func (r *Result) Table() string {
 		fmt.Fprintf(&b, "# %s not measured: the run ended before\n#\n", counted(missing, "size"))
 	}
 	if r.Summary != nil {
-		for _, text := range r.Summary.Warnings { // which rank's data is wrong since which step, among others
+		for _, text := range r.Summary.Warnings { // for example which rank's data is wrong since which step
 			fmt.Fprintf(&b, "# warning: %s\n", text)
 		}
 	}
 	return b.String()
 }
 
-// sizes says which sizes are measured: "3 sizes, 1KiB to 1MiB".
+// sizes describes the measured sizes: "3 sizes, 1KiB to 1MiB".
 func (m *Measured) sizes() string {
 	first, last := m.Specs[0].Size, m.Specs[len(m.Specs)-1].Size
 	if first == last {
@@ -71,7 +72,7 @@ func (m *Measured) sizes() string {
 	return fmt.Sprintf("%s, %s to %s", counted(len(m.Specs), "size"), first, last)
 }
 
-// repeats says how often each size is measured.
+// repeats describes how often each size is measured.
 func (m *Measured) repeats() string {
 	least, most := slices.Min(m.Iterations), slices.Max(m.Iterations)
 	n := counted(most, "measured iteration")
@@ -81,7 +82,8 @@ func (m *Measured) repeats() string {
 	return fmt.Sprintf("%d to warm up and %s", m.Warmup, n)
 }
 
-// inGbps says the bus bandwidths in the unit of everything else: the mean, and the highest beside the link. Empty without rows.
+// inGbps returns the mean bus bandwidth and the highest one next to the link rate, in Gb/s like
+// everything else; "" without rows.
 func (r *Result) inGbps() string {
 	if len(r.Rows) == 0 {
 		return ""
@@ -93,7 +95,8 @@ func (r *Result) inGbps() string {
 			best = row
 		}
 	}
-	text := fmt.Sprintf("%-20s : %.4g on average, %.4g at best (%s)", "busbw in Gb/s", mean, gbps(best.OutOfPlace.Bus), best.Size)
+	text := fmt.Sprintf("%-20s : %.4g on average, %.4g at best (%s)", "busbw in Gb/s", mean,
+		gbps(best.OutOfPlace.Bus), best.Size)
 	if r.Link > 0 {
 		text += "; links are of " + r.Link.String()
 	}
@@ -102,7 +105,7 @@ func (r *Result) inGbps() string {
 
 func gbps(b units.Bandwidth) float64 { return float64(b) / 1e9 }
 
-// missing is how many sizes were not measured.
+// missing returns the number of sizes that were not measured.
 func (r *Result) missing() int { return len(r.Of.Specs) - len(r.Rows) }
 
 func counted(n int, one string) string {
@@ -112,31 +115,32 @@ func counted(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// JSON is a table for programs. Times and bandwidths are of the lab.
+// JSON is the machine-readable table. Times and bandwidths are in lab time.
 type JSON struct {
-	Run        string    `json:"run,omitempty"`
-	Collective string    `json:"collective"`
-	Algorithm  string    `json:"algorithm"`
-	Transport  string    `json:"transport"`
-	Ranks      int       `json:"ranks"`
-	Engine     string    `json:"engine"`
-	Dilation   float64   `json:"dilation"`
-	Fidelity   string    `json:"fidelity,omitempty"`
-	Status     string    `json:"status"`
-	Error      string    `json:"error,omitempty"`
-	Verified   bool      `json:"verified"` // every rank finished every collective with data that was compared and is right
-	Warnings   []string  `json:"warnings,omitempty"`
-	Notes      []string  `json:"notes,omitempty"`
-	Warmup     int       `json:"warmup_iterations"`
-	Rows       []RowJSON `json:"rows"`
-	Missing    int       `json:"missing"`       // sizes that were not measured
-	Wrong      int       `json:"out_of_bounds"` // rows with wrong elements
-	BusBW      float64   `json:"avg_busbw_gb_per_s"`
-	BusGbps    float64   `json:"avg_busbw_gbps"`
-	WallS      float64   `json:"wall_s"`
+	Run        string  `json:"run,omitempty"`
+	Collective string  `json:"collective"`
+	Algorithm  string  `json:"algorithm"`
+	Transport  string  `json:"transport"`
+	Ranks      int     `json:"ranks"`
+	Engine     string  `json:"engine"`
+	Dilation   float64 `json:"dilation"`
+	Fidelity   string  `json:"fidelity,omitempty"`
+	Status     string  `json:"status"`
+	Error      string  `json:"error,omitempty"`
+	// Verified: every rank finished every collective, and its data was compared and is right.
+	Verified bool      `json:"verified"`
+	Warnings []string  `json:"warnings,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+	Warmup   int       `json:"warmup_iterations"`
+	Rows     []RowJSON `json:"rows"`
+	Missing  int       `json:"missing"`       // sizes that were not measured
+	Wrong    int       `json:"out_of_bounds"` // rows with wrong elements
+	BusBW    float64   `json:"avg_busbw_gb_per_s"`
+	BusGbps  float64   `json:"avg_busbw_gbps"`
+	WallS    float64   `json:"wall_s"`
 }
 
-// RowJSON is a row of it: bandwidths in GB/s, as nccl-tests has them, and in Gb/s.
+// RowJSON is a row of JSON: bandwidths in GB/s, as in nccl-tests, and in Gb/s.
 type RowJSON struct {
 	Size       int64   `json:"size_bytes"`
 	Count      int64   `json:"count"`
@@ -153,14 +157,16 @@ type RowJSON struct {
 	Checked    bool    `json:"checked"`
 }
 
-// JSON returns the table for programs.
+// JSON returns the machine-readable table.
 func (r *Result) JSON() JSON {
 	j := JSON{
 		Collective: r.Of.Collective, Algorithm: r.Of.Algorithm, Transport: r.Transport, Ranks: r.Of.Specs[0].Ranks,
-		Engine: r.Engine, Status: record.Failed, Warmup: r.Of.Warmup, Rows: []RowJSON{}, Missing: r.missing(), Notes: r.Notes,
+		Engine: r.Engine, Status: record.Failed, Warmup: r.Of.Warmup, Rows: []RowJSON{}, Missing: r.missing(),
+		Notes: r.Notes,
 	}
 	if s := r.Summary; s != nil {
-		j.Run, j.Engine, j.Dilation, j.Status, j.Error, j.WallS = s.Run, s.Engine, s.Dilation, s.Status, s.Error, s.WallS
+		j.Run, j.Engine, j.Dilation, j.Status, j.Error, j.WallS = s.Run, s.Engine, s.Dilation, s.Status, s.Error,
+			s.WallS
 		j.Verified, j.Warnings = s.Verified, s.Warnings
 		if s.Fidelity != nil {
 			j.Fidelity = s.Fidelity.Verdict
@@ -170,15 +176,17 @@ func (r *Result) JSON() JSON {
 		j.Verified = false
 		j.Error = cmp.Or(j.Error, r.Err.Error())
 		if j.Status == record.OK {
-			j.Status = record.Failed // the run ended well, and its sizes could not be told from each other
+			j.Status = record.Failed // the run succeeded, but its sizes cannot be told apart
 		}
 	}
 	for i, row := range r.Rows {
 		m := row.OutOfPlace
 		out := RowJSON{
-			Size: int64(row.Size), Count: row.Count, Type: row.Type, Op: row.Op, Root: row.Root, Iterations: r.Of.Iterations[i],
-			TimeUS: m.Time.Microseconds(), AlgBW: bench.GBps(m.Alg), BusBW: bench.GBps(m.Bus), AlgGbps: gbps(m.Alg), BusGbps: gbps(m.Bus),
-			Wrong: m.Wrong, Checked: m.Checked,
+			Size: int64(row.Size), Count: row.Count, Type: row.Type, Op: row.Op, Root: row.Root,
+			Iterations: r.Of.Iterations[i],
+			TimeUS:     m.Time.Microseconds(), AlgBW: bench.GBps(m.Alg), BusBW: bench.GBps(m.Bus), AlgGbps: gbps(m.Alg),
+			BusGbps: gbps(m.Bus),
+			Wrong:   m.Wrong, Checked: m.Checked,
 		}
 		j.Rows = append(j.Rows, out)
 		if m.Wrong > 0 {

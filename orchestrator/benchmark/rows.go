@@ -9,7 +9,8 @@ import (
 	"weft/results/record"
 )
 
-// Rows returns the table of a run by what its ranks did: a row for each size that all of them finished, in order.
+// Rows returns the table of a run from its ranks' results: a row for each size that all ranks
+// finished, in order.
 func (m *Measured) Rows(parts []record.Part) ([]bench.Row, error) {
 	spans := make([][][]bench.Span, len(m.Specs)) // by size and rank
 	measures := make([]bench.Measure, len(m.Specs))
@@ -28,7 +29,7 @@ func (m *Measured) Rows(parts []record.Part) ([]bench.Row, error) {
 	for i := range spans {
 		for _, all := range spans[i] {
 			if len(all) < m.Warmup+m.Iterations[i] {
-				return rows, nil // what comes after it did not begin
+				return rows, nil // later sizes did not start
 			}
 		}
 		measures[i].Time = bench.Mean(spans[i], m.Warmup)
@@ -41,14 +42,14 @@ func (m *Measured) Rows(parts []record.Part) ([]bench.Row, error) {
 	return rows, nil
 }
 
-// Curve is the table of one case for the picture.
+// Curve is one table for the picture.
 type Curve struct {
 	Name string
 	Rows []bench.Row
 }
 
-// Chart draws bus bandwidth against size, a line for each curve; false when there is no line to draw. line is the rate of
-// a link in GB/s.
+// Chart draws bus bandwidth over size, one line per curve; ok is false if there is nothing to draw.
+// line is the link rate in GB/s.
 func Chart(title, caption string, line float64, curves []Curve) (plot.Chart, bool) {
 	c := plot.Chart{
 		Title: title, Caption: caption,

@@ -1,4 +1,5 @@
-// Package capture writes what a fabric process copies of its frames (realtime.Capture) as pcapng: for weft capture, and for runs.
+// Package capture writes the frames that a fabric process copies (realtime.Capture) to a pcapng
+// file, for weft capture and for runs.
 package capture
 
 import (
@@ -14,10 +15,12 @@ import (
 	"weft/realtime"
 )
 
-// buffer is how many bytes of records may wait to be written, if the machine allows. Ours.
+// buffer is the requested socket buffer for records that wait to be written, in bytes. Our own
+// value.
 const buffer = 4 << 20
 
-// Messages makes a pair of sockets that carry a record per message: theirs is for the fabric process, ours for Copy.
+// Messages returns a socket pair that carries one record per message: theirs is for the fabric
+// process, ours for Copy.
 func Messages() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -25,10 +28,10 @@ func Messages() (ours, theirs *os.File, err error) {
 	}
 	for _, fd := range fds {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, buffer) // what the system allows
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, buffer) // up to the system's limit
 		}
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil { // so that reading can be ended
+	if err := unix.SetNonblock(fds[0], true); err != nil { // so that a deadline can end a read
 		unix.Close(fds[0])
 		unix.Close(fds[1])
 		return nil, nil, fmt.Errorf("capture: %w", err)
@@ -36,32 +39,33 @@ func Messages() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "capture"), os.NewFile(uintptr(fds[1]), "capture"), nil
 }
 
-// Of is what is captured, as the file is to say.
+// Of describes the capture in the file's header.
 type Of struct {
 	Lab      string
 	Name     string // of the node or the port
 	Port     bool
 	Dilation float64
-	Snap     int    // the most bytes of a frame that are there; 0: all
-	Program  string // that writes the file, with its version
+	Snap     int    // most bytes kept of each frame; 0: all
+	Program  string // name and version of the writing program
 
-	Count int64 // how many frames are enough; 0: all that come
-	Live  bool  // somebody reads along: every frame is written at once
+	Count int64 // stop after this many frames; 0: no limit
+	Live  bool  // write every frame at once, for a reader that follows
 }
 
 // maxRecord is the longest record of a captured frame.
 const maxRecord = 128 << 10
 
-// Frames wait for others until there are flushAt bytes of them, and are written together. A frame and its options always fit behind
-// those, so that what is written are whole frames: a file that is never completed can be read as far as it goes.
+// Frames are collected up to flushAt bytes and written together. The buffer has room for one more
+// frame and its options, so that only whole frames are written and an unfinished file can be read
+// up to its end.
 const (
 	flushAt = 64 << 10
 	room    = flushAt + 2*maxRecord
 )
 
-// Copy writes the frames that come until enough have, or no more do; that the fabric process has ended, or that the
-// deadline for reading has passed, is no error. It returns how many it wrote, and how many were lost because nobody
-// read them in time.
+// Copy writes frames until it has enough or no more arrive. The end of the fabric process and a
+// read deadline are no errors. It returns the number of written frames, and of frames that were
+// lost because nobody read them in time.
 func Copy(w io.Writer, from *os.File, of Of) (n, lost int64, err error) {
 	kind := "node"
 	if of.Port {
@@ -94,7 +98,8 @@ func Copy(w io.Writer, from *os.File, of Of) (n, lost int64, err error) {
 			return n, lost, err
 		}
 		lost += int64(c.Dropped)
-		if err := file.Write(pcapng.Frame{At: c.At, Out: c.Out, Length: c.Length, Dropped: c.Dropped, Data: c.Frame}); err != nil {
+		frame := pcapng.Frame{At: c.At, Out: c.Out, Length: c.Length, Dropped: c.Dropped, Data: c.Frame}
+		if err := file.Write(frame); err != nil {
 			return n, lost, err
 		}
 		n++
@@ -107,7 +112,7 @@ func Copy(w io.Writer, from *os.File, of Of) (n, lost int64, err error) {
 	return n, lost, nil
 }
 
-// end is nil for what ends captures that are well.
+// end returns nil for the regular ends of a capture.
 func end(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"weft/realtime"
 )
 
-// pieces keeps every write apart.
+// pieces records each write separately.
 type pieces struct {
 	all  [][]byte
-	fail int // this write and those behind it fail; 0: none
+	fail int // index of the first write that fails; 0: none
 }
 
 func (p *pieces) Write(b []byte) (int, error) {
@@ -27,7 +27,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// blocks counts the blocks of a file that has whole ones.
+// blocks returns the number of blocks in a file of whole blocks.
 func blocks(t *testing.T, b []byte) (n int) {
 	t.Helper()
 	for ; len(b) > 0; n++ {
@@ -40,7 +40,7 @@ func blocks(t *testing.T, b []byte) (n int) {
 	return n
 }
 
-// filled is a socket for Copy with so many frames in it, whose other end is closed.
+// filled returns a socket for Copy that holds this many frames and whose other end is closed.
 func filled(t *testing.T, frames int) *os.File {
 	t.Helper()
 	ours, theirs, err := Messages()
@@ -61,7 +61,7 @@ func filled(t *testing.T, frames int) *os.File {
 	return ours
 }
 
-// What is written are whole frames at any instant, beginning with a header that is there before the first of them.
+// Every write ends at a frame boundary, and the header comes before the first frame.
 func TestCopyWritesWholeFrames(t *testing.T) {
 	var out pieces
 	n, lost, err := Copy(&out, filled(t, 30), Of{Name: "h0"})
@@ -82,7 +82,8 @@ func TestCopyWritesWholeFrames(t *testing.T) {
 
 func TestCopyEnds(t *testing.T) {
 	var out pieces
-	if n, _, err := Copy(&out, filled(t, 30), Of{Port: true, Count: 3, Live: true}); n != 3 || err != nil || len(out.all) != 1+3 {
+	if n, _, err := Copy(&out, filled(t, 30), Of{Port: true, Count: 3, Live: true}); n != 3 || err != nil ||
+		len(out.all) != 1+3 {
 		t.Errorf("of three that somebody reads along: %d, %v, %d writes", n, err, len(out.all))
 	}
 	ours, theirs, err := Messages()

@@ -1,5 +1,6 @@
-// Package catalogue lists a folder of labs, such as those inside the program, and finds one by what people type: its path, with or
-// without .yaml, or the name in the file. What comes in is a file system, what goes out are entries and paths. It is pure.
+// Package catalogue lists the labs in a folder, such as those inside the program, and finds one by
+// what people type: its path, with or without .yaml, or the name in the file. Input: a file system.
+// Output: entries and paths. It is pure.
 package catalogue
 
 import (
@@ -19,10 +20,10 @@ type Entry struct {
 	About string `json:"about"` // one line
 }
 
-// suffix is how lab files end.
+// suffix is the extension of lab files.
 const suffix = ".yaml"
 
-// List returns the labs of a folder in the order of their paths. What cannot be read is left out.
+// List returns the labs of a folder, sorted by path. It skips files that it cannot read.
 func List(files fs.FS) []Entry {
 	var out []Entry
 	_ = fs.WalkDir(files, ".", func(at string, d fs.DirEntry, err error) error {
@@ -39,7 +40,8 @@ func List(files fs.FS) []Entry {
 	return out
 }
 
-// Find returns the path of the file of a lab: labs/pc4/incast.yaml, pc4/incast or the name pc4-incast.
+// Find returns the path of a lab's file. name is labs/pc4/incast.yaml, pc4/incast or the lab's name
+// pc4-incast.
 func Find(files fs.FS, name string) (at string, ok bool) {
 	plain := strings.TrimSuffix(strings.TrimPrefix(name, "labs/"), suffix)
 	if !fs.ValidPath(plain) {
@@ -56,11 +58,12 @@ func Find(files fs.FS, name string) (at string, ok bool) {
 	return "", false
 }
 
-// mostNear is how many labs are suggested.
-const mostNear = 3
+// maxNear is the largest number of suggestions.
+const maxNear = 3
 
-// Near returns the labs most like a name that none has, at most three: those whose path or name differs in a fifth of the letters, then
-// those whose last element differs in a third, then those that have the word in their path.
+// Near returns at most three labs similar to an unknown name: first those whose path or name
+// differs in up to a fifth of the letters, then those whose last path element differs in up to a
+// third, then those with the word in their path.
 func Near(files fs.FS, name string) []string {
 	word := strings.ToLower(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 	whole := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "labs/"), suffix))
@@ -80,7 +83,7 @@ func Near(files fs.FS, name string) []string {
 		case base <= max(1, len(word)/3):
 			far = 100 + base
 		case len(word) > 2 && strings.Contains(e.Lab, word):
-			far = 1000 + len(e.Lab) // the shortest first, after all that are alike
+			far = 1000 + len(e.Lab) // after all similar ones, shortest first
 		default:
 			continue
 		}
@@ -88,7 +91,7 @@ func Near(files fs.FS, name string) []string {
 	}
 	slices.SortStableFunc(all, func(a, b match) int { return a.far - b.far })
 	var out []string
-	for _, m := range all[:min(len(all), mostNear)] {
+	for _, m := range all[:min(len(all), maxNear)] {
 		out = append(out, m.lab)
 	}
 	return out

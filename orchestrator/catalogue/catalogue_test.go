@@ -14,8 +14,10 @@ func files() fstest.MapFS {
 		return &fstest.MapFile{Data: []byte("weft: 1\nname: " + name + "\nabout: " + about + "\n")}
 	}
 	return fstest.MapFS{
-		"quickstart.yaml": lab("quickstart", "first steps"), "pc4/incast.yaml": lab("pc4-incast", "N to 1"), "ccm/incast.yaml": lab("ccm-incast", "with CCM"),
-		"smoke/all-reduce.yaml": lab("ring", "a ring"), "pc4/paper.yml": {Data: []byte("claims: []")}, "bad.yaml": {Data: []byte("{")},
+		"quickstart.yaml": lab("quickstart", "first steps"), "pc4/incast.yaml": lab("pc4-incast", "N to 1"),
+		"ccm/incast.yaml":       lab("ccm-incast", "with CCM"),
+		"smoke/all-reduce.yaml": lab("ring", "a ring"), "pc4/paper.yml": {Data: []byte("claims: []")},
+		"bad.yaml": {Data: []byte("{")},
 	}
 }
 
@@ -35,8 +37,10 @@ func TestListHasNamesAndWords(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
-		"labs/pc4/incast.yaml": "pc4/incast.yaml", "pc4/incast": "pc4/incast.yaml", "pc4-incast": "pc4/incast.yaml", "quickstart": "quickstart.yaml",
-		"ring": "smoke/all-reduce.yaml", "incast": "", "../x": "", "/etc/passwd": "", "": "", "pc4": "", "pc4/paper.yml": "",
+		"labs/pc4/incast.yaml": "pc4/incast.yaml", "pc4/incast": "pc4/incast.yaml", "pc4-incast": "pc4/incast.yaml",
+		"quickstart": "quickstart.yaml",
+		"ring":       "smoke/all-reduce.yaml", "incast": "", "../x": "", "/etc/passwd": "", "": "", "pc4": "",
+		"pc4/paper.yml": "",
 	} {
 		if got, ok := Find(files(), name); got != want || ok != (want != "") {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -46,8 +50,9 @@ func TestFind(t *testing.T) {
 
 func TestNear(t *testing.T) {
 	for name, want := range map[string]string{
-		"incast": "ccm/incast pc4/incast", "incast.yaml": "ccm/incast pc4/incast", "pc4-incats": "pc4/incast", "quikstart": "quickstart",
-		"reduce": "smoke/all-reduce", "elephant": "", "": "", "labs/pc4/icast.yaml": "pc4/incast ccm/incast",
+		"incast": "ccm/incast pc4/incast", "incast.yaml": "ccm/incast pc4/incast", "pc4-incats": "pc4/incast",
+		"quikstart": "quickstart",
+		"reduce":    "smoke/all-reduce", "elephant": "", "": "", "labs/pc4/icast.yaml": "pc4/incast ccm/incast",
 	} {
 		if got := strings.Join(Near(files(), name), " "); got != want {
 			t.Errorf("near %q are %q, want %q", name, got, want)
@@ -55,7 +60,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// Every lab that comes with Weft has a name that no other has, and says in one line what it is about.
+// Every lab that comes with Weft has a unique name and a description of one line.
 func TestLabsThatComeWithWeftAreDescribed(t *testing.T) {
 	var names []string
 	for _, e := range List(labs.Files) {

@@ -12,7 +12,7 @@ import (
 	"weft/results/expect"
 )
 
-// File is a lab that was read: its text, and a lab for each point of its sweep.
+// File is a lab as read: its text, and one lab per point of its sweep.
 type File struct {
 	Source
 	Labs []*lab.Lab
@@ -31,14 +31,16 @@ func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
 	return labs[point], nil
 }
 
-// Load parses a lab, with the settings of a command line, and checks it. Everything that is wrong is one lab.Problems.
+// Load parses a lab with the command line's settings and checks it. It returns everything that is
+// wrong as one lab.Problems.
 func Load(src Source, opts lab.Options) (File, error) {
 	opts.Read = src.Read
 	labs, err := lab.Parse(src.Name, src.Text, opts)
 	var problems lab.Problems
 	switch {
 	case err == nil:
-		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true}, len(opts.Set) == 0)...)
+		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true},
+			len(opts.Set) == 0)...)
 	case errors.As(err, &problems):
 		problems = slices.Concat(problems, checkRest(&src, opts, problems))
 	default:
@@ -51,7 +53,8 @@ func Load(src Source, opts lab.Options) (File, error) {
 	return File{src, labs, opts}, nil
 }
 
-// checkRest reports what is wrong with a lab's network and expectations beside the problems of its text, and does not follow from them.
+// checkRest returns the problems of a lab's network and expectations that do not follow from those
+// of its text.
 func checkRest(src *Source, opts lab.Options, found lab.Problems) lab.Problems {
 	rest := lab.RestOf(src.Name, src.Text, opts, found)
 	var network lab.Problems
@@ -62,9 +65,10 @@ func checkRest(src *Source, opts lab.Options, found lab.Problems) lab.Problems {
 	return append(network, checkExpectations(src.Text, &rest, false)...)
 }
 
-// checkExpectations reports expectations that do not parse, or that name or compare what this lab does not
-// have. The points of a sweep share their expectations, so each problem is reported once. Whether the points exist that
-// are compared is known only when no command line takes some of them away: when the sweep is whole.
+// checkExpectations reports expectations that do not parse, or that name or compare what this lab
+// does not have. The points of a sweep share their expectations, so each problem is reported once.
+// Whether the points exist that are compared is known only when no command line takes some of them
+// away: when the sweep is whole.
 func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
 	lines, labs := strings.Split(string(text), "\n"), rest.Labs
 	points := make([]expect.Point, len(labs))
@@ -111,8 +115,9 @@ func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
 	return out
 }
 
-// column is where in the file a byte of an expectation stands: to the right of where the expectation begins if
-// it is written there as it is, else (it is folded, or has escapes) the beginning itself.
+// column returns the column of a byte within an expectation. If the file does not contain the
+// expectation literally (it is folded, or has escapes), it is the column where the expectation
+// starts.
 func column(lines []string, e lab.Expectation, offset int) int {
 	if e.Line < 1 || e.Line > len(lines) || e.Column < 1 || e.Column > len(lines[e.Line-1]) {
 		return e.Column

@@ -6,10 +6,11 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// Another try of a run is the same point of the sweep at another dilation, whatever else says one.
+// A retry runs the same point of the sweep at another dilation, whatever else sets a dilation.
 func TestSlower(t *testing.T) {
 	for _, sweep := range []string{"seed: [1, 2]", "engine.dilation: [2, 4]", "seed: [1, 2], engine.dilation: [2, 4]"} {
-		text := "weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: incast, size: 1MB}]\nsweep: {" + sweep + "}\n"
+		text := "weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: incast, size: " +
+			"1MB}]\nsweep: {" + sweep + "}\n"
 		f, err := Load(Source{Name: "slow.yaml", Text: []byte(text)}, lab.Options{Set: []string{"topology.mtu=2000"}})
 		if err != nil {
 			t.Fatal(err)
@@ -19,7 +20,8 @@ func TestSlower(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again.Engine.Dilation != 12.5 || again.Seed != l.Seed || again.Topology.MTU != 2000 || len(again.Sources) != len(l.Sources) {
+			if again.Engine.Dilation != 12.5 || again.Seed != l.Seed || again.Topology.MTU != 2000 ||
+				len(again.Sources) != len(l.Sources) {
 				t.Errorf("{%s}: point %v became %v, at dilation %g", sweep, l.Point, again.Point, again.Engine.Dilation)
 			}
 			for k, s := range again.Sources {
@@ -33,7 +35,8 @@ func TestSlower(t *testing.T) {
 			}
 		}
 	}
-	f, err := Load(Source{Name: "slow.yaml", Text: []byte("weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\n")}, lab.Options{})
+	f, err := Load(Source{Name: "slow.yaml", Text: []byte("weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\n")},
+		lab.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Package labfile takes a lab from what a user names, a file, standard input or a lab inside the program, to checked labs or everything
-// that is wrong with it: the text, the network that it makes and its expectations, each with its line and column.
+// Package labfile takes a lab from what a user names, a file, standard input or a lab inside the
+// program, to checked labs or everything that is wrong with it: the text, the network that it makes
+// and its expectations, each with its line and column.
 package labfile
 
 import (
@@ -21,7 +22,7 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// errIrregular is why a pipe, a socket or a device is not read.
+// errIrregular rejects a pipe, a socket or a device.
 var errIrregular = errors.New("it is not a regular file, and a lab is one; - reads a lab from standard input")
 
 // Stdin names standard input as an argument, and StdinName in messages.
@@ -32,9 +33,9 @@ const (
 
 // Source is the text of a lab before parsing.
 type Source struct {
-	Name string // in messages and results
+	Name string // for messages and results
 	Text []byte
-	Read func(string) ([]byte, error) // reads the files that it names
+	Read func(string) ([]byte, error) // reads the files that the lab names
 }
 
 // Open reads a lab: a file, standard input or, if there is no such file, a lab inside the
@@ -64,7 +65,7 @@ func Open(name string, builtIn bool) (Source, error) {
 	}}, err
 }
 
-// notThere says that there is neither a file nor a lab of that name, and which labs may be meant.
+// notThere returns the error for a name that is neither a file nor a lab, with similar labs.
 func notThere(name string, err error) error {
 	hint := "weft labs lists those that need no file"
 	if near := catalogue.Near(library.Files, name); len(near) > 0 {
@@ -73,7 +74,7 @@ func notThere(name string, err error) error {
 	return Missing{err, hint}
 }
 
-// Missing is a lab that is not there, and what may be meant.
+// Missing is the error for a lab that does not exist, with suggestions.
 type Missing struct {
 	error
 	Hint string

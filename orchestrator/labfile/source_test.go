@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lab reads files of its folder, and no others, wherever links lead.
+// A lab reads files of its own folder only, wherever links point.
 func TestFilesBesideALab(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "labs")

@@ -1,9 +1,9 @@
-// Package pcapng writes captured Ethernet frames in the format of Wireshark and tcpdump (draft-ietf-opsawg-pcapng). It
-// writes what a capture of Weft needs: one section, one interface, frames with their direction and with how many were
-// lost before them.
+// Package pcapng writes captured Ethernet frames in the format of Wireshark and tcpdump
+// (draft-ietf-opsawg-pcapng). It covers what a capture of Weft needs: one section, one interface,
+// frames with their direction and the number of frames lost before them.
 //
-// Times are lab time from its beginning, in nanoseconds: what analysers understand; picoseconds are rounded down. It
-// opens nothing: in comes an io.Writer.
+// Times are lab time since the start in nanoseconds, which analysers understand; picoseconds are
+// rounded down. The package writes to an io.Writer and opens nothing.
 package pcapng
 
 import (
@@ -14,22 +14,22 @@ import (
 	"weft/units"
 )
 
-// Interface is what was captured.
+// Interface describes what was captured.
 type Interface struct {
 	Name        string // h0, or edge0->agg1
 	Description string
-	Comment     string // of the whole file
-	Program     string // that writes it, with its version
-	Snap        int    // the most bytes of a frame that are there; 0: all
+	Comment     string // comment on the whole file
+	Program     string // name and version of the writing program
+	Snap        int    // most bytes kept of each frame; 0: all
 }
 
-// Frame is one that was captured.
+// Frame is a captured frame.
 type Frame struct {
 	At      units.Time // not negative
 	Out     bool       // sent by the node or port; otherwise received
 	Length  int        // of the whole frame in bytes, without the frame check sequence
-	Dropped uint32     // frames that were lost since the one before
-	Data    []byte     // what is there of it
+	Dropped uint32     // frames lost since the previous one
+	Data    []byte     // the kept bytes
 }
 
 // Blocks, options and values of the format, by its sections 4 and 3.5.
@@ -57,14 +57,14 @@ type Writer struct {
 	b []byte
 }
 
-// NewWriter begins a file.
+// NewWriter writes a file's headers.
 func NewWriter(w io.Writer, i Interface) (*Writer, error) {
 	p := &Writer{w: w}
 	at := p.begin(blockSection)
 	p.b = binary.LittleEndian.AppendUint32(p.b, 0x1a2b3c4d) // byte order
 	p.b = binary.LittleEndian.AppendUint16(p.b, 1)          // version 1.0
 	p.b = binary.LittleEndian.AppendUint16(p.b, 0)
-	p.b = binary.LittleEndian.AppendUint64(p.b, 1<<64-1) // length of the section: not known
+	p.b = binary.LittleEndian.AppendUint64(p.b, 1<<64-1) // length of the section: unknown
 	p.text(optComment, i.Comment)
 	p.text(optProgram, i.Program)
 	p.end(at)
@@ -104,7 +104,7 @@ func (p *Writer) Write(f Frame) error {
 	return p.flush()
 }
 
-// begin begins a block, whose length end fills in.
+// begin starts a block; end fills in its length.
 func (p *Writer) begin(kind uint32) (at int) {
 	at = len(p.b)
 	p.b = binary.LittleEndian.AppendUint32(p.b, kind)

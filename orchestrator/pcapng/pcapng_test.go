@@ -11,7 +11,7 @@ import (
 	"weft/units"
 )
 
-// read is a second opinion on the format: blocks whose two lengths agree, by their kinds.
+// read is a second implementation of the format: it returns blocks whose two lengths agree.
 func read(t rapid.TB, b []byte) (blocks [][]byte) {
 	for len(b) > 0 {
 		n := binary.LittleEndian.Uint32(b[4:])
@@ -44,7 +44,8 @@ func TestFramesSurvive(t *testing.T) {
 			}
 		}
 		blocks := read(t, out.Bytes())
-		if len(blocks) != 2+len(frames) || binary.LittleEndian.Uint32(blocks[0]) != blockSection || binary.LittleEndian.Uint32(blocks[1]) != blockInterface {
+		if len(blocks) != 2+len(frames) || binary.LittleEndian.Uint32(blocks[0]) != blockSection ||
+			binary.LittleEndian.Uint32(blocks[1]) != blockInterface {
 			t.Fatalf("%d blocks for %d frames", len(blocks), len(frames))
 		}
 		for i, f := range frames {

@@ -1,6 +1,6 @@
-// Package starter writes lab files to start from: a network, a transport and a collective, each with the keys that are
-// changed most. What it writes is checked as every lab is, and has the queues and routes without which its transport
-// would not find its conditions.
+// Package starter writes lab files to start from: a network, a transport and a collective, each
+// with the keys that people change most. The result passes the same checks as every lab, and has
+// the queues and routes that its transport requires.
 package starter
 
 import (
@@ -17,7 +17,7 @@ import (
 // NoWork is the Collective of a lab without a workload, to deploy.
 const NoWork = "none"
 
-// Lab is what a lab to start from says, in the words of a lab file.
+// Lab describes the lab to write, in the words of a lab file.
 type Lab struct {
 	Kind, Sizes           string // of the topology; Sizes are lines: see topology.Registration
 	Name                  string
@@ -26,7 +26,7 @@ type Lab struct {
 	Size, Ranks           string // of the collective
 }
 
-// Text returns the lab file, which is a valid one.
+// Text returns the text of a valid lab file.
 func (l *Lab) Text() (string, error) {
 	var n needs
 	n.lossless = transport.FactsOf(l.Transport).Lossless
@@ -37,12 +37,13 @@ func (l *Lab) Text() (string, error) {
 		if errGraph != nil {
 			return "", errGraph
 		}
-		if graph.Circle() != nil { // with PFC, switches could wait for each other forever
+		if graph.Circle() != nil { // with PFC, switches could wait for each other in a cycle
 			n.upDown = true
 		}
 	}
 	if err == nil {
-		n.deep = slices.ContainsFunc(experiment.Outside(labs[0]), func(p lab.Problem) bool { return strings.HasPrefix(p.Path, "queues.ecn.") })
+		n.deep = slices.ContainsFunc(experiment.Outside(labs[0]),
+			func(p lab.Problem) bool { return strings.HasPrefix(p.Path, "queues.ecn.") })
 	}
 	if n.upDown || n.deep {
 		text = l.text(n)
@@ -61,17 +62,19 @@ func parse(text string) ([]*lab.Lab, error) {
 	return lab.Parse("generated", []byte(text), lab.Options{})
 }
 
-// needs is what a lab has to write so that its transport finds its conditions.
+// needs lists the settings that a transport requires.
 type needs struct {
 	lossless bool // PFC
 	upDown   bool // routes without a cyclic buffer dependency
-	deep     bool // buffers that hold more than the thresholds of marking
+	deep     bool // buffers larger than the marking thresholds
 }
 
 func (l *Lab) text(n needs) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# A lab with a %s network to start from. weft run FILE runs it, weft deploy FILE leaves it running,\n"+
-		"# and weft explain FILE shows the values of all other keys.\nweft: 1\nname: %s\nseed: 1\n\ntopology:\n  kind: %s\n", l.Kind, l.Name, l.Kind)
+	fmt.Fprintf(&b, "# A lab with a %s network to start from. weft run FILE runs it, weft deploy FILE leaves it "+
+		"running,\n"+
+		"# and weft explain FILE shows the values of all other keys.\nweft: 1\nname: %s\nseed: 1\n\ntopology:\n  "+
+		"kind: %s\n", l.Kind, l.Name, l.Kind)
 	fmt.Fprintf(&b, "%s  link: {rate: %s, delay: %s}\n  mtu: %s\n", l.Sizes, l.Rate, l.Delay, l.MTU)
 	if n.upDown {
 		b.WriteString("  routes: up-down # with PFC, shortest paths could deadlock in this network\n")
@@ -80,11 +83,13 @@ func (l *Lab) text(n needs) string {
 		fmt.Fprintf(&b, "\nqueues:\n  pfc: on # %s is made for networks that lose nothing\n", l.Transport)
 	}
 	if n.deep {
-		fmt.Fprintf(&b, "\nqueues:\n  buffer: 40bdp # %s slows down by marks, and its switches mark beyond the default buffer\n", l.Transport)
+		fmt.Fprintf(&b, "\nqueues:\n  buffer: 40bdp # %s slows down by marks, and its switches mark beyond the "+
+			"default buffer\n", l.Transport)
 	}
 	fmt.Fprintf(&b, "\ntransport:\n  kind: %s\n", l.Transport)
 	if l.Collective != NoWork {
-		fmt.Fprintf(&b, "\nworkload:\n  - collective: %s\n    ranks: %s\n    size: %s\n\nexpect:\n  - verified == true\n  - unfinished == 0\n",
+		fmt.Fprintf(&b, "\nworkload:\n  - collective: %s\n    ranks: %s\n    size: %s\n\nexpect:\n  - verified == "+
+			"true\n  - unfinished == 0\n",
 			l.Collective, l.Ranks, l.Size)
 	}
 	return b.String()
