@@ -73,10 +73,10 @@ func TestLinksInDocsResolve(t *testing.T) {
 	}
 }
 
-// The README shows what the demo prints, line by line: an emulation's line of fidelity beside what a simulation prints, with the same
-// numbers of what does not depend on time.
-func TestREADMEShowsTheDemo(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// docs/command-line.md shows the output of the demo. The line of fidelity is an emulation's; all other
+// lines are those of a simulation, with the same numbers where they do not depend on time.
+func TestDocsShowTheDemo(t *testing.T) {
+	text, err := os.ReadFile("docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestREADMEShowsTheDemo(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	_, sample, _ := strings.Cut(string(text), "\n    quickstart  ")
-	sample, _, _ = strings.Cut(sample, "The run's directory")
+	sample, _, _ = strings.Cut(sample, "A run's directory")
 	measured := regexp.MustCompile(`[0-9.]+(ns|us|ms|s|KB|Gbps)\b|[0-9]+\.[0-9]+`)
 	lines := func(text string) (all []string) {
 		for line := range strings.Lines(text) {
@@ -98,6 +98,6 @@ func TestREADMEShowsTheDemo(t *testing.T) {
 	}
 	shown := lines(regexp.MustCompile(`emu \(.*?\)`).ReplaceAllString("quickstart  "+sample, "sim"))
 	if diff := cmp.Diff(lines(out.String()), shown); diff != "" {
-		t.Errorf("the README (+) shows other lines than the demo (-):\n%s", diff)
+		t.Errorf("docs/command-line.md (+) differs from the demo (-):\n%s", diff)
 	}
 }
