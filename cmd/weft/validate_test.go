@@ -70,9 +70,18 @@ expect: [nope == 3]
 			text: `weft: 1
 name: lab
 topology: {kind: star, hosts: 400}
-clocks: {sync: huygens, for: 10ms, huygens: {degree: 900, spacing: 900us}}
+clocks: {sync: huygens, for: 10ms, huygens: {degree: 900, coordinators: 3, spacing: 900us}}
 `,
-			want: []string{":4:54: clocks.huygens: degree 900 ", ":4:54: clocks.huygens: pairs of spacing 900us "},
+			want: []string{`:4:54: clocks.huygens.degree: "900" is out of range`, `:4:73: clocks.huygens.coordinators: "3" is out of range`},
+		},
+		"clocks and expectations": {
+			text: `weft: 1
+name: lab
+topology: {kind: star, hosts: 400}
+clocks: {sync: huygens, for: 10ms, huygens: {spacing: 900us}}
+expect: ["nope < 1"]
+`,
+			want: []string{":4:45: clocks.huygens: pairs of spacing 900us ", `:5:11: expect.0: nothing is called "nope"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
