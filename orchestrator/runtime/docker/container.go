@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sys/unix"
@@ -133,6 +134,9 @@ func (c *Cluster) startContainer(ctx context.Context, id string) (pid, pidfd int
 		return 0, -1, fmt.Errorf("start container: %w", err)
 	}
 	about, err := c.engine.api.ContainerInspect(ctx, id)
+	if errdefs.IsNotFound(err) { // it ended, and the engine has removed it
+		return 0, -1, errEnded
+	}
 	if err != nil {
 		return 0, -1, fmt.Errorf("inspect container: %w", err)
 	}
