@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/results/store"
 )
 
 // pair is a point of a comparison: its runs on both sides that ended well, in the order of their seeds.
@@ -23,7 +24,7 @@ type pair struct {
 func pairs(a, b Side) []pair {
 	by := apartBy(a, b)
 	triedA, triedB := a.byPoint(by), b.byPoint(by)
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(triedA)), func(name string) bool { return len(triedA[name].done()) == 0 })
+	names := slices.DeleteFunc(slices.SortedFunc(maps.Keys(triedA), store.Natural), func(name string) bool { return len(triedA[name].done()) == 0 })
 	var out []pair
 	for _, name := range names {
 		p := pair{name: name}
