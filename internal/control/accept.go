@@ -10,18 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endpoint is the name under which a process in a container awaits its orchestrator: an abstract socket, which lies in
-// the network namespace alone. No file stands for it, and nobody outside of the namespace can name it.
+// endpoint is the name on which a process in a container waits for its orchestrator: an abstract
+// socket, which exists only in the network namespace. It has no file, and processes outside the
+// namespace cannot address it.
 const endpoint = "@weft/control"
 
-// maxStrangers is how many connections of others a process refuses before it gives up. Ours.
+// maxStrangers is the number of foreign connections that a process refuses before it gives up. Our
+// own value.
 const maxStrangers = 16
 
-// ErrStranger is returned when who speaks is not who should.
+// ErrStranger means that the peer is not the expected process or user.
 var ErrStranger = errors.New("control: the peer is not the one expected")
 
-// Accept waits, no longer than patience, for the connection of a process of the given user, in the network namespace of
-// this process, and then listens no more. Connections of other users are closed without reading from them.
+// Accept waits at most patience for a connection from a process of the given user in this process's
+// network namespace, and then stops listening. It closes connections of other users without reading
+// from them.
 func Accept(owner int, patience time.Duration) (*Conn, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: endpoint, Net: "unix"})
 	if err != nil {
@@ -44,11 +47,12 @@ func Accept(owner int, patience time.Duration) (*Conn, error) {
 	return nil, fmt.Errorf("%w: %d connections were made by other users than %d", ErrStranger, maxStrangers, owner)
 }
 
-// dialEvery is how often a process that does not listen yet is called.
+// dialEvery is the interval between attempts to reach a process that does not listen yet.
 const dialEvery = 2 * time.Millisecond
 
-// Dial connects to the process that Accepts in the network namespace of the calling thread, which must be locked to
-// it. The process must be the one with the given number; while it does not listen yet Dial waits, until ctx ends.
+// Dial connects to the process that calls Accept in the network namespace of the calling thread,
+// which must be locked. The process must have the given PID. Dial retries until it listens or ctx
+// ends.
 func Dial(ctx context.Context, pid int) (*Conn, error) {
 	wait := time.NewTicker(dialEvery)
 	defer wait.Stop()
@@ -65,7 +69,8 @@ func Dial(ctx context.Context, pid int) (*Conn, error) {
 	}
 }
 
-// dial makes its system calls itself: package net may leave the thread, and with it the namespace.
+// dial uses system calls directly, because package net may switch threads and with them the
+// namespace.
 func dial(pid int) (*Conn, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -90,7 +95,7 @@ func dial(pid int) (*Conn, error) {
 	return c, nil
 }
 
-// peer returns who was at the other end when the connection was made: who connected, or who listened.
+// peer returns the credentials of the other end at the time of connecting or listening.
 func peer(sock *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := sock.SyscallConn()
 	if err != nil {

@@ -32,7 +32,7 @@ func accept(owner int, patience time.Duration) <-chan struct {
 	return got
 }
 
-// Who listens and who calls each find the other to be who it should be, and from then on nobody listens.
+// Both sides accept the expected peer, and afterwards nobody listens.
 func TestAcceptAndDial(t *testing.T) {
 	got := accept(os.Getuid(), quiettest.Patience)
 	c, err := Dial(t.Context(), os.Getpid())
@@ -59,7 +59,7 @@ func TestAcceptAndDial(t *testing.T) {
 	}
 }
 
-// A caller who is not the owner is hung up on, and does not keep the owner out.
+// A caller other than the owner is disconnected, and does not keep the owner out.
 func TestAcceptRefusesStrangers(t *testing.T) {
 	got := accept(os.Getuid()+1, 2*time.Second)
 	c, err := Dial(t.Context(), os.Getpid())
@@ -86,7 +86,7 @@ func TestAcceptRefusesStrangers(t *testing.T) {
 	}
 }
 
-// What listens must be the process that was started.
+// Dial accepts only the process that was started.
 func TestDialRefusesStrangers(t *testing.T) {
 	l, err := net.Listen("unix", endpoint)
 	if err != nil {

@@ -13,31 +13,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FD is the descriptor on which a process of a lab inherits its control connection.
+// FD is the descriptor of the control connection that a process of a lab inherits.
 const FD = 3
 
-// KindError is the kind of a message by which a peer says that it failed. Its body is the text, a string.
+// KindError is the kind of a message that reports the sender's failure. Its body is the text, a
+// string.
 const KindError = "error"
 
-// A RemoteError is what the peer said in a message of KindError.
+// RemoteError is an error that the peer reported in a message of KindError.
 type RemoteError struct{ Text string }
 
 func (e *RemoteError) Error() string { return e.Text }
 
-// Conn is one end of a control connection. Send may be called from several goroutines; Recv from one at a
-// time. Close makes a Recv or Send that waits return.
+// Conn is one end of a control connection. Several goroutines may call Send; only one at a time may
+// call Recv. Close unblocks both.
 //
-// A sender waits while the peer does not read, so a process must not send without end and leave its own
-// side unread.
+// Send blocks while the peer does not read, so a process must not send without limit while it
+// leaves its own side unread.
 type Conn struct {
 	sock *net.UnixConn
-	src  source // owned by Recv; unbuffered, so that nothing is taken that Recv did not return: see Inherit
+	src  source // owned by Recv; unbuffered, so that it holds nothing that Recv has not returned: see Inherit
 
 	mu  sync.Mutex // guards out and the order of frames
 	out []byte
 }
 
-// New returns a connection over a connected Unix stream socket, which it owns from then on.
+// New returns a connection over a connected Unix stream socket and takes ownership of the socket.
 func New(sock *net.UnixConn) *Conn {
 	return &Conn{sock: sock, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
 }
@@ -66,7 +67,7 @@ func Of(f *os.File) (*Conn, error) {
 	return New(sock), nil
 }
 
-// Pair returns a connection and its other end, a file to be inherited by a child process and then closed.
+// Pair returns a connection and its other end, a file for a child process to inherit.
 func Pair() (ours *Conn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -80,11 +81,11 @@ func Pair() (ours *Conn, theirs *os.File, err error) {
 	return ours, os.NewFile(uintptr(fds[1]), "control"), nil
 }
 
-// Close ends the connection, and with it whatever descriptors arrived and were not taken.
+// Close closes the connection and all received descriptors that nobody took.
 func (c *Conn) Close() error { return c.sock.Close() }
 
-// Inherit puts a copy of the connection's descriptor at fd, open across exec, for the program that this
-// process is about to become. Messages that were not yet received go to that program.
+// Inherit puts a copy of the connection's descriptor at fd, open across exec, for the program that
+// this process is about to execute. That program receives the messages that were not received yet.
 func (c *Conn) Inherit(fd int) error {
 	raw, err := c.sock.SyscallConn()
 	if err != nil {
@@ -100,8 +101,8 @@ func (c *Conn) Inherit(fd int) error {
 	return nil
 }
 
-// Descriptor returns the connection's descriptor, for a loop of its own kind that waits until there is
-// something to receive. It stays the connection's.
+// Descriptor returns the connection's descriptor, for an event loop that waits for input. The
+// connection still owns it.
 func (c *Conn) Descriptor() (fd int, err error) {
 	raw, err := c.sock.SyscallConn()
 	if err == nil {
@@ -113,11 +114,12 @@ func (c *Conn) Descriptor() (fd int, err error) {
 	return fd, nil
 }
 
-// SetReadDeadline makes a Recv that waits beyond t return os.ErrDeadlineExceeded; the zero time removes it.
-// A connection whose Recv failed so cannot be read any further.
+// SetReadDeadline makes a Recv that waits beyond t return os.ErrDeadlineExceeded; the zero time
+// removes the deadline. After that error, the connection cannot be read any further.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.sock.SetReadDeadline(t) }
 
-// Send sends m and copies of fds, which stay the caller's. It returns once the kernel has taken all of it.
+// Send sends m and copies of fds, which the caller still owns. It returns when the kernel has
+// accepted everything.
 func (c *Conn) Send(m Message, fds ...int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +127,7 @@ func (c *Conn) Send(m Message, fds ...int) error {
 	if err != nil {
 		return err
 	}
-	if cap(b) <= 1<<20 { // one large result must not be held for the rest of the run
+	if cap(b) <= 1<<20 { // do not keep the buffer of one large result for the rest of the run
 		c.out = b
 	}
 	var rights []byte
@@ -155,12 +157,12 @@ func (c *Conn) SendValue(kind string, v any, fds ...int) error {
 	return c.Send(m, fds...)
 }
 
-// SendError tells the peer that this side failed: its Expect returns the text as a *RemoteError.
+// SendError reports a failure of this side: the peer's Expect returns it as a *RemoteError.
 func (c *Conn) SendError(err error) error { return c.SendValue(KindError, err.Error()) }
 
-// Recv waits for the next message and the descriptors beside it, which are then the caller's and are closed
-// on exec. It returns io.EOF when the peer is gone and everything it sent has been read. After any other
-// error the connection is of no more use.
+// Recv waits for the next message. The caller owns the descriptors that came with it; they are
+// closed on exec. Recv returns io.EOF when the peer is gone and everything it sent has been read.
+// After any other error the connection is unusable.
 func (c *Conn) Recv() (Message, []int, error) {
 	m, n, err := readFrame(&c.src)
 	if err == nil && n > len(c.src.fds) {
@@ -173,8 +175,8 @@ func (c *Conn) Recv() (Message, []int, error) {
 	return m, c.src.take(n), nil
 }
 
-// Expect waits for the next message, which must be of the given kind, and decodes its body into v unless v
-// is nil. A message of KindError becomes a *RemoteError.
+// Expect waits for the next message, which must have the given kind, and decodes its body into v
+// unless v is nil. A message of KindError becomes a *RemoteError.
 func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	m, fds, err := c.Recv()
 	if err != nil {
@@ -188,7 +190,8 @@ func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	return fds, nil
 }
 
-// Is decodes the body of a message that must be of the given kind into v, unless v is nil: see Conn.Expect.
+// Is decodes the body of a message, which must have the given kind, into v unless v is nil. See
+// Conn.Expect.
 func (m Message) Is(kind string, v any) error {
 	switch {
 	case m.Kind == kind && v == nil:
@@ -205,15 +208,15 @@ func (m Message) Is(kind string, v any) error {
 	return fmt.Errorf("control: %q came where %q was expected", m.Kind, kind)
 }
 
-// source reads the byte stream and keeps the descriptors that come with it, in order.
+// source reads the byte stream and collects the descriptors that come with it, in order.
 //
-// The kernel may glue bytes before a message with descriptors to its own, and never gives the descriptors
-// of two messages at once (unix_stream_read_generic), so the n-th descriptor announced is the n-th to come,
-// and it has come by the time the message is complete.
+// The kernel may join the bytes of earlier messages to those of a message with descriptors, but
+// never returns the descriptors of two messages at once (unix_stream_read_generic). So the n-th
+// announced descriptor is the n-th to arrive, and it has arrived when its message is complete.
 type source struct {
 	sock *net.UnixConn
 	oob  []byte
-	fds  []int // came, not yet taken
+	fds  []int // received, not yet taken
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -224,7 +227,7 @@ func (s *source) Read(p []byte) (int, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET): // reset: the peer left something unread
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET): // reset: the peer closed with unread input
 		return 0, io.EOF
 	case err != nil:
 		return 0, err
@@ -236,7 +239,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// keep files away the descriptors in a control message.
+// keep collects the descriptors in a control message.
 func (s *source) keep(oob []byte) error {
 	ms, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

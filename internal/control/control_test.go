@@ -92,7 +92,7 @@ func TestSeveralSendersDoNotMix(t *testing.T) {
 	}
 }
 
-// Descriptors belong to their own message, also when messages without any are glued around them.
+// Descriptors belong to their own message, even if messages without descriptors are joined to it.
 func TestDescriptorsStayWithTheirMessage(t *testing.T) {
 	a, b := pair(t)
 	for i := range 5 {
@@ -246,7 +246,7 @@ func TestBadFrames(t *testing.T) {
 		"\x00\x00\x00\x01\x00\x00Wfa":      "without a kind",
 		"\x00\x00\x00\x09\x01\x00Wfab":     "cut short",
 		"\x00\x00\x00\x01\x01\x00Wfa{":     "not JSON",
-		"\x03\xff\xff\xff\x01\x00Wfa\"abc": "cut short", // 64 MiB announced, none of it reserved
+		"\x03\xff\xff\xff\x01\x00Wfa\"abc": "cut short", // 64 MiB announced, nothing allocated
 	} {
 		if _, _, err := readFrame(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", in, err, want)
@@ -254,7 +254,7 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// What the decoder accepts, the encoder gives back, byte by byte.
+// The encoder reproduces every frame that the decoder accepts, byte by byte.
 func FuzzFrame(f *testing.F) {
 	corpus := fuzztest.New(f)
 	for _, m := range []Message{{Kind: "boot"}, {Kind: "error", Body: json.RawMessage(`"text"`)}, {Kind: "x", Body: json.RawMessage(`{"a":[1,2]}`)}} {
@@ -311,7 +311,7 @@ func BenchmarkSendRecv(b *testing.B) {
 	}
 }
 
-// What one program did not receive, the program it becomes does, with its descriptors.
+// After exec, the new program receives the messages and descriptors that the old one did not.
 func TestInheritLosesNothing(t *testing.T) {
 	a, b := pair(t)
 	a.SendValue("first", 1)

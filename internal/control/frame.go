@@ -9,26 +9,25 @@ import (
 	"io"
 )
 
-// Limits of one message. They are ours: a thousand times what the largest lab sends, and small enough that
-// a broken peer cannot exhaust the machine.
+// Limits of one message. Our own values: a thousand times what the largest lab sends, and small
+// enough that a broken peer cannot exhaust the machine.
 const (
 	MaxBody = 64 << 20 // bytes of body
 	MaxKind = 64       // bytes of kind
-	MaxFDs  = 64       // descriptors beside one message; the kernel's own bound is 253 (SCM_MAX_FD)
+	MaxFDs  = 64       // descriptors with one message; the kernel's bound is 253 (SCM_MAX_FD)
 )
 
-// ErrTooLarge is returned by Send, before anything is sent, and by Recv when a message passes a limit.
+// ErrTooLarge means that a message exceeds a limit. Send returns it before it sends anything.
 var ErrTooLarge = errors.New("control: message too large")
 
-// A Message is one thing said: Kind tells how Body is to be read. An empty Body means there is nothing more
-// to know than the kind.
+// Message is one message. Kind determines how to read Body, which may be empty.
 type Message struct {
 	Kind string
 	Body json.RawMessage
 }
 
-// Decode reads the body into v, a pointer. Both ends are the same program, so a field that v does not have
-// is an error.
+// Decode decodes the body into v, a pointer. Both ends are the same program, so a field that v does
+// not have is an error.
 func (m Message) Decode(v any) error {
 	d := json.NewDecoder(bytes.NewReader(m.Body))
 	d.DisallowUnknownFields()
@@ -38,23 +37,24 @@ func (m Message) Decode(v any) error {
 	return nil
 }
 
-// A frame on the wire:
+// headerSize is the size of a frame's header in bytes. A frame on the wire:
 //
 //	0      4        5       6         8      8+k    8+k+n
 //	| n    | k      | fds   | "Wf"    | kind | body |
 //
-// n is the length of the body, big endian; k that of the kind; fds the number of descriptors, which travel
-// with the first byte.
+// n is the length of the body, big endian; k is the length of the kind; fds is the number of
+// descriptors, which travel with the first byte.
 const headerSize = 8
 
-// mark ends every header. A stream that lost its place is noticed at once instead of being read as lengths.
+// mark ends every header, so that a reader that lost its position notices at once.
 const mark = "Wf"
 
-// appendFrame appends the wire form of m with so many descriptors.
+// appendFrame appends the wire form of m with the number of its descriptors.
 func appendFrame(b []byte, m Message, fds int) ([]byte, error) {
 	switch {
 	case len(m.Body) > MaxBody:
-		return nil, fmt.Errorf("%w: body of %q has %d bytes, the limit is %d", ErrTooLarge, m.Kind, len(m.Body), MaxBody)
+		return nil, fmt.Errorf("%w: body of %q has %d bytes, the limit is %d", ErrTooLarge, m.Kind, len(m.Body),
+			MaxBody)
 	case len(m.Kind) > MaxKind:
 		return nil, fmt.Errorf("%w: kind has %d bytes, the limit is %d", ErrTooLarge, len(m.Kind), MaxKind)
 	case fds > MaxFDs:
@@ -71,8 +71,8 @@ func appendFrame(b []byte, m Message, fds int) ([]byte, error) {
 	return append(b, m.Body...), nil
 }
 
-// readFrame reads one frame: the message and the number of descriptors it announces. The error is io.EOF
-// only when the stream ended between two frames.
+// readFrame reads one frame: the message and the announced number of descriptors. The error is
+// io.EOF only if the stream ended between two frames.
 func readFrame(r io.Reader) (m Message, fds int, err error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -87,7 +87,7 @@ func readFrame(r io.Reader) (m Message, fds int, err error) {
 	case kind == 0:
 		return Message{}, 0, errors.New("control: a message without a kind")
 	}
-	var buf bytes.Buffer // grows with what arrives, not with what was announced
+	var buf bytes.Buffer // grows with the received bytes, not with the announced size
 	if _, err := io.CopyN(&buf, r, kind+size); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepDescriptors marks every descriptor of this process but the three standard ones as closed on exec, so that no
-// program it starts, or becomes, inherits what the shell or script that started this process had open: a directory of
-// the machine, a lock, the end of a pipe that somebody waits for. What a program is meant to have is given to it
-// afterwards, by name.
+// KeepDescriptors marks every descriptor of this process but the three standard ones as closed on
+// exec, so that no program it starts, or becomes, inherits what the shell or script that started
+// this process had open: a directory of the machine, a lock, the end of a pipe that somebody waits
+// for. What a program is meant to have is given to it afterwards, by name.
 func KeepDescriptors() error {
 	const first = 3
 	err := unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) { // before Linux 5.11, or a filter on calls
+	// before Linux 5.11, or a filter on calls
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
 		err = keepEach(first)
 	}
 	if err != nil {

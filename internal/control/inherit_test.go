@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program sees none of what was open before, by the one call and by the loop for kernels without it.
+// A program sees none of what was open before, by the one call and by the loop for kernels without
+// it.
 func TestDescriptorsAreKept(t *testing.T) {
-	for name, keep := range map[string]func() error{"close_range": KeepDescriptors, "each": func() error { return keepEach(3) }} {
+	for name, keep := range map[string]func() error{"close_range": KeepDescriptors,
+		"each": func() error { return keepEach(3) }} {
 		dir, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY, 0) // not closed on exec, as a shell's
 		if err != nil {
 			t.Fatal(err)
@@ -23,7 +25,8 @@ func TestDescriptorsAreKept(t *testing.T) {
 		if err := keep(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		cmd := exec.Command("/bin/sh", "-c", "test ! -e /proc/self/fd/200 && test ! -e /proc/self/fd/$0 && echo -n yes >&3", os.DevNull)
+		cmd := exec.Command("/bin/sh", "-c", "test ! -e /proc/self/fd/200 && test ! -e /proc/self/fd/$0 && echo -n "+
+			"yes >&3", os.DevNull)
 		cmd.Args[3] = strconv.Itoa(dir)
 		r, w, err := os.Pipe()
 		if err != nil {

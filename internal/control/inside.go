@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// Foreign says why a process must not be spoken to: it is in another network namespace than this process, as whatever runs
-// in a node of any lab is; nil: it is not. A user's number does not tell: root in a node may be root outside. Where this
-// process may not look at the other's network, as an ordinary user's may not from a user namespace, it must not be in a PID
-// namespace below this one's. pid is as a socket's credentials have it (SO_PEERCRED): 0 for a process that cannot be seen.
+// Foreign says why a process must not be spoken to: it is in another network namespace than this
+// process, as whatever runs in a node of any lab is; nil: it is not. A user's number does not tell:
+// root in a node may be root outside. Where this process may not look at the other's network, as an
+// ordinary user's may not from a user namespace, it must not be in a PID namespace below this
+// one's. pid is as a socket's credentials have it (SO_PEERCRED): 0 for a process that cannot be
+// seen.
 func Foreign(pid int) error {
 	if pid <= 0 {
 		return fmt.Errorf("%w: it is in a PID namespace that is not seen from here", ErrStranger)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// This process is none of those that are refused; one with a network or, by the other way to tell, a PID namespace of its
-// own is, and so are those that cannot be seen.
+// This process is none of those that are refused; one with a network or, by the other way to tell,
+// a PID namespace of its own is, and so are those that cannot be seen.
 func TestPrivForeign(t *testing.T) {
 	if err := Foreign(os.Getpid()); err != nil {
 		t.Error(err)

@@ -11,17 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RealTimeLimit is how long a thread with real-time scheduling may run without once sleeping before the kernel ends its
-// process (RLIMIT_RTTIME). Ours: a loop that is always behind sleeps at least every restTurns turns, which take a second at
-// worst and 20 ms as a rule, so only one that hangs comes near it; and a machine with one processor is back in ten seconds.
+// RealTimeLimit is how long a thread with real-time scheduling may run without sleeping before the
+// kernel kills its process (RLIMIT_RTTIME). Our own value: a loop that is always behind sleeps at
+// least every restTurns turns, usually every 20 ms and at worst every second, so only a hanging one
+// reaches the limit, and a machine with one processor recovers after ten seconds.
 const RealTimeLimit = 10 * time.Second
 
-// LimitRealTime sets RealTimeLimit for this process, and what it starts. A lower limit stays.
+// LimitRealTime sets RealTimeLimit for this process and its future children. It keeps a lower
+// limit.
 func LimitRealTime() error { return limitRealTime(0) }
 
-// limitRealTime does so for a process; 0 is this one. That of another user's process takes a capability that not every root
-// has (CAP_SYS_RESOURCE), so a process that is to have real-time scheduling sets its limit itself, and here it is only seen
-// to.
+// limitRealTime sets or checks the limit of a process; 0 is this one. Setting that of another
+// user's process takes CAP_SYS_RESOURCE, which not every root has. A process that gets real-time
+// scheduling therefore sets its own limit, and here it is only checked.
 func limitRealTime(pid int) error {
 	const most = uint64(RealTimeLimit / time.Microsecond)
 	if now, err := realTimeLimit(pid); err != nil || now <= most {
@@ -33,7 +35,8 @@ func limitRealTime(pid int) error {
 	return nil
 }
 
-// realTimeLimit is RLIMIT_RTTIME of a process, in microseconds: proc_pid_limits(5), which everybody may read.
+// realTimeLimit returns RLIMIT_RTTIME of a process in microseconds (proc_pid_limits(5)), which any
+// user may read.
 func realTimeLimit(pid int) (uint64, error) {
 	text, err := os.ReadFile("/proc/" + procName(pid) + "/limits")
 	if err != nil {
@@ -49,7 +52,7 @@ func realTimeLimit(pid int) (uint64, error) {
 	return unix.RLIM_INFINITY, nil
 }
 
-// procName names a process in /proc; 0 is this one.
+// procName returns the name of a process in /proc; 0 is this one.
 func procName(pid int) string {
 	if pid == 0 {
 		return "self"
@@ -57,7 +60,7 @@ func procName(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// threads lists the threads of a process; 0 is this one.
+// threads returns the threads of a process; 0 is this one.
 func threads(pid int) (tids []int, err error) {
 	entries, err := os.ReadDir("/proc/" + procName(pid) + "/task")
 	if err != nil {
@@ -71,12 +74,13 @@ func threads(pid int) (tids []int, err error) {
 	return tids, nil
 }
 
-// DropRealTime takes real-time scheduling away from every thread of another process that is about to be killed. Where others have
-// real-time scheduling too and do not sleep, such a process would get no turn to end in: SIGKILL stays pending for as long.
-// As an ordinary one, and the first of those where that may be, it shares in what the kernel keeps for them (sched(7)). A
-// process that has ended is calm.
+// DropRealTime removes real-time scheduling from every thread of another process that is about to
+// be killed. While other real-time processes run without sleeping, such a process would get no
+// processor time to exit, and SIGKILL would stay pending. As an ordinary process of the highest
+// possible priority it shares the time that the kernel reserves for ordinary ones (sched(7)). A
+// process that has already ended is no error.
 func DropRealTime(pid int) error {
-	const passes = 3 // a thread that is not calm yet may start another
+	const passes = 3 // a thread that still has it may start another
 	for range passes {
 		tids, err := threads(pid)
 		if err != nil {
@@ -100,7 +104,7 @@ func DropRealTime(pid int) error {
 	return nil
 }
 
-// calm makes a thread an ordinary one, with the best priority that this process may give.
+// calm gives a thread ordinary scheduling with the best priority that this process may set.
 func calm(tid int) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20}
 	err := unix.SchedSetAttr(tid, &attr, 0)

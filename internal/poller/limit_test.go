@@ -16,17 +16,17 @@ import (
 	"weft/internal/quiettest"
 )
 
-// roleVar has the test program run as one of roles, on the processor that processorVar names.
+// roleVar makes the test program run one of roles, on the processor in processorVar.
 const (
 	roleVar      = "TEST_ROLE"
 	processorVar = "TEST_PROCESSOR"
 )
 
-// spinTime is how long a process may keep a processor to itself.
+// spinTime is how long a process may occupy a processor.
 const spinTime = 4 * time.Second
 
 var roles = map[string]func(){
-	// spin keeps its processor to itself until the kernel ends it.
+	// spin occupies its processor until the kernel kills it.
 	"spin": func() {
 		if err := limitTo(spinTime); err != nil {
 			fmt.Println(err)
@@ -36,12 +36,12 @@ var roles = map[string]func(){
 		for n := uint64(1); n != 0; n++ { // forever
 		}
 	},
-	// sleep would need a turn on its processor to end.
+	// sleep needs processor time to exit.
 	"sleep": func() {
 		real(urgent)
 		_, _ = os.Stdin.Read(make([]byte, 1))
 	},
-	// urgent is what a fabric is.
+	// urgent has the priority of a fabric.
 	"urgent": func() {
 		granted := TakeOver(Urgent, 1<<20)
 		var limit unix.Rlimit
@@ -58,15 +58,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limitTo bounds what this process may do to others.
+// limitTo bounds the harm that this process can do to others.
 func limitTo(d time.Duration) error {
-	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: uint64(d/time.Second) + 1, Max: uint64(d/time.Second) + 1}); err != nil {
+	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: uint64(d/time.Second) + 1,
+		Max: uint64(d/time.Second) + 1}); err != nil {
 		return err
 	}
-	return unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(d / time.Microsecond), Max: uint64(d / time.Microsecond)})
+	return unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(d / time.Microsecond),
+		Max: uint64(d / time.Microsecond)})
 }
 
-// real takes the processor that was named, with real-time scheduling, for every thread, and says so.
+// real moves every thread to the given processor with real-time scheduling, and reports that.
 func real(priority uint32) {
 	runtime.GOMAXPROCS(1)
 	var only unix.CPUSet
@@ -79,13 +81,14 @@ func real(priority uint32) {
 			err = unix.SchedSetaffinity(tid, &only)
 		}
 		if err == nil {
-			err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority}, 0)
+			err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
+				Priority: priority}, 0)
 		}
 	}
 	fmt.Println(err)
 }
 
-// begin starts a role and returns what it first says.
+// begin starts a role and returns its first output.
 func begin(t *testing.T, role string) (cmd *exec.Cmd, said string) {
 	t.Helper()
 	var own unix.CPUSet
@@ -122,7 +125,8 @@ func begin(t *testing.T, role string) (cmd *exec.Cmd, said string) {
 	return cmd, strings.TrimSpace(said)
 }
 
-// A process with real-time scheduling that is killed while another keeps the processor to itself does not end. DropRealTime makes it end.
+// A killed real-time process does not end while another occupies its processor. DropRealTime lets
+// it end.
 func TestPrivDropRealTime(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor, which this test needs itself")
@@ -162,7 +166,8 @@ func TestPrivDropRealTime(t *testing.T) {
 	load.Late(t, "it does not end")
 }
 
-// Whoever is given real-time scheduling may not keep the processor for ever: those that take it themselves, and others.
+// No process with real-time scheduling can occupy a processor forever, whether it or another
+// process set the scheduling.
 func TestPrivRealTimeIsLimited(t *testing.T) {
 	want := fmt.Sprintf("fifo %d %d <nil>", RealTimeLimit.Microseconds(), RealTimeLimit.Microseconds())
 	_, said := begin(t, "urgent")
@@ -181,7 +186,7 @@ func TestPrivRealTimeIsLimited(t *testing.T) {
 	}
 }
 
-// A loop that always has something to do sleeps now and then all the same, and one that sleeps anyway does not sleep more.
+// A loop that is always busy sleeps from time to time; one that sleeps anyway does not sleep more.
 func TestBusyLoopsRest(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

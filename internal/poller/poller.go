@@ -1,9 +1,15 @@
-// Package poller waits for file descriptors and for instants with the precision that emulation needs: one
-// epoll instance and timeouts in nanoseconds. TakeOver makes a process one that does nothing else.
+// Package poller waits for file descriptors and for instants with the precision that emulation
+// needs: one epoll instance and timeouts in nanoseconds.
 //
-// Waiting does not tell Go's scheduler: it would take the processor away and look every 20 us whether to,
-// which costs a process that waits some thousand times a second more than its work. Whoever else has something
-// to do in the process needs another processor (GOMAXPROCS), or waits until the loop yields.
+// A Poller (poller.go) waits for descriptors and instants. TakeOver (process.go) dedicates a
+// process to a single loop: one processor, no garbage collection pauses, and the scheduling class
+// that the kernel grants. limit.go bounds what a real-time process can do to the machine if it
+// hangs.
+//
+// Invariant: waiting does not involve Go's scheduler. That would hand off the processor and check
+// every 20 us whether to take it back, which costs a process that waits thousands of times a second
+// more than its work. Other goroutines of such a process therefore need another processor
+// (GOMAXPROCS), or wait until the loop yields.
 package poller
 
 import (
@@ -18,13 +24,13 @@ import (
 type Poller struct {
 	epoll  int
 	events []unix.EpollEvent
-	Ready  []int32 // the tokens that the last Wait found readable, valid until the next
+	Ready  []int32 // tokens that the last Wait found readable, valid until the next Wait
 
 	turns int   // since the last rest
-	slept int64 // how often the thread had slept by then
+	slept int64 // number of sleeps of the thread at the last rest
 }
 
-// New opens a Poller with room for n ready descriptors per Wait.
+// New returns a Poller with room for n ready descriptors per Wait.
 func New(n int) (*Poller, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -33,7 +39,7 @@ func New(n int) (*Poller, error) {
 	return &Poller{epoll: epoll, events: make([]unix.EpollEvent, n), Ready: make([]int32, 0, n)}, nil
 }
 
-// Add watches fd for input; Wait reports it by token. It is level-triggered.
+// Add watches fd for input, level-triggered. Wait reports it as token.
 func (p *Poller) Add(fd int, token int32) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: token}
 	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
@@ -50,11 +56,11 @@ func (p *Poller) Remove(fd int) error {
 	return nil
 }
 
-// Forever is a timeout that does not end a Wait.
+// Forever is a timeout that never ends a Wait.
 const Forever time.Duration = 1<<63 - 1
 
-// Wait returns when a descriptor is readable or when timeout has passed (not positive: at once). Ready then
-// holds the readable tokens. A signal ends the wait early with nothing ready.
+// Wait returns when a descriptor is readable or timeout has passed; a timeout of at most 0 returns
+// at once. Ready then holds the readable tokens. A signal ends the wait early with nothing ready.
 func (p *Poller) Wait(timeout time.Duration) error {
 	var ts unix.Timespec
 	arg := unsafe.Pointer(&ts)
@@ -82,11 +88,11 @@ func (p *Poller) Wait(timeout time.Duration) error {
 	return nil
 }
 
-// restTurns is after how many turns a loop sleeps that has not slept at all: with real-time scheduling it would be taken for
-// one that hangs. See RealTimeLimit.
+// restTurns is the number of turns after which a loop that has not slept is made to sleep, because
+// a real-time process that never sleeps counts as hanging. See RealTimeLimit.
 const restTurns = 1024
 
-// rest sleeps for a moment unless the thread has slept since the last rest.
+// rest sleeps briefly unless the thread has slept since the last rest.
 func (p *Poller) rest() {
 	p.turns = 0
 	var used unix.Rusage
@@ -99,15 +105,16 @@ func (p *Poller) rest() {
 	p.slept++
 }
 
-// restTime is long enough for the timer not to fire before the thread sleeps.
+// restTime is long enough that the timer does not fire before the thread sleeps.
 const restTime = 20 * time.Microsecond
 
-// Close releases the Poller's own descriptor, not those it watches.
+// Close closes the Poller's own descriptor, not those it watches.
 func (p *Poller) Close() { unix.Close(p.epoll) }
 
-// Sleep returns when CLOCK_MONOTONIC has reached the given nanoseconds, or a signal came, whatever becomes
-// readable meanwhile.
+// Sleep returns when CLOCK_MONOTONIC has reached until (nanoseconds) or a signal arrives. It
+// ignores descriptors.
 func Sleep(until int64) {
 	ts := unix.NsecToTimespec(until)
-	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }

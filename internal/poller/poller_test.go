@@ -65,13 +65,14 @@ func TestWaitKeepsToItsTimeout(t *testing.T) {
 			}
 			took := time.Since(start)
 			if took < timeout {
-				early++ // a signal, of Go's own scheduler
+				early++ // a signal of Go's scheduler
 				continue
 			}
 			best = min(best, took)
 		}
 		if early > 10 || best > 20*timeout {
-			return fmt.Errorf("of 50 waits of %v %d ended early, and the best of the others took %v", timeout, early, best)
+			return fmt.Errorf("of 50 waits of %v %d ended early, and the best of the others took %v", timeout, early,
+				best)
 		}
 		return nil
 	})

@@ -10,25 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Priority is how urgently a process wants the processor.
+// Priority is how urgently a process needs the processor.
 type Priority int
 
 // Priorities.
 const (
-	// Prompt is for node agents: short turns, soon after a wake-up.
+	// Prompt is for node agents: short turns, soon after waking up.
 	Prompt Priority = iota
-	// Urgent is for the fabric, which every packet passes twice: ahead of all others where the machine allows it.
+	// Urgent is for the fabric, which every packet passes twice: before all others, if permitted.
 	Urgent
 )
 
-// Preemption is the environment variable, as name=value, that a process which is to be taken over should be
-// started with: Go must not interrupt a wait every 10 ms to see whether another goroutine could run.
+// Preemption is the environment variable, as name=value, for starting a process that will call
+// TakeOver. Go must not interrupt a wait every 10 ms to check for other goroutines.
 const Preemption = "GODEBUG=asyncpreemptoff=1"
 
-// TakeOver makes the process one that runs a single loop in its calling goroutine: one processor, so that no
-// other thread is woken to look for work; no garbage collection until it has grown by room bytes; precise
-// timers; and the scheduling that fits the priority, as far as the kernel grants it. It returns what that
-// is, for the record. What was refused shows in the fidelity verdict, if it matters.
+// TakeOver dedicates the process to a single loop in the calling goroutine: one processor, so that
+// no other thread wakes up to look for work; no garbage collection until the heap has grown by room
+// bytes; precise timers; and the scheduling of the priority, as far as the kernel grants it. It
+// returns the granted scheduling, for the record. If a refusal matters, the fidelity verdict shows
+// it.
 func TakeOver(p Priority, room int64) (scheduling string) {
 	runtime.GC()
 	var m runtime.MemStats
@@ -36,43 +37,47 @@ func TakeOver(p Priority, room int64) (scheduling string) {
 	debug.SetMemoryLimit(int64(m.Sys) + room)
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(1)
-	scheduling = Prefer(0, p)                          // the goroutine is not tied to a thread; new ones inherit
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // cannot fail for a process's own thread
+	scheduling = Prefer(0, p)                          // the goroutine is not bound to a thread; new threads inherit
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // cannot fail for the process's own thread
 	return scheduling
 }
 
-// schedule asks for the scheduling of one thread.
+// schedule requests the scheduling of one thread.
 func schedule(pid, tid int, p Priority) string {
 	const size = unix.SizeofSchedAttr
 	if p == Urgent {
-		if limitRealTime(pid) == nil && unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_FIFO, Priority: urgent}, 0) == nil {
+		if limitRealTime(pid) == nil && unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_FIFO,
+			Priority: urgent}, 0) == nil {
 			return "fifo"
 		}
 		if unix.Setpriority(unix.PRIO_PROCESS, tid, -19) == nil {
 			return "nice -19"
 		}
 	}
-	// A short slice is an early virtual deadline: such a thread runs sooner after it wakes (EEVDF, Linux 6.12).
+	// A short slice gives an early virtual deadline, so that the thread runs sooner after waking up
+	// (EEVDF, Linux 6.12).
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 	if err != nil {
 		return "as it was"
 	}
-	nice = 20 - nice // the system call's value: setpriority(2)
-	if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_NORMAL, Nice: int32(nice), Runtime: shortSlice}, 0) != nil {
+	nice = 20 - nice // the raw system call returns 20 - nice: setpriority(2)
+	if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_NORMAL, Nice: int32(nice),
+		Runtime: shortSlice}, 0) != nil {
 		return fmt.Sprintf("nice %d", nice)
 	}
 	return fmt.Sprintf("nice %d, short slice", nice)
 }
 
-// Real-time priorities: the fabric goes before the nodes.
+// Real-time priorities: the fabric runs before the nodes.
 const (
 	favoured = 1
 	urgent   = 2
 )
 
-// Favour gives every thread of another process real-time scheduling (SCHED_RR), as only a privileged process may:
-// it runs before all ordinary ones, and takes turns with its like. The kernel keeps a twentieth of each second
-// for the others (sched(7)), and ends it when it does not sleep for RealTimeLimit.
+// Favour gives every thread of another process real-time scheduling (SCHED_RR), which takes
+// privileges. It then runs before all ordinary processes and takes turns with others like it. The
+// kernel reserves a twentieth of each second for ordinary processes (sched(7)), and kills the
+// process if it does not sleep for RealTimeLimit.
 func Favour(pid int) error {
 	if err := limitRealTime(pid); err != nil {
 		return err
@@ -83,28 +88,30 @@ func Favour(pid int) error {
 	}
 	for _, tid := range tids {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: favoured}
-		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) { // it may have ended
+		// a thread may have ended
+		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("real-time scheduling of process %d: %w", pid, err)
 		}
 	}
 	return nil
 }
 
-// Prefer gives every thread of another process the scheduling that fits the priority, as far as the kernel grants it
-// to the caller. A process that then takes itself over keeps what it could not have taken.
+// Prefer gives every thread of another process the scheduling of the priority, as far as the kernel
+// grants it to the caller. If that process then calls TakeOver, it keeps scheduling that it could
+// not have obtained itself.
 func Prefer(pid int, p Priority) (scheduling string) {
 	scheduling = "as it was"
-	tids, _ := threads(pid) // none of a process that has ended
+	tids, _ := threads(pid) // no threads if the process has ended
 	for _, tid := range tids {
 		scheduling = schedule(pid, tid, p)
 	}
 	return scheduling
 }
 
-// shortSlice is the time slice asked for, in nanoseconds: the least that the kernel grants.
+// shortSlice is the requested time slice in nanoseconds, the smallest that the kernel grants.
 const shortSlice = 100_000
 
-// CPU returns the processor time that the process has used, in nanoseconds.
+// CPU returns the processor time used by this process, in nanoseconds.
 func CPU() int64 {
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
@@ -113,14 +120,15 @@ func CPU() int64 {
 	return ru.Utime.Nano() + ru.Stime.Nano()
 }
 
-// Read reads from a nonblocking descriptor without telling Go's scheduler, which would cost more than the
-// call. again means that there is nothing to read now.
+// Read reads from a nonblocking descriptor without involving Go's scheduler, which would cost more
+// than the call. again means that there is no input.
 func Read(fd int, b []byte) (n int, again bool, err error) {
 	r, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	return result(r, errno)
 }
 
-// Write writes to a nonblocking descriptor in the same way. again means that the kernel had no room.
+// Write writes to a nonblocking descriptor without involving Go's scheduler. again means that the
+// kernel has no room.
 func Write(fd int, b []byte) (n int, again bool, err error) {
 	r, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	return result(r, errno)

@@ -17,25 +17,29 @@ import (
 )
 
 const (
-	// busy is how many processors others may use while a machine counts as quiet. A real-time process of a test waits
-	// for at most one other program, so what matters is whether there is one at all times.
+	// busy is the number of processors that other programs may use on a quiet machine. A real-time
+	// test process waits for at most one other program, so what matters is whether there is always
+	// one.
 	busy = 0.2
 
-	// window is over what time use is averaged: long enough for /proc/stat, which counts in hundredths of a second.
+	// window is the averaging time of processor use: long enough for /proc/stat, which counts in
+	// hundredths of a second.
 	window = 250 * time.Millisecond
 
-	// nap is how long a thread sleeps that finds out whether the machine runs: seldom enough not to be felt.
+	// nap is how long a watching thread sleeps: long enough not to disturb.
 	nap = 5 * time.Millisecond
 )
 
-// epoch is any instant.
+// epoch is the origin of this package's times.
 var epoch = time.Now()
 
-// outerVar names the file in which the machine outside a virtual one tells of its disturbances: see Tell.
+// outerVar names the file by which the machine outside a virtual one reports its disturbances: see
+// Tell.
 const outerVar = "TEST_DISTURBED"
 
-// Gap is how late such a thread is woken only by a machine that did not run. On an idle virtual machine one in a
-// thousand is 0.3 ms late. User Mode Linux is an ordinary process, which waits for others.
+// Gap is the lateness of a watching thread that only a stopped machine explains. On an idle virtual
+// machine one wake-up in a thousand is 0.3 ms late. User Mode Linux is an ordinary process, which
+// also waits for others.
 var Gap = func() time.Duration {
 	if os.Getenv(outerVar) != "" {
 		return 20 * time.Millisecond
@@ -43,14 +47,14 @@ var Gap = func() time.Duration {
 	return 5 * time.Millisecond
 }()
 
-// mark is an instant since which something is measured.
+// mark is the start of a measurement.
 type mark struct {
 	at    time.Time
-	first int // the sample taken then
-	told  int // by the machine outside
+	first int // sample taken at that time
+	told  int // bytes reported by the machine outside
 }
 
-// state is what has been noted of the machine.
+// state has the observations of the machine.
 var state struct {
 	sync.Mutex
 	once    sync.Once
@@ -58,26 +62,27 @@ var state struct {
 	gaps    []gap
 }
 
-// sample is how much processor time was used until an instant.
+// sample is the processor time used up to an instant.
 type sample struct {
 	at        time.Time
 	all, mine time.Duration
 }
 
-// gap is a time for which a processor did not run.
+// gap is a time in which a processor did not run.
 type gap struct {
 	end    time.Time
 	length time.Duration
 }
 
-// begin marks an instant. The first one has the machine watched until the process ends.
+// begin returns a mark. The first call starts watching the machine until the process ends.
 func begin() mark {
 	state.once.Do(func() {
 		var own unix.CPUSet
 		if unix.SchedGetaffinity(0, &own) != nil {
 			return
 		}
-		// Threads that return from a system call wait for a turn in the Go scheduler, too, which has as many as this.
+		// Threads returning from system calls wait for one of GOMAXPROCS slots of the Go scheduler,
+		// so add slots for the watchers.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + own.Count())
 		for n := range 1024 {
 			if own.IsSet(n) {
@@ -93,8 +98,8 @@ func begin() mark {
 	return mark{time.Now(), take(), len(told())}
 }
 
-// Tell has what is measured in a virtual machine know of disturbances outside, until stop is called, by a file that both
-// share. The environment of what runs there has to have env.
+// Tell reports disturbances outside to measurements in a virtual machine, through a shared file at
+// path, until stop is called. The processes inside need env in their environment.
 func Tell(path string) (env string, stop func(), err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -118,19 +123,19 @@ func Tell(path string) (env string, stop func(), err error) {
 	return outerVar + "=" + path, func() { close(quit); <-done }, nil
 }
 
-// told returns what the machine outside has told; nothing where there is none.
+// told returns the reports of the machine outside, if there is one.
 func told() []byte {
 	text, _ := os.ReadFile(os.Getenv(outerVar))
 	return text
 }
 
-// disturbed returns what disturbed the machine since m; nil if nothing did.
+// disturbed returns what disturbed the machine since m, or nil.
 func (m mark) disturbed() error {
 	if Race {
 		return fmt.Errorf("%w: the race detector is on", ErrDisturbed)
 	}
 	if os.Getenv(outerVar) != "" {
-		time.Sleep(2 * window) // what is outside is told a window later
+		time.Sleep(2 * window) // reports from outside arrive a window later
 		if more := told(); len(more) > m.told {
 			return fmt.Errorf("%w: %s", ErrDisturbed, bytes.TrimSpace(more[m.told:]))
 		}
@@ -138,7 +143,7 @@ func (m mark) disturbed() error {
 	take()
 	state.Lock()
 	defer state.Unlock()
-	first := m.first // what is shorter than a window is judged with what was before it
+	first := m.first // a measurement shorter than a window is judged together with the time before it
 	for first > 0 && time.Since(state.samples[first].at) < window {
 		first--
 	}
@@ -153,10 +158,12 @@ func (m mark) disturbed() error {
 	return nil
 }
 
-// others returns how many processors other programs used, on average over the window in which they used most.
+// others returns how many processors other programs used, averaged over the window in which they
+// used most.
 func others(samples []sample) (most float64) {
 	for len(samples) > 1 {
-		// From the first to what is a window later; all of them, if less than a window would be left.
+		// From the first sample to the one a window later; all samples if they span less than a
+		// window.
 		n := 1
 		for n < len(samples)-1 && (samples[n].at.Sub(samples[0].at) < window*9/10 ||
 			samples[len(samples)-1].at.Sub(samples[n].at) < window*9/10) {
@@ -164,7 +171,7 @@ func others(samples []sample) (most float64) {
 		}
 		a, b := samples[0], samples[n]
 		samples = samples[n:]
-		// A process that ends while it is looked at may be counted in the next window instead.
+		// A process that ends during sampling may be counted in the next window.
 		if d := b.at.Sub(a.at); d > 0 && b.mine >= a.mine {
 			most = max(most, float64(b.all-a.all-(b.mine-a.mine))/float64(d))
 		}
@@ -172,7 +179,7 @@ func others(samples []sample) (most float64) {
 	return most
 }
 
-// take notes how much processor time has been used, and returns the number of the sample.
+// take records a sample of the processor time and returns its index.
 func take() int {
 	state.Lock()
 	defer state.Unlock()
@@ -184,12 +191,12 @@ func take() int {
 	return max(0, len(state.samples)-1)
 }
 
-// watch notes when processor n does not run, as a thread that sleeps and is woken late.
+// watch records when processor n does not run, by a thread on it that sleeps and wakes up late.
 func watch(n int) {
 	var only unix.CPUSet
 	only.Set(n)
 	_ = unix.SchedSetaffinity(0, &only)
-	_ = ahead() // of the test's own real-time processes, which are not to be taken for gaps; an ordinary user may not do that
+	_ = ahead() // before the test's own real-time processes, which are no gaps; an ordinary user may not do this
 	var due unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &due)
 	for {
@@ -207,7 +214,7 @@ func watch(n int) {
 	}
 }
 
-// ahead has the calling thread run before all others of its processor.
+// ahead lets the calling thread run before all others on its processor.
 func ahead() error {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO, Priority: 99,
@@ -217,7 +224,7 @@ func ahead() error {
 // tick is the unit of times in /proc.
 const tick = time.Second / 100
 
-// idle returns for how long the machine's processors have had nothing to do: proc_stat(5).
+// idle returns the idle time of all processors since boot (proc_stat(5)).
 func idle() (d time.Duration, processors int, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -243,8 +250,9 @@ func idle() (d time.Duration, processors int, err error) {
 	return d, processors, nil
 }
 
-// mine returns the processor time of this process and its descendants, also of those that have ended. Where .ci/isolate
-// gave it a PID namespace, that is all there is, also what is no descendant any more.
+// mine returns the processor time of this process and its descendants, including those that have
+// ended. In a PID namespace of its own (.ci/isolate) it counts every process there, including
+// orphans.
 func mine() (used time.Duration) {
 	self := os.Getpid()
 	type process struct {
@@ -257,7 +265,7 @@ func mine() (used time.Duration) {
 		pid, _ := strconv.Atoi(filepath.Base(path))
 		text, err := os.ReadFile(path + "/stat")
 		_, after, ok := bytes.Cut(text, []byte(") "))
-		fields := strings.Fields(string(after)) // from the third on: state ppid ...
+		fields := strings.Fields(string(after)) // fields from the third on: state ppid ...
 		if err != nil || !ok || len(fields) < 15 {
 			continue
 		}

@@ -2,6 +2,6 @@
 
 package quiettest
 
-// Race reports whether the race detector is on. It makes programs slow and large, so that what measures time proves
-// nothing.
+// Race reports whether the race detector is on. It makes programs slow and large, so that
+// measurements of time prove nothing.
 const Race = false

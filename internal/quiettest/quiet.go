@@ -1,8 +1,8 @@
 // Package quiettest is for tests that measure time on machines that others use too.
 //
-// A measurement that comes out wrong says nothing while other programs hold the processors, or while the machine, which
-// may be virtual, does not run at all. Check repeats it, and fails the test only if it came out wrong although nothing
-// disturbed it:
+// A wrong measurement proves nothing while other programs occupy the processors, or while the
+// machine, which may be virtual, does not run at all. Check repeats it, and fails the test only if
+// it went wrong although nothing disturbed it:
 //
 //	quiettest.Check(t, 3, func() error {
 //		if d := measure(); d > limit {
@@ -11,12 +11,13 @@
 //		return nil
 //	})
 //
-// What is not a measurement (data that is wrong, a count that does not add up) belongs in t.Error as usual. Whoever waits
-// for something that must happen waits for Patience.
+// Other failures (wrong data, a count that does not add up) belong in t.Error as usual. To wait for
+// something that must happen, use Await or Patience.
 //
-// A measurement is disturbed if, at any time meanwhile, programs that are not the test's used processors (see others), or
-// threads that only sleep, ahead of all others on each processor, were woken late (see gaps): hypervisors that take
-// processors away need not say so in /proc/stat. What the test and its own processes use is never a disturbance.
+// A measurement is disturbed if at any time programs other than the test's used processors (see
+// others), or if threads that only sleep, with the highest priority on each processor, woke up late
+// (see gap): hypervisors that take processors away need not report it in /proc/stat. Processor time
+// of the test and its own processes is never a disturbance.
 package quiettest
 
 import (
@@ -26,7 +27,8 @@ import (
 	"time"
 )
 
-// Patience is for waits for something that must happen: no machine is so busy that it takes longer.
+// Patience is the time limit for something that must happen. It is longer than any busy machine
+// needs.
 const Patience = 2 * time.Minute
 
 // poll is the time between two looks of Await.
@@ -49,11 +51,11 @@ func Await(t testing.TB, look func() error) {
 	}
 }
 
-// ErrDisturbed is in the chain of what measure returns when it found out by itself that something disturbed it.
+// ErrDisturbed is wrapped by the error of a measurement that itself detected a disturbance.
 var ErrDisturbed = errors.New("disturbed")
 
-// Check calls measure until it returns nil, at most n times. If it never does, the test fails with the errors of the
-// attempts that nothing disturbed, and is skipped if there were none.
+// Check calls measure until it returns nil, at most n times. If it never does, the test fails with
+// the errors of the attempts that nothing disturbed, and is skipped if there were none.
 func Check(t testing.TB, n int, measure func() error) {
 	t.Helper()
 	var quiet, disturbed error
@@ -80,13 +82,14 @@ func Check(t testing.TB, n int, measure func() error) {
 	t.Skip("this machine is too busy to measure time")
 }
 
-// A Stopwatch measures how long something takes, and whether something disturbs it.
+// Stopwatch measures how long something takes, and whether anything disturbs it.
 type Stopwatch struct{ begun mark }
 
 // Start starts a stopwatch.
 func Start() Stopwatch { return Stopwatch{begin()} }
 
-// AtMost fails the test if more than limit has passed, or logs it if something disturbed what was measured.
+// AtMost fails the test if more than limit has passed, or logs it if something disturbed what was
+// measured.
 func (s Stopwatch) AtMost(t testing.TB, limit time.Duration, what string) {
 	t.Helper()
 	if took := time.Since(s.begun.at); took > limit {
@@ -94,7 +97,8 @@ func (s Stopwatch) AtMost(t testing.TB, limit time.Duration, what string) {
 	}
 }
 
-// Late fails the test for something that came too late, or logs it if something disturbed what was measured.
+// Late fails the test for something that came too late, or logs it if something disturbed what was
+// measured.
 func (s Stopwatch) Late(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if why := s.Disturbed(); why != nil {

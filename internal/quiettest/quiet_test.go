@@ -14,7 +14,7 @@ import (
 	"weft/internal/thread"
 )
 
-// outcome is a testing.TB that notes how Check ended.
+// outcome is a testing.TB that records how Check ended.
 type outcome struct {
 	testing.TB
 	how string
@@ -53,13 +53,13 @@ func TestCheckRepeats(t *testing.T) {
 	}
 }
 
-// burn uses a processor for as long.
+// burn uses a processor for this time.
 func burn(d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; {
 	}
 }
 
-// burnVar has this program use a processor, and end.
+// burnVar makes this program use a processor and exit.
 const burnVar = "TEST_BURN"
 
 func TestMain(m *testing.M) {
@@ -70,8 +70,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What this process and its children do is not taken for what others do: a failure on a quiet machine is a failure however
-// much the test computes.
+// Processor time of this process and its children does not count as other programs': on a quiet
+// machine a failure is a failure however much the test computes.
 func TestOwnWorkIsNotOthers(t *testing.T) {
 	how := check(2, func() error {
 		burn(100 * time.Millisecond)
@@ -116,7 +116,7 @@ func TestGapsAreFound(t *testing.T) {
 		}
 		state.Lock()
 		defer state.Unlock()
-		var found time.Duration // in parts: the Go scheduler interrupts what computes for 10 ms
+		var found time.Duration // in parts, because the Go scheduler interrupts a goroutine after 10 ms
 		for _, g := range state.gaps {
 			if g.end.After(m.at) {
 				found += g.length
@@ -142,7 +142,7 @@ func TestAwaitLooksUntilThereIsNoError(t *testing.T) {
 	}
 }
 
-// What others use counts where they use most, however long the measurement is.
+// Use by others counts in the window with the most use, however long the measurement is.
 func TestOthers(t *testing.T) {
 	const ms = time.Millisecond
 	at := func(d, all, mine time.Duration) sample { return sample{epoch.Add(d), all, mine} }
@@ -153,9 +153,11 @@ func TestOthers(t *testing.T) {
 	}{
 		{"nothing", nil, 0},
 		{"short", []sample{at(0, 0, 0), at(100*ms, 150*ms, 100*ms)}, 0.5},
-		{"a burst", []sample{at(0, 0, 0), at(250*ms, 250*ms, 250*ms), at(500*ms, 625*ms, 500*ms), at(750*ms, 875*ms, 750*ms)}, 0.5},
+		{"a burst", []sample{at(0, 0, 0), at(250*ms, 250*ms, 250*ms), at(500*ms, 625*ms, 500*ms),
+			at(750*ms, 875*ms, 750*ms)}, 0.5},
 		{"an end too short for a window", []sample{at(0, 0, 0), at(250*ms, 0, 0), at(260*ms, 10*ms, 0)}, 10. / 260},
-		{"looks close to each other", []sample{at(0, 0, 0), at(10*ms, 10*ms, 0), at(250*ms, 25*ms, 0), at(500*ms, 25*ms, 0)}, 0.1},
+		{"looks close to each other", []sample{at(0, 0, 0), at(10*ms, 10*ms, 0), at(250*ms, 25*ms, 0),
+			at(500*ms, 25*ms, 0)}, 0.1},
 		{"an end while it was looked", []sample{at(0, 0, 900*ms), at(250*ms, 0, 0), at(500*ms, 0, 900*ms)}, 0},
 	} {
 		if got := others(c.samples); math.Abs(got-c.want) > 1e-9 {

@@ -12,50 +12,51 @@ import (
 	"weft/orchestrator/uml"
 )
 
-// State says how much of something there is.
+// State is the availability of a feature.
 type State string
 
 // The states of a finding.
 const (
 	OK       State = "ok"
-	Degraded State = "degraded" // Weft does without, and something suffers
-	Missing  State = "missing"  // what needs it cannot be done
+	Degraded State = "degraded" // Weft works without it, at a cost
+	Missing  State = "missing"  // what needs it is impossible
 )
 
-// Finding is one thing that was looked for.
+// Finding is the result for one feature.
 type Finding struct {
 	Name   string `json:"name"`
 	State  State  `json:"state"`
-	Detail string `json:"detail"`         // what was found, or the kernel's refusal
+	Detail string `json:"detail"`         // what was found, or why the kernel refused
 	Cost   string `json:"cost,omitempty"` // what its absence costs; empty when OK
 	Fix    string `json:"fix,omitempty"`  // how to get it; empty when OK
 }
 
-// Options are what a check needs from its caller.
+// Options are a caller's contributions to a check.
 type Options struct {
-	// PacketRate measures how many packets per second this machine carries through the fabric. It may be nil:
-	// then the list says nothing about it.
+	// PacketRate measures how many packets per second this machine carries through the fabric. If
+	// it is nil, the list has no such finding.
 	PacketRate func(context.Context) (perSecond float64, err error)
 
-	// BootUML boots the User Mode Linux that is installed here, and says how long that took. It may be nil: then the list
-	// says only which one there is.
+	// BootUML boots the installed User Mode Linux and returns how long that took. If it is nil, the
+	// list only names the kernel.
 	BootUML func(context.Context, *uml.Kernel) (time.Duration, error)
 
-	// DockerHost is where to ask for a Docker Engine, as in unix:///var/run/docker.sock; empty means DOCKER_HOST, or there.
+	// DockerHost is the address of the Docker Engine, such as unix:///var/run/docker.sock; empty
+	// means DOCKER_HOST or that default.
 	DockerHost string
 }
 
-// A test looks for one thing and returns what it found, or the error with which the machine refused.
+// test tries one feature and returns what it found, or the machine's refusal as an error.
 type test struct {
 	name  string
 	try   func(context.Context) (detail string, err error)
-	grade State // of an error
+	grade State // state if there is an error
 	cost  string
 	fix   string
 }
 
-// Check tries everything and returns the findings in a fixed order. It takes well under a second, apart from
-// Options.PacketRate and Options.BootUML.
+// Check tries everything and returns the findings in a fixed order. It takes well under a second,
+// without Options.PacketRate and Options.BootUML.
 func Check(ctx context.Context, o Options) []Finding {
 	tests := append(machine(), isolation()...)
 	tests = append(tests, timing(o)...)
@@ -86,7 +87,8 @@ func WriteJSON(w io.Writer, findings []Finding) error {
 	return e.Encode(findings)
 }
 
-// WriteTable writes the findings as a table, and below it what each lack costs and how to mend it.
+// WriteTable writes the findings as a table, followed by what each missing feature costs and how to
+// get it.
 func WriteTable(w io.Writer, findings []Finding) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
@@ -99,12 +101,13 @@ func WriteTable(w io.Writer, findings []Finding) error {
 		if f.Cost == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "\n%s (%s)\n  costs  %s\n  get it %s\n", f.Name, f.State, f.Cost, f.Fix); err != nil {
+		_, err := fmt.Fprintf(w, "\n%s (%s)\n  costs  %s\n  get it %s\n", f.Name, f.State, f.Cost, f.Fix)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// oneLine keeps a table a table, whatever an error says.
+// oneLine replaces line breaks, so that an error fits into a table.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

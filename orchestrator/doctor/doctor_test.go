@@ -35,7 +35,7 @@ func find(t *testing.T, fs []Finding, name string) Finding {
 	return Finding{}
 }
 
-// Whatever the machine is, every test has an answer, and whatever is not there says what that costs.
+// On any machine every test has a result, and every missing feature has a cost.
 func TestCheck(t *testing.T) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Where Weft can create namespaces, the findings about them agree with what then works.
+// If Weft can create namespaces, the findings about them agree with what works.
 func TestPrivCheck(t *testing.T) {
 	if namespace.NeedsUserNS() {
 		t.Skip("needs the privilege to create namespaces")
@@ -100,17 +100,21 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestPacketRateFails(t *testing.T) {
-	fs := Check(t.Context(), Options{PacketRate: func(context.Context) (float64, error) { return 0, errors.New("no fabric") }})
+	fs := Check(t.Context(), Options{PacketRate: func(context.Context) (float64, error) {
+		return 0,
+			errors.New("no fabric")
+	}})
 	if f := find(t, fs, "packet rate"); f.State != Degraded || f.Detail != "no fabric" {
 		t.Errorf("%+v", f)
 	}
 }
 
-// What package docker says of an engine is told without saying twice that it is about Docker.
+// Errors of package docker are not prefixed with Docker twice.
 func TestDocker(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "absent")
 	for host, want := range map[string]string{
-		absent:                 "there is no engine (dial unix " + strings.TrimPrefix(absent, "unix://") + ": connect: no such file or directory)",
+		absent: "there is no engine (dial unix " + strings.TrimPrefix(absent, "unix://") +
+			": connect: no such file or directory)",
 		"tcp://192.0.2.1:2375": "DOCKER_HOST is tcp://192.0.2.1:2375, but nodes are wired from this machine",
 	} {
 		got := containers(host).run(t.Context())
@@ -131,7 +135,8 @@ func TestPrivDocker(t *testing.T) {
 
 var golden = []Finding{
 	{Name: "TAP", State: OK, Detail: "works"},
-	{Name: "qdisc red", State: Missing, Detail: "this kernel\ndoes not have it", Cost: "no marking", Fix: "another kernel"},
+	{Name: "qdisc red", State: Missing, Detail: "this kernel\ndoes not have it", Cost: "no marking",
+		Fix: "another kernel"},
 	{Name: "cores", State: Degraded, Detail: "1", Cost: "time", Fix: "money"},
 }
 
@@ -179,23 +184,26 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Whether a kernel of its own can be had is said in any case, and how.
+// Every result says whether and how to get a separate kernel.
 func TestUserModeLinux(t *testing.T) {
 	f := find(t, Check(t.Context(), Options{BootUML: func(context.Context, *uml.Kernel) (time.Duration, error) {
 		return 0, errors.New("it ended before it had booted")
 	}}), "User Mode Linux")
 	installed := strings.Contains(f.Detail, "it ended")
-	if f.State != Degraded || !installed && !strings.Contains(f.Detail, "linux.uml is not in PATH") || !strings.Contains(f.Fix, "apt-get install user-mode-linux") {
+	if f.State != Degraded || !installed && !strings.Contains(f.Detail, "linux.uml is not in PATH") ||
+		!strings.Contains(f.Fix, "apt-get install user-mode-linux") {
 		t.Errorf("%+v", f)
 	}
 	if !installed {
 		t.Skip(f.Detail)
 	}
-	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != OK || !strings.Contains(f.Detail, "--kernel uml") {
+	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != OK || !strings.Contains(f.Detail,
+		"--kernel uml") {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != Degraded || !strings.Contains(f.Detail, "not in PATH") {
+	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != Degraded ||
+		!strings.Contains(f.Detail, "not in PATH") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"weft/units"
 )
 
-// machine looks at what there is to run on.
+// machine returns the tests of the machine itself.
 func machine() []test {
 	return []test{
 		{name: "kernel", try: kernel, grade: Degraded},
@@ -68,12 +68,13 @@ func memory(context.Context) (string, error) {
 	return "", errors.New("not told in /proc/meminfo")
 }
 
-// isolation looks at what keeps nodes apart from the machine.
+// isolation returns the tests of what separates nodes from the machine.
 func isolation() []test {
 	return []test{
 		{name: "privileges", try: privileges, grade: Missing,
 			cost: "no emulation (the simulator needs no privileges)",
-			fix:  "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000"},
+			fix: "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 " +
+				"kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000"},
 		{name: "namespaces", try: func(context.Context) (string, error) {
 			return "network, mount, PID, UTS, IPC", namespace.Available()
 		}, grade: Missing,
@@ -82,9 +83,11 @@ func isolation() []test {
 		{name: "cgroups", try: cgroups, grade: Degraded,
 			cost: "nothing in the built-in runtime; the Docker runtime bounds its containers by them",
 			fix:  "boot with systemd.unified_cgroup_hierarchy=1"},
-		{name: "memory limits", try: func(context.Context) (string, error) { return namespace.GroupMemory() }, grade: Degraded,
-			cost: "in the built-in runtime the memory of programs is bounded for each process, not for all of a node together",
-			fix:  "run as root, or where systemd lets you make control groups: systemd-run --user --scope weft ..."},
+		{name: "memory limits", try: func(context.Context) (string, error) { return namespace.GroupMemory() },
+			grade: Degraded,
+			cost: "in the built-in runtime the memory of programs is bounded for each process, not for all of a " +
+				"node together",
+			fix: "run as root, or where systemd lets you make control groups: systemd-run --user --scope weft ..."},
 	}
 }
 
@@ -93,7 +96,7 @@ func privileges(context.Context) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	// The first user namespace maps every user to itself: user_namespaces(7).
+	// The initial user namespace maps every user to itself: user_namespaces(7).
 	f := strings.Fields(string(inside))
 	initial := len(f) != 3 || f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
 	switch {
@@ -122,7 +125,8 @@ func cgroups(context.Context) (string, error) {
 	return "", errors.New("not mounted")
 }
 
-// containers asks the Docker Engine at host who it is, and whether its containers could be nodes.
+// containers returns the test of the Docker Engine at host, and whether its containers could be
+// nodes.
 func containers(host string) test {
 	return test{name: "docker", grade: Missing,
 		try: func(ctx context.Context) (string, error) {
@@ -137,5 +141,6 @@ func containers(host string) test {
 			return about, err
 		},
 		cost: "no Docker runtime; the built-in one does the same labs, but for programs in images",
-		fix:  "install Docker Engine 20.10 or newer (apt-get install docker.io), start it (systemctl start docker), and run weft as root"}
+		fix: "install Docker Engine 20.10 or newer (apt-get install docker.io), start it (systemctl start " +
+			"docker), and run weft as root"}
 }

@@ -14,13 +14,14 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// What the kernel's own network is for.
+// Costs of features that only the kernel datapath needs.
 const (
 	costKernelPath = "no datapath kernel; the modelled fabric does the same labs"
-	fixModules     = "a kernel with it built in or as a module (Debian, Ubuntu: package linux-modules-extra), or --kernel uml"
+	fixModules     = "a kernel with it built in or as a module (Debian, Ubuntu: package linux-modules-extra), or " +
+		"--kernel uml"
 )
 
-// network looks at devices and queueing disciplines.
+// network returns the tests of devices and queueing disciplines.
 func network(o Options) []test {
 	tests := []test{
 		otherKernel(o),
@@ -32,8 +33,9 @@ func network(o Options) []test {
 			fix:  fixModules},
 		{name: "bridge", try: inScratch(device(&netlink.Bridge{LinkAttrs: attrs("scratch")})), grade: Missing,
 			cost: costKernelPath, fix: fixModules},
-		{name: "vxlan", try: inScratch(device(&netlink.Vxlan{LinkAttrs: attrs("scratch"), VxlanId: 1, Port: 4789})), grade: Missing,
-			cost: "no links between machines", fix: fixModules},
+		{name: "vxlan", try: inScratch(device(&netlink.Vxlan{LinkAttrs: attrs("scratch"), VxlanId: 1, Port: 4789})),
+			grade: Missing,
+			cost:  "no links between machines", fix: fixModules},
 		{name: "macvlan", try: inScratch(macvlan), grade: Missing,
 			cost: "nothing in the labs of today; no nodes on the machine's own network", fix: fixModules},
 	}
@@ -43,9 +45,10 @@ func network(o Options) []test {
 	return tests
 }
 
-// part looks for something that the kernel's datapath makes links of, as the probe of that datapath does.
+// part returns the test of one part of the kernel datapath, as package probe tries it.
 func part(p qdisc.Part) test {
-	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "redirection of arriving packets", qdisc.PartSource: "check of senders"}
+	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "ingress redirect (tc mirred)",
+		qdisc.PartSource: "check of senders"}
 	name := names[p]
 	if name == "" {
 		name = "qdisc " + string(p)
@@ -62,20 +65,22 @@ func part(p qdisc.Part) test {
 	return test{name: name, try: try, grade: Missing, cost: costs[p], fix: fixModules}
 }
 
-// costs is what a lab goes without where the kernel lacks a part.
+// costs has what a lab lacks if the kernel lacks a part.
 var costs = map[qdisc.Part]string{
-	qdisc.PartTBF:      "no rates in datapath kernel",
-	qdisc.PartFIFO:     "no queues with a limit in bytes in datapath kernel",
-	qdisc.PartRED:      "no ECN marking by thresholds in datapath kernel; the modelled fabric has it",
-	qdisc.PartNetem:    "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
-	qdisc.PartIFB:      "no delay behind a queue in datapath kernel; the modelled fabric has it",
-	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the modelled fabric has it",
-	qdisc.PartSource:   "nothing in datapath kernel refuses forged senders (u32, matchall and gact do); the modelled fabric does",
+	qdisc.PartTBF:   "no rates in datapath kernel",
+	qdisc.PartFIFO:  "no queues with a limit in bytes in datapath kernel",
+	qdisc.PartRED:   "no ECN marking by thresholds in datapath kernel; the modelled fabric has it",
+	qdisc.PartNetem: "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
+	qdisc.PartIFB:   "no delay behind a queue in datapath kernel; the modelled fabric has it",
+	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the " +
+		"modelled fabric has it",
+	qdisc.PartSource: "nothing in datapath kernel refuses forged senders (u32, matchall and gact do); the " +
+		"modelled fabric does",
 }
 
 var errUntried = errors.New("not tried: it takes the privilege to create a network namespace")
 
-// inScratch runs try in a network namespace that ends with it.
+// inScratch returns a test that runs try in a temporary network namespace.
 func inScratch(try func() error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
 		if namespace.NeedsUserNS() {

@@ -12,7 +12,7 @@ import (
 	"weft/units"
 )
 
-// timing looks at what decides how far an emulated run can be trusted.
+// timing returns the tests of what determines the fidelity of an emulation.
 func timing(o Options) []test {
 	tests := []test{
 		{name: "real-time scheduling", try: scheduling, grade: Degraded,
@@ -40,7 +40,7 @@ func timing(o Options) []test {
 	return tests
 }
 
-// onThread runs f on a thread of its own, which ends with it, so that f may change what a thread is.
+// onThread runs f on a new thread, which ends with it, so that f may change the thread.
 func onThread(f func() (string, error)) (detail string, err error) {
 	done := make(chan struct{})
 	thread.Own(func() {
@@ -88,7 +88,8 @@ func timestamps(context.Context) (string, error) {
 	return "SO_TIMESTAMPNS", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
-// enough is a receive buffer that holds the window of a long path a few times over. Ours.
+// enough is the size of a receive buffer that holds the window of a long path several times. Our
+// own value.
 const enough = 4 * units.MiB
 
 func buffers(context.Context) (string, error) {
@@ -106,7 +107,7 @@ func buffers(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	got /= 2 // the kernel doubles what it is asked for: socket(7)
+	got /= 2 // the kernel doubles the requested size: socket(7)
 	detail := fmt.Sprintf("%d kB", got/int(units.KB))
 	if got < int(enough) {
 		return "", errors.New("at most " + detail)

@@ -8,7 +8,8 @@ import (
 	"weft/orchestrator/uml"
 )
 
-// otherKernel looks for the kernel that labs can have where the machine's own lacks something.
+// otherKernel returns the test of User Mode Linux, which serves labs if the machine's kernel lacks
+// something.
 func otherKernel(o Options) test {
 	return test{name: "User Mode Linux", grade: Degraded,
 		try: func(ctx context.Context) (string, error) {
