@@ -98,7 +98,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		rows = append(rows, figureRows...)
 		page.Parts = append(page.Parts, part)
 	}
-	passed, failed, skipped := paper.Tally(rows)
+	passed, failed, skipped := paper.Count(rows)
 	page.Verdict = fmt.Sprintf("%d claims pass, %d fail, %d skipped", passed, failed, skipped)
 	if failed > 0 {
 		page.Class = "bad"

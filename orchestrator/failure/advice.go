@@ -17,7 +17,8 @@ import (
 
 func nodeID(h transport.HostID) topology.NodeID { return topology.NodeID(h) }
 
-// sentence says in a sentence what a fault has done by an instant: "link edge0-agg1 is down from 50us on".
+// sentence describes the effect of a fault up to an instant: "link edge0-agg1 is down from 50us
+// on".
 func sentence(x *experiment.Experiment, i int, by units.Time) string {
 	f := &x.Faults.All[i]
 	switch {
@@ -39,7 +40,7 @@ func sentence(x *experiment.Experiment, i int, by units.Time) string {
 	return fmt.Sprintf("link %s %s%s from %s to %s", f.Link, was, summary.WhatHappens(f), f.At, f.At+f.For)
 }
 
-// headline says what a cause is and which flows it concerns.
+// headline describes a cause and the flows that it affects.
 func headline(x *experiment.Experiment, c *cause, unfinished int, by units.Time) string {
 	var about []string
 	for i, f := range c.faults {
@@ -61,7 +62,8 @@ func headline(x *experiment.Experiment, c *cause, unfinished int, by units.Time)
 	if c.count == 1 {
 		how = strings.NewReplacer("begin or end", "begins or ends", "use", "uses").Replace(how)
 	}
-	return fmt.Sprintf("%s; %d of %s %s: %s", strings.Join(about, ", and "), c.count, plural(unfinished, "unfinished flow"), how, pairs(x, c.flows))
+	return fmt.Sprintf("%s; %d of %s %s: %s", strings.Join(about, ", and "), c.count,
+		plural(unfinished, "unfinished flow"), how, pairs(x, c.flows))
 }
 
 func plural(n int, one string) string {
@@ -71,12 +73,12 @@ func plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// adviceOn is what could be set for the run to survive a cause, by the lab's own keys.
+// adviceOn returns settings, by the lab's keys, with which the run would survive a cause.
 func adviceOn(x *experiment.Experiment, c *cause) []string {
 	var all []string
 	whole, last := patience(x, c.conn)
-	limit := rounded(whole - last).String() // the last attempt has to come after the fault
-	ends := true                            // all faults do
+	limit := rounded(whole - last).String() // the last attempt must come after the fault
+	ends := true                            // all faults end
 	around := len(c.scene.down) > 0 && leadsAround(x, c)
 	for _, i := range c.faults {
 		f := &x.Faults.All[i]
@@ -87,14 +89,16 @@ func adviceOn(x *experiment.Experiment, c *cause) []string {
 		shorter := func(key string) string {
 			path := experiment.FaultPath(i, key)
 			value := value(x, path)
-			if _, err := units.ParseTime(value); err != nil { // a word for the end of the run
-				return fmt.Sprintf("%s: %s in place of %s, or another time shorter than %s", path, below(whole-last), value, limit)
+			if _, err := units.ParseTime(value); err != nil { // a word, for the end of the run
+				return fmt.Sprintf("%s: %s in place of %s, or another time shorter than %s", path, below(whole-last),
+					value, limit)
 			}
 			return fmt.Sprintf("%s (%s) shorter than %s", path, value, limit)
 		}
 		switch {
 		case f.Kill:
-			all = append(all, fmt.Sprintf("leave %s out of the ranks, or have it pause: %s in place of kill, for less than %s", f.Host, experiment.FaultPath(i, "pause"), limit))
+			all = append(all, fmt.Sprintf("leave %s out of the ranks, or have it pause: %s in place of kill, for "+
+				"less than %s", f.Host, experiment.FaultPath(i, "pause"), limit))
 		case f.Pause:
 			all = append(all, shorter("pause"))
 		case f.Down && around && f.Reroute > 0:
@@ -115,12 +119,13 @@ func adviceOn(x *experiment.Experiment, c *cause) []string {
 		}
 	}
 	if patience := patienceKeys(x); ends && patience != "" {
-		all = append(all, fmt.Sprintf("higher %s: the last attempt of a connection comes %s after its last progress", patience, limit))
+		all = append(all, fmt.Sprintf("higher %s: the last attempt of a connection comes %s after its last progress",
+			patience, limit))
 	}
 	return all
 }
 
-// worst is the key of a changed line that most likely stands in the way.
+// worst returns the key of a changed link's property that most likely impedes flows.
 func worst(loss, bitErrors *float64, rate bool) string {
 	switch {
 	case loss != nil && *loss > 0:
@@ -133,7 +138,8 @@ func worst(loss, bitErrors *float64, rate bool) string {
 	return "delay"
 }
 
-// leadsAround says whether a connection of the cause would get through if all switches knew which links are down.
+// leadsAround reports whether a connection of the cause would get through if all switches knew
+// which links are down.
 func leadsAround(x *experiment.Experiment, c *cause) bool {
 	missing := map[topology.LinkID]bool{}
 	for port := range c.scene.down {
@@ -150,18 +156,20 @@ func leadsAround(x *experiment.Experiment, c *cause) bool {
 	return there.Arrives && len(there.Dead) == 0 && back.Arrives && len(back.Dead) == 0
 }
 
-// patienceKeys are the settings of the lab's transport that decide how long a connection waits, with their values.
+// patienceKeys returns the settings of the lab's transport, with values, that determine how long a
+// connection waits.
 func patienceKeys(x *experiment.Experiment) string {
 	var keys []string
 	for _, s := range x.Lab.Sources {
-		if strings.HasPrefix(s.Path, "transport.") && (strings.HasSuffix(s.Path, ".tries") || strings.HasSuffix(s.Path, ".rto_min")) {
+		if strings.HasPrefix(s.Path, "transport.") && (strings.HasSuffix(s.Path, ".tries") ||
+			strings.HasSuffix(s.Path, ".rto_min")) {
 			keys = append(keys, fmt.Sprintf("%s (%s)", s.Path, s.Value))
 		}
 	}
 	return strings.Join(keys, " or ")
 }
 
-// value is a setting of the lab as it is written.
+// value returns a setting as the lab writes it.
 func value(x *experiment.Experiment, path string) string {
 	for _, s := range x.Lab.Sources {
 		if s.Path == path {
@@ -171,7 +179,7 @@ func value(x *experiment.Experiment, path string) string {
 	return "not set"
 }
 
-// rounded keeps three significant digits of a time.
+// rounded rounds a time to three significant digits.
 func rounded(t units.Time) units.Time {
 	if t <= 0 {
 		return t
@@ -180,7 +188,7 @@ func rounded(t units.Time) units.Time {
 	return (t + unit/2) / unit * unit
 }
 
-// below is a time of one digit that is shorter than t by a fifth or more.
+// below returns a time with one digit that is at least a fifth shorter than t.
 func below(t units.Time) units.Time {
 	t = t / 5 * 4
 	if t <= 0 {
@@ -190,10 +198,10 @@ func below(t units.Time) units.Time {
 	return t / digit * digit
 }
 
-// maxGroups is how many groups of flows a sentence names. Ours.
+// maxGroups is the number of flow groups that a sentence names. Our own value.
 const maxGroups = 3
 
-// pairs says between which hosts flows go: "14 flows from h0..h3 to h8".
+// pairs describes flows by their hosts: "14 flows from h0..h3 to h8".
 func pairs(x *experiment.Experiment, flows map[[2]transport.HostID]int) string {
 	bySrc, byDst := grouped(x, flows, 0), grouped(x, flows, 1)
 	groups := bySrc
@@ -210,18 +218,20 @@ func pairs(x *experiment.Experiment, flows map[[2]transport.HostID]int) string {
 			parts = append(parts, fmt.Sprintf("and %d more", left))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", plural(g.count, "flow"), names(x, g.ends[0]), names(x, g.ends[1])))
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", plural(g.count, "flow"), names(x, g.ends[0]),
+			names(x, g.ends[1])))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// flowGroup is flows between all of some hosts and all of others.
+// flowGroup is the set of flows from every one of some hosts to every one of others.
 type flowGroup struct {
 	ends  [2][]transport.HostID
 	count int
 }
 
-// grouped puts together the hosts at one end of flows (0: where they begin) that have the same hosts at the other.
+// grouped merges hosts at one end of the flows (0: the senders) that have the same hosts at the
+// other end.
 func grouped(x *experiment.Experiment, flows map[[2]transport.HostID]int, end int) []flowGroup {
 	others, counts := map[transport.HostID][]transport.HostID{}, map[transport.HostID]int{}
 	for pair, n := range flows {

@@ -18,41 +18,42 @@ import (
 	"weft/units"
 )
 
-// How faults stand in the way of a flow, the surest first.
+// How faults affect a flow, most certain first.
 const (
-	atHalted = iota // its sender or its receiver stands still
-	cutOff          // none of its packets get through one way or the other
-	impeded         // its packets pass, or may pass, a link that is changed or down
+	atHalted = iota // its sender or receiver is halted
+	cutOff          // none of its packets get through in one direction
+	impeded         // its packets pass, or may pass, a changed or failed link
 )
 
-// Bounds of what is looked at and told. Ours.
+// Bounds of the examination and of its report. Our own values.
 const (
 	maxExamined = 20_000 // unfinished connections
 	maxCauses   = 3
 )
 
-// cause is a set of faults, and the unfinished flows that they stand in the way of.
+// cause is a set of faults and the unfinished flows that they affect.
 type cause struct {
 	kind   int
-	faults []int // of the lab
+	faults []int // indices of the lab's faults
 	flows  map[[2]transport.HostID]int
 	count  int
 	conn   transport.ConnID // of one of the flows
 	scene  *scene
 }
 
-// unfinishedError is the failure of a run that faults of the lab explain.
+// unfinishedError is a failure of a run that is explained by the lab's faults.
 type unfinishedError struct {
 	error
 	text  string
-	about []string // the sentences about faults in it
+	about []string // its sentences about faults
 }
 
 func (e *unfinishedError) Error() string { return e.text }
 func (e *unfinishedError) Unwrap() error { return e.error }
 
-// Explain explains the failure of a run that ended at by with the lab's faults, where they can be why: a connection gave up, or
-// nothing moved any more. anyPath says that how switches hash is not known.
+// Explain explains a run's failure at time by with the lab's faults, if a connection gave up or
+// nothing moved any more; otherwise it returns err. anyPath means that the switches' hash is
+// unknown, so that a flow may take any of its paths.
 func Explain(x *experiment.Experiment, err error, o *summary.Outcome, anyPath bool, by units.Time) error {
 	if len(x.Faults.All) == 0 {
 		return err
@@ -85,7 +86,8 @@ func Explain(x *experiment.Experiment, err error, o *summary.Outcome, anyPath bo
 	return e
 }
 
-// firstFailure is the line about the error that faults explain, without who waits for whom: they say that.
+// firstFailure returns the line of the error that the faults explain, without the list of waiting
+// hosts.
 func firstFailure(x *experiment.Experiment, err error) string {
 	what, _, _ := strings.Cut(err.Error(), "\n")
 	var step *host.StepError
@@ -95,14 +97,17 @@ func firstFailure(x *experiment.Experiment, err error) string {
 			to = "from"
 		}
 		why := strings.TrimPrefix(step.Err.Error(), transport.ErrFailed.Error()+": ")
-		what = fmt.Sprintf("%s gave up the %s of %v %s %s in %s (%s), repetition %d, rank %d, step %d: %s", step.Host, step.Kind, step.Size, to,
+		what = fmt.Sprintf("%s gave up the %s of %v %s %s in %s (%s), repetition %d, rank %d, step %d: %s", step.Host,
+			step.Kind, step.Size, to,
 			x.Graph.Nodes[step.PeerHost].Name, step.Name, step.Collective, step.Repeat, step.Rank, step.Step, why)
 	}
 	return "  first failure: " + strings.TrimPrefix(what, "sim: ")
 }
 
-// findCauses finds what stands in the way of the flows that did not finish, the causes of most flows first, and counts those flows.
-func findCauses(x *experiment.Experiment, o *summary.Outcome, anyPath bool, by units.Time) (causes []cause, unfinished int) {
+// findCauses returns the causes that affect unfinished flows, those with the most flows first, and
+// the number of unfinished flows.
+func findCauses(x *experiment.Experiment, o *summary.Outcome, anyPath bool, by units.Time) (causes []cause,
+	unfinished int) {
 	var scenes []*scene
 	known := map[transport.ConnID]*cause{}
 	found := map[string]*cause{}
@@ -129,13 +134,14 @@ func findCauses(x *experiment.Experiment, o *summary.Outcome, anyPath bool, by u
 		causes = append(causes, *found[key])
 	}
 	slices.SortStableFunc(causes, func(a, b cause) int { return cmp.Or(a.kind-b.kind, b.count-a.count) })
-	if len(causes) > 0 && causes[0].kind < impeded { // what certainly stands in the way explains what only may
+	if len(causes) > 0 && causes[0].kind < impeded { // a certain cause explains what others only might
 		causes = slices.DeleteFunc(causes, func(c cause) bool { return c.kind == impeded })
 	}
 	return causes, unfinished
 }
 
-// scenesOf are the network at the end of the run, and when a connection like c that gave up then made its last attempt.
+// scenesOf returns the network at the end of the run and, if a connection like c gave up then, at
+// its last attempt.
 func scenesOf(x *experiment.Experiment, c transport.ConnID, anyPath bool, by units.Time) []*scene {
 	all := []*scene{sceneAt(x, by, anyPath)}
 	if _, last := patience(x, c); last < by {
@@ -144,18 +150,19 @@ func scenesOf(x *experiment.Experiment, c transport.ConnID, anyPath bool, by uni
 	return all
 }
 
-// patience is how long a connection waits for anything new before it gives up, and how long after its last attempt.
+// patience returns how long a connection waits for progress before it gives up, and how long after
+// its last attempt.
 func patience(x *experiment.Experiment, c transport.ConnID) (whole, last units.Time) {
 	s := x.Conns[c]
 	whole, last, err := transport.Patience(x.Plans[s.Src].Endpoint, s)
 	if err != nil {
-		return 0, 0 // it could not have been opened either
+		return 0, 0 // such a connection could not have been opened
 	}
 	return whole, last
 }
 
-// causeOf finds the cause of an unfinished connection: in the scenes in turn, and made where it is not among those found. nil: no fault is
-// in its way.
+// causeOf returns the cause of an unfinished connection from the first scene that has one, and adds
+// it to found if it is new. It returns nil if no fault affects the connection.
 func causeOf(x *experiment.Experiment, c transport.ConnID, scenes []*scene, found map[string]*cause) *cause {
 	for _, s := range scenes {
 		kind, faults := atHalted, []int(nil)
@@ -176,8 +183,8 @@ func causeOf(x *experiment.Experiment, c transport.ConnID, scenes []*scene, foun
 	return nil
 }
 
-// besides are the connections that carry a connection's messages: itself, and where messages are split those between the
-// same hosts.
+// besides returns the connections that carry a connection's messages: itself, or all between the
+// same hosts if messages are split.
 func besides(x *experiment.Experiment, c transport.ConnID) []transport.ConnID {
 	all := []transport.ConnID{c}
 	s := &x.Conns[c]
@@ -195,24 +202,25 @@ func besides(x *experiment.Experiment, c transport.ConnID) []transport.ConnID {
 	return all
 }
 
-// scene is the network at an instant, with the faults that make it so.
+// scene is the network at an instant, with the faults in effect.
 type scene struct {
 	at      units.Time
 	cfg     fabric.Config
-	anyPath bool // how switches hash is not known
+	anyPath bool // the switches' hash is unknown
 	down    map[int]int
-	changed map[int]int // ports whose line a fault has changed
+	changed map[int]int // ports whose link a fault has changed
 	halted  map[transport.HostID]int
 }
 
 func sceneAt(x *experiment.Experiment, at units.Time, anyPath bool) *scene {
-	s := &scene{at: at, cfg: x.Fabric, anyPath: anyPath, down: map[int]int{}, changed: map[int]int{}, halted: map[transport.HostID]int{}}
+	s := &scene{at: at, cfg: x.Fabric, anyPath: anyPath, down: map[int]int{}, changed: map[int]int{},
+		halted: map[transport.HostID]int{}}
 	for i := range x.Faults.Changes {
 		if c := &x.Faults.Changes[i]; c.Tables != nil && c.At <= at {
 			s.cfg.Switches = c.Tables
 		}
 	}
-	outages, _ := x.Outages() // Build has seen that they are right
+	outages, _ := x.Outages() // checked by Build
 	for i := range outages {
 		o := &outages[i]
 		if o.At > at || o.Until() <= at {
@@ -238,7 +246,7 @@ func sceneAt(x *experiment.Experiment, at units.Time, anyPath bool) *scene {
 
 func (s *scene) isDown(port int) bool { _, ok := s.down[port]; return ok }
 
-// inTheWay returns the faults that stand in the way of a connection; none: no fault does.
+// inTheWay returns the faults that affect a connection and how, or none.
 func (s *scene) inTheWay(x *experiment.Experiment, c *transport.Spec) (kind int, faults []int) {
 	for _, h := range []transport.HostID{c.Src, c.Dst} {
 		if i, ok := s.halted[h]; ok {
@@ -262,7 +270,8 @@ func (s *scene) inTheWay(x *experiment.Experiment, c *transport.Spec) (kind int,
 	return kind, slices.Compact(faults)
 }
 
-// there is what a connection's data can reach, over all of its source ports; back is what its acknowledgements can, which have one.
+// there returns what a connection's data can reach over all its source ports. back does the same
+// for its acknowledgements, which have one port.
 func (s *scene) there(x *experiment.Experiment, c *transport.Spec) fabric.Reach {
 	return s.reach(x, c.Src, c.Dst, c.SrcPort, c.Paths())
 }
@@ -271,7 +280,7 @@ func (s *scene) back(x *experiment.Experiment, c *transport.Spec) fabric.Reach {
 	return s.reach(x, c.Dst, c.Src, c.SrcPort, 1)
 }
 
-// reach is what packets between two hosts can reach from so many source ports on.
+// reach returns what packets between two hosts can reach, for a range of source ports.
 func (s *scene) reach(x *experiment.Experiment, from, to transport.HostID, port uint16, ports int) fabric.Reach {
 	var all fabric.Reach
 	nic := x.Graph.Port(x.Graph.Uplink(nodeID(from)), nodeID(from))
@@ -284,7 +293,7 @@ func (s *scene) reach(x *experiment.Experiment, from, to transport.HostID, port 
 	return all
 }
 
-// faultsOf are the faults that made ports what they are.
+// faultsOf returns the faults that changed the ports.
 func (s *scene) faultsOf(made map[int]int, ports []int) (faults []int) {
 	for _, p := range ports {
 		if i, ok := made[p]; ok {

@@ -1,6 +1,13 @@
-// Package failure explains why a run failed, where faults of its lab can be why: which faults stood in the way of which flows, and
-// what could be set for the run to survive them, by the lab's own keys. It is pure.
+// Package failure explains the failure of a run by the faults of its lab. It is pure.
 //
-// Explain looks at the network as faults left it when the run ended, and when a connection that gave up made its last attempt
-// (cause.go), and puts what it finds into sentences (advice.go).
+// Input: the experiment, its outcome and its error. Output: an error that also says which faults
+// affected which flows, and with which settings, by the lab's own keys, the run would survive them.
+//
+// Explain is the entry point. It looks at the network at the end of the run, and at the time when a
+// connection that gave up made its last attempt (cause.go: scenes and causes). It groups unfinished
+// flows by cause, most certain causes first, and turns them into sentences (advice.go). Halted and
+// Untold add hosts that were killed (halts.go).
+//
+// Invariant: an error that faults do not explain is returned as it is, and an explanation contains
+// the original error.
 package failure

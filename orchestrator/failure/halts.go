@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// Halted says what has become of hosts by an instant: "h3 was killed at 5 ms".
+// Halted describes what happened to hosts up to an instant: "h3 was killed at 5 ms".
 func Halted(x *experiment.Experiment, by units.Time) []string {
 	var all []string
 	for i := range x.Plans {
@@ -27,7 +27,7 @@ func Halted(x *experiment.Experiment, by units.Time) []string {
 	return all
 }
 
-// Untold are the sentences that the error of a run does not have.
+// Untold returns the sentences that the error of a run does not contain.
 func Untold(sentences []string, err error) []string {
 	var e *unfinishedError
 	if !errors.As(err, &e) {
@@ -36,7 +36,8 @@ func Untold(sentences []string, err error) []string {
 	return slices.DeleteFunc(sentences, func(s string) bool { return slices.Contains(e.about, s) })
 }
 
-// blame adds to the error of a run the hosts that were killed in it, where no flow of theirs tells that they are why.
+// blame adds the killed hosts to the error of a run, unless a flow of theirs already names them as
+// the cause.
 func blame(x *experiment.Experiment, err error, by units.Time) error {
 	var killed []string
 	for _, what := range Halted(x, by) {

@@ -14,10 +14,10 @@ import (
 	"weft/results/store"
 )
 
-// Leave writes the drawing of the network and the report into the directory of a run that was made.
+// Leave writes the drawing of the network and the report into the directory of a finished run.
 func Leave(l *lab.Lab, s *record.Summary) error {
 	if s == nil || s.Run == "" || !store.IsRun(s.Run) {
-		return nil // nothing was left, or it is gone
+		return nil // the run has no directory, or it was removed
 	}
 	if svg, err := usage(l, s); err != nil {
 		return err
@@ -29,10 +29,12 @@ func Leave(l *lab.Lab, s *record.Summary) error {
 	return Write(s.Run)
 }
 
-// maxDrawn is up to how many links a network is drawn in a report: beyond, nobody tells them apart. Ours.
+// maxDrawn is the largest number of links for which a report draws the network: more could not be
+// told apart. Our own value.
 const maxDrawn = 2000
 
-// usage draws the network with what its links carried; nothing where that was not measured, or there are too many.
+// usage returns a drawing of the network with the load of its links, or nil if that was not
+// measured or there are too many links.
 func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
 	type row struct {
 		Port  string `parquet:"port"`
@@ -67,11 +69,11 @@ func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
 	}, happened(s))), nil
 }
 
-// happened is the faults of a run as a drawing of its network has them.
+// happened returns the faults of a run as events of a drawing.
 func happened(s *record.Summary) []render.Event {
 	m, err := store.ReadManifest(s.Run)
 	if err != nil {
-		return nil // the report, which needs it, says so
+		return nil // the report itself reports the error
 	}
 	places, more := report.Places(m.Faults, s.LabTimeUS)
 	var events []render.Event
@@ -80,7 +82,8 @@ func happened(s *record.Summary) []render.Event {
 		events = append(events, render.Event{Label: fmt.Sprint(p.Number), Text: p.String(), Place: p.Name()})
 	}
 	if more > 0 {
-		events = append(events, render.Event{Label: "…", Text: fmt.Sprintf("faults of %d more places are not marked", more)})
+		events = append(events, render.Event{Label: "…", Text: fmt.Sprintf("faults of %d more places are not marked",
+			more)})
 	}
 	return events
 }

@@ -18,7 +18,8 @@ import (
 	"weft/results/store"
 )
 
-// Pictures writes the charts of a figure beside the page, numbered from 1, and removes those of an earlier time beyond them.
+// Pictures writes the charts of a figure beside the page, numbered from 1, and removes leftover
+// charts with higher numbers.
 func Pictures(stem string, pictures [][]byte) error {
 	name := func(i int) string { return fmt.Sprintf("%s-%d.svg", stem, i+1) }
 	for i, svg := range pictures {
@@ -36,7 +37,7 @@ func Pictures(stem string, pictures [][]byte) error {
 	}
 }
 
-// Runs are the facts of the runs of a figure.
+// Runs returns the facts about the runs of a figure, as names and values.
 func Runs(points []expect.Point) [][2]string {
 	var out [][2]string
 	for _, p := range points {
@@ -49,7 +50,7 @@ func Runs(points []expect.Point) [][2]string {
 	return out
 }
 
-// Redraw draws a chart of a figure: one, or for a series over time one of each run that is meant.
+// Redraw draws the chart of a figure, or for a series over time one chart per matching run.
 func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 	var chosen []expect.Point
 	for _, pt := range points {
@@ -67,10 +68,12 @@ func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 	}
 	switch p.Kind {
 	case "sweep":
-		d, err := report.SweepPlot{Title: p.Title, Caption: p.Caption, X: p.X, Y: p.Y, By: p.By, Log: p.Log, Near: p.Near, Reference: reference}.Draw(chosen)
+		d, err := report.SweepPlot{Title: p.Title, Caption: p.Caption, X: p.X, Y: p.Y, By: p.By, Log: p.Log,
+			Near: p.Near, Reference: reference}.Draw(chosen)
 		return one(d, err)
 	case "cdf":
-		c := plot.Chart{Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: "slowdown"}, Y: plot.Axis{Label: "share of flows"}}
+		c := plot.Chart{Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: "slowdown"},
+			Y: plot.Axis{Label: "share of flows"}}
 		if p.Y == "fct" {
 			c.X = plot.Axis{Label: "flow completion time", Unit: "us"}
 		}
@@ -95,7 +98,7 @@ func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 	return overTime(p, chosen, reference)
 }
 
-// overTime draws one chart of each run.
+// overTime draws one chart per run.
 func overTime(p paper.Plot, points []expect.Point, reference []plot.Series) ([][]byte, error) {
 	var out [][]byte
 	for _, pt := range points {
@@ -127,7 +130,7 @@ func overTime(p paper.Plot, points []expect.Point, reference []plot.Series) ([][
 	return out, nil
 }
 
-// one is a drawing as a list, empty where there is nothing to see.
+// one returns a drawing as a list, which is empty if it shows nothing.
 func one(d report.Drawing, err error) ([][]byte, error) {
 	if err == nil {
 		var svg []byte
@@ -141,16 +144,17 @@ func one(d report.Drawing, err error) ([][]byte, error) {
 	return nil, err
 }
 
-// Claims is the table of claims.
+// Claims returns the table of claims.
 func Claims(rows []paper.Row) report.Table {
 	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "verdict", "note"}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class, r.Verdict, r.Note})
+		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class,
+			r.Verdict, r.Note})
 	}
 	return t
 }
 
-// Open is the table of what a paper leaves open.
+// Open returns the table of parameters that a paper leaves open.
 func Open(parameters []paper.Parameter) report.Table {
 	t := report.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}
 	for _, o := range parameters {
@@ -159,8 +163,8 @@ func Open(parameters []paper.Parameter) report.Table {
 	return t
 }
 
-// Parameters is the table of everything that the labs of a figure set: the values over all its runs, and where they come from: the paper, as
-// paper.yml has it, or the source of the default.
+// Parameters returns the table of all settings of a figure's labs: their values over all runs and
+// their origin, which is an entry in paper.yml or the source of the default.
 func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
 	t := report.Table{Head: []string{"parameter", "value", "source"}}
 	row := map[string]int{}
@@ -185,13 +189,13 @@ func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
 	return t
 }
 
-// about says that a setting is of the lab file and not of what happens in its network.
+// about reports whether a setting describes the lab file instead of its network.
 func about(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	return slices.Contains([]string{"name", "about", "expect", "measure", "engine"}, first)
 }
 
-// sourceOf is where a value comes from. What nothing says anything about is written in the lab.
+// sourceOf returns the origin of a value; without any entry, that is the lab.
 func sourceOf(p *paper.Paper, f *paper.Figure, s lab.Source) string {
 	if from, ok := strings.CutPrefix(s.From, "default: "); ok {
 		return "default: " + from

@@ -1,5 +1,13 @@
-// Package pages writes what people look at into directories of runs and sweeps: the drawing of a run's network, charts, and pages of
-// HTML. What comes in are directories and what package report makes of them; what goes out are files.
+// Package pages writes files for people into the directories of runs and sweeps: the drawing of a
+// run's network, charts, and HTML pages.
+//
+// Input: directories with the results of runs, and summaries. Output: files. Package report turns
+// results into pages and charts; this package decides which of them a directory gets, and saves
+// them.
+//
+// Write makes the page of a run and WriteSweep that of a sweep (write.go); paper.go has the parts
+// of a paper's page, and network.go draws the network. A chart with nothing to show is left out.
+// Writing again replaces what an earlier call wrote.
 package pages
 
 import (
@@ -18,18 +26,19 @@ import (
 	"weft/results/store"
 )
 
-// Names of what is written for people into the directory of a run or a sweep.
+// Names of the files in the directory of a run or a sweep.
 const (
 	PageFile    = "report.html"
-	NetworkFile = "topology.svg" // the network of a run, drawn by whoever knows its lab
+	NetworkFile = "topology.svg" // the network of a run, drawn by Leave
 	PlotsFolder = "plots"
 	TableFile   = "table.csv" // of a sweep
 )
 
-// maxNetwork is how large a drawing of a network may be, in bytes: far above one of the largest that are drawn.
+// maxNetwork is the largest accepted drawing of a network in bytes, far larger than any that is
+// drawn.
 const maxNetwork = 64 << 20
 
-// Write writes report.html of a run directory, anew if it is there.
+// Write writes report.html of a run directory and replaces an existing one.
 func Write(dir string) error {
 	r, err := report.Load(dir)
 	if err != nil {
@@ -55,7 +64,8 @@ func Save(path string, p *report.Page) error {
 	return regular.WriteOutput(path, b.Bytes())
 }
 
-// Draw draws what a run measured into its plots/, as svg or png, and its report.html anew. It returns the files that it wrote.
+// Draw writes the charts of a run into its plots/, as svg or png, and a new report.html. It returns
+// the files that it wrote.
 func Draw(dir, format string) (written []string, err error) {
 	r, err := report.Load(dir)
 	if err != nil {
@@ -80,7 +90,7 @@ func Draw(dir, format string) (written []string, err error) {
 	return append(written, filepath.Join(dir, PageFile)), nil
 }
 
-// draw writes a chart as an SVG or a PNG. What has nothing to show is left out: ok is false.
+// draw writes a chart as an SVG or a PNG. ok is false if it has nothing to show and is left out.
 func draw(d report.Drawing, folder, name, format string) (path string, ok bool, err error) {
 	var b []byte
 	if format == "png" {
@@ -101,7 +111,8 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 	return path, true, regular.WriteOutput(path, b)
 }
 
-// WriteSweep writes into a directory what there is to say about all points of a sweep: a table, charts, and a page.
+// WriteSweep writes the results of all points of a sweep into a directory: a table, charts, and a
+// page.
 func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Point, across []record.Expect) error {
 	text, err := json.MarshalIndent(report.Swept(runs, across, version), "", "  ")
 	if err != nil {
@@ -111,7 +122,8 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
 		return err
 	}
-	err = errors.Join(regular.WriteOutput(filepath.Join(dir, store.SweepFile), append(text, '\n')), regular.WriteOutput(filepath.Join(dir, TableFile), b.Bytes()))
+	err = errors.Join(regular.WriteOutput(filepath.Join(dir, store.SweepFile), append(text, '\n')),
+		regular.WriteOutput(filepath.Join(dir, TableFile), b.Bytes()))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"weft/results/expect"
 )
 
-// Row is a line of the table of claims.
+// Row is a row of the table of claims.
 type Row struct {
 	ID        string `json:"id"`
 	Figure    string `json:"figure"`
@@ -27,12 +27,13 @@ const (
 	Skipped = "skipped"
 )
 
-// Judge holds the claims of a figure against its runs.
+// Judge compares the claims of a figure with its runs.
 func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 	rows := make([]Row, len(f.Claims))
 	for i := range f.Claims {
 		c := &f.Claims[i]
-		rows[i] = Row{ID: f.ID, Figure: f.Figure, Claim: c.Claim, Paper: c.Paper, Class: c.Class, Tolerance: c.tolerance(), Note: c.Note}
+		rows[i] = Row{ID: f.ID, Figure: f.Figure, Claim: c.Claim, Paper: c.Paper, Class: c.Class,
+			Tolerance: c.tolerance(), Note: c.Note}
 		if quick && (c.Quick == "skip" || f.Quick.Skip) {
 			rows[i].Verdict, rows[i].Note = Skipped, "not with --quick"
 			continue
@@ -42,7 +43,7 @@ func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 	return rows
 }
 
-// tolerance says in words when the claim passes.
+// tolerance describes when the claim passes.
 func (c *Claim) tolerance() string {
 	number := "±" + c.Within
 	switch {
@@ -99,7 +100,7 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 	}
 }
 
-// compare holds ours against the paper's number.
+// compare compares our value with the paper's number.
 func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	theirs, err := expect.ParseQuantity(c.Paper)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	return nil
 }
 
-// note adds what happened to what was known before.
+// note appends text to the row's note.
 func (r *Row) note(text string) {
 	if r.Note != "" {
 		text += " (" + r.Note + ")"
@@ -139,8 +140,8 @@ func (r *Row) note(text string) {
 	r.Note = text
 }
 
-// Tally counts the rows that pass, that fail and that were skipped.
-func Tally(rows []Row) (passed, failed, skipped int) {
+// Count returns the numbers of rows that passed, failed and were skipped.
+func Count(rows []Row) (passed, failed, skipped int) {
 	for _, r := range rows {
 		switch r.Verdict {
 		case Pass:

@@ -18,12 +18,14 @@ import (
 // File is the name of the file with a paper's claims, in the folder of its labs.
 const File = "paper.yml"
 
-// Paper is what is reproduced of a paper.
+// Paper is what Weft reproduces of a paper.
 type Paper struct {
-	Name    string            `yaml:"paper"` // pc4: the name of the folder, and of the command's argument
-	Title   string            `yaml:"title"` // of the paper, with authors or venue
-	About   string            `yaml:"about"`
-	Sources map[string]string `yaml:"sources"` // of what labs write, by path or the beginning of one: a section, or that it is ours
+	Name  string `yaml:"paper"` // such as pc4: the name of the folder and the command's argument
+	Title string `yaml:"title"` // of the paper, with authors or venue
+	About string `yaml:"about"`
+	// Sources has the origin of the labs' values, by path or prefix of a path: a section, or that
+	// it is our own choice.
+	Sources map[string]string `yaml:"sources"`
 	Figures []Figure          `yaml:"figures"`
 	Open    []Parameter       `yaml:"open"` // what the paper leaves open
 }
@@ -35,7 +37,7 @@ type Figure struct {
 	Title   string            `yaml:"title"`
 	About   string            `yaml:"about"`
 	Labs    []string          `yaml:"labs"`    // files beside paper.yml
-	Sources map[string]string `yaml:"sources"` // before the paper's
+	Sources map[string]string `yaml:"sources"` // override those of the paper
 	Set     []string          `yaml:"set"`     // path=value, as with --set
 	Quick   Quick             `yaml:"quick"`
 	Claims  []Claim           `yaml:"claims"`
@@ -44,23 +46,24 @@ type Figure struct {
 
 // Quick is what --quick changes: fewer points, smaller sizes.
 type Quick struct {
-	Labs []string `yaml:"labs"` // instead of the figure's; empty: those
-	Set  []string `yaml:"set"`  // beyond the figure's
+	Labs []string `yaml:"labs"` // replace the figure's; empty keeps those
+	Set  []string `yaml:"set"`  // in addition to the figure's
 	Skip bool     `yaml:"skip"` // leave the figure out
 }
 
-// Claim is one sentence of the paper that can be measured. With Holds it is true or false; with Within or Bound, Ours is compared
-// with Paper. With both, both decide: a ratio within a quarter of the paper's, and the paper's order.
+// Claim is a sentence of the paper that can be measured. With Holds it is true or false. With
+// Within or Bound, Ours is compared with Paper. With both, both must pass, for example a ratio
+// within a quarter of the paper's and the paper's order.
 type Claim struct {
 	Claim  string `yaml:"claim"`
-	Paper  string `yaml:"paper"`  // the paper's number with its unit, or its words where Holds decides
-	Ours   string `yaml:"ours"`   // a value over the runs
-	Within string `yaml:"within"` // a share of the paper's number: 10%
-	Bound  string `yaml:"bound"`  // "at most" or "at least": better than the paper passes; empty: neither side does
-	Holds  string `yaml:"holds"`  // a comparison over the runs
+	Paper  string `yaml:"paper"`  // the paper's number with its unit; with Holds only, its words
+	Ours   string `yaml:"ours"`   // an expression for a value over the runs
+	Within string `yaml:"within"` // tolerance relative to the paper's number: 10%
+	Bound  string `yaml:"bound"`  // "at most" or "at least": a better value than the paper's passes; empty: two-sided
+	Holds  string `yaml:"holds"`  // an expression for a comparison over the runs
 	Class  string `yaml:"class"`  // T1 exact, T2 another simulator, T3 ratio and order, T4 trend
-	Note   string `yaml:"note"`   // what is known of a difference: docs/adr/0032
-	Quick  string `yaml:"quick"`  // "skip": not judged under --quick
+	Note   string `yaml:"note"`   // known reason for a difference, such as docs/adr/0032
+	Quick  string `yaml:"quick"`  // "skip": not judged with --quick
 }
 
 // Plot is a chart of the figure, redrawn from the runs.
@@ -70,11 +73,11 @@ type Plot struct {
 	Caption string            `yaml:"caption"` // what the paper's figure shows
 	X       string            `yaml:"x"`       // sweep: a path of the sweep
 	Y       string            `yaml:"y"`       // sweep: a value of a run, such as rtt.mean; cdf: fct, slowdown or jobs
-	By      []string          `yaml:"by"`      // paths that tell the lines apart
+	By      []string          `yaml:"by"`      // paths that distinguish the lines
 	Where   map[string]string `yaml:"where"`   // only runs with these values
 	Only    string            `yaml:"only"`    // queues: this port; cwnd, rates, clocks: this connection or host
 	Log     string            `yaml:"log"`     // x, y or xy
-	Near    bool              `yaml:"near"`    // sweep: the vertical axis begins near the least value, not at 0
+	Near    bool              `yaml:"near"`    // sweep: the vertical axis starts near the smallest value instead of 0
 	Paper   []Curve           `yaml:"paper"`   // points read off the paper's figure
 }
 
@@ -85,19 +88,19 @@ type Curve struct {
 	Y    []float64 `yaml:"y"`
 }
 
-// Parameter is one that the paper leaves open.
+// Parameter is a parameter that the paper leaves open.
 type Parameter struct {
 	Name  string `yaml:"name"`
-	Value string `yaml:"value"` // that Weft uses
+	Value string `yaml:"value"` // the value that Weft uses
 	Why   string `yaml:"why"`
-	// Sensitivity names the figures of this file that show what other values do; empty: none does.
+	// Sensitivity names the figures of this file that show the effect of other values, if any.
 	Sensitivity Words `yaml:"sensitivity"`
 }
 
-// Words are a word of the file, or a list of them.
+// Words is one word or a list of words in the file.
 type Words []string
 
-// UnmarshalYAML reads either.
+// UnmarshalYAML reads either form.
 func (w *Words) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*w = Words{n.Value}
@@ -106,7 +109,8 @@ func (w *Words) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*[]string)(w))
 }
 
-// Load reads and checks the claims of a paper. Everything wrong is in the error, with its place in the file.
+// Load reads and checks the claims of a paper. The error lists everything that is wrong, with its
+// position in the file.
 func Load(fsys fs.FS, dir string) (*Paper, error) {
 	name := path.Join(dir, File)
 	text, err := fs.ReadFile(fsys, name)
@@ -125,7 +129,7 @@ func Load(fsys fs.FS, dir string) (*Paper, error) {
 	return p, nil
 }
 
-// Names lists the papers below a folder: every folder in it with a File.
+// Names lists the papers below a folder: its folders that contain File.
 func Names(fsys fs.FS) ([]string, error) {
 	files, err := fs.Glob(fsys, "*/"+File)
 	for i := range files {
@@ -134,7 +138,7 @@ func Names(fsys fs.FS) ([]string, error) {
 	return files, err
 }
 
-// identifier is the form of a figure's name in the file: it becomes part of file names.
+// identifier is the form of a figure's ID, which becomes part of file names.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,30}$`)
 
 func (p *Paper) check(fsys fs.FS, dir string) error {
@@ -221,7 +225,7 @@ func (c *Claim) check() error {
 	return c.checkNumber()
 }
 
-// compares says whether the claim holds ours against the paper's number.
+// compares reports whether the claim compares our value with the paper's number.
 func (c *Claim) compares() bool { return c.Holds == "" || c.Within != "" || c.Bound != "" }
 
 // checkNumber checks a claim that compares two numbers.

@@ -42,7 +42,8 @@ func TestClaimsAreJudged(t *testing.T) {
 	}
 	point := func(seed string, fct float64) expect.Point {
 		return expect.Point{At: map[string]string{"seed": seed}, Summary: &record.Summary{
-			Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: fct}}, Network: record.Network{MaxQueue: 900},
+			Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: fct}},
+			Network: record.Network{MaxQueue: 900},
 		}}
 	}
 	for _, c := range []struct {
@@ -53,7 +54,8 @@ func TestClaimsAreJudged(t *testing.T) {
 		{10.9, 11, false, "pass 10.9us (+9.0 %) | pass 900B (-10.0 %) | pass holds | pass 1.009 (-8.3 %)"},
 		{11.2, 11, true, "fail 11.2us (+12.0 %) | skipped  | fail does not hold | fail 0.9821 (-10.7 %)"},
 		{8.9, 9, false, "fail 8.9us (-11.0 %) | pass 900B (-10.0 %) | pass holds | pass 1.011 (-8.1 %)"},
-		{10, 15, false, "pass 10us (+0.0 %) | pass 900B (-10.0 %) | pass holds | fail 1.5 (+36.4 %)"}, // the order alone is not enough
+		// the right order alone does not pass
+		{10, 15, false, "pass 10us (+0.0 %) | pass 900B (-10.0 %) | pass holds | fail 1.5 (+36.4 %)"},
 	} {
 		var got []string
 		for _, r := range p.Figures[0].Judge([]expect.Point{point("1", c.first), point("2", c.second)}, c.quick) {
@@ -99,7 +101,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 	}
 }
 
-// Every paper that comes with Weft can be read.
+// Every paper that comes with Weft can be loaded.
 func TestPapersOfThisRepository(t *testing.T) {
 	names, err := Names(labs.Files)
 	if err != nil {

@@ -2,8 +2,9 @@ package paper
 
 import "strings"
 
-// Source is where the value of a parameter comes from: what the figure says of it, or else the paper; "" when neither says anything. A key
-// says it of its path and of all below; * is any one part of a path. Of several keys the closest counts.
+// Source returns the origin of a parameter's value: the figure's entry, otherwise the paper's,
+// otherwise "". A key applies to its path and everything below; * matches one part of a path. The
+// most specific key wins.
 func (p *Paper) Source(f *Figure, path string) string {
 	for _, sources := range []map[string]string{f.Sources, p.Sources} {
 		best, text := 0, ""
@@ -19,7 +20,8 @@ func (p *Paper) Source(f *Figure, path string) string {
 	return ""
 }
 
-// covers is how closely a key names path: two for each part that is the same, one for each *; 0 when it is about others.
+// covers returns how closely a key matches path: two for each equal part, one for each *; 0 if it
+// does not match.
 func covers(key, path string) int {
 	keys, parts := strings.Split(key, "."), strings.Split(path, ".")
 	if len(keys) > len(parts) {

@@ -3,7 +3,8 @@ package paper
 import "testing"
 
 func TestSources(t *testing.T) {
-	p := &Paper{Sources: map[string]string{"topology": "ours", "topology.link.rate": "section IV", "workload.*.size": "a size", "workload": "the figure's"}}
+	p := &Paper{Sources: map[string]string{"topology": "ours", "topology.link.rate": "section IV",
+		"workload.*.size": "a size", "workload": "the figure's"}}
 	f := &Figure{Sources: map[string]string{"workload.0.size": "5 MB", "topology.mtu": "Bolt's"}}
 	for path, want := range map[string]string{
 		"topology.link.rate": "section IV", "topology.link.delay": "ours", "topology.mtu": "Bolt's",

@@ -1,7 +1,9 @@
-// Package junit writes runs as a JUnit XML report, so that a CI system shows a missed expectation where it
-// shows failed tests. What comes in are summaries, what goes out is XML: one suite per run, with one case for
-// the run itself, one for its data (skipped where the run did not end, which is told once), one for its fidelity when it was emulated, and one per expectation; and one suite per sweep, with
-// what is expected across its points.
+// Package junit writes runs as a JUnit XML report, so that a CI system shows missed expectations
+// like failed tests. Input: summaries. Output: XML with one suite per run and one per sweep.
+//
+// The suite of a run has a case for the run itself, one for its data (skipped if the run did not
+// end, which is reported once), one for the fidelity of an emulation, and one per expectation. The
+// suite of a sweep has the expectations across its points.
 package junit
 
 import (
@@ -39,7 +41,7 @@ type testcase struct {
 	Skipped *skipped `xml:"skipped"`
 }
 
-// failure has the first line of what went wrong as its message, and all of it as its text.
+// failure has the first line of the reason as its message and all of it as its text.
 type failure struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr"`
@@ -50,8 +52,9 @@ type skipped struct {
 	Message string `xml:"message,attr"`
 }
 
-// Write writes the report. across are sweeps, with expectations alone. A fidelity that strict, the
-// word of weft run, does not accept is a failure, and one that is not ok is skipped otherwise.
+// Write writes the report. across are sweeps, with expectations only. A fidelity that strict (the
+// value of --strict of weft run) does not accept is a failure; any other fidelity below ok is
+// skipped.
 func Write(w io.Writer, runs, across []*record.Summary, strict string) error {
 	suites := make([]suite, 0, len(runs)+len(across))
 	for _, s := range runs {
@@ -84,7 +87,7 @@ func newSuite(s *record.Summary) suite {
 	return suite{Name: name + " (" + s.Engine + ")", Time: strconv.FormatFloat(s.WallS, 'f', 3, 64)}
 }
 
-// add adds a case, which failed in some way for a reason unless it is ok.
+// add adds a case. Unless it is ok, it failed with this kind and reason.
 func (u *suite) add(what string, ok bool, kind, reason string) {
 	c := testcase{Name: what, Class: u.Name}
 	if !ok {
@@ -96,7 +99,7 @@ func (u *suite) add(what string, ok bool, kind, reason string) {
 	u.Cases = append(u.Cases, c)
 }
 
-// skip adds a case that was not judged, and why.
+// skip adds a case that was not judged, with the reason.
 func (u *suite) skip(what, why string) {
 	u.Tests++
 	u.Skipped++
@@ -118,7 +121,8 @@ func describe(s *record.Summary, strict string) suite {
 	ended := s.Status == record.OK || s.Status == record.Unverified
 	out.add("run", ended, s.Status, cmp.Or(s.Error, s.Status))
 	if ended {
-		out.add("data verified", s.Verified, record.Unverified, cmp.Or(s.Error, "the data of a collective is wrong or was not checked"))
+		out.add("data verified", s.Verified, record.Unverified,
+			cmp.Or(s.Error, "the data of a collective is wrong or was not checked"))
 	} else {
 		out.skip("data verified", "the run did not end: "+s.Status)
 	}

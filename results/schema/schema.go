@@ -1,5 +1,5 @@
-// Package schema describes the JSON that a run leaves as JSON Schema (draft 2020-12), for programs that read it. What comes
-// in are the types of package record, what goes out is text. It is pure.
+// Package schema describes the JSON files of a run as JSON Schema (draft 2020-12), for programs
+// that read them. It derives them from the types of package record. It is pure.
 package schema
 
 import (
@@ -13,9 +13,11 @@ import (
 	"weft/results/store"
 )
 
-// Summary returns the JSON Schema of summary.json, which is also what `weft run --json` prints, indented. It ends in a newline.
+// Summary returns the JSON Schema of summary.json, indented, with a final newline. `weft run
+// --json` prints the same format.
 func Summary() []byte {
-	return describe(record.Summary{}, "Weft summary", "What a run came down to. Times and rates are in lab units; names end in their unit.")
+	return describe(record.Summary{}, "Weft summary", "What a run came down to. Times and rates are in lab units; "+
+		"names end in their unit.")
 }
 
 // Manifest returns the JSON Schema of manifest.json.
@@ -24,7 +26,8 @@ func Manifest() []byte {
 }
 
 func describe(v any, title, about string) []byte {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true, AllowAdditionalProperties: true}
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true,
+		AllowAdditionalProperties: true}
 	s := r.Reflect(v)
 	s.Title, s.Description = title, about
 	if p, ok := s.Properties.Get("format"); ok {
@@ -33,12 +36,12 @@ func describe(v any, title, about string) []byte {
 	addUnits(s)
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(fmt.Sprintf("schema: it cannot be written: %v", err)) // plain data of this module
+		panic(fmt.Sprintf("schema: it cannot be written: %v", err)) // cannot happen: plain data of this module
 	}
 	return append(text, '\n')
 }
 
-// addUnits says the unit of every number whose name ends in one.
+// addUnits adds the unit to the description of every number whose name ends in one.
 func addUnits(s *jsonschema.Schema) {
 	if s.Items != nil {
 		addUnits(s.Items)
@@ -48,7 +51,8 @@ func addUnits(s *jsonschema.Schema) {
 	}
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		for _, u := range [][2]string{
-			{"_us", "microseconds of lab time"}, {"_ns", "nanoseconds of lab time"}, {"_gbps", "Gb/s: 10^9 bits per second"},
+			{"_us", "microseconds of lab time"}, {"_ns", "nanoseconds of lab time"},
+			{"_gbps", "Gb/s: 10^9 bits per second"},
 			{"_bytes", "bytes"}, {"_s", "seconds of wall time"}, {"_ticks", "clock ticks"},
 		} {
 			if strings.HasSuffix(p.Key, u[0]) {
@@ -57,7 +61,7 @@ func addUnits(s *jsonschema.Schema) {
 			}
 		}
 		if p.Value.Type == "array" && p.Value.Items != nil {
-			p.Value.Type = "" // a list that is empty may be null
+			p.Value.Type = "" // an empty list may be null
 			p.Value.OneOf = []*jsonschema.Schema{{Type: "array", Items: p.Value.Items}, {Type: "null"}}
 			addUnits(p.Value.Items)
 			p.Value.Items = nil

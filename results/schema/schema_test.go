@@ -13,7 +13,7 @@ import (
 	"weft/results/store"
 )
 
-// The published schemas are those of the types.
+// The published schemas match the types.
 func TestPublishedSchemas(t *testing.T) {
 	golden.File(t, "../../docs/summary.schema.json", string(Summary()))
 	golden.File(t, "../../docs/manifest.schema.json", string(Manifest()))
@@ -36,9 +36,12 @@ func TestSummariesMeetTheSchema(t *testing.T) {
 	for _, sum := range []record.Summary{
 		{Format: store.Format, Status: record.Unfinished},
 		{
-			Format: store.Format, Status: record.OK, Point: map[string]any{"seed": 1}, Fidelity: &record.Fidelity{Verdict: "ok"}, Collectives: []record.Collective{{Name: "x"}},
-			Rates: &record.Rates{Jain: 1}, Expect: []record.Expect{{That: "x"}}, Warnings: []string{"y"}, Clocks: record.Clocks{
-				ConvergedUS: &converged, Stability: &record.Stability{At: []record.Averaged{{TauUS: 1}}, Classes: []record.Class{{Name: "A"}}},
+			Format: store.Format, Status: record.OK, Point: map[string]any{"seed": 1},
+			Fidelity: &record.Fidelity{Verdict: "ok"}, Collectives: []record.Collective{{Name: "x"}},
+			Rates: &record.Rates{Jain: 1}, Expect: []record.Expect{{That: "x"}}, Warnings: []string{"y"},
+			Clocks: record.Clocks{
+				ConvergedUS: &converged, Stability: &record.Stability{At: []record.Averaged{{TauUS: 1}},
+					Classes: []record.Class{{Name: "A"}}},
 			},
 		},
 	} {
