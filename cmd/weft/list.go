@@ -46,7 +46,7 @@ func (a *app) resultsList(root *string) *cobra.Command {
 			if flags.last < 0 {
 				return usagef("--last %d; expected how many runs", flags.last)
 			}
-			out := report.List(*root, report.Which{Lab: lab, Since: since, Failed: flags.failed, Last: flags.last})
+			out := report.List(*root, report.Filter{Lab: lab, Since: since, Failed: flags.failed, Last: flags.last})
 			if word := moved(*root); word != "" {
 				fmt.Fprintln(a.stderr, word)
 			}

@@ -142,7 +142,7 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 				}
 			}
 			if flags.by != "" {
-				if sides[0], sides[1], err = sides[0].By(flags.by); err != nil {
+				if sides[0], sides[1], err = sides[0].Split(flags.by); err != nil {
 					return usagef("--by: %v", err)
 				}
 			}
@@ -200,7 +200,7 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	gate := flags.failIf != ""
 	missing := report.Missing(base, changed)
 	d, err := report.Compare(base, changed)
-	if err != nil && !(gate && errors.Is(err, report.ErrNothing) && len(missing) > 0) {
+	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(missing) > 0) {
 		return err
 	}
 	err = nil // a gate counts what is missing
@@ -220,7 +220,7 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	case len(shown) == 0:
 		fmt.Fprintf(a.stderr, "nothing of %d numbers differs beyond noise; --all shows them\n", len(d))
 	default:
-		t := report.Comparison(shown)
+		t := report.ComparisonTable(shown)
 		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
 	}
 	if err != nil {
@@ -232,9 +232,9 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	if text := table.Timeouts(table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()}); text != "" && !flags.json {
 		fmt.Fprintln(a.stderr, "warning: "+text)
 	}
-	words := []string{report.Settings(base, changed), report.FewSeeds(d, gate)}
+	words := []string{report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
 	if !gate {
-		words = append(words, report.SingleSeeds(d))
+		words = append(words, report.SingleSeedWarning(d))
 	}
 	for _, word := range words {
 		if word != "" && !flags.json {

@@ -75,15 +75,15 @@ func happened(s *record.Summary) []render.Event {
 	if err != nil {
 		return nil // the report itself reports the error
 	}
-	places, more := report.Places(m.Faults, s.LabTimeUS)
+	locations, more := report.FaultLocations(m.Faults, s.LabTimeUS)
 	var events []render.Event
-	for i := range places {
-		p := &places[i]
+	for i := range locations {
+		p := &locations[i]
 		events = append(events, render.Event{Label: fmt.Sprint(p.Number), Text: p.String(), Place: p.Name()})
 	}
 	if more > 0 {
-		events = append(events, render.Event{Label: "…", Text: fmt.Sprintf("faults of %d more places are not marked",
-			more)})
+		text := fmt.Sprintf("faults of %d more links and hosts are not marked", more)
+		events = append(events, render.Event{Label: "…", Text: text})
 	}
 	return events
 }

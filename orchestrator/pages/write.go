@@ -114,7 +114,7 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 // WriteSweep writes the results of all points of a sweep into a directory: a table, charts, and a
 // page.
 func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Point, across []record.Expect) error {
-	text, err := json.MarshalIndent(report.Swept(runs, across, version), "", "  ")
+	text, err := json.MarshalIndent(report.SweepRecord(runs, across, version), "", "  ")
 	if err != nil {
 		return err
 	}

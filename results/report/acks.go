@@ -5,7 +5,8 @@ import (
 	"weft/results/store"
 )
 
-// Acks is what acknowledgements say, one by one: the round trip of the packet that caused it, and whether it was marked.
+// Acks draws one point for each acknowledgement: the round trip of the packet that caused it, and
+// whether that packet was ECN-marked.
 func (r *Run) Acks() (Figure, error) {
 	type row struct {
 		Time   int64 `parquet:"time_ps"`
@@ -25,7 +26,8 @@ func (r *Run) Acks() (Figure, error) {
 		return nil
 	})
 	f := Figure{"acks", plot.Chart{
-		Title: "Round trips of acknowledged packets", X: timeAxis(), Y: plot.Axis{Label: "round trip", Unit: "us", Zero: true},
+		Title: "Round trips of acknowledged packets", X: timeAxis(),
+		Y: plot.Axis{Label: "round trip", Unit: "us", Zero: true},
 	}}
 	for _, s := range []plot.Series{marked, free} {
 		if len(s.X) > 0 {
@@ -35,8 +37,8 @@ func (r *Run) Acks() (Figure, error) {
 	return f, err
 }
 
-// Jobs is the distribution of how long the collectives of a run took, each repetition and each group of ranks on its own: from
-// the first rank's start to the last rank's end.
+// Jobs returns the distribution of the completion times of collectives, each repetition and each
+// group of ranks by itself, from the first rank's start to the last rank's end, in microseconds.
 func Jobs(dir, name string) (plot.Series, error) {
 	type row struct {
 		Item   int32 `parquet:"item"`

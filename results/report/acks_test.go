@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// One point for each acknowledgement, marked and not apart; one time for each collective, every group on its own.
+// Acks has one point for each acknowledgement, marked ones in a series of their own. Jobs has one
+// time for each collective and group.
 func TestAcksAndJobs(t *testing.T) {
 	r, err := store.Open(store.Options{Root: t.TempDir(), Now: time.Unix(0, 0).UTC(), Manifest: record.Manifest{Lab: "lab"}})
 	if err != nil {
@@ -51,8 +52,8 @@ func TestAcksAndJobs(t *testing.T) {
 	}
 }
 
-// Charts of connections name their hosts, and the number as well where several have the same.
-func TestConnectionsHaveNames(t *testing.T) {
+// Charts name connections by their hosts, with the number if several have the same hosts.
+func TestConnectionNames(t *testing.T) {
 	r, err := Load(writeRun(t, 1, 10*us, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +65,13 @@ func TestConnectionsHaveNames(t *testing.T) {
 		}
 		for _, s := range f.Series {
 			if !strings.Contains(s.Name, " to ") {
-				t.Errorf("%s: a line is called %q", f.Name, s.Name)
+				t.Errorf("%s: a series is named %q", f.Name, s.Name)
 			}
 		}
 	}
 }
 
-func TestWordsOfAxesAndLegends(t *testing.T) {
+func TestAxisAndLegendLabels(t *testing.T) {
 	for path, want := range map[string]string{
 		"workload.0.ranks": "ranks", "workload.2.size": "size of item 2", "transport.kind": "transport", "transport.pc4.adjust_interval": "adjust interval of pc4",
 		"clocks.noise": "noise of clocks", "topology.link.rate": "link rate", "seed": "seed", "queues.ecn.kmin": "kmin of ecn",

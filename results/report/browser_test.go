@@ -34,7 +34,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// The report in a real browser: nothing is fetched, nothing overflows a phone, everything is printed.
+// In a real browser the report fetches nothing, fits a phone and prints in full.
 func TestReportInChromium(t *testing.T) {
 	path := chromium(t)
 	file := filepath.Join(t.TempDir(), "report.html")

@@ -13,28 +13,33 @@ import (
 	"weft/results/store"
 )
 
-// Difference is one line of a comparison.
+// A Difference is one row of a comparison: one metric at one point.
 type Difference struct {
-	Point  string         `json:"point"` // of the sweep, without the seed
+	Point  string         `json:"point"` // of the sweep, without the seed; empty outside a sweep
 	Metric string         `json:"metric"`
 	Unit   string         `json:"unit,omitempty"`
 	A      stats.Interval `json:"a"`
 	B      stats.Interval `json:"b"`
-	// Change is B over A less 1; 0 where A is 0.
+	// Change is B/A - 1; 0 if A is 0.
 	Change float64 `json:"change"`
-	Noise  string  `json:"noise"` // what it was compared with: seeds, flows, none where simulations are exact, unknown of one emulation
-	// P is how often chance alone does this; Adjusted, for all differences of the comparison together (stats.BenjaminiHochberg), decides. 1 where that is neither.
+	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
+	// run a side), none (exact simulations), or unknown (one emulation a side).
+	Noise string `json:"noise"`
+	// P is the probability of such a difference by chance. Adjusted corrects it for the number of
+	// differences in the comparison (stats.BenjaminiHochberg), and decides. Both are 1 without a
+	// test.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"p_adjusted"`
-	Beyond   bool    `json:"beyond"` // Adjusted is below 0.05, or the difference is exact
-	// Verdict is how B comes out by Judge: worse, better, differs where neither more nor less is worse, same, or unknown.
+	Beyond   bool    `json:"beyond"` // Adjusted is below alpha, or the difference is exact
+	// Verdict is the result of B against A, set by Judge: worse, better, differs (if neither
+	// direction is worse), same or unknown.
 	Verdict string `json:"verdict"`
 
-	sign  float64 // of a change for the worse; 0: neither more nor less is
-	exact bool    // simulations of the same seeds: anything that differs was changed by something
+	sign  float64 // of a change for the worse; 0: neither direction is worse
+	exact bool    // simulations of the same seeds, which differ only by what was changed
 }
 
-// What Judge says of a difference.
+// The verdicts of Judge.
 const (
 	Worse   = "worse"
 	Better  = "better"
@@ -43,9 +48,10 @@ const (
 	Unknown = "unknown"
 )
 
-// Judge says of every difference how the second side comes out. What differs by no more than the tolerance, a share, is the same. Two
-// simulations of one seed and one lab differ only by what was changed between them; with exact, any difference of theirs beyond the tolerance
-// counts, and otherwise those alone that are beyond noise do.
+// Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
+// same. By default only differences beyond noise count. With exact, any difference between
+// simulations of the same seeds counts too: they are deterministic, so only the change under test
+// can cause it.
 func Judge(all []Difference, tolerance float64, exact bool) {
 	for i := range all {
 		d := &all[i]
@@ -69,16 +75,16 @@ func Judge(all []Difference, tolerance float64, exact bool) {
 	}
 }
 
-// ErrNothing is that there is nothing to compare.
-var ErrNothing = errors.New("the two have no point in common that was measured")
+// ErrNoCommonPoint is returned by Compare if the sides share no measured point.
+var ErrNoCommonPoint = errors.New("the two sides have no measured point in common")
 
-// alpha is up to which share of the differences that count may be chance.
+// alpha is the accepted share of false positives among the differences that count.
 const alpha = 0.05
 
-// Side is the runs of one side of a comparison.
+// A Side is the runs on one side of a comparison.
 type Side []*Run
 
-// Summaries are those of the runs that have one.
+// Summaries returns the summaries of the runs that have one.
 func (s Side) Summaries() []*record.Summary {
 	var all []*record.Summary
 	for _, r := range s {
@@ -89,9 +95,12 @@ func (s Side) Summaries() []*record.Summary {
 	return all
 }
 
-// Compare says what differs between two sets of runs: at each point that both have, over the seeds where both have several, and
-// otherwise over the flows of one run. In the simulator a run is a function of lab and seed, so that with one seed a difference of
-// a count is a fact, and of a percentile it is held against how far it would move with other flows.
+// Compare returns the differences between two sets of runs at the points that both have. With
+// several seeds on both sides it tests over the seeds, by the Mann-Whitney U test; with several on
+// one side only, by Student's prediction interval; with one run on each, over the flows of the
+// runs, by bootstrap. A simulation is a function of lab and seed, so with one seed a difference of
+// a counter is exact, and a difference of a percentile is tested against how far it would move with
+// other flows.
 func Compare(a, b Side) ([]Difference, error) {
 	var out []Difference
 	for _, p := range pairs(a, b) {
@@ -105,7 +114,7 @@ func Compare(a, b Side) ([]Difference, error) {
 		out = append(out, rows...)
 	}
 	if len(out) == 0 {
-		return nil, ErrNothing
+		return nil, ErrNoCommonPoint
 	}
 	var at []int
 	var ps []float64
@@ -122,12 +131,13 @@ func Compare(a, b Side) ([]Difference, error) {
 	return out, nil
 }
 
-// apart says what tells points apart beside the paths of a sweep.
-type apart struct{ lab, engine bool }
+// nameParts selects what a point's name has besides the paths of the sweep.
+type nameParts struct{ lab, engine bool }
 
-// apartBy is whether the runs of either side are of more than one lab, or of more than one engine, as --engine both
-// makes them. A simulation and an emulation can still be compared, as two sides.
-func apartBy(sides ...Side) (by apart) {
+// namePartsOf selects the lab if the runs of any side are of several labs, and the engine if they
+// are of several engines, as with --engine both. A simulation and an emulation can still be
+// compared, as two sides.
+func namePartsOf(sides ...Side) (by nameParts) {
 	for _, s := range sides {
 		for _, r := range s {
 			if r.Manifest == nil || s[0].Manifest == nil {
@@ -140,8 +150,8 @@ func apartBy(sides ...Side) (by apart) {
 	return by
 }
 
-// point names the point of a run, without the seed.
-func (r *Run) point(by apart) string {
+// pointName returns the name of a run's point, without the seed.
+func (r *Run) pointName(by nameParts) string {
 	var parts []string
 	if by.lab && r.Manifest != nil {
 		parts = append(parts, r.Manifest.Lab)
@@ -149,13 +159,7 @@ func (r *Run) point(by apart) string {
 	if by.engine && r.Manifest != nil {
 		parts = append(parts, "engine="+r.Manifest.Engine)
 	}
-	at := map[string]any{}
-	switch {
-	case r.Summary != nil:
-		at = r.Summary.Point
-	case r.Manifest != nil:
-		at = r.Manifest.Point
-	}
+	at := r.point()
 	for _, path := range slices.Sorted(maps.Keys(at)) {
 		if path != "seed" {
 			parts = append(parts, fmt.Sprintf("%s=%v", path, at[path]))
@@ -164,15 +168,16 @@ func (r *Run) point(by apart) string {
 	return strings.Join(parts, " ")
 }
 
-// metric is a number of a summary that is compared. NaN: it was not measured.
+// A metric is a number of a summary that is compared.
 type metric struct {
 	name, unit string
-	sign       float64 // of a change for the worse; 0: neither more nor less is
-	get        func(*record.Summary) float64
+	sign       float64                       // of a change for the worse; 0: neither direction is worse
+	get        func(*record.Summary) float64 // NaN if not measured
 }
 
+// metrics returns the metrics of a comparison, with the collectives of the given summary.
 func metrics(like *record.Summary) []metric {
-	ended := func(v func(*record.Summary) float64) func(*record.Summary) float64 {
+	completed := func(v func(*record.Summary) float64) func(*record.Summary) float64 {
 		return func(s *record.Summary) float64 {
 			if s.Flows.Count <= s.Flows.Unfinished {
 				return math.NaN()
@@ -181,9 +186,9 @@ func metrics(like *record.Summary) []metric {
 		}
 	}
 	out := []metric{
-		{"flow completion, mean", "us", 1, ended(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })},
-		{"flow completion, p99", "us", 1, ended(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })},
-		{"slowdown, p99", "", 1, ended(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })},
+		{"flow completion, mean", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })},
+		{"flow completion, p99", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })},
+		{"slowdown, p99", "", 1, completed(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })},
 		{"round trip, mean", "us", 1, func(s *record.Summary) float64 { return s.RTT.Mean }},
 		{"queueing, p99", "us", 1, func(s *record.Summary) float64 { return s.Network.QueueDelay.P99 }},
 		{"largest queue", "B", 1, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }},
@@ -204,6 +209,7 @@ func metrics(like *record.Summary) []metric {
 	return out
 }
 
+// comparePoint returns the differences at one point, without those that are 0 on both sides.
 func comparePoint(point string, a, b Side) ([]Difference, error) {
 	var out []Difference
 	for _, m := range metrics(a[0].Summary) {
@@ -211,13 +217,14 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 		if len(va) == 0 || len(vb) == 0 || slices.Max(va) == 0 && slices.Max(vb) == 0 {
 			continue
 		}
-		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va), B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign}
+		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
+			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign}
 		switch {
 		case len(va) > 1 && len(vb) > 1:
 			d.P = stats.MannWhitney(va, vb)
 			d.exact = sameSimulations(a, b)
 		case len(va) == 1 && len(vb) == 1:
-			if err := d.overFlows(a[0], b[0]); err != nil {
+			if err := d.testFlows(a[0], b[0]); err != nil {
 				return nil, err
 			}
 			d.exact = sameSimulations(a, b)
@@ -234,14 +241,14 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 	return out, nil
 }
 
-// sameSimulations reports whether both sides are simulations of the same seeds. Seed by seed they differ only by what was changed
-// between them, and so do the means of their differences.
+// sameSimulations reports whether both sides are simulations of the same seeds. Then each pair of
+// runs, and so the means, differ only by what was changed between the sides.
 func sameSimulations(a, b Side) bool {
 	x, y := a.seeds(), b.seeds()
 	return x != nil && slices.Equal(x, y)
 }
 
-// seeds are those of a side in order, nil if any of its runs was emulated.
+// seeds returns the seeds of a side in order, nil if any of its runs was emulated.
 func (s Side) seeds() []uint64 {
 	var out []uint64
 	for _, r := range s {
@@ -254,6 +261,7 @@ func (s Side) seeds() []uint64 {
 	return out
 }
 
+// values returns the values of a metric, without the runs that did not measure it.
 func (s Side) values(m metric) []float64 {
 	var out []float64
 	for _, r := range s {
@@ -264,9 +272,10 @@ func (s Side) values(m metric) []float64 {
 	return out
 }
 
-// overFlows holds a difference between two runs against the spread of their flows, for what is a statistic of flows. Anything
-// else of an emulation has no noise to be held against; of two simulations it is exact.
-func (d *Difference) overFlows(a, b *Run) error {
+// testFlows tests a difference between two runs against the spread of their flows, if the metric is
+// a statistic of flows. Other metrics are exact between two simulations, and have no noise to test
+// against otherwise.
+func (d *Difference) testFlows(a, b *Run) error {
 	column, statistic := "fct_ps", func(s []float64) float64 { return stats.Quantile(s, 0.99) / 1e6 }
 	switch d.Metric {
 	case "flow completion, p99":
@@ -294,29 +303,31 @@ func (d *Difference) overFlows(a, b *Run) error {
 	return nil
 }
 
-// SingleSeeds is what is to be said of a comparison in which a side has one run of a point; "" where both always have several.
-func SingleSeeds(all []Difference) string {
+// SingleSeedWarning returns a warning if a side has one run of a point, else "".
+func SingleSeedWarning(all []Difference) string {
 	for _, d := range all {
 		if d.Noise != "seeds" {
-			return "one run on each side: differences over flows are of this seed, and another may differ by more; compare sweeps over seeds, four at least on each side"
+			return fmt.Sprintf("one run on a side: differences over flows hold for this seed, and another seed may "+
+				"differ by more; compare sweeps with at least %d seeds on each side", minSeeds)
 		}
 	}
 	return ""
 }
 
-// leastSeeds is how many seeds each side needs for the Mann-Whitney U test to see anything at alpha.
-const leastSeeds = 4
+// minSeeds is the number of seeds that each side needs for the Mann-Whitney U test to reach alpha.
+const minSeeds = 4
 
-// FewSeeds says of a comparison that its sides have too few seeds to show any difference, or one at a single point among all
-// that is compared; "" where all have enough, or where, in a gate, simulations of the same seeds are compared as they are.
-func FewSeeds(all []Difference, gate bool) string {
-	type held struct {
-		n       int // seeds of the side that has fewer
-		numbers int // that are held against chance over seeds
-		shows   bool
-		hides   bool // a number differs and is not beyond noise
+// FewSeedsWarning returns a warning if the sides have too few seeds to show any difference, or a
+// difference at a single point among all that are compared; else "". Simulations of the same seeds
+// need no test in a gate.
+func FewSeedsWarning(all []Difference, gate bool) string {
+	type seedStats struct {
+		n       int  // seeds of the side with fewer
+		numbers int  // numbers that are tested over seeds
+		shows   bool // a number differs beyond noise
+		hides   bool // a number differs, but not beyond noise
 	}
-	points := map[string]*held{}
+	points := map[string]*seedStats{}
 	tests := 0
 	for _, d := range all {
 		if d.Noise == "seeds" || d.Noise == "flows" {
@@ -326,12 +337,13 @@ func FewSeeds(all []Difference, gate bool) string {
 		if d.Noise != "seeds" || n < 2 || gate && d.exact {
 			continue
 		}
-		if n < leastSeeds {
-			return fmt.Sprintf("%d seeds a side show no difference, however large: take %d at least", n, leastSeeds)
+		if n < minSeeds {
+			return fmt.Sprintf("%d seeds on each side cannot show a difference, however large; use at least %d",
+				n, minSeeds)
 		}
 		h := points[d.Point]
 		if h == nil {
-			h = &held{n: n}
+			h = &seedStats{n: n}
 			points[d.Point] = h
 		}
 		h.n = min(h.n, n)
@@ -341,7 +353,8 @@ func FewSeeds(all []Difference, gate bool) string {
 	}
 	for _, point := range slices.Sorted(maps.Keys(points)) {
 		h := points[point]
-		// Where all numbers of a point are as far apart as they can be, each has the least p, and their ranks are the first ones.
+		// If all numbers of a point are as far apart as possible, each has the minimum p, and they
+		// have the first ranks.
 		attainable := func(n int) float64 { return stats.MinMannWhitney(n, n) * float64(tests) / float64(h.numbers) }
 		if h.shows || !h.hides || attainable(h.n) < alpha {
 			continue
@@ -350,47 +363,49 @@ func FewSeeds(all []Difference, gate bool) string {
 		for attainable(enough) >= alpha {
 			enough++
 		}
-		return fmt.Sprintf("%d seeds a side cannot show a difference at one point of %d among %d numbers, however large: take %d at least",
-			h.n, len(points), tests, enough)
+		return fmt.Sprintf("%d seeds on each side cannot show a difference at one of %d points among %d numbers, "+
+			"however large; use at least %d", h.n, len(points), tests, enough)
 	}
 	return ""
 }
 
-// Comparison is the table of what differs.
-func Comparison(all []Difference) Table {
-	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 3, Words: 7}
+// ComparisonTable lists differences: ~ is no difference beyond noise, ? cannot be judged.
+func ComparisonTable(all []Difference) Table {
+	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 3,
+		Words: 7}
 	for _, d := range all {
 		change, word := "~", ""
 		switch {
 		case d.Verdict == Unknown:
 			change = "?"
 		case d.Verdict != Same:
-			change, word = d.By(), d.Verdict
+			change, word = d.changeText(), d.Verdict
 		}
 		p := ""
 		switch {
 		case word != "" && !d.Beyond:
-			p = "exact" // what a gate judged as it is
+			p = "exact" // judged by a gate without a test
 		case d.Noise != "seeds" && d.Noise != "flows":
 		case d.Adjusted < 0.001:
 			p = "<0.001"
 		default:
 			p = fmt.Sprintf("%.3f", d.Adjusted)
 		}
-		t.Rows = append(t.Rows, []string{d.Point, d.Metric, d.Unit, interval(d.A), interval(d.B), change, p, d.Noise, word})
+		t.Rows = append(t.Rows, []string{d.Point, d.Metric, d.Unit, interval(d.A), interval(d.B), change, p, d.Noise,
+			word})
 	}
 	return t
 }
 
-// By writes by how much the second side differs from the first.
-func (d *Difference) By() string {
+// changeText returns the change from A to B in percent.
+func (d *Difference) changeText() string {
 	if d.A.Mean == 0 {
 		return "from 0"
 	}
 	return fmt.Sprintf("%+.1f %%", 100*d.Change)
 }
 
-// interval writes a mean and half the width of its interval, unless that is no more than what rounding leaves.
+// interval formats a mean and half the width of its interval, unless the width is a rounding error.
 func interval(i stats.Interval) string {
 	if i.High-i.Low <= 1e-12*math.Abs(i.Mean) {
 		return number(i.Mean)

@@ -11,7 +11,8 @@ import (
 
 var errAllNamed = errors.New("every connection has its name")
 
-// nameConnections writes the hosts of connections in place of their numbers, where flows tell them and no two of the chart have the same.
+// nameConnections replaces the numbers of connections by the names of their hosts, from the flows.
+// Connections of a chart between the same hosts keep their number behind it.
 func (r *Run) nameConnections(series []plot.Series) error {
 	type row struct {
 		Conn int64  `parquet:"conn"`

@@ -10,23 +10,24 @@ import (
 	"weft/results/table"
 )
 
-// Bounds of what is marked. Ours: more cannot be told apart.
+// Limits of marks and texts. Our choice: more cannot be distinguished.
 const (
-	maxPlaces = 8 // of a network, in drawings and charts
-	maxTold   = 3 // faults of a place, in words
+	maxLocations = 8 // in drawings and charts of a run
+	maxListed    = 3 // faults of a location in its text
 )
 
-// Place is a link or a host that a run had faults of. Drawings and charts mark it with its number.
-type Place struct {
+// A FaultLocation is a link or a host with faults. Drawings and charts mark it with its number.
+type FaultLocation struct {
 	Number     int // from 1
 	Link, Host string
 	Faults     []record.Fault
 	endUS      float64
 }
 
-// Places puts the faults of a run that ended at an instant together by where they happened, in the order in which places are first
-// named, and counts the places that are too many. Faults that the run did not reach have no place.
-func Places(faults []record.Fault, endUS float64) (places []Place, more int) {
+// FaultLocations groups the faults of a run that ended at endUS by link or host, in the order of
+// their first faults. more is the number of locations beyond maxLocations. Faults that the run did
+// not reach have no location.
+func FaultLocations(faults []record.Fault, endUS float64) (locations []FaultLocation, more int) {
 	index := map[[2]string]int{}
 	for _, f := range faults {
 		if !f.Began(endUS) {
@@ -36,29 +37,30 @@ func Places(faults []record.Fault, endUS float64) (places []Place, more int) {
 		i, ok := index[at]
 		switch {
 		case ok:
-		case len(places) == maxPlaces:
+		case len(locations) == maxLocations:
 			index[at], i = -1, -1
 			more++
 		default:
-			i = len(places)
+			i = len(locations)
 			index[at] = i
-			places = append(places, Place{Number: i + 1, Link: f.Link, Host: f.Host, endUS: endUS})
+			locations = append(locations, FaultLocation{Number: i + 1, Link: f.Link, Host: f.Host, endUS: endUS})
 		}
 		if i >= 0 {
-			places[i].Faults = append(places[i].Faults, f)
+			locations[i].Faults = append(locations[i].Faults, f)
 		}
 	}
-	return places, more
+	return locations, more
 }
 
-// Name is what the place is called.
-func (p *Place) Name() string { return p.Link + p.Host }
+// Name returns the name of the link or host.
+func (p *FaultLocation) Name() string { return p.Link + p.Host }
 
-// String says what happened where and when: "edge0-agg1: down from 50us to 1ms, routed around after 100us".
-func (p *Place) String() string {
+// String describes the faults of the location: "edge0-agg1: down from 50us to 1ms, routed around
+// after 100us".
+func (p *FaultLocation) String() string {
 	var parts []string
 	for i, f := range p.Faults {
-		if i == maxTold {
+		if i == maxListed {
 			parts = append(parts, fmt.Sprintf("and %d more", len(p.Faults)-i))
 			break
 		}
@@ -70,8 +72,8 @@ func (p *Place) String() string {
 	return p.Name() + ": " + strings.Join(parts, ", ")
 }
 
-// span is the place's faults on a time axis.
-func (p *Place) span() plot.Span {
+// span returns the faults of the location as ranges of a time axis.
+func (p *FaultLocation) span() plot.Span {
 	s := plot.Span{Label: fmt.Sprint(p.Number), Name: p.String()}
 	for _, f := range p.Faults {
 		until := f.UntilUS
@@ -94,7 +96,8 @@ func (p *Place) span() plot.Span {
 	return s
 }
 
-// endUS is the instant of lab time at which the run ended; infinite where it is not known, so that every fault may have happened.
+// endUS returns the lab time at which the run ended, in microseconds; infinite if unknown, so that
+// every fault may have happened.
 func (r *Run) endUS() float64 {
 	if r.Summary == nil {
 		return math.Inf(1)
@@ -102,30 +105,32 @@ func (r *Run) endUS() float64 {
 	return r.Summary.LabTimeUS
 }
 
-// spans are the faults of the run as stretches of a time axis.
+// spans returns the faults of the run as ranges of a time axis.
 func (r *Run) spans() (spans []plot.Span, caption string) {
-	places, more := Places(r.Manifest.Faults, r.endUS())
+	locations, more := FaultLocations(r.Manifest.Faults, r.endUS())
 	var captions []string
 	instants := 0
-	for i := range places {
-		spans = append(spans, places[i].span())
+	for i := range locations {
+		spans = append(spans, locations[i].span())
 		instants += len(spans[i].Instants)
 	}
 	if instants > 0 {
-		captions = append(captions, "Dotted lines: all switches learn that a link went down or came up.")
+		captions = append(captions, "Dotted lines: the instants at which all switches know that a link went down "+
+			"or came up.")
 	}
 	if more > 0 {
-		captions = append(captions, fmt.Sprintf("Faults of %d more places are not marked.", more))
+		captions = append(captions, fmt.Sprintf("Faults of %d more links and hosts are not marked.", more))
 	}
 	return spans, strings.Join(captions, " ")
 }
 
-// faultTable lists the faults of a run that ended at an instant.
+// faultTable lists the faults of a run that ended at endUS. more is the number of faults beyond its
+// last row.
 func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 	const most = 100
-	places, _ := Places(faults, endUS)
+	locations, _ := FaultLocations(faults, endUS)
 	number := map[[2]string]string{}
-	for _, p := range places {
+	for _, p := range locations {
 		number[[2]string{p.Link, p.Host}] = fmt.Sprint(p.Number)
 	}
 	t = Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing", "cut off"}}
@@ -137,7 +142,8 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS), table.Routing(f, endUS), table.Cut(f)})
+		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS),
+			table.Routing(f, endUS), table.Cut(f)})
 	}
 	return t, 0
 }

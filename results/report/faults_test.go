@@ -9,7 +9,8 @@ import (
 	"weft/results/record"
 )
 
-// faultyRun returns a run in which two link faults and one host fault ended.
+// faultyRun returns a run with four faults: two of a link and one of a host during the run, and one
+// of a host after it.
 func faultyRun(t *testing.T) *Run {
 	t.Helper()
 	r, err := Load(writeRun(t, 1, us, func(s *record.Summary) {
@@ -28,7 +29,8 @@ func faultyRun(t *testing.T) *Run {
 	return r
 }
 
-// Why a run failed, what it lost and its faults are in the report: once in words, and where time is drawn.
+// A report has the reason for a failure, the lost packets and the faults, in words and in charts
+// over time.
 func TestReportShowsFaults(t *testing.T) {
 	r := faultyRun(t)
 	p, err := r.Page(nil)
@@ -75,18 +77,18 @@ func TestReportShowsFaults(t *testing.T) {
 	}
 }
 
-// Of many faults some are marked, and the others counted.
-func TestManyFaultsAreCounted(t *testing.T) {
+// Charts mark a limited number of faults and count the others.
+func TestManyFaults(t *testing.T) {
 	r := faultyRun(t)
 	r.Manifest.Faults = nil
 	for i := range 300 {
 		r.Manifest.Faults = append(r.Manifest.Faults, record.Fault{Host: "h" + string(rune('a'+i%20)), What: "paused", FromUS: 1, UntilUS: 2})
 	}
-	places, more := Places(r.Manifest.Faults, math.Inf(1))
-	if len(places) != maxPlaces || more != 12 || !strings.HasSuffix(places[0].String(), ", and 12 more") {
-		t.Errorf("%d places and %d more; the first is %q", len(places), more, places[0].String())
+	locations, more := FaultLocations(r.Manifest.Faults, math.Inf(1))
+	if len(locations) != maxLocations || more != 12 || !strings.HasSuffix(locations[0].String(), ", and 12 more") {
+		t.Errorf("%d locations and %d more; the first is %q", len(locations), more, locations[0].String())
 	}
-	if _, caption := r.spans(); caption != "Faults of 12 more places are not marked." {
+	if _, caption := r.spans(); caption != "Faults of 12 more links and hosts are not marked." {
 		t.Errorf("caption %q", caption)
 	}
 	if table, more := faultTable(r.Manifest.Faults, math.Inf(1)); len(table.Rows) != 100 || more != 200 {
@@ -94,9 +96,9 @@ func TestManyFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// A fault that the run did not reach has no mark, so that those of the table, of charts and of drawings are the same; and all tell
-// when switches learned of a link.
-func TestFaultsOfARunThatEnded(t *testing.T) {
+// A fault after the end of the run has no mark, so that tables, charts and drawings use the same
+// numbers. All of them say when switches learned of a link.
+func TestFaultsAfterTheEnd(t *testing.T) {
 	down := func(link string, from, until, reroute float64) record.Fault {
 		return record.Fault{Link: link, What: record.LinkDown, FromUS: from, UntilUS: until, RerouteUS: reroute}
 	}

@@ -4,13 +4,13 @@ import (
 	"strings"
 )
 
-// Label names a line of a chart or a run by the values of its paths: "pc4, adjust interval 2rtt". A parameter of another transport than the run's is
-// left out.
+// Label names a line of a chart, or a run, by its values at the paths of by: "pc4, adjust interval
+// 2rtt". It leaves out parameters of a transport that the run does not use.
 func Label(at map[string]string, by []string) string {
 	var parts []string
 	for _, path := range by {
 		v, ok := at[path]
-		if !ok || foreign(at, path) {
+		if !ok || foreignParameter(at, path) {
 			continue
 		}
 		if name := lastWords(path); name != "kind" && name != "lab" {
@@ -21,19 +21,19 @@ func Label(at map[string]string, by []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// foreign says that path is a parameter of a transport that is not the run's.
-func foreign(at map[string]string, path string) bool {
+// foreignParameter reports whether path is a parameter of a transport that the run does not use.
+func foreignParameter(at map[string]string, path string) bool {
 	kind, swept := at["transport.kind"]
 	p := strings.Split(path, ".")
 	return swept && len(p) > 2 && p[0] == "transport" && p[1] != kind
 }
 
-// lastWords is the last part of a path: adjust interval.
+// lastWords returns the last element of a path as words: adjust interval.
 func lastWords(path string) string {
 	return strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", " ")
 }
 
-// pathWords is what an axis calls a path of a lab: ranks, and ai of pc4.
+// pathWords returns the axis label of a path: ranks, or ai of pc4.
 func pathWords(path string) string {
 	p := strings.Split(path, ".")
 	switch last := lastWords(path); {
@@ -52,23 +52,27 @@ func pathWords(path string) string {
 	}
 }
 
-// names are what axes call the values of a run that are not a distribution.
+// names are the axis labels of the values of a run that are not distributions.
 var names = map[string]string{
-	"jain": "Jain's index", "goodput": "throughput of all connections", "drops": "dropped packets", "lab_time": "time until the last flow ends",
-	"max_queue": "largest queue", "flow_rate.min": "slowest connection", "flow_rate.mean": "mean throughput of a connection", "flow_rate.max": "fastest connection",
-	"plateau.worst.jain": "least Jain's index of a plateau", "plateau.worst.settled": "longest time until a plateau is settled",
-	"plateau.worst.goodput": "least throughput of a plateau", "ce_marks": "marked packets", "paused": "time paused",
+	"jain": "Jain's index", "goodput": "throughput of all connections", "drops": "dropped packets",
+	"lab_time":  "time until the last flow ends",
+	"max_queue": "largest queue", "flow_rate.min": "slowest connection",
+	"flow_rate.mean": "mean throughput of a connection", "flow_rate.max": "fastest connection",
+	"plateau.worst.jain":    "lowest Jain's index of a plateau",
+	"plateau.worst.settled": "longest settling time of a plateau",
+	"plateau.worst.goodput": "lowest throughput of a plateau", "ce_marks": "marked packets", "paused": "time paused",
 }
 
-// distributionNames are what axes call those of a run, before the quantile.
+// distributionNames are the axis labels of distributions, before the quantile.
 var distributionNames = map[string]string{
-	"fct": "flow completion time", "fct_slowdown": "slowdown", "rtt": "round trip", "queue_delay": "time in switch queues",
-	"queue_event_delay": "queueing at its events", "clock_error": "error of clocks",
+	"fct": "flow completion time", "fct_slowdown": "slowdown", "rtt": "round trip",
+	"queue_delay":       "time in switch queues",
+	"queue_event_delay": "queueing delay at queue events", "clock_error": "clock error",
 }
 
 var quantileNames = map[string]string{"mean": "mean", "p50": "median", "p99": "99th percentile", "max": "largest"}
 
-// valueWords is what an axis calls a value of a run; an expression is its own name.
+// valueWords returns the axis label of a value of a run. An expression is its own label.
 func valueWords(y string) string {
 	if name, ok := names[y]; ok {
 		return name
@@ -79,7 +83,8 @@ func valueWords(y string) string {
 		}
 	}
 	if p := strings.Split(y, "."); len(p) == 3 && p[0] == "collective" {
-		field := map[string]string{"busbw": "bus bandwidth", "algbw": "bandwidth", "time": "time", "fastest": "time of the fastest group"}[p[2]]
+		field := map[string]string{"busbw": "bus bandwidth", "algbw": "bandwidth", "time": "time",
+			"fastest": "time of the fastest group"}[p[2]]
 		if field != "" {
 			return field + " of collective " + p[1]
 		}

@@ -13,18 +13,18 @@ import (
 	"weft/results/table"
 )
 
-// Listed is a run in a list of runs: a line of `weft results ls --json`.
+// Listed is a run in a list of runs: one element of `weft results ls --json`.
 type Listed struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab,omitempty"`
 	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"` // by the command line: path=value
+	Set       []string       `json:"set,omitempty"` // path=value, from the command line
 	Engine    string         `json:"engine,omitempty"`
 	Transport string         `json:"transport,omitempty"`
 	Seed      uint64         `json:"seed"`
 	Started   string         `json:"started,omitempty"`
 	Status    string         `json:"status"`
-	Missed    int            `json:"missed"` // expectations
+	Missed    int            `json:"missed"` // expectations missed
 	Flows     int64          `json:"flows"`
 	Done      int64          `json:"flows_done"`
 	Slowdown  float64        `json:"slowdown_p99,omitempty"`
@@ -34,38 +34,41 @@ type Listed struct {
 	slowdown, busbw, outcome string
 }
 
-// Which are the runs that a list has.
-type Which struct {
-	Lab    string    // "": all
-	Since  time.Time // that began then or later
-	Failed bool      // only those that are not ok, or missed an expectation
-	Last   int       // only so many, the newest; 0: all
+// Filter selects the runs of a list. The zero Filter selects all.
+type Filter struct {
+	Lab    string    // empty: every lab
+	Since  time.Time // runs that started then or later
+	Failed bool      // runs that are not ok, or that missed an expectation
+	Last   int       // the newest runs, at most this number; 0: all
 }
 
-// List returns runs below root: labs in the order of their names, and of each the newest run last.
-func List(root string, which Which) []Listed {
+// List returns runs below root in the order of the names of their labs, and for each lab the newest
+// run last.
+func List(root string, filter Filter) []Listed {
 	out := []Listed{}
-	for _, dir := range store.Runs(root, which.Lab) {
+	for _, dir := range store.Runs(root, filter.Lab) {
 		l := describeRun(dir)
 		began, err := time.Parse(time.RFC3339, l.Started)
-		if err == nil && began.Before(which.Since) || which.Failed && (l.Status == record.OK || l.Status == record.Running) && l.Missed == 0 {
+		good := (l.Status == record.OK || l.Status == record.Running) && l.Missed == 0
+		if err == nil && began.Before(filter.Since) || filter.Failed && good {
 			continue
 		}
 		out = append(out, l)
 	}
-	if n := which.Last; n > 0 && n < len(out) {
+	if n := filter.Last; n > 0 && n < len(out) {
 		slices.SortFunc(out, func(x, y Listed) int {
 			return cmp.Or(strings.Compare(x.Started, y.Started), store.Natural(x.Run, y.Run))
 		})
 		out = out[len(out)-n:]
 	}
 	slices.SortFunc(out, func(x, y Listed) int {
-		return cmp.Or(store.Natural(filepath.Base(filepath.Dir(x.Run)), filepath.Base(filepath.Dir(y.Run))), store.Natural(filepath.Base(x.Run), filepath.Base(y.Run)))
+		return cmp.Or(store.Natural(filepath.Base(filepath.Dir(x.Run)), filepath.Base(filepath.Dir(y.Run))),
+			store.Natural(filepath.Base(x.Run), filepath.Base(y.Run)))
 	})
 	return out
 }
 
-// describeRun reads a run's line of the list.
+// describeRun reads the list entry of a run.
 func describeRun(dir string) Listed {
 	l := Listed{Run: dir, slowdown: "–", busbw: "–"}
 	m, err := store.ReadManifest(dir)
@@ -73,10 +76,12 @@ func describeRun(dir string) Listed {
 		l.Status, l.outcome, l.Error = "damaged", "damaged", err.Error()
 		return l
 	}
-	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started, m.Status, m.Error
+	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started,
+		m.Status, m.Error
 	l.outcome = l.Status
 	for _, s := range m.Settings {
-		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") || strings.HasPrefix(s.From, "command line: --retry-dilation")) {
+		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
+			strings.HasPrefix(s.From, "command line: --retry-dilation")) {
 			l.Set = append(l.Set, s.Path+"="+s.Value)
 		}
 		if s.Path == "transport.kind" {
@@ -90,14 +95,15 @@ func describeRun(dir string) Listed {
 	l.Transport, l.Missed, l.outcome = s.Transport, table.Missed(s), table.Outcome(s)
 	l.slowdown, l.busbw = table.Main(s)
 	l.Flows, l.Done, l.BusBW = s.Flows.Count, s.Flows.Count-s.Flows.Unfinished, table.BusBW(s)
-	if s.Complete() && s.Flows.Unfinished == 0 { // of the flows that happened to end it says nothing
+	// Quantiles over the flows that happened to complete would mislead.
+	if s.Complete() && s.Flows.Unfinished == 0 {
 		l.Slowdown = s.Flows.Slowdown.P99
 	}
 	return l
 }
 
-// mostText is the most characters of settings and of a reason that a list shows, on any output.
-const mostText = 80
+// maxText is the number of characters of settings and of an error that a list shows, on any output.
+const maxText = 80
 
 // WriteList writes a list of runs as a table.
 func WriteList(w io.Writer, all []Listed, st table.Style) error {
@@ -108,13 +114,14 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		}
 		return c
 	}
-	slowdown, busbw := of("slowdown", 1, func(l *Listed) string { return l.slowdown }), of("busbw", 2, func(l *Listed) string { return l.busbw })
+	slowdown, busbw := of("slowdown", 1, func(l *Listed) string { return l.slowdown }),
+		of("busbw", 2, func(l *Listed) string { return l.busbw })
 	slowdown.Right, busbw.Right = true, true
 	settings := of("settings", 0, func(l *Listed) string {
 		return strings.TrimSpace(table.Point(l.Point) + " " + strings.Join(l.Set, " "))
 	})
 	why := of("why", 4, func(l *Listed) string { first, _, _ := strings.Cut(l.Error, "\n"); return first })
-	settings.Most, why.Most = mostText, mostText
+	settings.Most, why.Most = maxText, maxText
 	return table.Columns(w, []table.Column{
 		of("run", 0, func(l *Listed) string { return l.Run }),
 		of("started", 6, func(l *Listed) string { return l.Started }),

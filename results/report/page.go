@@ -15,8 +15,9 @@ import (
 	"weft/results/table"
 )
 
-// style is the whole look of a page: one column that fits a phone, black on white, nothing that is fetched. What is wider than the phone scrolls on its own,
-// and has a shadow at the side where there is more: the first two backgrounds move with the content and cover those that stay.
+// style is the stylesheet of all pages: one column that fits a phone, black on white, nothing
+// fetched. Content wider than the phone scrolls by itself, with a shadow at the edge where there is
+// more: the first two backgrounds move with the content and cover the two that stay.
 const style = `:root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;color:#222;background:#fff;margin:0 auto;max-width:60rem;padding:1rem}
 h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
@@ -35,7 +36,8 @@ details summary{cursor:pointer;color:#0072b2}small{color:#555}
 @media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}
 .scroll{overflow:visible;background:none}table{font-size:8.5pt}tr{break-inside:avoid}td{overflow-wrap:anywhere}.verdict{print-color-adjust:exact;-webkit-print-color-adjust:exact}a{color:inherit}}`
 
-// layout is what all pages have in common. Its content policy forbids fetching, whatever a lab's text may hold.
+// layout is the template of all pages. Its content policy forbids fetching, whatever the text of a
+// lab holds.
 const layout = `{{define "page"}}<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
@@ -55,27 +57,27 @@ const layout = `{{define "page"}}<!doctype html>
 <tbody>{{$t := .}}{{range .Rows}}<tr>{{range $i, $c := .}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{$c}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}`
 
-// Page is a page to be.
+// A Page is the content of an HTML page.
 type Page struct {
 	Title, About   string
-	Verdict, Class string // Class: "", bad or doubt
+	Verdict, Class string // Class colours the verdict: empty for good, bad or doubt
 	Doubts         []string
 	Parts          []Part
 	Footer         string
 }
 
-// Part is a section of a page. What is empty is left out.
+// A Part is a section of a page. Empty fields are left out.
 type Part struct {
 	Heading, Text string
 	Facts         [][2]string
-	Links         [][2]string // text, and a path from the page's own folder
+	Links         [][2]string // text, and a path relative to the page's directory
 	Tables        []Table
 	Pictures      []template.HTML
 	Pre           string
 	Folded        []Folded
 }
 
-// Folded is what is shown when asked for, and printed.
+// Folded is content that the reader opens, and that is always printed.
 type Folded struct {
 	Summary string
 	Facts   [][2]string
@@ -83,17 +85,17 @@ type Folded struct {
 	Pre     string
 }
 
-// Table is a table of text. Columns from Numbers on, and before Words, are aligned to the right.
+// A Table is a table of text. Columns from Numbers to before Words are numbers, aligned right.
 type Table struct {
 	Head           []string
 	Rows           [][]string
-	Numbers, Words int // 0, 0: none is a number
+	Numbers, Words int // 0, 0: no column has numbers
 }
 
-// Right says whether a column is of numbers.
+// Right reports whether a column has numbers.
 func (t Table) Right(column int) bool { return column >= t.Numbers && column < t.Words }
 
-// mark is the class of a cell that says how something came out.
+// mark returns the CSS class of a cell that holds a result.
 func mark(cell string) string {
 	switch cell {
 	case "met", "pass", "ok":
@@ -109,7 +111,7 @@ func mark(cell string) string {
 	return ""
 }
 
-// Write writes the page: one file that fetches nothing.
+// Write writes the page as one HTML file.
 func (p *Page) Write(w io.Writer) error {
 	t, err := template.New("").Funcs(template.FuncMap{"mark": mark}).Parse(layout)
 	if err != nil {
@@ -118,30 +120,33 @@ func (p *Page) Write(w io.Writer) error {
 	return t.ExecuteTemplate(w, "page", p)
 }
 
-// Inline is a drawing as a part of a page. svg is of package plot, whose text is escaped.
-func Inline(svg []byte) template.HTML { return template.HTML(svg) } //nolint:gosec // it is ours
+// Inline returns an SVG of package plot as a part of a page. Package plot escapes its text.
+func Inline(svg []byte) template.HTML { return template.HTML(svg) } //nolint:gosec // escaped
 
-// Image is a drawing with a style of its own as an image within a page.
-func Image(svg []byte, about string) template.HTML {
+// Image returns an SVG with its own stylesheet as an image of the page, with alt as its text.
+func Image(svg []byte, alt string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<img alt="%s" src="data:image/svg+xml;base64,%s">`,
-		template.HTMLEscapeString(about), base64.StdEncoding.EncodeToString(svg)))
+		template.HTMLEscapeString(alt), base64.StdEncoding.EncodeToString(svg)))
 }
 
-// Page is the report of a run. topology is a drawing of the network; empty: none.
+// Page returns the report of a run. topology is an SVG of the network; nil for none.
 func (r *Run) Page(topology []byte) (*Page, error) {
 	m := r.Manifest
-	p := &Page{Title: strings.TrimSuffix(m.Lab+": "+table.Point(m.Point), ": "), About: r.setting("about"), Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS, m.Machine.Kernel)}
+	p := &Page{Title: strings.TrimSuffix(m.Lab+": "+table.Point(m.Point), ": "), About: r.setting("about"),
+		Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS,
+			m.Machine.Kernel)}
 	p.Verdict, p.Class = r.verdict()
 	if m.Series != nil && m.Series.Sweep != "" {
-		p.Parts = append(p.Parts, Part{Heading: "Sweep", Links: [][2]string{{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"}}})
+		link := [2]string{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"}
+		p.Parts = append(p.Parts, Part{Heading: "Sweep", Links: [][2]string{link}})
 	}
-	if _, why, ok := strings.Cut(r.Manifest.Error, "\n"); ok && p.Class == "bad" {
+	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
 	}
 	if s := r.Summary; s != nil {
 		p.Doubts = s.Warnings
 		if s.Retry != nil {
-			p.Doubts = append([]string{"another try, " + table.Retry(s.Retry)}, p.Doubts...)
+			p.Doubts = append([]string{"retry: " + table.Retry(s.Retry)}, p.Doubts...)
 		}
 		if s.Fidelity != nil {
 			p.Doubts = append(p.Doubts, s.Fidelity.Reasons...)
@@ -149,18 +154,20 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 				p.Doubts = append(p.Doubts, "advice: "+a)
 			}
 		}
-		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: facts(s), Tables: []Table{distributions(s), collectives(s)}})
+		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: summaryFacts(s),
+			Tables: []Table{distributionTable(s), collectiveTable(s)}})
 		if len(s.Expect) > 0 {
-			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{Expectations(s.Expect)}})
+			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectationTable(s.Expect)}})
 		}
 	} else {
-		p.Doubts = []string{r.Why}
+		p.Doubts = []string{r.NoSummary}
 	}
 	if len(m.Faults) > 0 {
 		t, more := faultTable(m.Faults, r.endUS())
-		part := Part{Heading: "Faults", Text: "What the lab has happen. Marks are those of the charts over time and of the drawing of the network.", Tables: []Table{t}}
+		part := Part{Heading: "Faults", Text: "Faults that the lab schedules, with their marks in the charts over " +
+			"time and in the drawing of the network.", Tables: []Table{t}}
 		if more > 0 {
-			part.Text += fmt.Sprintf(" %d more are in the lab.", more)
+			part.Text += fmt.Sprintf(" %d more are not listed.", more)
 		}
 		p.Parts = append(p.Parts, part)
 	}
@@ -177,23 +184,27 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		plots.Pictures = append(plots.Pictures, Inline(svg))
 	}
 	if len(topology) > 0 {
-		plots.Pictures = append(plots.Pictures, Image(topology, "the network, coloured by how much of the capacity of links was used in their busier direction: grey little, orange half, red all"))
+		plots.Pictures = append(plots.Pictures, Image(topology, "the network; colours show the utilization of "+
+			"links in their busier direction: grey low, orange half, red full"))
 	}
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
 	}
 	p.Parts = append(p.Parts, Part{
-		Heading: "How to run it again", Pre: r.again(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab}},
-	}, Part{Heading: "The lab, resolved", Folded: []Folded{{Summary: fmt.Sprintf("all %d settings, and where each came from", len(m.Settings)), Facts: settings(m)}}})
+		Heading: "How to run it again", Pre: r.runCommand(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab}},
+	}, Part{Heading: "The lab, resolved",
+		Folded: []Folded{{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)),
+			Facts: settings(m)}}})
 	return p, nil
 }
 
+// verdict returns the result of the run in one line, and its class on the page.
 func (r *Run) verdict() (text, class string) {
 	s := r.Summary
 	if s == nil || s.Status != record.OK {
 		text = r.Manifest.Status
 		if r.Manifest.Error != "" {
-			first, _, _ := strings.Cut(r.Manifest.Error, "\n") // the rest has a part of its own
+			first, _, _ := strings.Cut(r.Manifest.Error, "\n") // the other lines have a part of their own
 			text += ": " + first
 		}
 		return text, "bad"
@@ -201,7 +212,7 @@ func (r *Run) verdict() (text, class string) {
 	missed := table.Missed(s)
 	switch {
 	case s.Fidelity.Invalid():
-		return "fidelity invalid: do not use its numbers", "bad"
+		return "fidelity invalid: do not use these numbers", "bad"
 	case missed > 0:
 		return fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)), "bad"
 	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
@@ -212,6 +223,7 @@ func (r *Run) verdict() (text, class string) {
 	return "ok, data verified, every expectation met", ""
 }
 
+// setting returns the value of a setting, empty without it.
 func (r *Run) setting(path string) string {
 	for _, s := range r.Manifest.Settings {
 		if s.Path == path {
@@ -221,13 +233,14 @@ func (r *Run) setting(path string) string {
 	return ""
 }
 
-// sweepAgain is the command that makes the sweep of the run again, from the run's directory. Each point chooses its own dilation, unless
-// the lab or the command line says.
-func (r *Run) sweepAgain() string {
+// sweepCommand returns the command that repeats the sweep of the run, from the directory above the
+// runs. Each point chooses its own dilation, unless the lab or the command line sets it.
+func (r *Run) sweepCommand() string {
 	return r.command("runtime", "datapath", "dilation") + "\n# weft " + r.Manifest.Version
 }
 
-// command runs the lab of the run as it was run, with those of these flags of the engine that it was run with.
+// command returns the command that runs the lab with the same engine and settings, and with those
+// of the given engine flags that were set.
 func (r *Run) command(flags ...string) string {
 	m := r.Manifest
 	cmd := "weft run " + quote(m.Run+"/lab.yaml") + " --engine " + m.Engine
@@ -244,8 +257,8 @@ func (r *Run) command(flags ...string) string {
 	return cmd
 }
 
-// again is the command that makes the run again, from its directory.
-func (r *Run) again() string {
+// runCommand returns the command that repeats the run, at the same dilation.
+func (r *Run) runCommand() string {
 	m, cmd := r.Manifest, r.command("runtime", "datapath")
 	if m.Engine == "emu" {
 		cmd += " --dilation " + strconv.FormatFloat(m.Dilation, 'f', -1, 64)
@@ -253,14 +266,14 @@ func (r *Run) again() string {
 	for _, path := range slices.Sorted(maps.Keys(m.Point)) {
 		value := fmt.Sprint(m.Point[path])
 		if v, ok := m.Point[path].(float64); ok {
-			value = strconv.FormatFloat(v, 'f', -1, 64) // no lab file has 1e+06
+			value = strconv.FormatFloat(v, 'f', -1, 64) // lab files have no 1e+06
 		}
 		cmd += " --set " + quote(path+"="+value)
 	}
 	return cmd + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
 }
 
-// quote writes a word for a shell.
+// quote quotes a word for a shell.
 func quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,%+", r)
@@ -270,6 +283,7 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// settings returns all settings, each with its value and source.
 func settings(m *record.Manifest) [][2]string {
 	var out [][2]string
 	for _, s := range m.Settings {
@@ -278,7 +292,7 @@ func settings(m *record.Manifest) [][2]string {
 	return out
 }
 
-// number writes a value with four significant digits and without an exponent where that is short.
+// number formats a value with four significant digits, without an exponent below 1e15.
 func number(v float64) string {
 	if math.Abs(v) >= 1e4 && math.Abs(v) < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -11,25 +11,28 @@ import (
 	"weft/results/store"
 )
 
-// pair is a point of a comparison: its runs on both sides that ended well, in the order of their seeds.
+// A pair is a point of a comparison: its ok runs on both sides, sorted by seed.
 type pair struct {
 	name    string
 	a, b    Side
-	missing []string // runs of a whose seed did not end well in b, each with the reason
+	missing []string // runs of a without an ok run of the same seed in b, each with the reason
 }
 
-// pairs matches the points of two sides by what their sweeps set, or by nothing where each side has one point and somebody
-// named both. Runs of a point are matched by seed: seeds that one side lacks would move its means alone, so both sides keep those
-// that they share. Where they share none by intent, or one side ran a single seed, each is a sample and keeps all.
+// pairs matches the points of two sides by name; if each side has a single point, these two match.
+// Runs of a point are matched by seed: a seed that one side lacks would move only the other's mean,
+// so both keep the seeds that they share. If they share none, or one side ran a single seed, the
+// sides are independent samples and keep all.
 func pairs(a, b Side) []pair {
-	by := apartBy(a, b)
+	by := namePartsOf(a, b)
 	triedA, triedB := a.byPoint(by), b.byPoint(by)
-	names := slices.DeleteFunc(slices.SortedFunc(maps.Keys(triedA), store.Natural), func(name string) bool { return len(triedA[name].done()) == 0 })
+	names := slices.DeleteFunc(slices.SortedFunc(maps.Keys(triedA), store.Natural),
+		func(name string) bool { return len(triedA[name].done()) == 0 })
 	var out []pair
 	for _, name := range names {
 		p := pair{name: name}
 		ranA, ranB := triedA[name], triedB[name]
-		if ranB == nil && len(names) == 1 && len(triedB) == 1 { // two points are compared when somebody names them
+		// Two single points are compared even if their names differ: the user named both.
+		if ranB == nil && len(names) == 1 && len(triedB) == 1 {
 			for other, runs := range triedB {
 				p.name, ranB = name+" : "+other, runs
 			}
@@ -52,7 +55,7 @@ func pairs(a, b Side) []pair {
 	return out
 }
 
-// Missing lists the runs of a that have no counterpart in b that ended well, by point and seed, and why.
+// Missing lists the runs of a without a matching ok run in b, by point and seed, with the reason.
 func Missing(a, b Side) []string {
 	var out []string
 	for _, p := range pairs(a, b) {
@@ -61,7 +64,8 @@ func Missing(a, b Side) []string {
 	return out
 }
 
-// missingFrom says which run is missing from the other side's runs of its point, and what became of it there.
+// missingFrom returns the line of Missing for a run: its point, and the status of its counterpart
+// among others. several is set if the point has several seeds.
 func (r *Run) missingFrom(others Side, point string, several bool) string {
 	if _, swept := r.Summary.Point["seed"]; swept || several {
 		point = strings.TrimSpace(fmt.Sprintf("%s seed=%d", point, r.seed()))
@@ -87,7 +91,7 @@ func (r *Run) status() string {
 	return r.Manifest.Status
 }
 
-// sharing returns the runs whose seed is one of the others'.
+// sharing returns the runs whose seed is also a seed of others.
 func (s Side) sharing(others Side) Side {
 	var out Side
 	for _, r := range s {
@@ -106,7 +110,7 @@ func (s Side) seedCount() int {
 	return len(seeds)
 }
 
-// done returns the runs that ended well, in the order of their seeds.
+// done returns the ok runs, sorted by seed.
 func (s Side) done() Side {
 	var out Side
 	for _, r := range s {
@@ -118,14 +122,14 @@ func (s Side) done() Side {
 	return out
 }
 
-// byPoint groups all runs, also those that failed, by their point.
-func (s Side) byPoint(by apart) map[string]Side {
+// byPoint groups all runs, including failed ones, by the names of their points.
+func (s Side) byPoint(by nameParts) map[string]Side {
 	out := map[string]Side{}
 	for _, r := range s {
 		if r.Summary == nil && r.Manifest == nil {
 			continue
 		}
-		key := r.point(by)
+		key := r.pointName(by)
 		out[key] = append(out[key], r)
 	}
 	return out

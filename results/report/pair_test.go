@@ -9,8 +9,8 @@ import (
 	"weft/results/record"
 )
 
-// simulatedRun returns a simulation with one flow of the given completion time in microseconds. It
-// failed if that is 0.
+// simulatedRun returns a simulation with one flow and its completion time in microseconds; 0 stands
+// for a failed run.
 func simulatedRun(transport string, seed uint64, fct float64) *Run {
 	at := map[string]any{"transport.kind": transport, "seed": seed}
 	s := &record.Summary{Lab: "x", Engine: "sim", Transport: transport, Seed: seed, Point: at, Status: "failed"}
@@ -31,7 +31,7 @@ func simulatedSide(transport string, fcts ...float64) Side {
 	return out
 }
 
-// Runs of a point are matched by seed, whatever became of the others.
+// Runs of a point are matched by seed, whatever the status of other runs.
 func TestRunsAreComparedSeedBySeed(t *testing.T) {
 	later := simulatedSide("pc4", 0, 0, 30, 40, 50)[2:] // seeds 3 to 5
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestRunsAreComparedSeedBySeed(t *testing.T) {
 				t.Fatalf("%d points", len(all))
 			}
 			if c.incomparable {
-				if _, err := Compare(c.a, c.b); !errors.Is(err, ErrNothing) {
+				if _, err := Compare(c.a, c.b); !errors.Is(err, ErrNoCommonPoint) {
 					t.Errorf("compared: %v", err)
 				}
 				return
@@ -83,8 +83,9 @@ func TestRunsAreComparedSeedBySeed(t *testing.T) {
 	}
 }
 
-// A gate compares simulations of the same seeds as they are, at any number of them; a fourth seed takes nothing from what three show.
-func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
+// A gate compares simulations of the same seeds exactly, with any number of seeds. More seeds never
+// hide what fewer show.
+func TestGateIsExact(t *testing.T) {
 	for _, seeds := range []int{2, 3, 4, 5, 12} {
 		var a, b Side
 		for i := range seeds {
@@ -101,21 +102,22 @@ func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The least p of Mann and Whitney, adjusted for three points, is below 0.05 from five seeds on.
+		// The minimum p of the Mann-Whitney U test, adjusted for three points, is below 0.05 from
+		// five seeds on.
 		shows := slices.ContainsFunc(d, func(d Difference) bool { return d.Verdict == Worse })
-		if shows != (seeds >= 5) || (FewSeeds(d, false) == "") != shows {
-			t.Errorf("%d seeds: worse beyond noise: %t, and of few seeds it says %q", seeds, shows, FewSeeds(d, false))
+		if shows != (seeds >= 5) || (FewSeedsWarning(d, false) == "") != shows {
+			t.Errorf("%d seeds: worse beyond noise: %t, and the warning is %q", seeds, shows, FewSeedsWarning(d, false))
 		}
-		if seeds == 4 && FewSeeds(d, false) != "4 seeds a side cannot show a difference at one point of 3 among 12 numbers, however large: take 5 at least" {
-			t.Errorf("it says %q", FewSeeds(d, false))
+		if seeds == 4 && FewSeedsWarning(d, false) != "4 seeds on each side cannot show a difference at one of 3 points among 12 numbers, however large; use at least 5" {
+			t.Errorf("the warning is %q", FewSeedsWarning(d, false))
 		}
 		Judge(d, 0.01, true)
 		for _, row := range d {
-			if want := strings.Contains(row.Point, "strack"); want != (row.Verdict == Worse) || FewSeeds(d, true) != "" {
-				t.Errorf("%d seeds: the gate says %+v, %q", seeds, row, FewSeeds(d, true))
+			if want := strings.Contains(row.Point, "strack"); want != (row.Verdict == Worse) || FewSeedsWarning(d, true) != "" {
+				t.Errorf("%d seeds: the gate says %+v, %q", seeds, row, FewSeedsWarning(d, true))
 			}
 		}
-		for _, row := range Comparison(d).Rows {
+		for _, row := range ComparisonTable(d).Rows {
 			if exact := row[6] == "exact"; exact != (seeds < 5 && strings.Contains(row[0], "strack")) {
 				t.Errorf("%d seeds: row %v", seeds, row)
 			}
@@ -123,37 +125,38 @@ func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
 	}
 }
 
-// What differs little, in few numbers, is no reason to ask for more seeds.
+// A small difference in few numbers is no reason to ask for more seeds.
 func TestEnoughSeeds(t *testing.T) {
 	d, err := Compare(simulatedSide("pc4", 30, 31, 32, 33), simulatedSide("pc4", 31, 30, 33, 32.5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if word := FewSeeds(d, false); word != "" {
-		t.Errorf("of one point, where 4 seeds can show a difference, it says %q", word)
+	if word := FewSeedsWarning(d, false); word != "" {
+		t.Errorf("for one point, where 4 seeds are enough, the warning is %q", word)
 	}
 }
 
-// How to run a sweep again has the dilation that was asked for; that of a point is its own.
-func TestSweepAgainHasItsDilation(t *testing.T) {
+// The command of a sweep has the dilation from the command line, and that of a run its own.
+func TestCommandsKeepDilation(t *testing.T) {
 	m := &record.Manifest{Run: "r", Engine: "emu", Dilation: 800, Version: "v1", Settings: []record.Setting{
 		{Path: "engine.dilation", Value: "800", From: "command line: --dilation 800"}, {Path: "engine.runtime", Value: "docker", From: "command line: --runtime docker"},
 	}}
 	r := &Run{Manifest: m}
-	if got, want := r.sweepAgain(), "weft run r/lab.yaml --engine emu --dilation 800 --runtime docker\n# weft v1"; got != want {
+	if got, want := r.sweepCommand(), "weft run r/lab.yaml --engine emu --dilation 800 --runtime docker\n# weft v1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, want := r.again(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
+	if got, want := r.runCommand(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	m.Settings[0].From = "command line: --retry-dilation"
-	if got, want := r.sweepAgain(), "weft run r/lab.yaml --engine emu --runtime docker\n# weft v1"; got != want {
+	if got, want := r.sweepCommand(), "weft run r/lab.yaml --engine emu --runtime docker\n# weft v1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// The simulations and the emulations of one directory (--engine both) are never taken together; as two sides they can be compared.
-func TestEnginesAreComparedApart(t *testing.T) {
+// Simulations and emulations of one directory (--engine both) are separate points; as two sides
+// they can be compared.
+func TestEnginesAreSeparatePoints(t *testing.T) {
 	run := func(engine string, fct float64) *Run {
 		r := simulatedRun("pc4", 1, fct)
 		r.Summary.Engine, r.Manifest = engine, &record.Manifest{Lab: "x", Engine: engine}

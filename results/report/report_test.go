@@ -25,8 +25,8 @@ const us = units.Microsecond
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// writeRun writes a run directory with a bit of everything, and returns it. change, if not nil,
-// alters its summary.
+// writeRun writes a run directory with rows in every file that charts use, and returns its path.
+// change, if not nil, changes the summary first.
 func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary)) string {
 	t.Helper()
 	r, err := store.Open(store.Options{
@@ -78,7 +78,7 @@ func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Sum
 	return r.Dir()
 }
 
-// renderPage returns the report of a run directory.
+// renderPage returns the report of a run directory as HTML.
 func renderPage(t testing.TB, dir string) string {
 	t.Helper()
 	r, err := Load(dir)
@@ -127,7 +127,7 @@ func TestVerdicts(t *testing.T) {
 		"fidelity degraded": func(s *record.Summary) {
 			s.Expect, s.Fidelity = nil, &record.Fidelity{Verdict: "degraded", Reasons: []string{"late by 3 us"}}
 		},
-		"fidelity invalid: do not use its numbers": func(s *record.Summary) {
+		"fidelity invalid: do not use these numbers": func(s *record.Summary) {
 			s.Expect, s.Fidelity = s.Expect[:1], &record.Fidelity{Verdict: "invalid", Reasons: []string{"late by 30 us"}}
 		},
 		"failed: node h3 died": func(s *record.Summary) { s.Status, s.Error = "failed", "node h3 died" },
@@ -138,8 +138,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A run that left no summary, nor anything else, has a report that says why.
-func TestReportOfAKilledRun(t *testing.T) {
+// A run with neither summary nor data has a report with the reason.
+func TestReportOfKilledRun(t *testing.T) {
 	r, err := store.Open(store.Options{Root: t.TempDir(), Now: newYear, Manifest: record.Manifest{Lab: "x", Engine: "emu", Dilation: 2000}})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestReportOfAKilledRun(t *testing.T) {
 		t.Error(text)
 	}
 	if _, err := Load(t.TempDir()); err == nil {
-		t.Error("an empty folder is a run")
+		t.Error("an empty directory was loaded")
 	}
 }
 
@@ -201,7 +201,7 @@ func loadedSide(t *testing.T, n int, fct units.Time) Side {
 	return out
 }
 
-// differingMetrics returns the names of the metrics that differ.
+// differingMetrics returns the names of the metrics that differ beyond noise.
 func differingMetrics(all []Difference) string {
 	var out []string
 	for _, d := range all {
@@ -232,28 +232,28 @@ func TestCompare(t *testing.T) {
 		if got := differingMetrics(d); got != c.want {
 			t.Errorf("%s: %s; want %s", c.name, got, c.want)
 		}
-		for _, row := range d { // what is printed is what decided
-			if held := row.Noise == "seeds" || row.Noise == "flows"; held && row.Beyond != (row.Adjusted < 0.05) || row.Adjusted < row.P {
+		for _, row := range d { // the printed p decides
+			if tested := row.Noise == "seeds" || row.Noise == "flows"; tested && row.Beyond != (row.Adjusted < 0.05) || row.Adjusted < row.P {
 				t.Errorf("%s: %+v", c.name, row)
 			}
 		}
-		if (SingleSeeds(d) != "") != (len(c.a) == 1 && len(c.b) == 1) {
-			t.Errorf("%s: of single seeds it says %q", c.name, SingleSeeds(d))
+		if (SingleSeedWarning(d) != "") != (len(c.a) == 1 && len(c.b) == 1) {
+			t.Errorf("%s: the single seed warning is %q", c.name, SingleSeedWarning(d))
 		}
 		for _, row := range d {
 			if c.name == "seeds, apart" && row.Beyond != (row.Verdict == Worse) || c.name == "one and several" && row.Beyond != (row.Verdict == Better) {
 				t.Errorf("%s: %+v", c.name, row)
 			}
 		}
-		if (FewSeeds(d, false) != "") != (c.name == "too few seeds to tell") {
-			t.Errorf("%s: of few seeds it says %q", c.name, FewSeeds(d, false))
+		if (FewSeedsWarning(d, false) != "") != (c.name == "too few seeds to tell") {
+			t.Errorf("%s: the few seeds warning is %q", c.name, FewSeedsWarning(d, false))
 		}
-		if table := Comparison(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
+		if table := ComparisonTable(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
 			t.Errorf("%s: table %v", c.name, table)
 		}
 	}
 	if _, err := Compare(loadedSide(t, 1, us), Side{{Summary: nil}}); err == nil {
-		t.Error("nothing was compared, and no error")
+		t.Error("no error without a common point")
 	}
 }
 
@@ -281,7 +281,7 @@ func TestJudge(t *testing.T) {
 		{is(10, 9, 1, nil), 0.05, true, Better},
 		{is(10, 9, -1, nil), 0.05, true, Worse},
 		{is(10, 11, 0, nil), 0.05, true, Differs},
-		{is(0, 1, 1, nil), 10, true, Worse}, // no share of nothing is tolerated
+		{is(0, 1, 1, nil), 10, true, Worse}, // there is no share of 0
 		{is(1, 0, 1, nil), 0.05, true, Better},
 		{is(10, 11, 1, within), 0.05, true, Worse},
 		{is(10, 11, 1, within), 0, false, Same},
@@ -313,7 +313,7 @@ func sweepPoints() []expect.Point {
 }
 
 func TestSweepPlots(t *testing.T) {
-	x, by, ok := Axes(sweepPoints())
+	x, by, ok := chooseAxes(sweepPoints())
 	if x != "workload.0.size" || len(by) != 1 || by[0] != "transport.kind" || !ok {
 		t.Errorf("%s by %v", x, by)
 	}
@@ -338,18 +338,18 @@ func TestSweepPlots(t *testing.T) {
 	if _, err := (SweepPlot{X: x, Y: "goodpot"}).Draw(sweepPoints()); err == nil || errors.Is(err, plot.ErrEmpty) {
 		t.Errorf("what is nothing: %v", err)
 	}
-	for _, o := range Overview(sweepPoints()) {
+	for _, o := range overviewPlots(sweepPoints()) {
 		if _, err := o.Draw(sweepPoints()); err != nil && !errors.Is(err, plot.ErrEmpty) {
 			t.Errorf("%s: %v", o.Name, err)
 		}
 	}
-	table := Points([]*record.Summary{{Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}})
+	table := pointTable([]*record.Summary{{Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}})
 	if len(table.Rows) != 2 || table.Head[0] != "seed" || table.Rows[1][len(table.Head)-1] != "failed" {
 		t.Errorf("%v", table)
 	}
 }
 
-// Ten million flows: a report in less than 10 s and 1 GB.
+// BenchmarkReportOfTenMillionFlows measures time and memory; the goals are 10 s and 1 GB.
 func BenchmarkReportOfTenMillionFlows(b *testing.B) {
 	r, err := store.Open(store.Options{Root: b.TempDir(), Now: newYear, Manifest: record.Manifest{Lab: "large", Engine: "sim"}})
 	if err != nil {
@@ -392,8 +392,8 @@ func peakMemory() float64 {
 	return kb * 1024
 }
 
-// Paths that move together are one: the kind is drawn, and nothing else tells its bars apart. Whiskers are values that were measured.
-func TestAxesOfPathsThatMoveTogether(t *testing.T) {
+// A sweep whose paths change together is drawn over the kind alone. Whiskers are measured values.
+func TestAxesOfDependentPaths(t *testing.T) {
 	var points []expect.Point
 	for kind, pfc := range map[string]string{"pc4": "off", "roce": "on"} {
 		for i, p99 := range []float64{1, 2, 90} {
@@ -403,16 +403,16 @@ func TestAxesOfPathsThatMoveTogether(t *testing.T) {
 			})
 		}
 	}
-	if x, by, ok := Axes(points); !ok || x != "transport.kind" || len(by) != 0 {
+	if x, by, ok := chooseAxes(points); !ok || x != "transport.kind" || len(by) != 0 {
 		t.Errorf("%s by %q", x, by)
 	}
-	for _, o := range Overview(points)[:1] {
+	for _, o := range overviewPlots(points)[:1] {
 		d, err := o.Draw(points)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := d.(plot.Bars)
-		if len(b.Series) != 1 || b.Series[0].Low[0] != 1 || b.Series[0].High[0] != 90 || !strings.Contains(b.Caption, "least value to the largest") {
+		if len(b.Series) != 1 || b.Series[0].Low[0] != 1 || b.Series[0].High[0] != 90 || !strings.Contains(b.Caption, "the minimum and the maximum") {
 			t.Errorf("%+v", b)
 		}
 	}

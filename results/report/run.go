@@ -11,16 +11,17 @@ import (
 	"weft/results/store"
 )
 
-// Run is a run directory that was read.
+// A Run is a run directory in memory, without its data files, which charts read as needed.
 type Run struct {
-	Dir      string
-	Manifest *record.Manifest
-	Summary  *record.Summary // nil: the run left none
-	Why      string          // there is no summary
-	Lab      string          // the lab file as it was written; empty: it was not kept
+	Dir       string
+	Manifest  *record.Manifest
+	Summary   *record.Summary // nil without a summary
+	NoSummary string          // why Summary is nil
+	Lab       string          // the lab file as written; empty if the run kept none
 }
 
-// Load reads a run directory. A run that was killed or is under way has no summary; one that is damaged is an error.
+// Load reads a run directory. A run that was killed or is in progress has no summary; a damaged one
+// is an error.
 func Load(dir string) (*Run, error) {
 	m, err := store.ReadManifest(dir)
 	if err != nil {
@@ -32,22 +33,23 @@ func Load(dir string) (*Run, error) {
 	}
 	r.Summary, err = store.ReadSummary(dir)
 	if errors.Is(err, store.ErrNoSummary) {
-		r.Why = err.Error()
+		r.NoSummary = err.Error()
 		return r, nil
 	}
 	return r, err
 }
 
-// Figure is a chart with a name that files can have.
+// A Figure is a chart of one run and its name, which is also that of its file.
 type Figure struct {
 	Name string
 	plot.Chart
 }
 
-// mostLines is how many ports, connections or hosts a chart over time shows. Ours: more cannot be told apart.
-const mostLines = 6
+// maxSeries is the number of ports, connections or hosts in a chart over time. Our choice: more
+// cannot be distinguished.
+const maxSeries = 6
 
-// Figures draws everything that the run measured. What was not measured has no chart.
+// Figures draws everything that the run measured.
 func (r *Run) Figures() ([]Figure, error) {
 	var out []Figure
 	for _, make := range []func() (Figure, error){
@@ -73,27 +75,28 @@ func (r *Run) fct() (Figure, error) {
 	s, err := Distribution(r.Dir, "fct", "")
 	return Figure{"fct", plot.Chart{
 		Title: "Flow completion times", X: plot.Axis{Label: "flow completion time", Unit: "us", Scale: plot.Log10},
-		Y: plot.Axis{Label: "share of flows"}, Series: some(s),
+		Y: plot.Axis{Label: "share of flows"}, Series: nonEmpty(s),
 	}}, err
 }
 
 func (r *Run) slowdown() (Figure, error) {
 	s, err := Distribution(r.Dir, "slowdown", "")
 	return Figure{"slowdown", plot.Chart{
-		Title: "Slowdown", Caption: "Completion time over that of the same message alone on the idle network.",
-		X: plot.Axis{Label: "slowdown", Scale: plot.Log10}, Y: plot.Axis{Label: "share of flows"}, Series: some(s),
+		Title: "Slowdown", Caption: "Completion time divided by that of the same message alone on the idle network.",
+		X: plot.Axis{Label: "slowdown", Scale: plot.Log10}, Y: plot.Axis{Label: "share of flows"}, Series: nonEmpty(s),
 	}}, err
 }
 
-// some is a series in a list, or nothing where it has no points.
-func some(s plot.Series) []plot.Series {
+// nonEmpty returns a list of the series, empty if the series has no points.
+func nonEmpty(s plot.Series) []plot.Series {
 	if len(s.X) == 0 {
 		return nil
 	}
 	return []plot.Series{s}
 }
 
-// Distribution is that of all flows of a run that finished: of "fct", in microseconds, or of "slowdown".
+// Distribution returns the distribution over all completed flows of a run: completion times in
+// microseconds for "fct", slowdowns for "slowdown". name is that of the series.
 func Distribution(dir, of, name string) (plot.Series, error) {
 	column, unit := "slowdown", 1.0
 	if of == "fct" {
@@ -109,7 +112,7 @@ func Distribution(dir, of, name string) (plot.Series, error) {
 	return plot.CDF(name, values), nil
 }
 
-// delays is the distribution of queueing delays, from its histogram.
+// delays draws the distribution of queueing delays from its histogram.
 func (r *Run) delays() (Figure, error) {
 	type row struct {
 		To    int64 `parquet:"to_ps"`
@@ -130,22 +133,25 @@ func (r *Run) delays() (Figure, error) {
 		s.X, s.Y = append(s.X, float64(b.To)/1e6), append(s.Y, float64(below)/float64(total))
 	}
 	return Figure{"queueing", plot.Chart{
-		Title: "Time in switch queues", X: plot.Axis{Label: "queueing delay of a packet, all queues of its path", Unit: "us"},
-		Y: plot.Axis{Label: "share of packets", Zero: true}, Series: some(s),
+		Title: "Time in switch queues",
+		X:     plot.Axis{Label: "queueing delay of a packet, all queues of its path", Unit: "us"},
+		Y:     plot.Axis{Label: "share of packets", Zero: true}, Series: nonEmpty(s),
 	}}, err
 }
 
-// over collects series over time by what they are of.
-type over struct {
+// timeSeries collects series over time by name.
+type timeSeries struct {
 	names []string
 	of    map[string]*plot.Series
 	peak  map[string]float64
 }
 
-func newOver() *over { return &over{of: map[string]*plot.Series{}, peak: map[string]float64{}} }
+func newTimeSeries() *timeSeries {
+	return &timeSeries{of: map[string]*plot.Series{}, peak: map[string]float64{}}
+}
 
-// add adds a point. Instants are picoseconds; x is in microseconds.
-func (o *over) add(name string, ps int64, v float64) {
+// add appends a value at an instant in picoseconds.
+func (o *timeSeries) add(name string, ps int64, v float64) {
 	s, ok := o.of[name]
 	if !ok {
 		name = strings.Clone(name) // rows are reused
@@ -157,36 +163,37 @@ func (o *over) add(name string, ps int64, v float64) {
 	o.peak[s.Name] = max(o.peak[s.Name], v, -v)
 }
 
-// sampled is series of samples that each hold for an interval. Where there is none, the value is 0.
-type sampled struct {
-	over
-	every int64            // picoseconds; 0: not known
-	until map[string]int64 // to when the last sample holds
+// sampledSeries collects samples that each hold for an interval. Between samples the value is 0.
+type sampledSeries struct {
+	timeSeries
+	every int64            // picoseconds; 0 if unknown
+	until map[string]int64 // the end of the last sample, by name
 }
 
-func newSampled(every int64) *sampled {
-	return &sampled{over: *newOver(), every: every, until: map[string]int64{}}
+func newSampledSeries(every int64) *sampledSeries {
+	return &sampledSeries{timeSeries: *newTimeSeries(), every: every, until: map[string]int64{}}
 }
 
-// sample adds what a series is from an instant on.
-func (o *sampled) sample(name string, ps int64, v float64) {
-	until := o.until[name] // the start of the run, before the first
+// sample appends a sample that starts at an instant in picoseconds.
+func (o *sampledSeries) sample(name string, ps int64, v float64) {
+	until := o.until[name] // 0, the start of the run, before the first sample
 	if o.every > 0 && ps > until {
 		o.add(name, until, 0)
 	}
 	o.add(name, ps, v)
-	o.until[o.of[name].Name] = ps + o.every // the name that is kept; rows are reused
+	o.until[o.of[name].Name] = ps + o.every // name belongs to a row, which is reused
 }
 
-// end lets all series end at 0.
-func (o *sampled) end() {
+// end sets all series to 0 after their last sample.
+func (o *sampledSeries) end() {
 	for _, name := range o.names {
 		o.add(name, o.until[name], 0)
 	}
 }
 
-// series are the lines with the highest peaks, in the order of their names, and what was left out.
-func (o *over) series(what string) (out []plot.Series, caption string) {
+// series returns the maxSeries series with the highest peaks, sorted by name, and a caption that
+// says how many there are if some are missing. what is the plural of what they belong to.
+func (o *timeSeries) series(what string) (out []plot.Series, caption string) {
 	names := slices.Clone(o.names)
 	slices.SortStableFunc(names, func(a, b string) int {
 		switch pa, pb := o.peak[a], o.peak[b]; {
@@ -197,9 +204,9 @@ func (o *over) series(what string) (out []plot.Series, caption string) {
 		}
 		return compareNames(a, b)
 	})
-	if len(names) > mostLines {
-		caption = fmt.Sprintf("The %d %s with the highest values of %d.", mostLines, what, len(names))
-		names = names[:mostLines]
+	if len(names) > maxSeries {
+		caption = fmt.Sprintf("The %d %s with the highest values, of %d.", maxSeries, what, len(names))
+		names = names[:maxSeries]
 	}
 	slices.SortFunc(names, compareNames)
 	for _, n := range names {
@@ -208,7 +215,7 @@ func (o *over) series(what string) (out []plot.Series, caption string) {
 	return out, caption
 }
 
-// compareNames puts h2 before h10.
+// compareNames orders names by length first: h2 before h10.
 func compareNames(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -216,31 +223,33 @@ func compareNames(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// time is the axis of everything over time.
+// timeAxis is the axis of all charts over time.
 func timeAxis() plot.Axis { return plot.Axis{Label: "time", Unit: "us"} }
 
-// Queues is the queues of ports over time.
+// Queues draws the queues of ports over time.
 func (r *Run) Queues() (Figure, error) {
 	type row struct {
 		Time   int64  `parquet:"time_ps"`
 		Port   string `parquet:"port"`
 		Queued int64  `parquet:"queued_bytes"`
 	}
-	o := newSampled(r.interval("measure.queues"))
+	o := newSampledSeries(r.interval("measure.queues"))
 	err := store.Scan(r.Dir, store.QueuesFile, func(rows []row) error {
 		for _, q := range rows {
-			o.sample(q.Port, q.Time, float64(q.Queued)/1e3) // a port that is empty at a sampling instant has no row of it
+			// A port that is empty at a sampling instant has no row for it.
+			o.sample(q.Port, q.Time, float64(q.Queued)/1e3)
 		}
 		return nil
 	})
 	o.end()
 	s, caption := o.series("ports")
 	return Figure{"queues", plot.Chart{
-		Title: "Queues over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "queued", Unit: "KB", Zero: true}, Series: s,
+		Title: "Queues over time", Caption: caption, X: timeAxis(),
+		Y: plot.Axis{Label: "queued", Unit: "KB", Zero: true}, Series: s,
 	}}, err
 }
 
-// interval is a setting of the lab that is a time, in picoseconds; 0 where it is off.
+// interval returns a setting of the lab that is a time, in picoseconds; 0 if it is off.
 func (r *Run) interval(path string) int64 {
 	for _, s := range r.Manifest.Settings {
 		if s.Path == path {
@@ -250,17 +259,18 @@ func (r *Run) interval(path string) int64 {
 	return 0
 }
 
-// Rates is what connections carried over time.
+// Rates draws the throughput of connections over time.
 func (r *Run) Rates() (Figure, error) {
 	type row struct {
 		Time int64 `parquet:"time_ps"`
 		Conn int64 `parquet:"conn"`
 		Rate int64 `parquet:"rate_bps"`
 	}
-	o := newSampled(r.interval("measure.rates"))
+	o := newSampledSeries(r.interval("measure.rates"))
 	err := store.Scan(r.Dir, store.RatesFile, func(rows []row) error {
 		for _, q := range rows {
-			o.sample(connection(q.Conn), q.Time-o.every, float64(q.Rate)/1e9) // what arrived in an interval is told at its end
+			// A row carries the end of its interval.
+			o.sample(connection(q.Conn), q.Time-o.every, float64(q.Rate)/1e9)
 		}
 		return nil
 	})
@@ -270,20 +280,22 @@ func (r *Run) Rates() (Figure, error) {
 		err = r.nameConnections(s)
 	}
 	return Figure{"rates", plot.Chart{
-		Title: "Throughput of connections over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}, Series: s,
+		Title: "Throughput of connections over time", Caption: caption, X: timeAxis(),
+		Y: plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}, Series: s,
 	}}, err
 }
 
+// connection returns the name of a connection without hosts.
 func connection(id int64) string { return fmt.Sprintf("conn %d", id) }
 
-// Windows is congestion windows over time.
+// Windows draws congestion windows over time.
 func (r *Run) Windows() (Figure, error) {
 	type row struct {
 		Time   int64 `parquet:"time_ps"`
 		Conn   int64 `parquet:"conn"`
 		Window int64 `parquet:"cwnd_bytes"`
 	}
-	o := newOver()
+	o := newTimeSeries()
 	err := store.Scan(r.Dir, store.WindowsFile, func(rows []row) error {
 		for _, w := range rows {
 			o.add(connection(w.Conn), w.Time, float64(w.Window)/1e3)
@@ -295,18 +307,19 @@ func (r *Run) Windows() (Figure, error) {
 		err = r.nameConnections(s)
 	}
 	return Figure{"cwnd", plot.Chart{
-		Title: "Congestion windows over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "congestion window", Unit: "KB", Zero: true}, Series: s,
+		Title: "Congestion windows over time", Caption: caption, X: timeAxis(),
+		Y: plot.Axis{Label: "congestion window", Unit: "KB", Zero: true}, Series: s,
 	}}, err
 }
 
-// Clocks is the errors of clocks over time.
+// Clocks draws the errors of clocks over time.
 func (r *Run) Clocks() (Figure, error) {
 	type row struct {
 		Time  int64  `parquet:"time_ps"`
 		Host  string `parquet:"host"`
 		Error int64  `parquet:"error_ps"`
 	}
-	o := newOver()
+	o := newTimeSeries()
 	err := store.Scan(r.Dir, store.ClocksFile, func(rows []row) error {
 		for _, c := range rows {
 			o.add(c.Host, c.Time, float64(c.Error)/1e3)
@@ -315,6 +328,7 @@ func (r *Run) Clocks() (Figure, error) {
 	})
 	s, caption := o.series("hosts")
 	return Figure{"clocks", plot.Chart{
-		Title: "Errors of clocks over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "clock less true time", Unit: "ns"}, Series: s,
+		Title: "Errors of clocks over time", Caption: caption, X: timeAxis(),
+		Y: plot.Axis{Label: "clock minus true time", Unit: "ns"}, Series: s,
 	}}, err
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// settingsShown is how many settings that differ are named.
-const settingsShown = 8
+// maxSettings is the number of differing settings that SettingsDiff names.
+const maxSettings = 8
 
-// Settings names the settings that differ between two sides, each with its values on both; "" where none does. Where any
-// was written in a lab file or on the command line, the defaults that differ are only counted. The seed, the name and the
-// description of a lab are not part of it.
-func Settings(a, b Side) string {
+// SettingsDiff names the settings that differ between two sides, with their values on both; empty
+// if none does. If the lab file or the command line set any of them, it only counts the defaults
+// that differ. It ignores the seed, name and description of a lab.
+func SettingsDiff(a, b Side) string {
 	va, vb := a.settings(), b.settings()
 	var written, derived []string
 	paths := maps.Clone(va)
@@ -39,7 +39,7 @@ func Settings(a, b Side) string {
 		return ""
 	}
 	slices.Sort(shown)
-	most := min(len(shown), settingsShown)
+	most := min(len(shown), maxSettings)
 	text := "settings that differ (A / B): " + strings.Join(shown[:most], "; ")
 	if left := len(shown) - most; left > 0 {
 		text += fmt.Sprintf("; and %d more", left)
@@ -50,7 +50,7 @@ func Settings(a, b Side) string {
 	return text
 }
 
-// settingValues is what a side's runs have for one setting.
+// settingValues are the values of one setting over the runs of a side.
 type settingValues struct {
 	values  []string
 	written bool // by the lab file, its sweep or the command line

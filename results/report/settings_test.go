@@ -8,7 +8,7 @@ import (
 	"weft/results/stats"
 )
 
-func TestSettingsThatDiffer(t *testing.T) {
+func TestSettingsDiff(t *testing.T) {
 	run := func(settings ...record.Setting) *Run { return &Run{Manifest: &record.Manifest{Settings: settings}} }
 	setting := func(path, value, from string) record.Setting {
 		return record.Setting{Path: path, Value: value, From: from}
@@ -32,13 +32,13 @@ func TestSettingsThatDiffer(t *testing.T) {
 		{"many", Side{run(many...)}, Side{run()},
 			"settings that differ (A / B): p0 1 / -; p1 1 / -; p2 1 / -; p3 1 / -; p4 1 / -; p5 1 / -; p6 1 / -; p7 1 / -; and 2 more"},
 	} {
-		if got := Settings(c.a, c.b); got != c.want {
+		if got := SettingsDiff(c.a, c.b); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-// What rounding leaves of a width is no width.
+// A width that is only a rounding error is not printed.
 func TestIntervalOfEqualNumbers(t *testing.T) {
 	if got := interval(stats.Interval{Mean: 5.2, Low: 5.2 - 4.4e-16, High: 5.2 + 4.4e-16}); got != "5.2" {
 		t.Errorf("got %s", got)

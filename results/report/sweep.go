@@ -14,7 +14,7 @@ import (
 	"weft/units"
 )
 
-// picoseconds reads a time as a lab file has it; 0 where it is none.
+// picoseconds parses a time of a lab file. It returns 0 for anything else, such as off.
 func picoseconds(text string) int64 {
 	t, err := units.ParseTime(text)
 	if err != nil {
@@ -23,27 +23,28 @@ func picoseconds(text string) int64 {
 	return int64(t)
 }
 
-// SweepPlot says what a chart of a sweep shows.
+// A SweepPlot describes a chart of a sweep.
 type SweepPlot struct {
 	Name, Title, Caption string
 	X                    string   // a path of the sweep
 	Y                    string   // a value of a run, as in an expectation: rtt.mean
-	By                   []string // paths that tell lines apart
-	Log                  string   // x, y or xy
-	Extremes             bool     // whiskers are the least and the largest value, not an interval of the mean
-	Near                 bool     // the vertical axis of lines begins near the least value, not at 0
+	By                   []string // paths that distinguish lines
+	Log                  string   // logarithmic axes: x, y or xy
+	Extremes             bool     // whiskers show minimum and maximum, not a confidence interval
+	Near                 bool     // the vertical axis of lines starts near the minimum, not at 0
 	Reference            []plot.Series
 }
 
-// Drawing is a chart of either kind.
+// A Drawing is a chart of any kind.
 type Drawing interface {
 	SVG() ([]byte, error)
 	PNG() ([]byte, error)
 }
 
-// Draw draws a value of the points of a sweep over one of its paths: lines where that is made of numbers, bars where it is
-// of names. Points that differ in other paths than X and By, such as the seed, are one point with the 95 % confidence interval of
-// their mean, or with Extremes their least and largest value.
+// Draw draws a value of the points of a sweep over one of its paths: lines if the values of the
+// path are numbers, else bars. Points that differ only in paths other than X and By, such as the
+// seed, are one point: their mean with its 95 % confidence interval or, with Extremes, their
+// minimum and maximum. The error is plot.ErrEmpty if no point has the value.
 func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	e, err := expect.ParseValue(p.Y)
 	if err != nil {
@@ -59,7 +60,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 		}
 		q, err := e.Value([]expect.Point{pt})
 		if err != nil {
-			continue // nothing of it was measured at this point
+			continue // not measured at this point
 		}
 		unit = q.Unit
 		c := cell{pt.At[p.X], Label(pt.At, p.By)}
@@ -83,8 +84,9 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 		}
 		return i
 	}
-	if p.Extremes && slices.ContainsFunc(slices.Collect(maps.Values(cells)), func(values []float64) bool { return len(values) > 1 }) {
-		p.Caption = strings.TrimSpace(p.Caption + " Means; whiskers reach from the least value to the largest.")
+	if p.Extremes && slices.ContainsFunc(slices.Collect(maps.Values(cells)),
+		func(values []float64) bool { return len(values) > 1 }) {
+		p.Caption = strings.TrimSpace(p.Caption + " Means; whiskers show the minimum and the maximum.")
 	}
 	if !numeric {
 		return p.bars(xs, bys, unit, get), nil
@@ -92,10 +94,13 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	return p.lines(xs, bys, at, xUnit, unit, get), nil
 }
 
-func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit string, get func(by, x string) stats.Interval) plot.Chart {
+// lines draws means over the numbers at of the x values, one line for each of bys.
+func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit string,
+	get func(by, x string) stats.Interval) plot.Chart {
 	slices.SortFunc(xs, func(a, b string) int { return int(math.Copysign(1, at[a]-at[b])) })
 	c := plot.Chart{
-		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: pathWords(p.X), Unit: xUnit}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit, Zero: !p.Near},
+		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: pathWords(p.X), Unit: xUnit},
+		Y: plot.Axis{Label: valueWords(p.Y), Unit: unit, Zero: !p.Near},
 	}
 	positive := true
 	for _, by := range bys {
@@ -122,7 +127,7 @@ func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit st
 	}
 	if strings.Contains(p.Log, "x") && at[xs[0]] > 0 {
 		c.X.Scale = plot.Log10
-		if xUnit == "B" || powers(at) {
+		if xUnit == "B" || allPowersOfTwo(at) {
 			c.X.Scale = plot.Log2
 		}
 	}
@@ -132,8 +137,8 @@ func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit st
 	return c
 }
 
-// powers says whether all values are powers of two.
-func powers(at map[string]float64) bool {
+// allPowersOfTwo reports whether all values are powers of two.
+func allPowersOfTwo(at map[string]float64) bool {
 	for _, v := range at {
 		if f, _ := math.Frexp(v); f != 0.5 {
 			return false
@@ -142,8 +147,10 @@ func powers(at map[string]float64) bool {
 	return true
 }
 
+// bars draws a group of bars for each of xs, one bar for each of bys.
 func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval) plot.Bars {
-	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: pathWords(p.X)}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
+	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: pathWords(p.X)},
+		Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
 	for _, by := range bys {
 		s := plot.BarSeries{Name: by}
 		noisy := false
@@ -168,7 +175,8 @@ func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) st
 	return b
 }
 
-// axisValues reads values of a path as numbers of one unit. "off" is 0 among others, and "±1us" is how far something goes.
+// axisValues parses values of a path as numbers of one unit. "off" is 0 beside others, and the
+// number of "uniform ±1us" is the half width, 1us. ok is false if any is not a number.
 func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 	at = map[string]float64{}
 	known := false
@@ -177,10 +185,7 @@ func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 			at[x] = 0
 			continue
 		}
-		_, number, far := strings.Cut(x, "±") // uniform ±1us
-		if !far {
-			number = x
-		}
+		number := strings.TrimPrefix(x[max(0, strings.Index(x, "±")):], "±")
 		q, err := expect.ParseQuantity(number)
 		if strings.HasSuffix(number, "%") {
 			q.Value, q.Unit = 100*q.Value, "%"
@@ -193,9 +198,11 @@ func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 	return at, unit, known
 }
 
-// Axes chooses how the points of a sweep are drawn: over the path with the most values that are numbers, the others telling
-// lines apart but for what follows from them, seeds as noise. ok is false when nothing is swept but seeds.
-func Axes(points []expect.Point) (x string, by []string, ok bool) {
+// chooseAxes chooses how to draw the points of a sweep: over the numeric path with the most values
+// (a path with names only if there is none), with the other paths distinguishing lines. Seeds are
+// noise, and a path whose value follows from those of others is left out. ok is false if the sweep
+// varies only seeds.
+func chooseAxes(points []expect.Point) (x string, by []string, ok bool) {
 	values := map[string]map[string]bool{}
 	for _, p := range points {
 		for path, v := range p.At {
@@ -212,9 +219,10 @@ func Axes(points []expect.Point) (x string, by []string, ok bool) {
 			continue
 		}
 		if _, _, numeric := axisValues(slices.Sorted(maps.Keys(values[path]))); numeric {
-			n += 1000 // before names, which make bars
+			n += 1000 // numbers before names, which make bars
 		}
-		if n > best || n == best && strings.HasSuffix(path, ".kind") { // of paths that move together the kind says most
+		// Among paths that change together, the kind is the clearest.
+		if n > best || n == best && strings.HasSuffix(path, ".kind") {
 			x, best = path, n
 		}
 	}
@@ -223,7 +231,8 @@ func Axes(points []expect.Point) (x string, by []string, ok bool) {
 			by = append(by, path)
 		}
 	}
-	for _, path := range slices.Clone(by) { // what follows from the others tells nothing apart
+	// A path that the others imply distinguishes nothing.
+	for _, path := range slices.Clone(by) {
 		others := slices.DeleteFunc(slices.Clone(by), func(b string) bool { return b == path })
 		if expect.Implied(points, append(others, x)...)[path] {
 			by = others
@@ -232,9 +241,9 @@ func Axes(points []expect.Point) (x string, by []string, ok bool) {
 	return x, by, x != ""
 }
 
-// Overview is the charts of a sweep that everybody looks at first.
-func Overview(points []expect.Point) []SweepPlot {
-	x, by, ok := Axes(points)
+// overviewPlots returns the charts that every sweep has.
+func overviewPlots(points []expect.Point) []SweepPlot {
+	x, by, ok := chooseAxes(points)
 	if !ok {
 		return nil
 	}

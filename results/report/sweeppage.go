@@ -12,16 +12,16 @@ import (
 	"weft/results/table"
 )
 
-// Chart is a drawing of a sweep with a name that files can have.
+// A Chart is a drawing of a sweep and its name, which is also that of its file.
 type Chart struct {
 	Name string
 	Drawing
 }
 
-// Charts draws the points of a sweep. A chart with nothing to show is left out.
+// Charts draws the points of a sweep. It leaves out charts without data.
 func Charts(points []expect.Point) ([]Chart, error) {
 	var out []Chart
-	for _, o := range Overview(points) {
+	for _, o := range overviewPlots(points) {
 		d, err := o.Draw(points)
 		if errors.Is(err, plot.ErrEmpty) {
 			continue
@@ -34,21 +34,25 @@ func Charts(points []expect.Point) ([]Chart, error) {
 	return out, nil
 }
 
-// SweepPage is the page about all points of a sweep: what was expected across them, a table, why points failed, what they warn of,
-// links to their reports, which are in folders beside the sweep's, charts, the lab and how to run it again. first is the run of the
-// first point.
-func SweepPage(version string, first *Run, runs []*record.Summary, across []record.Expect, charts []Chart) (*Page, error) {
+// SweepPage returns the page of a sweep: its expectations, a table of its points, failures and
+// warnings, links to the reports of the runs (in directories beside the sweep's own), charts, the
+// lab file and the command that repeats it. first is the run of the first point.
+func SweepPage(
+	version string, first *Run, runs []*record.Summary, across []record.Expect, charts []Chart,
+) (*Page, error) {
 	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Footer: "weft " + version}
 	p.Verdict, p.Class = sweepVerdict(runs, across)
 	if len(across) > 0 {
-		p.Parts = append(p.Parts, Part{Heading: "Expectations across points", Tables: []Table{Expectations(across)}})
+		p.Parts = append(p.Parts, Part{Heading: "Expectations across points",
+			Tables: []Table{expectationTable(across)}})
 	}
-	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{Points(runs)}, Links: runLinks(runs)})
+	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs)}, Links: runLinks(runs)})
 	if rows := table.Reasons(runs); len(rows) > 0 {
-		p.Parts = append(p.Parts, Part{Heading: "What went wrong", Tables: []Table{{Head: []string{"", "point", "why", ""}, Rows: rows}}})
+		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
+			Tables: []Table{{Head: []string{"", "point", "why", ""}, Rows: rows}}})
 	}
 	if warned := table.Warned(runs); len(warned) > 0 {
-		t := Table{Head: []string{"of", "warning"}}
+		t := Table{Head: []string{"runs", "warning"}}
 		for _, w := range warned {
 			t.Rows = append(t.Rows, w[:])
 		}
@@ -65,34 +69,39 @@ func SweepPage(version string, first *Run, runs []*record.Summary, across []reco
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
 	}
-	p.Parts = append(p.Parts, Part{Heading: "How to run it again", Pre: first.sweepAgain()}, Part{Heading: "The lab file", Pre: first.Lab})
+	p.Parts = append(p.Parts, Part{Heading: "How to run it again", Pre: first.sweepCommand()},
+		Part{Heading: "The lab file", Pre: first.Lab})
 	return p, nil
 }
 
-// Swept is what sweep.json says of the points of a sweep.
-func Swept(runs []*record.Summary, across []record.Expect, version string) record.Sweep {
+// SweepRecord returns the contents of sweep.json.
+func SweepRecord(runs []*record.Summary, across []record.Expect, version string) record.Sweep {
 	sum := record.Sweep{Lab: runs[0].Lab, Expect: across, Version: version}
 	for _, s := range runs {
 		sum.Points = append(sum.Points, record.SweepPoint{
-			Point: s.Point, Run: s.Run, Status: s.Status, Error: s.Error, Flows: s.Flows.Count, Done: s.Flows.Count - s.Flows.Unfinished,
+			Point: s.Point, Run: s.Run, Status: s.Status, Error: s.Error, Flows: s.Flows.Count,
+			Done:     s.Flows.Count - s.Flows.Unfinished,
 			Warnings: s.Warnings,
 		})
 	}
 	return sum
 }
 
-// runLinks lead from the page of a sweep to those of its runs.
+// runLinks returns the links from the page of a sweep to those of its runs.
 func runLinks(runs []*record.Summary) [][2]string {
 	var out [][2]string
 	for _, s := range runs {
 		if s.Run != "" {
 			base := filepath.Base(s.Run)
-			out = append(out, [2]string{strings.TrimSpace(base + " " + table.Point(s.Point)), "../" + base + "/report.html"})
+			name := strings.TrimSpace(base + " " + table.Point(s.Point))
+			out = append(out, [2]string{name, "../" + base + "/report.html"})
 		}
 	}
 	return out
 }
 
+// sweepVerdict returns the result of a sweep in one line, and its class on the page. Failed runs
+// come before invalid fidelity, and that before missed expectations.
 func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
 	failed, missed, expected, doubtful, invalid := 0, 0, len(across), 0, 0
 	for _, s := range runs {
@@ -121,16 +130,17 @@ func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class s
 	case failed > 0:
 		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), "bad"
 	case invalid > 0:
-		return fmt.Sprintf("the fidelity of %d of %d runs is invalid: do not use their numbers", invalid, len(runs)), "bad"
+		return fmt.Sprintf("fidelity of %d of %d runs invalid: do not use their numbers", invalid, len(runs)), "bad"
 	case missed > 0:
 		return fmt.Sprintf("%d runs, %d of %d expectations missed", len(runs), missed, expected), "bad"
 	case doubtful > 0:
-		return fmt.Sprintf("%d runs, the fidelity of %d is not ok", len(runs), doubtful), "doubt"
+		return fmt.Sprintf("%d runs, fidelity of %d not ok", len(runs), doubtful), "doubt"
 	case expected == 0:
-		return fmt.Sprintf("%d runs ok; the lab expects nothing", len(runs)), ""
+		return fmt.Sprintf("%d runs ok; the lab has no expectations", len(runs)), ""
 	}
 	if skipped > 0 {
-		return fmt.Sprintf("%d runs, %d of %d expectations met, the others skipped", len(runs), expected-skipped, expected), ""
+		return fmt.Sprintf("%d runs, %d of %d expectations met, the others skipped", len(runs), expected-skipped,
+			expected), ""
 	}
 	return fmt.Sprintf("%d runs, every expectation met", len(runs)), ""
 }

@@ -10,21 +10,24 @@ import (
 	"weft/results/table"
 )
 
-// facts is the summary of a run in words and numbers.
-func facts(s *record.Summary) [][2]string {
+// summaryFacts returns the summary of a run as pairs of a name and a text.
+func summaryFacts(s *record.Summary) [][2]string {
 	n := &s.Network
 	out := [][2]string{
-		{"engine", strings.TrimSpace(s.Engine + " " + s.Runtime + " " + s.Datapath)}, {"transport", s.Transport}, {"seed", strconv.FormatUint(s.Seed, 10)},
+		{"engine", strings.TrimSpace(s.Engine + " " + s.Runtime + " " + s.Datapath)}, {"transport", s.Transport},
+		{"seed", strconv.FormatUint(s.Seed, 10)},
 		{"flows", table.Flows(s)},
 		{"lab time", number(s.LabTimeUS) + " us"}, {"base RTT", number(s.BaseRTTUS) + " us (longest path)"},
-		{"network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
+		{"network", fmt.Sprintf(
+			"%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
 			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, table.Bytes(n.MaxQueue))},
 	}
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
 	}
 	if n.Refused+n.Beside > 0 {
-		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%d refused, %d beside the workload", n.Refused, n.Beside)})
+		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%d rejected, %d from outside the workload",
+			n.Refused, n.Beside)})
 	}
 	fixed := len(out)
 	for path, v := range s.Point {
@@ -35,13 +38,15 @@ func facts(s *record.Summary) [][2]string {
 		out = append(out, [2]string{"fidelity", table.Fidelity(f) + "; dilation " + number(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
-		out = append(out, [2]string{"rates", fmt.Sprintf("%s Gb/s over %d connections, %s to %s Gb/s each, Jain's index %s", number(r.TotalGbps), r.Conns,
+		out = append(out, [2]string{"rates", fmt.Sprintf("%s Gb/s over %d connections, %s to %s Gb/s each, Jain's "+
+			"index %s", number(r.TotalGbps), r.Conns,
 			number(r.MinGbps), number(r.MaxGbps), number(r.Jain))})
 	}
 	return append(out, [2]string{"wall time", number(s.WallS) + " s"})
 }
 
-func distributions(s *record.Summary) Table {
+// distributionTable has a row for each distribution that the run measured.
+func distributionTable(s *record.Summary) Table {
 	t := Table{Head: []string{"", "mean", "p50", "p99", "max", "unit"}, Numbers: 1, Words: 5}
 	add := func(name string, q record.Quantiles, unit string) {
 		t.Rows = append(t.Rows, []string{name, number(q.Mean), number(q.P50), number(q.P99), number(q.Max), unit})
@@ -72,19 +77,22 @@ func distributions(s *record.Summary) Table {
 	return t
 }
 
-func collectives(s *record.Summary) Table {
-	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time us", "algbw Gb/s", "busbw Gb/s", "checked", "wrong"}, Numbers: 2, Words: 9}
+// collectiveTable has a row for each collective of the workload.
+func collectiveTable(s *record.Summary) Table {
+	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time us", "algbw Gb/s", "busbw Gb/s",
+		"checked", "wrong"}, Numbers: 2, Words: 9}
 	for _, c := range s.Collectives {
 		t.Rows = append(t.Rows, []string{
-			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), table.Bytes(c.Bytes), number(c.TimeUS), number(c.AlgBWGbps), number(c.BusBWGbps),
+			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), table.Bytes(c.Bytes), number(c.TimeUS), number(c.AlgBWGbps),
+			number(c.BusBWGbps),
 			strconv.FormatInt(c.Checked, 10), strconv.FormatInt(c.Wrong, 10),
 		})
 	}
 	return t
 }
 
-// Expectations is the table of expectations and how they came out.
-func Expectations(all []record.Expect) Table {
+// expectationTable lists expectations with their results.
+func expectationTable(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}, Numbers: 2, Words: 3}
 	for _, e := range all {
 		word, got := "missed", table.Got(e)
@@ -99,10 +107,10 @@ func Expectations(all []record.Expect) Table {
 	return t
 }
 
-// Points is the table of the points of a sweep: their values, how many flows were done where any were not, and what everybody looks
-// at first. A number that a run does not have is a dash.
-func Points(runs []*record.Summary) Table {
-	paths := swept(runs)
+// pointTable lists the points of a sweep: their values, the flows that completed if any did not,
+// and the main metrics. A number that a run does not have is a dash.
+func pointTable(runs []*record.Summary) Table {
+	paths := sweptPaths(runs)
 	t := Table{Head: slices.Clone(paths), Numbers: len(paths)}
 	incomplete := table.Incomplete(runs)
 	if incomplete {
@@ -113,13 +121,15 @@ func Points(runs []*record.Summary) Table {
 	}
 	timed := slices.ContainsFunc(runs, func(s *record.Summary) bool { return len(s.Collectives) > 0 })
 	if timed {
-		t.Head = append(t.Head, "collective us") // the first one's time
+		// The time of the first collective.
+		t.Head = append(t.Head, "collective us")
 	}
 	t.Words, t.Head = len(t.Head), append(t.Head, "status")
 	for _, s := range runs {
 		row := values(s, paths)
 		if incomplete {
-			row = append(row, fmt.Sprintf("%d of %d", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count), strconv.FormatInt(s.Network.Cut, 10))
+			row = append(row, fmt.Sprintf("%d of %d", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count),
+				strconv.FormatInt(s.Network.Cut, 10))
 		}
 		row = numbers(s, row, "–")
 		switch {
@@ -133,9 +143,10 @@ func Points(runs []*record.Summary) Table {
 	return t
 }
 
-// CSV is the points of a sweep for other programs, with the same columns for every sweep. A number that a run does not have is empty.
+// CSV returns the points of a sweep for other programs, with the same columns for every sweep. A
+// number that a run does not have is empty.
 func CSV(runs []*record.Summary) [][]string {
-	paths := swept(runs)
+	paths := sweptPaths(runs)
 	head := append(slices.Clone(paths), "flows", "flows done", "packets cut")
 	for _, m := range table.Metrics() {
 		head = append(head, strings.TrimSpace(m.Name+" "+m.Unit))
@@ -146,13 +157,13 @@ func CSV(runs []*record.Summary) [][]string {
 		for _, n := range []int64{s.Flows.Count, s.Flows.Count - s.Flows.Unfinished, s.Network.Cut} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		out = append(out, append(numbers(s, row, ""), pointStatus(s)))
+		out = append(out, append(numbers(s, row, ""), csvStatus(s)))
 	}
 	return out
 }
 
-// swept is the paths in which the points of a sweep differ.
-func swept(runs []*record.Summary) []string {
+// sweptPaths returns the paths in which the points of a sweep differ, sorted.
+func sweptPaths(runs []*record.Summary) []string {
 	var paths []string
 	for _, s := range runs {
 		for path := range s.Point {
@@ -165,7 +176,7 @@ func swept(runs []*record.Summary) []string {
 	return paths
 }
 
-// values is what a run has at the paths of its sweep.
+// values returns the values of a run at the paths of its sweep; empty without a value.
 func values(s *record.Summary, paths []string) []string {
 	row := make([]string, len(paths))
 	for i, path := range paths {
@@ -176,7 +187,7 @@ func values(s *record.Summary, paths []string) []string {
 	return row
 }
 
-// numbers appends the numbers of a run to its row.
+// numbers appends the main metrics of a run to its row, and none for those that it does not have.
 func numbers(s *record.Summary, row []string, none string) []string {
 	for _, m := range table.Metrics() {
 		if v, is := m.Of(s); is {
@@ -188,7 +199,8 @@ func numbers(s *record.Summary, row []string, none string) []string {
 	return row
 }
 
-func pointStatus(s *record.Summary) string {
+// csvStatus returns the status of a run; "missed" if it is ok but missed expectations.
+func csvStatus(s *record.Summary) string {
 	if s.Status == record.OK && table.Missed(s) > 0 {
 		return "missed"
 	}

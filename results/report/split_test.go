@@ -8,7 +8,7 @@ import (
 	"weft/results/record"
 )
 
-func TestSweepsAreSplitByASetting(t *testing.T) {
+func TestSplit(t *testing.T) {
 	var all Side
 	for _, kind := range []string{"roce", "pc4", "swift"} {
 		for seed := range uint64(2) {
@@ -17,15 +17,15 @@ func TestSweepsAreSplitByASetting(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]string{
-		"transport.kind":                "transport.kind has roce, pc4, swift; two values are compared, such as --by transport.kind=A,B",
+		"transport.kind":                "two values of transport.kind can be compared, not roce, pc4, swift; choose two, such as --by transport.kind=A,B",
 		"transport.kind=pc4,hpcc":       "transport.kind has no pc4,hpcc; it has roce, pc4, swift",
-		"transport.kind=pc4,pc4":        "transport.kind has pc4, pc4; two values are compared",
-		"colour":                        `the sweep has no "colour"; it has queues.pfc, seed, transport.kind`,
+		"transport.kind=pc4,pc4":        "two values of transport.kind can be compared, not pc4, pc4; choose",
+		"colour":                        `the sweep does not vary "colour"; it varies queues.pfc, seed, transport.kind`,
 		"transport=pc4,roce":            "[map[seed:0] map[seed:1]] [map[seed:0] map[seed:1]]",
 		"transport.kind=swift,pc4":      "[map[queues.pfc:off seed:0] map[queues.pfc:off seed:1]] [map[queues.pfc:off seed:0] map[queues.pfc:off seed:1]]",
-		"transport.kind=swift,pc4,roce": "transport.kind has swift, pc4, roce; two values are compared",
+		"transport.kind=swift,pc4,roce": "two values of transport.kind can be compared, not swift, pc4, roce; choose",
 	} {
-		a, b, err := all.By(what)
+		a, b, err := all.Split(what)
 		points := func(s Side) (out []map[string]any) {
 			for _, r := range s {
 				out = append(out, r.Summary.Point)
