@@ -299,12 +299,12 @@ func completeRuns(cmd *cobra.Command) {
 		root, _ := cmd.Flags().GetString("out") // all of them have it
 		var out []string
 		one, _, named := strings.Cut(toComplete, "/")
-		for _, name := range store.Folders(root) {
+		for _, name := range store.EntryNames(root) {
 			switch {
 			case !named:
 				out = append(out, name)
 			case name == one && cmd.Name() != "ls":
-				for _, run := range slices.Backward(store.Folders(filepath.Join(root, name))) {
+				for _, run := range slices.Backward(store.EntryNames(filepath.Join(root, name))) {
 					out = append(out, name+"/"+run)
 				}
 			}

@@ -34,14 +34,14 @@ func TestOutputsAreCheckedBeforeAnythingRuns(t *testing.T) {
 	write(t, filepath.Join(plain, "quickstart"), "")
 	for _, c := range []struct{ flag, path, says string }{
 		{"--out", folder, filepath.Join(folder, "quickstart") + " is a symbolic link to gone, which does not exist"},
-		{"--out", plain, "nowhere to keep runs: create a directory in " + filepath.Join(plain, "quickstart") + ": not a directory"},
+		{"--out", plain, "cannot store runs: create a directory in " + filepath.Join(plain, "quickstart") + ": not a directory"},
 		{"--junit", pipe, "junit report: open " + pipe + ": it is a FIFO or a socket that nobody reads"},
 		{"--summary", pipe, "summary: open " + pipe + ": it is a FIFO or a socket that nobody reads"},
 		{"--summary", filepath.Join(link, "x"), "summary: open "},
 		{"--summary", filepath.Dir(file), "is a directory"},
 		{"--junit", filepath.Join(file, "x"), "junit report: open "},
 		{"--junit", filepath.Dir(file), "is a directory"},
-		{"--out", file, "nowhere to keep runs"},
+		{"--out", file, "cannot store runs"},
 		{"--out", link, link + " is a symbolic link to gone, which does not exist"},
 		{"--out", filepath.Join(link, "x"), link + " is a symbolic link to gone, which does not exist"},
 		{"--out", filepath.Join(file, "x"), "not a directory"},

@@ -29,7 +29,6 @@ func unedited() []string {
 		"results/expect",
 		"results/plot",
 		"results/record",
-		"results/store",
 		"results/table",
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"weft/results/record"
 )
 
-// emptyRun returns the directory of a run that was killed before it had any data.
+// emptyRun returns the directory of a run that was killed before it wrote any data.
 func emptyRun(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +29,8 @@ func emptyRun(t testing.TB) string {
 	return dir
 }
 
-// What is whole but beside no manifest is of no run.
-func TestDataWithoutAManifest(t *testing.T) {
+// An intact file without a manifest beside it is not part of a run.
+func TestDataWithoutManifest(t *testing.T) {
 	dir, _, _ := threeGroups(t)
 	if err := os.Remove(filepath.Join(dir, ManifestFile)); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,8 @@ func threeGroups(t testing.TB) (dir string, content []byte, ends []int) {
 	return dir, content, ends
 }
 
-// However many bytes reached the disk: all groups whose footer did, and never anything else.
+// However many bytes reached the disk, a file has the groups whose footers are complete, and
+// nothing else.
 func TestCutFilesKeepTheirGroups(t *testing.T) {
 	dir, content, ends := threeGroups(t)
 	for cut := range len(content) + 1 {
@@ -102,8 +103,8 @@ func TestCutFilesKeepTheirGroups(t *testing.T) {
 	}
 }
 
-// A byte that is not what was written is told, or was of no meaning; the rows are never wrong.
-func TestDamageIsTold(t *testing.T) {
+// A changed byte is an error, or has no effect. The rows are never wrong.
+func TestDamageIsAnError(t *testing.T) {
 	dir, content, _ := threeGroups(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		bad := bytes.Clone(content)
@@ -126,15 +127,15 @@ func TestDamageIsTold(t *testing.T) {
 	})
 }
 
-// A file that is nothing but beginnings of footers is given up at once.
-func TestNothingButMagic(t *testing.T) {
+// A file of nothing but starts of footers is given up quickly.
+func TestOnlyMagic(t *testing.T) {
 	dir := emptyRun(t)
 	for _, text := range []string{"PAR1", "WFT1\x00\x00\x00\x00\x10\x00\x00\x00PAR1"} {
 		if err := os.WriteFile(filepath.Join(dir, QueuesFile), []byte(strings.Repeat(text, 3<<20/len(text))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		began := quiettest.Start()
-		if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), "no footer that is whole") {
+		if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), "no intact footer") {
 			t.Errorf("%q: %v", text, err)
 		}
 		began.AtMost(t, 10*time.Second, text)
@@ -157,14 +158,14 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-func TestNewerAndOlderRunsAreRefused(t *testing.T) {
+func TestUnreadableFormats(t *testing.T) {
 	for _, c := range []struct{ file, old, replacement, want string }{
-		{ManifestFile, `"format": 1`, `"format": 7`, "format 7; this weft reads up to 1: take a newer weft"},
-		{ManifestFile, `"format": 1`, `"form": 1`, "names no format"},
-		{ManifestFile, `"format": 1`, `"format": 1,,`, "it is damaged: invalid character"},
+		{ManifestFile, `"format": 1`, `"format": 7`, "format 7 is newer than 1, the newest that this weft reads: use a newer weft"},
+		{ManifestFile, `"format": 1`, `"form": 1`, "no format"},
+		{ManifestFile, `"format": 1`, `"format": 1,,`, "damaged: invalid character"},
 		{SummaryFile, `"format": 1`, `"format": 9`, "format 9"},
 		{SummaryFile, `"drops": 17`, `"drops": 16`, "changed or damaged after the run"},
-		{SummaryFile, `"drops": 17`, `"drops": "x`, "it is damaged"},
+		{SummaryFile, `"drops": 17`, `"drops": "x`, "damaged: "},
 	} {
 		r := createRun(t, t.TempDir())
 		if err := r.Finish(newYear, &record.Summary{Status: "ok", Network: record.Network{Drops: 17}}); err != nil {
@@ -182,15 +183,15 @@ func TestNewerAndOlderRunsAreRefused(t *testing.T) {
 		}
 	}
 	r := createRun(t, t.TempDir())
-	if _, err := ReadSummary(r.Dir()); !errors.Is(err, ErrNoSummary) || !strings.Contains(err.Error(), "still running") {
-		t.Errorf("of a run under way: %v", err)
+	if _, err := ReadSummary(r.Dir()); !errors.Is(err, ErrNoSummary) || !strings.Contains(err.Error(), "in progress") {
+		t.Errorf("of a run in progress: %v", err)
 	}
 	if _, err := ReadSummary(t.TempDir()); !errors.Is(err, ErrNoSummary) {
-		t.Errorf("of an empty folder: %v", err)
+		t.Errorf("of an empty directory: %v", err)
 	}
 }
 
-// The same rows are the same bytes, whatever the clock does.
+// The same rows give the same bytes, whatever the clock does.
 func TestSameRowsSameBytes(t *testing.T) {
 	write := func() []byte {
 		dir := t.TempDir()
@@ -218,8 +219,8 @@ func TestSameRowsSameBytes(t *testing.T) {
 	}
 }
 
-// An emulation that is killed keeps all but its last second.
-func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
+// A killed emulation loses at most its last second.
+func TestFlushByTime(t *testing.T) {
 	dir := emptyRun(t)
 	q, err := createTable[queueRow](dir, QueuesFile, true)
 	if err != nil {
@@ -276,7 +277,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", column, got, err, want)
 		}
 	}
-	if _, err := Numbers(r.Dir(), FlowsFile, "src"); err == nil || !strings.Contains(err.Error(), "not of numbers") {
+	if _, err := Numbers(r.Dir(), FlowsFile, "src"); err == nil || !strings.Contains(err.Error(), "not a column of numbers") {
 		t.Error(err)
 	}
 	if _, err := Numbers(r.Dir(), FlowsFile, "x"); err == nil || !strings.Contains(err.Error(), `no column "x"`) {
@@ -304,7 +305,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 			at += 1 + next
 		}
 		if at < 0 {
-			t.Errorf("no section is about %s", table.File)
+			t.Errorf("no section for %s", table.File)
 			continue
 		}
 		section, _, _ := strings.Cut(string(b)[at:], "\n## ")
@@ -316,15 +317,15 @@ func TestColumnsAreDocumented(t *testing.T) {
 	}
 }
 
-// lineAt returns the line that contains a byte.
+// lineAt returns the line with the byte at an offset.
 func lineAt(s string, at int) string {
 	from := strings.LastIndexByte(s[:at], '\n') + 1
 	line, _, _ := strings.Cut(s[from:], "\n")
 	return line
 }
 
-// What a run left and is gone, or has grown beyond what can be read, is told at once.
-func TestFilesThatAreGoneOrGrew(t *testing.T) {
+// A file that was removed after the run, or that grew beyond what can be read, is an error at once.
+func TestRemovedAndGrownFiles(t *testing.T) {
 	dir, content, _ := threeGroups(t)
 	m := record.Manifest{Format: Format, Status: "ok", Files: []record.File{{Name: QueuesFile, Bytes: int64(len(content)), Sum: checksum(content)}, {Name: SummaryFile, Bytes: 2}}}
 	if err := writeJSON(filepath.Join(dir, ManifestFile), m); err != nil {

@@ -14,55 +14,44 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Export writes a data file of a run as CSV with a header line, or as JSON lines. What a row does not have is an empty
-// field, or null. Of a run whose manifest cannot be read, or is of a newer weft, nothing is written.
-func Export(w io.Writer, dir, name, form string) (err error) {
+// Export writes a data file of a run as CSV with a header line (form csv), or as JSON lines (form
+// json). A null is an empty field, or null. It writes nothing if the manifest is unreadable or of a
+// newer version.
+func Export(w io.Writer, dir, name, form string) error {
 	if !slices.ContainsFunc(Tables(), func(t Table) bool { return t.File == name }) {
 		var names []string
 		for _, t := range Tables() {
 			names = append(names, t.File)
 		}
-		return fmt.Errorf("no data file is called %q; there are %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("unknown data file %q; expected one of %s", name, strings.Join(names, ", "))
 	}
 	if _, err := ReadManifest(dir); err != nil {
 		return err
 	}
-	d, err := openData(dir, name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.file.Close()) }()
-	f, err := d.parquet()
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	var put func([]parquet.Value) error
-	var columns []string
-	for _, c := range f.Root().Columns() {
-		columns = append(columns, c.Name())
-	}
-	switch form {
-	case "csv":
-		put, err = asCSV(out, columns)
-	case "json":
-		put = asJSON(out, columns)
-	default:
-		return fmt.Errorf("format %q; expected csv or json", form)
-	}
-	if err == nil {
-		err = eachRow(f, put)
-	}
-	return errors.Join(err, out.Flush())
+	return withFile(dir, name, func(_ string, f *parquet.File) (err error) {
+		out := bufio.NewWriterSize(w, 1<<16)
+		var put func([]parquet.Value) error
+		var columns []string
+		for _, c := range f.Root().Columns() {
+			columns = append(columns, c.Name())
+		}
+		switch form {
+		case "csv":
+			put, err = csvRows(out, columns)
+		case "json":
+			put = jsonRows(out, columns)
+		default:
+			return fmt.Errorf("unknown format %q; expected csv or json", form)
+		}
+		if err == nil {
+			err = eachRow(f, put)
+		}
+		return errors.Join(err, out.Flush())
+	})
 }
 
 // eachRow calls put with the values of each row, in the order of the columns.
-func eachRow(f *parquet.File, put func([]parquet.Value) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("cannot be decoded: %v", p)
-		}
-	}()
+func eachRow(f *parquet.File, put func([]parquet.Value) error) error {
 	buf := make([]parquet.Row, 512)
 	for _, g := range f.RowGroups() {
 		rows := g.Rows()
@@ -87,7 +76,8 @@ func eachRow(f *parquet.File, put func([]parquet.Value) error) (err error) {
 	return nil
 }
 
-func asCSV(out io.Writer, columns []string) (func([]parquet.Value) error, error) {
+// csvRows writes the header line and returns a function that writes a row.
+func csvRows(out io.Writer, columns []string) (func([]parquet.Value) error, error) {
 	w := csv.NewWriter(out)
 	fields := make([]string, len(columns))
 	err := w.Write(columns)
@@ -106,7 +96,8 @@ func asCSV(out io.Writer, columns []string) (func([]parquet.Value) error, error)
 	}, err
 }
 
-func asJSON(out io.Writer, columns []string) func([]parquet.Value) error {
+// jsonRows returns a function that writes a row as a JSON object.
+func jsonRows(out io.Writer, columns []string) func([]parquet.Value) error {
 	var b []byte
 	return func(row []parquet.Value) error {
 		b = append(b[:0], '{')
@@ -133,7 +124,7 @@ func asJSON(out io.Writer, columns []string) func([]parquet.Value) error {
 	}
 }
 
-// text writes a value exactly.
+// text formats a value exactly.
 func text(v parquet.Value) string {
 	switch v.Kind() {
 	case parquet.ByteArray:

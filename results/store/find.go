@@ -12,25 +12,25 @@ import (
 	"weft/results/record"
 )
 
-// SweepFile is the file in a directory about a sweep that says which runs are its points: a record.Sweep.
+// SweepFile is the file with the record.Sweep of a sweep, in the directory about the sweep.
 const SweepFile = "sweep.json"
 
-// IsRun reports whether a directory is that of a run.
+// IsRun reports whether dir is the directory of a run.
 func IsRun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ManifestFile))
 	return err == nil
 }
 
-// Runs lists the run directories of a lab, or of all labs if lab is empty, below root.
-// Directories that cannot be read are skipped.
+// Runs returns the run directories of a lab, or of all labs if lab is empty, below root. It skips
+// unreadable directories.
 func Runs(root, lab string) []string {
 	labs := []string{lab}
 	if lab == "" {
-		labs = Folders(root)
+		labs = EntryNames(root)
 	}
 	var out []string
 	for _, l := range labs {
-		for _, name := range Folders(filepath.Join(root, l)) {
+		for _, name := range EntryNames(filepath.Join(root, l)) {
 			if dir := filepath.Join(root, l, name); IsRun(dir) {
 				out = append(out, dir)
 			}
@@ -39,8 +39,8 @@ func Runs(root, lab string) []string {
 	return out
 }
 
-// Folders lists the names in a directory.
-func Folders(dir string) []string {
+// EntryNames returns the names in a directory.
+func EntryNames(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -49,39 +49,39 @@ func Folders(dir string) []string {
 	return names
 }
 
-// Find returns the run directories that a name means, itself or below root: a run, the points of a sweep, or the newest runs of a
-// lab. None: it means no run.
+// Find returns the run directories that a name stands for, as a path or below root: a run, the
+// points of a sweep, or the newest runs of a lab. It is empty if the name stands for no run.
 func Find(root, name string) []string {
 	for _, dir := range []string{name, filepath.Join(root, name)} {
 		if IsRun(dir) {
 			return []string{dir}
 		}
-		if runs := swept(dir); len(runs) > 0 {
+		if runs := sweepRuns(dir); len(runs) > 0 {
 			return runs
 		}
-		if runs := newest(dir); len(runs) > 0 {
+		if runs := newestRuns(dir); len(runs) > 0 {
 			return runs
 		}
 	}
 	return nil
 }
 
-// Newest returns the newest runs of every lab of a directory of runs.
+// Newest returns the newest runs of every lab below root.
 func Newest(root string) (dirs []string) {
-	for _, lab := range Folders(root) {
-		dirs = append(dirs, newest(filepath.Join(root, lab))...)
+	for _, lab := range EntryNames(root) {
+		dirs = append(dirs, newestRuns(filepath.Join(root, lab))...)
 	}
 	return dirs
 }
 
-// newest is the runs below a folder that one command line made, the last one that there was.
-func newest(folder string) []string {
+// newestRuns returns the runs of a directory that the last command line made.
+func newestRuns(folder string) []string {
 	type found struct {
 		dir    string
 		number int
 	}
 	stamp := ""
-	names := Folders(folder)
+	names := EntryNames(folder)
 	for _, name := range names {
 		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && IsRun(filepath.Join(folder, name)) {
 			stamp = s
@@ -89,13 +89,13 @@ func newest(folder string) []string {
 	}
 	var last, started string
 	series := map[string][]found{}
-	dropped := map[string]bool{} // of two tries of a run, the one that does not count
+	dropped := map[string]bool{} // of a run and its retry, the one that does not count
 	for _, name := range names {
 		dir := filepath.Join(folder, name)
 		if s, _, ok := strings.Cut(name, "-"); !ok || s != stamp || !IsRun(dir) {
 			continue
 		}
-		var id, began string // of a damaged manifest, or one of an earlier version, there is none
+		var id, began string // empty for a damaged manifest
 		f := found{dir: dir}
 		if m, err := ReadManifest(dir); err == nil && m.Series != nil {
 			id, began, f.number = m.Series.ID, m.Started, m.Series.Number
@@ -121,18 +121,18 @@ func newest(folder string) []string {
 	return out
 }
 
-// swept is the runs of a sweep, by the directory about it; none if it is no such directory.
-func swept(dir string) []string {
+// sweepRuns returns the runs of the sweep that dir is about; none if dir is not about a sweep.
+func sweepRuns(dir string) []string {
 	text, err := regular.Read(filepath.Join(dir, SweepFile), maxJSON)
 	if err != nil {
 		return nil
 	}
-	var sum record.Sweep
-	if json.Unmarshal(text, &sum) != nil {
+	var sweep record.Sweep
+	if json.Unmarshal(text, &sweep) != nil {
 		return nil
 	}
 	var out []string
-	for _, p := range sum.Points {
+	for _, p := range sweep.Points {
 		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && IsRun(run) {
 			out = append(out, run)
 		}
@@ -140,7 +140,7 @@ func swept(dir string) []string {
 	return out
 }
 
-// Natural compares names as people count: s2 before s10.
+// Natural compares names with numbers by value: s2 before s10.
 func Natural(x, y string) int {
 	digits := func(s string) (number, rest string) {
 		rest = strings.TrimLeft(s, "0123456789")
@@ -165,7 +165,8 @@ func Natural(x, y string) int {
 	}
 }
 
-// Manifests reads the manifests of all runs in a folder, the newest first. What cannot be read is none.
+// Manifests returns the manifests of all runs in a directory, newest first, without unreadable
+// ones.
 func Manifests(folder string) []*record.Manifest {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -175,7 +176,7 @@ func Manifests(folder string) []*record.Manifest {
 	for _, e := range slices.Backward(entries) {
 		dir := filepath.Join(folder, e.Name())
 		if m, err := ReadManifest(dir); err == nil {
-			m.Run = dir // wherever the results were moved
+			m.Run = dir // the results may have been moved
 			out = append(out, m)
 		}
 	}

@@ -20,7 +20,7 @@ func TestNaturalOrder(t *testing.T) {
 	}
 }
 
-// A name means a run, a sweep, or the newest runs of a lab, by itself or below the directory of runs.
+// A name stands for a run, a sweep, or the newest runs of a lab, as a path or below the root.
 func TestFind(t *testing.T) {
 	root := t.TempDir()
 	put := func(name string, v any) {
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 			got = append(got, filepath.Base(dir))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s means %q, want %q", name, got, want)
+			t.Errorf("Find(%s) = %q, want %q", name, got, want)
 		}
 	}
 	if got := Newest(root); len(got) != 3 {

@@ -14,12 +14,12 @@ import (
 	"weft/results/record"
 )
 
-// writeManifest writes a manifest that lists the files of a directory as they are now.
+// writeManifest writes a manifest that lists the current files of a directory.
 func writeManifest(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	m := record.Manifest{Format: Format, Status: "ok"}
 	for _, name := range names {
-		f, err := sum(filepath.Join(dir, name))
+		f, err := fileSum(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +30,8 @@ func writeManifest(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// A data file that is whole, but another run's, is told by all that read one.
-func TestAnotherRunsFileIsRefused(t *testing.T) {
+// All readers return an error for an intact file of another run.
+func TestFileOfAnotherRun(t *testing.T) {
 	dir, content, ends := threeGroups(t)
 	writeManifest(t, dir, QueuesFile)
 	if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err != nil {
@@ -40,17 +40,17 @@ func TestAnotherRunsFileIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, QueuesFile), content[:ends[1]], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	wantForeign(t, dir, "was changed or damaged after the run")
+	wantRefused(t, dir, "changed or damaged after the run")
 	if err := os.Rename(filepath.Join(dir, QueuesFile), filepath.Join(dir, WindowsFile)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Scan(dir, WindowsFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), "does not name it") {
+	if err := Scan(dir, WindowsFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), "does not list it") {
 		t.Errorf("a file that the manifest does not name: %v", err)
 	}
 }
 
-// wantForeign checks that no reader accepts queues.parquet.
-func wantForeign(t *testing.T, dir, text string) {
+// wantRefused checks that every reader returns an error with text for queues.parquet.
+func wantRefused(t *testing.T, dir, text string) {
 	t.Helper()
 	_, numbers := Numbers(dir, QueuesFile, "time_ps")
 	for how, err := range map[string]error{
@@ -64,8 +64,9 @@ func wantForeign(t *testing.T, dir, text string) {
 	}
 }
 
-// A pipe that nobody writes to, and a device, are refused at once: as data, manifest, summary and lab.
-func TestPipesAndDevicesAreRefused(t *testing.T) {
+// All readers return an error at once for a pipe without a writer, in place of data, manifest,
+// summary and lab.
+func TestPipes(t *testing.T) {
 	dir, _, _ := threeGroups(t)
 	writeManifest(t, dir, QueuesFile)
 	replace := func(name string) {
@@ -75,11 +76,11 @@ func TestPipesAndDevicesAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	told := make(chan bool)
+	done := make(chan bool)
 	go func() {
-		defer close(told)
+		defer close(done)
 		replace(QueuesFile)
-		wantForeign(t, dir, "not a regular file")
+		wantRefused(t, dir, "not a regular file")
 		for name, read := range map[string]func() error{
 			SummaryFile:  func() error { _, err := ReadSummary(dir); return err },
 			ManifestFile: func() error { _, err := ReadManifest(dir); return err },
@@ -95,17 +96,17 @@ func TestPipesAndDevicesAreRefused(t *testing.T) {
 		}
 	}()
 	select {
-	case <-told:
+	case <-done:
 	case <-time.After(quiettest.Patience):
-		t.Fatal("a pipe without a writer is waited for")
+		t.Fatal("a reader waits for a pipe without a writer")
 	}
 }
 
-// Export holds the format of the run against its own, as all other readers do.
-func TestExportRefusesNewerRuns(t *testing.T) {
+// Export checks the format of the run, as all other readers do.
+func TestExportOfNewerRun(t *testing.T) {
 	dir, _, _ := threeGroups(t)
 	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format + 1, Status: "ok"}); err != nil {
 		t.Fatal(err)
 	}
-	wantForeign(t, dir, "take a newer weft")
+	wantRefused(t, dir, "use a newer weft")
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -16,53 +17,57 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// groupRows is how many rows make a row group. What a killed simulation loses of a file is less than that. Ours.
+// groupRows is the number of rows in a row group. A killed simulation loses fewer rows of each
+// file. Our choice.
 const groupRows = 1 << 17
 
-// A Parquet file says what is in it at its end, so an ordinary writer's file is worth nothing until it is closed. Here
-// every row group is followed by a footer of all groups so far: whenever the run is killed, the file ends in a footer or
-// holds one close to its end. Older footers stay between the groups, where no reader looks. docs/adr/0080.
+// A Parquet file has its index at the end, so an ordinary writer's file is unreadable until it is
+// closed. Here every row group is followed by a footer of all groups so far: whenever the run is
+// killed, the file ends in a footer or has one close to its end. Older footers stay between the
+// groups, where no reader looks. See docs/adr/0080.
 //
-//	PAR1 (group seal footer length PAR1)*        seal = "WFT1" and the CRC-32C of the footer, little endian
+//	PAR1 (group seal footer length PAR1)*    seal = "WFT1" and CRC-32C of the footer, little endian
 const (
 	magic     = "PAR1"
 	sealMagic = "WFT1"
 	sealSize  = len(sealMagic) + 4
-	tailSize  = 4 + len(magic) // length of the footer, and the magic that ends a Parquet file
+	tailSize  = 4 + len(magic) // length of the footer, and the magic at the end of a Parquet file
 
-	groupsKey = "weft.groups" // key of the footer: where groups are, and their sums
+	groupsKey = "weft.groups" // key of the footer: the groups as JSON
 	formatKey = "weft.format"
 )
 
-// group is where a row group lies in its file, and the CRC-32C of its bytes.
+// A group is the position of a row group in its file, and the CRC-32C of its bytes.
 type group struct {
 	At   int64  `json:"at"`
 	Size int64  `json:"size"`
 	Sum  uint32 `json:"crc32c"`
 }
 
+// checksum returns the CRC-32C of b.
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// stream is a data file while it is written.
+// A stream is a data file while it is written.
 type stream interface {
 	close() error
 }
 
-// table is a Parquet file that is written group by group.
+// A table is a Parquet file that is written group by group.
 type table[T any] struct {
 	file   *os.File
-	live   bool // flush by the clock too: what is emulated takes as long as it takes
+	live   bool // flush by time too, since an emulation takes real time
 	opened time.Time
-	wrote  time.Time // the last group
+	wrote  time.Time // time of the last group
 
 	rows   []T
 	body   bytes.Buffer // a Parquet file of one group
 	writer *parquet.GenericWriter[T]
-	size   int64 // of the file
+	size   int64 // of the file, in bytes
 	meta   format.FileMetaData
 	groups []group
 }
 
+// createTable creates a data file without rows.
 func createTable[T any](dir, name string, live bool) (*table[T], error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -76,6 +81,7 @@ func createTable[T any](dir, name string, live bool) (*table[T], error) {
 	return t, nil
 }
 
+// add appends rows, and flushes full groups.
 func (t *table[T]) add(rows ...T) error {
 	for len(rows) > 0 {
 		n := min(len(rows), groupRows-len(t.rows))
@@ -89,26 +95,24 @@ func (t *table[T]) add(rows ...T) error {
 	return nil
 }
 
-// due says whether what is in memory has been there for long: a second, or in long runs a sixteenth of them, so that
-// there are never many groups.
+// due reports whether rows have been in memory for too long: a second or, in long runs, a sixteenth
+// of the run so far, which limits the number of groups.
 func (t *table[T]) due() bool {
 	now := time.Now()
 	return now.Sub(t.wrote) > max(time.Second, now.Sub(t.opened)/16)
 }
 
-// flush writes a row group and the footer of all groups so far, in one call of the system.
+// flush writes a row group and the footer of all groups so far in one system call.
 func (t *table[T]) flush() error {
 	t.wrote = time.Now()
 	t.body.Reset()
 	t.writer.Reset(&t.body)
-	if _, err := t.writer.Write(t.rows); err != nil {
-		return fmt.Errorf("%s: %w", t.file.Name(), err)
-	}
+	_, err := t.writer.Write(t.rows)
 	t.rows = t.rows[:0]
-	if err := t.writer.Close(); err != nil {
-		return fmt.Errorf("%s: %w", t.file.Name(), err)
+	var out []byte
+	if err = cmp.Or(err, t.writer.Close()); err == nil {
+		out, err = t.splice(t.body.Bytes())
 	}
-	out, err := t.splice(t.body.Bytes())
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.file.Name(), err)
 	}
@@ -117,12 +121,12 @@ func (t *table[T]) flush() error {
 	return err
 }
 
-// splice turns a Parquet file of one group into what is appended to the file.
-func (t *table[T]) splice(one []byte) ([]byte, error) {
-	end := len(one) - tailSize
-	begin := end - int(binary.LittleEndian.Uint32(one[end:]))
+// splice converts a Parquet file of one group into the bytes to append to the table's file.
+func (t *table[T]) splice(file []byte) ([]byte, error) {
+	end := len(file) - tailSize
+	begin := end - int(binary.LittleEndian.Uint32(file[end:]))
 	var meta format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), one[begin:end], &meta); err != nil {
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), file[begin:end], &meta); err != nil {
 		return nil, err
 	}
 	var out []byte
@@ -131,11 +135,11 @@ func (t *table[T]) splice(one []byte) ([]byte, error) {
 		t.meta = meta
 		t.meta.NumRows, t.meta.RowGroups = 0, nil
 	}
-	body := one[len(magic):begin]
+	body := file[len(magic):begin]
 	at := t.size + int64(len(out))
 	for i := range meta.RowGroups {
 		g := &meta.RowGroups[i]
-		move(g, at-int64(len(magic)))
+		shiftOffsets(g, at-int64(len(magic)))
 		g.Ordinal = int16(len(t.groups))
 		t.meta.RowGroups = append(t.meta.RowGroups, *g)
 	}
@@ -146,7 +150,9 @@ func (t *table[T]) splice(one []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.meta.KeyValueMetadata = []format.KeyValue{{Key: formatKey, Value: fmt.Sprint(Format)}, {Key: groupsKey, Value: string(sums)}}
+	t.meta.KeyValueMetadata = []format.KeyValue{
+		{Key: formatKey, Value: fmt.Sprint(Format)}, {Key: groupsKey, Value: string(sums)},
+	}
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &t.meta)
 	if err != nil {
 		return nil, err
@@ -158,8 +164,8 @@ func (t *table[T]) splice(one []byte) ([]byte, error) {
 	return append(out, magic...), nil
 }
 
-// move shifts everything that a row group says of where it lies.
-func move(g *format.RowGroup, by int64) {
+// shiftOffsets shifts all offsets of a row group.
+func shiftOffsets(g *format.RowGroup, by int64) {
 	shift := func(at *int64) {
 		if *at != 0 {
 			*at += by
@@ -170,36 +176,32 @@ func move(g *format.RowGroup, by int64) {
 		c := &g.Columns[i]
 		for _, at := range []*int64{
 			&c.FileOffset, &c.OffsetIndexOffset, &c.ColumnIndexOffset,
-			&c.MetaData.DataPageOffset, &c.MetaData.IndexPageOffset, &c.MetaData.DictionaryPageOffset, &c.MetaData.BloomFilterOffset,
+			&c.MetaData.DataPageOffset, &c.MetaData.IndexPageOffset, &c.MetaData.DictionaryPageOffset,
+			&c.MetaData.BloomFilterOffset,
 		} {
 			shift(at)
 		}
 	}
 }
 
-// close writes what is left, synchronises and closes the file, and returns the first error of the three. A file without
-// rows is a Parquet file without groups.
+// close writes the remaining rows, syncs and closes the file, and returns the first error. A file
+// without rows is a Parquet file without groups.
 func (t *table[T]) close() error {
 	var err error
 	if len(t.rows) > 0 || t.size == 0 {
 		err = t.flush()
 	}
-	if serr := t.file.Sync(); err == nil {
-		err = serr
-	}
-	if cerr := t.file.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, syncAndClose(t.file))
 }
 
-// lines is events.jsonl: written line by line, since events are few and the last ones matter.
-type lines struct{ file *os.File }
-
-func (l *lines) close() error {
-	err := l.file.Sync()
-	if cerr := l.file.Close(); err == nil {
-		err = cerr
-	}
-	return err
+// syncAndClose returns the first error of both.
+func syncAndClose(f *os.File) error {
+	err := f.Sync()
+	return cmp.Or(err, f.Close())
 }
+
+// eventLog is events.jsonl. It is written line by line, since events are few and the last ones
+// matter.
+type eventLog struct{ file *os.File }
+
+func (l *eventLog) close() error { return syncAndClose(l.file) }

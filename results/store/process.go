@@ -9,14 +9,14 @@ import (
 	"weft/results/record"
 )
 
-// outerVar is the environment variable with the process of the machine that this one ends with, as JSON, where this one is of a
-// kernel of its own, which nobody outside can look into.
+// outerVar is the environment variable by which a process in a kernel of its own (UML) learns the
+// process of the machine that it ends with, as JSON. Nobody outside can look into that kernel.
 const outerVar = "WEFT_OUTER_PROCESS"
 
-// Outer is the setting of the environment by which runs of a process in another kernel are known as this process's. It is empty where
-// this process cannot be told from others.
+// Outer returns the environment setting that makes runs of a process in another kernel count as
+// runs of this process. It is empty if this process cannot be identified.
 func Outer() string {
-	p := own()
+	p := thisProcess()
 	text, err := json.Marshal(p)
 	if p == nil || err != nil {
 		return ""
@@ -24,42 +24,42 @@ func Outer() string {
 	return outerVar + "=" + string(text)
 }
 
-// self describes the process that runs end with, so that others can tell whether it still exists: this one, or the one outside. It
-// is nil where there is no /proc.
-func self() *record.Process {
+// runProcess returns the process that a run ends with, so that others can check whether it exists:
+// this one, or the one outside this kernel. It is nil without /proc.
+func runProcess() *record.Process {
 	p := new(record.Process)
 	if text := os.Getenv(outerVar); text != "" && json.Unmarshal([]byte(text), p) == nil {
 		return p
 	}
-	return own()
+	return thisProcess()
 }
 
-// own describes this process.
-func own() *record.Process {
-	boot, space := here()
-	started, ok := startOf("self")
+// thisProcess returns the identity of this process; nil without /proc.
+func thisProcess() *record.Process {
+	boot, space := bootAndNamespace()
+	started, ok := startTicks("self")
 	if !ok || boot == "" || space == "" {
 		return nil
 	}
 	return &record.Process{PID: os.Getpid(), Started: started, Boot: boot, Space: space}
 }
 
-// gone reports whether a process has ended, for all that can be known here: false where it cannot be seen, because it
-// is another machine's, another container's, or of before this machine was started.
-func gone(p *record.Process) bool {
+// hasEnded reports whether a process has ended. It is false if that cannot be seen from here,
+// because the process belongs to another machine, another container or an earlier boot.
+func hasEnded(p *record.Process) bool {
 	if p == nil {
 		return false
 	}
-	boot, space := here()
+	boot, space := bootAndNamespace()
 	if p.Boot == "" || p.Boot != boot || p.Space != space {
 		return false
 	}
-	started, ok := startOf(strconv.Itoa(p.PID))
+	started, ok := startTicks(strconv.Itoa(p.PID))
 	return !ok || started != p.Started
 }
 
-// here names the boot of this machine and the namespace of process numbers, empty where they have no names.
-func here() (boot, space string) {
+// bootAndNamespace returns the boot of this machine and its PID namespace; empty without /proc.
+func bootAndNamespace() (boot, space string) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", ""
@@ -71,14 +71,15 @@ func here() (boot, space string) {
 	return strings.TrimSpace(string(id)), space
 }
 
-// startOf returns when a process was started, in clock ticks since boot: with its number that is unique. ok is false
-// when there is no such process any more, or only its exit code.
-func startOf(pid string) (ticks uint64, ok bool) {
+// startTicks returns the start of a process in clock ticks since boot, which makes its PID unique.
+// ok is false if there is no such process, or only a zombie.
+func startTicks(pid string) (ticks uint64, ok bool) {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return 0, false
 	}
-	// proc_pid_stat(5): the name, in parentheses, may hold anything; fields 3, the state, and 22 follow it.
+	// proc_pid_stat(5): the name, in parentheses, may hold anything. Fields 3 (state) and 22
+	// (start) follow it.
 	after := string(text[strings.LastIndexByte(string(text), ')')+1:])
 	fields := strings.Fields(after)
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {

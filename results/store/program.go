@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// Program tells this program from every other: what makes a finished run worth keeping. Empty when its file cannot be read.
+// Program returns an identity of this program's binary. A finished run is reused only by the same
+// program. It is empty if the binary cannot be read.
 var Program = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -20,21 +21,18 @@ var Program = sync.OnceValue(func() string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	id := buildID(f)
-	if id == nil {
-		h := sha256.New()
-		if _, err := io.Copy(h, f); err != nil {
-			return ""
-		}
-		return hex.EncodeToString(h.Sum(nil)[:16])
+	defer f.Close() //nolint:errcheck // only read
+	h := sha256.New()
+	if id := buildID(f); id != nil {
+		h.Write(id)
+	} else if _, err := io.Copy(h, f); err != nil {
+		return ""
 	}
-	sum := sha256.Sum256(id)
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(h.Sum(nil)[:16])
 })
 
-// buildID is what the go command writes into a program it has linked: hashes of all that went into it and of what came out. To hash
-// the file itself takes as long as a short simulation. nil: it is not there.
+// buildID returns the build ID that the Go linker writes: hashes of the inputs and of the output.
+// Hashing the binary itself would take as long as a short simulation. It is nil without a build ID.
 func buildID(f io.ReaderAt) []byte {
 	file, err := elf.NewFile(f)
 	if err != nil {
@@ -44,12 +42,13 @@ func buildID(f io.ReaderAt) []byte {
 	if note == nil {
 		return nil
 	}
-	data, err := note.Data()
-	if err != nil || len(data) < 16 || !bytes.Equal(data[12:16], []byte("Go\x00\x00")) { // elf(5): three sizes and the name before it
+	desc, err := note.Data()
+	// elf(5): three sizes and the name come first.
+	if err != nil || len(desc) < 16 || !bytes.Equal(desc[12:16], []byte("Go\x00\x00")) {
 		return nil
 	}
-	if data = data[16:]; len(bytes.Trim(data, "\x00")) == 0 {
+	if desc = desc[16:]; len(bytes.Trim(desc, "\x00")) == 0 {
 		return nil
 	}
-	return data
+	return desc
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A program that the go command linked names what it is made of; other files do not.
+// A binary of the Go linker has a build ID, other files have none.
 func TestBuildID(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
@@ -16,7 +16,7 @@ func TestBuildID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // only read
 	if id := buildID(f); len(id) < 40 {
 		t.Errorf("build id %q", id)
 	}

@@ -11,22 +11,24 @@ import (
 	"weft/results/record"
 )
 
-// maxJSON is how large a summary or a manifest is believed to be.
+// maxJSON limits the size of a summary or a manifest, in bytes.
 const maxJSON = 64 << 20
 
-// ReadSummary reads summary.json of a run directory, and holds it against the manifest.
+// ReadSummary reads summary.json of a run directory, and compares it with the manifest. Without a
+// summary the error is ErrNoSummary with the reason.
 func ReadSummary(dir string) (*record.Summary, error) {
-	s, text, err := readJSON[record.Summary](filepath.Join(dir, SummaryFile))
+	path := filepath.Join(dir, SummaryFile)
+	s, text, err := readJSON[record.Summary](path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := absent(dir, SummaryFile); errors.Is(err, errRemoved) {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SummaryFile), err)
+		if err := missingFileError(dir, SummaryFile); errors.Is(err, errRemoved) {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		return nil, fmt.Errorf("%s has no summary: %w", dir, unfinished(dir))
+		return nil, fmt.Errorf("%s: %w", dir, noSummaryError(dir))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := known(filepath.Join(dir, SummaryFile), s.Format); err != nil {
+	if err := checkFormat(path, s.Format); err != nil {
 		return nil, err
 	}
 	m, err := ReadManifest(dir)
@@ -35,56 +37,63 @@ func ReadSummary(dir string) (*record.Summary, error) {
 	}
 	for _, f := range m.Files {
 		if f.Name == SummaryFile && (f.Bytes != int64(len(text)) || f.Sum != checksum(text)) {
-			return nil, fmt.Errorf("%s: it was changed or damaged after the run", filepath.Join(dir, SummaryFile))
+			return nil, fmt.Errorf("%s: %w", path, errChanged)
 		}
 	}
 	return s, nil
 }
 
-// ErrNoSummary is that a run has not ended, or ended without a summary.
-var ErrNoSummary = errors.New("the run left none")
+// ErrNoSummary is returned for a run that is in progress, or that ended without a summary.
+var ErrNoSummary = errors.New("no summary")
 
-// unfinished says why there is no summary.
-func unfinished(dir string) error {
+// noSummaryError returns the reason for a missing summary.
+func noSummaryError(dir string) error {
 	m, err := ReadManifest(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w, nor a manifest: it is no run directory", ErrNoSummary)
+		return fmt.Errorf("%w and no manifest: this is not a run directory", ErrNoSummary)
 	case err != nil:
 		return err
 	case m.Status == record.Running:
-		return fmt.Errorf("%w: it is still running", ErrNoSummary)
+		return fmt.Errorf("%w: the run is in progress", ErrNoSummary)
 	}
 	return fmt.Errorf("%w: %s", ErrNoSummary, m.Error)
 }
 
-// ReadManifest reads manifest.json of a run directory. Of a run that could not say how it ended, because it was
-// killed, it tells that: status failed instead of running. It knows so on the machine, and in the boot, of the run;
-// elsewhere such a run seems to be running.
+// ReadManifest reads manifest.json of a run directory. A run that was killed could not write its
+// end; ReadManifest returns status failed for it instead of running. It can see that only on the
+// machine of the run and before its next boot; elsewhere such a run seems to be running.
 func ReadManifest(dir string) (*record.Manifest, error) {
 	m, _, err := readJSON[record.Manifest](filepath.Join(dir, ManifestFile))
 	if err != nil {
 		return nil, err
 	}
-	if err := known(filepath.Join(dir, ManifestFile), m.Format); err != nil {
+	if err := checkFormat(filepath.Join(dir, ManifestFile), m.Format); err != nil {
 		return nil, err
 	}
-	if m.Status == record.Running && gone(m.Process) {
+	if m.Status == record.Running && hasEnded(m.Process) {
 		m.Status, m.Error = record.Failed, "the run was killed"
 	}
 	return m, nil
 }
 
-// known refuses what this program cannot read.
-func known(path string, version int) error {
+// checkFormat returns an error for a format that this program cannot read.
+func checkFormat(path string, version int) error {
 	switch {
 	case version > Format:
-		return fmt.Errorf("%s: it has format %d; this weft reads up to %d: take a newer weft", path, version, Format)
+		return fmt.Errorf("%s: %w", path, newerFormat(version))
 	case version < 1:
-		return fmt.Errorf("%s: it names no format: it is of an older weft, or no file of a run; run the lab again", path)
+		return fmt.Errorf("%s: no format: written by an older weft, or not part of a run; run the lab again", path)
 	}
 	return nil
 }
+
+// newerFormat returns the error for a format of a later version.
+func newerFormat(version int) error {
+	return fmt.Errorf("format %d is newer than %d, the newest that this weft reads: use a newer weft", version, Format)
+}
+
+// readJSON parses a JSON file and returns its text too.
 
 func readJSON[T any](path string) (_ *T, text []byte, err error) {
 	if text, err = regular.Read(path, maxJSON); err != nil {
@@ -92,12 +101,12 @@ func readJSON[T any](path string) (_ *T, text []byte, err error) {
 	}
 	v := new(T)
 	if err := json.Unmarshal(text, v); err != nil {
-		return nil, nil, fmt.Errorf("%s: it is damaged: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: damaged: %w", path, err)
 	}
 	return v, text, nil
 }
 
-// ReadLab reads the lab file that a run directory keeps; empty where it keeps none.
+// ReadLab reads the lab file of a run directory; empty if the run kept none.
 func ReadLab(dir string) (string, error) {
 	text, err := regular.Read(filepath.Join(dir, LabFile), maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {

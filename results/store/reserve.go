@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// reserveSize is room for the last manifest and the summary, which are to be written even when data has filled
-// the disk. Each takes about a tenth of it. Ours.
+// reserveSize is the disk space, in bytes, for the last manifest and the summary, which must be
+// written even if data has filled the disk. Each takes about a tenth of it. Our choice.
 const reserveSize = 64 << 10
 
-// reserve takes room on the disk that holds dir until the file is closed. The file has no name, so that it goes
-// with the process however that ends.
+// reserve takes space on the disk of dir until the returned file is closed. The file has no name,
+// so it disappears with the process however that ends.
 func reserve(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".reserve-*")
 	if err != nil {
@@ -20,8 +20,8 @@ func reserve(dir string) (*os.File, error) {
 		_, err = f.Write(make([]byte, reserveSize))
 	}
 	if err != nil {
-		_ = f.Close() // the first error is what matters
-		return nil, fmt.Errorf("room for a summary: %w", err)
+		_ = f.Close() // the first error matters more
+		return nil, fmt.Errorf("reserve disk space for the summary: %w", err)
 	}
 	return f, nil
 }

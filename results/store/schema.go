@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Format is the version of the run directory that this program writes and the newest that it reads. It changes when a
-// column changes its meaning; columns and files that are added do not change it.
+// Format is the version of the run directory that this program writes, and the newest that it
+// reads. It changes if a column changes its meaning; a new column or file does not change it.
 const Format = 1
 
-// The rows of the data files, as they are kept. Instants and spans are picoseconds of lab time; field names end in their
-// unit. docs/results.md explains them, and a test holds it to these types.
+// The rows of the data files as stored. Instants and durations are picoseconds of lab time; column
+// names end in their unit. docs/results.md explains the columns, and TestColumnsAreDocumented
+// compares it with these types.
 type (
 	flowRow struct {
 		Item     int32   `parquet:"item"`
@@ -22,7 +23,7 @@ type (
 		Message  int64   `parquet:"message"`
 		Bytes    int64   `parquet:"bytes"`
 		Start    int64   `parquet:"start_ps"`
-		FCT      int64   `parquet:"fct_ps,optional"` // null: it did not finish
+		FCT      int64   `parquet:"fct_ps,optional"` // null: unfinished
 		Ideal    int64   `parquet:"ideal_ps"`
 		Slowdown float64 `parquet:"slowdown,optional"`
 	}
@@ -67,7 +68,7 @@ type (
 		Time  int64  `parquet:"time_ps,delta"`
 		Host  string `parquet:"host,dict"`
 		Error int64  `parquet:"error_ps"`
-		Bound int64  `parquet:"bound_ps,optional"` // null: it says none
+		Bound int64  `parquet:"bound_ps,optional"` // null: none reported
 		State string `parquet:"state,dict"`
 	}
 	portRow struct {
@@ -84,25 +85,26 @@ type (
 		MaxHeadroom int64  `parquet:"max_headroom_bytes"`
 		Rate        int64  `parquet:"rate_bps"`
 	}
-	barRow struct {
+	binRow struct {
 		From  int64 `parquet:"from_ps"`
 		To    int64 `parquet:"to_ps"`
 		Count int64 `parquet:"count"`
 	}
 )
 
-// Table is a data file of a run directory.
+// A Table is a data file of a run directory.
 type Table struct {
 	File    string
 	Columns []string
 }
 
-// Tables lists every data file that a run may leave.
+// Tables lists all data files that a run may leave.
 func Tables() []Table {
 	var out []Table
 	for file, row := range map[string]any{
-		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{}, AcksFile: ackRow{}, RatesFile: rateRow{},
-		ClocksFile: clockRow{}, PortsFile: portRow{}, RTTFile: barRow{}, QueueDelayFile: barRow{},
+		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{},
+		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: portRow{},
+		RTTFile: binRow{}, QueueDelayFile: binRow{},
 	} {
 		t := Table{File: file}
 		for f := range reflect.TypeOf(row).Fields() {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"weft/results/record"
 )
 
-// Names of the files of a run.
+// The files of a run.
 const (
 	ManifestFile    = "manifest.json"
 	SummaryFile     = "summary.json"
@@ -37,45 +38,45 @@ const (
 	EventsFile      = "events.jsonl"
 )
 
-// Options say where a run is kept and what its manifest begins with.
+// Options describe a run to Open.
 type Options struct {
-	Root     string          // directory that holds all runs; "" means DefaultRoot()
+	Root     string          // directory of all runs; empty: DefaultRoot()
 	Now      time.Time       // start of the run
-	Series   Series          // names the directory
-	Manifest record.Manifest // Lab must be set; Run, Started, Status and Process are filled in
-	LabText  []byte          // the lab file as it was read, kept beside the results; may be empty
+	Series   Series          // of the command line; names the directory
+	Manifest record.Manifest // Lab must be set; Open fills in Run, Started, Status and Process
+	LabText  []byte          // contents of the lab file, kept with the results; may be empty
 }
 
-// Series says which run this is of those that one command line makes of a lab: of the points of a sweep, say, which
-// begin and end in any order. The zero value is a run by itself.
+// Series identifies a run among those that one command line makes of a lab, such as the points of a
+// sweep, which start and end in any order. The zero value is a single run.
 type Series struct {
-	ID     string    // tells command lines apart, those of one second too; "" for a run by itself
-	Began  time.Time // of the command line; the zero value is the start of the run
+	ID     string    // unique for each command line; empty for a single run
+	Began  time.Time // start of the command line; zero: the start of the run
 	Number int       // of this run, from 1
-	Of     int       // how many there are
-	Sweep  string    // name of the folder beside the runs that is about all of them; may be empty
+	Of     int       // number of runs
+	Sweep  string    // name of the directory, beside the runs, about all of them; may be empty
 }
 
-// Stamp begins the names of what a series leaves: the second in which it began.
+// Stamp returns the start of the series to the second, which begins the names of its files.
 func (s *Series) Stamp() string { return s.Began.UTC().Format("20060102T150405") }
 
-// Run is the directory of one run while it is being written. The first error of any write sticks: later
-// writes return it, and Finish does. Not safe for concurrent use.
+// A Run is the directory of a run while it is written. The first error of any write is kept: later
+// writes and Finish return it. A Run is not safe for concurrent use.
 type Run struct {
 	dir      string
 	manifest record.Manifest
 	files    map[string]stream
-	live     bool     // not a simulation: data is flushed by the clock too
+	live     bool     // an emulation, whose data is flushed by time too
 	order    []string // names in files, in order of creation
-	reserve  *os.File // room for the files that say how it ended
+	reserve  *os.File // disk space for the last manifest and the summary
 	err      error
 	closed   bool
 }
 
-// Open creates the directory <root>/<lab>/<stamp>-<n> and writes a manifest with status "running" into it. The stamp is
-// the second in which the series began, and n the number of the run in it: where another command line has taken that,
-// the next one further by the length of the series, so that runs of one series never take each other's. When something
-// fails no directory is left.
+// Open creates the directory <root>/<lab>/<stamp>-<n> and writes a manifest with status "running"
+// to it. The stamp is the second in which the series started, and n the number of the run in it. If
+// that name is taken, n advances by the length of the series, so that two series never interleave.
+// After an error no directory is left.
 func Open(o Options) (*Run, error) {
 	if err := checkName(o.Manifest.Lab); err != nil {
 		return nil, err
@@ -92,17 +93,17 @@ func Open(o Options) (*Run, error) {
 	r.manifest.Run = filepath.ToSlash(dir)
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
 	r.manifest.Status = record.Running
-	r.manifest.Process = self()
+	r.manifest.Process = runProcess()
 	if s := o.Series; s.ID != "" {
 		r.manifest.Series = &record.Series{ID: s.ID, Number: s.Number, Of: s.Of, Sweep: s.Sweep}
 	}
 	if err := r.begin(o.LabText); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows of it
+		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows the directory
 	}
 	return r, nil
 }
 
-// begin writes what is known from the start, and takes room for what is not.
+// begin writes the manifest and the lab file, and reserves space for the end.
 func (r *Run) begin(labText []byte) (err error) {
 	if err := r.writeManifest(); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (r *Run) begin(labText []byte) (err error) {
 	return err
 }
 
-// checkName refuses lab names that would lead out of the directory of runs.
+// checkName returns an error for lab names that would leave the directory of runs.
 func checkName(lab string) error {
 	if lab == "" || lab != filepath.Base(lab) || strings.HasPrefix(lab, ".") {
 		return fmt.Errorf("lab name %q cannot name a directory", lab)
@@ -124,7 +125,7 @@ func checkName(lab string) error {
 	return nil
 }
 
-// rootDir is the directory that holds all runs.
+// rootDir returns the directory of all runs.
 func rootDir(root string) string {
 	if root == "" {
 		return DefaultRoot()
@@ -132,10 +133,12 @@ func rootDir(root string) string {
 	return root
 }
 
-// RootVar names the environment variable that says which directory keeps runs unless the command line does.
+// RootVar is the environment variable that names the directory of all runs, unless the command line
+// does.
 const RootVar = "WEFT_OUT"
 
-// DefaultRoot is the directory that keeps runs unless the command line names one: what RootVar says, or runs.
+// DefaultRoot returns the directory of all runs without an option of the command line: the value of
+// RootVar, or runs.
 func DefaultRoot() string {
 	if root := os.Getenv(RootVar); root != "" {
 		return root
@@ -143,9 +146,9 @@ func DefaultRoot() string {
 	return "runs"
 }
 
-// CheckRoot returns an error if runs of labs cannot be kept in root: it, the folder of a lab in it, or what exists of the
-// way to it, is no directory that may be written to. It creates nothing, and does not see everything, such as a disk that
-// is full.
+// CheckRoot returns an error if runs of labs cannot be written below root: if root, the directory
+// of a lab in it, or the nearest existing parent is not a writable directory. It creates nothing,
+// and it does not detect everything, such as a full disk.
 func CheckRoot(root string, labs ...string) error {
 	err := checkDir(rootDir(root))
 	for _, lab := range labs {
@@ -156,12 +159,14 @@ func CheckRoot(root string, labs ...string) error {
 	return err
 }
 
+// checkDir returns an error unless dir, or the nearest parent that exists, is a writable directory.
 func checkDir(dir string) error {
 	dir = filepath.Clean(dir)
 	for {
 		info, err := os.Stat(dir)
 		if to, lerr := os.Readlink(dir); errors.Is(err, fs.ErrNotExist) && lerr == nil {
-			return fmt.Errorf("nowhere to keep runs: %s is a symbolic link to %s, which does not exist; create that, or name another directory", dir, to)
+			return fmt.Errorf("cannot store runs: %s is a symbolic link to %s, which does not exist; "+
+				"create it, or name another directory", dir, to)
 		}
 		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
 			dir = filepath.Dir(dir)
@@ -174,13 +179,13 @@ func checkDir(dir string) error {
 			err = os.NewSyscallError("write to "+dir, unix.Access(dir, unix.W_OK|unix.X_OK))
 		}
 		if err != nil {
-			return fmt.Errorf("nowhere to keep runs: %w", err)
+			return fmt.Errorf("cannot store runs: %w", err)
 		}
 		return nil
 	}
 }
 
-// makeDir creates <parent>/<stamp>-<n> with the first n of the series that does not exist. Creating a directory is
+// makeDir creates <parent>/<stamp>-<n> with the first free n of the series. Creating a directory is
 // atomic, so two runs of the same second never share one.
 func makeDir(parent string, s Series) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -195,8 +200,9 @@ func makeDir(parent string, s Series) (string, error) {
 	}
 }
 
-// Claim creates a file or a folder in the folder of a lab, and returns its path. It is called name+ext or, where something has that
-// name, name-2+ext, name-3+ext and so on. create fails with fs.ErrExist for what exists, so that two callers never get the same.
+// Claim creates a file or directory in the directory of a lab and returns its path. The name is
+// name+ext or, if that exists, name-2+ext, name-3+ext and so on. create must fail with fs.ErrExist
+// for an existing path, so that two callers never get the same one.
 func Claim(root, lab, name, ext string, create func(path string) error) (path string, err error) {
 	if err := checkName(lab); err != nil {
 		return "", err
@@ -216,10 +222,10 @@ func Claim(root, lab, name, ext string, create func(path string) error) (path st
 	}
 }
 
-// NewFolder creates a folder that is not there; for Claim.
+// NewFolder creates a new directory, for Claim.
 func NewFolder(path string) error { return os.Mkdir(path, 0o755) }
 
-// NewFile creates a file that is not there, with a content; for Claim.
+// NewFile returns a function that creates a new file with the given content, for Claim.
 func NewFile(content []byte) func(path string) error {
 	return func(path string) error {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -231,11 +237,11 @@ func NewFile(content []byte) func(path string) error {
 	}
 }
 
-// Dir returns the directory of the run, as it was named: relative when Options.Root was.
+// Dir returns the directory of the run. It is relative if Options.Root was.
 func (r *Run) Dir() string { return r.dir }
 
-// Update changes the manifest of a run that is under way, for what is only known after the start (the dilation
-// that was chosen, say).
+// Update changes the manifest of a run in progress, for values known only after the start, such as
+// the chosen dilation.
 func (r *Run) Update(change func(*record.Manifest)) error {
 	if r.err == nil {
 		change(&r.manifest)
@@ -244,27 +250,28 @@ func (r *Run) Update(change func(*record.Manifest)) error {
 	return r.err
 }
 
-// PlotsDir is the folder of a run's drawings.
+// PlotsDir is the directory of a run's drawings.
 const PlotsDir = "plots"
 
-// Plot keeps a drawing of the run as plots/NAME.svg. The name is one of the program's own.
+// Plot writes a drawing of the run as plots/NAME.svg. The name consists of a-z and -.
 func (r *Run) Plot(name string, svg []byte) error {
 	if r.err != nil {
 		return r.err
 	}
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
-		return r.keep(fmt.Errorf("plot %q: not a name of letters a-z", name))
+		return r.fail(fmt.Errorf("plot name %q: use letters a-z and -", name))
 	}
 	dir := filepath.Join(r.dir, PlotsDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return r.keep(err)
+		return r.fail(err)
 	}
-	return r.keep(os.WriteFile(filepath.Join(dir, name+".svg"), svg, 0o644))
+	return r.fail(os.WriteFile(filepath.Join(dir, name+".svg"), svg, 0o644))
 }
 
-// Finish completes the directory: data files are flushed and synchronised, summary.json is written, and the
-// manifest takes the summary's status. s.Run is set to the directory. now is the end of the run. When something
-// could not be written, the manifest says failed if it still can, and the first error is returned.
+// Finish completes the directory at the end of the run: it flushes and syncs the data files, writes
+// summary.json with s.Run set to the directory, and copies the status of the summary to the
+// manifest. If a write failed, the manifest gets status failed if possible, and Finish returns the
+// first error.
 func (r *Run) Finish(now time.Time, s *record.Summary) error {
 	if r.closed {
 		return r.err
@@ -279,13 +286,11 @@ func (r *Run) Finish(now time.Time, s *record.Summary) error {
 			s.Error = r.err.Error()
 		}
 	}
-	if err := writeJSON(filepath.Join(r.dir, SummaryFile), s); err != nil && r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, writeJSON(filepath.Join(r.dir, SummaryFile), s))
 	return r.end(now, s.Status, s.Error)
 }
 
-// Abandon closes a run that has no summary to finish with; it does nothing after Finish, so it may be deferred.
+// Abandon closes a run without a summary. It does nothing after Finish, so it may be deferred.
 func (r *Run) Abandon(now time.Time, why error) error {
 	if r.closed {
 		return r.err
@@ -306,34 +311,31 @@ func (r *Run) end(now time.Time, status, why string) error {
 		}
 	}
 	r.manifest.Files = r.contents()
-	if err := r.writeManifest(); err != nil && r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, r.writeManifest())
 	return r.err
 }
 
+// closeFiles flushes and closes all data files, and releases the reserved space.
 func (r *Run) closeFiles() {
 	for _, name := range r.order {
-		if err := r.files[name].close(); err != nil && r.err == nil {
-			r.err = err
-		}
+		r.err = cmp.Or(r.err, r.files[name].close())
 	}
-	_ = r.reserve.Close() // nothing of it is kept
+	_ = r.reserve.Close() // it has no name and keeps no data
 }
 
-// contents lists the files of the run with their sums, so that what is changed later shows.
+// contents returns the files of the run with their checksums, which reveal later changes.
 func (r *Run) contents() []record.File {
 	var out []record.File
 	for _, name := range append([]string{LabFile, SummaryFile}, r.order...) {
-		if f, err := sum(filepath.Join(r.dir, name)); err == nil {
+		if f, err := fileSum(filepath.Join(r.dir, name)); err == nil {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// sum describes a file.
-func sum(path string) (_ record.File, err error) {
+// fileSum returns the size and checksum of a file.
+func fileSum(path string) (_ record.File, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return record.File{}, err
@@ -344,15 +346,16 @@ func sum(path string) (_ record.File, err error) {
 	return record.File{Name: filepath.Base(path), Bytes: n, Sum: h.Sum32()}, err
 }
 
+// writeManifest replaces manifest.json.
 func (r *Run) writeManifest() error {
 	return writeJSON(filepath.Join(r.dir, ManifestFile), r.manifest)
 }
 
-// writeJSON writes v, indented, in place of whatever path holds. A reader sees the old file or the new one.
+// writeJSON replaces path with v as indented JSON. A reader sees the old file or the new one.
 func writeJSON(path string, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // an expectation reads <=, not \u003c=
+	e.SetEscapeHTML(false) // an expectation has <=, not \u003c=
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -360,7 +363,7 @@ func writeJSON(path string, v any) error {
 	return replaceFile(path, b.Bytes())
 }
 
-// replaceFile writes a temporary file beside path, synchronises it and renames it to path.
+// replaceFile writes a temporary file beside path, syncs it and renames it to path.
 func replaceFile(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -368,16 +371,11 @@ func replaceFile(path string, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // the write error is what matters
+			_ = os.Remove(f.Name()) // the write error matters more
 		}
 	}()
-	if _, err = f.Write(content); err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	_, err = f.Write(content)
+	if err = cmp.Or(err, syncAndClose(f)); err == nil {
 		err = os.Chmod(f.Name(), 0o644)
 	}
 	if err == nil {

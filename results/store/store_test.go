@@ -113,14 +113,14 @@ func TestDataFiles(t *testing.T) {
 		t.Errorf("as JSON: %s", b.String())
 	}
 	if err := Export(io.Discard, r.Dir(), RatesFile, "csv"); !errors.Is(err, ErrNoTable) {
-		t.Errorf("rates that nobody measured: %v", err)
+		t.Errorf("rates of a run that did not measure them: %v", err)
 	}
 	if err := Export(io.Discard, r.Dir(), "../../x", "csv"); err == nil || !strings.Contains(err.Error(), "flows.parquet") {
 		t.Errorf("a file outside: %v", err)
 	}
 }
 
-func TestManifestFollowsTheRun(t *testing.T) {
+func TestManifestStatus(t *testing.T) {
 	r := createRun(t, t.TempDir())
 	want := func(status string) *record.Manifest {
 		t.Helper()
@@ -152,7 +152,7 @@ func TestManifestFollowsTheRun(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	if text := readFile(t, r, SummaryFile); !strings.Contains(text, `"drops <= 1 * flows"`) {
-		t.Errorf("an expectation cannot be read: %s", text)
+		t.Errorf("an expectation is escaped: %s", text)
 	}
 	back, err := ReadSummary(r.Dir())
 	if err != nil {
@@ -170,11 +170,12 @@ func TestManifestFollowsTheRun(t *testing.T) {
 	}
 }
 
-// holder is set in the environment of the test program when it is to be a process that opens a run and goes on.
-const holder = "WEFT_TEST_STORE_ROOT"
+// rootVar is the environment variable that makes this test binary open a run below its value and
+// wait.
+const rootVar = "WEFT_TEST_STORE_ROOT"
 
 func TestMain(m *testing.M) {
-	root := os.Getenv(holder)
+	root := os.Getenv(rootVar)
 	if root == "" {
 		os.Exit(m.Run())
 	}
@@ -188,10 +189,10 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// After kill -9 nobody is left to write how the run ended. Whoever reads the manifest learns it all the same.
+// After kill -9 the run cannot write its end, but a reader of the manifest sees that it failed.
 func TestKilledRunIsFailed(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), holder+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), rootVar+"="+t.TempDir())
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +219,11 @@ func TestKilledRunIsFailed(t *testing.T) {
 	}
 }
 
-// A run in another kernel ends with the process outside that began it, which told it who it is.
+// A run in another kernel ends with the process outside that started it.
 func TestOuterProcess(t *testing.T) {
 	name, text, _ := strings.Cut(Outer(), "=")
 	t.Setenv(name, strings.Replace(text, fmt.Sprintf(`"pid":%d`, os.Getpid()), `"pid":1073741824`, 1))
-	if p := self(); p.PID != 1<<30 || p.Boot != own().Boot || !gone(p) {
+	if p := runProcess(); p.PID != 1<<30 || p.Boot != thisProcess().Boot || !hasEnded(p) {
 		t.Errorf("%+v", p)
 	}
 	r := createRun(t, t.TempDir())
@@ -231,31 +232,32 @@ func TestOuterProcess(t *testing.T) {
 	}
 }
 
-// A process is known by more than its number, and one that cannot be seen from here is not said to be dead.
-func TestGone(t *testing.T) {
-	if gone(nil) || gone(self()) {
-		t.Error("this process is gone")
+// A process is identified by more than its PID, and one that cannot be seen from here counts as
+// running.
+func TestHasEnded(t *testing.T) {
+	if hasEnded(nil) || hasEnded(runProcess()) {
+		t.Error("this process has ended")
 	}
 	for name, c := range map[string]struct {
 		change func(*record.Process)
 		want   bool
 	}{
-		"same number, started later":  {func(p *record.Process) { p.Started++ }, true},
-		"no such number":              {func(p *record.Process) { p.PID = 1 << 30 }, true},
-		"another boot, or machine":    {func(p *record.Process) { p.PID, p.Boot = 1<<30, "x" }, false},
-		"another namespace":           {func(p *record.Process) { p.PID, p.Space = 1<<30, "x" }, false},
-		"written where there is none": {func(p *record.Process) { *p = record.Process{PID: 1 << 30} }, false},
+		"same number, started later": {func(p *record.Process) { p.Started++ }, true},
+		"no such number":             {func(p *record.Process) { p.PID = 1 << 30 }, true},
+		"another boot, or machine":   {func(p *record.Process) { p.PID, p.Boot = 1<<30, "x" }, false},
+		"another namespace":          {func(p *record.Process) { p.PID, p.Space = 1<<30, "x" }, false},
+		"without a boot":             {func(p *record.Process) { *p = record.Process{PID: 1 << 30} }, false},
 	} {
-		p := self()
+		p := runProcess()
 		c.change(p)
-		if got := gone(p); got != c.want {
-			t.Errorf("%s: gone %t, want %t", name, got, c.want)
+		if got := hasEnded(p); got != c.want {
+			t.Errorf("%s: ended %t, want %t", name, got, c.want)
 		}
 	}
 }
 
-// Points of a sweep begin in any order, and are numbered in theirs.
-func TestSeriesAreNumberedInTheirOrder(t *testing.T) {
+// Points of a sweep start in any order, and keep the numbers of their order in the sweep.
+func TestSeriesNumbers(t *testing.T) {
 	root := t.TempDir()
 	open := func(began time.Time, number, of int) string {
 		t.Helper()
@@ -284,7 +286,7 @@ func TestSeriesAreNumberedInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestRootIsCheckedAndNotCreated(t *testing.T) {
+func TestCheckRoot(t *testing.T) {
 	base := t.TempDir()
 	for _, good := range []string{base, filepath.Join(base, "a", "b"), "", "."} {
 		if err := CheckRoot(good); err != nil {
@@ -310,7 +312,7 @@ func TestRootIsCheckedAndNotCreated(t *testing.T) {
 	}
 }
 
-func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
+func TestAbandonedRun(t *testing.T) {
 	r := createRun(t, t.TempDir())
 	writeAll(t, r)
 	if err := r.Abandon(newYear, errors.New("node h3 died")); err != nil {
@@ -328,7 +330,7 @@ func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
 	}
 }
 
-func TestRunsOfOneSecondNeverShareADirectory(t *testing.T) {
+func TestRunsOfOneSecond(t *testing.T) {
 	root := t.TempDir()
 	var mu sync.Mutex
 	dirs := map[string]bool{}
@@ -351,7 +353,7 @@ func TestRunsOfOneSecondNeverShareADirectory(t *testing.T) {
 	}
 }
 
-func TestBadLabNamesAreRefused(t *testing.T) {
+func TestBadLabNames(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", ".hidden"} {
 		root := t.TempDir()
 		if _, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: name}}); err == nil {
@@ -363,7 +365,7 @@ func TestBadLabNamesAreRefused(t *testing.T) {
 	}
 }
 
-func TestPlaceThatCannotBeWritten(t *testing.T) {
+func TestUnwritableRoot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -374,7 +376,7 @@ func TestPlaceThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A full disk is seen at the latest when the files are closed; /dev/full is one.
+// Closing the files reports a full disk at the latest. /dev/full stands for one.
 func TestFullDiskFailsTheRun(t *testing.T) {
 	r := createRun(t, t.TempDir())
 	writeAll(t, r)
@@ -414,13 +416,13 @@ func TestVanishedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Queue(record.Queue{}); err == nil {
-		t.Error("a file was created nowhere")
+		t.Error("no error of a write")
 	}
 	if err := r.Finish(newYear, &record.Summary{Status: "ok"}); err == nil {
-		t.Error("Finish found nothing wrong")
+		t.Error("no error of Finish")
 	}
 	if _, err := ReadSummary(r.Dir()); err == nil {
-		t.Error("a summary was read from nowhere")
+		t.Error("a summary was read")
 	}
 }
 
@@ -455,13 +457,14 @@ func readPorts(t interface {
 	return out
 }
 
-// Command lines that begin in one second, each with several runs at once, share no directory, and their runs can be told apart.
-func TestSeriesOfOneSecondShareNothing(t *testing.T) {
-	const lines, of = 16, 5
+// Command lines that start in the same second, each with several runs at once, share no directory,
+// and the runs of each can be identified.
+func TestSeriesOfOneSecond(t *testing.T) {
+	const commands, of = 16, 5
 	root := t.TempDir()
 	var all sync.WaitGroup
-	runs, sweeps := make([][of]string, lines), make([]string, lines)
-	for i := range lines {
+	runs, sweeps := make([][of]string, commands), make([]string, commands)
+	for i := range commands {
 		s := Series{ID: fmt.Sprint(i), Began: newYear, Of: of}
 		all.Go(func() {
 			dir, err := Claim(root, "x", "sweep-"+s.Stamp()+"-sim", "", NewFolder)
@@ -488,7 +491,7 @@ func TestSeriesOfOneSecondShareNothing(t *testing.T) {
 	}
 	all.Wait()
 	seen := map[string]bool{}
-	for i := range lines {
+	for i := range commands {
 		if seen[sweeps[i]] {
 			t.Errorf("two sweeps have %s", sweeps[i])
 		}
@@ -509,7 +512,7 @@ func TestSeriesOfOneSecondShareNothing(t *testing.T) {
 	}
 }
 
-func TestClaimedFilesAreNew(t *testing.T) {
+func TestClaim(t *testing.T) {
 	root := t.TempDir()
 	for i, want := range []string{"a.svg", "a-2.svg", "a-3.svg"} {
 		path, err := Claim(root, "x", "a", ".svg", NewFile([]byte{byte(i)}))
@@ -521,9 +524,9 @@ func TestClaimedFilesAreNew(t *testing.T) {
 		t.Errorf("the first is %v, %v", b, err)
 	}
 	if _, err := Claim(root, "../x", "a", "", NewFolder); err == nil {
-		t.Error("a name leads out")
+		t.Error("a path as the name of a lab")
 	}
 	if _, err := Claim(filepath.Join(root, "x", "a.svg"), "x", "a", "", NewFolder); err == nil {
-		t.Error("there is a folder in a file")
+		t.Error("a directory in a file")
 	}
 }
