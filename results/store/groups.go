@@ -26,7 +26,7 @@ const groupRows = 1 << 17
 // killed, the file ends in a footer or has one close to its end. Older footers stay between the
 // groups, where no reader looks. See docs/adr/0080.
 //
-//	PAR1 (group seal footer length PAR1)*    seal = "WFT1" and CRC-32C of the footer, little endian
+//	PAR1 (group seal footer length PAR1)*   seal = "WFT1", CRC-32C of the footer, little endian
 const (
 	magic     = "PAR1"
 	sealMagic = "WFT1"
