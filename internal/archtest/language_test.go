@@ -28,7 +28,6 @@ func unedited() []string {
 		"orchestrator/topology/render",
 		"results/expect",
 		"results/plot",
-		"results/record",
 		"results/table",
 	}
 }

@@ -281,8 +281,8 @@ func coordination(x *experiment.Experiment, o *Outcome) *record.CCM {
 	c := &o.Fabric.CCM
 	out := &record.CCM{
 		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath],
-		Lost:   c.Notes[0],
-		Heeded: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags,
+		Lost:    c.Notes[0],
+		Handled: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags,
 		Repaths:    o.Transport.Repaths,
 		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
 	}

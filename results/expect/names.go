@@ -66,7 +66,7 @@ func entries() []entry {
 		coordinated("ccm.released", func(c *record.CCM) int64 { return c.Released }),
 		coordinated("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
 		coordinated("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
-		coordinated("ccm.heeded", func(c *record.CCM) int64 { return c.Heeded }),
+		coordinated("ccm.heeded", func(c *record.CCM) int64 { return c.Handled }),
 		coordinated("ccm.refused", func(c *record.CCM) int64 { return c.Refused }),
 		coordinated("ccm.bad_tags", func(c *record.CCM) int64 { return c.BadTags }),
 		coordinated("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),

@@ -1,6 +1,6 @@
 package record
 
-// Sweep is sweep.json: the points of a sweep, and what was expected across them.
+// Sweep is sweep.json: the points of a sweep, and the expectations across them.
 type Sweep struct {
 	Lab     string       `json:"lab"`
 	Points  []SweepPoint `json:"points"`
@@ -8,7 +8,7 @@ type Sweep struct {
 	Version string       `json:"version"`
 }
 
-// SweepPoint is a run of a sweep.
+// SweepPoint is the run of a point.
 type SweepPoint struct {
 	Point    map[string]any `json:"point"`
 	Run      string         `json:"run"`

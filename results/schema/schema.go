@@ -17,21 +17,30 @@ import (
 // --json` prints the same format.
 func Summary() []byte {
 	return describe(record.Summary{}, "Weft summary", "What a run came down to. Times and rates are in lab units; "+
-		"names end in their unit.")
+		"names end in their unit.", ended()...)
 }
 
 // Manifest returns the JSON Schema of manifest.json.
 func Manifest() []byte {
-	return describe(record.Manifest{}, "Weft manifest", "What was run, where and by which program.")
+	return describe(record.Manifest{}, "Weft manifest", "What was run, where and by which program.",
+		append([]any{record.Running}, ended()...)...)
 }
 
-func describe(v any, title, about string) []byte {
+// ended returns the statuses of a run that ended.
+func ended() []any {
+	return []any{record.OK, record.Unverified, record.Unfinished, record.Failed, record.Interrupted}
+}
+
+func describe(v any, title, about string, statuses ...any) []byte {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true,
 		AllowAdditionalProperties: true}
 	s := r.Reflect(v)
 	s.Title, s.Description = title, about
 	if p, ok := s.Properties.Get("format"); ok {
 		p.Const = store.Format
+	}
+	if p, ok := s.Properties.Get("status"); ok {
+		p.Enum = statuses
 	}
 	addUnits(s)
 	text, err := json.MarshalIndent(s, "", "  ")

@@ -1,0 +1,104 @@
+package record
+
+// Manifest is manifest.json: what was run, where and by which program. It and the summary are the
+// only files of a run with wall times.
+type Manifest struct {
+	Format    int            `json:"format"` // version of the run directory
+	Run       string         `json:"run"`
+	Lab       string         `json:"lab"`
+	Point     map[string]any `json:"point,omitempty"`
+	Set       []string       `json:"set,omitempty"`    // settings of the command line, as path=value
+	Settings  []Setting      `json:"settings"`         // the resolved lab, with defaults
+	Traces    []Trace        `json:"traces,omitempty"` // trace files that the lab names
+	Seed      uint64         `json:"seed"`
+	Version   string         `json:"version"`           // of weft
+	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
+	Go        string         `json:"go"`                // version of the compiler
+	Engine    string         `json:"engine"`
+	EngineWhy string         `json:"engine_why"` // why this engine was chosen
+	Datapath  string         `json:"datapath,omitempty"`
+	Runtime   string         `json:"runtime,omitempty"`
+	Dilation  float64        `json:"dilation"`
+	Faults    []Fault        `json:"faults,omitempty"` // scheduled by the lab, in its order
+	Machine   Machine        `json:"machine"`
+	Process   *Process       `json:"process,omitempty"`
+	Started   string         `json:"started"` // RFC 3339, UTC
+	Ended     string         `json:"ended,omitempty"`
+	Series    *Series        `json:"series,omitempty"`
+	Retry     *Retry         `json:"retry,omitempty"`
+	Status    string         `json:"status"`
+	Error     string         `json:"error,omitempty"`
+	Fidelity  *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
+	Files     []File         `json:"files,omitempty"`    // of a run that ended
+}
+
+// Series is what a run shares with the other runs of its lab by the same command line.
+type Series struct {
+	ID     string `json:"id"`              // unique for each command line
+	Number int    `json:"number"`          // of this run in the series, from 1
+	Of     int    `json:"of"`              // number of runs
+	Sweep  string `json:"sweep,omitempty"` // name of the directory, beside the run's, about all of them
+}
+
+// Fault is a scheduled change of a link, host or clock.
+type Fault struct {
+	Path    string  `json:"path"`           // of its settings: faults.0
+	Link    string  `json:"link,omitempty"` // name in the topology
+	Host    string  `json:"host,omitempty"`
+	What    string  `json:"what"`               // down, killed, paused, loss 5%, ...
+	FromUS  float64 `json:"from_us"`            // start
+	UntilUS float64 `json:"until_us,omitempty"` // end; absent if Once, or if it lasts to the end of the run
+	Once    bool    `json:"once,omitempty"`     // it is an instant without a duration
+
+	// RerouteUS is the delay after a link goes down or up until all switches know; absent if they
+	// never do.
+	RerouteUS float64 `json:"reroute_us,omitempty"`
+
+	// Cut is the number of packets that were lost on the link as it went down, or later because it
+	// was down.
+	Cut int64 `json:"cut,omitempty"`
+}
+
+// LinkDown is Fault.What of a link that carries nothing.
+const LinkDown = "down"
+
+// Began reports whether the fault started in a run that ended at endUS, in microseconds of lab
+// time.
+func (f Fault) Began(endUS float64) bool { return f.FromUS <= endUS }
+
+// File is an entry of the manifest for a file of the run.
+type File struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Sum   uint32 `json:"crc32c"`
+}
+
+// Setting is a value of the resolved lab and its source.
+type Setting struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// Trace is a trace file that the lab names.
+type Trace struct {
+	File string `json:"file"` // relative to the directory of the lab file
+	Text string `json:"text"`
+}
+
+// Machine describes the computer of the run.
+type Machine struct {
+	Host   string `json:"host"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel"` // release; prefixed by "uml " for User Mode Linux
+	CPUs   int    `json:"cpus"`
+}
+
+// Process identifies the process of a run among all that have or had its PID.
+type Process struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started_ticks"` // clock ticks since boot
+	Boot    string `json:"boot"`          // boot ID of the machine
+	Space   string `json:"pid_namespace"` // the namespace of PID
+}
