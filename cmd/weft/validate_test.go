@@ -24,7 +24,7 @@ expect: [nope == 3]
 			want: []string{
 				`:5:26: faults.0.host: no host is named "h99"; the hosts are h0 to h3`,
 				":5:60: faults.1.link: no link is named \"h77-switch0\"; `weft graph` draws the links",
-				`:6:10: expect.0: nothing is called "nope"`,
+				`:6:10: expect.0: unknown name "nope"`,
 			},
 		},
 		"each section": {
@@ -42,7 +42,7 @@ sweep: {seed: [1, x]}
 `,
 			want: []string{
 				":1:1: name: missing;", ":3:22: queues.ecn.kmin: ", ":4:86: workload.1.size: ", ":6:33: faults.0.dwn: unknown key",
-				":8:10: faults.2.at: overlaps with fault 1 of the same link", ":9:32: expect.1: is a list", `:9:37: expect.2: nothing is called "nope"`,
+				":8:10: faults.2.at: overlaps with fault 1 of the same link", ":9:32: expect.1: is a list", `:9:37: expect.2: unknown name "nope"`,
 				`:10:25: measure.queue_events: no port is named "h1->h2"`, ":11:19: seed: ",
 			},
 		},
@@ -54,7 +54,7 @@ workload: [{collective: incast, size: 1MB, ranks: [h0, h1]}]
 faults: [{at: 1ms, link: h77-switch0, down: 1ms}]
 expect: [nope == 3, topology.hosts == 3, 3 <]
 `,
-			want: []string{":3:31: topology.hosts: ", `:6:10: expect.0: nothing is called "nope"`, ":6:45: expect.2: expected a number or a name"},
+			want: []string{":3:31: topology.hosts: ", `:6:10: expect.0: unknown name "nope"`, ":6:45: expect.2: expected a number or a name"},
 		},
 		"a flag": {
 			text: `weft: 1
@@ -64,7 +64,7 @@ workload: [{collective: incast, size: 1MB, ranks: 2}]
 expect: [nope == 3]
 `,
 			args: []string{"--set", "seed=x"},
-			want: []string{`:5:10: expect.0: nothing is called "nope"`, "--set seed=x: seed: "},
+			want: []string{`:5:10: expect.0: unknown name "nope"`, "--set seed=x: seed: "},
 		},
 		"clocks": {
 			text: `weft: 1
@@ -81,7 +81,7 @@ topology: {kind: star, hosts: 400}
 clocks: {sync: huygens, for: 10ms, huygens: {spacing: 900us}}
 expect: ["nope < 1"]
 `,
-			want: []string{":4:45: clocks.huygens: pairs of spacing 900us ", `:5:11: expect.0: nothing is called "nope"`},
+			want: []string{":4:45: clocks.huygens: pairs of spacing 900us ", `:5:11: expect.0: unknown name "nope"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

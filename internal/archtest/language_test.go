@@ -26,7 +26,6 @@ func unedited() []string {
 		"orchestrator/plan",
 		"orchestrator/run",
 		"orchestrator/topology/render",
-		"results/expect",
 		"results/plot",
 		"results/table",
 	}

@@ -87,7 +87,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"at most", "below", `bound "below"`},
 		{"class: T1", "class: T9", `class "T9"`},
 		{"paper: 10us", "paper: fast", "with words, holds decides"},
-		{"fct.p99[seed=1]", "fct.p98[seed=1]", `column 1: nothing is called "fct.p98"`},
+		{"fct.p99[seed=1]", "fct.p98[seed=1]", `column 1: unknown name "fct.p98"`},
 		{"kind: sweep", "kind: pie", `kind "pie"`},
 		{"x: [1], y: [2]", "x: [1], y: []", "1 values of x and 0 of y"},
 		{"sensitivity: P1", "sensitivity: P2", `no figure is called "P2"`},

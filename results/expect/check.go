@@ -5,37 +5,37 @@ import (
 	"slices"
 )
 
-// Scope is what an expression may refer to beside the summary.
+// A Scope is the lab that an expression refers to.
 type Scope struct {
-	// Setting returns a setting of the resolved lab as text (transport.pc4.target_qtime is "2us"). Nil: the lab
-	// is not at hand, and every path is taken to exist.
+	// Setting returns a setting of the resolved lab as text: "2us" for transport.pc4.target_qtime.
+	// Without the lab it is nil, and every path may exist.
 	Setting func(path string) (text string, ok bool)
-	// Items is the number of items of the workload, which bounds N in collective.N. 0: not known.
+	// Items is the number of items of the workload, which bounds N in collective.N; 0 if unknown.
 	Items int
 
-	picked func(n *node) (value, error) // what a name stands for while points are compared; nil: the one run's
+	picked func(n *node) (value, error) // returns the value of a name in a sweep; nil for one run
 }
 
-// Check reports, as *Error, names that the lab does not have and units that do not fit.
+// Check returns an *Error for names that the lab does not have and units that do not match.
 func (e *Expr) Check(s Scope) error {
 	t, err := s.typeOf(e.root)
 	if err != nil {
 		return err
 	}
 	if t.shape != truth && t.shape != unknown {
-		return fail(e.root.at, "%v is not an expectation; compare it with something", t)
+		return errorAt(e.root.at, "%v is not an expectation; compare it with something", t)
 	}
 	return nil
 }
 
-// typeOf returns the type of an expression, or why it has none.
+// typeOf returns the type of an expression.
 func (s Scope) typeOf(n *node) (typ, error) {
 	switch n.op {
 	case "":
 		return n.lit.typ, nil
 	case "name":
 		t, err := s.typeOfName(n)
-		t.list = n.many()
+		t.list = n.isList()
 		return t, err
 	}
 	types := make([]typ, len(n.args))
@@ -46,14 +46,14 @@ func (s Scope) typeOf(n *node) (typ, error) {
 		}
 		types[i] = t
 	}
-	if n.op == "/" && s.zero(n.args[1]) {
-		return typ{}, fail(n.at, "%v", errDivide)
+	if n.op == "/" && s.isZero(n.args[1]) {
+		return typ{}, errorAt(n.at, "%v", errDivide)
 	}
 	return combine(n, types)
 }
 
-// zero reports whether an expression is 0 whatever a run measures.
-func (s Scope) zero(n *node) bool {
+// isZero reports whether an expression is 0 for every run.
+func (s Scope) isZero(n *node) bool {
 	if !s.constant(n) {
 		return false
 	}
@@ -61,7 +61,7 @@ func (s Scope) zero(n *node) bool {
 	return err == nil && v.typ.shape == number && v.num == 0
 }
 
-// constant reports whether an expression is made of literals, and of settings if the lab is at hand.
+// constant reports whether an expression has only literals, and settings of a known lab.
 func (s Scope) constant(n *node) bool {
 	if n.op == "name" {
 		return s.Setting != nil && setting(n.name)
@@ -74,10 +74,12 @@ func (s Scope) constant(n *node) bool {
 	return true
 }
 
+// typeOfName returns the type of a name of the summary or the lab.
 func (s Scope) typeOfName(n *node) (typ, error) {
-	if e, ok := find(n.name); ok {
-		if i, _, indexed := numbered("collective.", n.name, collectiveFields()); indexed && s.Items > 0 && i >= s.Items {
-			return typ{}, fail(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
+	if e, ok := findEntry(n.name); ok {
+		i, _, indexed := parseIndexed("collective.", n.name, collectiveFields())
+		if indexed && s.Items > 0 && i >= s.Items {
+			return typ{}, errorAt(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
 		}
 		return e.typ, nil
 	}
@@ -86,7 +88,7 @@ func (s Scope) typeOfName(n *node) (typ, error) {
 	}
 	v, err := s.setting(n.name)
 	if err != nil {
-		return typ{}, fail(n.at, "%v", err)
+		return typ{}, errorAt(n.at, "%v", err)
 	}
 	return v.typ, nil
 }
@@ -94,7 +96,7 @@ func (s Scope) typeOfName(n *node) (typ, error) {
 // setting returns the value of a setting of the lab.
 func (s Scope) setting(path string) (value, error) {
 	if s.Setting == nil {
-		return value{}, fmt.Errorf("the lab's %s is not at hand", path)
+		return value{}, fmt.Errorf("%s is unknown without the lab", path)
 	}
 	text, ok := s.Setting(path)
 	if !ok {
@@ -102,12 +104,12 @@ func (s Scope) setting(path string) (value, error) {
 	}
 	v, err := quantity(text)
 	if err != nil {
-		return value{}, fmt.Errorf("%s is %q, which is no quantity", path, text)
+		return value{}, fmt.Errorf("%s is %q, not a quantity", path, text)
 	}
 	return v, nil
 }
 
-// combine is the type of an operation on operands of the given types.
+// combine returns the type of an operation on operands of the given types.
 func combine(n *node, types []typ) (typ, error) {
 	comparison, several := false, false
 	switch n.op {
@@ -119,7 +121,7 @@ func combine(n *node, types []typ) (typ, error) {
 	types = slices.Clone(types)
 	for i := range types {
 		if types[i].list && !several {
-			return typ{}, fail(n.args[i].at, "this is one value for each point; take min, max, mean or median of it")
+			return typ{}, errorAt(n.args[i].at, "this is one value for each point; take min, max, mean or median of it")
 		}
 		types[i].list = false
 	}
@@ -128,19 +130,19 @@ func combine(n *node, types []typ) (typ, error) {
 		switch {
 		case t.shape == unknown || first.shape == unknown:
 		case t.shape != number && (!comparison || n.op != "==" && n.op != "!="):
-			return typ{}, fail(n.args[i].at, "%v cannot be used with %s", t, n.op)
+			return typ{}, errorAt(n.args[i].at, "%v cannot be used with %s", t, n.op)
 		case n.op == "sqrt" && t != plain:
-			return typ{}, fail(n.args[i].at, "sqrt of %v; expected a plain number", t)
+			return typ{}, errorAt(n.args[i].at, "sqrt of %v; expected a plain number", t)
 		case n.op == "*" || n.op == "/":
 		case t != first:
-			return typ{}, fail(n.at, "%s between %v and %v", n.op, first, t)
+			return typ{}, errorAt(n.at, "%s between %v and %v", n.op, first, t)
 		}
 	}
 	switch {
 	case comparison:
-		return aTruth, nil
+		return truthType, nil
 	case n.op != "*" && n.op != "/":
-		return known(types), nil
+		return firstKnown(types), nil
 	case types[0].shape == unknown || types[1].shape == unknown:
 		return typ{}, nil
 	}
@@ -150,13 +152,13 @@ func combine(n *node, types []typ) (typ, error) {
 	}
 	d := dim{first.dim.time + sign*types[1].dim.time, first.dim.data + sign*types[1].dim.data}
 	if max(d.time, -d.time, d.data, -d.data) > 9 {
-		return typ{}, fail(n.at, "%s gives a quantity of a power above 9", n.op)
+		return typ{}, errorAt(n.at, "%s results in a power above 9", n.op)
 	}
 	return typ{shape: number, dim: d}, nil
 }
 
-// known returns the first type that is known.
-func known(types []typ) typ {
+// firstKnown returns the first known type.
+func firstKnown(types []typ) typ {
 	for _, t := range types {
 		if t.shape != unknown {
 			return t

@@ -10,8 +10,8 @@ import (
 	"weft/results/stats"
 )
 
-// tolerance is the relative difference up to which two numbers count as equal: the rounding of 1.1 * 10 and its
-// like, not a margin for measurements.
+// tolerance is the relative difference up to which two numbers are equal. It covers rounding, as in
+// 1.1 * 10, and is no margin for measurements.
 const tolerance = 1e-9
 
 var (
@@ -19,9 +19,10 @@ var (
 	errRoot   = errors.New("square root of a negative number")
 )
 
-// Eval applies the expression to the summary of a run. Got is the left side of the comparison in the units of
-// the summary: microseconds, bytes, Gb/s; 1 and 0 stand for true and false. Want is the right side, if that is more than a literal. A line that cannot be evaluated
-// counts as missed, and Note says why; so does a miss.
+// Eval evaluates the expression for the summary of a run. Got is the left side of the comparison in
+// the units of the summary (microseconds, bytes, Gb/s), or 1 for true and 0 for false. Want is the
+// right side, unless that is a literal. A line that cannot be evaluated is missed. Note says why a
+// line is missed.
 func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	out := record.Expect{That: e.text}
 	if err := e.Check(s); err != nil {
@@ -29,15 +30,15 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 		return out
 	}
 	if e.Cross() {
-		out.Note = "it compares points of a sweep, and this is one run"
+		out.Note = "the line compares points of a sweep, but this is one run"
 		return out
 	}
 	s.judge(e, sum, &out)
 	return out
 }
 
-// judge fills in how the comparison of an expression comes out. It returns by how much the comparison holds, as a share of
-// the right side: negative for a miss, minus infinity for one that cannot be judged.
+// judge fills in the result of an expression, and returns the margin of its comparison; minus
+// infinity if it cannot be judged.
 func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	sides := []*node{e.root}
 	if e.root.op != "name" && e.root.op != "" {
@@ -52,27 +53,27 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 		}
 		got[i] = v
 	}
-	out.Got, out.Unit, out.Word = got[0].natural(), unitOf(got[0].typ), got[0].word
+	out.Got, out.Unit, out.Word = got[0].inSummaryUnits(), unitOf(got[0].typ), got[0].word
 	if len(sides) == 1 {
 		out.OK = got[0].num != 0
 	} else {
 		out.OK = compare(e.root.op, got[0], got[1])
-		if sides[1].op != "" && got[1].typ != aWord {
-			want := got[1].natural()
+		if sides[1].op != "" && got[1].typ != wordType {
+			want := got[1].inSummaryUnits()
 			out.Want = &want
 		}
 	}
 	switch {
 	case out.OK:
 	case len(sides) == 1:
-		out.Note = "it is false"
+		out.Note = "false"
 	default:
 		out.Note = fmt.Sprintf("%v is not %s %v", got[0], e.root.op, got[1])
 	}
 	return margin(e.root.op, out.OK, got)
 }
 
-// margin is by how much a comparison holds, as a share of its right side; negative for a miss.
+// margin returns by how much a comparison holds, as a share of its right side; negative for a miss.
 func margin(op string, ok bool, got [2]value) float64 {
 	by := math.Abs(got[0].num - got[1].num)
 	if got[1].num != 0 {
@@ -83,28 +84,28 @@ func margin(op string, ok bool, got [2]value) float64 {
 		return -by
 	case op == "<" || op == "<=" || op == ">" || op == ">=" || op == "!=":
 		return by
-	default: // as equal as any other
+	default: // ==
 		return 0
 	}
 }
 
-// unitOf is the unit of the natural value of a type.
+// unitOf returns the unit of a type in the summary.
 func unitOf(t typ) string {
 	switch t {
-	case span:
+	case duration:
 		return "us"
 	case size:
 		return "B"
 	case rate:
 		return "Gb/s"
-	case aTruth:
+	case truthType:
 		return "bool"
 	}
 	return ""
 }
 
-// All evaluates every line but those that compare points of a sweep, which Sweep does when all points are there. Lines
-// that do not parse are missed, with the error as their note.
+// All evaluates all lines for one run, except those that compare points, which Sweep evaluates at
+// the end of a sweep. A line with a syntax error is missed, with the error as its note.
 func All(lines []string, sum *record.Summary, s Scope) []record.Expect {
 	out := make([]record.Expect, 0, len(lines))
 	for _, line := range lines {
@@ -120,7 +121,7 @@ func All(lines []string, sum *record.Summary, s Scope) []record.Expect {
 	return out
 }
 
-// eval computes the value of an expression whose types were checked.
+// eval returns the value of an expression with checked types.
 func (s Scope) eval(n *node, sum *record.Summary) (value, error) {
 	switch n.op {
 	case "":
@@ -129,7 +130,7 @@ func (s Scope) eval(n *node, sum *record.Summary) (value, error) {
 		if s.picked != nil {
 			return s.picked(n)
 		}
-		if e, ok := find(n.name); ok {
+		if e, ok := findEntry(n.name); ok {
 			v, err := e.get(sum)
 			if err != nil {
 				return value{}, fmt.Errorf("%s: %w", n.name, err)
@@ -149,7 +150,7 @@ func (s Scope) eval(n *node, sum *record.Summary) (value, error) {
 	return apply(n, args)
 }
 
-// apply computes one operation.
+// apply returns the result of one operation.
 func apply(n *node, args []value) (value, error) {
 	types := make([]typ, len(args))
 	for i, a := range args {
@@ -187,7 +188,7 @@ func apply(n *node, args []value) (value, error) {
 	return value{typ: t, num: a}, err
 }
 
-// aggregate is one number for all that the arguments hold.
+// aggregate returns the minimum, maximum, mean or median of the arguments and of the lists in them.
 func aggregate(op string, args []value) (float64, error) {
 	var all []float64
 	for _, v := range args {
@@ -199,7 +200,7 @@ func aggregate(op string, args []value) (float64, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return 0, errors.New("no point of the sweep is meant")
+		return 0, errors.New("no point of the sweep is selected")
 	case op == "min":
 		return slices.Min(all), nil
 	case op == "max":
@@ -211,9 +212,10 @@ func aggregate(op string, args []value) (float64, error) {
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, nil
 }
 
-// compare decides a comparison.
+// compare reports whether a comparison holds.
 func compare(op string, a, b value) bool {
-	same := a.word == b.word && (a.num == b.num || math.Abs(a.num-b.num) <= tolerance*max(math.Abs(a.num), math.Abs(b.num)))
+	equal := a.num == b.num || math.Abs(a.num-b.num) <= tolerance*max(math.Abs(a.num), math.Abs(b.num))
+	same := a.word == b.word && equal
 	switch op {
 	case "==":
 		return same

@@ -10,8 +10,8 @@ import (
 	"weft/results/record"
 )
 
-// incast is the summary of eight flows that shared a link fairly.
-func incast() *record.Summary {
+// incastSummary returns the summary of eight flows that share a link fairly.
+func incastSummary() *record.Summary {
 	return &record.Summary{
 		Verified: true, Dilation: 1, BaseRTTUS: 4, LabTimeUS: 1000,
 		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
@@ -30,7 +30,7 @@ func incast() *record.Summary {
 	}
 }
 
-func scope() Scope {
+func labScope() Scope {
 	settings := map[string]string{
 		"transport.pc4.target_qtime": "2us", "topology.link.rate": "100Gbps", "topology.mtu": "4096B",
 		"workload.0.ranks": "8", "workload.1.ranks": "all", "queues.buffer": "5bdp", "workload.2.start": "0",
@@ -63,14 +63,14 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := e.Eval(incast(), scope()); !got.OK || got.Note != "" || got.That != text {
+		if got := e.Eval(incastSummary(), labScope()); !got.OK || got.Note != "" || got.That != text {
 			t.Errorf("%s: got %+v", text, got)
 		}
 	}
 }
 
-func TestMissesSayWhy(t *testing.T) {
-	broken := incast()
+func TestNotesOfMisses(t *testing.T) {
+	broken := incastSummary()
 	broken.Fidelity = &record.Fidelity{Verdict: "degraded"}
 	for _, c := range []struct {
 		text string
@@ -84,7 +84,7 @@ func TestMissesSayWhy(t *testing.T) {
 		{"collective.0.busbw > 100Gbps", 96.8, "96.8Gbps is not > 100Gbps"},
 		{"bytes > 1GB", 8e6, "8MB is not > 1GB"},
 		{"fidelity == ok", 0, "degraded is not == ok"},
-		{"false", 0, "it is false"},
+		{"false", 0, "false"},
 		{"flows / drops > 1", 0, "division by zero"},
 		{"sqrt(drops - 4) > 1", 0, "square root of a negative number"},
 		{"collective.1.time > 1us", 0, "collective.1.time: the run ended before this collective was measured"},
@@ -96,28 +96,28 @@ func TestMissesSayWhy(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		got := e.Eval(broken, scope())
+		got := e.Eval(broken, labScope())
 		if got.OK || math.Abs(got.Got-c.got) > 1e-9 || got.Note != c.note {
 			t.Errorf("%s: got %+v, want %v and %q", c.text, got, c.got, c.note)
 		}
 	}
 }
 
-// A word that was found is kept as it is, and its number means nothing.
-func TestWordIsKept(t *testing.T) {
+// A word on the left side is kept, and then the number is 0.
+func TestWords(t *testing.T) {
 	e, err := Parse("fidelity != invalid")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := incast()
+	sum := incastSummary()
 	sum.Fidelity = &record.Fidelity{Verdict: "degraded"}
-	if got := e.Eval(sum, scope()); !got.OK || got.Word != "degraded" || got.Got != 0 || got.Want != nil {
+	if got := e.Eval(sum, labScope()); !got.OK || got.Word != "degraded" || got.Got != 0 || got.Want != nil {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// What did not happen must not meet an expectation: no flow is no fast flow.
-func TestNothingMeetsNoExpectation(t *testing.T) {
+// A run that did nothing meets no expectation: without flows there is no fast flow.
+func TestUnmeasuredIsMissed(t *testing.T) {
 	nothing := &record.Summary{Flows: record.Flows{Count: 3, Unfinished: 3}}
 	for _, text := range []string{
 		"fct.p99 < 10us", "fct_slowdown.max < 2", "rtt.mean < 10us", "queue_delay.p99 < 1us", "collective.0.time < 1s", "ranks < 99",
@@ -130,7 +130,7 @@ func TestNothingMeetsNoExpectation(t *testing.T) {
 	}
 }
 
-func TestErrorsHaveAPosition(t *testing.T) {
+func TestErrorPositions(t *testing.T) {
 	for _, c := range []struct {
 		text   string
 		column int
@@ -139,8 +139,8 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"", 1, "expected a number or a name"},
 		{"flows", 1, "compare it with something"},
 		{"flows ==", 9, "found the end of the line"},
-		{"flows = 1", 7, "no comparison"},
-		{"flows ! 1", 7, "no comparison"},
+		{"flows = 1", 7, "is not a comparison"},
+		{"flows ! 1", 7, "is not a comparison"},
 		{"flows == 1 == 1", 12, "one comparison"},
 		{"flows == 1 1", 12, "expected an operator"},
 		{"flows == (1 + 2", 16, "for the ( in column 10"},
@@ -153,9 +153,9 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"queue.p99 < 1us", 1, "did you mean queue_delay.p99?"},
 		{"queue < 1us", 1, "did you mean queue_delay.p99?"},
 		{"FCT.p50 < 1us", 1, "did you mean fct.p50?"},
-		{"queue.depth < 1us", 1, "nothing is called"},
+		{"queue.depth < 1us", 1, "unknown name"},
 		{"fct.p98 < 1us", 1, "did you mean fct.p9"},
-		{"zzzzzzzzzzzzzz < 1us", 1, "nothing is called"},
+		{"zzzzzzzzzzzzzz < 1us", 1, "unknown name"},
 		{"fct.p99 < 10", 9, "< between a time and a plain number"},
 		{"fct.p99 < 10KB", 9, "a time and a size"},
 		{"fct.p99 < 10parsecs", 11, `"parsecs" is not a unit`},
@@ -166,17 +166,17 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"verified + 1 == 2", 1, "cannot be used with +"},
 		{"fidelity == true", 10, "a word and true or false"},
 		{"abs(1, 2) == 1", 1, "abs takes one argument"},
-		{"cbrt(8) == 2", 1, "no function"},
+		{"cbrt(8) == 2", 1, "unknown function"},
 		{"sqrt(1us) == 1us", 6, "sqrt of a time"},
 		{"sqrt(1, 2) == 1", 1, "sqrt takes one argument"},
 		{"min() == 2", 5, "expected a number or a name"},
 		{"min(1us, 2) == 2us", 1, "min between a time and a plain number"},
 		{"collective.7.busbw > 1Gbps", 1, "the last item of the workload is collective.1"},
-		{"collective.x.busbw > 1Gbps", 1, "nothing is called"},
-		{"collective.0.speed > 1Gbps", 1, "nothing is called"},
+		{"collective.x.busbw > 1Gbps", 1, "unknown name"},
+		{"collective.0.speed > 1Gbps", 1, "unknown name"},
 		{"transport.pc4.speed > 1", 1, "no setting transport.pc4.speed"},
-		{"workload.1.ranks > 1", 1, `is "all", which is no quantity`},
-		{"queues.buffer > 1B", 1, `is "5bdp", which is no quantity`},
+		{"workload.1.ranks > 1", 1, `is "all", not a quantity`},
+		{"queues.buffer > 1B", 1, `is "5bdp", not a quantity`},
 		{"transport.pc4.target_qtime > 1", 28, "a time and a plain number"},
 		{"1 / 0 == 1", 3, "division by zero"},
 		{"flows < 1us / (2us - 2us)", 13, "division by zero"},
@@ -189,7 +189,7 @@ func TestErrorsHaveAPosition(t *testing.T) {
 	} {
 		e, err := Parse(c.text)
 		if err == nil {
-			err = e.Check(scope())
+			err = e.Check(labScope())
 		}
 		var at *Error
 		if !errors.As(err, &at) {
@@ -202,8 +202,9 @@ func TestErrorsHaveAPosition(t *testing.T) {
 	}
 }
 
-// Without the lab, a setting fits anything, so that a file can be checked before its defaults are filled in.
-func TestSettingsAreTakenOnTrustWithoutTheLab(t *testing.T) {
+// Without the lab a setting matches any type, so that a file can be checked before its defaults are
+// known.
+func TestSettingsWithoutLab(t *testing.T) {
 	for _, text := range []string{
 		"transport.pc4.target_qtime > 1us", "rtt.mean + transport.pc4.target_qtime * 2 < topology.mtu / topology.link.rate",
 		"verified == engine.strict", "min(1us, engine.x) < 2us",
@@ -212,8 +213,8 @@ func TestSettingsAreTakenOnTrustWithoutTheLab(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	got := All([]string{"topology.mtu > 1B", "flows >"}, incast(), Scope{})
-	if got[0].OK || !strings.Contains(got[0].Note, "not at hand") {
+	got := All([]string{"topology.mtu > 1B", "flows >"}, incastSummary(), Scope{})
+	if got[0].OK || !strings.Contains(got[0].Note, "unknown without the lab") {
 		t.Errorf("got %+v", got[0])
 	}
 	if got[1].OK || !strings.Contains(got[1].Note, "end of the line") {
@@ -221,15 +222,15 @@ func TestSettingsAreTakenOnTrustWithoutTheLab(t *testing.T) {
 	}
 }
 
-func TestNamesAllResolve(t *testing.T) {
+func TestNames(t *testing.T) {
 	for _, name := range Names() {
 		name = strings.Replace(name, ".N.", ".0.", 1)
-		e, ok := find(name)
+		e, ok := findEntry(name)
 		if !ok {
 			t.Errorf("%s is listed but not found", name)
 			continue
 		}
-		v, err := e.get(incast())
+		v, err := e.get(incastSummary())
 		if err != nil || v.typ != e.typ {
 			t.Errorf("%s: value %v of type %v, want type %v, error %v", name, v, v.typ, e.typ, err)
 		}
@@ -253,13 +254,13 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		e.Eval(incast(), scope())
+		e.Eval(incastSummary(), labScope())
 		e.Eval(&record.Summary{}, Scope{})
 	})
 }
 
-// The right side is told in the unit of the left where the line does not have it itself, met or missed.
-func TestBothSides(t *testing.T) {
+// The right side is recorded in the unit of the left, met or missed, unless it is a literal.
+func TestWant(t *testing.T) {
 	for text, want := range map[string]string{
 		"fct.p99 <= 1s":                   "none",
 		"drops == 0":                      "none",
@@ -271,8 +272,8 @@ func TestBothSides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := incast()
-		got := e.Eval(sum, scope())
+		sum := incastSummary()
+		got := e.Eval(sum, labScope())
 		switch {
 		case want == "none" && got.Want == nil:
 		case want == "twice" && got.OK && got.Want != nil && *got.Want == 2*sum.Flows.FCT.P99 && got.Unit == "us":

@@ -6,19 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Error says what is wrong with an expression, and where.
+// An Error is an error at a position of an expression.
 type Error struct {
-	Offset int // byte of the text, from 0
+	Offset int // in bytes, from 0
 	Msg    string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Offset+1, e.Msg) }
 
-func fail(at int, format string, args ...any) *Error {
+// errorAt returns an Error at an offset.
+func errorAt(at int, format string, args ...any) *Error {
 	return &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-// kind of token.
+// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -26,17 +27,18 @@ const (
 	quantityToken
 	nameToken
 	operator  // + - * / ( ) , and the comparisons
-	selection // what stands between [ and ], both included
-	quoted    // what stands between double quotes, both included
+	selection // from [ to ]
+	quoted    // from " to "
 )
 
+// A token is a token of the text.
 type token struct {
 	kind kind
 	text string
-	at   int // byte of the text
+	at   int // offset in bytes
 }
 
-// String is how an error names the token.
+// String returns the token for an error message.
 func (t token) String() string {
 	if t.kind == end {
 		return "the end of the line"
@@ -44,7 +46,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// lex cuts the text into tokens; the last is end.
+// lex splits the text into tokens; the last is end.
 func lex(text string) ([]token, error) {
 	var out []token
 	for i := 0; i < len(text); {
@@ -60,22 +62,22 @@ func lex(text string) ([]token, error) {
 		case c == '"':
 			n, k = strings.IndexByte(text[i+1:], '"')+2, quoted
 			if n == 1 {
-				return nil, fail(i, "no second \" for this one")
+				return nil, errorAt(i, "missing closing \"")
 			}
 		case c == '[':
 			n, k = strings.IndexByte(text[i:], ']')+1, selection
 			if n == 0 {
-				return nil, fail(i, "no ] for this [")
+				return nil, errorAt(i, "missing ] for this [")
 			}
 		case strings.IndexByte("<>=!", c) >= 0:
 			if i+1 < len(text) && text[i+1] == '=' {
 				n = 2
 			} else if c == '=' || c == '!' {
-				return nil, fail(i, "%q is no comparison; write ==, !=, <, <=, > or >=", string(c))
+				return nil, errorAt(i, "%q is not a comparison; write ==, !=, <, <=, > or >=", string(c))
 			}
 		case strings.IndexByte("+-*/(),", c) < 0:
 			r, _ := utf8.DecodeRuneInString(text[i:])
-			return nil, fail(i, "unexpected character %q", r)
+			return nil, errorAt(i, "unexpected character %q", r)
 		}
 		out = append(out, token{k, text[i : i+n], i})
 		i += n
@@ -86,7 +88,7 @@ func lex(text string) ([]token, error) {
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 
-// nameLen is the length of the name that s begins with: letters, digits, _ and dots.
+// nameLen returns the length of the name at the start of s: letters, digits, _ and dots.
 func nameLen(s string) int {
 	n := 0
 	for n < len(s) && (letter(s[n]) || digit(s[n]) || s[n] == '.') {
@@ -95,15 +97,19 @@ func nameLen(s string) int {
 	return n
 }
 
-// quantityLen is the length of the number and the unit that s begins with.
+// quantityLen returns the length of the number and unit at the start of s.
 func quantityLen(s string) int {
 	n := 0
 	for n < len(s) && (digit(s[n]) || s[n] == '.') {
 		n++
 	}
-	if n+1 < len(s) && s[n]|0x20 == 'e' && (digit(s[n+1]) || n+2 < len(s) && (s[n+1] == '-' || s[n+1] == '+') && digit(s[n+2])) {
-		for n += 2; n < len(s) && digit(s[n]); {
-			n++
+	if n < len(s) && s[n]|0x20 == 'e' {
+		rest := strings.TrimLeft(s[n+1:], "+-")
+		if signs := len(s[n+1:]) - len(rest); signs <= 1 && rest != "" && digit(rest[0]) {
+			n += 1 + signs
+			for n < len(s) && digit(s[n]) {
+				n++
+			}
 		}
 	}
 	if n < len(s) && s[n] == '%' {

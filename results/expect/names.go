@@ -10,45 +10,57 @@ import (
 	"weft/results/record"
 )
 
-// entry is a name of the summary.
+// An entry is a name of the summary and how to get its number, in microseconds, bytes and bytes per
+// microsecond. An error says that the run did not measure it: a missing number must not meet an
+// expectation.
 type entry struct {
-	name string
-	typ  typ
-	get  func(*record.Summary) (value, error)
+	name   string
+	typ    typ
+	number func(*record.Summary) (float64, error)
+}
+
+// get returns the value of the name for a run.
+func (e entry) get(s *record.Summary) (value, error) {
+	if e.typ == wordType {
+		return value{typ: wordType, word: verdict(s)}, nil
+	}
+	n, err := e.number(s)
+	return value{typ: e.typ, num: n}, err
 }
 
 var (
 	errNoFlow    = errors.New("no flow finished")
 	errNoRTT     = errors.New("no round-trip time was measured")
 	errNoPacket  = errors.New("no packet was delivered")
-	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
-	errNoPlateau = errors.New("no plateau: rates were not measured (measure.rates), or connections do not come and go, or too often")
-	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none said so")
-	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
-	errNoCCM     = errors.New("nothing was coordinated: the transport is not ccm")
+	errNoRates   = errors.New("rates were not measured (measure.rates), or connections were never all open at once")
+	errNoPlateau = errors.New("no plateau: rates were not measured (measure.rates), " +
+		"or the open connections never change, or too often")
+	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none reported it")
+	errNoEvents  = errors.New("queue events were not recorded (measure.queue_events)")
+	errNoCCM     = errors.New("the transport is not ccm")
 	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
-	errNoBound   = errors.New("no two hosts said how far from the truth they may be")
-	errApart     = errors.New("the clocks were farther apart than clocks.limit at the end")
-	errNoAfter   = errors.New("nothing was counted from an instant on (measure.from)")
+	errNoBound   = errors.New("no pair of hosts reported bounds on its error")
+	errApart     = errors.New("at the end the clocks differed by more than clocks.limit")
+	errNoAfter   = errors.New("counters from an instant on were not measured (measure.from)")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
 )
 
 // entries lists every name that does not depend on the lab.
 func entries() []entry {
 	count := func(name string, get func(*record.Summary) int64) entry {
-		return entry{name, plain, func(s *record.Summary) (value, error) { return value{typ: plain, num: float64(get(s))}, nil }}
+		return entry{name, plain, func(s *record.Summary) (float64, error) { return float64(get(s)), nil }}
 	}
 	in := func(name string, t typ, get func(*record.Summary) float64) entry {
-		return entry{name, t, func(s *record.Summary) (value, error) { return value{typ: t, num: get(s)}, nil }}
+		return entry{name, t, func(s *record.Summary) (float64, error) { return get(s), nil }}
 	}
 	out := []entry{
-		{"verified", aTruth, func(s *record.Summary) (value, error) { return boolean(s.Verified), nil }},
-		{"fidelity", aWord, func(s *record.Summary) (value, error) { return value{typ: aWord, word: verdict(s)}, nil }},
+		in("verified", truthType, func(s *record.Summary) float64 { return truthValue(s.Verified).num }),
+		{"fidelity", wordType, nil},
 		count("flows", func(s *record.Summary) int64 { return s.Flows.Count }),
 		count("unfinished", func(s *record.Summary) int64 { return s.Flows.Unfinished }),
 		in("bytes", size, func(s *record.Summary) float64 { return float64(s.Flows.Bytes) }),
-		in("base_rtt", span, func(s *record.Summary) float64 { return s.BaseRTTUS }),
-		in("lab_time", span, func(s *record.Summary) float64 { return s.LabTimeUS }),
+		in("base_rtt", duration, func(s *record.Summary) float64 { return s.BaseRTTUS }),
+		in("lab_time", duration, func(s *record.Summary) float64 { return s.LabTimeUS }),
 		in("dilation", plain, func(s *record.Summary) float64 { return s.Dilation }),
 		count("packets", func(s *record.Summary) int64 { return s.Network.Packets }),
 		count("data_packets", func(s *record.Summary) int64 { return s.Network.DataPackets }),
@@ -62,138 +74,159 @@ func entries() []entry {
 		count("late", func(s *record.Summary) int64 { return s.Network.Late }),
 		count("reordered", func(s *record.Summary) int64 { return s.Network.Reordered }),
 		count("path_switches", func(s *record.Summary) int64 { return s.Network.Switched }),
-		coordinated("ccm.needs_cc", func(c *record.CCM) int64 { return c.NeedsCC }),
-		coordinated("ccm.released", func(c *record.CCM) int64 { return c.Released }),
-		coordinated("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
-		coordinated("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
-		coordinated("ccm.heeded", func(c *record.CCM) int64 { return c.Handled }),
-		coordinated("ccm.refused", func(c *record.CCM) int64 { return c.Refused }),
-		coordinated("ccm.bad_tags", func(c *record.CCM) int64 { return c.BadTags }),
-		coordinated("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
-		coordinated("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
+		ccmEntry("ccm.needs_cc", func(c *record.CCM) int64 { return c.NeedsCC }),
+		ccmEntry("ccm.released", func(c *record.CCM) int64 { return c.Released }),
+		ccmEntry("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
+		ccmEntry("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
+		ccmEntry("ccm.heeded", func(c *record.CCM) int64 { return c.Handled }),
+		ccmEntry("ccm.refused", func(c *record.CCM) int64 { return c.Refused }),
+		ccmEntry("ccm.bad_tags", func(c *record.CCM) int64 { return c.BadTags }),
+		ccmEntry("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
+		ccmEntry("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
-		in("paused", span, func(s *record.Summary) float64 { return s.Network.PausedUS }),
-		rates("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
-		rates("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
-		rates("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
-		rates("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
-		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
-		acks("acks.connections", plain, func(a *record.Acks) (float64, bool) { return float64(a.Connections), true }),
-		acks("acks.first_marked", plain, func(a *record.Acks) (float64, bool) { return float64(a.FirstMarked), true }),
-		acks("acks.mark", span, func(a *record.Acks) (float64, bool) { return a.MarkUS, a.MarkUS > 0 }),
-		acks("acks.mark_rtt", span, func(a *record.Acks) (float64, bool) { return a.MarkRTTUS, a.MarkUS > 0 }),
-		acks("acks.delay", span, func(a *record.Acks) (float64, bool) { return a.DelayUS, a.DelayUS > 0 }),
+		in("paused", duration, func(s *record.Summary) float64 { return s.Network.PausedUS }),
+		rateEntry("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
+		rateEntry("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
+		rateEntry("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
+		rateEntry("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
+		rateEntry("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
+		ackEntry("acks.connections", plain, func(a *record.Acks) (float64, bool) {
+			return float64(a.Connections),
+				true
+		}),
+		ackEntry("acks.first_marked", plain, func(a *record.Acks) (float64, bool) {
+			return float64(a.FirstMarked),
+				true
+		}),
+		ackEntry("acks.mark", duration, func(a *record.Acks) (float64, bool) { return a.MarkUS, a.MarkUS > 0 }),
+		ackEntry("acks.mark_rtt", duration, func(a *record.Acks) (float64, bool) { return a.MarkRTTUS, a.MarkUS > 0 }),
+		ackEntry("acks.delay", duration, func(a *record.Acks) (float64, bool) { return a.DelayUS, a.DelayUS > 0 }),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
-		{"drops_after", plain, func(s *record.Summary) (value, error) {
-			return after(s, plain, func(a *record.After) int64 { return a.Drops })
-		}},
-		{"max_queue_after", size, func(s *record.Summary) (value, error) {
-			return after(s, size, func(a *record.After) int64 { return a.MaxQueue })
-		}},
+		afterEntry("drops_after", plain, func(a *record.After) int64 { return a.Drops }),
+		afterEntry("max_queue_after", size, func(a *record.After) int64 { return a.MaxQueue }),
 		in("max_queue", size, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
-		{"ranks", plain, func(s *record.Summary) (value, error) { return ofCollective(s, 0, "ranks") }},
+		{"ranks", plain, func(s *record.Summary) (float64, error) { return collectiveNumber(s, 0, "ranks") }},
 	}
-	out = append(out, quantiles("fct", span, func(s *record.Summary) (record.Quantiles, error) { return s.Flows.FCT, noFlow(s) })...)
-	out = append(out, quantiles("fct_slowdown", plain, func(s *record.Summary) (record.Quantiles, error) { return s.Flows.Slowdown, noFlow(s) })...)
-	out = append(out, quantiles("rtt", span, func(s *record.Summary) (record.Quantiles, error) {
-		return s.RTT, when(s.RTT.Max <= 0, errNoRTT)
-	})...)
-	out = append(out, quantiles("queue_event_delay", span, func(s *record.Summary) (record.Quantiles, error) {
+	quantiles := func(name string, t typ, get func(*record.Summary) (record.Quantiles, error)) {
+		out = append(out, quantileEntries(name, t, get)...)
+	}
+	quantiles("fct", duration, func(s *record.Summary) (record.Quantiles, error) { return s.Flows.FCT, noFlow(s) })
+	quantiles("fct_slowdown", plain, func(s *record.Summary) (record.Quantiles, error) {
+		return s.Flows.Slowdown, noFlow(s)
+	})
+	quantiles("rtt", duration, func(s *record.Summary) (record.Quantiles, error) {
+		return s.RTT, errorIf(s.RTT.Max <= 0, errNoRTT)
+	})
+	quantiles("queue_event_delay", duration, func(s *record.Summary) (record.Quantiles, error) {
 		if q := s.Network.QueueEventDelay; q != nil {
 			return *q, nil
 		}
 		return record.Quantiles{}, errNoEvents
-	})...)
-	out = append(out, clocks()...)
-	return append(out, quantiles("queue_delay", span, func(s *record.Summary) (record.Quantiles, error) {
-		return s.Network.QueueDelay, when(s.Network.Delivered == 0, errNoPacket)
-	})...)
+	})
+	quantiles("queue_delay", duration, func(s *record.Summary) (record.Quantiles, error) {
+		return s.Network.QueueDelay, errorIf(s.Network.Delivered == 0, errNoPacket)
+	})
+	return append(out, clockEntries()...)
 }
 
-// clocks makes the names of what is known of the hosts' clocks.
-func clocks() []entry {
-	measured := func(s *record.Summary) error { return when(s.Clocks.Samples == 0, errNoClocks) }
+// clockEntries returns the names about the hosts' clocks.
+func clockEntries() []entry {
+	measured := func(s *record.Summary) error { return errorIf(s.Clocks.Samples == 0, errNoClocks) }
 	in := func(name string, t typ, get func(*record.Clocks) float64) entry {
-		return entry{name, t, func(s *record.Summary) (value, error) { return value{typ: t, num: get(&s.Clocks)}, measured(s) }}
+		return entry{name, t, func(s *record.Summary) (float64, error) { return get(&s.Clocks), measured(s) }}
 	}
-	distribution := func(name string, missing error, get func(*record.Clocks) *record.Quantiles) []entry {
-		return quantiles(name, span, func(s *record.Summary) (record.Quantiles, error) {
-			q := get(&s.Clocks)
-			if q == nil {
-				return record.Quantiles{}, missing
+	optional := func(name string, t typ, missing error, get func(*record.Clocks) *float64) entry {
+		return entry{name, t, func(s *record.Summary) (float64, error) {
+			if v := get(&s.Clocks); v != nil {
+				return *v, nil
 			}
-			return record.Quantiles{Mean: q.Mean / 1e3, P50: q.P50 / 1e3, P99: q.P99 / 1e3, Max: q.Max / 1e3}, measured(s)
-		})
+			return 0, missing
+		}}
 	}
 	out := []entry{
-		in("clock_error.p999", span, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
-		in("clock_error.rms", span, func(c *record.Clocks) float64 { return c.RMS / 1e3 }),
+		in("clock_error.p999", duration, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
+		in("clock_error.rms", duration, func(c *record.Clocks) float64 { return c.RMS / 1e3 }),
 		in("clock_share", plain, func(c *record.Clocks) float64 { return c.Share }),
 		in("clock_steps", plain, func(c *record.Clocks) float64 { return float64(c.Steps) }),
 		in("clock_resets", plain, func(c *record.Clocks) float64 { return float64(c.Resets) }),
 		in("clock_falsetickers", plain, func(c *record.Clocks) float64 { return float64(c.Falsetickers) }),
 		in("clock_no_majority", plain, func(c *record.Clocks) float64 { return float64(c.NoMajority) }),
 		in("clock_refused", plain, func(c *record.Clocks) float64 { return float64(c.Refused) }),
-		{"clock_coverage", plain, func(s *record.Summary) (value, error) {
-			if s.Clocks.Coverage == nil {
-				return value{typ: plain}, errNoBound
-			}
-			return value{typ: plain, num: *s.Clocks.Coverage}, nil
-		}},
-		{"clock_converged", span, func(s *record.Summary) (value, error) {
-			if s.Clocks.ConvergedUS == nil {
-				return value{typ: span}, errApart
-			}
-			return value{typ: span, num: *s.Clocks.ConvergedUS}, nil
-		}},
+		optional("clock_coverage", plain, errNoBound, func(c *record.Clocks) *float64 { return c.Coverage }),
+		optional("clock_converged", duration, errApart, func(c *record.Clocks) *float64 { return c.ConvergedUS }),
 	}
-	out = append(out, overall()...)
-	out = append(out, distribution("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })...)
-	out = append(out, distribution("clock_reference", errNoClocks, func(c *record.Clocks) *record.Quantiles { return c.Reference })...)
-	return append(out, distribution("clock_bound", errNoBound, func(c *record.Clocks) *record.Quantiles { return c.Bound })...)
+	quantiles := func(name string, missing error, get func(*record.Clocks) *record.Quantiles) {
+		out = append(out, quantileEntries(name, duration, func(s *record.Summary) (record.Quantiles, error) {
+			q := get(&s.Clocks)
+			if q == nil {
+				return record.Quantiles{}, missing
+			}
+			return record.Quantiles{Mean: q.Mean / 1e3, P50: q.P50 / 1e3, P99: q.P99 / 1e3, Max: q.Max / 1e3},
+				measured(s)
+		})...)
+	}
+	quantiles("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })
+	quantiles("clock_reference", errNoClocks, func(c *record.Clocks) *record.Quantiles { return c.Reference })
+	quantiles("clock_bound", errNoBound, func(c *record.Clocks) *record.Quantiles { return c.Bound })
+	return append(out, stabilityTotals()...)
 }
 
-// after is what was counted from measure.from on.
-func after(s *record.Summary, t typ, get func(*record.After) int64) (value, error) {
-	if s.Network.After == nil {
-		return value{typ: t}, errNoAfter
-	}
-	return value{typ: t, num: float64(get(s.Network.After))}, nil
+// afterEntry returns a name for a counter from measure.from on.
+func afterEntry(name string, t typ, get func(*record.After) int64) entry {
+	return entry{name, t, func(s *record.Summary) (float64, error) {
+		if s.Network.After == nil {
+			return 0, errNoAfter
+		}
+		return float64(get(s.Network.After)), nil
+	}}
 }
 
-// rates makes a name of what was measured of the rates of connections.
-func rates(name string, t typ, get func(*record.Rates) float64) entry {
-	return entry{name, t, func(s *record.Summary) (value, error) {
+// rateEntry returns a name for a number of the rates of connections.
+func rateEntry(name string, t typ, get func(*record.Rates) float64) entry {
+	return entry{name, t, func(s *record.Summary) (float64, error) {
 		if s.Rates == nil {
-			return value{typ: t}, errNoRates
+			return 0, errNoRates
 		}
-		return value{typ: t, num: get(s.Rates)}, nil
+		return get(s.Rates), nil
 	}}
 }
 
-// acks makes a name of what senders heard first.
-func acks(name string, t typ, get func(*record.Acks) (float64, bool)) entry {
-	return entry{name, t, func(s *record.Summary) (value, error) {
+// ackEntry returns a name for a number of record.Acks. get reports whether the run has it.
+func ackEntry(name string, t typ, get func(*record.Acks) (float64, bool)) entry {
+	return entry{name, t, func(s *record.Summary) (float64, error) {
 		if s.Acks == nil {
-			return value{typ: t}, errNoAcks
+			return 0, errNoAcks
 		}
-		num, ok := get(s.Acks)
-		return value{typ: t, num: num}, when(!ok, errNoAcks)
+		n, ok := get(s.Acks)
+		return n, errorIf(!ok, errNoAcks)
 	}}
 }
 
-// noFlow guards against an expectation that holds because nothing happened.
-func noFlow(s *record.Summary) error { return when(s.Flows.Count <= s.Flows.Unfinished, errNoFlow) }
+// ccmEntry returns a name for a counter of coordinated congestion management.
+func ccmEntry(name string, get func(*record.CCM) int64) entry {
+	return entry{name, plain, func(s *record.Summary) (float64, error) {
+		if s.Network.CCM == nil {
+			return 0, errNoCCM
+		}
+		return float64(get(s.Network.CCM)), nil
+	}}
+}
 
-func when(bad bool, err error) error {
+// noFlow returns an error without a completed flow: then the quantiles are 0 and mean nothing.
+func noFlow(s *record.Summary) error {
+	return errorIf(s.Flows.Count <= s.Flows.Unfinished, errNoFlow)
+}
+
+// errorIf returns err if bad, else nil.
+func errorIf(bad bool, err error) error {
 	if bad {
 		return err
 	}
 	return nil
 }
 
-// verdict is the fidelity of a run. The simulator keeps its schedule by definition.
+// verdict returns the fidelity of a run. The simulator keeps its schedule by definition.
 func verdict(s *record.Summary) string {
 	if s.Fidelity == nil {
 		return "ok"
@@ -201,12 +234,12 @@ func verdict(s *record.Summary) string {
 	return s.Fidelity.Verdict
 }
 
-// quantiles makes the names of a distribution.
-func quantiles(name string, t typ, get func(*record.Summary) (record.Quantiles, error)) []entry {
+// quantileEntries returns the names of a distribution.
+func quantileEntries(name string, t typ, get func(*record.Summary) (record.Quantiles, error)) []entry {
 	part := func(suffix string, pick func(record.Quantiles) float64) entry {
-		return entry{name + "." + suffix, t, func(s *record.Summary) (value, error) {
+		return entry{name + "." + suffix, t, func(s *record.Summary) (float64, error) {
 			q, err := get(s)
-			return value{typ: t, num: pick(q)}, err
+			return pick(q), err
 		}}
 	}
 	return []entry{
@@ -217,8 +250,9 @@ func quantiles(name string, t typ, get func(*record.Summary) (record.Quantiles, 
 	}
 }
 
-// Names lists the names of the summary in alphabetical order. N stands for a number from 0: collective.N for an item of the workload,
-// plateau.N for a plateau, clock_stability.N for an averaging time.
+// Names lists the names of the summary in alphabetical order. N stands for a number from 0: in
+// collective.N an item of the workload, in plateau.N a plateau, in clock_stability.N an averaging
+// time.
 func Names() []string {
 	var out []string
 	for _, e := range entries() {
@@ -240,39 +274,38 @@ func Names() []string {
 	return out
 }
 
-// Kind says in words what one of Names stands for; "" for another.
+// Kind returns the type of one of Names in words, such as "a time"; empty for any other name.
 func Kind(name string) string {
-	e, ok := find(strings.Replace(name, ".N.", ".0.", 1))
+	e, ok := findEntry(strings.Replace(name, ".N.", ".0.", 1))
 	if !ok {
 		return ""
 	}
 	return e.typ.String()
 }
 
+// collectiveFields lists the fields of collective.N.
 func collectiveFields() []string {
 	return []string{"algbw", "busbw", "bytes", "checked", "fastest", "ranks", "time", "wrong"}
 }
 
-// find returns the entry of a name.
-func find(name string) (entry, bool) {
+// findEntry returns the entry of a name.
+func findEntry(name string) (entry, bool) {
 	for _, e := range entries() {
 		if e.name == name {
 			return e, true
 		}
 	}
-	if e, ok := ofSteps(name); ok {
-		return e, true
+	for _, find := range []func(string) (entry, bool){stepEntry, plateauEntry, stabilityEntry, collectiveEntry} {
+		if e, ok := find(name); ok {
+			return e, true
+		}
 	}
-	if e, ok := ofPlateau(name); ok {
-		return e, true
-	}
-	if e, ok := ofStability(name); ok {
-		return e, true
-	}
-	i, field, ok := numbered("collective.", name, collectiveFields())
-	if !ok {
-		return entry{}, false
-	}
+	return entry{}, false
+}
+
+// collectiveEntry returns the entry of a name such as collective.3.busbw.
+func collectiveEntry(name string) (entry, bool) {
+	i, field, ok := parseIndexed("collective.", name, collectiveFields())
 	t := plain
 	switch field {
 	case "algbw", "busbw":
@@ -280,13 +313,13 @@ func find(name string) (entry, bool) {
 	case "bytes":
 		t = size
 	case "time", "fastest":
-		t = span
+		t = duration
 	}
-	return entry{name, t, func(s *record.Summary) (value, error) { return ofCollective(s, i, field) }}, true
+	return entry{name, t, func(s *record.Summary) (float64, error) { return collectiveNumber(s, i, field) }}, ok
 }
 
-// numbered takes collective.3.busbw apart.
-func numbered(prefix, name string, fields []string) (i int, field string, ok bool) {
+// parseIndexed parses a name of prefix, an index and a field, such as collective.3.busbw.
+func parseIndexed(prefix, name string, fields []string) (i int, field string, ok bool) {
 	rest, ok := strings.CutPrefix(name, prefix)
 	if !ok {
 		return 0, "", false
@@ -296,41 +329,38 @@ func numbered(prefix, name string, fields []string) (i int, field string, ok boo
 	return i, field, err == nil && i >= 0 && digit(index[0]) && slices.Contains(fields, field)
 }
 
-func ofCollective(s *record.Summary, i int, field string) (value, error) {
+// collectiveNumber returns a field of collective i.
+func collectiveNumber(s *record.Summary, i int, field string) (float64, error) {
 	if i >= len(s.Collectives) {
-		return value{}, errNoOutcome
+		return 0, errNoOutcome
 	}
 	c := s.Collectives[i]
 	switch field {
 	case "ranks":
-		return value{typ: plain, num: float64(c.Ranks)}, nil
+		return float64(c.Ranks), nil
 	case "wrong":
-		return value{typ: plain, num: float64(c.Wrong)}, nil
+		return float64(c.Wrong), nil
 	case "checked":
-		return value{typ: plain, num: float64(c.Checked)}, nil
+		return float64(c.Checked), nil
 	case "bytes":
-		return value{typ: size, num: float64(c.Bytes)}, nil
+		return float64(c.Bytes), nil
 	}
-	// The rest needs a collective that was measured.
-	err := when(c.TimeUS <= 0, errNoOutcome)
-	switch field {
-	case "time":
-		return value{typ: span, num: c.TimeUS}, err
-	case "fastest":
-		if c.Groups > 0 {
-			return value{typ: span, num: c.FastestUS}, err
-		}
-		return value{typ: span, num: c.TimeUS}, err
-	case "algbw":
-		return value{typ: rate, num: c.AlgBWGbps * gbps}, err
-	default:
-		return value{typ: rate, num: c.BusBWGbps * gbps}, err
+	n := c.TimeUS
+	switch {
+	case field == "fastest" && c.Groups > 0:
+		n = c.FastestUS
+	case field == "algbw":
+		n = c.AlgBWGbps * gbps
+	case field == "busbw":
+		n = c.BusBWGbps * gbps
 	}
+	return n, errorIf(c.TimeUS <= 0, errNoOutcome)
 }
 
-// suggestion is the name of what tables show under another, or the nearest name, when one is near.
+// suggestion returns "; did you mean x?" with the name of a word in tables or the nearest name,
+// empty if none is near.
 func suggestion(name string) string {
-	if is := inTables(name); is != "" {
+	if is := tableAlias(name); is != "" {
 		return "; did you mean " + is + "?"
 	}
 	best, distance := "", len(name)/2+1
@@ -343,14 +373,4 @@ func suggestion(name string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
-}
-
-// coordinated makes the name of a count of coordinated congestion management.
-func coordinated(name string, get func(*record.CCM) int64) entry {
-	return entry{name, plain, func(s *record.Summary) (value, error) {
-		if s.Network.CCM == nil {
-			return value{typ: plain}, errNoCCM
-		}
-		return value{typ: plain, num: float64(get(s.Network.CCM))}, nil
-	}}
 }

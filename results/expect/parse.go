@@ -2,31 +2,30 @@ package expect
 
 import "strings"
 
-// Bounds that no sensible line comes near.
+// Limits of a line, far above any sensible one: bytes, and levels of nesting.
 const (
 	maxLen   = 1000
 	maxDepth = 50
 )
 
-// Expr is a parsed line.
+// An Expr is a parsed line.
 type Expr struct {
 	text string
 	root *node
 }
 
-// node is a part of an expression. op is one of the operators, the name of a function, "-1" for a sign, "" for
-// a literal and "name" for a name.
+// A node is a node of the syntax tree.
 type node struct {
-	op   string
-	at   int
+	op   string // an operator, a function, "-1" for a sign, "" for a literal, "name" for a name
+	at   int    // byte of the text
 	args []*node
-	lit  value
-	name string
-	pick []selector // of a name: which points of a sweep are meant
+	lit  value      // of a literal
+	name string     // of a name
+	pick []selector // of a name: its selection of points
 }
 
-// Parse reads one line of an expect section. It reports, as *Error, bad syntax, names that nothing has and
-// units that do not fit, as far as that shows without the lab; Check does the rest.
+// Parse parses one line of an expect section. It returns an *Error for bad syntax, unknown names
+// and units that do not match, as far as it can know without the lab; Expr.Check does the rest.
 func Parse(text string) (*Expr, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -35,10 +34,10 @@ func Parse(text string) (*Expr, error) {
 	return e, e.Check(Scope{})
 }
 
-// parse reads an expression of any type.
+// parse parses an expression of any type.
 func parse(text string) (*Expr, error) {
 	if len(text) > maxLen {
-		return nil, fail(maxLen, "the line is longer than %d bytes", maxLen)
+		return nil, errorAt(maxLen, "the line is longer than %d bytes", maxLen)
 	}
 	tokens, err := lex(text)
 	if err != nil {
@@ -52,6 +51,7 @@ func parse(text string) (*Expr, error) {
 	return &Expr{text: text, root: root}, nil
 }
 
+// A parser is a recursive descent parser; the package doc has the grammar.
 type parser struct {
 	rest  []token
 	depth int
@@ -59,7 +59,7 @@ type parser struct {
 
 func (p *parser) peek() token { return p.rest[0] }
 
-// next takes a token. The last one, end, stays.
+// next returns the next token and advances, except at the end.
 func (p *parser) next() token {
 	t := p.rest[0]
 	if t.kind != end {
@@ -68,7 +68,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// take takes the next token if it is one of the operators in ops.
+// take consumes the next token if it is one of the operators ops.
 func (p *parser) take(ops ...string) (token, bool) {
 	t := p.peek()
 	if t.kind == operator {
@@ -81,6 +81,7 @@ func (p *parser) take(ops ...string) (token, bool) {
 	return t, false
 }
 
+// line parses a whole line: a comparison, or one side of it.
 func (p *parser) line() (*node, error) {
 	left, err := p.sum()
 	if err != nil {
@@ -94,11 +95,11 @@ func (p *parser) line() (*node, error) {
 		}
 		left = &node{op: t.text, at: t.at, args: []*node{left, right}}
 		if t, again := p.take(comparisons...); again {
-			return nil, fail(t.at, "a line holds one comparison; write a second line")
+			return nil, errorAt(t.at, "a line has one comparison; write a second line")
 		}
 	}
 	if t := p.peek(); t.kind != end {
-		return nil, fail(t.at, "expected an operator, found %v", t)
+		return nil, errorAt(t.at, "expected an operator, found %v", t)
 	}
 	return left, nil
 }
@@ -106,7 +107,7 @@ func (p *parser) line() (*node, error) {
 func (p *parser) sum() (*node, error)     { return p.chain(p.product, "+", "-") }
 func (p *parser) product() (*node, error) { return p.chain(p.factor, "*", "/") }
 
-// chain parses parts joined by the operators, from the left.
+// chain parses operands joined by left-associative operators.
 func (p *parser) chain(part func() (*node, error), ops ...string) (*node, error) {
 	left, err := part()
 	for err == nil {
@@ -121,30 +122,29 @@ func (p *parser) chain(part func() (*node, error), ops ...string) (*node, error)
 	return left, err
 }
 
+// factor parses a literal, a name, a call, a negation or an expression in parentheses.
 func (p *parser) factor() (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, fail(p.peek().at, "nested more than %d deep", maxDepth)
+		return nil, errorAt(p.peek().at, "nested more than %d deep", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	switch t := p.next(); {
 	case t.kind == quantityToken:
 		v, err := quantity(t.text)
 		if err != nil {
-			return nil, fail(t.at, "%v", err)
+			return nil, errorAt(t.at, "%v", err)
 		}
 		return &node{at: t.at, lit: v}, nil
-	case t.kind == nameToken && p.peek().text == "(" && aboutSteps(t.text):
-		n, err := p.steps(t)
-		if err == nil && p.peek().kind == selection {
-			err = n.selects(p.next())
-		}
-		return n, err
-	case t.kind == nameToken && p.peek().text == "(":
+	case t.kind == nameToken && p.peek().text == "(" && !isStepFunction(t.text):
 		return p.call(t)
 	case t.kind == nameToken:
-		n, err := named(t)
+		parse := nameNode
+		if p.peek().text == "(" {
+			parse = p.steps
+		}
+		n, err := parse(t)
 		if err == nil && p.peek().kind == selection {
-			err = n.selects(p.next())
+			err = n.addSelection(p.next())
 		}
 		return n, err
 	case t.text == "-" && t.kind == operator:
@@ -157,7 +157,7 @@ func (p *parser) factor() (*node, error) {
 		}
 		return inner, p.closing(t)
 	default:
-		return nil, fail(t.at, "expected a number or a name, found %v", t)
+		return nil, errorAt(t.at, "expected a number or a name, found %v", t)
 	}
 }
 
@@ -167,7 +167,8 @@ func (p *parser) call(name token) (*node, error) {
 	switch name.text {
 	case "abs", "min", "max", "sqrt", "mean", "median":
 	default:
-		return nil, fail(name.at, "there is no function %q; there are abs, min, max, mean, median, sqrt, and of steps: steps, first, last", name.text)
+		return nil, errorAt(name.at, "unknown function %q; expected abs, min, max, mean, median, sqrt, steps, first "+
+			"or last", name.text)
 	}
 	open := p.next()
 	for {
@@ -184,33 +185,35 @@ func (p *parser) call(name token) (*node, error) {
 		return nil, err
 	}
 	if (name.text == "abs" || name.text == "sqrt") && len(n.args) != 1 {
-		return nil, fail(name.at, "%s takes one argument, not %d", name.text, len(n.args))
+		return nil, errorAt(name.at, "%s takes one argument, not %d", name.text, len(n.args))
 	}
 	return n, nil
 }
 
+// closing consumes the ) for open.
 func (p *parser) closing(open token) error {
 	if t, ok := p.take(")"); !ok {
-		return fail(t.at, "expected ) for the ( in column %d, found %v", open.at+1, t)
+		return errorAt(t.at, "expected ) for the ( in column %d, found %v", open.at+1, t)
 	}
 	return nil
 }
 
-// named makes a literal of true, false and the verdicts, and a name of everything else that something has.
-func named(t token) (*node, error) {
+// nameNode returns a literal for true, false and the verdicts of fidelity, and a name node for a
+// name of the summary or the lab.
+func nameNode(t token) (*node, error) {
 	switch t.text {
 	case "true", "false":
-		return &node{at: t.at, lit: boolean(t.text == "true")}, nil
+		return &node{at: t.at, lit: truthValue(t.text == "true")}, nil
 	case "ok", "degraded", "invalid":
-		return &node{at: t.at, lit: value{typ: aWord, word: t.text}}, nil
+		return &node{at: t.at, lit: value{typ: wordType, word: t.text}}, nil
 	}
-	if _, ok := find(t.text); !ok && !setting(t.text) {
-		return nil, fail(t.at, "nothing is called %q%s", t.text, suggestion(t.text))
+	if _, ok := findEntry(t.text); !ok && !setting(t.text) {
+		return nil, errorAt(t.at, "unknown name %q%s", t.text, suggestion(t.text))
 	}
 	return &node{op: "name", at: t.at, name: t.text}, nil
 }
 
-// setting reports whether name is a path into a lab file.
+// setting reports whether name looks like a path of a lab file.
 func setting(name string) bool {
 	section, _, dotted := strings.Cut(name, ".")
 	switch section {

@@ -8,29 +8,30 @@ import (
 	"weft/results/record"
 )
 
-var errFewPlateaus = errors.New("there are not so many plateaus")
+var errFewPlateaus = errors.New("the run has fewer plateaus")
 
-// plateauFields are what a name can ask of plateau.N, the N-th from 0, and of plateau.worst: of all in which connections share, the
-// longest time to settle, the least fairness, the least throughput. A connection that is alone has nobody to share with.
+// plateauFields lists the fields of plateau.N, and of plateau.worst: the longest time to settle,
+// the lowest fairness and the lowest throughput of all plateaus with several connections. A single
+// connection shares with nobody.
 func plateauFields() []string {
 	return []string{"connections", "goodput", "jain", "settled"}
 }
 
-// ofPlateau returns the entry of a name such as plateau.3.jain.
-func ofPlateau(name string) (entry, bool) {
-	i, field, ok := numbered("plateau.", name, plateauFields())
+// plateauEntry returns the entry of a name such as plateau.3.jain or plateau.worst.jain.
+func plateauEntry(name string) (entry, bool) {
+	i, field, ok := parseIndexed("plateau.", name, plateauFields())
 	if !ok {
 		return worstPlateau(name)
 	}
-	t, get := aboutPlateau(field)
-	return entry{name, t, func(s *record.Summary) (value, error) {
+	t, get := plateauField(field)
+	return entry{name, t, func(s *record.Summary) (float64, error) {
 		switch {
 		case len(s.Plateaus) == 0:
-			return value{typ: t}, errNoPlateau
+			return 0, errNoPlateau
 		case i >= len(s.Plateaus):
-			return value{typ: t}, errFewPlateaus
+			return 0, errFewPlateaus
 		}
-		return value{typ: t, num: get(&s.Plateaus[i])}, nil
+		return get(&s.Plateaus[i]), nil
 	}}, true
 }
 
@@ -40,20 +41,27 @@ func worstPlateau(name string) (entry, bool) {
 	if !ok || field == "connections" || !slices.Contains(plateauFields(), field) {
 		return entry{}, false
 	}
-	t, get := aboutPlateau(field)
-	return entry{name, t, func(s *record.Summary) (value, error) {
-		v, found := value{typ: t}, false
+	worst := slices.Min[[]float64]
+	if field == "settled" {
+		worst = slices.Max[[]float64]
+	}
+	t, get := plateauField(field)
+	return entry{name, t, func(s *record.Summary) (float64, error) {
+		var all []float64
 		for i := range s.Plateaus {
-			p := &s.Plateaus[i]
-			if worse := get(p) < v.num == (field != "settled"); p.Conns > 1 && (!found || worse) {
-				v.num, found = get(p), true
+			if p := &s.Plateaus[i]; p.Conns > 1 {
+				all = append(all, get(p))
 			}
 		}
-		return v, when(!found, errNoPlateau)
+		if len(all) == 0 {
+			return 0, errNoPlateau
+		}
+		return worst(all), nil
 	}}, true
 }
 
-func aboutPlateau(field string) (typ, func(*record.Plateau) float64) {
+// plateauField returns the type of a field, and how to get it.
+func plateauField(field string) (typ, func(*record.Plateau) float64) {
 	switch field {
 	case "connections":
 		return plain, func(p *record.Plateau) float64 { return float64(p.Conns) }
@@ -62,6 +70,6 @@ func aboutPlateau(field string) (typ, func(*record.Plateau) float64) {
 	case "jain":
 		return plain, func(p *record.Plateau) float64 { return p.Jain }
 	default:
-		return span, func(p *record.Plateau) float64 { return p.SettledUS }
+		return duration, func(p *record.Plateau) float64 { return p.SettledUS }
 	}
 }

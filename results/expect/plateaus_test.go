@@ -18,10 +18,10 @@ func TestPlateaus(t *testing.T) {
 		`plateau.1.connections == 2`:      "",
 		`plateau.2.settled == 8us`:        "",
 		`plateau.2.jain < plateau.1.jain`: "",
-		`plateau.worst.settled == 8us`:    "", // alone, a connection has nobody to share with
+		`plateau.worst.settled == 8us`:    "", // a single connection shares with nobody
 		`plateau.worst.jain == 0.97`:      "",
 		`plateau.worst.goodput == 97Gbps`: "",
-		`plateau.3.jain == 1`:             "not so many plateaus",
+		`plateau.3.jain == 1`:             "fewer plateaus",
 		`plateau.worst.jain > 0.98`:       "is not > 0.98",
 	} {
 		e, err := Parse(line)
@@ -43,13 +43,13 @@ func TestPlateaus(t *testing.T) {
 	}
 	for _, line := range []string{`plateau.0.goodput < plateau.0.jain`, `plateau.worst.connections == 1`, `plateau.x.jain == 1`} {
 		if e, err := Parse(line); err == nil && e.Check(Scope{Setting: func(string) (string, bool) { return "", false }}) == nil {
-			t.Errorf("%s passes", line)
+			t.Errorf("no error for %s", line)
 		}
 	}
 }
 
-// What was found has a unit.
-func TestGotHasItsUnit(t *testing.T) {
+// The left side is recorded with its unit.
+func TestUnits(t *testing.T) {
 	for line, want := range map[string]record.Expect{
 		"fct.p99 >= 0us":               {Unit: "us"},
 		"max_queue >= 0B":              {Unit: "B"},
@@ -62,7 +62,7 @@ func TestGotHasItsUnit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := e.Eval(incast(), Scope{})
+		got := e.Eval(incastSummary(), Scope{})
 		if !got.OK || got.Unit != want.Unit || want.Got != 0 && got.Got != want.Got {
 			t.Errorf("%s: %+v", line, got)
 		}

@@ -7,56 +7,55 @@ import (
 )
 
 var (
-	errNoStability  = errors.New("the stability of clocks was not measured (clocks.sync, clocks.sample), or the protocol of the reference or of every other host was down")
-	errFewAveraging = errors.New("what was measured is too short for so long an averaging time")
+	errNoStability = errors.New("the stability of clocks was not measured (clocks.sync, clocks.sample), " +
+		"or the protocol of the reference or of all other hosts was down")
+	errFewAveraging = errors.New("the run is too short for this averaging time")
 )
 
-// stabilityFields are what a name can ask of clock_stability.N: of the N-th averaging time from 0, 10^N samples of the clocks, the
-// worst host's deviation from the reference.
+// stabilityFields lists the fields of clock_stability.N: the deviations of the worst host from the
+// reference at the averaging time of 10^N clock samples.
 func stabilityFields() []string { return []string{"adev", "mdev", "mtie", "tau", "tdev"} }
 
-// ofStability returns the entry of a name such as clock_stability.1.mtie.
-func ofStability(name string) (entry, bool) {
-	i, field, ok := numbered("clock_stability.", name, stabilityFields())
-	if !ok {
-		return entry{}, false
-	}
-	t, get := aboutStability(field)
-	return entry{name, t, func(s *record.Summary) (value, error) {
+// stabilityEntry returns the entry of a name such as clock_stability.1.mtie.
+func stabilityEntry(name string) (entry, bool) {
+	i, field, ok := parseIndexed("clock_stability.", name, stabilityFields())
+	t, get := stabilityField(field)
+	return entry{name, t, func(s *record.Summary) (float64, error) {
 		switch k := s.Clocks.Stability; {
 		case k == nil:
-			return value{typ: t}, errNoStability
+			return 0, errNoStability
 		case i >= len(k.At):
-			return value{typ: t}, errFewAveraging
+			return 0, errFewAveraging
 		default:
-			return value{typ: t, num: get(&k.At[i])}, nil
+			return get(&k.At[i]), nil
 		}
-	}}, true
+	}}, ok
 }
 
-func aboutStability(field string) (typ, func(*record.Averaged) float64) {
+// stabilityField returns the type of a field, and how to get it.
+func stabilityField(field string) (typ, func(*record.Averaged) float64) {
 	switch field {
 	case "adev":
 		return plain, func(a *record.Averaged) float64 { return a.ADEV }
 	case "mdev":
 		return plain, func(a *record.Averaged) float64 { return a.MDEV }
 	case "tau":
-		return span, func(a *record.Averaged) float64 { return a.TauUS }
+		return duration, func(a *record.Averaged) float64 { return a.TauUS }
 	case "tdev":
-		return span, func(a *record.Averaged) float64 { return a.TDEV / 1e3 }
+		return duration, func(a *record.Averaged) float64 { return a.TDEV / 1e3 }
 	default:
-		return span, func(a *record.Averaged) float64 { return a.MTIE / 1e3 }
+		return duration, func(a *record.Averaged) float64 { return a.MTIE / 1e3 }
 	}
 }
 
-// overall makes the names of what stability has beside its averaging times.
-func overall() []entry {
+// stabilityTotals returns the names of stability that do not depend on an averaging time.
+func stabilityTotals() []entry {
 	in := func(name string, get func(*record.Stability) float64) entry {
-		return entry{name, span, func(s *record.Summary) (value, error) {
+		return entry{name, duration, func(s *record.Summary) (float64, error) {
 			if s.Clocks.Stability == nil {
-				return value{typ: span}, errNoStability
+				return 0, errNoStability
 			}
-			return value{typ: span, num: get(s.Clocks.Stability) / 1e3}, nil
+			return get(s.Clocks.Stability) / 1e3, nil
 		}}
 	}
 	return []entry{

@@ -7,7 +7,7 @@ import (
 	"weft/results/record"
 )
 
-// Steps are counted and found by what they read like.
+// Steps are counted and found by their text.
 func TestSteps(t *testing.T) {
 	sum := &record.Summary{}
 	sum.Network.CCM = &record.CCM{Steps: []record.Step{
@@ -59,7 +59,7 @@ func TestSteps(t *testing.T) {
 	for line, want := range map[string]string{
 		`steps(1) == 1`:     "in double quotes",
 		`steps("") == 1`:    "in double quotes",
-		`steps("a == 1`:     "no second",
+		`steps("a == 1`:     "missing closing",
 		`steps("a" == 1`:    "expected )",
 		`steps("a") == 1us`: "between",
 		`first("a") == 1`:   "between",

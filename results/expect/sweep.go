@@ -12,27 +12,28 @@ import (
 	"weft/results/record"
 )
 
-// selector is one condition of a selection: transport=pc4, or ranks=* for all.
+// A selector is one condition of a selection as written: transport=pc4, or ranks=* for all.
 type selector struct {
 	key, value string
 	at         int
 }
 
-// every is the value of a selector that means all points.
-const every = "*"
+// anyValue is the value of a selector for all points.
+const anyValue = "*"
 
-// selects reads a selection behind a name: [transport=pc4, ranks=16, seed=*].
-func (n *node) selects(t token) error {
+// addSelection parses the selection behind a name: [transport=pc4, ranks=16, seed=*].
+func (n *node) addSelection(t token) error {
 	if n.op != "name" {
-		return fail(t.at, "a selection stands behind a name")
+		return errorAt(t.at, "a selection must follow a name")
 	}
 	inner := t.text[1 : len(t.text)-1]
 	at := t.at + 1
-	for _, part := range conditions(inner) {
+	for _, part := range splitSelection(inner) {
 		key, val, ok := strings.Cut(part, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
 		if !ok || key == "" || val == "" {
-			return fail(at, "%q selects nothing; write a key of the sweep and its value such as transport=pc4, or seed=*", strings.TrimSpace(part))
+			return errorAt(at, "%q selects nothing; write a key of the sweep and its value such as transport=pc4, "+
+				"or seed=*", strings.TrimSpace(part))
 		}
 		n.pick = append(n.pick, selector{key, val, at})
 		at += len(part) + 1
@@ -40,8 +41,9 @@ func (n *node) selects(t token) error {
 	return nil
 }
 
-// conditions cuts a selection at its commas, but for those within a value: down={random: 64, among: 16 leaves}.
-func conditions(inner string) (out []string) {
+// splitSelection splits a selection at its commas, except those within a value in braces:
+// down={random: 64, among: 16 leaves}.
+func splitSelection(inner string) (out []string) {
 	depth, begin := 0, 0
 	for i, c := range inner {
 		switch {
@@ -57,15 +59,15 @@ func conditions(inner string) (out []string) {
 	return append(out, inner[begin:])
 }
 
-// many says whether a name stands for several points.
-func (n *node) many() bool {
-	return slices.ContainsFunc(n.pick, func(s selector) bool { return s.value == every })
+// isList reports whether a name stands for several points.
+func (n *node) isList() bool {
+	return slices.ContainsFunc(n.pick, func(s selector) bool { return s.value == anyValue })
 }
 
-// Cross says whether the expression compares points of a sweep: whether any name has a selection.
+// Cross reports whether the expression compares points of a sweep, that is, has a selection.
 func (e *Expr) Cross() bool { return len(e.selected()) > 0 }
 
-// selected returns the names that have selections.
+// selected returns the names with selections.
 func (e *Expr) selected() []*node {
 	var out []*node
 	var walk func(*node)
@@ -81,18 +83,18 @@ func (e *Expr) selected() []*node {
 	return out
 }
 
-// Point is one run of a sweep: the values that make it this point, by their path (as `weft explain` prints them), its
-// summary, and the scope of its lab.
+// A Point is one run of a sweep.
 type Point struct {
+	// At are the values of the point by path, as `weft explain` prints them.
 	At map[string]string
-	// Fixed are values that the command line gave all points, by their path. A selection may be about them as about At, so that
-	// seed=* is the one seed that --set left.
+	// Fixed are values that the command line gave all points, by path. A selection may use them
+	// too, so that seed=* is the one seed that --set left.
 	Fixed   map[string]string
-	Summary *record.Summary
-	Scope   Scope
+	Summary *record.Summary // nil if the run left none
+	Scope   Scope           // of its lab
 }
 
-// value returns the value of a path that selections may be about.
+// value returns the value of a path for selections.
 func (p *Point) value(path string) (string, bool) {
 	if v, ok := p.At[path]; ok {
 		return v, true
@@ -101,30 +103,31 @@ func (p *Point) value(path string) (string, bool) {
 	return v, ok
 }
 
-// CheckSweep reports, as *Error, selections that no point of the sweep meets, and names that do not say which point
-// they are of. It needs At of the points only.
+// CheckSweep returns an *Error for a selection that no point of the sweep meets, and for a name
+// whose point is ambiguous. It uses only At and Fixed of the points.
 func (e *Expr) CheckSweep(points []Point) error {
-	_, err := e.across(points)
+	_, err := e.bindPoints(points)
 	return err
 }
 
-// across is an expression on its way over the points of a sweep.
-type across struct {
+// A sweepEval evaluates an expression over the points of a sweep.
+type sweepEval struct {
 	points []Point
 	pick   map[*node][]condition
-	bound  map[string]bool // paths that selections are about, and those that follow from them
-	groups [][]int         // points that agree in everything else
+	bound  map[string]bool // paths in selections, and those that they imply
+	groups [][]int         // indices of points that agree in all other paths
 }
 
-// condition is a selector whose key is a path of the sweep.
+// A condition is a selector whose key is resolved to a path of the sweep.
 type condition struct{ path, value string }
 
-func (e *Expr) across(points []Point) (*across, error) {
-	x := &across{points: points, pick: map[*node][]condition{}}
+// bindPoints resolves the selections of the expression and groups the points.
+func (e *Expr) bindPoints(points []Point) (*sweepEval, error) {
+	x := &sweepEval{points: points, pick: map[*node][]condition{}}
 	bound := map[string]bool{}
 	for _, n := range e.selected() {
 		for _, s := range n.pick {
-			path, err := x.path(s)
+			path, err := x.resolve(s)
 			if err != nil {
 				return nil, err
 			}
@@ -132,17 +135,17 @@ func (e *Expr) across(points []Point) (*across, error) {
 			x.pick[n] = append(x.pick[n], condition{path, s.value})
 		}
 	}
-	if err := x.complete(e.root, bound); err != nil {
+	if err := x.checkNames(e.root, bound); err != nil {
 		return nil, err
 	}
-	x.bound = x.implied(bound)
-	x.group(x.bound)
+	x.bound = x.impliedPaths(bound)
+	x.groupPoints(x.bound)
 	return x, nil
 }
 
-// implied adds the paths whose value follows from those that are bound: queues, where transport.kind and queues move
-// together.
-func (x *across) implied(bound map[string]bool) map[string]bool {
+// impliedPaths returns the bound paths and those whose values follow from them: queues, if it
+// changes together with transport.kind.
+func (x *sweepEval) impliedPaths(bound map[string]bool) map[string]bool {
 	all := maps.Clone(bound)
 	if len(x.points) == 0 || len(bound) == 0 {
 		return all
@@ -166,18 +169,19 @@ func (x *across) implied(bound map[string]bool) map[string]bool {
 	return all
 }
 
-// Implied returns the paths of a sweep whose values follow from those of others, and these: queues.pfc follows from transport.kind where
-// they move together.
+// Implied returns the paths of from and those whose values follow from them: queues.pfc follows
+// from transport.kind if they change together.
 func Implied(points []Point, from ...string) map[string]bool {
 	bound := map[string]bool{}
 	for _, path := range from {
 		bound[path] = true
 	}
-	return (&across{points: points}).implied(bound)
+	return (&sweepEval{points: points}).impliedPaths(bound)
 }
 
-// path finds the path of the sweep that a selector is about: itself, its kind, or the only one that begins or ends with it.
-func (x *across) path(s selector) (string, error) {
+// resolve returns the path of the sweep for a selector: its key, the kind of that section, or the
+// only path that begins or ends with the key.
+func (x *sweepEval) resolve(s selector) (string, error) {
 	paths := map[string]bool{}
 	add := func(values map[string]string) {
 		for path := range values {
@@ -209,42 +213,45 @@ func (x *across) path(s selector) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", fail(s.at, "the sweep has no %q", s.key)
+		return "", errorAt(s.at, "the sweep does not vary %q", s.key)
 	case len(found) > 1:
-		return "", fail(s.at, "%q may be %s; write it in full", s.key, strings.Join(found, " or "))
-	case s.value != every && !values[s.value]:
-		return "", fail(s.at, "no point has %s=%s; there are %s", found[0], s.value, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		return "", errorAt(s.at, "%q may be %s; write it in full", s.key, strings.Join(found, " or "))
+	case s.value != anyValue && !values[s.value]:
+		return "", errorAt(s.at, "no point has %s=%s; there are %s", found[0], s.value,
+			strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 	default:
 		return found[0], nil
 	}
 }
 
-// complete refuses names that do not say which point they are of.
-func (x *across) complete(n *node, bound map[string]bool) error {
-	if _, measured := find(n.name); n.op == "name" && measured {
+// checkNames returns an error for a name without a selector that other names in the expression
+// have.
+func (x *sweepEval) checkNames(n *node, bound map[string]bool) error {
+	if _, measured := findEntry(n.name); n.op == "name" && measured {
 		have := map[string]bool{}
 		for _, c := range x.pick[n] {
 			have[c.path] = true
 		}
 		for _, path := range slices.Sorted(maps.Keys(bound)) {
 			if !have[path] {
-				return fail(n.at, "%s of which %s? Others in this line say it: %s[%s=...]", n.name, path, n.name, path)
+				return errorAt(n.at, "%s needs a %s, as other names in this line have: %s[%s=...]", n.name, path,
+					n.name, path)
 			}
 		}
 	}
 	for _, a := range n.args {
-		if err := x.complete(a, bound); err != nil {
+		if err := x.checkNames(a, bound); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// group collects the points that agree in everything that no selection is about.
-func (x *across) group(bound map[string]bool) {
+// groupPoints groups the points that agree in all paths that are not bound.
+func (x *sweepEval) groupPoints(bound map[string]bool) {
 	index := map[string]int{}
 	for i, p := range x.points {
-		key := free(p.At, bound)
+		key := pointText(p.At, bound)
 		g, ok := index[key]
 		if !ok {
 			g = len(x.groups)
@@ -255,8 +262,8 @@ func (x *across) group(bound map[string]bool) {
 	}
 }
 
-// free writes what makes a point and is not bound.
-func free(at map[string]string, bound map[string]bool) string {
+// pointText returns the values of a point at the paths that are not bound: "seed=1 queues=lossy".
+func pointText(at map[string]string, bound map[string]bool) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(at)) {
 		if !bound[path] {
@@ -266,38 +273,38 @@ func free(at map[string]string, bound map[string]bool) string {
 	return strings.Join(parts, " ")
 }
 
-// in is the scope of a group: a name with a selection stands for the points of the group that it selects, and a
-// setting for that of the group's first point.
-func (x *across) in(group []int) Scope {
+// scopeOf returns the scope of a group: a name with a selection stands for the selected points of
+// the group, and a setting for that of the group's first point.
+func (x *sweepEval) scopeOf(group []int) Scope {
 	s := x.points[group[0]].Scope
 	base := s
 	s.picked = func(n *node) (value, error) {
 		if len(n.pick) == 0 {
-			if _, measured := find(n.name); !measured {
+			if _, measured := findEntry(n.name); !measured {
 				return base.setting(n.name)
 			}
 		}
-		return x.pickFrom(group, n)
+		return x.valueAt(group, n)
 	}
 	return s
 }
 
-// selects says whether a name with a selection is about a point.
-func (x *across) selects(n *node, p Point) bool {
+// selects reports whether the selection of a name includes a point.
+func (x *sweepEval) selects(n *node, p Point) bool {
 	return !slices.ContainsFunc(x.pick[n], func(c condition) bool {
 		v, _ := p.value(c.path)
-		return c.value != every && v != c.value
+		return c.value != anyValue && v != c.value
 	})
 }
 
-// pickFrom evaluates a name at the points that it selects.
-func (x *across) pickFrom(group []int, n *node) (value, error) {
-	e, ok := find(n.name)
+// valueAt returns the value of a name at the points of a group that it selects.
+func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
+	e, ok := findEntry(n.name)
 	if !ok {
-		return value{}, fmt.Errorf("%s is a setting, and has no points", n.name)
+		return value{}, fmt.Errorf("%s is a setting; selections are for results", n.name)
 	}
 	out := value{typ: e.typ}
-	out.typ.list = n.many()
+	out.typ.list = n.isList()
 	found := 0
 	for _, i := range group {
 		p := x.points[i]
@@ -305,14 +312,14 @@ func (x *across) pickFrom(group []int, n *node) (value, error) {
 			continue
 		}
 		if p.Summary == nil {
-			return value{}, fmt.Errorf("%s: the run of %s left no summary", n.name, free(p.At, nil))
+			return value{}, fmt.Errorf("%s: the run of %s has no summary", n.name, pointText(p.At, nil))
 		}
 		if p.Summary.Status != record.OK {
-			return value{}, fmt.Errorf("%s: the run of %s is %s", n.name, free(p.At, nil), p.Summary.Status)
+			return value{}, fmt.Errorf("%s: the run of %s is %s", n.name, pointText(p.At, nil), p.Summary.Status)
 		}
 		v, err := e.get(p.Summary)
 		if err != nil {
-			return value{}, fmt.Errorf("%s of %s: %w", n.name, free(p.At, nil), err)
+			return value{}, fmt.Errorf("%s of %s: %w", n.name, pointText(p.At, nil), err)
 		}
 		out.num, out.word = v.num, v.word
 		out.list = append(out.list, v.num)
@@ -322,17 +329,17 @@ func (x *across) pickFrom(group []int, n *node) (value, error) {
 	case found == 0:
 		return value{}, fmt.Errorf("%s: no run of the sweep is selected", n.name)
 	case found > 1 && !out.typ.list:
-		return value{}, fmt.Errorf("%s: %d runs are selected, and one is meant", n.name, found)
+		return value{}, fmt.Errorf("%s: %d runs are selected; expected one", n.name, found)
 	}
 	return out, nil
 }
 
-// Sweep evaluates an expression that compares points: once for every combination of what its selections leave open, and
-// it has to hold for each. Got is that of the combination with the least margin, which Note names together with how many
-// combinations meet the line.
+// Sweep evaluates an expression that compares points, once for every combination of values that its
+// selections leave open. It must hold for each. The result has Got of the combination with the
+// smallest margin; Note names that combination and the number of combinations that meet the line.
 func (e *Expr) Sweep(points []Point) record.Expect {
 	out := record.Expect{That: e.text}
-	x, err := e.across(points)
+	x, err := e.bindPoints(points)
 	if err != nil {
 		out.Note = err.Error()
 		return out
@@ -341,25 +348,25 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		out.Note = "no point of the sweep was run"
 		return out
 	}
-	met, least := 0, math.Inf(1)
+	met, smallest := 0, math.Inf(1)
 	alike := true // all combinations have the same margin
 	var doubt string
 	for k, g := range x.groups {
-		s := x.in(g)
+		s := x.scopeOf(g)
 		if err := e.Check(s); err != nil {
 			return record.Expect{That: e.text, Note: err.Error()}
 		}
-		doubt = cmp.Or(doubt, x.doubt(g))
+		doubt = cmp.Or(doubt, x.timeoutDoubt(g))
 		one := record.Expect{That: e.text}
 		margin := s.judge(e, nil, &one)
 		if one.OK {
 			met++
 		}
-		alike = alike && (k == 0 || margin == least)
-		if k > 0 && margin >= least {
+		alike = alike && (k == 0 || margin == smallest)
+		if k > 0 && margin >= smallest {
 			continue
 		}
-		least = margin
+		smallest = margin
 		if name := x.name(g); len(x.groups) > 1 && !one.OK {
 			one.Note = "worst at " + name + ": " + one.Note
 		} else if one.OK {
@@ -376,12 +383,13 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	default:
 		out.Note = of + "; " + out.Note
 	}
-	out.Doubt = strings.Trim(x.invalid()+"; "+doubt, "; ")
+	out.Doubt = strings.Trim(x.fidelityDoubt()+"; "+doubt, "; ")
 	return out
 }
 
-// invalid says how many of the selected runs have an invalid fidelity, and which is the first; "" if none has.
-func (x *across) invalid() string {
+// fidelityDoubt returns a warning with the number of selected runs with invalid fidelity and the
+// first of them; empty if there are none.
+func (x *sweepEval) fidelityDoubt() string {
 	selected, invalid, first := 0, 0, ""
 	for _, p := range x.points {
 		picked := false
@@ -394,30 +402,33 @@ func (x *across) invalid() string {
 		selected++
 		if s := p.Summary; s != nil && s.Fidelity.Invalid() {
 			invalid++
-			first = cmp.Or(first, free(p.At, nil))
+			first = cmp.Or(first, pointText(p.At, nil))
 		}
 	}
 	if invalid == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the fidelity of %d of its %d runs is invalid, so this shows nothing: %s", invalid, selected, first)
+	return fmt.Sprintf("fidelity of %d of its %d runs is invalid, so this proves nothing; the first is %s",
+		invalid, selected, first)
 }
 
-// decidable says whether retransmission timeouts can decide a name: it is about how long messages or collectives take.
-func decidable(name string) bool {
+// timeoutsMatter reports whether retransmission timeouts can decide a name: whether it is about the
+// duration of messages or collectives.
+func timeoutsMatter(name string) bool {
 	if strings.HasPrefix(name, "collective.") {
 		return strings.HasSuffix(name, ".time") || strings.HasSuffix(name, "bw")
 	}
 	return strings.HasPrefix(name, "fct") || name == "lab_time"
 }
 
-// doubt says which least timeouts the selected runs of a group have, where those are not the same and decide the slowest messages of
-// any. It is empty for names that they do not decide, and where the sweep is over them.
-func (x *across) doubt(group []int) string {
-	least := map[float64][]string{} // transports, by their least timeout
+// timeoutDoubt returns a warning with the minimum retransmission timeouts of the selected runs of a
+// group, if they differ and decide the slowest messages of any run. It is empty for names that
+// timeouts do not affect, and if the sweep varies the minimum.
+func (x *sweepEval) timeoutDoubt(group []int) string {
+	transports := map[float64][]string{} // by minimum timeout, in microseconds
 	decided := false
 	for n := range x.pick {
-		if !decidable(n.name) {
+		if !timeoutsMatter(n.name) {
 			continue
 		}
 		for _, i := range group {
@@ -430,35 +441,37 @@ func (x *across) doubt(group []int) string {
 				return ""
 			}
 			decided = decided || s.Tail != nil
-			if !slices.Contains(least[s.RTOMinUS], s.Transport) {
-				least[s.RTOMinUS] = append(least[s.RTOMinUS], s.Transport)
+			if !slices.Contains(transports[s.RTOMinUS], s.Transport) {
+				transports[s.RTOMinUS] = append(transports[s.RTOMinUS], s.Transport)
 			}
 		}
 	}
-	if !decided || len(least) < 2 {
+	if !decided || len(transports) < 2 {
 		return ""
 	}
 	var parts []string
-	for _, us := range slices.Sorted(maps.Keys(least)) {
-		slices.Sort(least[us])
-		parts = append(parts, fmt.Sprintf("%v (%s)", value{typ: span, num: us}, strings.Join(least[us], ", ")))
+	for _, us := range slices.Sorted(maps.Keys(transports)) {
+		slices.Sort(transports[us])
+		parts = append(parts, fmt.Sprintf("%v (%s)", value{typ: duration, num: us}, strings.Join(transports[us], ", ")))
 	}
-	return "timeouts decide it, and the least is not the same for all: " + strings.Join(parts, ", ")
+	return "timeouts decide it, and the least timeouts differ: " + strings.Join(parts, ", ")
 }
 
-// name writes what the points of a group have in common.
-func (x *across) name(group []int) string {
-	return free(x.points[group[0]].At, x.bound)
+// name returns what the points of a group have in common.
+func (x *sweepEval) name(group []int) string {
+	return pointText(x.points[group[0]].At, x.bound)
 }
 
-// Sweep evaluates those of the lines that compare points of a sweep. One that is about points which values of the command line
-// took away is skipped.
+// Sweep evaluates the lines that compare points of a sweep. It skips a line whose points the
+// command line removed.
 func Sweep(lines []string, points []Point) []record.Expect {
 	var out []record.Expect
 	for _, line := range lines {
 		if e, err := Parse(line); err == nil && e.Cross() {
-			if err := e.CheckSweep(points); err != nil && slices.ContainsFunc(points, func(p Point) bool { return len(p.Fixed) > 0 }) {
-				out = append(out, record.Expect{That: line, Skipped: true, Note: "--set leaves no points to compare: " + err.Error()})
+			reduced := slices.ContainsFunc(points, func(p Point) bool { return len(p.Fixed) > 0 })
+			if err := e.CheckSweep(points); err != nil && reduced {
+				note := "--set leaves no points to compare: " + err.Error()
+				out = append(out, record.Expect{That: line, Skipped: true, Note: note})
 				continue
 			}
 			out = append(out, e.Sweep(points))
@@ -467,24 +480,26 @@ func Sweep(lines []string, points []Point) []record.Expect {
 	return out
 }
 
-// Quantity is a value with its unit: microseconds, bytes, Gb/s, or none.
+// A Quantity is a number with its unit.
 type Quantity struct {
 	Value float64
 	Unit  string // us, B, Gb/s or ""
-	Text  string // with four digits in the unit that suits it
+	Text  string // four significant digits in a suitable unit
 }
 
-// errTruth is that a comparison stands where a value is wanted.
+// errTruth is returned for a comparison in place of a value.
 var errTruth = errors.New("this is true or false; expected a value")
 
+// quantityOf converts a number; other values are an error.
 func quantityOf(v value) (Quantity, error) {
 	if v.typ.shape != number || v.typ.list {
 		return Quantity{}, errTruth
 	}
-	return Quantity{Value: v.natural(), Unit: unitOf(v.typ), Text: v.String()}, nil
+	return Quantity{Value: v.inSummaryUnits(), Unit: unitOf(v.typ), Text: v.String()}, nil
 }
 
-// ParseValue reads an expression that is a value instead of a comparison, such as mean(rtt.mean[transport=pc4, seed=*]).
+// ParseValue parses an expression that is a value instead of a comparison, such as
+// mean(rtt.mean[transport=pc4, seed=*]).
 func ParseValue(text string) (*Expr, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -492,13 +507,13 @@ func ParseValue(text string) (*Expr, error) {
 	}
 	t, err := Scope{}.typeOf(e.root)
 	if err == nil && (t.list || t.shape != number && t.shape != unknown) {
-		err = fail(e.root.at, "this is %v; expected one value", t)
+		err = errorAt(e.root.at, "this is %v; expected one value", t)
 	}
 	return e, err
 }
 
-// Value evaluates a value over the points of a sweep, or over one run where nothing is selected. What its selections leave
-// open has to be the same in all points.
+// Value evaluates a value over the points of a sweep, or for one run without selections. All points
+// must agree in the paths that its selections leave open.
 func (e *Expr) Value(points []Point) (Quantity, error) {
 	if !e.Cross() && len(points) == 1 {
 		v, err := points[0].Scope.eval(e.root, points[0].Summary)
@@ -507,22 +522,23 @@ func (e *Expr) Value(points []Point) (Quantity, error) {
 		}
 		return quantityOf(v)
 	}
-	x, err := e.across(points)
+	x, err := e.bindPoints(points)
 	if err != nil {
 		return Quantity{}, err
 	}
 	if len(x.groups) != 1 {
-		return Quantity{}, fmt.Errorf("%d points of the sweep are meant; select one, or take min, max, mean or median over [%s=*]", len(x.groups), x.open(e))
+		return Quantity{}, fmt.Errorf("%d points are selected; select one, or min, max, mean or median over [%s=*]",
+			len(x.groups), x.openPath())
 	}
-	v, err := x.in(x.groups[0]).eval(e.root, nil)
+	v, err := x.scopeOf(x.groups[0]).eval(e.root, nil)
 	if err != nil {
 		return Quantity{}, err
 	}
 	return quantityOf(v)
 }
 
-// open names a key that distinguishes points and that no selection is about.
-func (x *across) open(e *Expr) string {
+// openPath returns a path that differs between groups.
+func (x *sweepEval) openPath() string {
 	first := x.points[x.groups[0][0]].At
 	second := x.points[x.groups[min(1, len(x.groups)-1)][0]].At
 	for _, path := range slices.Sorted(maps.Keys(first)) {
@@ -533,7 +549,7 @@ func (x *across) open(e *Expr) string {
 	return "seed"
 }
 
-// ParseQuantity reads a number with its unit: 23.5ms, 25%.
+// ParseQuantity parses a number with its unit: 23.5ms, 25%.
 func ParseQuantity(text string) (Quantity, error) {
 	v, err := quantity(strings.TrimSpace(text))
 	if err != nil {
@@ -542,7 +558,7 @@ func ParseQuantity(text string) (Quantity, error) {
 	return quantityOf(v)
 }
 
-// At writes the values of a sweep's point as selections name them.
+// At returns the values of a point as text, as selections have them.
 func At(point map[string]any) map[string]string {
 	out := make(map[string]string, len(point))
 	for path, v := range point {

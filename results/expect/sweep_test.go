@@ -10,8 +10,9 @@ import (
 	"weft/results/record"
 )
 
-// points is a sweep over transport and ranks, with two seeds: p99 is 10 us for each rank under pc4, 30 us under roce.
-func points() []Point {
+// sweepPoints returns a sweep over transports, ranks and two seeds. p99 is 10 us for each rank with
+// pc4, 30 us with roce.
+func sweepPoints() []Point {
 	var out []Point
 	for seed := 1; seed <= 2; seed++ {
 		for _, kind := range []string{"pc4", "roce"} {
@@ -31,7 +32,7 @@ func points() []Point {
 	return out
 }
 
-func TestSweepComparesPoints(t *testing.T) {
+func TestSweep(t *testing.T) {
 	for line, want := range map[string]string{
 		"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]":         "",
 		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "0 of 4 met; worst at seed=1 workload.0.ranks=4: 121us is not <= 82us",
@@ -45,9 +46,9 @@ func TestSweepComparesPoints(t *testing.T) {
 		"fct.p99[ranks=4, seed=1] > fct.p99[ranks=2, seed=2]":             "",
 		"fct.p99[ranks=2] > fct.p99[ranks=4]":                             "0 of 4 met; worst at seed=1 transport.kind=roce: 61us is not > 121us",
 		"fct.p99[transport=swift] > 1us":                                  "column 9: no point has transport.kind=swift; there are pc4, roce",
-		"fct.p99[colour=red] > 1us":                                       `column 9: the sweep has no "colour"`,
-		"fct.p99[transport=pc4] <= fct.p99":                               "column 27: fct.p99 of which transport.kind?",
-		"fct.p99[transport=pc4, ranks=2] <= fct.p99[transport=pc4]":       "of which workload.0.ranks?",
+		"fct.p99[colour=red] > 1us":                                       `column 9: the sweep does not vary "colour"`,
+		"fct.p99[transport=pc4] <= fct.p99":                               "column 27: fct.p99 needs a transport.kind, as other names in this line have: fct.p99[transport.kind=...]",
+		"fct.p99[transport=pc4, ranks=2] <= fct.p99[transport=pc4]":       "fct.p99 needs a workload.0.ranks",
 		"rtt.mean[transport=pc4] > 1us":                                   "no round-trip time was measured",
 	} {
 		e, err := Parse(line)
@@ -55,24 +56,24 @@ func TestSweepComparesPoints(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		got := e.Sweep(points())
+		got := e.Sweep(sweepPoints())
 		if (want == "") != got.OK || !strings.Contains(got.Note, want) {
 			t.Errorf("%s: ok %t, %q; want %q", line, got.OK, got.Note, want)
 		}
-		if one := e.Eval(points()[0].Summary, points()[0].Scope); one.OK {
-			t.Errorf("%s holds for one run", line)
+		if one := e.Eval(sweepPoints()[0].Summary, sweepPoints()[0].Scope); one.OK {
+			t.Errorf("%s holds for a single run", line)
 		}
 	}
-	if got := Sweep([]string{"flows > 1", "flows[ranks=2] == 2"}, points()); len(got) != 1 || !got[0].OK {
+	if got := Sweep([]string{"flows > 1", "flows[ranks=2] == 2"}, sweepPoints()); len(got) != 1 || !got[0].OK {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// A value may be written in braces, with commas.
-// What timeouts decide is told where the runs that are compared have different ones, unless the sweep is over them.
-func TestTimeoutsCastDoubtOnComparisons(t *testing.T) {
+// A comparison that timeouts decide has a doubt if the minimum timeouts of its runs differ, unless
+// the sweep varies them.
+func TestTimeoutDoubt(t *testing.T) {
 	doubtful := func(line string, change func(p *Point)) string {
-		all := points()
+		all := sweepPoints()
 		for i := range all {
 			s := all[i].Summary
 			s.Transport = all[i].At["transport.kind"]
@@ -90,7 +91,7 @@ func TestTimeoutsCastDoubtOnComparisons(t *testing.T) {
 	}
 	as := func(*Point) {}
 	const compared = "mean(fct.p99[transport=pc4, seed=*]) <= mean(fct.p99[transport=roce, seed=*])"
-	if got, want := doubtful(compared, as), "timeouts decide it, and the least is not the same for all: 1ms (pc4), 51.3ms (roce)"; got != want {
+	if got, want := doubtful(compared, as), "timeouts decide it, and the least timeouts differ: 1ms (pc4), 51.3ms (roce)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for name, got := range map[string]string{
@@ -106,16 +107,16 @@ func TestTimeoutsCastDoubtOnComparisons(t *testing.T) {
 	}
 }
 
-// Runs that were emulated too late cast doubt on what compares them, and the others do not.
-func TestInvalidFidelityCastsDoubtOnComparisons(t *testing.T) {
-	all := points()
+// A comparison has a doubt if it uses runs with invalid fidelity.
+func TestFidelityDoubt(t *testing.T) {
+	all := sweepPoints()
 	for i := range all {
 		if all[i].At["transport.kind"] == "roce" && all[i].At["seed"] == "2" {
 			all[i].Summary.Fidelity = &record.Fidelity{Verdict: "invalid"}
 		}
 	}
 	for line, want := range map[string]string{
-		"fct.p99[transport=pc4] <= fct.p99[transport=roce]": "the fidelity of 2 of its 8 runs is invalid, so this shows nothing: seed=2 transport.kind=roce workload.0.ranks=2",
+		"fct.p99[transport=pc4] <= fct.p99[transport=roce]": "fidelity of 2 of its 8 runs is invalid, so this proves nothing; the first is seed=2 transport.kind=roce workload.0.ranks=2",
 		"mean(fct.p99[transport=pc4, seed=*]) > 1us":        "",
 	} {
 		e, err := Parse(line)
@@ -128,7 +129,7 @@ func TestInvalidFidelityCastsDoubtOnComparisons(t *testing.T) {
 	}
 }
 
-func TestSelectionsOfValuesInBraces(t *testing.T) {
+func TestValuesInBraces(t *testing.T) {
 	at := func(down string) Point {
 		return Point{At: map[string]string{"topology.down": down, "seed": "1"}, Summary: &record.Summary{Status: "ok", Flows: record.Flows{Count: 1}}}
 	}
@@ -143,15 +144,15 @@ func TestSelectionsOfValuesInBraces(t *testing.T) {
 	}
 }
 
-func TestSelectionsHavePositions(t *testing.T) {
+func TestSelectionErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"fct.p99[transport=pc4 > 1us":               "column 8: no ] for this [",
+		"fct.p99[transport=pc4 > 1us":               "column 8: missing ] for this [",
 		"fct.p99[] > 1us":                           `column 9: "" selects nothing`,
 		"fct.p99[seed=1, x] > 1us":                  `column 16: "x" selects nothing`,
 		"fct.p99[seed=*] > 1us":                     "column 1: this is one value for each point",
 		"1us[seed=1] > 1us":                         "column 4: expected an operator",
 		"sqrt(flows[seed=*]) > 1":                   "column 6: this is one value for each point",
-		"true[seed=1] == true":                      "a selection stands behind a name",
+		"true[seed=1] == true":                      "a selection must follow a name",
 		"mean(fct.p99[seed=*]) > 3":                 "between a time and a plain number",
 		"max(fct.p99[seed=*], flows[seed=*]) > 3us": "max between a time and a plain number",
 	} {
@@ -174,7 +175,7 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		q, err := e.Value(points())
+		q, err := e.Value(sweepPoints())
 		if got := fmt.Sprintf("%g %s %s", q.Value, q.Unit, q.Text); err != nil || want != "" && got != want {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
@@ -183,15 +184,15 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Value(points()); err == nil || !strings.Contains(err.Error(), "[seed=*]") {
-		t.Errorf("several values are one: %v", err)
+	if _, err := e.Value(sweepPoints()); err == nil || !strings.Contains(err.Error(), "[seed=*]") {
+		t.Errorf("several values in place of one: %v", err)
 	}
 	for _, text := range []string{"verified == true", "fct.p99[seed=*]", "(", "verified"} {
 		if _, err := ParseValue(text); err == nil {
-			t.Errorf("%s is a value", text)
+			t.Errorf("no error for %s", text)
 		}
 	}
-	failed := points()
+	failed := sweepPoints()
 	failed[0].Summary.Status = "failed"
 	e, _ = ParseValue("mean(fct.p99[transport=*, ranks=*, seed=*])")
 	if _, err := e.Value(failed); err == nil || !strings.Contains(err.Error(), "failed") {
@@ -209,15 +210,15 @@ func FuzzSweep(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e.Sweep(points())
-		e.Eval(points()[0].Summary, Scope{})
+		e.Sweep(sweepPoints())
+		e.Eval(sweepPoints()[0].Summary, Scope{})
 	})
 }
 
-// What moves together with a path that a selection is about is no other point.
-func TestSweepOfPathsThatMoveTogether(t *testing.T) {
+// A path that changes together with one in a selection does not separate points.
+func TestImpliedPaths(t *testing.T) {
 	var all []Point
-	for _, p := range points() {
+	for _, p := range sweepPoints() {
 		p.At["queues"] = "lossy"
 		if p.At["transport.kind"] == "roce" {
 			p.At["queues"] = "lossless"
