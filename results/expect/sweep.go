@@ -454,7 +454,7 @@ func (x *sweepEval) timeoutDoubt(group []int) string {
 		slices.Sort(transports[us])
 		parts = append(parts, fmt.Sprintf("%v (%s)", value{typ: duration, num: us}, strings.Join(transports[us], ", ")))
 	}
-	return "timeouts decide it, and the least timeouts differ: " + strings.Join(parts, ", ")
+	return "timeouts decide it, and the minimum timeouts differ: " + strings.Join(parts, ", ")
 }
 
 // name returns what the points of a group have in common.

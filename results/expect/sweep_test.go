@@ -91,7 +91,7 @@ func TestTimeoutDoubt(t *testing.T) {
 	}
 	as := func(*Point) {}
 	const compared = "mean(fct.p99[transport=pc4, seed=*]) <= mean(fct.p99[transport=roce, seed=*])"
-	if got, want := doubtful(compared, as), "timeouts decide it, and the least timeouts differ: 1ms (pc4), 51.3ms (roce)"; got != want {
+	if got, want := doubtful(compared, as), "timeouts decide it, and the minimum timeouts differ: 1ms (pc4), 51.3ms (roce)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for name, got := range map[string]string{

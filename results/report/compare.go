@@ -119,7 +119,7 @@ func Compare(a, b Side) ([]Difference, error) {
 	var at []int
 	var ps []float64
 	for i, d := range out {
-		if d.Noise == "seeds" || d.Noise == "flows" {
+		if d.tested() {
 			at, ps = append(at, i), append(ps, d.P)
 		}
 	}
@@ -330,7 +330,7 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 	points := map[string]*seedStats{}
 	tests := 0
 	for _, d := range all {
-		if d.Noise == "seeds" || d.Noise == "flows" {
+		if d.tested() {
 			tests++
 		}
 		n := min(d.A.N, d.B.N)
@@ -385,7 +385,7 @@ func ComparisonTable(all []Difference) Table {
 		switch {
 		case word != "" && !d.Beyond:
 			p = "exact" // judged by a gate without a test
-		case d.Noise != "seeds" && d.Noise != "flows":
+		case !d.tested():
 		case d.Adjusted < 0.001:
 			p = "<0.001"
 		default:
@@ -396,6 +396,9 @@ func ComparisonTable(all []Difference) Table {
 	}
 	return t
 }
+
+// tested reports whether the difference was tested against noise.
+func (d *Difference) tested() bool { return d.Noise == "seeds" || d.Noise == "flows" }
 
 // changeText returns the change from A to B in percent.
 func (d *Difference) changeText() string {

@@ -192,7 +192,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	}
 	p.Parts = append(p.Parts, Part{
 		Heading: "How to run it again", Pre: r.runCommand(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab}},
-	}, Part{Heading: "The lab, resolved",
+	}, Part{Heading: "Settings",
 		Folded: []Folded{{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)),
 			Facts: settings(m)}}})
 	return p, nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/units"
 )
 
 // A Run is a run directory in memory, without its data files, which charts read as needed.
@@ -191,36 +193,28 @@ func (o *sampledSeries) end() {
 	}
 }
 
-// series returns the maxSeries series with the highest peaks, sorted by name, and a caption that
-// says how many there are if some are missing. what is the plural of what they belong to.
-func (o *timeSeries) series(what string) (out []plot.Series, caption string) {
+// figure returns a chart of the maxSeries series with the highest peaks, sorted by name. Its
+// caption says how many there are if some are missing. what is the plural of what they belong to.
+func (o *timeSeries) figure(name, title, what string, y plot.Axis) Figure {
+	f := Figure{name, plot.Chart{Title: title, X: timeAxis(), Y: y}}
 	names := slices.Clone(o.names)
 	slices.SortStableFunc(names, func(a, b string) int {
-		switch pa, pb := o.peak[a], o.peak[b]; {
-		case pa > pb:
-			return -1
-		case pa < pb:
-			return 1
-		}
-		return compareNames(a, b)
+		return cmp.Or(cmp.Compare(o.peak[b], o.peak[a]), compareNames(a, b))
 	})
 	if len(names) > maxSeries {
-		caption = fmt.Sprintf("The %d %s with the highest values, of %d.", maxSeries, what, len(names))
+		f.Caption = fmt.Sprintf("The %d %s with the highest values, of %d.", maxSeries, what, len(names))
 		names = names[:maxSeries]
 	}
 	slices.SortFunc(names, compareNames)
 	for _, n := range names {
-		out = append(out, plot.Thin(*o.of[n]))
+		f.Series = append(f.Series, plot.Thin(*o.of[n]))
 	}
-	return out, caption
+	return f
 }
 
 // compareNames orders names by length first: h2 before h10.
 func compareNames(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 }
 
 // timeAxis is the axis of all charts over time.
@@ -242,21 +236,16 @@ func (r *Run) Queues() (Figure, error) {
 		return nil
 	})
 	o.end()
-	s, caption := o.series("ports")
-	return Figure{"queues", plot.Chart{
-		Title: "Queues over time", Caption: caption, X: timeAxis(),
-		Y: plot.Axis{Label: "queued", Unit: "KB", Zero: true}, Series: s,
-	}}, err
+	return o.figure("queues", "Queues over time", "ports", plot.Axis{Label: "queued", Unit: "KB", Zero: true}), err
 }
 
 // interval returns a setting of the lab that is a time, in picoseconds; 0 if it is off.
 func (r *Run) interval(path string) int64 {
-	for _, s := range r.Manifest.Settings {
-		if s.Path == path {
-			return picoseconds(s.Value)
-		}
+	t, err := units.ParseTime(r.setting(path))
+	if err != nil {
+		return 0
 	}
-	return 0
+	return int64(t)
 }
 
 // Rates draws the throughput of connections over time.
@@ -275,14 +264,12 @@ func (r *Run) Rates() (Figure, error) {
 		return nil
 	})
 	o.end()
-	s, caption := o.series("connections")
+	f := o.figure("rates", "Throughput of connections over time", "connections",
+		plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true})
 	if err == nil {
-		err = r.nameConnections(s)
+		err = r.nameConnections(f.Series)
 	}
-	return Figure{"rates", plot.Chart{
-		Title: "Throughput of connections over time", Caption: caption, X: timeAxis(),
-		Y: plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}, Series: s,
-	}}, err
+	return f, err
 }
 
 // connection returns the name of a connection without hosts.
@@ -302,14 +289,12 @@ func (r *Run) Windows() (Figure, error) {
 		}
 		return nil
 	})
-	s, caption := o.series("connections")
+	f := o.figure("cwnd", "Congestion windows over time", "connections",
+		plot.Axis{Label: "congestion window", Unit: "KB", Zero: true})
 	if err == nil {
-		err = r.nameConnections(s)
+		err = r.nameConnections(f.Series)
 	}
-	return Figure{"cwnd", plot.Chart{
-		Title: "Congestion windows over time", Caption: caption, X: timeAxis(),
-		Y: plot.Axis{Label: "congestion window", Unit: "KB", Zero: true}, Series: s,
-	}}, err
+	return f, err
 }
 
 // Clocks draws the errors of clocks over time.
@@ -326,9 +311,6 @@ func (r *Run) Clocks() (Figure, error) {
 		}
 		return nil
 	})
-	s, caption := o.series("hosts")
-	return Figure{"clocks", plot.Chart{
-		Title: "Errors of clocks over time", Caption: caption, X: timeAxis(),
-		Y: plot.Axis{Label: "clock minus true time", Unit: "ns"}, Series: s,
-	}}, err
+	return o.figure("clocks", "Errors of clocks over time", "hosts",
+		plot.Axis{Label: "clock minus true time", Unit: "ns"}), err
 }

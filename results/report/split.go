@@ -31,8 +31,11 @@ func (s Side) Split(what string) (a, b Side, err error) {
 	}
 	if chosen {
 		all := names
-		if names = strings.Split(wanted, ","); len(names) == 2 && (sides[names[0]] == nil || sides[names[1]] == nil) {
-			return nil, nil, fmt.Errorf("%s has no %s; it has %s", path, wanted, strings.Join(all, ", "))
+		names = strings.Split(wanted, ",")
+		for _, name := range names {
+			if sides[name] == nil {
+				return nil, nil, fmt.Errorf("%s has no value %q; it has %s", path, name, strings.Join(all, ", "))
+			}
 		}
 	}
 	if len(names) != 2 || names[0] == names[1] {

@@ -18,7 +18,7 @@ func TestSplit(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		"transport.kind":                "two values of transport.kind can be compared, not roce, pc4, swift; choose two, such as --by transport.kind=A,B",
-		"transport.kind=pc4,hpcc":       "transport.kind has no pc4,hpcc; it has roce, pc4, swift",
+		"transport.kind=pc4,hpcc":       `transport.kind has no value "hpcc"; it has roce, pc4, swift`,
 		"transport.kind=pc4,pc4":        "two values of transport.kind can be compared, not pc4, pc4; choose",
 		"colour":                        `the sweep does not vary "colour"; it varies queues.pfc, seed, transport.kind`,
 		"transport=pc4,roce":            "[map[seed:0] map[seed:1]] [map[seed:0] map[seed:1]]",

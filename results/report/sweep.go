@@ -11,17 +11,7 @@ import (
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/stats"
-	"weft/units"
 )
-
-// picoseconds parses a time of a lab file. It returns 0 for anything else, such as off.
-func picoseconds(text string) int64 {
-	t, err := units.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return int64(t)
-}
 
 // A SweepPlot describes a chart of a sweep.
 type SweepPlot struct {

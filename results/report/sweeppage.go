@@ -49,7 +49,7 @@ func SweepPage(
 	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs)}, Links: runLinks(runs)})
 	if rows := table.Reasons(runs); len(rows) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
-			Tables: []Table{{Head: []string{"", "point", "why", ""}, Rows: rows}}})
+			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})
 	}
 	if warned := table.Warned(runs); len(warned) > 0 {
 		t := Table{Head: []string{"runs", "warning"}}
