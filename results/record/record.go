@@ -155,7 +155,7 @@ type CCM struct {
 	Handled    int64 `json:"heeded"`       // notifications that sources acted on
 	Refused    int64 `json:"refused"`      // by sources: forged, replayed, about flows of others
 	Ignored    int64 `json:"ignored"`      // by switches without a use for them
-	BadTags    int64 `json:"bad_tags"`     // data packets whose AR indicator names no reachable switch
+	BadTags    int64 `json:"bad_tags"`     // data packets whose AR indicator names no valid switch
 	Repaths    int64 `json:"repaths"`      // source port changes
 	LastResort int64 `json:"last_resorts"` // packets without a light path
 	Forgotten  int64 `json:"forgotten"`    // incast flows evicted from full tables

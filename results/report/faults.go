@@ -10,10 +10,11 @@ import (
 	"weft/results/table"
 )
 
-// Limits of marks and texts. Our choice: more cannot be distinguished.
+// Limits of marks, texts and tables. Our choice: more cannot be distinguished.
 const (
-	maxLocations = 8 // in drawings and charts of a run
-	maxListed    = 3 // faults of a location in its text
+	maxLocations = 8   // in drawings and charts of a run
+	maxListed    = 3   // faults of a location in its text
+	maxRows      = 100 // faults in a table
 )
 
 // A FaultLocation is a link or a host with faults. Drawings and charts mark it with its number.
@@ -21,7 +22,7 @@ type FaultLocation struct {
 	Number     int // from 1
 	Link, Host string
 	Faults     []record.Fault
-	endUS      float64
+	endUS      float64 // end of the run
 }
 
 // FaultLocations groups the faults of a run that ended at endUS by link or host, in the order of
@@ -127,7 +128,6 @@ func (r *Run) spans() (spans []plot.Span, caption string) {
 // faultTable lists the faults of a run that ended at endUS. more is the number of faults beyond its
 // last row.
 func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
-	const most = 100
 	locations, _ := FaultLocations(faults, endUS)
 	number := map[[2]string]string{}
 	for _, p := range locations {
@@ -135,7 +135,7 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 	}
 	t = Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing", "cut off"}}
 	for i, f := range faults {
-		if i == most {
+		if i == maxRows {
 			return t, len(faults) - i
 		}
 		mark := ""

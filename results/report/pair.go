@@ -77,6 +77,7 @@ func (r *Run) missingFrom(others Side, point string, several bool) string {
 	return fmt.Sprintf("%s: %s", cmp.Or(point, "the run"), why)
 }
 
+// seed returns the seed of the run.
 func (r *Run) seed() uint64 {
 	if r.Summary != nil {
 		return r.Summary.Seed
@@ -84,6 +85,7 @@ func (r *Run) seed() uint64 {
 	return r.Manifest.Seed
 }
 
+// status returns the status of the run.
 func (r *Run) status() string {
 	if r.Summary != nil {
 		return r.Summary.Status
@@ -102,6 +104,7 @@ func (s Side) sharing(others Side) Side {
 	return out
 }
 
+// seedCount returns the number of different seeds.
 func (s Side) seedCount() int {
 	seeds := map[uint64]bool{}
 	for _, r := range s {

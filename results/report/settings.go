@@ -39,9 +39,9 @@ func SettingsDiff(a, b Side) string {
 		return ""
 	}
 	slices.Sort(shown)
-	most := min(len(shown), maxSettings)
-	text := "settings that differ (A / B): " + strings.Join(shown[:most], "; ")
-	if left := len(shown) - most; left > 0 {
+	n := min(len(shown), maxSettings)
+	text := "settings that differ (A / B): " + strings.Join(shown[:n], "; ")
+	if left := len(shown) - n; left > 0 {
 		text += fmt.Sprintf("; and %d more", left)
 	}
 	if more > 0 {

@@ -39,7 +39,7 @@ func Runs(root, lab string) []string {
 	return out
 }
 
-// EntryNames returns the names in a directory.
+// EntryNames returns the names in a directory, none if it cannot be read.
 func EntryNames(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	names := make([]string, len(entries))
