@@ -1,6 +1,17 @@
-// Package labfile takes a lab from what a user names, a file, standard input or a lab inside the
-// program, to checked labs or everything that is wrong with it: the text, the network that it makes
-// and its expectations, each with its line and column.
+// Package labfile reads and checks the labs that a user names.
+//
+// In goes a name: a file, - for standard input, or a lab inside the program by path or name. Out
+// come checked labs, one for each point of the sweep, or all problems at once: of the text, of the
+// network that it describes and of its expectations, each with its line and column.
+//
+// The one idea: problems of one stage do not hide those of the next. A section with an error is
+// left out of later checks, and so is everything that only follows from it.
+//
+// A file on disk takes precedence over a lab inside the program. Standard input is read once and
+// is the same wherever it is named. Files that a lab names are found beside it, also inside the
+// program.
+//
+// Start reading at Open and Load; Complete serves the shell.
 package labfile
 
 import (

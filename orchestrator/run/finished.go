@@ -1,0 +1,46 @@
+package run
+
+import (
+	"strings"
+
+	"weft/orchestrator/lab"
+	"weft/orchestrator/uml"
+	"weft/results/record"
+	"weft/results/store"
+)
+
+// Finished returns the summary of the first of earlier runs that succeeded, with this very program
+// and the settings of l, in the given engine (auto: in any); nil if there is none.
+func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Summary {
+	for _, m := range earlier {
+		if !sameRun(m, l, engine) {
+			continue
+		}
+		if s, err := store.ReadSummary(m.Run); err == nil && s.Status == record.OK {
+			s.Run = m.Run
+			return s
+		}
+	}
+	return nil
+}
+
+// sameRun reports whether a run that succeeded had the same program, engine, kernel and settings as
+// a run of l would have. The dilation of a run that repeated another may differ.
+func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
+	if m.Status != record.OK || m.Program == "" || m.Program != store.Program() ||
+		engine != "auto" && m.Engine != engine || len(m.Settings) != len(l.Sources) {
+		return false
+	}
+	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {
+		return false
+	}
+	for i, s := range l.Sources {
+		if s.Path == "engine.dilation" && m.Retry != nil && m.Retry.Counts {
+			continue
+		}
+		if m.Settings[i].Path != s.Path || m.Settings[i].Value != s.Value {
+			return false
+		}
+	}
+	return true
+}
