@@ -15,23 +15,23 @@ import (
 	"weft/orchestrator/runtime/namespace"
 )
 
-// Exit codes. Scripts rely on them.
+// Exit codes. Scripts rely on them; the package doc has their meaning.
 const (
 	exitOK          = 0
-	exitFailed      = 1   // the run failed
-	exitUsage       = 2   // the command line or the lab file is wrong
-	exitMissed      = 3   // it ran, but an expectation was missed, or a comparison found something worse
-	exitFidelity    = 4   // it ran, but the fidelity is not what --strict asks for
-	exitInterrupted = 130 // interrupted; everything was torn down, partial results are kept
+	exitFailed      = 1
+	exitUsage       = 2
+	exitMissed      = 3
+	exitFidelity    = 4
+	exitInterrupted = 130
 )
 
-// errMissed ends a run that missed something. The table has already said what.
+// errMissed ends a command that missed an expectation. The table has already shown which.
 var errMissed = errors.New("an expectation was missed")
 
-// errFidelity ends a run that is not as faithful as --strict asks for.
+// errFidelity ends a run with a fidelity that --strict does not accept.
 var errFidelity = errors.New("--strict asks for more")
 
-// usageError is a mistake on the command line.
+// usageError is a mistake on the command line. The exit code is 2.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -42,15 +42,17 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 type app struct {
 	stdout, stderr io.Writer
 	engine         engine
-	enter          func(args []string) (code int, err error)                      // executes a command line in a user namespace; nil: never
-	boot           func(ctx context.Context, args []string) (code int, err error) // executes a command line under User Mode Linux
 	args           []string
-	live           *live            // what completion asks about deployed labs; nil: the machine
-	now            func() time.Time // nil: time.Now
-	running        bool             // the command line was understood: errors from here on are of the work
+	// enter executes a command line in a user namespace; nil: never.
+	enter func(args []string) (code int, err error)
+	// boot executes a command line under User Mode Linux.
+	boot     func(ctx context.Context, args []string) (code int, err error)
+	deployed *deployed        // answers completion's questions; nil: from this machine
+	now      func() time.Time // nil: time.Now
+	running  bool             // the arguments were accepted: later errors are no usage errors
 }
 
-// run executes the command line and returns the exit code. Data goes to stdout, words to stderr.
+// run executes a command line and returns the exit code. Data goes to stdout, words to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}, enter: namespace.Enter, boot: bootUML}
 	return a.execute(ctx, args)
@@ -64,7 +66,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	return a.report(ctx, cmd, err)
 }
 
-// report says what went wrong, if anything did, and turns it into an exit code.
+// report prints err, if there is one, and returns the exit code.
 func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	var problems lab.Problems
 	var problem lab.Problem
@@ -90,18 +92,20 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "weft: %v\n", err)
 		return exitUsage
 	case !a.running:
-		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", plainly(err), cmd.CommandPath())
+		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", flagError(err), cmd.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "%s %v\n", style(a.stderr).Bad("weft:"), err)
 	return exitFailed
 }
 
-// plainly says of a flag that takes a number what is wrong with its value, which may be the flag behind it.
-func plainly(err error) error {
+// flagError replaces the error of a flag whose value is not a number. The value may be the next
+// flag, if the number was forgotten.
+func flagError(err error) error {
 	var bad *pflag.InvalidValueError
 	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {
-		return fmt.Errorf("--%s %s; expected a whole number, as in --%[1]s 10", bad.GetFlag().Name, bad.GetValue())
+		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",
+			bad.GetFlag().Name, bad.GetValue())
 	}
 	return err
 }
@@ -110,10 +114,10 @@ func plainly(err error) error {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weft",
-		Short: "weave AI-cluster networks out of one YAML file",
-		Long: "Weft builds the network that a lab file describes, runs collectives over it with a chosen transport,\n" +
-			"checks the data, and reports in the units of the lab. The same lab runs emulated, with real sockets in\n" +
-			"network namespaces or Docker containers, and simulated.",
+		Short: "build an AI cluster's network from one YAML file and run collectives over it",
+		Long: `Build the network that a lab file describes, run collectives over it with a chosen transport, check
+the data, and report in the units of the lab. The same lab runs emulated, with real sockets in
+network namespaces or Docker containers, and simulated.`,
 		Version:           versionText(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -124,11 +128,10 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(
-		a.demoCommand(), a.labsCommand(), a.runCommand(), a.benchCommand(), a.clockCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
-		a.schemaCommand(), a.resultsCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(),
-	)
-	root.AddCommand(
-		a.deployCommand(), a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
+		a.demoCommand(), a.labsCommand(), a.runCommand(), a.benchCommand(), a.clockCommand(),
+		a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(), a.schemaCommand(),
+		a.resultsCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(), a.deployCommand(),
+		a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
 		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.generateCommand(),
 	)
 	root.AddCommand(a.insideCommands()...)

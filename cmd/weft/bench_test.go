@@ -136,13 +136,13 @@ func TestBenchMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-b: \"8Q\" is no size":               {"-b", "8Q"},
 		"-e: ":                                {"-e", "x"},
-		"bfloat16 is as long":                 {"-d", "half"},
-		"call it once for each of float32":    {"-d", "all"},
-		"call it once for each of sum":        {"-o", "all"},
-		"an average is a sum":                 {"--op", "avg"},
+		"bfloat16 has the same size":          {"-d", "half"},
+		"run it once for each of float32":     {"-d", "all"},
+		"run it once for each of sum":         {"-o", "all"},
+		"same data as a sum":                  {"--op", "avg"},
 		"--op \"mulsum\"":                     {"-o", "mulsum"},
-		"-f -2; expected 2 or more":           {"-f", "-2"},
-		"-n 0; expected at least 1":           {"-n", "0"},
+		"-f -2: expected a factor":            {"-f", "-2"},
+		"-n 0: expected at least 1":           {"-n", "0"},
 		"the first size is 0; at least 1":     {"-b", "0"},
 		"root 8; expected a rank from 0 to 7": {"-r", "8", "--collective", "reduce"},
 		"no such file or directory":           {"--plot", "/no/where/p.svg"},
@@ -168,7 +168,8 @@ func TestBenchMistakes(t *testing.T) {
 	}
 }
 
-// A table says which rank's data is wrong since which step, and what was to be wrong and is not; so does its JSON.
+// A table says which rank's data is wrong since which step, and what was to be wrong and is not; so
+// does its JSON.
 func TestBenchSaysWhatIsWrong(t *testing.T) {
 	args := []string{"bench", "--engine", "sim", "--ranks", "3", "-b", "64K", "-n", "2", "--collective", "reduce", "-r", "1", "-d", "bfloat16",
 		"--set", "faults=[{at: 5us, corrupt: h1}, {at: 1s, corrupt: h2}]", "--out", t.TempDir()}
@@ -246,14 +247,15 @@ func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Opt
 	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
 
-// What would be emulated for more than a minute in all is simulated, all of it, and says so; unless emulation is asked for.
+// What would be emulated for more than a minute in all is simulated, all of it, and says so; unless
+// emulation is asked for.
 func TestBenchDoesNotEmulateForLong(t *testing.T) {
 	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Takes: 25 * time.Second}
 	long, asked, simulated := short, short, short
 	long.Takes = 30 * time.Second
 	asked.Asked, asked.Takes = true, time.Hour
 	simulated.Engine = "sim"
-	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s; --engine emu does it"
+	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s; use --engine emu to emulate anyway"
 	for _, c := range []struct {
 		name string
 		of   orchestrate.Forecast
@@ -279,11 +281,11 @@ func TestBenchDoesNotEmulateForLong(t *testing.T) {
 // The verdict of a table is in colour on terminals alone.
 func TestVerdictOfABenchIsPainted(t *testing.T) {
 	text := "# Out of bounds values : 0 OK\n# Out of bounds values : 3 FAILED\n"
-	if got := painted(text, table.Style{}); got != text {
+	if got := colourVerdict(text, table.Style{}); got != text {
 		t.Errorf("without colours: %q", got)
 	}
 	want := "# Out of bounds values : 0 \x1b[32mOK\x1b[0m\n# Out of bounds values : 3 \x1b[31mFAILED\x1b[0m\n"
-	if got := painted(text, table.Style{Colour: true}); got != want {
+	if got := colourVerdict(text, table.Style{Colour: true}); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

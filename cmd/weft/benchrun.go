@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,14 +14,14 @@ import (
 	"weft/results/table"
 )
 
-// benchCase is one run of a benchmark: a table.
+// benchCase is one run of a benchmark, which gives one table.
 type benchCase struct {
 	benchmark.Result
 	job job
-	why string // the engine of job is not what was asked for; may be empty
+	why string // why chooseEngine changed the engine of job; empty: it did not
 }
 
-// name is what tells a case from the others.
+// name returns a name for the case that none of the others has.
 func (c *benchCase) name(all []benchCase) string {
 	for i := range all {
 		if all[i].Of != c.Of {
@@ -32,7 +31,7 @@ func (c *benchCase) name(all []benchCase) string {
 	return c.Transport
 }
 
-// benchAll makes the runs, one after the other, and shows the table of each when it is there.
+// benchAll runs the cases one after the other, and prints the table of each when it is done.
 func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) error {
 	var errs []error
 	for i := range cases {
@@ -41,9 +40,7 @@ func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) er
 		}
 		c := &cases[i]
 		a.benchOne(ctx, c, fmt.Sprintf("%s over %s (%d of %d)", c.Of.Title(), c.Transport, i+1, len(cases)), f)
-		if err := a.showCase(c, f); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, a.showCase(c, f))
 		if c.Err != nil {
 			errs = append(errs, fmt.Errorf("%s over %s: %w", c.Of.Title(), c.Transport, c.Err))
 		}
@@ -51,7 +48,7 @@ func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) er
 	return errors.Join(errs...)
 }
 
-// benchOne makes a run.
+// benchOne runs a case and sets its results. label names it in progress and messages.
 func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *benchFlags) {
 	p := a.newPace(f.quiet)
 	var parts []record.Part
@@ -75,7 +72,7 @@ func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *bench
 	}
 }
 
-// benchLabel is what is under way: measuring the machine comes before a run.
+// benchLabel returns the label of progress: run, or that the machine is measured before the run.
 func benchLabel(run string, p orchestrate.Progress) string {
 	if p.Phase == orchestrate.Measuring {
 		return p.Phase
@@ -83,14 +80,15 @@ func benchLabel(run string, p orchestrate.Progress) string {
 	return run
 }
 
-// emulationLimit is how long a benchmark may emulate unless emulation is asked for. Ours.
+// emulationLimit is the longest that a benchmark emulates unless emulation is requested. Our
+// choice.
 const emulationLimit = time.Minute
 
-// chooseEngine has all runs of a benchmark simulated if emulating them would take too long and nobody asked for it. Some
-// and not others would make tables that cannot be compared.
+// chooseEngine makes all cases simulations if emulating them would take longer than emulationLimit
+// and was not requested. It changes all or none: tables of different engines cannot be compared.
 func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags) {
 	if f.kernel == "uml" || uml.Inside() != "" {
-		return // which is for emulation
+		return // emulation was requested
 	}
 	p := a.newPace(f.quiet)
 	defer p.Clear()
@@ -100,14 +98,17 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 		if cases[i].job.engine != "auto" {
 			return
 		}
-		c, err := a.foresee(ctx, &cases[i].job, orchestrate.Options{
-			Engine: "auto", Progress: func(now orchestrate.Progress) { p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total)) },
+		c, err := a.forecast(ctx, &cases[i].job, orchestrate.Options{
+			Engine: "auto",
+			Progress: func(now orchestrate.Progress) {
+				p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
+			},
 		})
 		if err != nil || c.Engine != "emu" || c.Asked {
-			return // what is wrong the run itself says
+			return // the run itself reports an error
 		}
 		takes, dilation = takes+c.Takes, max(dilation, c.Dilation)
-		if seen := i + 1; takes > emulationLimit { // enough to know; the others are about alike
+		if seen := i + 1; takes > emulationLimit { // already too long; assume that the others are alike
 			takes = takes * time.Duration(len(cases)) / time.Duration(seen)
 			break
 		}
@@ -115,7 +116,8 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 	if takes <= emulationLimit {
 		return
 	}
-	why := fmt.Sprintf("emulating %s at dilation %g takes %s; --engine emu does it", plural(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
+	why := fmt.Sprintf("emulating %s at dilation %g takes %s; use --engine emu to emulate anyway",
+		plural(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
 	for i := range cases {
 		cases[i].job.engine, cases[i].why = "sim", why
 	}
@@ -124,20 +126,17 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 // showCase prints the table of a case, or its JSON.
 func (a *app) showCase(c *benchCase, f *benchFlags) error {
 	if f.json {
-		e := json.NewEncoder(a.stdout)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(c.JSON()); err != nil {
-			return fmt.Errorf("standard output: %w", err)
-		}
-		return nil
+		return writeLine(a.stdout, c.JSON())
 	}
-	if _, err := fmt.Fprint(a.stdout, painted(c.Table(), style(a.stdout))); err != nil {
+	if _, err := fmt.Fprint(a.stdout, colourVerdict(c.Table(), style(a.stdout))); err != nil {
 		return fmt.Errorf("standard output: %w", err)
 	}
 	return nil
 }
 
-// painted has the verdict of a table of nccl-tests in colour where style has any.
-func painted(text string, st table.Style) string {
-	return strings.NewReplacer(" 0 OK\n", " 0 "+st.Good("OK")+"\n", " FAILED\n", " "+st.Bad("FAILED")+"\n").Replace(text)
+// colourVerdict colours the verdict of a table of nccl-tests, if st has colours.
+func colourVerdict(text string, st table.Style) string {
+	return strings.NewReplacer(
+		" 0 OK\n", " 0 "+st.Good("OK")+"\n", " FAILED\n", " "+st.Bad("FAILED")+"\n",
+	).Replace(text)
 }

@@ -29,28 +29,31 @@ func (a *app) captureCommand() *cobra.Command {
 	var flags captureFlags
 	cmd := &cobra.Command{
 		Use:   "capture NODE|PORT -w FILE",
-		Short: "write packets of a node or a port of a deployed lab as pcapng",
-		Long: "Write what a node sends and receives, or what a port of a switch (or a node's NIC) sends, until Ctrl-C. The file is for\n" +
-			"Wireshark, tshark and tcpdump; - is standard output. Times in it are lab time: of a port the instant at which a\n" +
-			"packet's first bit leaves, of a node that at which the network took or delivered it. weft schema dissector has\n" +
-			"Wireshark understand Weft's own headers.",
-		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
-		Args:    cobra.ExactArgs(1),
+		Short: "write packets of a node or port of a deployed lab to a pcapng file",
+		Long: `Write the packets that a node sends and receives, or that a port of a switch or NIC sends, until
+Ctrl-C. Wireshark, tshark and tcpdump read the file; - is standard output. Time stamps are lab time:
+for a port, when the first bit of a packet leaves; for a node, when the network takes or delivers it.
+weft schema dissector lets Wireshark decode Weft's own headers.`,
+		Example: `  weft capture h0 -w h0.pcapng
+  weft capture 'edge0->agg1' -w port.pcapng --count 100`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onDeployed(flags.lab, func(h *deploy.Handle) error { return a.capture(cmd.Context(), h, args[0], &flags) })
+			return a.onDeployed(flags.lab, func(h *deploy.Handle) error {
+				return a.capture(cmd.Context(), h, args[0], &flags)
+			})
 		},
 	}
 	f := cmd.Flags()
 	deployedFlag(cmd, &flags.lab)
 	f.StringVarP(&flags.file, "write", "w", "", "file to write; - for standard output")
-	f.IntVar(&flags.snap, "snap", 0, "the most bytes to keep of a packet (default all)")
-	f.Int64Var(&flags.count, "count", 0, "end after so many packets")
-	f.DurationVar(&flags.limit, "for", 0, "end after this long, such as 10s, of real time")
-	_ = cmd.MarkFlagRequired("write") // it is there
+	f.IntVar(&flags.snap, "snap", 0, "maximum bytes to keep of each packet (default all)")
+	f.Int64Var(&flags.count, "count", 0, "stop after this number of packets")
+	f.DurationVar(&flags.limit, "for", 0, "stop after this real time, such as 10s")
+	_ = cmd.MarkFlagRequired("write") // the flag exists
 	return cmd
 }
 
-// capture copies frames to a file until it has them, ctx ends or the lab does.
+// capture copies frames to a file until --count or --for is reached, or ctx or the lab ends.
 func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags *captureFlags) (err error) {
 	if flags.snap < 0 || flags.count < 0 || flags.limit < 0 {
 		return usagef("--snap, --count and --for must not be negative")
@@ -77,19 +80,19 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	}
 	stop := context.AfterFunc(ctx, func() { ours.SetReadDeadline(time.Now()) })
 	defer stop()
-	fmt.Fprintf(a.stderr, "capturing %s of %s; Ctrl-C ends it\n", is.Name, is.Lab)
+	fmt.Fprintf(a.stderr, "capturing %s of %s; Ctrl-C stops\n", is.Name, is.Lab)
 	n, lost, err := capture.Copy(out, ours, capture.Of{
-		Lab: is.Lab, Name: is.Name, Port: is.Port, Dilation: is.Dilation, Snap: flags.snap, Program: "weft " + versionText(),
-		Count: flags.count, Live: flags.file == "-",
+		Lab: is.Lab, Name: is.Name, Port: is.Port, Dilation: is.Dilation, Snap: flags.snap,
+		Program: "weft " + versionText(), Count: flags.count, Live: flags.file == "-",
 	})
 	fmt.Fprintf(a.stderr, "%s captured\n", plural(int(n), "packet"))
 	if lost > 0 {
-		fmt.Fprintf(a.stderr, "%s could not be written in time and are missing\n", plural(int(lost), "packet"))
+		fmt.Fprintf(a.stderr, "%s missing: they could not be written in time\n", plural(int(lost), "packet"))
 	}
 	return err
 }
 
-// createCapture opens what a capture is written to.
+// createCapture opens the file of a capture; - is standard output.
 func (a *app) createCapture(name string) (io.WriteCloser, error) {
 	if name == "-" {
 		return struct {
@@ -100,13 +103,14 @@ func (a *app) createCapture(name string) (io.WriteCloser, error) {
 	return regular.OpenOutput(name, os.O_TRUNC)
 }
 
-// runCaptureFlag adds --capture of commands that run labs.
+// runCaptureFlag adds --capture to a command that runs labs.
 func runCaptureFlag(cmd *cobra.Command, written *[]string) {
 	cmd.Flags().StringArrayVar(written, "capture", nil,
-		"POINT=FILE: write packets of a host, or of a port such as 'leaf0->spine1', of the emulated run to a new file as pcapng; may be repeated")
+		"POINT=FILE: write the packets of a host, or of a port such as 'leaf0->spine1', to a new pcapng file; "+
+			"emulation only (repeatable)")
 }
 
-// captures are what --capture asks for. They are of one run, which is emulated.
+// captures parses --capture. Captures need exactly one run, which is emulated.
 func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
 	if len(f.capture) == 0 {
 		return nil, nil
@@ -115,19 +119,21 @@ func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
 		point, file, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || point == "" || file == "":
-			return nil, usagef("--capture %q; expected POINT=FILE, such as h0=h0.pcapng or 'leaf0->spine1=port.pcapng'", text)
+			return nil, usagef("--capture %q: expected POINT=FILE, such as h0=h0.pcapng or 'leaf0->spine1=port.pcapng'",
+				text)
 		case file == "-":
-			return nil, usagef("--capture %s: standard output has the results of the run; name a file", text)
+			return nil, usagef("--capture %s: standard output is for the results of the run; name a file", text)
 		}
 		all = append(all, orchestrate.Capture{Point: point, File: file})
 	}
 	switch {
 	case f.resume:
-		return nil, usagef("--capture: runs that --resume leaves out have no packets; leave --resume away")
+		return nil, usagef("--capture: runs that --resume skips have no packets; remove --resume")
 	case len(jobs) == 2 && jobs[0].compare:
-		return nil, usagef("--capture: the simulator's packets have no bytes to write; --engine emu, without the simulation beside it, captures")
+		return nil, usagef("--capture: the simulator's packets have no bytes to write; use --engine emu")
 	case len(jobs) != 1:
-		return nil, usagef("--capture: this command line makes %d runs, and a capture is of one; choose it by its lab file, and a point of a sweep by --set", len(jobs))
+		return nil, usagef("--capture works on one run, and these labs are %d; "+
+			"name one lab file, and choose a point of a sweep with --set", len(jobs))
 	}
 	x, err := jobs[0].experiment()
 	if err != nil {

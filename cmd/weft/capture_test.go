@@ -38,7 +38,7 @@ func TestCaptureOfRunsIsRefused(t *testing.T) {
 		{[]string{"--capture", "h0=" + file, "--engine", "both"}, []string{"simulator", "--engine emu"}},
 		{[]string{"--capture", "h0=" + file, "--engine", "emu", "--datapath", "kernel"}, []string{"datapath kernel", "datapath fabric"}},
 		{[]string{"--capture", "h0=" + file, "--engine", "emu", "--resume"}, []string{"--resume"}},
-		{[]string{"--capture", "h0=" + file, "--engine", "emu", "labs/pc4/incast.yaml"}, []string{"runs, and a capture is of one"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "emu", "labs/pc4/incast.yaml"}, []string{"works on one run, and these labs are 5"}},
 	} {
 		var f fake
 		code, stdout, stderr := weft(t, &f, append([]string{"run", "labs/quickstart.yaml"}, c.args...)...)

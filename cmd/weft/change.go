@@ -15,11 +15,14 @@ func (a *app) linkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link LAB A-B down|up|set KEY=VALUE,...",
 		Short: "change a link of a deployed lab",
-		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or set its properties. Keys and\n" +
-			"values are those of a link in a lab file: rate, delay, loss, bit_errors, duplicate, reorder, reorder_by, jitter. Properties that\n" +
-			"are not named stay as they are. With --lab NAME the argument LAB is left out.",
-		Example: "  weft link quickstart edge0-agg1 down\n  weft link quickstart edge0-agg1 up\n  weft link quickstart h0-edge0 set delay=5us,loss=0.1%\n" +
-			"  weft link quickstart h0-edge0 set duplicate=1%,reorder=5%,reorder_by=20us",
+		Long: `Change both directions of a link of a deployed lab at once: take it down, bring it up, or set
+properties. Keys and values are those of a link in a lab file: rate, delay, loss, bit_errors,
+duplicate, reorder, reorder_by, jitter. Other properties stay as they are. With --lab NAME, leave out
+the argument LAB.`,
+		Example: `  weft link quickstart edge0-agg1 down
+  weft link quickstart edge0-agg1 up
+  weft link quickstart h0-edge0 set delay=5us,loss=0.1%
+  weft link quickstart h0-edge0 set duplicate=1%,reorder=5%,reorder_by=20us`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			args = withLab(name, args)
 			if len(args) < 3 || len(args) > 4 {
@@ -36,7 +39,8 @@ func (a *app) linkCommand() *cobra.Command {
 					return usageError{err}
 				}
 			default:
-				return usagef("%q; expected down, up, or set and a list such as delay=5us,loss=0.1%%", strings.Join(args[2:], " "))
+				return usagef("unknown change %q; expected down, up, or set and a list such as delay=5us,loss=0.1%%",
+					strings.Join(args[2:], " "))
 			}
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Link(k) })
 		},
@@ -47,10 +51,10 @@ func (a *app) linkCommand() *cobra.Command {
 
 // deployedFlag adds --lab, which names a deployed lab.
 func deployedFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "lab", "", "name or file of the lab; without it the only one")
+	cmd.Flags().StringVar(name, "lab", "", "name or file of the lab (default the only deployed lab)")
 }
 
-// withLab puts the lab that --lab names before the arguments.
+// withLab returns the arguments with the lab of --lab, if it is set, before them.
 func withLab(name string, args []string) []string {
 	if name == "" {
 		return args
@@ -58,23 +62,25 @@ func withLab(name string, args []string) []string {
 	return slices.Insert(slices.Clone(args), 0, name)
 }
 
-// oneLab is the lab that --lab or the only argument names; empty: neither does.
-func oneLab(name string, args []string) (string, error) {
+// labArgument returns the lab that --lab or the only argument names; empty: neither.
+func labArgument(name string, args []string) (string, error) {
 	if args = withLab(name, args); len(args) > 1 {
-		return "", usagef("--lab %s and %s; name one lab", args[0], args[1])
+		return "", usagef("--lab %s and the argument %s: name one lab", args[0], args[1])
 	}
 	return first(args), nil
 }
 
-// nodeCommand changes a node. Without arguments it is what a node of a lab runs: see insideCommands.
+// nodeCommand returns weft node, which changes a node. Without arguments it is the process of a
+// node itself: see insideCommands.
 func (a *app) nodeCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "node LAB NODE kill|pause|resume|restart",
-		Short: "end, stop or restart a node of a deployed lab",
-		Long: "End a node at once with all that runs in it, stop it so that it neither sends nor answers, let it go on, or start it\n" +
-			"again with a fresh network. With --lab NAME the argument LAB is left out.",
-		Example: "  weft node quickstart h3 kill\n  weft node quickstart h3 restart",
+		Short: "kill, pause, resume or restart a node of a deployed lab",
+		Long: `Kill a node with all programs in it, pause it so that it neither sends nor answers, resume it, or
+restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
+		Example: `  weft node quickstart h3 kill
+  weft node quickstart h3 restart`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args = withLab(name, args); len(args) {
 			case 0:
@@ -86,7 +92,7 @@ func (a *app) nodeCommand() *cobra.Command {
 			switch args[2] {
 			case deploy.NodeKill, deploy.NodePause, deploy.NodeResume, deploy.NodeRestart:
 			default:
-				return usagef("%q; expected kill, pause, resume or restart", args[2])
+				return usagef("unknown action %q; expected kill, pause, resume or restart", args[2])
 			}
 			n := deploy.Node{Node: args[1], Action: args[2]}
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Node(n) })
@@ -101,13 +107,13 @@ func (a *app) eventsCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:     "events [LAB]",
-		Short:   "print what happened to a deployed lab, as JSON lines",
+		Short:   "print the events of a deployed lab as JSON lines",
 		Example: "  weft events\n  weft events quickstart --follow",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := json.NewEncoder(a.stdout)
 			out.SetEscapeHTML(false)
-			lab, err := oneLab(name, args)
+			lab, err := labArgument(name, args)
 			if err != nil {
 				return err
 			}
@@ -121,6 +127,6 @@ func (a *app) eventsCommand() *cobra.Command {
 		},
 	}
 	deployedFlag(cmd, &name)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the lab is destroyed or Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the lab is destroyed or Ctrl-C")
 	return cmd
 }

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,30 +9,29 @@ import (
 	"github.com/spf13/pflag"
 
 	"weft/collectives/schedule"
-	library "weft/labs"
 	"weft/orchestrator/benchmark"
-	"weft/orchestrator/catalogue"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	"weft/orchestrator/topology/render"
 	"weft/results/store"
 )
 
-// completer lists what a word of a command line may be.
+// completer returns the words that the last word of a command line may become.
 type completer = cobra.CompletionFunc
 
-// live answers completion's questions about deployed labs.
-type live struct {
+// deployed answers completion's questions about deployed labs.
+type deployed struct {
 	labs  func() ([]string, error)
 	state func(lab string) (*deploy.State, error)
 }
 
 // complete registers completions for the flags and arguments of all commands. They read directories
-// and ask supervisors, and offer nothing where that fails.
+// and ask supervisors, and offer nothing if that fails.
 func (a *app) complete(root *cobra.Command) {
-	l := a.live
-	if l == nil {
-		l = &live{labs: deployedLabs, state: func(lab string) (s *deploy.State, err error) {
+	d := a.deployed
+	if d == nil {
+		d = &deployed{labs: deployedLabs, state: func(lab string) (s *deploy.State, err error) {
 			err = a.onDeployed(lab, func(h *deploy.Handle) error {
 				s, err = h.State()
 				return err
@@ -44,33 +39,37 @@ func (a *app) complete(root *cobra.Command) {
 			return s, err
 		}}
 	}
-	node := func(_ []string, flag string) []string { return l.nodes(flag) }
+	nodes := func(args []string, _ string) []string { return d.nodes(args[0]) }
+	links := func(args []string, _ string) []string { return d.links(args[0]) }
 	arguments := map[string][]func(args []string, toComplete string) []string{
-		"destroy": {l.names}, "inspect": {l.names}, "events": {l.names},
-		"link": {l.names, l.links, fixed("down", "up", "set"), settings}, "node": {l.names, l.nodesOf, fixed("kill", "pause", "resume", "restart")},
+		"destroy": {d.names}, "inspect": {d.names}, "events": {d.names},
+		"link": {d.names, links, oneOf("down", "up", "set"), linkProperties},
+		"node": {d.names, nodes, oneOf("kill", "pause", "resume", "restart")},
 	}
-	byFlag := map[string]func(args []string, lab string) []string{"exec": node, "capture": func(_ []string, lab string) []string {
-		return append(l.nodes(lab), l.ports(lab)...)
-	}}
+	byFlag := map[string]func(lab string) []string{
+		"exec": d.nodes, "capture": func(lab string) []string { return append(d.nodes(lab), d.ports(lab)...) },
+	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if values := a.flagValues(cmd, f, l); values != nil {
+			if values := flagValues(cmd, f.Name, d); values != nil {
 				if _, known := cmd.GetFlagCompletionFunc(f.Name); !known {
-					_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // the flag is there
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // the flag exists
 				}
 			}
 		})
 		if each, ok := arguments[cmd.Name()]; ok && cmd.Parent() == root {
-			cmd.ValidArgsFunction = positions(each)
+			cmd.ValidArgsFunction = completeArguments(each)
 		}
 		if values, ok := byFlag[cmd.Name()]; ok && cmd.Parent() == root {
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			cmd.ValidArgsFunction = func(
+				cmd *cobra.Command, args []string, toComplete string,
+			) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 {
 					return nil, cobra.ShellCompDirectiveDefault // a program and its arguments
 				}
-				lab, _ := cmd.Flags().GetString("lab") // it has one
-				return begin(values(args, lab), toComplete), cobra.ShellCompDirectiveNoFileComp
+				lab, _ := cmd.Flags().GetString("lab") // the flag exists
+				return withPrefix(values(lab), toComplete), cobra.ShellCompDirectiveNoFileComp
 			}
 		}
 		if cmd.Parent() != nil && cmd.Parent().Name() == "results" {
@@ -84,40 +83,43 @@ func (a *app) complete(root *cobra.Command) {
 }
 
 // flagValues returns the completion of a flag's value; nil leaves it to the shell.
-func (a *app) flagValues(cmd *cobra.Command, f *pflag.Flag, l *live) completer {
-	switch f.Name {
+func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
+	switch flag {
 	case "engine", "runtime", "datapath", "dilation":
-		return wordsOf(lab.Values(map[string]string{"engine": "engine.kind", "runtime": "engine.runtime", "datapath": "engine.datapath", "dilation": "engine.dilation"}[f.Name])...)
+		if flag == "engine" {
+			flag = "kind"
+		}
+		return completeFrom(lab.Values("engine." + flag)...)
 	case "transport":
-		return wordsOf(lab.Values("transport.kind")...)
+		return completeFrom(lab.Values("transport.kind")...)
 	case "collective":
-		return wordsOf(schedule.Collectives()...)
+		return completeFrom(schedule.Collectives()...)
 	case "algorithm":
-		return wordsOf(append([]string{"all"}, lab.Values("workload.*.algorithm")...)...)
+		return completeFrom(append([]string{"all"}, lab.Values("workload.*.algorithm")...)...)
 	case "type":
-		return wordsOf(lab.Values("workload.*.type")...)
+		return completeFrom(lab.Values("workload.*.type")...)
 	case "topology":
-		return wordsOf(benchmark.Topologies()...)
+		return completeFrom(benchmark.Topologies()...)
 	case "kernel":
 		if cmd.Name() == "deploy" {
-			return wordsOf("host")
+			return completeFrom("host")
 		}
-		return wordsOf("host", "uml")
+		return completeFrom("host", "uml")
 	case "format":
 		if cmd.Name() == "graph" {
-			return wordsOf(render.Formats()...)
+			return completeFrom(render.Formats()...)
 		}
-		return wordsOf("svg", "png")
+		return completeFrom("svg", "png")
 	case "strict":
-		return wordsOf("ok", "degraded")
+		return completeFrom("ok", "degraded")
 	case "set":
-		return settable
+		return completeSetting
 	case "lab":
 		if cmd.Name() == "bench" {
 			return labFiles
 		}
 		return func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-			return begin(l.names(nil, ""), toComplete), cobra.ShellCompDirectiveNoFileComp
+			return withPrefix(d.names(nil, ""), toComplete), cobra.ShellCompDirectiveNoFileComp
 		}
 	case "out":
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -129,70 +131,42 @@ func (a *app) flagValues(cmd *cobra.Command, f *pflag.Flag, l *live) completer {
 
 // labFiles completes a lab: a file, or one of those inside the program.
 func labFiles(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	dir := toComplete[:strings.LastIndexByte(toComplete, '/')+1]
-	var offers []string
-	offer := func(files fs.FS, at string) {
-		entries, _ := fs.ReadDir(files, at) // what cannot be read has nothing to offer
-		for _, e := range entries {
-			info, err := fs.Stat(files, path.Join(at, e.Name())) // of what a link leads to
-			switch {
-			case err != nil || e.Name()[0] == '.' && dir == toComplete:
-			case info.IsDir():
-				offers = append(offers, dir+e.Name()+"/")
-			case slices.Contains([]string{".yaml", ".yml"}, path.Ext(e.Name())):
-				offers = append(offers, dir+e.Name())
-			}
-		}
-	}
-	offer(os.DirFS(cmp.Or(dir, ".")), ".")
-	if inside, ok := strings.CutPrefix(dir, "labs/"); ok {
-		offer(library.Files, path.Clean(inside))
-	}
-	if dir == "" && toComplete != "" { // by their names, which are many
-		for _, e := range catalogue.List(library.Files) {
-			offers = append(offers, e.Name)
-		}
-	}
-	if dir == "" {
-		offers = append(offers, "labs/")
-		names, _ := fs.Glob(library.Files, "*.yaml") // a good pattern
-		for _, name := range names {
-			offers = append(offers, strings.TrimSuffix(name, ".yaml"))
-		}
-	}
-	slices.Sort(offers)
-	offers = begin(slices.Compact(offers), toComplete)
+	names := labfile.Complete(toComplete)
 	switch {
-	case len(offers) == 0: // the shell knows more, such as ~
+	case len(names) == 0: // the shell knows more, such as ~
 		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-	case strings.HasSuffix(offers[0], "/"):
-		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	case strings.HasSuffix(names[0], "/"):
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	return offers, cobra.ShellCompDirectiveNoFileComp
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// wordsOf completes a word, or the last of a comma-separated list of words.
-func wordsOf(all ...string) completer {
+// completeFrom completes a word, or the last of a comma-separated list of words.
+func completeFrom(all ...string) completer {
 	return func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
-		var out []string
-		for _, w := range all {
-			out = append(out, before+w)
-		}
-		return begin(out, toComplete), cobra.ShellCompDirectiveNoFileComp
+		return lastOfList(all, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// settable completes path=value of --set: keys of the format, with 0 as the index of lists, and the
-// words that a value may be.
-func settable(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+// lastOfList returns the comma-separated list toComplete with its last word completed from all.
+func lastOfList(all []string, toComplete string) (out []string) {
+	before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
+	for _, w := range all {
+		out = append(out, before+w)
+	}
+	return withPrefix(out, toComplete)
+}
+
+// completeSetting completes path=value of --set: keys of lab files, with 0 as the index of lists,
+// and the words that a value may be.
+func completeSetting(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	path, _, valued := strings.Cut(toComplete, "=")
 	var out []string
 	if valued {
 		for _, v := range lab.Values(path) {
 			out = append(out, path+"="+v)
 		}
-		return begin(out, toComplete), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, k := range lab.Keys() {
 		switch {
@@ -201,17 +175,17 @@ func settable(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.
 			out = append(out, strings.ReplaceAll(k.Path, "*", "0")+"=\t"+k.About)
 		}
 	}
-	return begin(out, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// positions completes each argument by its position.
-func positions(each []func(args []string, toComplete string) []string) completer {
+// completeArguments completes each argument by its position. The command has --lab.
+func completeArguments(each []func(args []string, toComplete string) []string) completer {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		lab, _ := cmd.Flags().GetString("lab") // all of them have it
+		lab, _ := cmd.Flags().GetString("lab") // the flag exists
 		if args = withLab(lab, args); len(args) >= len(each) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		out := begin(each[len(args)](args, toComplete), toComplete)
+		out := withPrefix(each[len(args)](args, toComplete), toComplete)
 		if len(out) > 0 && strings.HasSuffix(out[0], "=") {
 			return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
@@ -219,27 +193,26 @@ func positions(each []func(args []string, toComplete string) []string) completer
 	}
 }
 
-func fixed(all ...string) func([]string, string) []string {
+func oneOf(all ...string) func([]string, string) []string {
 	return func([]string, string) []string { return all }
 }
 
-// settings completes the link properties that weft link sets.
-func settings(args []string, toComplete string) (out []string) {
+// linkProperties completes the properties of weft link LAB A-B set.
+func linkProperties(args []string, toComplete string) []string {
 	if args[2] != "set" {
 		return nil
 	}
-	before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
+	var keys []string
 	for _, key := range deploy.Properties() {
-		out = append(out, before+key+"=")
+		keys = append(keys, key+"=")
 	}
-	return out
+	return lastOfList(keys, toComplete)
 }
 
-// begin returns the words that start with toComplete.
-func begin(all []string, toComplete string) []string {
-	var out []string
+// withPrefix returns the words that begin with prefix.
+func withPrefix(all []string, prefix string) (out []string) {
 	for _, w := range all {
-		if strings.HasPrefix(w, toComplete) {
+		if strings.HasPrefix(w, prefix) {
 			out = append(out, w)
 		}
 	}
@@ -247,14 +220,14 @@ func begin(all []string, toComplete string) []string {
 }
 
 // names returns the deployed labs.
-func (l *live) names([]string, string) []string {
-	names, _ := l.labs() // who cannot be asked has none
+func (d *deployed) names([]string, string) []string {
+	names, _ := d.labs() // none after an error
 	return names
 }
 
-// nodes returns the nodes of a deployed lab; "" means the only one.
-func (l *live) nodes(lab string) (out []string) {
-	if s, err := l.state(lab); err == nil {
+// nodes returns the names of the nodes of a deployed lab; "" means the only lab.
+func (d *deployed) nodes(lab string) (out []string) {
+	if s, err := d.state(lab); err == nil {
 		for _, n := range s.Nodes {
 			out = append(out, n.Name)
 		}
@@ -262,10 +235,9 @@ func (l *live) nodes(lab string) (out []string) {
 	return out
 }
 
-func (l *live) nodesOf(args []string, _ string) []string { return l.nodes(args[0]) }
-
-func (l *live) links(args []string, _ string) (out []string) {
-	if s, err := l.state(args[0]); err == nil {
+// links returns the names of the links of a deployed lab.
+func (d *deployed) links(lab string) (out []string) {
+	if s, err := d.state(lab); err == nil {
 		for _, k := range s.Links {
 			out = append(out, k.Name)
 		}
@@ -273,9 +245,9 @@ func (l *live) links(args []string, _ string) (out []string) {
 	return out
 }
 
-// ports returns both directions of every link of a deployed lab.
-func (l *live) ports(lab string) (out []string) {
-	if s, err := l.state(lab); err == nil {
+// ports returns the ports of a deployed lab: both directions of every link.
+func (d *deployed) ports(lab string) (out []string) {
+	if s, err := d.state(lab); err == nil {
 		for _, k := range s.Links {
 			out = append(out, k.A+"->"+k.B, k.B+"->"+k.A)
 		}
@@ -283,20 +255,22 @@ func (l *live) ports(lab string) (out []string) {
 	return out
 }
 
-// completeRuns completes the arguments of weft results from the directory of runs: labs and, once
-// one is named, its runs and sweeps.
+// completeRuns completes the arguments of weft results from the directory of runs: labs and, after
+// lab/, its runs and sweeps.
 func completeRuns(cmd *cobra.Command) {
 	after := cmd.ValidArgsFunction
-	most := map[string]int{"ls": 1, "show": 1, "compare": 2, "plot": 1 << 20, "export": 1}[cmd.Name()]
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if len(args) >= most {
+	limit := map[string]int{"ls": 1, "show": 1, "compare": 2, "plot": 1 << 20, "export": 1}[cmd.Name()]
+	cmd.ValidArgsFunction = func(
+		cmd *cobra.Command, args []string, toComplete string,
+	) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= limit {
 			if after != nil {
 				out, directive := after(cmd, args, toComplete)
-				return begin(out, toComplete), directive
+				return withPrefix(out, toComplete), directive
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		root, _ := cmd.Flags().GetString("out") // all of them have it
+		root, _ := cmd.Flags().GetString("out") // the flag exists
 		var out []string
 		one, _, named := strings.Cut(toComplete, "/")
 		for _, name := range store.EntryNames(root) {
@@ -309,8 +283,8 @@ func completeRuns(cmd *cobra.Command) {
 				}
 			}
 		}
-		if out = begin(out, toComplete); len(out) == 0 && cmd.Name() != "ls" {
-			return nil, cobra.ShellCompDirectiveDefault // runs may lie anywhere
+		if out = withPrefix(out, toComplete); len(out) == 0 && cmd.Name() != "ls" {
+			return nil, cobra.ShellCompDirectiveDefault // runs may be anywhere
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}

@@ -11,11 +11,12 @@ import (
 	"weft/results/store"
 )
 
-// completed is what the shell is offered for the last word of a command line, without descriptions, and the directive.
-func completed(t *testing.T, l *live, args ...string) (offers []string, directive string) {
+// completed is what the shell is offered for the last word of a command line, without descriptions,
+// and the directive.
+func completed(t *testing.T, d *deployed, args ...string) (offers []string, directive string) {
 	t.Helper()
 	var out, said strings.Builder
-	a := &app{stdout: &out, stderr: &said, engine: &fake{}, live: l}
+	a := &app{stdout: &out, stderr: &said, engine: &fake{}, deployed: d}
 	if code := a.execute(t.Context(), append([]string{"__complete"}, args...)); code != 0 {
 		t.Fatalf("%v: code %d, %s", args, code, said.String())
 	}
@@ -39,7 +40,7 @@ func TestCompletion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deployed := &live{
+	deployed := &deployed{
 		labs: func() ([]string, error) { return []string{"quickstart", "star"}, nil },
 		state: func(lab string) (*deploy.State, error) {
 			if lab == "gone" {

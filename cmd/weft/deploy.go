@@ -19,14 +19,24 @@ import (
 	orchestrate "weft/orchestrator/run"
 )
 
-// stateDir is the state directory of this user. In the user namespace that elevate entered everybody is root, so it is
-// settled before, for what is executed there too.
+// stateDir returns the directory with the state of this user's deployed labs, and puts it into the
+// environment. A process in the user namespace of elevate is root and would find another.
 func stateDir() string {
 	dir := deploy.DefaultRoot(os.Geteuid())
-	_ = os.Setenv(deploy.RootVar, dir) // it has no NUL
+	_ = os.Setenv(deploy.RootVar, dir) // a path has no NUL
 	return dir
 }
 
+// openState opens the state directory. It returns nil if there is none yet.
+func openState() (*deploy.Root, error) {
+	dir := stateDir()
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return deploy.OpenRoot(dir)
+}
+
+// deployOptions returns options that print messages on standard error.
 func (a *app) deployOptions() deploy.Options {
 	return deploy.Options{Say: func(line string) { fmt.Fprintln(a.stderr, line) }}
 }
@@ -37,13 +47,17 @@ func (a *app) deployCommand() *cobra.Command {
 	var kernel string
 	cmd := &cobra.Command{
 		Use:   "deploy LAB",
-		Short: "bring a lab up and leave it running",
-		Long: "Bring up the network of a lab and leave it running, for programs of your own: see weft exec. What is up already\n" +
-			"stays as it is; another version of the lab is replaced. The lab's workload and faults are not run. Of a sweep\n" +
-			"the first point is deployed.\n\n" +
-			"A supervisor process owns the lab until weft destroy. When deploying fails or is interrupted, nothing is left.",
-		Example: "  weft deploy labs/quickstart.yaml\n  weft deploy labs/quickstart.yaml --dry-run\n" +
-			"  weft exec h0 -- ping -c3 h15\n  weft destroy",
+		Short: "bring up a lab and leave it running",
+		Long: `Bring up the network of a lab and leave it running for your own programs (see weft exec). A lab that
+is up already stays as it is; if the lab file has changed, the lab is replaced. The workload and the
+faults of the lab are not run. For a sweep, the first point is deployed.
+
+A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
+is left behind.`,
+		Example: `  weft deploy labs/quickstart.yaml
+  weft deploy labs/quickstart.yaml --dry-run
+  weft exec h0 -- ping -c3 h15
+  weft destroy`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +75,8 @@ func (a *app) deployCommand() *cobra.Command {
 				return a.showPlan(q, asJSON)
 			}
 			dir := stateDir()
-			// What is left of an earlier deployment that has lost its folder cannot be judged from within a user namespace.
+			// Remains of a deployment whose state directory is gone cannot be found in a user
+			// namespace.
 			if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
 				return err
 			}
@@ -76,15 +91,15 @@ func (a *app) deployCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&flags.Engine.Runtime, "runtime", "", "auto, namespace or docker: where nodes live")
-	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel that the network runs on")
-	cmd.Flags().StringVar(&flags.Engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and why, and change nothing")
+	runtimeFlag(cmd.Flags(), &flags.Engine)
+	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel of the network")
+	dilationFlag(cmd.Flags(), &flags.Engine)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// request reads a lab that is to be deployed.
+// request reads the lab to deploy.
 func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, error) {
 	files, err := flags.load([]string{name})
 	if err != nil {
@@ -97,25 +112,25 @@ func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, 
 		}
 	}
 	return &deploy.Request{
-		File: path, Text: files[0].Text, Set: flags.Set, Engine: flags.Engine, Version: versionText(), Read: files[0].Read,
+		File: path, Text: files[0].Text, Set: flags.Set, Engine: flags.Engine,
+		Version: versionText(), Read: files[0].Read,
 	}, files[0].Labs[0], nil
 }
 
-// deployPlan says what deploying would do.
+// deployPlan returns the change that deploying would make.
 func deployPlan(q *deploy.Request) (*deploy.Change, error) {
-	dir := stateDir()
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return deploy.Fresh(q)
-	}
-	r, err := deploy.OpenRoot(dir)
-	if err != nil {
+	r, err := openState()
+	switch {
+	case err != nil:
 		return nil, err
+	case r == nil:
+		return deploy.Fresh(q)
 	}
 	defer r.Close()
 	return deploy.Plan(r, q)
 }
 
-// showPlan says what would change.
+// showPlan prints what deploying would change.
 func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
 	c, err := deployPlan(q)
 	if err != nil {
@@ -135,19 +150,20 @@ func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
 	return nil
 }
 
-// showDeployed says what Up did.
+// showDeployed prints what deploying changed.
 func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	if asJSON {
 		return writeJSON(a.stdout, c)
 	}
 	d := c.Deployment
 	if c.Action == deploy.ActionNone {
-		fmt.Fprintf(a.stdout, "%s is up already, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
+		fmt.Fprintf(a.stdout, "%s is already up, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
-		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times the lab's, rates %g times smaller.\n", d.Dilation, d.Dilation)
+		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times longer than in the lab, "+
+			"rates %[1]g times lower.\n", d.Dilation)
 	}
 	return nil
 }
@@ -156,20 +172,24 @@ func (a *app) destroyCommand() *cobra.Command {
 	var all bool
 	var name string
 	cmd := &cobra.Command{
-		Use:     "destroy [LAB]",
-		Short:   "take a deployed lab down and remove every trace of it",
-		Long:    "Take a deployed lab down, by its name or its file, and remove every trace of it; without a name the only one. A lab\nwhose state directory is gone is found by its processes. One that is not deployed is no error.",
-		Example: "  weft destroy\n  weft destroy quickstart\n  weft destroy --all",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "destroy [LAB]",
+		Short: "take down a deployed lab and remove every trace of it",
+		Long: `Take down a deployed lab, named by its name or file, and remove every trace of it. Without an
+argument, take down the only one. A lab whose state directory is gone is found by its processes. It
+is no error if the lab is not deployed.`,
+		Example: `  weft destroy
+  weft destroy quickstart
+  weft destroy --all`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lab, err := oneLab(name, args)
+			lab, err := labArgument(name, args)
 			if err != nil {
 				return err
 			}
 			if all && lab != "" {
-				return usagef("--all and lab %s; choose one", lab)
+				return usagef("--all and the lab %s: choose one", lab)
 			}
-			names, err := a.toDestroy(lab, all)
+			names, err := a.labsToDestroy(lab, all)
 			if err != nil {
 				return err
 			}
@@ -188,8 +208,8 @@ func (a *app) destroyCommand() *cobra.Command {
 	return cmd
 }
 
-// toDestroy are the names of the labs that are meant.
-func (a *app) toDestroy(lab string, all bool) ([]string, error) {
+// labsToDestroy returns the names of the labs to destroy.
+func (a *app) labsToDestroy(lab string, all bool) ([]string, error) {
 	if lab != "" {
 		name, err := labNamed(lab)
 		return []string{name}, err
@@ -204,9 +224,10 @@ func (a *app) toDestroy(lab string, all bool) ([]string, error) {
 	case len(names) > 1 && !all:
 		return nil, usagef("%d labs are deployed: %s; name one, or use --all", len(names), strings.Join(names, ", "))
 	}
-	return names, nil // a state directory that cannot be opened keeps no stray alive: deploy.Down ends it and returns err
+	return names, nil // without err: deploy.Down returns it too, after it ended the strays
 }
 
+// destroy takes down one lab and prints the outcome.
 func (a *app) destroy(ctx context.Context, name string) error {
 	began := time.Now()
 	found, err := deploy.Down(ctx, stateDir(), name, a.deployOptions())
@@ -225,12 +246,13 @@ func (a *app) cleanCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "remove whatever crashed labs left, and only what Weft made",
-		Long: "Remove what is left of labs whose deployment was killed, or whose supervisor is no more. Labs that are up stay,\n" +
-			"unless their state directory is gone, so that nothing leads to them. Only what a journal of Weft names, or what carries its\n" +
-			"mark, is touched.",
-		Example: "  weft clean\n  weft clean --json",
-		Args:    cobra.NoArgs,
+		Short: "remove what crashed labs left behind, and nothing that Weft did not make",
+		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
+up stay, unless their state directory is gone, so that no command can reach them. Only what a journal
+of Weft names or what has Weft's mark is removed.`,
+		Example: `  weft clean
+  weft clean --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
 			if asJSON {
@@ -247,7 +269,7 @@ func (a *app) cleanCommand() *cobra.Command {
 				fmt.Fprintln(a.stdout, line)
 			}
 			if len(swept) == 0 && err == nil {
-				fmt.Fprintln(a.stderr, "there is nothing to clean")
+				fmt.Fprintln(a.stderr, "nothing to clean")
 			}
 			return err
 		},
@@ -256,21 +278,18 @@ func (a *app) cleanCommand() *cobra.Command {
 	return cmd
 }
 
-// deployedLabs lists the labs of this user, by name.
+// deployedLabs returns the names of this user's deployed labs.
 func deployedLabs() ([]string, error) {
-	dir := stateDir()
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	r, err := deploy.OpenRoot(dir)
-	if err != nil {
+	r, err := openState()
+	if r == nil {
 		return nil, err
 	}
 	defer r.Close()
 	return r.Labs()
 }
 
-// labNamed is the name of the lab that an argument means: a name, or a file with one in it.
+// labNamed returns the name of the lab that an argument names: the argument, or the name in that
+// file.
 func labNamed(arg string) (string, error) {
 	if deploy.CheckName(arg) == nil {
 		return arg, nil
@@ -286,34 +305,33 @@ func labNamed(arg string) (string, error) {
 	return files[0].Labs[0].Name, nil
 }
 
-// onDeployed does something with the deployed lab that an argument means, or, with none, with the only one.
+// onDeployed calls do with the deployed lab that an argument names; an empty one means the only
+// lab.
 func (a *app) onDeployed(arg string, do func(*deploy.Handle) error) error {
-	name := ""
+	var name string
 	if arg != "" {
 		var err error
 		if name, err = labNamed(arg); err != nil {
 			return err
 		}
-	}
-	if name == "" {
-		names, err := deployedLabs()
-		switch {
+	} else {
+		switch names, err := deployedLabs(); {
 		case err != nil:
 			return err
 		case len(names) == 0:
 			return usagef("no lab is deployed; weft deploy LAB brings one up")
 		case len(names) > 1:
-			return usagef("%d labs are deployed: %s; name one by --lab", len(names), strings.Join(names, ", "))
+			return usagef("%d labs are deployed: %s; name one with --lab", len(names), strings.Join(names, ", "))
+		default:
+			name = names[0]
 		}
-		name = names[0]
 	}
-	dir := stateDir()
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
-	}
-	r, err := deploy.OpenRoot(dir)
-	if err != nil {
+	r, err := openState()
+	switch {
+	case err != nil:
 		return err
+	case r == nil:
+		return fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
 	}
 	defer r.Close()
 	h, err := deploy.Open(r, name)

@@ -15,7 +15,8 @@ import (
 // docCommand is a command line of a page, with the output that the page shows below it.
 type docCommand struct{ line, output string }
 
-// commandsOf returns the indented commands of weft on a page, each once. Those of a container are taken for the program in it.
+// commandsOf returns the indented commands of weft on a page, each once. Those of a container are
+// taken for the program in it.
 func commandsOf(t *testing.T, page string) (all []docCommand) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -98,7 +99,8 @@ func TestCommandsOfDocsWork(t *testing.T) {
 	}
 }
 
-// What docs/ci.md says in passing is there: commands, flags of weft run, and targets of make. The comparison that it tells of runs.
+// What docs/ci.md says in passing is there: commands, flags of weft run, and targets of make. The
+// comparison that it tells of runs.
 func TestCIPageNamesWhatThereIs(t *testing.T) {
 	text, err := os.ReadFile("docs/ci.md")
 	if err != nil {

@@ -19,11 +19,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON, measure bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "say what this machine can do, and what each missing thing costs",
-		Long: "Try what emulation needs: privileges, namespaces, devices, timers, and how many packets per second this\n" +
-			"machine carries, which bounds the dilation. Nothing that was tried is left behind.",
-		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
-		Args:    cobra.NoArgs,
+		Short: "check what this machine can do, and what each missing feature costs",
+		Long: `Try what emulation needs: privileges, namespaces, devices, timers, and the packet rate of this
+machine, which limits the dilation. Everything that a test creates is removed.`,
+		Example: `  weft doctor --measure=false
+  weft doctor --measure=false --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.elevate("auto"); err != nil {
 				return err
@@ -43,26 +44,30 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&measure, "measure", true, "measure the packet rate and boot User Mode Linux as well, which takes a few seconds")
+	cmd.Flags().BoolVar(&measure, "measure", true,
+		"measure the packet rate and boot User Mode Linux, which takes a few seconds")
 	return cmd
 }
 
-// packetRate measures what the built-in runtime carries on this machine.
+// packetRate measures the packets per second that the built-in runtime carries on this machine.
 func packetRate(ctx context.Context) (float64, error) {
 	c, err := emulate.Calibrate(ctx, emulate.Processes{})
 	return c.PacketsPerSecond, err
 }
 
-// bootTime is how long User Mode Linux takes to boot, and to run a program that does next to nothing.
+// bootTime measures how long User Mode Linux takes to boot and run weft version.
 func bootTime(ctx context.Context, k *uml.Kernel) (time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	code, err := uml.Run(ctx, uml.Command{Kernel: k, Path: self, Args: []string{"weft", "version"}, Dir: "/", Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard})
+	code, err := uml.Run(ctx, uml.Command{
+		Kernel: k, Path: self, Args: []string{"weft", "version"}, Dir: "/",
+		Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
+	})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("weft version ended with %d there", code)
+		err = fmt.Errorf("weft version ended with exit code %d under User Mode Linux", code)
 	}
 	return time.Since(began), err
 }

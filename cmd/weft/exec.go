@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/terminal"
 	"weft/orchestrator/deploy"
 )
 
@@ -18,12 +19,17 @@ func (a *app) execCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec NODE [-- CMD...]",
 		Short: "run a program inside a node of a deployed lab",
-		Long: "Run a program inside a node: ping, iperf3, tcpdump, a shell. It finds the other nodes by their names, and may use the\n" +
-			"node's network as it likes. Without a program it is a shell.\n\n" +
-			"Exit codes: the program's, or 128 and the number of the signal that ended it; 125 when the node or the lab has ended,\n" +
-			"before or while the program ran, or the node is paused; 1 when the program could not be started.",
-		Example: "  weft exec h0 -- ping -c3 h15\n  weft exec h0 -- iperf3 -c h15\n  weft exec h0 -- tcpdump -ni eth0\n  weft exec h0",
-		Args:    cobra.MinimumNArgs(1),
+		Long: `Run a program inside a node: ping, iperf3, tcpdump, or a shell if no program is named. It can resolve
+the names of the other nodes, and has full control of the node's network.
+
+Exit codes: the program's, or 128 plus the number of the signal that ended it; 125 if the node or the
+lab ended, before or while the program ran, or if the node is paused; 1 if the program could not be
+started.`,
+		Example: `  weft exec h0 -- ping -c3 h15
+  weft exec h0 -- iperf3 -c h15
+  weft exec h0 -- tcpdump -ni eth0
+  weft exec h0`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program := args[1:]
 			if len(program) > 0 && program[0] == "--" {
@@ -32,7 +38,9 @@ func (a *app) execCommand() *cobra.Command {
 			if len(program) == 0 {
 				program = []string{shell()}
 			}
-			return a.onDeployed(name, func(h *deploy.Handle) error { return a.exec(cmd.Context(), h, args[0], program) })
+			return a.onDeployed(name, func(h *deploy.Handle) error {
+				return a.exec(cmd.Context(), h, args[0], program)
+			})
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -40,7 +48,7 @@ func (a *app) execCommand() *cobra.Command {
 	return cmd
 }
 
-// shell is what runs in a node when nothing was named.
+// shell returns the program to run in a node if none is named.
 func shell() string {
 	if _, err := os.Stat("/bin/bash"); err == nil {
 		return "/bin/bash"
@@ -53,7 +61,7 @@ func (a *app) exec(ctx context.Context, h *deploy.Handle, node string, program [
 	e := deploy.Exec{Node: node, Args: program}
 	var exit deploy.Exit
 	var err error
-	if isTerminal(os.Stdin) && isTerminal(os.Stdout) {
+	if terminal.Is(os.Stdin) && terminal.Is(os.Stdout) {
 		exit, err = onTerminal(ctx, h, e)
 	} else {
 		exit, err = h.Exec(ctx, e, os.Stdin, os.Stdout, os.Stderr)
@@ -72,15 +80,10 @@ func (a *app) exec(ctx context.Context, h *deploy.Handle, node string, program [
 	return nil
 }
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
-
-// onTerminal runs a program on a terminal of its own, which this process's terminal stands in for: what is typed goes
-// there as it is, Ctrl-C included.
+// onTerminal runs a program on a pseudo-terminal and connects it with this process's terminal. All
+// keys go to the program, Ctrl-C included.
 func onTerminal(ctx context.Context, h *deploy.Handle, e deploy.Exec) (deploy.Exit, error) {
-	ours, theirs, err := openTerminal()
+	ours, theirs, err := terminal.Open()
 	if err != nil {
 		return deploy.Exit{}, err
 	}
@@ -90,13 +93,8 @@ func onTerminal(ctx context.Context, h *deploy.Handle, e deploy.Exec) (deploy.Ex
 	if term := os.Getenv("TERM"); term != "" {
 		e.Env = append(e.Env, "TERM="+term)
 	}
-	resize := func() {
-		if size, err := unix.IoctlGetWinsize(int(os.Stdin.Fd()), unix.TIOCGWINSZ); err == nil {
-			_ = unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, size)
-		}
-	}
-	resize()
-	restore, err := raw(os.Stdin)
+	terminal.CopySize(ours, os.Stdin)
+	restore, err := terminal.Raw(os.Stdin)
 	if err != nil {
 		return deploy.Exit{}, err
 	}
@@ -106,54 +104,17 @@ func onTerminal(ctx context.Context, h *deploy.Handle, e deploy.Exec) (deploy.Ex
 	defer signal.Stop(resized)
 	go func() {
 		for range resized {
-			resize()
+			terminal.CopySize(ours, os.Stdin)
 		}
 	}()
-	go io.Copy(ours, os.Stdin) // ends with the process: a terminal cannot be read with a deadline
+	go io.Copy(ours, os.Stdin) // until the process ends: reading a terminal has no deadline
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		io.Copy(os.Stdout, ours) // to the end of the last program that has the terminal
+		io.Copy(os.Stdout, ours) // until the last program on the terminal ends
 	}()
 	exit, err := h.Exec(ctx, e, theirs)
 	theirs.Close()
 	<-shown
 	return exit, err
-}
-
-// openTerminal makes a pair of pseudo-terminals (pty(7)).
-func openTerminal() (ours, theirs *os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open a terminal: %w", err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		unix.Close(fd)
-		return nil, nil, fmt.Errorf("open a terminal: %w", err)
-	}
-	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if errno != 0 {
-		unix.Close(fd)
-		return nil, nil, fmt.Errorf("open a terminal: %w", errno)
-	}
-	return os.NewFile(uintptr(fd), "terminal"), os.NewFile(peer, "terminal"), nil
-}
-
-// raw has a terminal pass everything on as it is (cfmakeraw(3)), and returns what undoes that.
-func raw(f *os.File) (restore func(), err error) {
-	fd := int(f.Fd())
-	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return nil, fmt.Errorf("terminal: %w", err)
-	}
-	t := *before
-	t.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	t.Oflag &^= unix.OPOST
-	t.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	t.Cflag = t.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &t); err != nil {
-		return nil, fmt.Errorf("terminal: %w", err)
-	}
-	return func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, before) }, nil
 }

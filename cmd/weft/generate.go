@@ -34,10 +34,13 @@ func (a *app) generateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "print a lab file to start from",
-		Long: "Print a lab file to start from: a topology of a given size, a transport and a collective, each with the keys that\n" +
-			"are changed most. Keys that are not written have the default that weft explain shows.\n\n" +
-			"Topologies, their parameters and what these are unless given:\n" + strings.TrimRight(list.String(), "\n"),
-		Example: "  weft generate fat-tree --k 8 --transport roce\n  weft generate leaf-spine --leaves 2 --spines 2 --rate 400Gbps --collective all-to-all",
+		Long: `Print a lab file to start from: a topology of a given size, a transport and a collective, each with
+the keys that are changed most. Keys that are left out have the defaults that weft explain shows.
+
+Topologies, with their parameters and defaults:
+` + strings.TrimRight(list.String(), "\n"),
+		Example: `  weft generate fat-tree --k 8 --transport roce
+  weft generate leaf-spine --leaves 2 --spines 2 --rate 400Gbps --collective all-to-all`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown topology %q; %s", args[0], expected)
@@ -51,7 +54,8 @@ func (a *app) generateCommand() *cobra.Command {
 	return cmd
 }
 
-// sizeFlag returns the flag that sets a size of a kind of topology: its name, behind that of the kind if every kind has such a flag.
+// sizeFlag returns the name of the flag for a size of a kind of topology. If all kinds have a flag
+// of that name, the name of the kind goes before it.
 func sizeFlag(kind, size string) string {
 	name := strings.ReplaceAll(size, "_", "-")
 	if everyKind().Flags().Lookup(name) != nil {
@@ -60,14 +64,14 @@ func sizeFlag(kind, size string) string {
 	return name
 }
 
-// everyKind is a command with the flags that all kinds of topology have.
+// everyKind returns a command with the flags that all kinds of topology have.
 var everyKind = sync.OnceValue(func() *cobra.Command {
 	cmd := new(cobra.Command)
 	starterFlags(cmd, new(starter.Lab))
 	return cmd
 })
 
-// orList returns words as a sentence offers them.
+// orList returns words as a list in a sentence: "a, b or c".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -90,13 +94,15 @@ func (a *app) generateKind(kind topology.Registration) *cobra.Command {
 		Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			l.Sizes, err = kind.Sketch(func(size string) string { return cmd.Flags().Lookup(sizeFlag(kind.Name, size)).Value.String() })
+			l.Sizes, err = kind.Sketch(func(size string) string {
+				return cmd.Flags().Lookup(sizeFlag(kind.Name, size)).Value.String()
+			})
 			if err != nil {
 				return usageError{err}
 			}
 			text, err := l.Text()
 			if err != nil {
-				return fromFlags(err)
+				return withoutPositions(err)
 			}
 			_, err = fmt.Fprint(a.stdout, text)
 			return err
@@ -118,23 +124,25 @@ func starterFlags(cmd *cobra.Command, l *starter.Lab) {
 	f.StringVar(&l.Delay, "delay", "1us", "propagation delay of every link")
 	f.StringVar(&l.MTU, "mtu", "4096", "payload bytes per packet")
 	f.StringVar(&l.Transport, "transport", "pc4", orList(transports))
-	f.StringVar(&l.Collective, "collective", "all-reduce", orList(collectives)+"; "+starter.NoWork+" for a lab to deploy")
-	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests mean it")
-	f.StringVar(&l.Ranks, "ranks", "all", "all, or how many hosts take part; of incast and ps, which have one more host to receive, how many send")
+	f.StringVar(&l.Collective, "collective", "all-reduce",
+		orList(collectives)+"; "+starter.NoWork+" makes a lab for weft deploy")
+	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests counts it")
+	f.StringVar(&l.Ranks, "ranks", "all",
+		"number of hosts that take part, or all; for incast and ps the number of senders, beside one receiver")
 	completeWords(cmd, "transport", transports)
 	completeWords(cmd, "collective", collectives)
 }
 
-// completeWords has a shell complete the value of a flag with words.
+// completeWords makes the shell complete the value of a flag with words.
 func completeWords(cmd *cobra.Command, flag string, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, wordsOf(words...))
+	err := cmd.RegisterFlagCompletionFunc(flag, completeFrom(words...))
 	if err != nil {
 		panic("weft: " + err.Error()) // the flag does not exist
 	}
 }
 
-// fromFlags returns what is wrong with a lab that flags describe, without positions in a file that nobody has.
-func fromFlags(err error) error {
+// withoutPositions returns the problems of a lab that flags describe, without positions in a file.
+func withoutPositions(err error) error {
 	var problems lab.Problems
 	if !errors.As(err, &problems) {
 		return usageError{err}

@@ -17,17 +17,19 @@ import (
 	"weft/realtime"
 )
 
-// insideCommands are what weft is inside the processes of an emulated lab. Each inherits a connection to the
-// orchestrator and lives until that says stop or breaks. They are no use by hand.
+// insideCommands returns the hidden commands that are the processes of an emulated lab. Each
+// inherits a connection to the orchestrator and runs until the orchestrator stops it or the
+// connection ends.
 func (a *app) insideCommands() []*cobra.Command {
 	return []*cobra.Command{
 		reapCommand(),
 		{
-			Use: "fabric", Short: "be the network of a lab", Hidden: true, Args: cobra.NoArgs,
+			Use: "fabric", Short: "carry the packets of a lab", Hidden: true, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return inside("fabric", fabricProcess) },
 		},
 		{
-			Use: "probe send PLAN | receive PORT PHASES", Short: "measure the way between two nodes", Hidden: true, Args: cobra.RangeArgs(2, 3),
+			Use: "probe send PLAN | receive PORT PHASES", Short: "measure the path between two nodes",
+			Hidden: true, Args: cobra.RangeArgs(2, 3),
 			RunE: func(_ *cobra.Command, args []string) error { return a.probe(args) },
 		},
 		{
@@ -41,12 +43,12 @@ func (a *app) insideCommands() []*cobra.Command {
 	}
 }
 
-// inside is a process that inherits its connection to whoever started it.
+// inside runs body with the connection that this process inherits from its parent.
 func inside(name string, body func(*control.Conn) error) error {
-	signal.Reset() // a signal ends this process; the orchestrator sees that and ends the lab
+	signal.Reset() // a signal ends this process, and the orchestrator then ends the lab
 	conn, err := boot.Connect()
 	if err != nil {
-		return usagef("weft %s is a part of weft run and weft deploy, and is started by them: %w", name, err)
+		return usagef("weft %s is part of weft run and weft deploy, which start it: %w", name, err)
 	}
 	return errors.Join(body(conn), conn.Close())
 }
@@ -78,17 +80,19 @@ func fabricProcess(conn *control.Conn) error {
 	return realtime.Run(conn, ports)
 }
 
-// reapCommand is the process that removes the containers of a lab whose orchestrator was killed.
+// reapCommand returns the process that removes the containers of a lab whose orchestrator was
+// killed.
 func reapCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reap ENGINE RUN", Short: "remove what a lab leaves when weft is killed", Hidden: true, Args: cobra.ExactArgs(2),
+		Use: "reap ENGINE RUN", Short: "remove the containers of a lab when weft is killed",
+		Hidden: true, Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return docker.Reap(cmd.Context(), os.Stdin, args[0], args[1])
 		},
 	}
 }
 
-// probe is one end of a measurement between two nodes.
+// probe runs one end of a measurement between two nodes.
 func (a *app) probe(args []string) error {
 	if args[0] == "send" {
 		p, err := probe.ReadPlan(args[1])

@@ -14,13 +14,16 @@ func (a *app) inspectCommand() *cobra.Command {
 	var links int
 	var name string
 	cmd := &cobra.Command{
-		Use:     "inspect [LAB]",
-		Short:   "show a deployed lab: nodes, addresses, links, queues, state",
-		Long:    "Show a deployed lab as it is now: its nodes and their addresses, its links with what they are made of at the moment,\nand what waits in their queues. Times and rates are the lab's.",
-		Example: "  weft inspect\n  weft inspect quickstart --json\n  weft inspect quickstart --check",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "inspect [LAB]",
+		Short: "show the nodes, addresses, links and queues of a deployed lab",
+		Long: `Show the state of a deployed lab: its nodes and their addresses, its links with their current
+settings, and the packets in their queues. Times and rates are the lab's.`,
+		Example: `  weft inspect
+  weft inspect quickstart --json
+  weft inspect quickstart --check`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lab, err := oneLab(name, args)
+			lab, err := labArgument(name, args)
 			if err != nil {
 				return err
 			}
@@ -34,12 +37,13 @@ func (a *app) inspectCommand() *cobra.Command {
 	}
 	deployedFlag(cmd, &name)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&check, "check", false, "measure rate, delay and loss with packets between nodes, and compare them with the lab")
-	cmd.Flags().IntVar(&links, "links", 64, "with --check, the most links to measure, drawn evenly; 0: all")
+	cmd.Flags().BoolVar(&check, "check", false,
+		"measure rate, delay and loss with packets between nodes, and compare them with the lab")
+	cmd.Flags().IntVar(&links, "links", 64, "with --check, the maximum number of links, evenly spread; 0: all")
 	return cmd
 }
 
-// inspect prints what a deployed lab is like.
+// inspect prints the state of a deployed lab. A broken lab is an error.
 func (a *app) inspect(h *deploy.Handle, asJSON bool) error {
 	s, err := h.State()
 	if err != nil {
@@ -51,19 +55,20 @@ func (a *app) inspect(h *deploy.Handle, asJSON bool) error {
 		err = s.Show(a.stdout)
 	}
 	if err == nil && s.Broken != "" {
-		err = fmt.Errorf("lab %s is broken: weft destroy %s takes it down", s.Lab, s.Lab)
+		err = fmt.Errorf("lab %s is broken; take it down with weft destroy %[1]s", s.Lab)
 	}
 	return err
 }
 
-// checkLinks measures links of a deployed lab. A link that is not as the lab has it is an expectation that was missed.
+// checkLinks measures links of a deployed lab. A link that differs from the lab is a missed
+// expectation.
 func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSON bool) error {
 	if links < 0 {
 		return usagef("--links must not be negative")
 	}
 	all := []deploy.Measured{}
 	missed, untried := 0, 0
-	bar := terminal(a.stderr)
+	bar := isTerminal(a.stderr)
 	of, err := h.Check(ctx, deploy.Check{Links: links}, func(m deploy.Measured) error {
 		all = append(all, m)
 		switch {
@@ -97,6 +102,7 @@ func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSO
 	return err
 }
 
+// first returns the first argument, or "".
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -22,33 +22,30 @@ import (
 	"weft/results/table"
 )
 
-// job is one run to be made.
+// job is one run to make: a point of a lab in one engine.
 type job struct {
-	lab     *lab.Lab
-	text    []byte
-	engine  string
-	compare bool // the next job is the same lab in the other engine
-	series  store.Series
-
-	sweep    string // directory about all points of its sweep; empty: it has none
+	lab      *lab.Lab
+	text     []byte // of the lab file
+	engine   string // auto, sim or emu
+	compare  bool   // the next job is the same lab in the other engine
+	series   store.Series
+	sweep    string // directory of the whole sweep; empty: none
 	captures []orchestrate.Capture
-	retry    *record.Retry // what the run before was, if this is another try of it
+	retry    *record.Retry // the run that this one repeats; nil: none
 
-	made   *experiment.Experiment                   // of the lab; nil: not made yet
-	slower func(dilation float64) (*lab.Lab, error) // reads the lab again, at another dilation
+	built  *experiment.Experiment                   // of the lab; nil: not built yet
+	slower func(dilation float64) (*lab.Lab, error) // reads the lab again at another dilation
 }
 
-// experiment returns the experiment of a job, which is made once.
-func (j *job) experiment() (*experiment.Experiment, error) {
-	if j.made != nil {
-		return j.made, nil
+// experiment returns the experiment of a job, and builds it if necessary.
+func (j *job) experiment() (x *experiment.Experiment, err error) {
+	if j.built == nil {
+		j.built, err = experiment.Build(j.lab)
 	}
-	var err error
-	j.made, err = experiment.Build(j.lab)
-	return j.made, err
+	return j.built, err
 }
 
-// jobsOf lists the runs of a command line that began at an instant.
+// jobsOf returns the runs of the labs of a command line that began at an instant.
 func jobsOf(files []labfile.File, began time.Time) []job {
 	var jobs []job
 	for _, f := range files {
@@ -65,13 +62,13 @@ func jobsOf(files []labfile.File, began time.Time) []job {
 			jobs = append(jobs, j)
 		}
 	}
-	number(jobs, began)
+	numberJobs(jobs, began)
 	return jobs
 }
 
-// number makes the jobs a series: it counts those of each lab, so that the directories of its runs are in the order of the jobs,
-// whichever begins first.
-func number(jobs []job, began time.Time) {
+// numberJobs makes the jobs a series. It numbers the jobs of each lab, so that the directories of
+// its runs are in the order of the jobs, whichever starts first.
+func numberJobs(jobs []job, began time.Time) {
 	of := map[string]int{}
 	id := rand.Text()
 	for i := range jobs {
@@ -83,7 +80,7 @@ func number(jobs []job, began time.Time) {
 	}
 }
 
-// runtimeOf is where the nodes of all jobs are to live, auto if that differs.
+// runtimeOf returns the runtime of all emulated jobs, or auto if they differ.
 func runtimeOf(jobs []job) string {
 	for _, j := range jobs {
 		if r := j.lab.Engine.Runtime; j.engine != "sim" && r != jobs[0].lab.Engine.Runtime {
@@ -98,31 +95,32 @@ func emulates(jobs []job) bool {
 	return slices.ContainsFunc(jobs, func(j job) bool { return j.engine != "sim" })
 }
 
-// width is how many jobs are run at once: simulations take a processor each, and what is emulated has the
-// machine to itself.
-func width(jobs []job) int {
+// parallelism returns the number of jobs to run at once: a simulation takes one processor, an
+// emulation has the machine to itself.
+func parallelism(jobs []job) int {
 	if emulates(jobs) {
 		return 1
 	}
 	return min(len(jobs), runtime.NumCPU())
 }
 
-// runAll makes every run, and returns the summaries in the order of the jobs with the errors of those that
-// failed. After an interruption no further run is begun, and jobs that were not run have no summary.
+// runAll runs the jobs and returns their summaries in order, and the errors of those that failed.
+// After an interruption it starts no further run, and jobs that did not run have no summary.
 func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, []error) {
-	w := &watcher{app: a, pace: a.newPace(flags.quiet), before: map[int]*record.Summary{}, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
+	w := &watcher{
+		app: a, pace: a.newPace(flags.quiet), outcomes: make([]outcome, len(jobs)),
+		parallel: parallelism(jobs), json: flags.json,
+	}
 	if flags.resume {
-		for i, s := range finished(jobs, flags.out) {
-			w.before[i] = s
-		}
+		w.before = finishedBefore(jobs, flags.out)
 		if n := len(w.before); n > 0 {
-			fmt.Fprintf(a.stderr, "%d of %d runs were finished before\n", n, len(jobs))
+			fmt.Fprintf(a.stderr, "%d of %d runs were finished before and are not repeated\n", n, len(jobs))
 		}
 	}
 	w.announced = a.announce(ctx, jobs, w, flags)
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range width(jobs) {
+	for range w.parallel {
 		workers.Go(func() {
 			for i := range next {
 				if s := w.before[i]; s != nil {
@@ -154,7 +152,8 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 	return runs, errs
 }
 
-// announce says what emulating several runs takes in all, and returns whether it did: each run says it for itself otherwise.
+// announce prints how long several emulated runs take in all, and reports whether it did. Otherwise
+// each run prints its own time.
 func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFlags) bool {
 	var left []*job
 	var engines []string
@@ -166,8 +165,8 @@ func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFla
 	if len(left) < 2 || flags.quiet || !emulates(jobs) {
 		return false
 	}
-	foresee := func(i int, o orchestrate.Options) (orchestrate.Forecast, error) { return a.foresee(ctx, left[i], o) }
-	line := orchestrate.ForeseeAll(foresee, engines, orchestrate.Options{
+	forecast := func(i int, o orchestrate.Options) (orchestrate.Forecast, error) { return a.forecast(ctx, left[i], o) }
+	line := orchestrate.ForeseeAll(forecast, engines, orchestrate.Options{
 		Progress: func(p orchestrate.Progress) { w.progress(&jobs[0], p) },
 	})
 	if line != "" {
@@ -176,8 +175,8 @@ func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFla
 	return line != ""
 }
 
-// foresee is how a job would be run. The run has the same experiment.
-func (a *app) foresee(ctx context.Context, j *job, o orchestrate.Options) (orchestrate.Forecast, error) {
+// forecast returns how a job would run. It keeps the experiment for the run.
+func (a *app) forecast(ctx context.Context, j *job, o orchestrate.Options) (orchestrate.Forecast, error) {
 	x, err := j.experiment()
 	if err != nil {
 		return orchestrate.Forecast{}, err
@@ -185,36 +184,40 @@ func (a *app) foresee(ctx context.Context, j *job, o orchestrate.Options) (orche
 	return a.engine.Foresee(ctx, x, o)
 }
 
-// runJob makes the run of a job, which does not need its experiment any more then.
+// runJob runs a job, and releases its experiment.
 func (a *app) runJob(ctx context.Context, j *job, o orchestrate.Options) (*record.Summary, error) {
 	x, err := j.experiment()
 	if err != nil {
 		return nil, err
 	}
-	j.made = nil
+	j.built = nil
 	return a.engine.Run(ctx, x, o)
 }
 
-// outcome is what became of a job.
+// outcome is the result of a job.
 type outcome struct {
-	done    bool
+	done    bool // set when the job has ended
 	summary *record.Summary
 	errs    []error
 }
 
-// runOne makes one run, and with --retry-dilation another of one that was emulated and is not ok.
+// runOne runs a job. With --retry-dilation it repeats an emulation whose fidelity is not ok,
+// slower.
 func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
 	first := a.try(ctx, j, flags, w)
 	s := first.summary
-	if !flags.retry || len(first.errs) > 0 || ctx.Err() != nil || s.Fidelity == nil || s.Fidelity.Verdict == emulate.OK {
+	if !flags.retry || len(first.errs) > 0 || ctx.Err() != nil ||
+		s.Fidelity == nil || s.Fidelity.Verdict == emulate.OK {
 		return first
 	}
 	if s.Fidelity.Verdict == emulate.Degraded && !emulate.Helps(s.Fidelity) {
-		w.say(fmt.Sprintf("%s: fidelity %s at dilation %g, and a higher dilation does not help: there is no second run", s.Run, s.Fidelity.Verdict, s.Dilation))
+		w.sayf("%s: fidelity %s at dilation %g, and a higher dilation does not help; not repeated",
+			s.Run, s.Fidelity.Verdict, s.Dilation)
 		return first
 	}
 	d, factor, why := emulate.Slower(s.Fidelity, s.Dilation)
-	w.say(fmt.Sprintf("%s: fidelity %s at dilation %g; once more at %g, %.3g times as slow: %s", s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why))
+	w.sayf("%s: fidelity %s at dilation %g; repeating at %g, %.3g times as slow: %s",
+		s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why)
 	again := *j
 	again.retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
 	var err error
@@ -227,22 +230,23 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 	case ctx.Err() != nil:
 		return second
 	case len(second.errs) > 0:
-		w.say(fmt.Sprintf("%s counts, with fidelity %s: the second run failed: %v", s.Run, s.Fidelity.Verdict, second.errs[0]))
+		w.sayf("%s counts, with fidelity %s: the second run failed: %v", s.Run, s.Fidelity.Verdict, second.errs[0])
 		return first
 	case r.Retry == nil || !r.Retry.Counts:
-		w.say(fmt.Sprintf("%s counts, with fidelity %s: the second run, %s, is no better", s.Run, s.Fidelity.Verdict, r.Run))
-		s.Fidelity.Advice = emulate.Advice(s.Fidelity, r.Dilation, true) // a dilation that was not tried
+		w.sayf("%s counts, with fidelity %s: the second run, %s, is no better", s.Run, s.Fidelity.Verdict, r.Run)
+		s.Fidelity.Advice = emulate.Advice(s.Fidelity, r.Dilation, true) // suggests another dilation
 		return first
 	default:
-		w.say(fmt.Sprintf("%s counts, with fidelity %s; %s is kept beside it", r.Run, r.Fidelity.Verdict, s.Run))
+		w.sayf("%s counts, with fidelity %s; %s is kept too", r.Run, r.Fidelity.Verdict, s.Run)
 		return second
 	}
 }
 
-// try makes one run. A run that never began gets a summary that says so.
+// try runs a job once. A run that never started gets a summary that says so.
 func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
 	s, err := a.runJob(ctx, j, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(),
+		Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.parallel),
 		Captures: j.captures, Retry: j.retry, Retries: flags.retry, Announced: w.announced,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
@@ -270,26 +274,27 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 	return o
 }
 
-// watcher shows what goes on while jobs run. Runs that go on at once share it.
+// watcher shows progress and prints results while jobs run. Jobs that run at once share it.
 type watcher struct {
-	app   *app
-	width int  // runs at once
-	json  bool // print the summary of each job
+	app      *app
+	parallel int  // number of jobs that run at once
+	json     bool // print the summary of each job as JSON
 
-	announced bool // what emulating the jobs takes was said for all of them; not changed once jobs run
+	announced bool // announce printed the time of all runs; fixed once jobs run
 
-	before map[int]*record.Summary // jobs that were finished before, by their number; not changed once jobs run
+	before map[int]*record.Summary // results of --resume by the number of the job; fixed once jobs run
 
-	mu       sync.Mutex // guards what follows, and writing to the terminal
+	mu       sync.Mutex // guards the fields below, and writing to the terminal
 	pace     *table.Pace
-	said     string
-	outcomes []outcome // by job
-	count    int       // jobs done
-	printed  int       // jobs whose JSON was printed
-	err      error     // of printing it
+	said     string // the last message
+	outcomes []outcome
+	count    int   // jobs that ended
+	printed  int   // jobs whose JSON is printed
+	err      error // of printing it
 }
 
-// say prints a line of words: which engine was chosen and why. Points of a sweep say the same, once.
+// say prints a message, such as the chosen engine and why. It skips a repetition of the last one,
+// since the points of a sweep say the same.
 func (w *watcher) say(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -300,44 +305,51 @@ func (w *watcher) say(line string) {
 	w.pace.Say(line)
 }
 
-// steps are those that progress over several runs, one after the other, is told in: of each run.
+func (w *watcher) sayf(format string, args ...any) { w.say(fmt.Sprintf(format, args...)) }
+
+// steps is the number of steps of one run in the progress of several.
 const steps = 1000
 
+// progress shows the progress of a job.
 func (w *watcher) progress(j *job, p orchestrate.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	total := len(w.outcomes)
 	switch {
-	case w.width > 1 || p.Total <= 0:
+	case w.parallel > 1 || p.Total <= 0:
 	case p.Phase == orchestrate.Measuring:
 		w.pace.Set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
-	case total == 1 && j.retry != nil: // another task, so that the share does not run backwards
-		w.pace.Set(j.retry.Of, j.lab.Name+" "+p.Phase+" once more", int64(p.Done), int64(p.Total))
+	case total == 1 && j.retry != nil: // a task of its own, so that the share does not fall
+		w.pace.Set(j.retry.Of, j.lab.Name+" "+p.Phase+" again", int64(p.Done), int64(p.Total))
 	case total == 1:
 		w.pace.Set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
-	case j.retry != nil: // the first try has told the whole share of this run
-		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done, one running once more", w.count, total), int64(w.count+1)*steps-1, int64(total)*steps)
+	case j.retry != nil: // the first try used up the share of this run
+		w.showRuns(", repeating one", steps-1)
 	default:
-		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+min(int64(float64(steps)*float64(p.Done)/float64(p.Total)), steps-1), int64(total)*steps)
+		w.showRuns("", min(int64(float64(steps)*float64(p.Done)/float64(p.Total)), steps-1))
 	}
 }
 
-// finished keeps what became of a job, and prints the JSON of those whose turn has come, so that it is in order.
+// showRuns shows the progress of several runs, with the steps of the current one.
+func (w *watcher) showRuns(more string, done int64) {
+	total := len(w.outcomes)
+	w.pace.Set("runs", fmt.Sprintf("%d of %d runs done%s", w.count, total, more),
+		int64(w.count)*steps+done, int64(total)*steps)
+}
+
+// finished keeps the outcome of a job, and prints the JSON of all jobs up to the first that still
+// runs, so that it is in order.
 func (w *watcher) finished(i int, o outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.outcomes[i] = o
 	w.count++
-	if total := len(w.outcomes); total > 1 {
-		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps, int64(total)*steps)
+	if len(w.outcomes) > 1 {
+		w.showRuns("", 0)
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
 		w.pace.Clear()
-		e := json.NewEncoder(w.app.stdout)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(w.outcomes[w.printed].summary); err != nil && w.err == nil {
-			w.err = fmt.Errorf("standard output: %w", err)
-		}
+		w.err = cmp.Or(w.err, writeLine(w.app.stdout, w.outcomes[w.printed].summary))
 		w.printed++
 	}
 }

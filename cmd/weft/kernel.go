@@ -8,42 +8,43 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
+	"weft/internal/terminal"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/uml"
 	"weft/results/store"
 )
 
-// kernelFlag adds --kernel: which kernel emulation runs on.
+// kernelFlag adds --kernel, the kernel of emulation.
 func kernelFlag(cmd *cobra.Command, kernel *string) {
-	cmd.Flags().StringVar(kernel, "kernel", "host", "host or uml: the kernel that emulation runs on, this machine's or User Mode Linux")
+	cmd.Flags().StringVar(kernel, "kernel", "host",
+		"kernel of emulation: host (this machine's) or uml (User Mode Linux)")
 }
 
-// on sees to it that a command goes on under the kernel that --kernel names: it returns nil under that kernel, and
-// otherwise has the whole command line executed under it, and returns how that came out. The paths are what the command
-// writes, empty where it does not.
-func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string) error {
+// useKernel makes a command run under the kernel of --kernel. It returns nil if this process does.
+// Otherwise it executes the whole command line there and returns the outcome as an exitCode. paths
+// are the files and directories that the command writes; empty ones are skipped.
+func (a *app) useKernel(ctx context.Context, kernel string, jobs []job, paths ...string) error {
 	switch kernel {
 	case "", "host":
 		return nil
 	case "uml":
 	default:
-		return usagef("--kernel %q; expected host or uml", kernel)
+		return usagef("--kernel %q: expected host or uml", kernel)
 	}
 	switch {
 	case slices.ContainsFunc(jobs, func(j job) bool { return j.lab.Engine.Runtime == "docker" }):
-		return usagef("--kernel uml: User Mode Linux has no Docker Engine; --runtime namespace runs there")
+		return usagef("--kernel uml: User Mode Linux has no Docker Engine; use --runtime namespace")
 	case !emulates(jobs):
-		return usagef("--kernel uml: --engine sim runs on no kernel but its own model of a network; leave --kernel away, or choose --engine emu")
+		return usagef("--kernel uml is for emulation; remove --kernel, or use --engine emu")
 	case uml.Inside() != "":
 		return nil
 	}
 	for _, j := range jobs {
 		switch _, err := os.Stat(j.lab.File); {
 		case j.lab.File == labfile.StdinName:
-			return usagef("--kernel uml: that kernel has no standard input to read the lab from; write it to a file")
-		case err == nil: // otherwise it is inside the program
+			return usagef("--kernel uml: User Mode Linux cannot read standard input; write the lab to a file")
+		case err == nil: // otherwise it is a lab inside the program
 			paths = append(paths, j.lab.File)
 		}
 	}
@@ -62,18 +63,20 @@ func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string
 	return exitCode(code)
 }
 
-// hostKernel refuses every kernel but this machine's, for labs that stay.
+// hostKernel returns an error for every kernel but this machine's. A deployed lab needs that one.
 func hostKernel(kernel string) error {
 	switch kernel {
 	case "host":
 		return nil
 	case "uml":
-		return usagef("--kernel uml: User Mode Linux ends with the command that boots it, and a deployed lab stays; weft run --kernel uml runs a lab there, with its workload and with the programs that the lab names")
+		return usagef("--kernel uml: User Mode Linux ends with its command, and a deployed lab would end with it; " +
+			"use weft run --kernel uml, which runs the workload and the programs of the lab")
 	}
-	return usagef("--kernel %q; expected host", kernel)
+	return usagef("--kernel %q: expected host", kernel)
 }
 
-// terminalsVar tells weft under User Mode Linux which of its outputs end up at a terminal: it sees pipes.
+// terminalsVar tells weft under User Mode Linux which of its outputs are terminals outside. Inside
+// they are pipes.
 const terminalsVar = "WEFT_TERMINALS"
 
 // bootUML executes a command line of weft under User Mode Linux.
@@ -88,7 +91,7 @@ func bootUML(ctx context.Context, args []string) (code int, err error) {
 	}
 	var terminals []string
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
-		if terminal(f) {
+		if isTerminal(f) {
 			terminals = append(terminals, f.Name())
 		}
 	}
@@ -96,42 +99,41 @@ func bootUML(ctx context.Context, args []string) (code int, err error) {
 	if own := store.Outer(); own != "" {
 		env = append(env, own)
 	}
-	words := &heard{to: os.Stderr}
+	words := &trackedWriter{to: os.Stderr}
 	code, err = uml.Run(ctx, uml.Command{
 		Kernel: k, Path: self, Args: append([]string{os.Args[0]}, args...),
-		Env:    env,
-		Stdout: os.Stdout, Stderr: words,
+		Env: env, Stdout: os.Stdout, Stderr: words,
 	})
 	if err == nil {
-		err = words.unsaid(ctx, code)
+		err = words.interruption(ctx, code)
 	}
 	return code, err
 }
 
-// heard passes on what is written, and knows whether anything was.
-type heard struct {
-	to  io.Writer
-	any bool
+// trackedWriter passes on all bytes and remembers whether there were any.
+type trackedWriter struct {
+	to    io.Writer
+	wrote bool
 }
 
-func (h *heard) Write(p []byte) (int, error) {
-	h.any = h.any || len(p) > 0
-	return h.to.Write(p)
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.wrote = w.wrote || len(p) > 0
+	return w.to.Write(p)
 }
 
-// unsaid is why a program that said nothing ended with code, if that is an interruption: it came before the program saw to signals.
-func (h *heard) unsaid(ctx context.Context, code int) error {
-	if code != exitInterrupted || h.any {
+// interruption returns the cause of an interruption that the program, which ended with code, did
+// not report: it came before the program handled signals.
+func (w *trackedWriter) interruption(ctx context.Context, code int) error {
+	if code != exitInterrupted || w.wrote {
 		return nil
 	}
 	return context.Cause(ctx)
 }
 
-// reachesTerminal reports whether a file is a terminal, or ends up at one outside of User Mode Linux.
+// reachesTerminal reports whether f is a terminal, or leads to one outside of User Mode Linux.
 func reachesTerminal(f *os.File) bool {
 	if names := os.Getenv(terminalsVar); names != "" && uml.Inside() != "" && (f == os.Stdout || f == os.Stderr) {
 		return slices.Contains(strings.Fields(names), f.Name())
 	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	return terminal.Is(f)
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Under User Mode Linux the same command line is executed, and what comes of it is what comes of this one.
+// Under User Mode Linux the same command line is executed, and what comes of it is what comes of
+// this one.
 func TestKernelUML(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "labs/quickstart.yaml", "--kernel", "uml"},
@@ -37,20 +38,20 @@ func TestKernelUML(t *testing.T) {
 // An interruption that ends the program before it can say so is told all the same, and only that.
 func TestInterruptedUnheard(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	quiet, loud := &heard{to: new(strings.Builder)}, &heard{to: new(strings.Builder)}
+	quiet, loud := &trackedWriter{to: new(strings.Builder)}, &trackedWriter{to: new(strings.Builder)}
 	if _, err := loud.Write([]byte("weft: interrupted\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := quiet.unsaid(ctx, exitInterrupted); err != nil {
+	if err := quiet.interruption(ctx, exitInterrupted); err != nil {
 		t.Errorf("nobody interrupted, but %v", err)
 	}
 	cancel()
-	if err := errors.Join(loud.unsaid(ctx, exitInterrupted), quiet.unsaid(ctx, exitOK)); err != nil {
+	if err := errors.Join(loud.interruption(ctx, exitInterrupted), quiet.interruption(ctx, exitOK)); err != nil {
 		t.Error(err)
 	}
 	var words strings.Builder
 	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string) (int, error) {
-		return exitInterrupted, quiet.unsaid(ctx, exitInterrupted)
+		return exitInterrupted, quiet.interruption(ctx, exitInterrupted)
 	}}
 	if code := a.execute(ctx, []string{"run", "labs/quickstart.yaml", "--kernel", "uml"}); code != exitInterrupted || !strings.Contains(words.String(), "everything was torn down") {
 		t.Errorf("code %d, %q", code, &words)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	library "weft/labs"
 	"weft/orchestrator/catalogue"
@@ -18,24 +19,43 @@ import (
 // labFlags are the flags of every command that reads lab files and may change them.
 type labFlags struct {
 	lab.Options
-	builtIn bool // labs are those inside the program
+	builtIn bool // only labs inside the program, no files
 }
 
+// register adds the flags to a command.
 func (f *labFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
-	flags.StringVar(&f.Engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
+	setFlag(flags, &f.Set)
+	flags.StringVar(&f.Engine.Kind, "engine", "", "auto, sim, emu or both (default the lab's, else auto)")
 }
 
-// labsCommand is weft labs: the labs inside the program.
+// setFlag adds --set.
+func setFlag(f *pflag.FlagSet, set *[]string) {
+	f.StringArrayVar(set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
+}
+
+// runtimeFlag adds --runtime.
+func runtimeFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
+	f.StringVar(&o.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes run")
+}
+
+// dilationFlag adds --dilation.
+func dilationFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
+	f.StringVar(&o.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+}
+
+// labsCommand returns weft labs, which lists the labs inside the program.
 func (a *app) labsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "labs [WORD]", Short: "list the labs inside the program, which need no file",
-		Long: "List the labs that come with Weft: what to call each, and what it is about. They are inside the program, so that\n" +
-			"weft run pc4/incast works without a checkout. With a word, list only those that have it in their path, name or description.",
-		Example: "  weft labs\n  weft labs incast\n  weft run pc4/incast --engine sim",
-		Args:    cobra.MaximumNArgs(1),
+		Long: `List the labs that come with Weft: the name of each and what it is about. They are inside the
+program, so that weft run pc4/incast works without a checkout. With a word, list only labs that have
+it in their path, name or description.`,
+		Example: `  weft labs
+  weft labs incast
+  weft run pc4/incast --engine sim`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := catalogue.List(library.Files)
 			word := strings.ToLower(first(args))
@@ -62,7 +82,7 @@ func (a *app) labsCommand() *cobra.Command {
 	return cmd
 }
 
-// load reads and checks lab files. Everything wrong in any of them is one lab.Problems.
+// load reads and checks lab files. The problems of all of them are one lab.Problems.
 func (f *labFlags) load(names []string) ([]labfile.File, error) {
 	var files []labfile.File
 	var problems lab.Problems
@@ -84,6 +104,7 @@ func (f *labFlags) load(names []string) ([]labfile.File, error) {
 	return files, nil
 }
 
+// loadOne reads and checks one lab file.
 func (f *labFlags) loadOne(name string) (labfile.File, error) {
 	src, err := labfile.Open(name, f.builtIn)
 	if err != nil {

@@ -1,6 +1,32 @@
-// Command weft builds AI-cluster networks out of one YAML file, runs collectives over them with a chosen
-// transport, in emulation or in simulation, and says how far the numbers can be trusted. This package is the
-// command line and nothing else: it reads flags and files, calls the orchestrator, and shows what comes back.
+// Command weft builds the network of an AI cluster from one YAML file, runs collectives over it
+// with a chosen transport, emulated or simulated, and reports how far the numbers can be trusted.
+//
+// This package is the command line and nothing else. In go arguments, lab files and directories of
+// runs; out come data on standard output, words on standard error, and an exit code:
+//
+//	0    all runs done, every expectation met
+//	1    a run failed
+//	2    the command line or a lab file is wrong; nothing ran
+//	3    an expectation was missed, or a comparison found something worse
+//	4    --strict, and the fidelity of a run is not good enough
+//	130  interrupted; everything is torn down, partial results are kept
+//
+// The one idea: a command reads its flags, asks the package that knows (labfile for labs, run for
+// runs, deploy for labs that stay up, report for comparisons), and prints what comes back. It
+// decides nothing about networks. What fails returns an error, and app.report alone turns errors
+// into messages and exit codes: a usageError is 2, errMissed 3, errFidelity 4, an exitCode itself.
+//
+// Invariants:
+//
+//   - Everything that can be wrong with arguments, labs and output files is checked before the
+//     first run starts.
+//   - With --json standard output has nothing but JSON, in the order of the runs.
+//   - The same event is printed once: a failure is in the summary of its run, or in the last line.
+//
+// Start reading at app.root, the tree of commands, and app.run in run.go: labs become jobs
+// (jobs.go), an engine runs them, sweeps are judged (sweep.go) and verdict is the exit code. Some
+// command lines run in another process: in a user namespace (userns.go) or under User Mode Linux
+// (kernel.go). weft is also the program of a lab's own processes: inside.go.
 package main
 
 import (
@@ -18,13 +44,16 @@ func main() {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
 	}
-	if err := control.KeepDescriptors(); err != nil { // whoever started weft may have left some open
+	// The parent process may have left descriptors open.
+	if err := control.KeepDescriptors(); err != nil {
 		fmt.Fprintf(os.Stderr, "weft: %v\n", err)
 		os.Exit(exitFailed)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A terminal that closes may say so twice, to the session and to whoever is in the foreground: setsid(2), termios(3).
+	// A terminal that closes may send SIGHUP twice, to the session leader and to the foreground
+	// process group (setsid(2), termios(3)). The second must not end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // the first signal tears down; a second Ctrl-C or SIGTERM ends the process at once
+	// The first signal tears down; a second SIGINT or SIGTERM ends the process at once.
+	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -23,8 +23,8 @@ import (
 	"weft/results/store"
 )
 
-// TestMain runs the tests in the root of the module, where the examples of the help text are true. What these tests run
-// is simulated, or not at all: package e2e runs the program.
+// TestMain runs the tests in the root of the module, where the examples of the help text are true.
+// What these tests run is simulated, or not at all: package e2e runs the program.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
@@ -103,8 +103,8 @@ func TestHelp(t *testing.T) {
 	golden.File(t, "cmd/weft/testdata/help.golden", out.String())
 }
 
-// Every example of every help text is a command line that works. Those about deployed labs, of which there are none
-// here, say so; package e2e has them work.
+// Every example of every help text is a command line that works. Those about deployed labs, of
+// which there are none here, say so; package e2e has them work.
 func TestExamplesInHelpWork(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
@@ -183,7 +183,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"explian x", "explain"},
 		{"frobnicate", `unknown command "frobnicate"`},
-		{"results frobnicate", "there are ls, show, compare, plot and export"},
+		{"results frobnicate", "expected ls, show, compare, plot or export"},
 		{"run", "requires at least 1 arg"},
 		{"run --frob labs/quickstart.yaml", "unknown flag: --frob"},
 		{"run labs/nothing.yaml", "no such file"},
@@ -192,16 +192,16 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/quickstart.yaml --runtime podman", "docker"},
 		{"run labs/quickstart.yaml --datapath kernel", "expected ingress"},
 		{"run labs/quickstart.yaml --kernel plan9", "expected host or uml"},
-		{"run labs/quickstart.yaml --kernel uml --engine sim", "leave --kernel away"},
-		{"run labs/quickstart.yaml --kernel uml --runtime docker", "--runtime namespace runs there"},
+		{"run labs/quickstart.yaml --kernel uml --engine sim", "remove --kernel"},
+		{"run labs/quickstart.yaml --kernel uml --runtime docker", "use --runtime namespace"},
 		{"run labs/quickstart.yaml --kernel uml --out /run/x", "/run of its own"},
 		{"run labs/quickstart.yaml --kernel uml --junit /dev/shm/a.xml", "/dev of its own"},
-		{"bench --kernel uml --engine sim", "leave --kernel away"},
-		{"clock labs/quickstart.yaml --set clocks.sync=ptp --kernel uml --engine sim", "leave --kernel away"},
+		{"bench --kernel uml --engine sim", "remove --kernel"},
+		{"clock labs/quickstart.yaml --set clocks.sync=ptp --kernel uml --engine sim", "remove --kernel"},
 		{"deploy labs/quickstart.yaml --kernel uml", "weft run --kernel uml"},
 		{"run labs/quickstart.yaml --dilation 0.5", "--dilation 0.5"},
 		{"run labs/quickstart.yaml --strict=invalid", "expected --strict, or --strict=degraded"},
-		{"run labs/quickstart.yaml --retry-dilation --capture h0=x.pcapng", "leave one of them away"},
+		{"run labs/quickstart.yaml --retry-dilation --capture h0=x.pcapng", "remove one of them"},
 		{"run labs/quickstart.yaml --set topology.k=5", "5 is odd"},
 		{"run labs/quickstart.yaml --set topology", "path=value"},
 		{"run labs/quickstart.yaml " + bad, "bad.yaml:3:1: speed: "},
@@ -216,7 +216,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"link x h0-s0 set colour=red", "reorder_by or jitter"},
 		{"node x h0 tickle", "expected kill"},
 		{"node x", "expected a lab, a node"},
-		{"paper pc5 --quick", "no paper is called"},
+		{"paper pc5 --quick", `unknown paper "pc5"; expected ccm, clocksync, pc4 or strack`},
 		{"paper pc4 --only P99", `no figure "P99"`},
 		{"results show nothing", "`weft results ls`"},
 		{"results export quickstart pods csv", "no run is called"},
@@ -259,7 +259,8 @@ expect:
 	golden.File(t, "cmd/weft/testdata/expectations.golden", strings.ReplaceAll(stderr, path, "x.yaml"))
 }
 
-// What a run would refuse once it is built, validation refuses, and a sweep with one such point does not begin.
+// What a run would refuse once it is built, validation refuses, and a sweep with one such point
+// does not begin.
 func TestBadPointsAreRefusedBeforeAnythingRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lab.yaml")
 	write(t, path, "weft: 1\nname: pairs\ntopology: {kind: star, hosts: 3}\ntransport: {kind: roce}\n"+
@@ -339,7 +340,7 @@ func TestFailureIsToldOnce(t *testing.T) {
 	}
 	_, stdout, stderr := weft(t, &fake{then: failed}, "run", "labs/quickstart.yaml")
 	if strings.Count(stdout, "link a-b is down") != 1 || !strings.Contains(stdout, "\n              to survive it: reroute\n") ||
-		!strings.HasSuffix(stderr, "weft: quickstart failed; its summary says why\n") || strings.Contains(stderr, "link a-b") {
+		!strings.HasSuffix(stderr, "weft: quickstart failed; see its summary\n") || strings.Contains(stderr, "link a-b") {
 		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
 	}
 	_, _, stderr = weft(t, &fake{then: failed}, "run", "labs/quickstart.yaml", "--json")
@@ -405,13 +406,13 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 				t.Errorf("%+v at %g", s.Retry, s.Dilation)
 			}
 			return nil
-		}, exitOK, 2, []string{"fidelity invalid at dilation 1; once more at 10, 10 times as slow: p99 lateness was 6 times what is ok", "counts, with fidelity ok"}},
+		}, exitOK, 2, []string{"fidelity invalid at dilation 1; repeating at 10, 10 times as slow: p99 lateness was 6 times what is ok", "counts, with fidelity ok"}},
 		"worse": {"--strict=degraded", func(s *record.Summary) error {
 			if first(s) {
 				return degraded(s)
 			}
 			return invalid(s)
-		}, exitOK, 2, []string{"once more at 2, 2 times as slow", "counts, with fidelity degraded: the second run, "}},
+		}, exitOK, 2, []string{"repeating at 2, 2 times as slow", "counts, with fidelity degraded: the second run, "}},
 		"failed": {"--strict=degraded", func(s *record.Summary) error {
 			if first(s) {
 				return degraded(s)
@@ -442,7 +443,8 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 	}
 }
 
-// The demo is made once more by itself where the machine is busy, unless the dilation was asked for.
+// The demo is made once more by itself where the machine is busy, unless the dilation was asked
+// for.
 func TestDemoRetries(t *testing.T) {
 	for args, runs := range map[string]int{"": 2, "--dilation=100": 1, "--dilation=100 --retry-dilation": 2, "--retry-dilation=false": 1} {
 		f := &fake{then: func(s *record.Summary) error {
@@ -468,15 +470,15 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	for args, want := range map[string]string{
-		"run quickstart --strict degraded": "weft: --strict degraded; a word belongs behind an equals sign: --strict=degraded\n",
+		"run quickstart --strict degraded": "weft: --strict degraded: write --strict=degraded, with an equals sign\n",
 		"run quickstart --out=":            "weft: invalid argument \"\" for \"--out\" flag: expected a directory\nRun 'weft run --help' for usage.\n",
-		"results ls --last --failed":       "weft: --last --failed; expected a whole number, as in --last 10\nRun 'weft results ls --help' for usage.\n",
-		"bench --ranks many":               "weft: --ranks many; expected a whole number, as in --ranks 10\nRun 'weft bench --help' for usage.\n",
-		"inspect one --lab two":            "weft: --lab two and one; name one lab\n",
-		"destroy --all --lab two":          "weft: --all and lab two; choose one\n",
+		"results ls --last --failed":       "weft: --last \"--failed\" is not a whole number; write --last 10, for example\nRun 'weft results ls --help' for usage.\n",
+		"bench --ranks many":               "weft: --ranks \"many\" is not a whole number; write --ranks 10, for example\nRun 'weft bench --help' for usage.\n",
+		"inspect one --lab two":            "weft: --lab two and the argument one: name one lab\n",
+		"destroy --all --lab two":          "weft: --all and the lab two: choose one\n",
 		"link --lab two h0-h1":             "weft: expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%\n",
 		"link --lab two h0-h1 set dly=1us": "weft: unknown link property \"dly\"; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter\n",
-		"node two h0 stop":                 "weft: \"stop\"; expected kill, pause, resume or restart\n",
+		"node two h0 stop":                 "weft: unknown action \"stop\"; expected kill, pause, resume or restart\n",
 	} {
 		if code, stdout, stderr := weft(t, &fake{}, strings.Fields(args)...); code != exitUsage || stdout != "" || stderr != want {
 			t.Errorf("%s: code %d, stdout %q, stderr\n%q, want\n%q", args, code, stdout, stderr, want)
@@ -505,7 +507,7 @@ func TestListOfADirectoryIsToldTheFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for arg, want := range map[string]string{
-		"./mine": "no run to list in runs of a lab mine; weft results ls --out ./mine lists the runs in that directory\n",
+		"./mine": "no run to list in runs of a lab mine; to list the runs in that directory: weft results ls --out ./mine\n",
 		"absent": "no run to list in runs\n",
 	} {
 		if code, _, stderr := weft(t, &fake{}, "results", "ls", arg, "--out", "runs"); code != exitOK || stderr != want {
@@ -635,7 +637,7 @@ func TestValidateWarnsOfTransportsOutsideTheirConditions(t *testing.T) {
 		t.Errorf("exit %d, %q, %q", code, out, stderr)
 	}
 	code, out, stderr = weft(t, &fake{}, "validate", path, "--json")
-	var got []checked
+	var got []validated
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || stderr != "" || len(got) != 1 || len(got[0].Warnings) != 1 || !got[0].OK {
 		t.Errorf("exit %d, %v, %s, %q", code, err, out, stderr)
 	}
@@ -647,7 +649,7 @@ func TestValidateWarnsOfTransportsOutsideTheirConditions(t *testing.T) {
 // explain shows what a lab comes to below what it says, in text and in JSON.
 func TestExplainShowsWhatSettingsComeTo(t *testing.T) {
 	code, out, stderr := weft(t, &fake{}, "explain", "labs/quickstart.yaml")
-	said, comes, ok := strings.Cut(out, "\nWhat this comes to:\n\n")
+	said, comes, ok := strings.Cut(out, "\nEffective values:\n\n")
 	if code != 0 || !ok || !strings.Contains(said, "transport.pc4.rto_min") || !strings.Contains(comes, "links.host.rate") ||
 		!strings.Contains(comes, "transport.pc4.rto_min") || strings.Contains(comes, "auto    ") {
 		t.Errorf("exit %d, %q\n%s", code, stderr, out)

@@ -20,7 +20,7 @@ import (
 //
 //	go run -tags man ./cmd/weft man DIR
 
-// packaging returns the commands of builds for packaging.
+// packaging returns the commands that only builds for packaging have.
 func packaging() []*cobra.Command {
 	return []*cobra.Command{{
 		Use: "man DIR", Short: "write manual pages and completions", Hidden: true, Args: cobra.ExactArgs(1),
@@ -43,7 +43,8 @@ func writeManual(root *cobra.Command, dir string) error {
 	root.DisableAutoGenTag = true
 	literal(root)
 	date := time.Unix(epoch, 0).UTC()
-	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Date: &date, Source: "Weft", Manual: "Weft"}, pages); err != nil {
+	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "Weft", Manual: "Weft"}
+	if err := doc.GenManTree(root, header, pages); err != nil {
 		return err
 	}
 	write := map[string]func(path string) error{

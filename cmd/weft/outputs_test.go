@@ -97,7 +97,8 @@ func TestOnlyRegularFilesAreLabs(t *testing.T) {
 	}
 }
 
-// The simulator itself, in this process: the points of a sweep run side by side, and their directories are in order.
+// The simulator itself, in this process: the points of a sweep run side by side, and their
+// directories are in order.
 func TestSweepLeavesDirectoriesInOrder(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "sweep.yaml")

@@ -20,7 +20,8 @@ type hands struct{ at time.Time }
 func (h *hands) now() time.Time       { return h.at }
 func (h *hands) pass(d time.Duration) { h.at = h.at.Add(d) }
 
-// Without a terminal there is a line when ten seconds have passed and a tenth is done, or a minute has passed.
+// Without a terminal there is a line when ten seconds have passed and a tenth is done, or a minute
+// has passed.
 func TestPaceInLines(t *testing.T) {
 	var out strings.Builder
 	h := &hands{time.Unix(1e9, 0)}
@@ -60,7 +61,8 @@ func TestPaceInLines(t *testing.T) {
 	}
 }
 
-// On a terminal there is a bar, with how long the rest takes as soon as that is known, and no lines.
+// On a terminal there is a bar, with how long the rest takes as soon as that is known, and no
+// lines.
 func TestPaceOnATerminal(t *testing.T) {
 	var out strings.Builder
 	h := &hands{time.Unix(1e9, 0)}
@@ -94,7 +96,8 @@ func (e passing) Run(_ context.Context, x *experiment.Experiment, o orchestrate.
 	return &record.Summary{Run: "runs/x/1", Lab: x.Lab.Name, Engine: "emu", Status: "ok", Verified: true}, nil
 }
 
-// Emulated runs and sweeps say how far they are also where there is no terminal, on standard error; --quiet says nothing.
+// Emulated runs and sweeps say how far they are also where there is no terminal, on standard error;
+// --quiet says nothing.
 func TestProgressWithoutATerminal(t *testing.T) {
 	run := func(takes time.Duration, args ...string) (stdout, stderr string) {
 		t.Helper()
@@ -129,20 +132,20 @@ func TestProgressWithoutATerminal(t *testing.T) {
 	}
 }
 
-// The share that is told of runs never falls, also where one of them is made once more; a single run that is made once more is
-// another task.
+// The share that is told of runs never falls, also where one of them is made once more; a single
+// run that is made once more is another task.
 func TestShareNeverFalls(t *testing.T) {
 	again := &job{lab: &lab.Lab{Name: "star"}, retry: &record.Retry{Of: "runs/star/1"}}
 	first := &job{lab: again.lab}
 	for runs, want := range map[int]string{
-		1: "star running: 50 %, 1m0s left\nstar running once more: 50 %, 1m0s left\n",
+		1: "star running: 50 %, 1m0s left\nstar running again: 50 %, 1m0s left\n",
 		2: "0 of 2 runs done: 25 %, 3m0s left\n0 of 2 runs done: 49 %, 2m0s left\n" +
-			"0 of 2 runs done, one running once more: 49 %, 3m0s left\n0 of 2 runs done, one running once more: 49 %, 4m0s left\n" +
+			"0 of 2 runs done, repeating one: 49 %, 3m0s left\n0 of 2 runs done, repeating one: 49 %, 4m0s left\n" +
 			"1 of 2 runs done: 75 %, 1m40s left\n1 of 2 runs done: 99 %, 1s left\n",
 	} {
 		var out strings.Builder
 		h := &hands{time.Unix(1e9, 0)}
-		w := &watcher{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]outcome, runs), width: 1}
+		w := &watcher{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]outcome, runs), parallel: 1}
 		one := func(j *job) {
 			for done := range 3 {
 				w.progress(j, orchestrate.Progress{Phase: "running", Done: units.Bytes(done), Total: 2})
@@ -163,7 +166,8 @@ func TestShareNeverFalls(t *testing.T) {
 	}
 }
 
-// foreseen is an engine whose runs take a minute of emulation each, and say so unless it was said for all of them.
+// foreseen is an engine whose runs take a minute of emulation each, and say so unless it was said
+// for all of them.
 type foreseen struct{ passing }
 
 func (foreseen) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
@@ -177,7 +181,8 @@ func (e foreseen) Run(ctx context.Context, x *experiment.Experiment, o orchestra
 	return e.passing.Run(ctx, x, o)
 }
 
-// A sweep that is emulated says once what all of it takes, and not point by point; a single run says it itself.
+// A sweep that is emulated says once what all of it takes, and not point by point; a single run
+// says it itself.
 func TestSweepIsAnnouncedOnce(t *testing.T) {
 	for args, want := range map[string]string{
 		"labs/pc4/incast.yaml":              "engine emu: 4 runs, one after the other; takes about 4 min in all. The first: because\n",

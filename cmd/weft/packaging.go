@@ -4,5 +4,5 @@ package main
 
 import "github.com/spf13/cobra"
 
-// packaging returns the commands that only builds for packaging have (man.go): none.
+// packaging returns no commands: those of builds for packaging are in man.go.
 func packaging() []*cobra.Command { return nil }

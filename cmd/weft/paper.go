@@ -37,30 +37,34 @@ func (a *app) paperCommand() *cobra.Command {
 	names, _ := paper.Names(library.Files) // the pattern is a constant, and well formed
 	cmd := &cobra.Command{
 		Use:   "paper " + strings.Join(names, "|"),
-		Short: "run a paper's labs and print its numbers beside ours, pass or fail",
-		Long: "Run the labs of a paper in the simulator, print one table (figure, claim, the paper's number, ours, tolerance, pass or\n" +
-			"fail), and write one HTML page with every figure redrawn, and each chart beside it as an SVG. A run that this program\n" +
-			"finished is not made again.\n\n" +
-			"Exit codes: 0 every claim passes; 1 a run failed; 3 a claim fails. docs/papers.md says how claims are written.",
-		Example:   "  weft paper pc4 --quick\n  weft paper pc4 --only P1,P7 --json",
+		Short: "run a paper's labs and compare its numbers with ours, pass or fail",
+		Long: `Run the labs of a paper in the simulator, and print one table: figure, claim, the paper's number,
+ours, tolerance, pass or fail. Also write one HTML page with every figure redrawn, and each chart as
+an SVG beside it. Runs that this version of the program finished are not repeated.
+
+Exit codes: 0 every claim passes; 1 a run failed; 3 a claim fails. docs/papers.md explains how claims
+are written.`,
+		Example: `  weft paper pc4 --quick
+  weft paper pc4 --only P1,P7 --json`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(names, args[0]) {
-				return usagef("no paper is called %q; there are %s", args[0], strings.Join(names, ", "))
+				return usagef("unknown paper %q; expected %s", args[0], orList(names))
 			}
 			return a.paper(cmd.Context(), args[0], flags)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.quick, "quick", false, "smaller sizes and fewer points; claims that need more are skipped")
-	f.BoolVar(&flags.fresh, "fresh", false, "make runs again that were finished")
+	f.BoolVar(&flags.quick, "quick", false, "use smaller sizes and fewer points, and skip claims that need more")
+	f.BoolVar(&flags.fresh, "fresh", false, "repeat finished runs")
 	f.BoolVar(&flags.json, "json", false, "print the table as JSON")
 	outFlag(f, &flags.out)
 	f.StringSliceVar(&flags.only, "only", nil, "only these figures, as in --only P1,P7")
 	return cmd
 }
 
+// paper runs and judges the figures of a paper, and prints and writes the result.
 func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	p, err := paper.Load(library.Files, name)
 	if err != nil {
@@ -103,9 +107,12 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if failed > 0 {
 		page.Class = "bad"
 	}
-	page.Parts = slices.Insert(page.Parts, 0, report.Part{Heading: "Claims", Tables: []report.Table{pages.Claims(rows)}})
+	claims := pages.Claims(rows)
+	page.Parts = slices.Insert(page.Parts, 0, report.Part{Heading: "Claims", Tables: []report.Table{claims}})
 	if len(p.Open) > 0 {
-		page.Parts = append(page.Parts, report.Part{Heading: "What the paper leaves open", Tables: []report.Table{pages.Open(p.Open)}})
+		page.Parts = append(page.Parts, report.Part{
+			Heading: "What the paper leaves open", Tables: []report.Table{pages.Open(p.Open)},
+		})
 	}
 	file := stem + ".html"
 	if err := pages.Save(file, page); err != nil {
@@ -114,8 +121,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if flags.json {
 		err = writeJSON(a.stdout, rows)
 	} else {
-		t := pages.Claims(rows)
-		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
+		err = table.Rows(a.stdout, claims.Head, claims.Rows, style(a.stdout))
 	}
 	fmt.Fprintf(a.stderr, "%s, in %v: %s\n", page.Verdict, time.Since(began).Round(time.Second), file)
 	if err = errors.Join(append(failures, err)...); err == nil && failed > 0 {
@@ -124,15 +130,15 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	return err
 }
 
-// figure runs the labs of a figure, judges its claims and draws it. failed is what became of runs; a claim about one that failed
-// fails as well.
+// figure runs the labs of a figure, judges its claims and draws it. failed has the errors of its
+// runs; claims about a run that failed fail too.
 func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags paperFlags) (
 	rows []paper.Row, part report.Part, pictures [][]byte, failed, err error,
 ) {
 	name := p.Name
 	part = report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
-		part.Text = "Not with --quick. " + part.Text
+		part.Text = "Skipped by --quick. " + part.Text
 		return f.Judge(nil, true), part, nil, nil, nil
 	}
 	files, set := f.Labs, slices.Clone(f.Set)
@@ -158,7 +164,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 	}
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
 	runs, errs := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
-	failed = together(errs, func(failedRun) bool { return false })
+	failed = joinErrors(errs, func(failedRun) bool { return false })
 	if ctx.Err() != nil {
 		return nil, part, nil, nil, context.Cause(ctx)
 	}
@@ -190,7 +196,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 	return rows, part, pictures, failed, nil
 }
 
-// embedded parses a lab of the program for the simulator.
+// embedded reads a lab inside the program, for the simulator.
 func embedded(name string, set []string) (labfile.File, error) {
 	text, err := fs.ReadFile(library.Files, name)
 	if err != nil {
@@ -199,5 +205,6 @@ func embedded(name string, set []string) (labfile.File, error) {
 	read := func(beside string) ([]byte, error) {
 		return fs.ReadFile(library.Files, path.Join(path.Dir(name), beside))
 	}
-	return labfile.Load(labfile.Source{Name: "labs/" + name, Text: text, Read: read}, lab.Options{Set: set, Engine: lab.EngineOptions{Kind: "sim"}})
+	return labfile.Load(labfile.Source{Name: "labs/" + name, Text: text, Read: read},
+		lab.Options{Set: set, Engine: lab.EngineOptions{Kind: "sim"}})
 }

@@ -73,8 +73,8 @@ func TestLinksInDocsResolve(t *testing.T) {
 	}
 }
 
-// docs/command-line.md shows the output of the demo. The line of fidelity is an emulation's; all other
-// lines are those of a simulation, with the same numbers where they do not depend on time.
+// docs/command-line.md shows the output of the demo. The line of fidelity is an emulation's; all
+// other lines are those of a simulation, with the same numbers where they do not depend on time.
 func TestDocsShowTheDemo(t *testing.T) {
 	text, err := os.ReadFile("docs/command-line.md")
 	if err != nil {

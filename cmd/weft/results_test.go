@@ -98,8 +98,8 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 	}
 }
 
-// Where points of a sweep fail, the table, the page and the files say how far each came and why it failed; they show no times
-// of the flows that happened to end.
+// Where points of a sweep fail, the table, the page and the files say how far each came and why it
+// failed; they show no times of the flows that happened to end.
 func TestSweepWithFailedPoints(t *testing.T) {
 	root, code, stdout, stderr := simulateSweep(t, `weft: 1
 name: sweep
@@ -163,7 +163,8 @@ func TestMissesAcrossPointsCount(t *testing.T) {
 	}
 }
 
-// A command line that takes points away takes away what is said of them, and says so wherever expectations are told.
+// A command line that takes points away takes away what is said of them, and says so wherever
+// expectations are told.
 func TestNarrowedSweepsAreNotMissed(t *testing.T) {
 	folder := t.TempDir()
 	junit, summary := filepath.Join(folder, "j.xml"), filepath.Join(folder, "s.md")
@@ -257,7 +258,7 @@ func TestResultsCommands(t *testing.T) {
 	if got := results(t, 0, "show", dirs[0], "--json"); !strings.Contains(got, `"lab":"sweep"`) || strings.Count(got, "\n") != 1 {
 		t.Errorf("show --json: %s", got)
 	}
-	if got := results(t, 0, "compare", dirs[0], dirs[0]); !strings.Contains(got, "nothing of") {
+	if got := results(t, 0, "compare", dirs[0], dirs[0]); !strings.Contains(got, "none of") {
 		t.Errorf("a run differs from itself: %s", got)
 	}
 	if got := results(t, 0, "--out", root, "compare", dirs[0], dirs[2]); !strings.Contains(got, "largest queue") || !strings.Contains(got, "better") {
@@ -327,7 +328,8 @@ func TestResultsOfDamagedRuns(t *testing.T) {
 	results(t, 0, "show", dir)
 }
 
-// The whole way of a paper, with one of its figures. A claim that fails is a missed expectation; where none does all is well.
+// The whole way of a paper, with one of its figures. A claim that fails is a missed expectation;
+// where none does all is well.
 func TestPaper(t *testing.T) {
 	root := t.TempDir()
 	var out, words strings.Builder
@@ -388,10 +390,10 @@ func TestTutorialsLab(t *testing.T) {
 }
 
 // A signal ends an export: what is written next is refused, and says why.
-func TestExportHeedsSignals(t *testing.T) {
+func TestSignalsEndAnExport(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var out strings.Builder
-	w := untilDone{ctx, &out}
+	w := contextWriter{ctx, &out}
 	if _, err := w.Write([]byte("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +404,8 @@ func TestExportHeedsSignals(t *testing.T) {
 	}
 }
 
-// Sweeps of one lab that begin at once each have a directory of their own, and nothing shows the runs of two as one.
+// Sweeps of one lab that begin at once each have a directory of their own, and nothing shows the
+// runs of two as one.
 func TestSweepsAtOnceStayApart(t *testing.T) {
 	const lines = 6
 	root := t.TempDir()
@@ -447,7 +450,8 @@ func TestSweepsAtOnceStayApart(t *testing.T) {
 	}
 }
 
-// A gate of two simulations tells a change for the worse from none, in runs, sweeps and directories of labs.
+// A gate of two simulations tells a change for the worse from none, in runs, sweeps and directories
+// of labs.
 func TestCompareFailsIfWorse(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)
@@ -461,7 +465,8 @@ func TestCompareFailsIfWorse(t *testing.T) {
 			t.Fatalf("code %d: %s", code, words.String())
 		}
 	}
-	// Three seeds are too few for statistics, and the same on both sides. A run that fails has no point in common with any.
+	// Three seeds are too few for statistics, and the same on both sides. A run that fails has no
+	// point in common with any.
 	write(t, "seeds.yaml", "weft: 1\nname: seeds\ntopology: {kind: star, hosts: 4, link: {delay: 1us}}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2, 3]}\n")
 	for out, args := range map[string][]string{
 		"three": {"seeds.yaml"}, "threeslower": {"seeds.yaml", "--set", "topology.link.delay=2us"},
@@ -486,19 +491,19 @@ func TestCompareFailsIfWorse(t *testing.T) {
 		code int
 		says string
 	}{
-		{"base equal", exitOK, "nothing of "},
+		{"base equal", exitOK, "none of "},
 		{"three threeslower", exitMissed, " numbers are worse"}, // too few seeds for statistics, but the same ones
-		{"base/b failed/b", exitMissed, "0 of 0 numbers are worse by more than 1%, 1 run of BASE did not end well in NEW"},
-		{"base slower", exitMissed, " numbers are worse by more than 1%, 0 runs of BASE did not end well in NEW"},
-		{"base slower --tolerance 1000%", exitOK, "nothing of "},
+		{"base/b failed/b", exitMissed, "0 of 0 numbers are worse by more than 1%; NEW lacks a successful run for 1 run of BASE"},
+		{"base slower", exitMissed, " numbers are worse by more than 1%; NEW lacks a successful run for 0 runs of BASE"},
+		{"base slower --tolerance 1000%", exitOK, "none of "},
 		{"base slower --tolerance 0%", exitMissed, "a workload.0.size=16KB"},
 		{"base faster --tolerance 2%", exitOK, "better"},
 		{"faster base", exitMissed, "worse"},
 		{"base/b slower/b", exitMissed, "worse"},
-		{"base/a equal/a", exitOK, "nothing of "},
+		{"base/a equal/a", exitOK, "none of "},
 		{"base/a less/a", exitMissed, "not compared: workload.0.size=64KB: not run"},
 		{"base less", exitMissed, "0 of "},
-		{"less base", exitOK, "nothing of "}, // more points are no harm
+		{"less base", exitOK, "none of "}, // more points are no harm
 	} {
 		args := append([]string{"compare", "--fail-if", "worse"}, strings.Fields(c.args)...)
 		if got := results(t, c.code, args...); !strings.Contains(got, c.says) {
@@ -507,7 +512,7 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"base equal --fail-if better":                 "expected worse",
-		"base equal --tolerance 2%":                   "--tolerance is for --fail-if worse",
+		"base equal --tolerance 2%":                   "--tolerance needs --fail-if worse",
 		"base equal --fail-if worse --tolerance 2":    "expected a percentage",
 		"base equal --fail-if worse --tolerance NaN%": "expected a percentage",
 		"base none --fail-if worse":                   "no run is called none",

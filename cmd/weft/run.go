@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,19 +22,24 @@ import (
 	"weft/results/table"
 )
 
-// engine runs one experiment: the orchestrator, or a fake in tests.
+// engine runs experiments: the orchestrator, or a fake in tests.
 type engine interface {
 	Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error)
 	Foresee(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error)
 }
 
+// orchestrated is the engine of the program.
 type orchestrated struct{}
 
-func (orchestrated) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+func (orchestrated) Run(
+	ctx context.Context, x *experiment.Experiment, o orchestrate.Options,
+) (*record.Summary, error) {
 	return orchestrate.Run(ctx, x, o)
 }
 
-func (orchestrated) Foresee(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error) {
+func (orchestrated) Foresee(
+	ctx context.Context, x *experiment.Experiment, o orchestrate.Options,
+) (orchestrate.Forecast, error) {
 	return orchestrate.Foresee(ctx, x, o)
 }
 
@@ -46,7 +50,7 @@ type runFlags struct {
 	out     string
 	junit   string
 	summary string
-	strict  string // the worst fidelity that is accepted; empty: any
+	strict  string // the worst accepted fidelity; empty: any
 	retry   bool
 	quiet   bool
 	json    bool
@@ -54,18 +58,22 @@ type runFlags struct {
 	capture []string // POINT=FILE
 }
 
-// demoCommand is weft demo: the quickstart, wherever it is called.
+// demoCommand returns weft demo: the quickstart, from any directory.
 func (a *app) demoCommand() *cobra.Command {
 	flags := runFlags{lab: labFlags{builtIn: true}}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "run the quickstart, which is inside the program: no checkout, no file",
-		Long: "Run the lab quickstart, emulated where this machine can and simulated where it cannot. The lab is inside the\n" +
-			"program, as all labs that come with Weft: weft run pc4/incast works anywhere, too, unless a file is called so.\n\n" +
-			"Where the machine is too busy for the dilation that was measured, the run is made once more, slower, as by\n" +
-			"--retry-dilation; --dilation or --retry-dilation=false turn that off.",
-		Example: "  weft demo\n  weft demo --engine sim\n  weft explain quickstart",
-		Args:    cobra.NoArgs,
+		Short: "run the quickstart lab, which is inside the program",
+		Long: `Run the lab quickstart: emulated if this machine can, otherwise simulated. The lab is inside the
+program, as all labs that come with Weft: weft run pc4/incast also works anywhere, unless a file has
+that name.
+
+If the machine is too busy for the measured dilation, the run is repeated once, slower, as with
+--retry-dilation. --dilation or --retry-dilation=false turns that off.`,
+		Example: `  weft demo
+  weft demo --engine sim
+  weft explain quickstart`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("retry-dilation") {
 				flags.retry = flags.lab.Engine.Dilation == ""
@@ -74,7 +82,7 @@ func (a *app) demoCommand() *cobra.Command {
 		},
 	}
 	flags.lab.register(cmd)
-	dilationFlags(cmd, &flags)
+	retryFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
 	outFlag(cmd.Flags(), &flags.out)
 	quietFlag(cmd, &flags.quiet)
@@ -82,11 +90,11 @@ func (a *app) demoCommand() *cobra.Command {
 	return cmd
 }
 
-// dilationFlags adds the flags that emulate.Advice names.
-func dilationFlags(cmd *cobra.Command, flags *runFlags) {
-	f := cmd.Flags()
-	f.StringVar(&flags.lab.Engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
-	f.BoolVar(&flags.retry, "retry-dilation", false, "make an emulated run whose fidelity is not ok once more, slower; both are kept, the better counts")
+// retryFlags adds the flags that emulate.Advice names.
+func retryFlags(cmd *cobra.Command, flags *runFlags) {
+	dilationFlag(cmd.Flags(), &flags.lab.Engine)
+	cmd.Flags().BoolVar(&flags.retry, "retry-dilation", false,
+		"if the fidelity of an emulation is not ok, repeat it once, slower; both runs are kept, the better counts")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -94,36 +102,40 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run LAB...",
 		Short: "run labs: deploy, run the workload, collect, destroy",
-		Long: "Run labs. The first line printed says which engine was chosen and why; the summary follows. A lab with a\n" +
-			"sweep is run once for each of its points. Every run leaves a directory under runs/. As in every command, LAB is a\n" +
-			"file, or - for standard input (weft generate star | weft run -). Labs that come with Weft need no file: they are\n" +
-			"inside the program.\n\n" +
-			"An emulation says before it starts about how long it takes. How far runs are is on standard error: a bar on a\n" +
-			"terminal, a line now and then elsewhere.\n\n" +
-			"Exit codes: 0 all done and every expectation met; 1 the run failed; 2 the command line or a lab file is\n" +
-			"wrong; 3 an expectation was missed; 4 the fidelity of a run is not what --strict asks for; 130 interrupted.\n" +
-			"A run whose fidelity --strict refuses gives 4 even if it missed something, which is no evidence; 3 is for others.",
-		Example: "  weft run labs/quickstart.yaml\n" +
-			"  weft run labs/quickstart.yaml --engine both\n" +
-			"  weft run labs/pc4/incast.yaml --engine sim --json\n" +
-			"  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml\n" +
-			"  weft run labs/quickstart.yaml --engine emu --strict=degraded --retry-dilation\n" +
-			"  weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md\n" +
-			"  weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng",
+		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. A lab
+with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in every
+command, LAB is a file, or - for standard input (weft generate star | weft run -). Labs that come with
+Weft need no file: they are inside the program.
+
+Before an emulation starts, weft prints about how long it will take. Progress is on standard error: a
+bar on a terminal, otherwise a line now and then.
+
+Exit codes: 0 all done and every expectation met; 1 a run failed; 2 the command line or a lab file is
+wrong; 3 an expectation was missed; 4 --strict does not accept the fidelity of a run; 130 interrupted.
+If --strict does not accept a run, the exit code is 4 even if the run missed an expectation, which
+proves nothing then; a miss in another run gives 3.`,
+		Example: `  weft run labs/quickstart.yaml
+  weft run labs/quickstart.yaml --engine both
+  weft run labs/pc4/incast.yaml --engine sim --json
+  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml
+  weft run labs/quickstart.yaml --engine emu --strict=degraded --retry-dilation
+  weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md
+  weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
-	f.StringVar(&flags.lab.Engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
+	runtimeFlag(f, &flags.lab.Engine)
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
-	dilationFlags(cmd, &flags)
+	retryFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
-	f.StringVar(&flags.summary, "summary", "", "also append a summary in Markdown to this file, as $GITHUB_STEP_SUMMARY wants it")
-	f.BoolVar(&flags.resume, "resume", false, "do not make a run again that this program finished with the same settings")
+	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
+	f.BoolVar(&flags.resume, "resume", false,
+		"skip runs that this version of the program finished with identical settings")
 	runCaptureFlag(cmd, &flags.capture)
 	strictFlag(cmd, &flags.strict)
 	quietFlag(cmd, &flags.quiet)
@@ -131,19 +143,22 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// quietFlag adds the flag of commands that tell how far they are.
+// quietFlag adds --quiet to a command that shows progress.
 func quietFlag(cmd *cobra.Command, quiet *bool) {
-	cmd.Flags().BoolVarP(quiet, "quiet", "q", false, "no words but warnings and errors: neither which engine was chosen, nor how far runs are")
+	cmd.Flags().BoolVarP(quiet, "quiet", "q", false,
+		"print only warnings and errors, no progress and no choice of engine")
 }
 
+// run runs the labs of weft run, demo or clock, prints and writes the results, and returns the
+// verdict.
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err := checkStrict(flags.strict, names); err != nil {
 		return err
 	}
 	if flags.retry && len(flags.capture) > 0 {
-		return usagef("--retry-dilation may make a second run, and --capture has room for one; leave one of them away")
+		return usagef("--retry-dilation may run twice, and --capture writes only one run; remove one of them")
 	}
-	collectUsually := collectLate()
+	restoreGC := delayGC()
 	files, err := flags.lab.load(names)
 	if err != nil && flags.kernel == "host" {
 		return orchestrate.WithMachine(ctx, err)
@@ -168,16 +183,16 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		jobs[0].captures = append(jobs[0].captures, c)
 		written = append(written, c.File)
 	}
-	if err := a.on(ctx, flags.kernel, jobs, written...); err != nil {
+	if err := a.useKernel(ctx, flags.kernel, jobs, written...); err != nil {
 		return err
 	}
 	if emulates(jobs) {
-		collectUsually()
+		restoreGC()
 		if err := a.elevate(runtimeOf(jobs)); err != nil {
 			return err
 		}
 	}
-	reports, err := flags.outputs(jobs)
+	reports, err := flags.openReports(jobs)
 	if err != nil {
 		return usageError{err}
 	}
@@ -195,73 +210,67 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	return verdict(ctx, all, together(runErrs, func(f failedRun) bool { return !flags.json && (f.left || len(runs) > 1) }), flags.strict)
+	err = joinErrors(runErrs, func(f failedRun) bool { return !flags.json && (f.started || len(runs) > 1) })
+	return verdict(ctx, all, err, flags.strict)
 }
 
-// failedRun is the failure of a run, whose summary has it, too.
+// failedRun is the error of a run. The summary of the run has it too.
 type failedRun struct {
-	name string // of the lab and the point
-	left bool   // it left a summary; otherwise it never began
+	name    string // of the lab and the point
+	started bool   // the run left a summary
 	error
 }
 
 func (e failedRun) Error() string { return e.name + ": " + e.error.Error() }
 func (e failedRun) Unwrap() error { return e.error }
 
-// told are failures of runs of which what was printed says why.
-type told []failedRun
+// printedRuns are failed runs whose reason is printed already, in their summaries.
+type printedRuns []failedRun
 
-func (e told) Error() string {
+func (e printedRuns) Error() string {
 	if len(e) == 1 {
-		return e[0].name + " failed; its summary says why"
+		return e[0].name + " failed; see its summary"
 	}
-	return fmt.Sprintf("%d runs failed; their summaries say why", len(e))
+	return fmt.Sprintf("%d runs failed; see their summaries", len(e))
 }
 
-func (e told) Unwrap() []error {
-	all := make([]error, len(e))
-	for i := range e {
-		all[i] = e[i]
+func (e printedRuns) Unwrap() (all []error) {
+	for _, f := range e {
+		all = append(all, f)
 	}
 	return all
 }
 
-// alike are runs that failed for the same reason.
-type alike struct {
-	names []string
-	error
-}
-
-func (e *alike) Error() string { return strings.Join(e.names, ", ") + ": " + e.error.Error() }
-func (e *alike) Unwrap() error { return e.error }
-
-// isProblem says that an error is of a lab file, whose place is told as every such error is.
+// isProblem reports whether an error is about a lab file. Such errors are printed with their place
+// in the file.
 func isProblem(err error) bool {
 	var one lab.Problem
 	var all lab.Problems
 	return errors.As(err, &one) || errors.As(err, &all)
 }
 
-// together joins errors, of which each reason is told once. printed says that what was printed tells it already.
-func together(errs []error, printed func(failedRun) bool) error {
+// joinErrors joins errors. Runs that failed for the same reason share one line, and all runs whose
+// reason is printed already, as printed reports, share the first.
+func joinErrors(errs []error, printed func(failedRun) bool) error {
 	var all []error
-	var before told
-	same := map[string]*alike{}
+	var before printedRuns
+	same := map[string]int{} // index of the line by reason
 	for _, err := range errs {
 		f, ok := err.(failedRun)
-		switch {
-		case !ok:
-			all = append(all, err)
-		case printed(f) && !isProblem(f):
+		if ok && printed(f) && !isProblem(f) {
 			before = append(before, f)
-		case same[f.error.Error()] != nil:
-			one := same[f.error.Error()]
-			one.names = append(one.names, f.name)
-		default:
-			one := &alike{names: []string{f.name}, error: f.error}
-			same[f.error.Error()] = one
-			all = append(all, one)
+			continue
 		}
+		if ok {
+			reason := f.error.Error()
+			if i, seen := same[reason]; seen {
+				f.name = all[i].(failedRun).name + ", " + f.name
+				all[i] = f
+				continue
+			}
+			same[reason] = len(all)
+		}
+		all = append(all, err)
 	}
 	if before != nil {
 		all = append([]error{before}, all...)
@@ -269,11 +278,11 @@ func together(errs []error, printed func(failedRun) bool) error {
 	return errors.Join(all...)
 }
 
-// reports are the files that are written after all runs; nil: not wanted.
+// reports are the files to write after all runs; nil: not requested.
 type reports struct{ junit, summary *os.File }
 
-// outputs makes sure, before anything runs, that what the runs leave can be written, and opens the reports.
-func (f *runFlags) outputs(jobs []job) (r reports, err error) {
+// openReports checks, before anything runs, that the runs can be stored, and opens the reports.
+func (f *runFlags) openReports(jobs []job) (r reports, err error) {
 	var labs []string
 	for i := range jobs {
 		labs = append(labs, jobs[i].lab.Name)
@@ -297,26 +306,26 @@ func (f *runFlags) outputs(jobs []job) (r reports, err error) {
 // write writes and closes the reports.
 func (r reports) write(runs, across []*record.Summary, strict string) error {
 	return errors.Join(
-		writeOutput("junit report", r.junit, func(w io.Writer) error { return junit.Write(w, runs, across, strict) }),
-		writeOutput("summary", r.summary, func(w io.Writer) error { return table.Markdown(w, slices.Concat(runs, across)) }))
+		writeReport("junit report", r.junit, func(w io.Writer) error {
+			return junit.Write(w, runs, across, strict)
+		}),
+		writeReport("summary", r.summary, func(w io.Writer) error {
+			return table.Markdown(w, slices.Concat(runs, across))
+		}))
 }
 
-// writeOutput writes and closes one of the reports, if it is wanted.
-func writeOutput(what string, f *os.File, write func(io.Writer) error) error {
+// writeReport writes and closes a report, if it is requested.
+func writeReport(what string, f *os.File, write func(io.Writer) error) error {
 	if f == nil {
 		return nil
 	}
-	err := write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := cmp.Or(write(f), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
 
-// verdict is how all the runs came out, the worst first.
+// verdict returns the error that decides the exit code of all runs, the worst first.
 func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict string) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -337,7 +346,7 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 		}
 	}
 	for _, s := range runs {
-		across := s.Run == "" && s.Engine != "sim" // what was expected across points of emulations rests on all of them
+		across := s.Run == "" && s.Engine != "sim" // depends on the fidelity of all emulations
 		if table.Missed(s) > 0 && s.Fidelity.Accepted(strict) && (doubtful == nil || !across) {
 			missed = errMissed
 		}
@@ -345,35 +354,37 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 	return cmp.Or(missed, doubtful)
 }
 
-// strictFlag adds --strict, alone or with the worst fidelity that is accepted.
+// strictFlag adds --strict, alone or with the worst accepted fidelity.
 func strictFlag(cmd *cobra.Command, strict *string) {
 	f := cmd.Flags()
-	f.StringVar(strict, "strict", "", "exit with 4 unless the fidelity of every emulated run is ok; --strict=degraded takes degraded, too")
+	f.StringVar(strict, "strict", "",
+		"exit with 4 unless the fidelity of every emulated run is ok; --strict=degraded accepts degraded too")
 	f.Lookup("strict").NoOptDefVal = "ok"
 }
 
-// checkStrict refuses other words, and one that is no file and stands behind --strict without an equals sign: it is taken for a lab.
+// checkStrict returns an error for unknown values, and for --strict degraded without an equals
+// sign, which makes the value a lab, unless there is such a file.
 func checkStrict(strict string, labs []string) error {
 	for _, word := range []string{"ok", "degraded"} {
 		if _, err := os.Stat(word); strict == "ok" && slices.Contains(labs, word) && err != nil {
-			return usagef("--strict %s; a word belongs behind an equals sign: --strict=%s", word, word)
+			return usagef("--strict %s: write --strict=%[1]s, with an equals sign", word)
 		}
 	}
 	switch strict {
 	case "", "ok", "degraded":
 		return nil
 	}
-	return usagef("--strict=%s; expected --strict, or --strict=degraded", strict)
+	return usagef("--strict=%s: expected --strict, or --strict=degraded", strict)
 }
 
-// show prints one run in full, or several as a table with what was missed below it.
+// show prints one run in full, or several as a table, and compares pairs of engines.
 func (a *app) show(jobs []job, runs []*record.Summary) error {
 	st := style(a.stdout)
 	switch {
 	case len(runs) == 0:
 		return nil
 	case len(runs) == 1 && runs[0].Run == "" && runs[0].Status != "ok":
-		return nil // it never began: the error says all
+		return nil // it never started, and the error says why
 	case len(runs) == 1:
 		return table.Summary(a.stdout, runs[0], st)
 	case len(runs) == 2 && jobs[0].compare:
@@ -402,8 +413,9 @@ func (a *app) show(jobs []job, runs []*record.Summary) error {
 	return nil
 }
 
-// showSeveral prints several runs as a table, and below it what was missed and what they warn of.
+// showSeveral prints a table of runs, and below it missed expectations and warnings.
 func (a *app) showSeveral(runs []*record.Summary) error {
 	st := style(a.stdout)
-	return errors.Join(table.Points(a.stdout, runs, st), table.Misses(a.stdout, runs, st), table.Warnings(a.stdout, runs, st))
+	return errors.Join(table.Points(a.stdout, runs, st), table.Misses(a.stdout, runs, st),
+		table.Warnings(a.stdout, runs, st))
 }

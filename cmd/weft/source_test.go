@@ -59,7 +59,8 @@ func TestLabsOfTheProgramNeedNoFile(t *testing.T) {
 	if got := strings.Join(f.runs, ", "); got != "quickstart auto, quickstart sim, quickstart auto, quickstart auto" {
 		t.Errorf("ran %s", got)
 	}
-	// A lab has the name in its file, too; one that none has is told with those that are most like it.
+	// A lab has the name in its file, too; one that none has is told with those that are most like
+	// it.
 	if code, stdout, _ := weft(t, f, "validate", "pc4-incast"); code != 0 || stdout != "pc4-incast: ok, 4 runs\n" {
 		t.Errorf("code %d, stdout %q", code, stdout)
 	}
@@ -148,7 +149,7 @@ func TestALabWithoutWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stdout, _ := weft(t, &fake{}, "validate", file)
-		if code != 0 || stdout != file+": ok, nothing to run: weft deploy, plan, graph and explain can use it, weft run needs a workload or clocks.for\n" {
+		if code != 0 || stdout != file+": ok, nothing to run: weft deploy, plan, graph and explain work, weft run needs a workload or clocks.for\n" {
 			t.Errorf("validate: code %d, stdout %q", code, stdout)
 		}
 		if code, stdout, _ = weft(t, &fake{}, "validate", "--json", file); code != 0 || !strings.Contains(stdout, `"runs": 0`) || !strings.Contains(stdout, `"note": "nothing to run`) {
@@ -161,7 +162,8 @@ func TestALabWithoutWork(t *testing.T) {
 	}
 }
 
-// validate reports every error of a lab at once: what only the network shows of several sections, too.
+// validate reports every error of a lab at once: what only the network shows of several sections,
+// too.
 func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

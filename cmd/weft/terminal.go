@@ -2,17 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"weft/internal/terminal"
 	"weft/results/table"
 )
 
-// terminal reports whether w is a terminal that understands more than lines of text.
-func terminal(w io.Writer) bool {
+// isTerminal reports whether w is a terminal that can do more than print lines.
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
 		return false
@@ -20,23 +20,18 @@ func terminal(w io.Writer) bool {
 	return reachesTerminal(f)
 }
 
-// style is how text on w may be decorated and how wide it may be: with colour on terminals, unless NO_COLOR asks for none
-// (https://no-color.org).
+// style returns how to decorate text on w, and its width: colour is for terminals, unless NO_COLOR
+// is set (https://no-color.org).
 func style(w io.Writer) table.Style {
-	return table.Style{Colour: terminal(w) && os.Getenv("NO_COLOR") == "", Width: widthOf(w)}
+	return table.Style{Colour: isTerminal(w) && os.Getenv("NO_COLOR") == "", Width: widthOf(w)}
 }
 
-// widthOf is how wide the terminal is that w is; 0 where it is none, or does not say.
+// widthOf returns the width of the terminal w in columns, or 0 if w is none or has no width.
 func widthOf(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
+	if f, ok := w.(*os.File); ok {
+		return terminal.Width(f)
 	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
+	return 0
 }
 
 // writeJSON writes v as indented JSON.
@@ -51,15 +46,18 @@ func writeJSON(w io.Writer, v any) error {
 func writeLine(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	return nil
 }
 
-// newPace returns a pace that writes to standard error.
+// newPace returns the progress display of this invocation, on standard error.
 func (a *app) newPace(quiet bool) *table.Pace {
-	return table.NewPace(a.stderr, terminal(a.stderr), quiet, a.time)
+	return table.NewPace(a.stderr, isTerminal(a.stderr), quiet, a.time)
 }
 
-// time returns the present instant, by the test's clock if there is one.
+// time returns the current time, by the clock of a test if there is one.
 func (a *app) time() time.Time {
 	if a.now != nil {
 		return a.now()

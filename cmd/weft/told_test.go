@@ -10,21 +10,21 @@ import (
 func TestToldErrorsAreBrief(t *testing.T) {
 	cause := errors.New("ring: nothing moves\n  a waits for b\n  b waits for a")
 	other := errors.New("report: no space left")
-	left := func(f failedRun) bool { return f.left }
-	err := together([]error{nil, failedRun{"ring", true, cause}, other}, left)
-	if got := err.Error(); got != "ring failed; its summary says why\nreport: no space left" {
+	left := func(f failedRun) bool { return f.started }
+	err := joinErrors([]error{nil, failedRun{"ring", true, cause}, other}, left)
+	if got := err.Error(); got != "ring failed; see its summary\nreport: no space left" {
 		t.Errorf("got %q", got)
 	}
 	if !errors.Is(err, cause) || !errors.Is(err, other) {
 		t.Error("a cause is hidden from who asks for it")
 	}
-	if got := together([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; their summaries say why" {
+	if got := joinErrors([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; see their summaries" {
 		t.Errorf("got %q", got)
 	}
-	if got := together([]error{failedRun{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
+	if got := joinErrors([]error{failedRun{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
 		t.Errorf("a run that left no summary: %q", got)
 	}
-	if err := together([]error{nil, nil}, left); err != nil {
+	if err := joinErrors([]error{nil, nil}, left); err != nil {
 		t.Errorf("nothing failed: %v", err)
 	}
 }
@@ -36,7 +36,7 @@ func TestEqualFailuresAreToldOnce(t *testing.T) {
 	for _, name := range []string{"x n=1", "x n=2", "x n=3"} {
 		errs = append(errs, failedRun{name, true, cause})
 	}
-	err := together(append(errs, failedRun{"y", true, other}), func(failedRun) bool { return false })
+	err := joinErrors(append(errs, failedRun{"y", true, other}), func(failedRun) bool { return false })
 	if got, want := err.Error(), "x n=1, x n=2, x n=3: link a-b is down\ny: no memory"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

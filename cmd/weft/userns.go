@@ -6,14 +6,15 @@ import (
 	"weft/orchestrator/runtime/namespace"
 )
 
-// exitCode ends a command line that another process executed. That process has said everything.
+// exitCode is the error of a command line that another process executed, which has printed all.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// elevate executes the whole command line in a user namespace where this user is root, if that is what it takes
-// to emulate here with the given runtime (auto, namespace, docker), and returns how that came out. It returns nil where
-// the command can go on in this process. Containers cannot be reached from a user namespace.
+// elevate executes the whole command line in a user namespace, where this user is root, if
+// emulation on the given runtime (auto, namespace or docker) needs that here. It returns the
+// outcome as an exitCode, or nil if the command can continue in this process. It never does so for
+// docker: containers cannot be reached from a user namespace.
 func (a *app) elevate(runtime string) error {
 	if a.enter == nil || runtime == "docker" || !namespace.NeedsUserNS() || namespace.Available() != nil {
 		return nil

@@ -19,13 +19,14 @@ func (a *app) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate LAB...",
 		Short: "check lab files: every error, with line and column",
-		Long: "Check lab files without running anything. Every error of every file is reported at once, as\n" +
-			"file:line:column: path: message. Expectations are checked too: their syntax, names and units.\n\n" +
-			"A warning names a condition that a transport relies on and the lab does not meet, such as PFC for roce. It does\n" +
-			"not change the exit code.",
-		Example: "  weft validate labs/quickstart.yaml\n" +
-			"  weft validate labs/quickstart.yaml labs/pc4/incast.yaml --json\n" +
-			"  weft validate labs/quickstart.yaml --set topology.k=8",
+		Long: `Check lab files without running anything. All errors of all files are reported at once, as
+file:line:column: path: message, including the syntax, names and units of expectations.
+
+A warning names a condition that a transport needs and the lab does not meet, such as PFC for roce.
+Warnings do not change the exit code.`,
+		Example: `  weft validate labs/quickstart.yaml
+  weft validate labs/quickstart.yaml labs/pc4/incast.yaml --json
+  weft validate labs/quickstart.yaml --set topology.k=8`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.validate(args, flags, asJSON) },
@@ -35,17 +36,18 @@ func (a *app) validateCommand() *cobra.Command {
 	return cmd
 }
 
-// checked is what `weft validate --json` prints of a file.
-type checked struct {
-	File     string  `json:"file"`
-	OK       bool    `json:"ok"`
-	Runs     int     `json:"runs"` // points of the sweep; 0 where there is nothing to run
-	Note     string  `json:"note,omitempty"`
-	Problems []wrong `json:"problems"`
-	Warnings []wrong `json:"warnings"` // of a file that is ok
+// validated is the output of weft validate --json for a file.
+type validated struct {
+	File     string    `json:"file"`
+	OK       bool      `json:"ok"`
+	Runs     int       `json:"runs"` // points of the sweep; 0 if there is nothing to run
+	Note     string    `json:"note,omitempty"`
+	Problems []problem `json:"problems"`
+	Warnings []problem `json:"warnings"` // of a file that is ok
 }
 
-type wrong struct {
+// problem is an error or a warning of a lab file, or of a flag.
+type problem struct {
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 	Flag    string `json:"flag,omitempty"`
@@ -53,31 +55,34 @@ type wrong struct {
 	Message string `json:"message"`
 }
 
+// validate checks lab files and prints the result.
 func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 	var all lab.Problems
-	results := []checked{}
+	results := []validated{}
 	for _, name := range names {
 		f, err := flags.loadOne(name)
 		var problems lab.Problems
 		if err != nil && !errors.As(err, &problems) {
-			problems = lab.Problems{{File: name, Message: unreadable(err)}}
+			problems = lab.Problems{{File: name, Message: readProblem(err)}}
 		}
 		all = append(all, problems...)
-		c := checked{File: name, OK: err == nil, Runs: len(f.Labs), Problems: []wrong{}, Warnings: []wrong{}}
+		c := validated{File: name, OK: err == nil, Runs: len(f.Labs), Problems: []problem{}, Warnings: []problem{}}
 		for _, p := range problems {
-			c.Problems = append(c.Problems, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
+			c.Problems = append(c.Problems, problem{p.Line, p.Column, p.Flag, p.Path, p.Message})
 		}
 		for _, p := range experiment.OutsideOf(f.Labs) {
-			c.Warnings = append(c.Warnings, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
+			c.Warnings = append(c.Warnings, problem{p.Line, p.Column, p.Flag, p.Path, p.Message})
 			if !asJSON {
 				fmt.Fprintf(a.stderr, "warning: %v\n", p)
 			}
 		}
 		if c.OK && experiment.Runnable(f.Labs[0]) != nil {
-			c.Runs, c.Note = 0, "nothing to run: weft deploy, plan, graph and explain can use it, weft run needs a workload or clocks.for"
+			c.Runs, c.Note = 0, "nothing to run: weft deploy, plan, graph and explain work, "+
+				"weft run needs a workload or clocks.for"
 		}
 		if c.OK && !asJSON {
-			fmt.Fprintf(a.stdout, "%s: %s, %s\n", name, style(a.stdout).Good("ok"), cmp.Or(c.Note, plural(c.Runs, "run")))
+			result := cmp.Or(c.Note, plural(c.Runs, "run"))
+			fmt.Fprintf(a.stdout, "%s: %s, %s\n", name, style(a.stdout).Good("ok"), result)
 		}
 		results = append(results, c)
 	}
@@ -92,8 +97,8 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 	return nil
 }
 
-// unreadable is why a file could not be read, without its name, which stands before it.
-func unreadable(err error) string {
+// readProblem returns why a file could not be read, without the name of the file.
+func readProblem(err error) string {
 	var path *fs.PathError
 	var lost labfile.Missing
 	hint := ""
@@ -106,6 +111,7 @@ func unreadable(err error) string {
 	return "cannot be read: " + err.Error() + hint
 }
 
+// plural returns a number with a noun: "1 run", "2 runs".
 func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

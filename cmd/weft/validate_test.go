@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Errors of the text hide neither those of the network nor those of expectations, and bring none that only follow from them.
+// Errors of the text hide neither those of the network nor those of expectations, and bring none
+// that only follow from them.
 func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

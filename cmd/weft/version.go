@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker (see the Makefile); builds without it say what the module knows.
+// version is set by the linker (see the Makefile). Builds without it use the module's version.
 var version = ""
 
-// versionText is the version of this program: as linked in, else of the module, else of the commit.
+// versionText returns the version of this program: the linked one, else the module's, else the
+// commit.
 func versionText() string {
 	if version != "" {
 		return version
@@ -31,7 +32,7 @@ func versionText() string {
 	return "dev"
 }
 
-// versionLine is what weft version and weft --version print.
+// versionLine returns the line that weft version and weft --version print.
 func versionLine() string {
 	return fmt.Sprintf("weft %s (%s, %s)", versionText(), runtime.Version(), platform)
 }
@@ -47,7 +48,9 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return writeJSON(a.stdout, map[string]string{"version": versionText(), "go": runtime.Version(), "platform": platform})
+				return writeJSON(a.stdout, map[string]string{
+					"version": versionText(), "go": runtime.Version(), "platform": platform,
+				})
 			}
 			_, err := fmt.Fprintln(a.stdout, versionLine())
 			return err

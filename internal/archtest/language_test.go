@@ -18,7 +18,6 @@ import (
 // package that moves takes its entry along.
 func unedited() []string {
 	return []string{
-		"cmd/weft",
 		"e2e",
 		"internal/archtest",
 		"nodeimg/...",

@@ -36,6 +36,7 @@ func packages() []entry {
 		{"internal/mac", "", "MAC addresses of nodes"},
 		{"internal/nearest", "", "compares words"},
 		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
+		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
 		{"internal/regular", "", "opens files, whatever is in them"},
@@ -138,7 +139,7 @@ func packages() []entry {
 			"what runtimes share: starting boot in processes, talking to them, taking them down"},
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot nodeimg/image orchestrator/runtime",
 			"a runtime"},
-		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units",
+		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/terminal internal/thread nodeimg/boot orchestrator/runtime units",
 			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
@@ -174,7 +175,7 @@ func packages() []entry {
 			"writes labs to start from, and what their transports need, which their experiments tell"},
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular labs " +
+		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +

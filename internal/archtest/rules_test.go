@@ -125,7 +125,7 @@ func checkCalls(s *source) []string {
 	})
 	s.uses("os/exec", func(n ast.Node, name string) {
 		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") &&
-			s.name != "cmd/weft/list.go" { // the pager, which is the user's, and is only written to
+			s.name != "internal/terminal/pager.go" { // the pager, which is the user's, and is only written to
 			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; use a library or the kernel's interface", name)
 		}
 	})

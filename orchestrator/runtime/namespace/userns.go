@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/terminal"
 	labs "weft/orchestrator/runtime"
 )
 
@@ -109,7 +110,7 @@ func Enter(args []string) (code int, err error) {
 		Stderr:      os.Stderr,
 		SysProcAttr: attr,
 	}
-	if _, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS); err != nil {
+	if !terminal.Is(os.Stdin) {
 		cmd.Stdin = os.Stdin
 	}
 	signals := make(chan os.Signal, 16)
