@@ -21,6 +21,13 @@ type Swept struct {
 	Why  string `json:"why,omitempty"`
 }
 
+func (s Swept) String() string {
+	if s.Why == "" {
+		return s.Lab + ": " + s.What
+	}
+	return fmt.Sprintf("%s: %s (%s)", s.Lab, s.What, s.Why)
+}
+
 // Clean removes everything that crashed deployments left, whether the state directory knows it or
 // not. Labs that are up are left alone.
 func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {

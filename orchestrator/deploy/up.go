@@ -43,6 +43,19 @@ type Change struct {
 	Deployment  *Deployment  `json:"deployment,omitempty"`
 }
 
+// Text returns what the change would do, as lines for a person.
+func (c *Change) Text() string {
+	text := map[string]string{
+		ActionDeploy: "would be deployed", ActionReplace: "would be taken down and deployed again",
+		ActionRepair: "would be cleaned up and deployed again", ActionNone: "would be left as it is",
+	}[c.Action]
+	text = fmt.Sprintf("%s %s: %s\n", c.Lab, text, c.Why)
+	for _, d := range c.Differences {
+		text += fmt.Sprintf("  %s\n", d)
+	}
+	return text
+}
+
 // Actions of a Change.
 const (
 	ActionDeploy  = "deploy"  // nothing is there

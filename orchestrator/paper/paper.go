@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -42,6 +43,17 @@ type Figure struct {
 	Quick   Quick             `yaml:"quick"`
 	Claims  []Claim           `yaml:"claims"`
 	Plots   []Plot            `yaml:"plots"`
+}
+
+// Work returns the labs of the figure and their settings, with quick those of --quick.
+func (f *Figure) Work(quick bool) (labs, set []string) {
+	switch {
+	case !quick:
+		return f.Labs, f.Set
+	case len(f.Quick.Labs) > 0:
+		return f.Quick.Labs, slices.Concat(f.Set, f.Quick.Set)
+	}
+	return f.Labs, slices.Concat(f.Set, f.Quick.Set)
 }
 
 // Quick is what --quick changes: fewer points, smaller sizes.

@@ -20,6 +20,23 @@ import (
 	"weft/units"
 )
 
+// BootTime measures how long a kernel takes to boot and run weft version.
+func BootTime(ctx context.Context, k *Kernel) (time.Duration, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	code, err := Run(ctx, Command{
+		Kernel: k, Path: self, Args: []string{"weft", "version"}, Dir: "/",
+		Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("weft version ended with exit code %d under User Mode Linux", code)
+	}
+	return time.Since(began), err
+}
+
 // Time limits. Our own values: a boot takes 1 to 2 s on an idle machine, and an interrupted run
 // writes its results.
 const (

@@ -51,8 +51,8 @@ const (
 // Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
 // same. By default only differences beyond noise count. With exact, any difference between
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
-// can cause it.
-func Judge(all []Difference, tolerance float64, exact bool) {
+// can cause it. worse is the number of differences for the worse.
+func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	for i := range all {
 		d := &all[i]
 		differs := d.Beyond || exact && d.exact && d.A.Mean != d.B.Mean
@@ -69,10 +69,12 @@ func Judge(all []Difference, tolerance float64, exact bool) {
 			d.Verdict = Differs
 		case change*d.sign > 0:
 			d.Verdict = Worse
+			worse++
 		default:
 			d.Verdict = Better
 		}
 	}
+	return worse
 }
 
 // ErrNoCommonPoint is returned by Compare if the sides share no measured point.
@@ -83,6 +85,19 @@ const alpha = 0.05
 
 // A Side is the runs on one side of a comparison.
 type Side []*Run
+
+// LoadSide reads the runs in the directories.
+func LoadSide(dirs []string) (Side, error) {
+	var s Side
+	for _, dir := range dirs {
+		r, err := Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, r)
+	}
+	return s, nil
+}
 
 // Summaries returns the summaries of the runs that have one.
 func (s Side) Summaries() []*record.Summary {

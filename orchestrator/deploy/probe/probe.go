@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -70,6 +71,30 @@ func (p *Plan) check() error {
 		}
 	}
 	return nil
+}
+
+// Run runs one end of a measurement by its arguments: "send PLAN", or "receive PORT PHASES", whose
+// results go to out.
+func Run(out io.Writer, args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "send":
+		p, err := ReadPlan(args[1])
+		if err != nil {
+			return err
+		}
+		return Send(p)
+	case len(args) == 3 && args[0] == "receive":
+		port, err := strconv.ParseUint(args[1], 10, 16)
+		if err != nil {
+			return fmt.Errorf("probe: port: %w", err)
+		}
+		phases, err := strconv.Atoi(args[2])
+		if err != nil {
+			return fmt.Errorf("probe: phases: %w", err)
+		}
+		return Receive(out, uint16(port), phases)
+	}
+	return errors.New("probe: expected send PLAN, or receive PORT PHASES")
 }
 
 // ReadPlan parses and checks a plan in JSON.
