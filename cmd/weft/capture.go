@@ -34,9 +34,8 @@ func (a *app) captureCommand() *cobra.Command {
 Ctrl-C. Wireshark, tshark and tcpdump read the file; - is standard output. Time stamps are lab time:
 for a port, when the first bit of a packet leaves; for a node, when the network takes or delivers it.
 weft schema dissector lets Wireshark decode Weft's own headers.`,
-		Example: `  weft capture h0 -w h0.pcapng
-  weft capture 'edge0->agg1' -w port.pcapng --count 100`,
-		Args: cobra.ExactArgs(1),
+		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onDeployed(flags.lab, func(h *deploy.Handle) error {
 				return a.capture(cmd.Context(), h, args[0], &flags)

@@ -79,8 +79,7 @@ func (a *app) nodeCommand() *cobra.Command {
 		Short: "kill, pause, resume or restart a node of a deployed lab",
 		Long: `Kill a node with all programs in it, pause it so that it neither sends nor answers, resume it, or
 restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
-		Example: `  weft node quickstart h3 kill
-  weft node quickstart h3 restart`,
+		Example: "  weft node quickstart h3 kill\n  weft node quickstart h3 restart",
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args = withLab(name, args); len(args) {
 			case 0:

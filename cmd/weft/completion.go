@@ -14,6 +14,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/topology/render"
+	"weft/results/report"
 	"weft/results/store"
 )
 
@@ -92,7 +93,12 @@ func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
 		return completeFrom(lab.Values("engine." + flag)...)
 	case "transport":
 		return completeFrom(lab.Values("transport.kind")...)
+	case "fail-if":
+		return completeFrom(report.Worse)
 	case "collective":
+		if cmd.Name() != "bench" {
+			return completeFrom(starterCollectives()...)
+		}
 		return completeFrom(schedule.Collectives()...)
 	case "algorithm":
 		return completeFrom(append([]string{"all"}, lab.Values("workload.*.algorithm")...)...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,15 +140,8 @@ func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
 	if asJSON {
 		return writeJSON(a.stdout, c)
 	}
-	words := map[string]string{
-		deploy.ActionDeploy: "would be deployed", deploy.ActionReplace: "would be taken down and deployed anew",
-		deploy.ActionRepair: "would be cleaned up and deployed anew", deploy.ActionNone: "would be left as it is",
-	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\n", c.Lab, words[c.Action], c.Why)
-	for _, d := range c.Differences {
-		fmt.Fprintf(a.stdout, "  %s\n", d)
-	}
-	return nil
+	_, err = io.WriteString(a.stdout, c.Text())
+	return err
 }
 
 // showDeployed prints what deploying changed.
@@ -157,7 +151,7 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	}
 	d := c.Deployment
 	if c.Action == deploy.ActionNone {
-		fmt.Fprintf(a.stdout, "%s is already up, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
+		fmt.Fprintf(a.stdout, "%s is up already, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
@@ -177,10 +171,8 @@ func (a *app) destroyCommand() *cobra.Command {
 		Long: `Take down a deployed lab, named by its name or file, and remove every trace of it. Without an
 argument, take down the only one. A lab whose state directory is gone is found by its processes. It
 is no error if the lab is not deployed.`,
-		Example: `  weft destroy
-  weft destroy quickstart
-  weft destroy --all`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  weft destroy\n  weft destroy quickstart\n  weft destroy --all",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lab, err := labArgument(name, args)
 			if err != nil {
@@ -204,7 +196,7 @@ is no error if the lab is not deployed.`,
 		},
 	}
 	deployedFlag(cmd, &name)
-	cmd.Flags().BoolVar(&all, "all", false, "every lab of this user")
+	cmd.Flags().BoolVar(&all, "all", false, "destroy every lab of this user")
 	return cmd
 }
 
@@ -246,13 +238,12 @@ func (a *app) cleanCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "remove what crashed labs left behind, and nothing that Weft did not make",
+		Short: "remove what crashed labs left behind, and only what Weft made",
 		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
 up stay, unless their state directory is gone, so that no command can reach them. Only what a journal
 of Weft names or what has Weft's mark is removed.`,
-		Example: `  weft clean
-  weft clean --json`,
-		Args: cobra.NoArgs,
+		Example: "  weft clean\n  weft clean --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
 			if asJSON {
@@ -262,11 +253,7 @@ of Weft names or what has Weft's mark is removed.`,
 				return errors.Join(err, writeJSON(a.stdout, swept))
 			}
 			for _, s := range swept {
-				line := s.Lab + ": " + s.What
-				if s.Why != "" {
-					line += " (" + s.Why + ")"
-				}
-				fmt.Fprintln(a.stdout, line)
+				fmt.Fprintln(a.stdout, s)
 			}
 			if len(swept) == 0 && err == nil {
 				fmt.Fprintln(a.stderr, "nothing to clean")

@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +18,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "check what this machine can do, and what each missing feature costs",
 		Long: `Try what emulation needs: privileges, namespaces, devices, timers, and the packet rate of this
 machine, which limits the dilation. Everything that a test creates is removed.`,
-		Example: `  weft doctor --measure=false
-  weft doctor --measure=false --json`,
-		Args: cobra.NoArgs,
+		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.elevate("auto"); err != nil {
 				return err
@@ -34,7 +29,7 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 				o.PacketRate = packetRate
 			}
 			if measure {
-				o.BootUML = bootTime
+				o.BootUML = uml.BootTime
 			}
 			findings := doctor.Check(cmd.Context(), o)
 			if asJSON {
@@ -53,21 +48,4 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 func packetRate(ctx context.Context) (float64, error) {
 	c, err := emulate.Calibrate(ctx, emulate.Processes{})
 	return c.PacketsPerSecond, err
-}
-
-// bootTime measures how long User Mode Linux takes to boot and run weft version.
-func bootTime(ctx context.Context, k *uml.Kernel) (time.Duration, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	code, err := uml.Run(ctx, uml.Command{
-		Kernel: k, Path: self, Args: []string{"weft", "version"}, Dir: "/",
-		Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
-	})
-	if err == nil && code != 0 {
-		err = fmt.Errorf("weft version ended with exit code %d under User Mode Linux", code)
-	}
-	return time.Since(began), err
 }

@@ -115,30 +115,22 @@ func (a *app) generateKind(kind topology.Registration) *cobra.Command {
 	return cmd
 }
 
+// starterCollectives returns the values of --collective.
+func starterCollectives() []string { return append(lab.CollectiveKinds(), starter.NoWork) }
+
 // starterFlags adds the flags that all kinds of topology have.
 func starterFlags(cmd *cobra.Command, l *starter.Lab) {
 	f := cmd.Flags()
-	transports, collectives := lab.TransportKinds(), append(lab.CollectiveKinds(), starter.NoWork)
 	f.StringVar(&l.Name, "name", "my-"+l.Kind, "name of the lab")
 	f.StringVar(&l.Rate, "rate", "100Gbps", "rate of every link")
 	f.StringVar(&l.Delay, "delay", "1us", "propagation delay of every link")
 	f.StringVar(&l.MTU, "mtu", "4096", "payload bytes per packet")
-	f.StringVar(&l.Transport, "transport", "pc4", orList(transports))
+	f.StringVar(&l.Transport, "transport", "pc4", orList(lab.TransportKinds()))
 	f.StringVar(&l.Collective, "collective", "all-reduce",
-		orList(collectives)+"; "+starter.NoWork+" makes a lab for weft deploy")
+		orList(starterCollectives())+"; "+starter.NoWork+" makes a lab for weft deploy")
 	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests counts it")
 	f.StringVar(&l.Ranks, "ranks", "all",
 		"number of hosts that take part, or all; for incast and ps the number of senders, beside one receiver")
-	completeWords(cmd, "transport", transports)
-	completeWords(cmd, "collective", collectives)
-}
-
-// completeWords makes the shell complete the value of a flag with words.
-func completeWords(cmd *cobra.Command, flag string, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, completeFrom(words...))
-	if err != nil {
-		panic("weft: " + err.Error()) // the flag does not exist
-	}
 }
 
 // withoutPositions returns the problems of a lab that flags describe, without positions in a file.

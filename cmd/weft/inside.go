@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,7 @@ func (a *app) insideCommands() []*cobra.Command {
 		{
 			Use: "probe send PLAN | receive PORT PHASES", Short: "measure the path between two nodes",
 			Hidden: true, Args: cobra.RangeArgs(2, 3),
-			RunE: func(_ *cobra.Command, args []string) error { return a.probe(args) },
+			RunE: func(_ *cobra.Command, args []string) error { return probe.Run(a.stdout, args) },
 		},
 		{
 			Use: "supervise ROOT LAB", Short: "own a deployed lab", Hidden: true, Args: cobra.ExactArgs(2),
@@ -90,27 +89,4 @@ func reapCommand() *cobra.Command {
 			return docker.Reap(cmd.Context(), os.Stdin, args[0], args[1])
 		},
 	}
-}
-
-// probe runs one end of a measurement between two nodes.
-func (a *app) probe(args []string) error {
-	if args[0] == "send" {
-		p, err := probe.ReadPlan(args[1])
-		if err != nil {
-			return usageError{err}
-		}
-		return probe.Send(p)
-	}
-	if args[0] != "receive" || len(args) != 3 {
-		return usagef("expected send PLAN, or receive PORT PHASES")
-	}
-	port, err := strconv.ParseUint(args[1], 10, 16)
-	if err != nil {
-		return usageError{err}
-	}
-	phases, err := strconv.Atoi(args[2])
-	if err != nil {
-		return usageError{err}
-	}
-	return probe.Receive(a.stdout, uint16(port), phases)
 }

@@ -18,10 +18,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Short: "show the nodes, addresses, links and queues of a deployed lab",
 		Long: `Show the state of a deployed lab: its nodes and their addresses, its links with their current
 settings, and the packets in their queues. Times and rates are the lab's.`,
-		Example: `  weft inspect
-  weft inspect quickstart --json
-  weft inspect quickstart --check`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  weft inspect\n  weft inspect quickstart --json\n  weft inspect quickstart --check",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lab, err := labArgument(name, args)
 			if err != nil {

@@ -52,10 +52,8 @@ func (a *app) labsCommand() *cobra.Command {
 		Long: `List the labs that come with Weft: the name of each and what it is about. They are inside the
 program, so that weft run pc4/incast works without a checkout. With a word, list only labs that have
 it in their path, name or description.`,
-		Example: `  weft labs
-  weft labs incast
-  weft run pc4/incast --engine sim`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  weft labs\n  weft labs incast\n  weft run pc4/incast --engine sim",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := catalogue.List(library.Files)
 			word := strings.ToLower(first(args))

@@ -44,8 +44,7 @@ an SVG beside it. Runs that this version of the program finished are not repeate
 
 Exit codes: 0 every claim passes; 1 a run failed; 3 a claim fails. docs/papers.md explains how claims
 are written.`,
-		Example: `  weft paper pc4 --quick
-  weft paper pc4 --only P1,P7 --json`,
+		Example:   "  weft paper pc4 --quick\n  weft paper pc4 --only P1,P7 --json",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,13 +140,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 		part.Text = "Skipped by --quick. " + part.Text
 		return f.Judge(nil, true), part, nil, nil, nil
 	}
-	files, set := f.Labs, slices.Clone(f.Set)
-	if flags.quick {
-		if len(f.Quick.Labs) > 0 {
-			files = f.Quick.Labs
-		}
-		set = append(set, f.Quick.Set...)
-	}
+	files, set := f.Work(flags.quick)
 	var all []labfile.File
 	for _, l := range files {
 		one, err := embedded(path.Join(name, l), set)

@@ -63,9 +63,8 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show RUN", Short: "print the summary of a run, or the table of a sweep",
-		Example: `  weft results show quickstart
-  weft results show runs/quickstart/20260101T000000-1 --json`,
-		Args: cobra.ExactArgs(1),
+		Example: "  weft results show quickstart\n  weft results show runs/quickstart/20260101T000000-1 --json",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dirs, err := runsNamed(*root, args[0])
 			if err != nil {
@@ -121,7 +120,7 @@ at least four seeds on each side, and more if there are many numbers. One run ag
 judged by Student's t. For two single runs, means and percentiles of flows are judged by a bootstrap
 over the flows; other numbers are exact in simulations, and cannot be judged in emulations. A
 difference counts if its p, adjusted for the number of comparisons (Benjamini and Hochberg), is below
-0.05. ~ means no difference beyond noise, ? cannot be judged.
+0.05. ~ marks numbers that do not differ beyond noise, ? those that cannot be judged.
 
 --fail-if worse is for scripts. The exit code is 3 if a number of NEW counts as a difference and is
 worse by more than --tolerance, or if a run of BASE, of any point and seed, has no successful
@@ -166,7 +165,6 @@ Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
 		"compare two halves of one sweep by a swept setting: transport.kind, or transport.kind=roce,pc4")
 	f.StringVar(&flags.failIf, "fail-if", "", "worse: exit with 3 if a number of NEW is worse than BASE's")
 	f.StringVar(&flags.tolerance, "tolerance", "1%", "with --fail-if, the percentage by which a number may be worse")
-	completeWords(cmd, "fail-if", []string{report.Worse})
 	return cmd
 }
 
@@ -198,15 +196,7 @@ func sideNamed(root, name string) (report.Side, error) {
 			return nil, err
 		}
 	}
-	var side report.Side
-	for _, dir := range dirs {
-		r, err := report.Load(dir)
-		if err != nil {
-			return nil, err
-		}
-		side = append(side, r)
-	}
-	return side, nil
+	return report.LoadSide(dirs)
 }
 
 // compare prints the differences between two sides. With --fail-if it returns errMissed if
@@ -218,8 +208,9 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(missing) > 0) {
 		return err
 	}
+	worse := 0
 	if gate {
-		report.Judge(d, tolerance, true)
+		worse = report.Judge(d, tolerance, true)
 	}
 	shown := d
 	if !flags.all {
@@ -262,16 +253,7 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 			}
 		}
 	}
-	if !gate {
-		return nil
-	}
-	worse := 0
-	for _, x := range d {
-		if x.Verdict == report.Worse {
-			worse++
-		}
-	}
-	if worse == 0 && len(missing) == 0 {
+	if !gate || worse == 0 && len(missing) == 0 {
 		return nil
 	}
 	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s; NEW lacks a successful run for %s of BASE\n",
@@ -286,9 +268,8 @@ func (a *app) resultsPlot(root *string) *cobra.Command {
 		Use: "plot RUN...", Short: "draw the charts and write the report.html of a run again",
 		Long: `Draw the charts of a run, or of each run of a sweep, into plots/ in its directory, and write its
 report.html again. --json lists all files.`,
-		Example: `  weft results plot quickstart
-  weft results plot quickstart --format png`,
-		Args: cobra.MinimumNArgs(1),
+		Example: "  weft results plot quickstart\n  weft results plot quickstart --format png",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "svg" && format != "png" {
 				return usagef("--format %q: expected svg or png", format)
@@ -330,9 +311,8 @@ report.html again. --json lists all files.`,
 func (a *app) resultsExport(root *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "export RUN TABLE csv|json", Short: "print a data file of a run as CSV or as JSON lines",
-		Example: `  weft results export quickstart flows csv
-  weft results export quickstart queues json`,
-		Args: cobra.ExactArgs(3),
+		Example: "  weft results export quickstart flows csv\n  weft results export quickstart queues json",
+		Args:    cobra.ExactArgs(3),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 1:

@@ -65,15 +65,13 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "run the quickstart lab, which is inside the program",
 		Long: `Run the lab quickstart: emulated if this machine can, otherwise simulated. The lab is inside the
-program, as all labs that come with Weft: weft run pc4/incast also works anywhere, unless a file has
-that name.
+program, like all labs that come with Weft: weft run pc4/incast also works anywhere, unless a file
+has that name.
 
 If the machine is too busy for the measured dilation, the run is repeated once, slower, as with
 --retry-dilation. --dilation or --retry-dilation=false turns that off.`,
-		Example: `  weft demo
-  weft demo --engine sim
-  weft explain quickstart`,
-		Args: cobra.NoArgs,
+		Example: "  weft demo\n  weft demo --engine sim\n  weft explain quickstart",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("retry-dilation") {
 				flags.retry = flags.lab.Engine.Dilation == ""

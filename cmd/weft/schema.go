@@ -19,9 +19,7 @@ the files of a run.
 
 dissector is a Lua program with which Wireshark and tshark decode the headers of Weft's transport:
   weft schema dissector > weft.lua; wireshark -X lua_script:weft.lua capture.pcapng`,
-		Example: `  weft schema
-  weft schema summary
-  weft schema dissector`,
+		Example:   "  weft schema\n  weft schema summary\n  weft schema dissector",
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: []string{"lab", "summary", "manifest", "dissector"},
 		RunE: func(_ *cobra.Command, args []string) error {

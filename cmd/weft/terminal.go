@@ -54,13 +54,9 @@ func writeLine(w io.Writer, v any) error {
 
 // newPace returns the progress display of this invocation, on standard error.
 func (a *app) newPace(quiet bool) *table.Pace {
-	return table.NewPace(a.stderr, isTerminal(a.stderr), quiet, a.time)
-}
-
-// time returns the current time, by the clock of a test if there is one.
-func (a *app) time() time.Time {
-	if a.now != nil {
-		return a.now()
+	now := a.now
+	if now == nil {
+		now = time.Now
 	}
-	return time.Now()
+	return table.NewPace(a.stderr, isTerminal(a.stderr), quiet, now)
 }
