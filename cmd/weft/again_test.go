@@ -3,17 +3,15 @@ package main
 import (
 	"html"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"weft/results/store"
 )
 
-// The command by which a report says to run it again does so, whatever --set and the sweep had set.
-func TestCommandsOfReportsWork(t *testing.T) {
+// The command that a report gives to repeat its run repeats it, whatever --set and the sweep set.
+func TestReportCommandRepeatsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv(store.RootVar, "")
@@ -23,11 +21,11 @@ topology: {kind: star, hosts: 4}
 workload: [{collective: permute, size: 64KB}]
 sweep: {workload.0.size: [64KB, 128KB], "seed, topology.mtu": [[1000000, 4096], [2, 1000]]}
 `)
-	var out, words strings.Builder
 	args := []string{"run", "tiny.yaml", "--engine", "sim", "--set", "about=it's a test", "--set", "seed=1000000",
 		"--set", "faults=[{at: 1us, link: h0-switch0, down: 1us}, {at: 3us, host: h1, pause: 1us}]"}
-	if code := run(t.Context(), args, &out, &words); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, words.String())
+	code, _, words := weft(t, orchestrated{}, args...)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, words)
 	}
 	reports, err := filepath.Glob("runs/tiny/2*/report.html")
 	if err != nil || len(reports) != 2 {
@@ -42,14 +40,10 @@ sweep: {workload.0.size: [64KB, 128KB], "seed, topology.mtu": [[1000000, 4096], 
 		if command == nil {
 			t.Fatalf("%s has no command", report)
 		}
-		words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+html.UnescapeString(command[1])).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
-		var out, told strings.Builder
-		if code := run(t.Context(), append(again, "--out", filepath.Base(filepath.Dir(report))), &out, &told); code != exitOK {
-			t.Errorf("%q: exit code %d: %s", again, code, told.String())
+		again := shellWords(t, html.UnescapeString(command[1]))
+		code, _, told := weft(t, orchestrated{}, append(again, "--out", filepath.Base(filepath.Dir(report)))...)
+		if code != exitOK {
+			t.Errorf("%q: exit code %d: %s", again, code, told)
 			continue
 		}
 		made, err := filepath.Glob(filepath.Join(filepath.Base(filepath.Dir(report)), "tiny", "2*"))
@@ -60,7 +54,7 @@ sweep: {workload.0.size: [64KB, 128KB], "seed, topology.mtu": [[1000000, 4096], 
 			want, errWant := os.ReadFile(filepath.Join(filepath.Dir(report), file))
 			got, errGot := os.ReadFile(filepath.Join(made[0], file))
 			if errWant != nil || errGot != nil || string(got) != string(want) {
-				t.Errorf("%q: %s is another (%v, %v)", again, file, errWant, errGot)
+				t.Errorf("%q: %s differs from the first run (%v, %v)", again, file, errWant, errGot)
 			}
 		}
 	}

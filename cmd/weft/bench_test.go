@@ -20,19 +20,11 @@ import (
 	"weft/results/table"
 )
 
-// with executes a command line with an engine.
-func with(t *testing.T, e engine, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, words strings.Builder
-	a := &app{stdout: &out, stderr: &words, engine: e}
-	code = a.execute(t.Context(), args)
-	return code, out.String(), words.String()
-}
-
-// The table of nccl-tests for each transport, one picture, and the run directories.
+// The output is the table of nccl-tests for each transport, one plot, and the directories of the
+// runs.
 func TestBench(t *testing.T) {
 	out := t.TempDir()
-	code, stdout, stderr := with(t, orchestrated{}, "bench", "--collective", "all-reduce", "--transport", "pc4,roce", "--engine", "sim",
+	code, stdout, stderr := weft(t, orchestrated{}, "bench", "--collective", "all-reduce", "--transport", "pc4,roce", "--engine", "sim",
 		"--ranks", "4", "-b", "8", "-e", "8K", "-f", "32", "-n", "3", "-d", "float", "--out", out)
 	if code != exitOK {
 		t.Fatalf("code %d\n%s\n%s", code, stdout, stderr)
@@ -53,7 +45,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// What sets a transport apart beside its congestion control is in the head of its table.
+// The head of a table has notes on what sets a transport apart besides its congestion control.
 func TestBenchNotes(t *testing.T) {
 	const pfc = "queues.pfc: on, since roce is meant for networks without loss"
 	const acks = "strack is acknowledged every 16KiB of a window of "
@@ -64,10 +56,10 @@ func TestBenchNotes(t *testing.T) {
 		{"--transport roce --set queues.pfc=off", ""},
 		{"--transport strack --set transport.strack.ack_every=4KiB", ""},
 		{"--transport strack --topology leaf-spine", ""},
-		{"--transport roce --lab labs/quickstart.yaml", ""}, // which says itself whether it loses packets
+		{"--transport roce --lab labs/quickstart.yaml", ""}, // the lab decides whether it loses packets
 	} {
 		args := append([]string{"--engine", "sim", "--ranks", "8", "-b", "64K", "-n", "1", "--json", "--out", t.TempDir()}, strings.Fields(c.args)...)
-		_, stdout, stderr := with(t, &fake{}, append([]string{"bench"}, args...)...)
+		_, stdout, stderr := weft(t, &fake{}, append([]string{"bench"}, args...)...)
 		var j benchmark.JSON
 		if err := json.Unmarshal([]byte(stdout), &j); err != nil {
 			t.Fatalf("%s: %v: %s%s", c.args, err, stdout, stderr)
@@ -76,14 +68,14 @@ func TestBenchNotes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.args, all, c.want)
 		}
 	}
-	if _, stdout, _ := with(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--transport", "roce", "--out", t.TempDir()); !strings.Contains(stdout, "\n# note: "+pfc) {
+	if _, stdout, _ := weft(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--transport", "roce", "--out", t.TempDir()); !strings.Contains(stdout, "\n# note: "+pfc) {
 		t.Errorf("the note is not in\n%s", stdout)
 	}
 }
 
 func TestBenchAsJSON(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "p.png")
-	code, stdout, stderr := with(t, orchestrated{}, "bench", "--lab", "labs/quickstart.yaml", "--collective", "all-gather,permute", "--engine", "sim",
+	code, stdout, stderr := weft(t, orchestrated{}, "bench", "--lab", "labs/quickstart.yaml", "--collective", "all-gather,permute", "--engine", "sim",
 		"--ranks", "4", "-b", "64K", "-n", "2", "--out", t.TempDir(), "--plot", picture, "--json")
 	if code != exitOK {
 		t.Fatalf("code %d\n%s\n%s", code, stdout, stderr)
@@ -103,10 +95,10 @@ func TestBenchAsJSON(t *testing.T) {
 	}
 }
 
-// halting is an engine that is interrupted when one size is done.
+// halting is an engine that is interrupted after one size.
 type halting struct {
 	stop context.CancelFunc
-	unforeseen
+	noForecast
 }
 
 func (h halting) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
@@ -119,7 +111,7 @@ func (h halting) Run(_ context.Context, x *experiment.Experiment, o orchestrate.
 	return &record.Summary{Lab: x.Lab.Name, Engine: "sim", Status: "interrupted"}, context.Canceled
 }
 
-// What was measured before Ctrl-C is shown; nothing is run after it.
+// Sizes measured before Ctrl-C are shown; nothing runs after it.
 func TestBenchInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr strings.Builder
@@ -132,7 +124,7 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
-func TestBenchMistakes(t *testing.T) {
+func TestBenchUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-b: \"8Q\" is no size":               {"-b", "8Q"},
 		"-e: ":                                {"-e", "x"},
@@ -168,12 +160,12 @@ func TestBenchMistakes(t *testing.T) {
 	}
 }
 
-// A table says which rank's data is wrong since which step, and what was to be wrong and is not; so
-// does its JSON.
-func TestBenchSaysWhatIsWrong(t *testing.T) {
+// A table and its JSON report which rank has wrong data since which step, and planned corruptions
+// that were never applied.
+func TestBenchReportsWrongData(t *testing.T) {
 	args := []string{"bench", "--engine", "sim", "--ranks", "3", "-b", "64K", "-n", "2", "--collective", "reduce", "-r", "1", "-d", "bfloat16",
 		"--set", "faults=[{at: 5us, corrupt: h1}, {at: 1s, corrupt: h2}]", "--out", t.TempDir()}
-	code, stdout, stderr := with(t, orchestrated{}, args...)
+	code, stdout, stderr := weft(t, orchestrated{}, args...)
 	for _, want := range []string{
 		"bfloat16     sum       1 ", "# Out of bounds values : 1 FAILED", "# warning: h2: 1 bytes that were to be wrong are not",
 		"# warning: wrong: item 0, step 0", "# warning: faults.1 (at 1s) never happened", "rank 1 on h1: 1 of 32768 elements", "received it from rank",
@@ -182,7 +174,7 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("code %d; %q is missing in\n%s\n%s", code, want, stdout, stderr)
 		}
 	}
-	code, stdout, _ = with(t, orchestrated{}, append(args, "--json")...)
+	code, stdout, _ = weft(t, orchestrated{}, append(args, "--json")...)
 	var j benchmark.JSON
 	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != record.Unverified || j.Verified || j.Wrong != 1 ||
 		len(j.Warnings) != 3 || !strings.Contains(j.Error, "results of ranks have wrong elements") {
@@ -190,8 +182,8 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A picture that could not be written is refused before anything is run.
-func TestBenchPictureIsCheckedFirst(t *testing.T) {
+// A plot that cannot be written is an error before anything runs.
+func TestBenchChecksThePlotFirst(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	write(t, file, "")
@@ -208,23 +200,23 @@ func TestBenchPictureIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// failing is an engine whose data is wrong.
+// failing is an engine whose runs have wrong data.
 type failing struct {
 	err error
-	unforeseen
+	noForecast
 }
 
 func (f failing) Run(_ context.Context, x *experiment.Experiment, _ orchestrate.Options) (*record.Summary, error) {
 	return &record.Summary{Lab: x.Lab.Name, Status: record.Unverified, Error: "1 of 16 results of ranks have wrong elements"}, f.err
 }
 
-func TestBenchThatFails(t *testing.T) {
+func TestBenchFails(t *testing.T) {
 	for _, err := range []error{nil, errors.New("a node died")} {
 		want := "unverified: 1 of 16 results"
 		if err != nil {
 			want = err.Error()
 		}
-		code, stdout, stderr := with(t, failing{err: err}, "bench", "--engine", "sim", "--transport", "pc4")
+		code, stdout, stderr := weft(t, failing{err: err}, "bench", "--engine", "sim", "--transport", "pc4")
 		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stdout, "1 size not measured") ||
 			!strings.Contains(stdout, "# Out of bounds values : N/A\n# Avg bus bandwidth    : N/A") {
 			t.Errorf("%v: code %d, stderr %q\n%s", err, code, stderr, stdout)
@@ -232,10 +224,10 @@ func TestBenchThatFails(t *testing.T) {
 	}
 }
 
-// slow is an engine of which each run would be emulated for as long.
+// slow is an engine with the same forecast for each run.
 type slow struct {
 	orchestrate.Forecast
-	ran *[]string // engine and why
+	ran *[]string // engine and reason of each run
 }
 
 func (s slow) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
@@ -247,9 +239,9 @@ func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Opt
 	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
 
-// What would be emulated for more than a minute in all is simulated, all of it, and says so; unless
-// emulation is asked for.
-func TestBenchDoesNotEmulateForLong(t *testing.T) {
+// If emulating all runs would take more than a minute, all are simulated and say so, unless
+// emulation is requested.
+func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Takes: 25 * time.Second}
 	long, asked, simulated := short, short, short
 	long.Takes = 30 * time.Second
@@ -260,7 +252,7 @@ func TestBenchDoesNotEmulateForLong(t *testing.T) {
 		name string
 		of   orchestrate.Forecast
 		args []string
-		want string // of each run
+		want string // engine and reason of each run
 	}{
 		{"a minute in all", orchestrate.Forecast{Engine: "emu", Takes: 20 * time.Second}, nil, "auto "},
 		{"more", long, nil, why},
@@ -271,15 +263,15 @@ func TestBenchDoesNotEmulateForLong(t *testing.T) {
 		{"not known", orchestrate.Forecast{Engine: "emu"}, nil, "auto "},
 	} {
 		var ran []string
-		with(t, slow{c.of, &ran}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
+		weft(t, slow{c.of, &ran}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
 		if len(ran) != 3 || ran[0] != c.want || ran[1] != c.want || ran[2] != c.want {
 			t.Errorf("%s: %q, want %q", c.name, ran, c.want)
 		}
 	}
 }
 
-// The verdict of a table is in colour on terminals alone.
-func TestVerdictOfABenchIsPainted(t *testing.T) {
+// The verdict of a table has colours on terminals only.
+func TestBenchVerdictHasColours(t *testing.T) {
 	text := "# Out of bounds values : 0 OK\n# Out of bounds values : 3 FAILED\n"
 	if got := colourVerdict(text, table.Style{}); got != text {
 		t.Errorf("without colours: %q", got)

@@ -12,8 +12,8 @@ import (
 	"weft/internal/regular"
 )
 
-// A FIFO that nobody reads would block the command for ever.
-func TestCaptureToAFIFONobodyReads(t *testing.T) {
+// Opening a FIFO that nobody reads is an error, and does not block forever.
+func TestCaptureToAFIFOWithoutReader(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -23,8 +23,8 @@ func TestCaptureToAFIFONobodyReads(t *testing.T) {
 	}
 }
 
-// What --capture cannot have is refused before anything runs, by name and with what can be done.
-func TestCaptureOfRunsIsRefused(t *testing.T) {
+// Impossible values of --capture are errors before anything runs, with the name and a remedy.
+func TestCaptureUsageErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pcapng")
 	for _, c := range []struct {
 		args []string

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,19 +10,17 @@ import (
 	"weft/results/record"
 )
 
-// clock runs weft clock in the simulator, on a lab of three hosts.
-func clock(t *testing.T, text string, args ...string) (code int, stdout, stderr string) {
+// runClock runs weft clock in the simulator on a lab of three hosts.
+func runClock(t *testing.T, text string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lab.yaml")
 	write(t, file, "weft: 1\nname: clocks\ntopology: {kind: star, hosts: 3}\n"+text)
-	var out, words bytes.Buffer
 	args = append([]string{"clock", file, "--engine", "sim", "--out", t.TempDir()}, args...)
-	code = run(context.Background(), args, &out, &words)
-	return code, out.String(), words.String()
+	return weft(t, orchestrated{}, args...)
 }
 
-func TestClockLeavesTheWorkloadOut(t *testing.T) {
-	code, stdout, stderr := clock(t, `clocks: {sync: ptp, offset: ±1us}
+func TestClockSkipsTheWorkload(t *testing.T) {
+	code, stdout, stderr := runClock(t, `clocks: {sync: ptp, offset: ±1us}
 workload: [{collective: all-to-all, size: 1MB}]
 measure: {rates: 10us}
 expect: [flows > 0, clock_coverage >= 99%]
@@ -46,20 +42,20 @@ expect: [flows > 0, clock_coverage >= 99%]
 
 func TestClockPrintsTheTable(t *testing.T) {
 	for sync, span := range map[string]string{"ptp": "100ms", "huygens": "20ms", "none": "100ms"} {
-		code, stdout, stderr := clock(t, "clocks: {sync: "+sync+", offset: ±1us, sample: 100us, huygens: {degree: 2, window: 2ms, pairs: 20}}\n")
+		code, stdout, stderr := runClock(t, "clocks: {sync: "+sync+", offset: ±1us, sample: 100us, huygens: {degree: 2, window: 2ms, pairs: 20}}\n")
 		if code != exitOK || !strings.Contains(stdout, "between hosts") || !strings.Contains(stdout, "lab time  "+span) {
 			t.Errorf("%s: code %d\n%s%s", sync, code, stdout, stderr)
 		}
 	}
 }
 
-func TestClockRefusesWhatItCannotMeasure(t *testing.T) {
+func TestClockUsageErrors(t *testing.T) {
 	for want, c := range map[string][]string{
 		"perfect clocks leave nothing": {"clocks: {sync: perfect}\n"},
 		"off leaves nothing":           {"clocks: {sync: none, sample: off}\n"},
 		"expected a time":              {"clocks: {sync: none}\n", "--for", "soon"},
 	} {
-		code, _, stderr := clock(t, c[0], c[1:]...)
+		code, _, stderr := runClock(t, c[0], c[1:]...)
 		if code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: code %d, %q", c, code, stderr)
 		}

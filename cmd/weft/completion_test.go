@@ -11,8 +11,8 @@ import (
 	"weft/results/store"
 )
 
-// completed is what the shell is offered for the last word of a command line, without descriptions,
-// and the directive.
+// completed returns the words that the shell is offered for the last word of a command line,
+// without descriptions, and the directive.
 func completed(t *testing.T, d *deployed, args ...string) (offers []string, directive string) {
 	t.Helper()
 	var out, said strings.Builder
@@ -53,7 +53,7 @@ func TestCompletion(t *testing.T) {
 		},
 	}
 	for _, c := range []struct {
-		line, want string // want: offers, or "..." behind those that have to be among them
+		line, want string // all offers, or some followed by "..."
 	}{
 		{"run --engine ", "auto sim emu both"},
 		{"run --engine e", "emu"},
@@ -71,7 +71,7 @@ func TestCompletion(t *testing.T) {
 		{"graph --format ", "text svg dot mermaid"},
 		{"results plot --format ", "svg png"},
 		{"results show ", "incast star"},
-		{"results show incast/2026", "incast/20260102T000000-1 incast/20260101T000000-1"}, // the newest first
+		{"results show incast/2026", "incast/20260102T000000-1 incast/20260101T000000-1"}, // newest first
 		{"results compare star incast/s", "incast/sweep-20260102T000000-sim"},
 		{"results compare star incast ", ""},
 		{"results export star fl", "flows"},
@@ -116,16 +116,14 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A lab is a file or one of those inside the program, which are offered as if they were files.
-func TestLabsAreCompleted(t *testing.T) {
+// Files and labs inside the program complete alike.
+func TestLabCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"quick.yaml", "notes.txt", "mine/own.yml", "labs/pc4/own.yaml", ".git/x.yaml"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, "")
 	}
 	if err := os.Symlink("mine", "linked"); err != nil {
 		t.Fatal(err)
@@ -137,7 +135,7 @@ func TestLabsAreCompleted(t *testing.T) {
 		{"validate linked/o", "linked/own.yml", "4"},
 		{"validate .g", ".git/", "6"},
 		{"run labs/qu", "labs/quickstart.yaml", "4"},
-		{"run labs/pc", "labs/pc4/", "6"}, // once, though it is there twice
+		{"run labs/pc", "labs/pc4/", "6"}, // once, though it is on disk and in the program
 		{"bench --lab labs/pc4/incast.", "labs/pc4/incast.yaml", "4"},
 		{"run labs/pc4/o", "labs/pc4/own.yaml", "4"},
 		{"run ~/la", "yaml yml", "8"},
@@ -150,7 +148,7 @@ func TestLabsAreCompleted(t *testing.T) {
 	}
 }
 
-// Every shell that cobra knows has a script.
+// Every shell that cobra supports has a script.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if code, stdout, stderr := weft(t, &fake{}, "completion", shell); code != 0 || !strings.Contains(stdout, "__complete") {

@@ -12,11 +12,11 @@ import (
 	"weft/results/store"
 )
 
-// docCommand is a command line of a page, with the output that the page shows below it.
+// docCommand is a command line on a page, with the output that the page shows below it.
 type docCommand struct{ line, output string }
 
-// commandsOf returns the indented commands of weft on a page, each once. Those of a container are
-// taken for the program in it.
+// commandsOf returns the indented commands of weft on a page, each once. A command that runs in a
+// container is returned as one of this machine.
 func commandsOf(t *testing.T, page string) (all []docCommand) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -27,7 +27,7 @@ func commandsOf(t *testing.T, page string) (all []docCommand) {
 	last := -1
 	for line := range strings.Lines(string(text)) {
 		code, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
-		if inside := container.FindStringSubmatch(code); inside != nil { // simulated: tests of the image emulate
+		if inside := container.FindStringSubmatch(code); inside != nil { // simulated: the tests of the image emulate
 			code = "weft " + strings.NewReplacer("/labs/", "labs/", "--engine emu", "--engine sim").Replace(inside[1])
 		}
 		command, isCommand := strings.CutPrefix(code, "weft ")
@@ -49,7 +49,32 @@ func commandsOf(t *testing.T, page string) (all []docCommand) {
 	return all
 }
 
-// What these pages tell to type works, and ends and prints as they say.
+// shellWords returns the words of a command line, as a shell splits them.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+line).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
+}
+
+// labOnPage returns the first lab that a page shows.
+func labOnPage(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatalf("%s shows no lab", page)
+	}
+	return example
+}
+
+// The commands on these pages work, and exit and print as the pages say.
 func TestCommandsOfDocsWork(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -58,7 +83,7 @@ func TestCommandsOfDocsWork(t *testing.T) {
 	for _, c := range []struct {
 		page     string
 		commands int
-		codes    map[string]int // other than 0, by a part of the command
+		codes    map[string]int // codes other than 0, by a part of the command
 	}{
 		{"ci.md", 2, nil},
 		{"teaching-worksheet.md", 8, map[string]int{"queues.pfc=off": exitMissed}},
@@ -75,23 +100,19 @@ func TestCommandsOfDocsWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, command := range commands {
-				words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command.line).Output()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var out, told strings.Builder
-				code, want := run(t.Context(), strings.Split(strings.TrimSuffix(string(words), "\n"), "\n"), &out, &told), exitOK
+				code, out, told := weft(t, orchestrated{}, shellWords(t, command.line)...)
+				want := exitOK
 				for part, other := range c.codes {
 					if strings.Contains(command.line, part) {
 						want = other
 					}
 				}
 				if code != want {
-					t.Errorf("weft %s: exit code %d, want %d\n%s%s", command.line, code, want, out.String(), told.String())
+					t.Errorf("weft %s: exit code %d, want %d\n%s%s", command.line, code, want, out, told)
 				}
 				for shown := range strings.Lines(command.output) {
-					if shown = strings.TrimSuffix(strings.TrimSpace(shown), "..."); !strings.Contains(out.String(), shown) {
-						t.Errorf("weft %s does not print %q:\n%s", command.line, shown, out.String())
+					if shown = strings.TrimSuffix(strings.TrimSpace(shown), "..."); !strings.Contains(out, shown) {
+						t.Errorf("weft %s does not print %q:\n%s", command.line, shown, out)
 					}
 				}
 			}
@@ -99,9 +120,9 @@ func TestCommandsOfDocsWork(t *testing.T) {
 	}
 }
 
-// What docs/ci.md says in passing is there: commands, flags of weft run, and targets of make. The
-// comparison that it tells of runs.
-func TestCIPageNamesWhatThereIs(t *testing.T) {
+// The commands, flags of weft run and make targets that docs/ci.md mentions exist, and its
+// comparison works.
+func TestCIPageIsTrue(t *testing.T) {
 	text, err := os.ReadFile("docs/ci.md")
 	if err != nil {
 		t.Fatal(err)
@@ -112,14 +133,14 @@ func TestCIPageNamesWhatThereIs(t *testing.T) {
 	}
 	_, flags, _ := weft(t, &fake{}, "run", "--help")
 	dir := t.TempDir()
-	if code := run(t.Context(), []string{"run", "labs/smoke/star.yaml", "--engine", "sim", "--out", dir, "-q"}, new(strings.Builder), new(strings.Builder)); code != exitOK {
+	code, _, _ := weft(t, orchestrated{}, "run", "labs/smoke/star.yaml", "--engine", "sim", "--out", dir, "-q")
+	if code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	runs := filepath.Join(dir, "smoke-star")
 	checked := 0
 	for _, m := range regexp.MustCompile("`(weft|make) ([^`]+)`|`(--[a-z-]+)|(?m)^    make ([a-z]+)").FindAllStringSubmatch(string(text), -1) {
 		checked++
-		var out, told strings.Builder
 		switch target := m[2] + m[4]; {
 		case m[3] != "":
 			if !strings.Contains(flags, m[3]) && m[3] != "--user" && m[3] != "--security-opt" && m[3] != "--cap-add" { // those are Docker's
@@ -131,12 +152,14 @@ func TestCIPageNamesWhatThereIs(t *testing.T) {
 			}
 		case strings.Contains(target, "BASE NEW"):
 			args := strings.Fields(strings.NewReplacer("BASE", runs, "NEW", runs).Replace(target))
-			if code := run(t.Context(), args, &out, &told); code != exitOK {
-				t.Errorf("weft %s: exit code %d: %s", target, code, told.String())
+			code, _, told := weft(t, orchestrated{}, args...)
+			if code != exitOK {
+				t.Errorf("weft %s: exit code %d: %s", target, code, told)
 			}
 		default:
-			if code := run(t.Context(), append(strings.Fields(target), "--help"), &out, &told); code != exitOK {
-				t.Errorf("weft %s: exit code %d: %s", target, code, told.String())
+			code, _, told := weft(t, orchestrated{}, append(strings.Fields(target), "--help")...)
+			if code != exitOK {
+				t.Errorf("weft %s: exit code %d: %s", target, code, told)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// What is generated is a lab that runs as it is, whatever the kind.
+// Generated labs of every kind validate.
 func TestGeneratedLabsValidate(t *testing.T) {
 	for _, args := range [][]string{
 		{"fat-tree"}, {"fat-tree", "--k", "8", "--transport", "roce", "--collective", "incast", "--ranks", "4"}, {"leaf-spine", "--oversubscription", "2"},
@@ -24,9 +23,7 @@ func TestGeneratedLabsValidate(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "lab.yaml")
-		if err := os.WriteFile(file, []byte(stdout), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, stdout)
 		if code, out, stderr := weft(t, &fake{}, "validate", file); code != 0 || !strings.Contains(out, ": ok, ") {
 			t.Errorf("generate %v: what it prints is not a lab: %s\n%s", args, stderr, stdout)
 		}
@@ -42,8 +39,7 @@ func TestGeneratedLabsValidate(t *testing.T) {
 	}
 }
 
-// Every kind of topology is generated with every transport, every collective with one, and each of
-// these labs runs as it is.
+// Labs with every topology and transport, and with every collective on a star, run as generated.
 func TestGeneratedLabsRun(t *testing.T) {
 	try := func(kind, transport, collective string) {
 		t.Run(kind+"-"+transport+"-"+collective, func(t *testing.T) {
@@ -67,7 +63,7 @@ func TestGeneratedLabsRun(t *testing.T) {
 			if !s.Verified || s.Flows.Count == 0 || s.Transport != transport || s.Collectives[0].Name != collective {
 				t.Errorf("%s by %s: verified %v, %d flows", s.Collectives[0].Name, s.Transport, s.Verified, s.Flows.Count)
 			}
-			if len(s.Warnings) > 0 { // such as of a transport outside its conditions
+			if len(s.Warnings) > 0 { // for example about a transport outside its conditions
 				t.Errorf("warnings: %s", strings.Join(s.Warnings, "; "))
 			}
 		})
@@ -82,7 +78,7 @@ func TestGeneratedLabsRun(t *testing.T) {
 	}
 }
 
-// What is made for networks that lose nothing gets one, with routes on which PFC cannot deadlock.
+// Transports that need a lossless network get one, with routes on which PFC cannot deadlock.
 func TestGeneratedLabsKeepConditions(t *testing.T) {
 	for args, want := range map[string][2]bool{ // pfc, up-down
 		"torus --transport hpcc": {true, true}, "torus --transport pc4": {}, "fat-tree --transport roce": {true, false},
@@ -94,8 +90,8 @@ func TestGeneratedLabsKeepConditions(t *testing.T) {
 	}
 }
 
-// A size that has the name of a flag of every kind is set by a flag of its own.
-func TestSizesHaveFlagsOfTheirOwn(t *testing.T) {
+// A size with the name of a flag that all kinds have gets a flag with the kind before it.
+func TestSizeFlags(t *testing.T) {
 	for size, want := range map[string]string{"size": "ring-size", "mtu": "ring-mtu", "rate": "ring-rate", "hosts_per_leaf": "hosts-per-leaf", "k": "k"} {
 		if got := sizeFlag("ring", size); got != want {
 			t.Errorf("%s: --%s, want --%s", size, got, want)
@@ -103,7 +99,7 @@ func TestSizesHaveFlagsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The help names every kind with its parameters.
+// The help lists every kind with its parameters.
 func TestGenerateHelp(t *testing.T) {
 	_, stdout, _ := weft(t, &fake{}, "generate", "--help")
 	for _, k := range topology.Kinds() {

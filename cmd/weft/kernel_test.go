@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Under User Mode Linux the same command line is executed, and what comes of it is what comes of
-// this one.
+// With --kernel uml the same command line runs under User Mode Linux, and its exit code is
+// returned.
 func TestKernelUML(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "labs/quickstart.yaml", "--kernel", "uml"},
@@ -35,8 +35,8 @@ func TestKernelUML(t *testing.T) {
 	}
 }
 
-// An interruption that ends the program before it can say so is told all the same, and only that.
-func TestInterruptedUnheard(t *testing.T) {
+// An interruption before the program under User Mode Linux can report it is reported here, once.
+func TestUnreportedInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	quiet, loud := &trackedWriter{to: new(strings.Builder)}, &trackedWriter{to: new(strings.Builder)}
 	if _, err := loud.Write([]byte("weft: interrupted\n")); err != nil {
@@ -58,7 +58,7 @@ func TestInterruptedUnheard(t *testing.T) {
 	}
 }
 
-// What is there already goes on.
+// A process that already is under User Mode Linux continues.
 func TestInsideUML(t *testing.T) {
 	t.Setenv("WEFT_UML", "6.1")
 	f := &fake{}

@@ -11,7 +11,7 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// labs lists every lab of the repository.
+// labs returns the paths of all labs of the repository.
 func labs(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -34,7 +34,7 @@ func TestEveryLabValidates(t *testing.T) {
 	}
 }
 
-// Editors find the schema by the first line, and a newcomer what the lab is for by the lines below.
+// Editors find the schema in the first line, newcomers the purpose of the lab in the lines below.
 func TestEveryLabBeginsWithItsSchemaAndAComment(t *testing.T) {
 	for _, path := range labs(t) {
 		text, err := os.ReadFile(path)
@@ -60,34 +60,13 @@ func TestSchemaFileIsWhatWeftPrints(t *testing.T) {
 	golden.File(t, "labs/schema.json", string(lab.Schema()))
 }
 
+// The README's lab, which has parameters of PC4, also runs with another transport by one flag.
 func TestLabInTheREADMEValidates(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
-	block, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("the README shows no lab")
-	}
 	path := filepath.Join(t.TempDir(), "readme.yaml")
-	write(t, path, block)
-	if code, _, stderr := weft(t, &fake{}, "validate", path); code != 0 {
-		t.Error(stderr)
-	}
-}
-
-// The README's lab, which has parameters of PC4, runs with another transport by one flag.
-func TestLabInTheREADMEHasAnotherTransportByAFlag(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lab.yaml")
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
-	example, _, _ := strings.Cut(rest, "```")
-	write(t, path, example)
-	if code, _, stderr := weft(t, &fake{}, "validate", path, "--set", "transport.kind=roce"); code != 0 {
-		t.Errorf("exit code %d: %s", code, stderr)
+	write(t, path, labOnPage(t, "README.md"))
+	for _, args := range [][]string{{"validate", path}, {"validate", path, "--set", "transport.kind=roce"}} {
+		if code, _, stderr := weft(t, &fake{}, args...); code != 0 {
+			t.Errorf("%q: exit code %d: %s", args, code, stderr)
+		}
 	}
 }

@@ -23,31 +23,31 @@ import (
 	"weft/results/store"
 )
 
-// TestMain runs the tests in the root of the module, where the examples of the help text are true.
-// What these tests run is simulated, or not at all: package e2e runs the program.
+// TestMain runs the tests in the root of the module, where the examples of help texts work. These
+// tests simulate or run nothing; package e2e runs the program.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
 	}
-	// No container engine: what weft clean would find there is another's.
+	// Without a container engine, weft clean cannot find containers of others.
 	if err := os.Setenv("DOCKER_HOST", "unix:///nonexistent"); err != nil {
 		panic(err)
 	}
 	os.Exit(testenv.Main(m.Run))
 }
 
-// fake is an engine that runs nothing. It notes what it was asked for.
+// fake is an engine that runs nothing and records the requested runs.
 type fake struct {
 	mu   sync.Mutex
 	runs []string // "lab engine"
 	then func(s *record.Summary) error
-	unforeseen
+	noForecast
 }
 
-// unforeseen is the part of an engine that foresees nothing.
-type unforeseen struct{}
+// noForecast is the part of an engine that forecasts nothing.
+type noForecast struct{}
 
-func (unforeseen) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+func (noForecast) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return orchestrate.Forecast{Engine: "emu"}, nil
 }
 
@@ -78,14 +78,14 @@ func (f *fake) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.
 	return s, err
 }
 
-// errNothing makes the fake engine fail before it leaves anything.
+// errNothing makes the fake engine fail before it writes anything.
 var errNothing = errors.New("no directory to write to")
 
-// weft runs a command line against the fake engine.
-func weft(t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
+// weft runs a command line with an engine.
+func weft(t *testing.T, e engine, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, words strings.Builder
-	a := &app{stdout: &out, stderr: &words, engine: f}
+	a := &app{stdout: &out, stderr: &words, engine: e}
 	code = a.execute(t.Context(), args)
 	return code, out.String(), words.String()
 }
@@ -103,8 +103,8 @@ func TestHelp(t *testing.T) {
 	golden.File(t, "cmd/weft/testdata/help.golden", out.String())
 }
 
-// Every example of every help text is a command line that works. Those about deployed labs, of
-// which there are none here, say so; package e2e has them work.
+// Every example in a help text works. Those about deployed labs fail, since there are none here;
+// package e2e runs them.
 func TestExamplesInHelpWork(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
@@ -134,8 +134,8 @@ func TestExamplesInHelpWork(t *testing.T) {
 			}
 			switch args[1] {
 			case "paper":
-				continue // its runs are real: TestPaper
-			case "clean": // what it prints is of the machine: others may have left something
+				continue // real runs: see TestPaper
+			case "clean": // the output depends on what others left on the machine
 				if code, _, stderr := weft(t, &fake{}, args[1:]...); code != 0 {
 					t.Errorf("%s: code %d, stderr %q", line, code, stderr)
 				}
@@ -163,14 +163,6 @@ func TestExamplesInHelpWork(t *testing.T) {
 	walk((&app{}).root())
 	if seen < 10 {
 		t.Errorf("only %d examples", seen)
-	}
-}
-
-func TestCompletionForThreeShells(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if code, stdout, _ := weft(t, &fake{}, "completion", shell); code != 0 || !strings.Contains(stdout, "weft") {
-			t.Errorf("%s: code %d, %d bytes", shell, code, len(stdout))
-		}
 	}
 }
 
@@ -232,6 +224,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 	}
 }
 
+// write writes a file.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -259,9 +252,9 @@ expect:
 	golden.File(t, "cmd/weft/testdata/expectations.golden", strings.ReplaceAll(stderr, path, "x.yaml"))
 }
 
-// What a run would refuse once it is built, validation refuses, and a sweep with one such point
-// does not begin.
-func TestBadPointsAreRefusedBeforeAnythingRuns(t *testing.T) {
+// Validation finds the errors that building a run would find, and a sweep with such a point does
+// not start.
+func TestBadPointsFailBeforeAnythingRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lab.yaml")
 	write(t, path, "weft: 1\nname: pairs\ntopology: {kind: star, hosts: 3}\ntransport: {kind: roce}\n"+
 		"workload: [{collective: incast, ranks: 2, size: 1MB}]\nsweep: {transport.roce.qps: [1, 2]}\n")
@@ -332,8 +325,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Why a run failed is told once: by its table, or beside its JSON.
-func TestFailureIsToldOnce(t *testing.T) {
+// The reason of a failure is printed once: in the summary, or beside the JSON.
+func TestFailureIsPrintedOnce(t *testing.T) {
 	failed := func(s *record.Summary) error {
 		s.Status, s.Error = "failed", "link a-b is down\n  to survive it: reroute"
 		return errors.New(s.Error)
@@ -369,8 +362,8 @@ func invalid(s *record.Summary) error {
 	return nil
 }
 
-// A simulation that misses something is evidence, whatever the emulation beside it is worth.
-func TestMissesThatCountComeBeforeFidelity(t *testing.T) {
+// A missed expectation of a simulation counts, whatever the fidelity of the emulation beside it.
+func TestMissedSimulationsComeBeforeFidelity(t *testing.T) {
 	for missing, want := range map[string]int{"sim": exitMissed, "emu": exitFidelity} {
 		f := &fake{then: func(s *record.Summary) error {
 			if s.Engine == "emu" {
@@ -387,7 +380,7 @@ func TestMissesThatCountComeBeforeFidelity(t *testing.T) {
 	}
 }
 
-// A run that is not ok is made once more, slower, and said which of the two counts.
+// A run that is not ok is repeated once, slower, and a message says which of the two counts.
 func TestRetryAtAHigherDilation(t *testing.T) {
 	first := func(s *record.Summary) bool { return s.Retry == nil }
 	for name, c := range map[string]struct {
@@ -443,8 +436,7 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 	}
 }
 
-// The demo is made once more by itself where the machine is busy, unless the dilation was asked
-// for.
+// The demo repeats its run on a busy machine without a flag, unless the dilation is set.
 func TestDemoRetries(t *testing.T) {
 	for args, runs := range map[string]int{"": 2, "--dilation=100": 1, "--dilation=100 --retry-dilation": 2, "--retry-dilation=false": 1} {
 		f := &fake{then: func(s *record.Summary) error {
@@ -465,8 +457,8 @@ func degraded(s *record.Summary) error {
 	return nil
 }
 
-// What is easily typed wrong is told what to type.
-func TestSlipsOfTheCommandLine(t *testing.T) {
+// Messages about common typing errors say what to type.
+func TestTypingErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	for args, want := range map[string]string{
@@ -484,7 +476,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 			t.Errorf("%s: code %d, stdout %q, stderr\n%q, want\n%q", args, code, stdout, stderr, want)
 		}
 	}
-	for _, verb := range []string{"inspect", "events"} { // it is named, and asked
+	for _, verb := range []string{"inspect", "events"} { // the lab is accepted, and does not exist
 		if code, _, stderr := weft(t, &fake{}, verb, "--lab", "two"); code != exitFailed || stderr != "weft: lab two: it is not deployed\n" {
 			t.Errorf("%s: code %d, %q", verb, code, stderr)
 		}
@@ -500,8 +492,8 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// A directory of runs where the name of a lab belongs.
-func TestListOfADirectoryIsToldTheFlag(t *testing.T) {
+// A directory of runs given as the lab is answered with the right command.
+func TestListOfADirectorySuggestsOut(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("mine", 0o755); err != nil {
 		t.Fatal(err)
@@ -594,7 +586,7 @@ func TestJUnit(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `failures="1"`) {
 		t.Errorf("report %q, %v", text, err)
 	}
-	// What the exit code accepts, the report does.
+	// The report accepts what the exit code accepts.
 	f.then = invalid
 	if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--junit", path); code != exitOK {
 		t.Errorf("code %d, stderr %q", code, stderr)
@@ -604,7 +596,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-func TestVersionAndOthersPrintJSON(t *testing.T) {
+func TestJSONOutput(t *testing.T) {
 	for _, args := range [][]string{
 		{"version", "--json"}, {"explain", "labs/pc4/incast.yaml", "--json"}, {"plan", "labs/smoke/star.yaml", "--json"},
 		{"graph", "labs/smoke/star.yaml", "--json"}, {"validate", "labs/quickstart.yaml", "--json"}, {"schema"},
@@ -616,7 +608,7 @@ func TestVersionAndOthersPrintJSON(t *testing.T) {
 	}
 }
 
-func TestInsideCommandsAreNotForHands(t *testing.T) {
+func TestInsideCommandsNeedAParent(t *testing.T) {
 	for _, name := range []string{"node", "fabric"} {
 		code, _, stderr := weft(t, &fake{}, name, "extra")
 		if code != exitUsage {
@@ -625,13 +617,11 @@ func TestInsideCommandsAreNotForHands(t *testing.T) {
 	}
 }
 
-// A transport outside its conditions is warned of, with its place, and the file is ok.
-func TestValidateWarnsOfTransportsOutsideTheirConditions(t *testing.T) {
+// A transport outside its conditions gives a warning with its position, and the file is ok.
+func TestValidateWarnsOfUnmetConditions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "roce.yaml")
 	text := "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nqueues: {pfc: off, buffer: 2MB}\ntransport: {kind: roce}\nworkload: [{collective: permute, size: 1MB}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text)
 	code, out, stderr := weft(t, &fake{}, "validate", path)
 	if want := "warning: " + path + ":4:15: queues.pfc: roce is outside its conditions: "; code != 0 || !strings.HasPrefix(stderr, want) || !strings.Contains(out, "ok, 1 run") {
 		t.Errorf("exit %d, %q, %q", code, out, stderr)
@@ -646,8 +636,8 @@ func TestValidateWarnsOfTransportsOutsideTheirConditions(t *testing.T) {
 	}
 }
 
-// explain shows what a lab comes to below what it says, in text and in JSON.
-func TestExplainShowsWhatSettingsComeTo(t *testing.T) {
+// explain shows the effective values below the settings, as text and JSON.
+func TestExplainShowsEffectiveValues(t *testing.T) {
 	code, out, stderr := weft(t, &fake{}, "explain", "labs/quickstart.yaml")
 	said, comes, ok := strings.Cut(out, "\nEffective values:\n\n")
 	if code != 0 || !ok || !strings.Contains(said, "transport.pc4.rto_min") || !strings.Contains(comes, "links.host.rate") ||

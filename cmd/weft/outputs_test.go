@@ -15,7 +15,7 @@ import (
 	"weft/results/store"
 )
 
-// What stands in the way of what runs are to leave is found before they are made.
+// Outputs that cannot be written are errors before anything runs.
 func TestOutputsAreCheckedBeforeAnythingRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
@@ -67,7 +67,7 @@ func TestOutputsAreCheckedBeforeAnythingRuns(t *testing.T) {
 			t.Errorf("%s: a report that does not fit: code %d, stderr %q, stdout %q", flag, code, stderr, stdout)
 		}
 	}
-	for _, flag := range []string{"--junit", "--summary"} { // a FIFO that somebody reads
+	for _, flag := range []string{"--junit", "--summary"} { // a FIFO with a reader
 		reader, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestOutputsAreCheckedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// A pipe that nobody writes to would be read for ever.
+// Reading a pipe that nobody writes to would block forever.
 func TestOnlyRegularFilesAreLabs(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -97,8 +97,7 @@ func TestOnlyRegularFilesAreLabs(t *testing.T) {
 	}
 }
 
-// The simulator itself, in this process: the points of a sweep run side by side, and their
-// directories are in order.
+// The points of a sweep run at once, and their directories are in order.
 func TestSweepLeavesDirectoriesInOrder(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "sweep.yaml")
@@ -108,9 +107,9 @@ topology: {kind: star, hosts: 4}
 workload: [{collective: permute, size: 64KB}]
 sweep: {seed: [5, 3, 9, 1]}
 `)
-	var out, words strings.Builder
-	if code := run(t.Context(), []string{"run", path, "--engine", "sim", "--out", root}, &out, &words); code != exitOK {
-		t.Fatalf("code %d: %s", code, words.String())
+	code, _, words := weft(t, orchestrated{}, "run", path, "--engine", "sim", "--out", root)
+	if code != exitOK {
+		t.Fatalf("code %d: %s", code, words)
 	}
 	dirs, err := filepath.Glob(filepath.Join(root, "sweep", "[0-9]*"))
 	if err != nil || len(dirs) != 4 {
@@ -156,7 +155,7 @@ func TestRunsAreNumberedByLab(t *testing.T) {
 	}
 }
 
-// Without --out, runs go to runs, or to where WEFT_OUT says, and are read there.
+// Without --out, runs are written to runs, or to WEFT_OUT, and read from there.
 func TestRunsGoToRuns(t *testing.T) {
 	dir := t.TempDir()
 	lab := filepath.Join(dir, "tiny.yaml")
@@ -164,9 +163,9 @@ func TestRunsGoToRuns(t *testing.T) {
 	t.Chdir(dir)
 	for _, c := range []struct{ env, want string }{{"", "runs"}, {"elsewhere", "elsewhere"}} {
 		t.Setenv(store.RootVar, c.env)
-		var out, words strings.Builder
-		if code := run(t.Context(), []string{"run", lab, "--engine", "sim"}, &out, &words); code != exitOK {
-			t.Fatalf("WEFT_OUT=%q: code %d: %s", c.env, code, words.String())
+		code, _, words := weft(t, orchestrated{}, "run", lab, "--engine", "sim")
+		if code != exitOK {
+			t.Fatalf("WEFT_OUT=%q: code %d: %s", c.env, code, words)
 		}
 		if dirs, _ := filepath.Glob(filepath.Join(dir, c.want, "tiny", "*", store.SummaryFile)); len(dirs) != 1 {
 			t.Errorf("WEFT_OUT=%q: runs in %s: %q", c.env, c.want, dirs)

@@ -14,17 +14,17 @@ import (
 	"weft/units"
 )
 
-// hands is a clock that is set by hand.
-type hands struct{ at time.Time }
+// fakeClock is a clock that the test sets.
+type fakeClock struct{ at time.Time }
 
-func (h *hands) now() time.Time       { return h.at }
-func (h *hands) pass(d time.Duration) { h.at = h.at.Add(d) }
+func (h *fakeClock) now() time.Time       { return h.at }
+func (h *fakeClock) pass(d time.Duration) { h.at = h.at.Add(d) }
 
-// Without a terminal there is a line when ten seconds have passed and a tenth is done, or a minute
-// has passed.
-func TestPaceInLines(t *testing.T) {
+// Without a terminal a line is printed after ten seconds if a tenth more is done, and after a
+// minute in any case.
+func TestPaceWithoutATerminal(t *testing.T) {
 	var out strings.Builder
-	h := &hands{time.Unix(1e9, 0)}
+	h := &fakeClock{time.Unix(1e9, 0)}
 	p := table.NewPace(&out, false, false, h.now)
 	for second := range 300 {
 		p.Set("ring", "ring running", int64(second), 1000) // 1 % in ten seconds
@@ -44,7 +44,7 @@ func TestPaceInLines(t *testing.T) {
 		t.Errorf("fast: got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	p.Set("star", "star running", 0, 100) // once more
+	p.Set("star", "star running", 0, 100) // a second run of the task
 	h.pass(20 * time.Second)
 	p.Set("star", "star running", 50, 100)
 	if out.String() != "star running: 50 %, 20s left\n" {
@@ -61,11 +61,10 @@ func TestPaceInLines(t *testing.T) {
 	}
 }
 
-// On a terminal there is a bar, with how long the rest takes as soon as that is known, and no
-// lines.
+// On a terminal there is a bar, with the time left as soon as it is known, and no lines.
 func TestPaceOnATerminal(t *testing.T) {
 	var out strings.Builder
-	h := &hands{time.Unix(1e9, 0)}
+	h := &fakeClock{time.Unix(1e9, 0)}
 	p := table.NewPace(&out, true, false, h.now)
 	p.Set("ring", "ring running", 1, 100)
 	h.pass(time.Minute)
@@ -80,14 +79,14 @@ func TestPaceOnATerminal(t *testing.T) {
 	}
 }
 
-// passing is an engine whose runs take time of a clock that is set by hand, one after the other.
-type passing struct {
-	*hands
+// timed is an engine whose runs advance a fakeClock.
+type timed struct {
+	*fakeClock
 	takes time.Duration
-	unforeseen
+	noForecast
 }
 
-func (e passing) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+func (e timed) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	o.Say("engine emu: because")
 	for i := range 10 {
 		o.Progress(orchestrate.Progress{Phase: "running", Done: units.Bytes(i), Total: 10})
@@ -96,14 +95,14 @@ func (e passing) Run(_ context.Context, x *experiment.Experiment, o orchestrate.
 	return &record.Summary{Run: "runs/x/1", Lab: x.Lab.Name, Engine: "emu", Status: "ok", Verified: true}, nil
 }
 
-// Emulated runs and sweeps say how far they are also where there is no terminal, on standard error;
-// --quiet says nothing.
+// Without a terminal, emulated runs and sweeps show their progress on standard error, unless
+// --quiet.
 func TestProgressWithoutATerminal(t *testing.T) {
 	run := func(takes time.Duration, args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, words strings.Builder
-		h := &hands{time.Unix(1e9, 0)}
-		a := &app{stdout: &out, stderr: &words, engine: passing{hands: h, takes: takes}, now: h.now}
+		h := &fakeClock{time.Unix(1e9, 0)}
+		a := &app{stdout: &out, stderr: &words, engine: timed{fakeClock: h, takes: takes}, now: h.now}
 		if code := a.execute(t.Context(), append([]string{"run", "--out", t.TempDir()}, args...)); code != exitOK {
 			t.Fatalf("code %d\n%s", code, words.String())
 		}
@@ -132,9 +131,9 @@ func TestProgressWithoutATerminal(t *testing.T) {
 	}
 }
 
-// The share that is told of runs never falls, also where one of them is made once more; a single
-// run that is made once more is another task.
-func TestShareNeverFalls(t *testing.T) {
+// The progress of several runs never falls, even if one of them is repeated. Repeating a single run
+// is a task of its own.
+func TestProgressNeverFalls(t *testing.T) {
 	again := &job{lab: &lab.Lab{Name: "star"}, retry: &record.Retry{Of: "runs/star/1"}}
 	first := &job{lab: again.lab}
 	for runs, want := range map[int]string{
@@ -144,7 +143,7 @@ func TestShareNeverFalls(t *testing.T) {
 			"1 of 2 runs done: 75 %, 1m40s left\n1 of 2 runs done: 99 %, 1s left\n",
 	} {
 		var out strings.Builder
-		h := &hands{time.Unix(1e9, 0)}
+		h := &fakeClock{time.Unix(1e9, 0)}
 		w := &watcher{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]outcome, runs), parallel: 1}
 		one := func(j *job) {
 			for done := range 3 {
@@ -166,23 +165,22 @@ func TestShareNeverFalls(t *testing.T) {
 	}
 }
 
-// foreseen is an engine whose runs take a minute of emulation each, and say so unless it was said
-// for all of them.
-type foreseen struct{ passing }
+// timedMinute is an engine whose runs are forecast to take a minute of emulation each, and print
+// that unless it was announced for all.
+type timedMinute struct{ timed }
 
-func (foreseen) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+func (timedMinute) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return orchestrate.Forecast{Engine: "emu", Why: "because", Takes: time.Minute}, nil
 }
 
-func (e foreseen) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+func (e timedMinute) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	if o.Announced {
 		o.Say = func(string) {}
 	}
-	return e.passing.Run(ctx, x, o)
+	return e.timed.Run(ctx, x, o)
 }
 
-// A sweep that is emulated says once what all of it takes, and not point by point; a single run
-// says it itself.
+// An emulated sweep announces the time of all runs once; a single run announces its own.
 func TestSweepIsAnnouncedOnce(t *testing.T) {
 	for args, want := range map[string]string{
 		"labs/pc4/incast.yaml":              "engine emu: 4 runs, one after the other; takes about 4 min in all. The first: because\n",
@@ -191,8 +189,8 @@ func TestSweepIsAnnouncedOnce(t *testing.T) {
 		"labs/quickstart.yaml --engine=emu": "engine emu: because\n",
 	} {
 		var out, words strings.Builder
-		h := &hands{time.Unix(1e9, 0)}
-		a := &app{stdout: &out, stderr: &words, engine: foreseen{passing{hands: h, takes: time.Second}}, now: h.now}
+		h := &fakeClock{time.Unix(1e9, 0)}
+		a := &app{stdout: &out, stderr: &words, engine: timedMinute{timed{fakeClock: h, takes: time.Second}}, now: h.now}
 		if code := a.execute(t.Context(), append([]string{"run", "--out", t.TempDir()}, strings.Fields(args)...)); code != exitOK || words.String() != want {
 			t.Errorf("%s: code %d, %q, want %q", args, code, words.String(), want)
 		}

@@ -12,7 +12,7 @@ import (
 	"weft/orchestrator/paper"
 )
 
-// Everything that a lab of the PC4 paper's figures writes has a source, and defaults have theirs.
+// Every parameter in the labs of the PC4 paper's figures has a source, and so has every default.
 func TestEveryParameterOfPC4HasASource(t *testing.T) {
 	p, err := paper.Load(library.Files, "pc4")
 	if err != nil {

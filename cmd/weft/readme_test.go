@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +15,7 @@ import (
 )
 
 // The README lists exactly the topologies, transports and collectives that are registered.
-func TestREADMENamesWhatIsRegistered(t *testing.T) {
+func TestREADMEListsAllKinds(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestREADMENamesWhatIsRegistered(t *testing.T) {
 	} {
 		_, item, found := strings.Cut(list, "\n- "+title+": ")
 		item, _, _ = strings.Cut(item, "\n- ")
-		item, _, _ = strings.Cut(item, ". ") // the sentences after the list
+		item, _, _ = strings.Cut(item, ". ") // cut the sentences after the list
 		var got []string
 		for _, m := range regexp.MustCompile("`([a-z0-9-]+)`").FindAllStringSubmatch(item, -1) {
 			got = append(got, m[1])
@@ -73,15 +72,16 @@ func TestLinksInDocsResolve(t *testing.T) {
 	}
 }
 
-// docs/command-line.md shows the output of the demo. The line of fidelity is an emulation's; all
-// other lines are those of a simulation, with the same numbers where they do not depend on time.
+// docs/command-line.md shows the output of the demo. Apart from the line about fidelity, which only
+// an emulation has, it is that of a simulation, with the same numbers where they do not depend on
+// time.
 func TestDocsShowTheDemo(t *testing.T) {
 	text, err := os.ReadFile("docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	if code := run(t.Context(), []string{"run", "labs/quickstart.yaml", "--engine", "sim", "-q", "--out", t.TempDir()}, &out, io.Discard); code != exitOK {
+	code, out, _ := weft(t, orchestrated{}, "run", "labs/quickstart.yaml", "--engine", "sim", "-q", "--out", t.TempDir())
+	if code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	_, sample, _ := strings.Cut(string(text), "\n    quickstart  ")
@@ -97,7 +97,7 @@ func TestDocsShowTheDemo(t *testing.T) {
 		return all
 	}
 	shown := lines(regexp.MustCompile(`emu \(.*?\)`).ReplaceAllString("quickstart  "+sample, "sim"))
-	if diff := cmp.Diff(lines(out.String()), shown); diff != "" {
+	if diff := cmp.Diff(lines(out), shown); diff != "" {
 		t.Errorf("docs/command-line.md (+) differs from the demo (-):\n%s", diff)
 	}
 }

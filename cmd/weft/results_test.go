@@ -19,7 +19,7 @@ import (
 	"weft/results/store"
 )
 
-// sweepLab compares two transports over two sizes of incast, with what is expected across points.
+// sweepLab compares two transports over two sizes of incast, with expectations across points.
 const sweepLab = `weft: 1
 name: sweep
 topology: {kind: star, hosts: 5, link: {rate: 100Gbps, delay: 1us}}
@@ -32,34 +32,34 @@ expect:
   - max(drops[transport=*, ranks=*, seed=*]) == 0
 `
 
-// simulateSweep runs the lab in the simulator and returns the root of its results.
+// simulateSweep simulates a lab and returns the directory of its runs.
 func simulateSweep(t *testing.T, text string, args ...string) (root string, code int, stdout, stderr string) {
 	t.Helper()
 	root = t.TempDir()
 	path := filepath.Join(root, "sweep.yaml")
 	write(t, path, text)
-	var out, words strings.Builder
-	code = run(t.Context(), append([]string{"run", path, "--engine", "sim", "--out", filepath.Join(root, "results")}, args...), &out, &words)
-	return filepath.Join(root, "results"), code, out.String(), words.String()
+	root = filepath.Join(root, "results")
+	code, stdout, stderr = weft(t, orchestrated{}, append([]string{"run", path, "--engine", "sim", "--out", root}, args...)...)
+	return root, code, stdout, stderr
 }
 
-// results runs `weft results` and returns what it printed.
+// results runs weft results, checks its exit code, and returns all output.
 func results(t *testing.T, want int, args ...string) string {
 	t.Helper()
-	var out, words strings.Builder
-	if code := run(t.Context(), append([]string{"results"}, args...), &out, &words); code != want {
-		t.Fatalf("weft results %v: code %d, want %d: %s%s", args, code, want, out.String(), words.String())
+	code, out, words := weft(t, orchestrated{}, append([]string{"results"}, args...)...)
+	if code != want {
+		t.Fatalf("weft results %v: code %d, want %d: %s%s", args, code, want, out, words)
 	}
-	return out.String() + words.String()
+	return out + words
 }
 
-func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
+func TestSweepOutput(t *testing.T) {
 	root, code, stdout, stderr := simulateSweep(t, sweepLab)
 	if code != exitOK {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
 	if !strings.Contains(stdout, "across points") || strings.Count(stdout, "met") < 2 {
-		t.Errorf("it said %s", stdout)
+		t.Errorf("got %s", stdout)
 	}
 	dirs, err := filepath.Glob(filepath.Join(root, "sweep", "sweep-*"))
 	if err != nil || len(dirs) != 1 {
@@ -74,7 +74,7 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &sum) != nil || len(sum.Points) != 8 || len(sum.Expect) != 2 || !sum.Expect[1].OK {
 		t.Errorf("%v: %s", err, text)
 	}
-	// Pages lead to each other, and say which point they are of.
+	// Pages link to each other, and name their points.
 	for _, p := range sum.Points {
 		base := filepath.Base(p.Run)
 		own, err := os.ReadFile(filepath.Join(root, "sweep", base, pages.PageFile))
@@ -98,8 +98,8 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 	}
 }
 
-// Where points of a sweep fail, the table, the page and the files say how far each came and why it
-// failed; they show no times of the flows that happened to end.
+// If points of a sweep fail, the table, the page and the files show how far each got and why it
+// failed. They show no times of the flows that happened to finish.
 func TestSweepWithFailedPoints(t *testing.T) {
 	root, code, stdout, stderr := simulateSweep(t, `weft: 1
 name: sweep
@@ -149,7 +149,7 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 	}
 }
 
-func TestMissesAcrossPointsCount(t *testing.T) {
+func TestMissAcrossPoints(t *testing.T) {
 	folder := t.TempDir()
 	junit, summary := filepath.Join(folder, "j.xml"), filepath.Join(folder, "s.md")
 	_, code, stdout, _ := simulateSweep(t, sweepLab+"  - fct.p99[transport=pc4] <= 0.1 * fct.p99[transport=roce]\n", "--junit", junit, "--summary", summary)
@@ -163,9 +163,9 @@ func TestMissesAcrossPointsCount(t *testing.T) {
 	}
 }
 
-// A command line that takes points away takes away what is said of them, and says so wherever
-// expectations are told.
-func TestNarrowedSweepsAreNotMissed(t *testing.T) {
+// --set can remove points that an expectation needs. The expectation is skipped then, and every
+// report says so.
+func TestNarrowedSweepsSkipExpectations(t *testing.T) {
 	folder := t.TempDir()
 	junit, summary := filepath.Join(folder, "j.xml"), filepath.Join(folder, "s.md")
 	root, code, stdout, _ := simulateSweep(t, sweepLab, "--set", "workload.0.ranks=2", "--junit", junit, "--summary", summary)
@@ -195,7 +195,7 @@ func TestNarrowedSweepsAreNotMissed(t *testing.T) {
 	}
 }
 
-// One seed that the command line set is all seeds there are, and the lines about them are judged.
+// If --set leaves one seed, expectations over all seeds are judged with it.
 func TestOneSeedIsEverySeed(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -213,7 +213,7 @@ func TestOneSeedIsEverySeed(t *testing.T) {
 	}
 }
 
-// What was finished is not run again, and what was changed is.
+// Finished runs are not repeated; changed ones are.
 func TestResume(t *testing.T) {
 	root, code, _, stderr := simulateSweep(t, sweepLab)
 	if code != exitOK {
@@ -222,12 +222,12 @@ func TestResume(t *testing.T) {
 	path := filepath.Join(filepath.Dir(root), "sweep.yaml")
 	again := func(want string, runs int, args ...string) {
 		t.Helper()
-		var out, words strings.Builder
-		if code := run(t.Context(), append([]string{"run", path, "--engine", "sim", "--out", root, "--resume", "--json"}, args...), &out, &words); code != exitOK {
-			t.Fatal(words.String())
+		code, out, words := weft(t, orchestrated{}, append([]string{"run", path, "--engine", "sim", "--out", root, "--resume", "--json"}, args...)...)
+		if code != exitOK {
+			t.Fatal(words)
 		}
-		if strings.Contains(words.String(), "finished before") != (want != "") || !strings.Contains(words.String(), want) || strings.Count(out.String(), "\n") != runs {
-			t.Errorf("it said %s, with %d lines", words.String(), strings.Count(out.String(), "\n"))
+		if strings.Contains(words, "finished before") != (want != "") || !strings.Contains(words, want) || strings.Count(out, "\n") != runs {
+			t.Errorf("got %s, with %d lines", words, strings.Count(out, "\n"))
 		}
 	}
 	again("8 of 8 runs were finished before", 8)
@@ -293,7 +293,7 @@ func TestResultsCommands(t *testing.T) {
 	results(t, exitUsage, "show", t.TempDir())
 }
 
-// Damaged, older and newer run directories: a message with the file, and exit code 1.
+// A damaged file in the directory of a run gives a message with its name, and exit code 1.
 func TestResultsOfDamagedRuns(t *testing.T) {
 	root, _, _, _ := simulateSweep(t, sweepLab, "--set", "transport.kind=pc4", "--set", "workload.0.ranks=2", "--set", "seed=1")
 	dirs, _ := filepath.Glob(filepath.Join(root, "sweep", "[0-9]*"))
@@ -328,16 +328,15 @@ func TestResultsOfDamagedRuns(t *testing.T) {
 	results(t, 0, "show", dir)
 }
 
-// The whole way of a paper, with one of its figures. A claim that fails is a missed expectation;
-// where none does all is well.
+// A paper with one of its figures: a claim that fails is a missed expectation.
 func TestPaper(t *testing.T) {
 	root := t.TempDir()
-	var out, words strings.Builder
-	if code := run(t.Context(), []string{"paper", "pc4", "--quick", "--only", "P2", "--out", root}, &out, &words); code != exitMissed {
-		t.Fatalf("code %d: %s%s", code, out.String(), words.String())
+	code, out, words := weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P2", "--out", root)
+	if code != exitMissed {
+		t.Fatalf("code %d: %s%s", code, out, words)
 	}
-	if strings.Count(out.String(), "pass") != 7 || !strings.Contains(words.String(), "7 claims pass, 1 fail") {
-		t.Errorf("it said %s%s", out.String(), words.String())
+	if strings.Count(out, "pass") != 7 || !strings.Contains(words, "7 claims pass, 1 fail") {
+		t.Errorf("got %s%s", out, words)
 	}
 	page, err := os.ReadFile(filepath.Join(root, "paper-pc4-quick.html"))
 	if err != nil || strings.Count(string(page), "<figure>") != 2 || !strings.Contains(string(page), "initial window") {
@@ -349,30 +348,22 @@ func TestPaper(t *testing.T) {
 			t.Errorf("chart %d beside the page: %v", i+1, err)
 		}
 	}
-	words.Reset()
-	if code := run(t.Context(), []string{"paper", "pc4", "--quick", "--only", "P2", "--out", root, "--json"}, &out, &words); code != exitMissed || !strings.Contains(words.String(), "2 of 2 runs were finished before") {
-		t.Errorf("code %d: %s", code, words.String())
+	code, _, words = weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P2", "--out", root, "--json")
+	if code != exitMissed || !strings.Contains(words, "2 of 2 runs were finished before") {
+		t.Errorf("code %d: %s", code, words)
 	}
 }
 
-func TestPaperWhoseClaimsHold(t *testing.T) {
-	var out, words strings.Builder
-	if code := run(t.Context(), []string{"paper", "pc4", "--quick", "--only", "P4", "--out", t.TempDir()}, &out, &words); code != exitOK {
-		t.Errorf("code %d: %s%s", code, out.String(), words.String())
+func TestPaperPasses(t *testing.T) {
+	code, out, words := weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P4", "--out", t.TempDir())
+	if code != exitOK {
+		t.Errorf("code %d: %s%s", code, out, words)
 	}
 }
 
-// The lab of the tutorial does what the tutorial says.
-func TestTutorialsLab(t *testing.T) {
-	text, err := os.ReadFile("docs/tutorial.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
-	example, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("no lab in the tutorial")
-	}
+// The lab in the tutorial does what the tutorial says.
+func TestLabInTheTutorial(t *testing.T) {
+	example := labOnPage(t, "docs/tutorial.md")
 	root, code, stdout, stderr := simulateSweep(t, example)
 	if code != exitOK || strings.Count(stdout, " ok\n") != 8 || !strings.Contains(stderr, "all points: ") || strings.Contains(stderr, "warning") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
@@ -389,7 +380,7 @@ func TestTutorialsLab(t *testing.T) {
 	}
 }
 
-// A signal ends an export: what is written next is refused, and says why.
+// A signal ends an export: the next write returns its cause.
 func TestSignalsEndAnExport(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var out strings.Builder
@@ -404,9 +395,8 @@ func TestSignalsEndAnExport(t *testing.T) {
 	}
 }
 
-// Sweeps of one lab that begin at once each have a directory of their own, and nothing shows the
-// runs of two as one.
-func TestSweepsAtOnceStayApart(t *testing.T) {
+// Sweeps of one lab that start at once have separate directories, and no command mixes their runs.
+func TestConcurrentSweepsAreSeparate(t *testing.T) {
 	const lines = 6
 	root := t.TempDir()
 	path := filepath.Join(root, "sweep.yaml")
@@ -414,10 +404,9 @@ func TestSweepsAtOnceStayApart(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range lines {
 		all.Go(func() {
-			var out, words strings.Builder
 			args := []string{"run", path, "--engine", "sim", "--out", root, "--set", fmt.Sprintf("workload.0.size=%dKB", 10*(i+1))}
-			if code := run(t.Context(), args, &out, &words); code != exitOK {
-				t.Errorf("code %d: %s", code, words.String())
+			if code, _, words := weft(t, orchestrated{}, args...); code != exitOK {
+				t.Errorf("code %d: %s", code, words)
 			}
 		})
 	}
@@ -450,8 +439,8 @@ func TestSweepsAtOnceStayApart(t *testing.T) {
 	}
 }
 
-// A gate of two simulations tells a change for the worse from none, in runs, sweeps and directories
-// of labs.
+// compare --fail-if worse distinguishes changes for the worse from others, in runs, sweeps and
+// directories of labs.
 func TestCompareFailsIfWorse(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)
@@ -460,25 +449,24 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	for out, set := range map[string][]string{
 		"base": nil, "equal": nil, "slower": {"--set", "topology.link.delay=2us"}, "faster": {"--set", "topology.link.delay=900ns"},
 	} {
-		var words strings.Builder
-		if code := run(t.Context(), append([]string{"run", "a.yaml", "b.yaml", "--engine", "sim", "--out", out}, set...), &words, &words); code != exitOK {
-			t.Fatalf("code %d: %s", code, words.String())
+		code, _, words := weft(t, orchestrated{}, append([]string{"run", "a.yaml", "b.yaml", "--engine", "sim", "--out", out}, set...)...)
+		if code != exitOK {
+			t.Fatalf("code %d: %s", code, words)
 		}
 	}
-	// Three seeds are too few for statistics, and the same on both sides. A run that fails has no
-	// point in common with any.
+	// Three seeds are too few for statistics, but are the same on both sides. A run that fails has
+	// no point in common with any other.
 	write(t, "seeds.yaml", "weft: 1\nname: seeds\ntopology: {kind: star, hosts: 4, link: {delay: 1us}}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2, 3]}\n")
 	for out, args := range map[string][]string{
 		"three": {"seeds.yaml"}, "threeslower": {"seeds.yaml", "--set", "topology.link.delay=2us"},
 		"failed": {"b.yaml", "--set", "faults=[{at: 1us, link: h0-switch0, down: true}]"},
 	} {
-		var words strings.Builder
-		code := run(t.Context(), append(append([]string{"run"}, args...), "--engine", "sim", "--out", out), &words, &words)
+		code, _, words := weft(t, orchestrated{}, append(append([]string{"run"}, args...), "--engine", "sim", "--out", out)...)
 		if want := map[string]int{"failed": exitFailed}[out]; code != want {
-			t.Fatalf("%s: code %d: %s", out, code, words.String())
+			t.Fatalf("%s: code %d: %s", out, code, words)
 		}
 	}
-	// One point of a sweep that could not be made.
+	// One point of a sweep is missing.
 	if err := os.CopyFS("less", os.DirFS("base")); err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +491,7 @@ func TestCompareFailsIfWorse(t *testing.T) {
 		{"base/a equal/a", exitOK, "none of "},
 		{"base/a less/a", exitMissed, "not compared: workload.0.size=64KB: not run"},
 		{"base less", exitMissed, "0 of "},
-		{"less base", exitOK, "none of "}, // more points are no harm
+		{"less base", exitOK, "none of "}, // additional points do no harm
 	} {
 		args := append([]string{"compare", "--fail-if", "worse"}, strings.Fields(c.args)...)
 		if got := results(t, c.code, args...); !strings.Contains(got, c.says) {
@@ -528,7 +516,7 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	}
 }
 
-func TestListChooses(t *testing.T) {
+func TestListFilters(t *testing.T) {
 	root := t.TempDir()
 	made := func(lab string, at time.Time, number int, change func(*record.Manifest, *record.Summary)) {
 		t.Helper()
@@ -597,12 +585,12 @@ func TestListChooses(t *testing.T) {
 	}
 }
 
-// A sweep of seeds that all come out alike says so; one whose seeds make a difference does not.
-func TestSeedsThatMakeNoDifferenceAreTold(t *testing.T) {
+// A sweep over seeds that all give the same result says so.
+func TestSeedsWithoutEffectAreReported(t *testing.T) {
 	for rest, want := range map[string]bool{
 		"topology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 64KB}]":                                      true,
 		"topology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 64KB, jitter: 10us}]":                        false,
-		"topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nworkload: [{collective: all-reduce, size: 64KB}]": false, // which path a flow has
+		"topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nworkload: [{collective: all-reduce, size: 64KB}]": false, // the paths of flows depend on the seed
 	} {
 		_, code, _, stderr := simulateSweep(t, "weft: 1\nname: lab\n"+rest+"\nsweep: {seed: [1, 2, 3], workload.0.size: [64KB, 128KB]}\n")
 		if told := strings.Contains(stderr, "seeds make no difference"); code != exitOK || told != want {

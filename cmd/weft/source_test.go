@@ -11,7 +11,7 @@ import (
 	"weft/results/store"
 )
 
-// pipeIn makes text standard input, as a pipe, for the rest of a test.
+// pipeIn makes text the standard input, as a pipe, for the rest of a test.
 func pipeIn(t *testing.T, text string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -34,7 +34,7 @@ func TestEveryVerbReadsALabFromStandardInput(t *testing.T) {
 	for _, args := range [][]string{
 		{"validate", "-"}, {"run", "-"}, {"explain", "-"}, {"plan", "-"}, {"graph", "-"}, {"deploy", "-", "--dry-run"},
 		{"clock", "-", "--set", "clocks.sync=ptp"}, {"bench", "--lab", "-", "-b", "1M", "-e", "1M"},
-		{"validate", "-", "-"}, // it is read once, and is there twice
+		{"validate", "-", "-"}, // standard input is read once and used twice
 	} {
 		pipeIn(t, text)
 		if code, stdout, stderr := weft(t, &fake{}, args...); code != 0 || stdout == "" {
@@ -47,7 +47,7 @@ func TestEveryVerbReadsALabFromStandardInput(t *testing.T) {
 	}
 }
 
-func TestLabsOfTheProgramNeedNoFile(t *testing.T) {
+func TestLabsInsideTheProgram(t *testing.T) {
 	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
 	t.Chdir(t.TempDir())
 	f := &fake{}
@@ -59,8 +59,7 @@ func TestLabsOfTheProgramNeedNoFile(t *testing.T) {
 	if got := strings.Join(f.runs, ", "); got != "quickstart auto, quickstart sim, quickstart auto, quickstart auto" {
 		t.Errorf("ran %s", got)
 	}
-	// A lab has the name in its file, too; one that none has is told with those that are most like
-	// it.
+	// The name in its file also names a lab. The error for an unknown name suggests similar labs.
 	if code, stdout, _ := weft(t, f, "validate", "pc4-incast"); code != 0 || stdout != "pc4-incast: ok, 4 runs\n" {
 		t.Errorf("code %d, stdout %q", code, stdout)
 	}
@@ -70,14 +69,12 @@ func TestLabsOfTheProgramNeedNoFile(t *testing.T) {
 			t.Errorf("%s: code %d, stderr %q", verb, code, stderr)
 		}
 	}
-	// A trace that a lab names is inside as well.
+	// A trace that a lab inside the program names is inside too.
 	if code, _, stderr := weft(t, f, "validate", "labs/collectives/traces.yaml", "pc4/incast"); code != 0 {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
-	// A file goes before them, but not for the demo.
-	if err := os.WriteFile("quickstart", []byte("weft: 1\nname: mine\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 4MB}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	// A file takes precedence over a lab inside the program, but not for the demo.
+	write(t, "quickstart", "weft: 1\nname: mine\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 4MB}]\n")
 	f = &fake{}
 	weft(t, f, "run", "quickstart")
 	weft(t, f, "demo")
@@ -106,27 +103,23 @@ func TestLabsAreListed(t *testing.T) {
 	}
 }
 
-func TestALabThatIsTooLargeSaysSo(t *testing.T) {
+func TestLabTooLarge(t *testing.T) {
 	for _, size := range []int{1<<20 + 1, 3 << 20, 20 << 20} {
 		file := filepath.Join(t.TempDir(), "huge.yaml")
-		if err := os.WriteFile(file, []byte("weft: 1 #"+strings.Repeat("x", size-9)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, "weft: 1 #"+strings.Repeat("x", size-9))
 		if code, _, stderr := weft(t, &fake{}, "validate", file); code != 2 || stderr != file+":1:1: more than 1 MiB; a lab file has at most that\n" {
 			t.Errorf("%d bytes: code %d, stderr %q", size, code, stderr)
 		}
 	}
 }
 
-// plan and a dry run refuse what run and deploy refuse, in the same words.
-func TestPlanRefusesWhatCannotBeEmulated(t *testing.T) {
+// plan and deploy --dry-run return the same errors as run and deploy.
+func TestPlanErrorsAreThoseOfRun(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	const large = "weft: 1\nname: large\ntopology: {kind: leaf-spine, leaves: 32, spines: 4, hosts_per_leaf: 64}\nworkload: [{collective: permute, size: 4MB}]\n"
 	const want = ":3:18: topology: 2048 hosts are more than the 1024 that can be emulated on one machine; --engine sim runs them\n"
 	file := filepath.Join(t.TempDir(), "lab.yaml")
-	if err := os.WriteFile(file, []byte(large), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, large)
 	for _, args := range [][]string{{"plan", file}, {"plan", file, "--engine", "emu"}, {"plan", file, "--run"}, {"run", file, "--engine", "emu"}, {"deploy", file, "--dry-run"}} {
 		if code, stdout, stderr := weft(t, &fake{}, args...); code != 2 || stdout != "" || stderr != file+want {
 			t.Errorf("%v: code %d, stdout %q, stderr %q", args, code, stdout, stderr)
@@ -141,13 +134,11 @@ func TestPlanRefusesWhatCannotBeEmulated(t *testing.T) {
 	}
 }
 
-// A lab without work is for weft deploy: validate says so, and run where work would go.
-func TestALabWithoutWork(t *testing.T) {
+// A lab without a workload is for weft deploy: validate says so, and run names the missing section.
+func TestLabWithoutWorkload(t *testing.T) {
 	for _, c := range []struct{ more, at string }{{"", ":2:1"}, {"\nworkload: []\n", ":6:1"}} {
 		file := filepath.Join(t.TempDir(), "lab.yaml")
-		if err := os.WriteFile(file, []byte("# by hand\nweft: 1\nname: bare\ntopology: {kind: star, hosts: 4}\n"+c.more), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, "# by hand\nweft: 1\nname: bare\ntopology: {kind: star, hosts: 4}\n"+c.more)
 		code, stdout, _ := weft(t, &fake{}, "validate", file)
 		if code != 0 || stdout != file+": ok, nothing to run: weft deploy, plan, graph and explain work, weft run needs a workload or clocks.for\n" {
 			t.Errorf("validate: code %d, stdout %q", code, stdout)
@@ -162,8 +153,8 @@ func TestALabWithoutWork(t *testing.T) {
 	}
 }
 
-// validate reports every error of a lab at once: what only the network shows of several sections,
-// too.
+// validate reports every error of a lab at once, including those of several sections that only the
+// network shows.
 func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -184,7 +175,7 @@ func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 			"weft: 1\nname: bad\ntopology: {kind: custom, nodes: [{name: a}, {name: b}, {name: c}, {name: s, switch: true}], links: [\n" +
 				"  {between: [a, s], queues: {buffer: 1KB/100Gbps}},\n  {between: [b, s], queues: {buffer: 2KB/100Gbps}},\n  {between: [c, s], queues: {ecn: {kmin: 30KB}}}]}\n" +
 				"queues: {buffer: 20KB, ecn: {kmin: 50KB, kmax: 60KB}}\nworkload: [{collective: all-reduce, size: 4MB}]\n",
-			[]string{":4:38: topology.links.0.queues.buffer", ":5:38: topology.links.1.queues.buffer", ":6:42: topology.links.2.queues.ecn.kmin"}, // not queues.ecn.kmin: those buffers are to grow
+			[]string{":4:38: topology.links.0.queues.buffer", ":5:38: topology.links.1.queues.buffer", ":6:42: topology.links.2.queues.ecn.kmin"}, // not queues.ecn.kmin: those buffers would have to grow
 		},
 		"PFC that cannot be": {
 			"weft: 1\nname: bad\ntopology: {kind: star, hosts: 4, link: {reorder: 1%}}\n" +
@@ -192,7 +183,7 @@ func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 				"workload: [{collective: permute, chunk: off, size: 4MB}]\n",
 			[]string{":6:15: queues.pfc.headroom", ":7:11: queues.pfc", ":7:11: queues.pfc.xoff", ":9:39: transport.roce.split", ":9:69: transport.roce.rto_min"},
 		},
-		"memory that is too small for anything": { // and not what PFC or thresholds would make of it
+		"memory that is too small for anything": { // and no errors of PFC or thresholds that follow
 			"weft: 1\nname: bad\ntopology: {kind: star, hosts: 4}\nqueues: {pfc: on, shared: {total: 1KB}}\ntransport: {kind: roce}\nworkload: [{collective: permute, size: 4MB}]\n",
 			[]string{":4:35: queues.shared.total"},
 		},
@@ -223,9 +214,7 @@ func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 		},
 	} {
 		file := filepath.Join(t.TempDir(), "lab.yaml")
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, c.text)
 		_, _, stderr := weft(t, &fake{}, "validate", file)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
 		for _, want := range c.want {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What the summaries say is said once: the last line of all only names the run.
-func TestToldErrorsAreBrief(t *testing.T) {
+// The error of a run whose summary has the reason only names the run.
+func TestPrintedFailuresAreBrief(t *testing.T) {
 	cause := errors.New("ring: nothing moves\n  a waits for b\n  b waits for a")
 	other := errors.New("report: no space left")
 	left := func(f failedRun) bool { return f.started }
@@ -29,8 +29,8 @@ func TestToldErrorsAreBrief(t *testing.T) {
 	}
 }
 
-// Runs that failed for the same reason tell it once.
-func TestEqualFailuresAreToldOnce(t *testing.T) {
+// Runs that failed for the same reason share one line.
+func TestEqualFailuresShareALine(t *testing.T) {
 	cause, other := errors.New("link a-b is down"), errors.New("no memory")
 	var errs []error
 	for _, name := range []string{"x n=1", "x n=2", "x n=3"} {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Errors of the text hide neither those of the network nor those of expectations, and bring none
+// Errors of the text hide neither those of the network nor those of expectations, and cause none
 // that only follow from them.
 func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		args []string
-		want []string // without the file's name
+		want []string // without the name of the file
 	}{
 		"a fault and an expectation": {
 			text: `weft: 1
