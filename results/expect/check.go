@@ -135,7 +135,7 @@ func combine(n *node, types []typ) (typ, error) {
 			return typ{}, errorAt(n.args[i].at, "sqrt of %v; expected a plain number", t)
 		case n.op == "*" || n.op == "/":
 		case t != first:
-			return typ{}, errorAt(n.at, "%s between %v and %v", n.op, first, t)
+			return typ{}, errorAt(n.at, "%s between %v and %v; give both the same unit", n.op, first, t)
 		}
 	}
 	switch {
