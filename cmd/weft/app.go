@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,16 +93,19 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "weft: %v\n", err)
 		return exitUsage
 	case !a.running:
-		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", flagError(err), cmd.CommandPath())
+		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", argumentError(cmd, err), cmd.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "%s %v\n", style(a.stderr).Bad("weft:"), err)
 	return exitFailed
 }
 
-// flagError replaces the error of a flag whose value is not a number. The value may be the next
-// flag, if the number was forgotten.
-func flagError(err error) error {
+// argumentError replaces cobra's errors about numbers. The value of a flag may be the next flag, if
+// its number was forgotten.
+func argumentError(cmd *cobra.Command, err error) error {
+	if strings.Contains(err.Error(), " arg(s), ") {
+		return fmt.Errorf("wrong number of arguments; expected %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
 	var bad *pflag.InvalidValueError
 	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {
 		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",

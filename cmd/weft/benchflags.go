@@ -54,9 +54,7 @@ func (f *benchFlags) read() error {
 	case f.engine.Kind == "both":
 		return usagef("--engine both: expected auto, sim or emu, since a benchmark uses one engine")
 	}
-	switch filepath.Ext(f.figure) {
-	case "", ".svg", ".png":
-	default:
+	if ext := filepath.Ext(f.figure); ext != "" && ext != ".svg" && ext != ".png" {
 		return usagef("--plot %s: expected a file name that ends in .svg or .png", f.figure)
 	}
 	return nil

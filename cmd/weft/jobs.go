@@ -279,10 +279,10 @@ type watcher struct {
 	app      *app
 	parallel int  // number of jobs that run at once
 	json     bool // print the summary of each job as JSON
-
-	announced bool // announce printed the time of all runs; fixed once jobs run
-
-	before map[int]*record.Summary // results of --resume by the number of the job; fixed once jobs run
+	// Fixed once jobs run: whether announce printed the time of all runs, and the results of
+	// --resume by the index of the job.
+	announced bool
+	before    map[int]*record.Summary
 
 	mu       sync.Mutex // guards the fields below, and writing to the terminal
 	pace     *table.Pace

@@ -66,8 +66,7 @@ it in their path, name or description.`,
 			if asJSON {
 				return writeJSON(a.stdout, all)
 			}
-			var paths, about table.Column
-			paths.Name, about.Name = "lab", "about"
+			paths, about := table.Column{Name: "lab"}, table.Column{Name: "about"}
 			for _, e := range all {
 				paths.Cells, about.Cells = append(paths.Cells, e.Lab), append(about.Cells, e.About)
 			}

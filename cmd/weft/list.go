@@ -72,14 +72,13 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 // directoryHint returns how to list the runs in a directory that was given as the lab; "" if the
 // argument is a lab of root, or no directory.
 func directoryHint(root string, args []string) string {
-	if len(args) == 0 || len(store.Runs(root, filepath.Base(args[0]))) > 0 {
-		return ""
-	}
-	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+	name := first(args)
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() || len(store.Runs(root, filepath.Base(name))) > 0 {
 		return ""
 	}
 	return fmt.Sprintf(" of a lab %s; to list the runs in that directory: weft results ls --out %s",
-		filepath.Base(args[0]), args[0])
+		filepath.Base(name), name)
 }
 
 // paged writes to standard output, through a pager if that is a terminal.

@@ -176,7 +176,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"explian x", "explain"},
 		{"frobnicate", `unknown command "frobnicate"`},
 		{"results frobnicate", "expected ls, show, compare, plot or export"},
-		{"run", "requires at least 1 arg"},
+		{"run", "wrong number of arguments; expected weft run LAB...\n"},
 		{"run --frob labs/quickstart.yaml", "unknown flag: --frob"},
 		{"run labs/nothing.yaml", "no such file"},
 		{"run " + folder, "is a directory"},
@@ -213,7 +213,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"results show nothing", "`weft results ls`"},
 		{"results export quickstart pods csv", "no run is called"},
 		{"graph labs/quickstart.yaml --format png", "want one of"},
-		{"explain", "accepts 1 arg"},
+		{"explain", "wrong number of arguments; expected weft explain LAB\n"},
 		{"version 3", `unknown command "3"`},
 	} {
 		f := &fake{}

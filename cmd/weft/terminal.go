@@ -14,10 +14,7 @@ import (
 // isTerminal reports whether w is a terminal that can do more than print lines.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	return reachesTerminal(f)
+	return ok && os.Getenv("TERM") != "dumb" && reachesTerminal(f)
 }
 
 // style returns how to decorate text on w, and its width: colour is for terminals, unless NO_COLOR
