@@ -11,6 +11,8 @@
 //	4    --strict, and the fidelity of a run is not good enough
 //	130  interrupted; everything is torn down, partial results are kept
 //
+// weft exec is the exception: it returns the exit code of the program.
+//
 // The one idea: a command reads its flags, asks the package that knows (labfile for labs, run for
 // runs, deploy for labs that stay up, report for comparisons), and prints what comes back. It
 // decides nothing about networks. What fails returns an error, and app.report alone turns errors
