@@ -37,6 +37,12 @@ weft schema dissector lets Wireshark decode Weft's own headers.`,
 		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case flags.file == "":
+				return usagef("expected -w FILE, or -w - for standard output")
+			case flags.snap < 0 || flags.count < 0 || flags.limit < 0:
+				return usagef("--snap, --count and --for must not be negative")
+			}
 			return a.onDeployed(flags.lab, func(h *deploy.Handle) error {
 				return a.capture(cmd.Context(), h, args[0], &flags)
 			})
@@ -48,15 +54,11 @@ weft schema dissector lets Wireshark decode Weft's own headers.`,
 	f.IntVar(&flags.snap, "snap", 0, "maximum bytes to keep of each packet (default all)")
 	f.Int64Var(&flags.count, "count", 0, "stop after this number of packets")
 	f.DurationVar(&flags.limit, "for", 0, "stop after this real time, such as 10s")
-	_ = cmd.MarkFlagRequired("write") // the flag exists
 	return cmd
 }
 
 // capture copies frames to a file until --count or --for is reached, or ctx or the lab ends.
 func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags *captureFlags) (err error) {
-	if flags.snap < 0 || flags.count < 0 || flags.limit < 0 {
-		return usagef("--snap, --count and --for must not be negative")
-	}
 	ours, theirs, err := capture.Messages()
 	if err != nil {
 		return err

@@ -200,6 +200,8 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"deploy labs/quickstart.yaml --all", "unknown flag: --all"},
 		{"destroy ../etc", "is not the name of a lab"},
 		{"exec h0 -- true", "no lab is deployed"},
+		{"capture h0", "expected -w FILE"},
+		{"capture h0 -w x.pcapng --count -1", "must not be negative"},
 		{"link x h0-s0 sideways", "expected down, up, or set"},
 		{"link x h0-s0 set delay=5", "delay: "},
 		{"link x h0-s0 set loss=120%", "is not a share"},
