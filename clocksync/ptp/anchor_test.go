@@ -111,7 +111,7 @@ func TestAnchorTable(t *testing.T) {
 				p := pairWorld{interval: interval, base: 100 * units.Nanosecond, jitter: row.jitter, wander: wander, skew: 100e-6,
 					offset: 100 * units.Millisecond, change: func(c *Config) {
 						c.Servo = kind
-						c.Gains = servo.Tuned(row.jitter, wander, interval)
+						c.Gains = tuned(row.jitter, wander, interval)
 						c.Gear = false
 						c.Limits = servo.Limits{FirstStep: 20 * units.Microsecond, MaxRate: 900e-6}
 						c.SyncTimeout = 0
@@ -159,4 +159,34 @@ func TestConvergence(t *testing.T) {
 		}
 	}
 	golden.Table(t, "convergence", "PTP: error in ns of a slave that starts 300 us and 20 ppm off, by time.", text.String())
+}
+
+// tuned returns gains near the optimum for a jitter of the measured offsets and a random walk of
+// the frequency (wander, per square root of a second), by the rule of linuxptp-testsuite 17 made
+// free of scale: with J = jitter / (wander T^1.5), P = min(0.7, 1.5/sqrt J) and I = min(0.3,
+// 1.2/J).
+func tuned(jitter units.Time, wander float64, interval units.Time) servo.Gains {
+	g := servo.DefaultGains()
+	j := jitter.Seconds() / (wander * math.Pow(interval.Seconds(), 1.5))
+	return servo.Gains{P: min(g.P, 1.5/math.Sqrt(j)), I: min(g.I, 1.2/j)}
+}
+
+// The table of linuxptp-testsuite 17 (wander 1e-9, T = 1 s), and the same at 1 ms with wander times
+// 10^4.5.
+func TestTunedGainsFollowTheTable(t *testing.T) {
+	for _, c := range []struct {
+		jitter units.Time
+		want   servo.Gains
+	}{
+		{10 * units.Nanosecond, servo.Gains{P: .474, I: .12}}, {100 * units.Nanosecond, servo.Gains{P: .15, I: .012}},
+		{units.Microsecond, servo.Gains{P: .047, I: .0012}}, {10 * units.Microsecond, servo.Gains{P: .015, I: .00012}},
+	} {
+		slow := tuned(c.jitter, 1e-9, units.Second)
+		fast := tuned(c.jitter, 1e-9*math.Pow(10, 4.5), units.Millisecond)
+		for _, g := range []servo.Gains{slow, fast} {
+			if math.Abs(g.P/c.want.P-1) > 0.02 || math.Abs(g.I/c.want.I-1) > 0.02 {
+				t.Errorf("jitter %v: %+v, want %+v", c.jitter, g, c.want)
+			}
+		}
+	}
 }

@@ -67,7 +67,7 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 	if err := cfg.Check(s); err != nil {
 		return nil, err
 	}
-	sv, err := cfg.newServo(s)
+	sv, err := cfg.newServo()
 	if err != nil {
 		return nil, err
 	}

@@ -48,8 +48,6 @@ type Config struct {
 	RawDelay bool
 	// Weighted weights each sample by the ratio of the filtered delay to the last one.
 	Weighted bool
-	// Wander is the random walk of the frequency: relative, per square root of a second.
-	Wander float64
 	// Gear makes PI begin with the gains of a regression; see servo.PIConfig.
 	Gear bool
 
@@ -79,10 +77,6 @@ func (c *Config) LimitRate(skew float64) {
 // slewIntervals is the number of sync intervals in which the largest offset that is not stepped
 // over is slewed away. It is our choice.
 const slewIntervals = 10
-
-// minGains keeps the loop from taking seconds to forget a disturbance. It is our choice: a time
-// constant of 33 samples.
-var minGains = servo.Gains{P: 0.03, I: 0.0005}
 
 // Check returns all errors of the configuration of a clock, joined, or nil.
 func (c *Config) Check(s clocksync.Setup) error {
@@ -128,16 +122,9 @@ func (c *Config) Check(s clocksync.Setup) error {
 }
 
 // newServo returns the servo that the configuration selects.
-func (c *Config) newServo(s clocksync.Setup) (servo.Servo, error) {
+func (c *Config) newServo() (servo.Servo, error) {
 	if c.Servo == LinReg {
 		return servo.NewLinReg(servo.LinRegConfig{Interval: c.Interval, Limits: c.Limits})
 	}
-	gains := c.Gains
-	if gains == (servo.Gains{}) {
-		gains = servo.Tuned(s.Jitter, c.Wander, c.Interval)
-		if gains.P < minGains.P {
-			gains = minGains
-		}
-	}
-	return servo.NewPI(servo.PIConfig{Interval: c.Interval, Gains: gains, Gear: c.Gear, Limits: c.Limits})
+	return servo.NewPI(servo.PIConfig{Interval: c.Interval, Gains: c.Gains, Gear: c.Gear, Limits: c.Limits})
 }

@@ -2,15 +2,13 @@ package ptp
 
 import (
 	"weft/clocksync"
-	"weft/clocksync/servo"
 	"weft/params"
 )
 
-// Default returns the default configuration of a node with a number of backups, whose gains follow
-// from the expected jitter.
+// Default returns the default configuration of a node with a number of backups.
 func Default(s clocksync.Setup, backups int) Config {
 	p := defaults()
-	p.Backups, p.Gains = backups, servo.Gains{}
+	p.Backups = backups
 	return p.Config(s)
 }
 

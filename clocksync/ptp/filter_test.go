@@ -81,7 +81,7 @@ func TestImpossibleDelays(t *testing.T) {
 // clamped.
 func TestDelaysAroundZero(t *testing.T) {
 	noise := rand.New(rand.NewPCG(3, 4))
-	k, _ := follower(t, func(c *Config) { c.Limits.FirstStep = 0 })
+	k, _ := follower(t, func(c *Config) { c.Limits.FirstStep = units.Second })
 	k.setup.Jitter, k.correction.State = 100*units.Nanosecond, clocksync.Locked
 	b, err := NewBridge(9, 1, ms)
 	if err != nil {

@@ -24,8 +24,7 @@ type Params struct {
 	FilterSize int
 	// Servo selects the servo.
 	Servo ServoKind
-	// Gains are those of PI in steady state. The zero value takes servo.Tuned for Setup.Jitter and
-	// Wander.
+	// Gains are those of PI in steady state.
 	Gains servo.Gains
 	// Servers is the number of nodes, from the reference on, that have a source of time each. If
 	// there are several, the other nodes vote over them.
@@ -157,7 +156,6 @@ func (p Params) Config(s clocksync.Setup) Config {
 		},
 		AnnounceTimeout: 3, SyncTimeout: 8,
 		Gear:      true,
-		Wander:    1e-8, // 0.01 ppm per square root of a second, a typical server
 		StepAlarm: units.Nanosecond,
 	}
 	cfg.DataSet.Priority1 += uint8(min(rank, 255-DefaultPriority))

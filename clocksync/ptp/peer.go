@@ -96,7 +96,7 @@ func (c *Clock) addDelay(now clocksync.Now, from *peer, delay units.Time) {
 	delayed, known := filteredDelay(from.delay)
 	first := c.cfg.Limits.FirstStep
 	// A message was delayed, as in a spike of the offset.
-	if from.delayOutliers.reject(known && first > 0 && delay > delayed+outlierSteps*first) {
+	if from.delayOutliers.reject(known && delay > delayed+outlierSteps*first) {
 		c.counters.Filtered++
 		return
 	}

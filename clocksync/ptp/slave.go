@@ -271,7 +271,7 @@ func (c *Clock) spike(now clocksync.Now, offset units.Time) bool {
 	size := max(offset, -offset)
 	first := c.cfg.Limits.FirstStep
 	known := c.bound.Samples() >= spikeSamples
-	if !s.spikes.reject(first > 0 && size > first && known && size > spikeSpan*c.bound.Typical()) {
+	if !s.spikes.reject(size > first && known && size > spikeSpan*c.bound.Typical()) {
 		return false
 	}
 	s.measured = false // the Sync is no good for a delay either

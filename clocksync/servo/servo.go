@@ -2,7 +2,6 @@ package servo
 
 import (
 	"fmt"
-	"math"
 
 	"weft/units"
 )
@@ -134,20 +133,3 @@ func (g Gains) Stable() bool { return g.P > 0 && g.P < 2 && g.I > 0 && 2*g.P+g.I
 
 // DefaultGains returns linuxptp's gains at one sample per second.
 func DefaultGains() Gains { return Gains{P: 0.7, I: 0.3} }
-
-// Tuned returns gains near the optimum for a jitter of the measured offsets and a random walk of
-// the frequency (wander, per square root of a second), by the rule of linuxptp-testsuite 17 made
-// free of scale: with J = jitter / (wander T^1.5), P = min(0.7, 1.5/sqrt J) and I = min(0.3,
-// 1.2/J). Without wander, or with an unknown one, give the smallest that is plausible: gains only
-// go to 0 with it. Values that are not above 0 give DefaultGains.
-func Tuned(jitter units.Time, wander float64, interval units.Time) Gains {
-	g := DefaultGains()
-	if jitter <= 0 || !(wander > 0) || interval <= 0 {
-		return g
-	}
-	j := jitter.Seconds() / (wander * math.Pow(interval.Seconds(), 1.5))
-	if math.IsInf(j, 0) {
-		j = math.MaxFloat64
-	}
-	return Gains{P: min(g.P, 1.5/math.Sqrt(j)), I: min(g.I, 1.2/j)}
-}
