@@ -16,7 +16,7 @@ var kinds = []kind{
 	{name: None},
 	{
 		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort,
-			Pace: "interval"},
+			Pace: "interval", Lighter: "a longer clocks.ptp.interval"},
 		ports: []uint16{clocksync.EventPort, clocksync.GeneralPort},
 		build: func(c *Config) (clocksync.Protocol, error) { return c.PTP.Clock(c.Setup) },
 		check: func(c *Config) error { return c.PTP.Check(c.Setup) },
@@ -32,7 +32,8 @@ var kinds = []kind{
 		link:     func(p *Protocols) units.Time { return p.PTP.Interval },
 	},
 	{
-		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window"},
+		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window",
+			Lighter: "fewer clocks.huygens.pairs or neighbours (degree), or a longer window"},
 		ports: []uint16{clocksync.ProbePort},
 		build: func(c *Config) (clocksync.Protocol, error) {
 			return huygens.New(c.Setup, c.Huygens.Config(c.Setup))
@@ -87,6 +88,7 @@ type Facts struct {
 	WarmUp  string  // default wait of a workload for synchronized clocks; "": none
 	Pace    string  // key with the interval of its measurements; "": none
 	MaxRate float64 // largest difference of frequencies that it corrects, relative; 0: any
+	Lighter string  // change of its parameters that sends fewer messages; "": none
 	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks change; 0: none
 }
 

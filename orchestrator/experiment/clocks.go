@@ -75,22 +75,24 @@ func (x *compiler) addClocks(sound bool) error {
 	return errors.Join(append(errs, x.probesFit())...)
 }
 
-// probesFit rejects probes of Huygens that exceed the rate of a host's link: they would queue
-// without end and measure nothing. A fault that ends may slow a link down to less.
+// probesFit rejects probes that exceed the rate of a host's link: they would queue without end and
+// measure nothing. A fault that ends may slow a link down to less.
 func (x *compiler) probesFit() error {
-	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
+	clocks := &x.Lab.Clocks
+	kind := clocks.Kind()
 	var errs []error
 	for h := range x.Plans {
 		need := x.Plans[h].Clock.Probes()
 		link := x.Graph.Uplink(topology.NodeID(h))
 		if rate := x.Graph.Links[link].Rate; need >= rate {
-			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need,
-				x.Graph.Nodes[h].Name, rate, wayOut)
+			return x.Lab.Errorf("clocks."+clocks.Sync, "probes take %v of the link of %s, which carries %v; "+
+				"expected %s", need, x.Graph.Nodes[h].Name, rate, kind.Lighter)
 		}
 		for _, f := range x.Lab.Faults {
 			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
 				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "rate"),
-					"probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut))
+					"probes of %s take %v of the link of %s; expected %s", kind.Title, need, x.Graph.Nodes[h].Name,
+					kind.Lighter))
 			}
 		}
 	}

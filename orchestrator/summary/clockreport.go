@@ -120,15 +120,15 @@ const minCoverage = 0.95
 
 // unbounded returns a warning about a run whose clocks were wrong by more than their bounds, or "".
 // No clock can notice that by itself.
-func unbounded(c *record.Clocks, drops int64) string {
+func unbounded(c *record.Clocks, kind node.Facts, drops int64) string {
 	if c.Coverage == nil || *c.Coverage >= minCoverage {
 		return ""
 	}
 	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way "+
 		"than back, without "+
 		"clocks.*.asymmetry, or was never free of a queue", math.Floor(1000**c.Coverage)/10)
-	if drops > 0 {
-		text += fmt.Sprintf(" (%d packets were dropped; fewer clocks.huygens.pairs load a slow link less)", drops)
+	if drops > 0 && kind.Lighter != "" {
+		text += fmt.Sprintf(" (%d packets were dropped; %s would load slow links less)", drops, kind.Lighter)
 	}
 	return text
 }

@@ -90,7 +90,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if text := unsynchronized(x, o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
-	if text := unbounded(&s.Clocks, o.Fabric.Dropped); text != "" {
+	if text := unbounded(&s.Clocks, x.Lab.Clocks.Kind(), o.Fabric.Dropped); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
 	s.LabTimeUS = o.Elapsed.Microseconds()
