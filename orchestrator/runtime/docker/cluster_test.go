@@ -245,7 +245,9 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 			spec := lab(3)
 			spec.Self, spec.Lab = buildNode(t), "fails"
 			s.change(&spec)
+			watch := quiettest.Start()
 			c, err := Launch(t.Context(), spec)
+			watch.AtMost(t, bootTime/2, "the failed launch")
 			if err == nil {
 				c.Close()
 				t.Fatal("launched")

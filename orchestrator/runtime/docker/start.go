@@ -104,6 +104,13 @@ func (c *Cluster) dial(p *proc) error {
 	}
 	ctx, cancel := context.WithTimeout(c.life, bootTime)
 	defer cancel()
+	go func() { // a process that has ended will never listen
+		select {
+		case <-p.died:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	return c.spec.Around("dial "+p.Name, func() error {
 		conn, err := control.Dial(ctx, p.PID)
 		if err != nil {
