@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
+	"weft/internal/sample"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime/docker"
 	"weft/results/record"
@@ -184,16 +185,25 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	checkNoContainers(t, "programs")
 }
 
-// Ctrl-C in any phase of a run ends it in order: the exit code is that of an interruption, and no container is left when the
-// program has ended. After Ctrl-C twice, which ends it at once, one weft clean leaves none.
+// Ctrl-C in any phase of a run ends it in order: the exit code is that of an interruption, and no
+// container is left when the program has ended. After Ctrl-C twice, which ends it at once, one weft
+// clean leaves none.
 func TestPrivInterruptedInDocker(t *testing.T) {
 	needDocker(t)
-	for name, c := range map[string]struct{ after, again time.Duration }{
-		"at the beginning": {100 * time.Millisecond, 0}, "while it starts": {600 * time.Millisecond, 0},
-		"while it runs": {2 * time.Second, 0}, "twice": {2 * time.Second, 100 * time.Millisecond},
-		"twice while it starts": {600 * time.Millisecond, 100 * time.Millisecond}, "at once": {2 * time.Second, time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
+	type interrupt struct {
+		phase        string
+		after, again time.Duration // again: 0 for a single signal
+	}
+	once := sample.Of(t, 1,
+		interrupt{"at the beginning", 100 * time.Millisecond, 0},
+		interrupt{"while it starts", 600 * time.Millisecond, 0},
+		interrupt{"while it runs", 2 * time.Second, 0})
+	twice := sample.Of(t, 1,
+		interrupt{"twice while it starts", 600 * time.Millisecond, 100 * time.Millisecond},
+		interrupt{"twice while it runs", 2 * time.Second, 100 * time.Millisecond},
+		interrupt{"twice at once", 2 * time.Second, time.Millisecond})
+	for _, c := range append(once, twice...) {
+		t.Run(c.phase, func(t *testing.T) {
 			d := newWorkspace(t)
 			d.run("clean") // empty control groups of labs that other tests killed
 			p := d.start("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
