@@ -26,7 +26,6 @@ func unedited() []string {
 		"orchestrator/run",
 		"orchestrator/topology/render",
 		"results/plot",
-		"results/table",
 	}
 }
 

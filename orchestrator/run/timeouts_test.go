@@ -20,7 +20,7 @@ func TestTimeoutsThatDecideTheTailAreTold(t *testing.T) {
 		}
 		told := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, c.want) })
 		if !told || s.Tail == nil || s.Tail.Timeouts < 1 || s.Tail.Messages < 1 || s.Tail.WaitedUS < 0.9*s.RTOMinUS || s.RTOMinUS < 1000 || s.RTOMinKey != "transport."+s.Transport+".rto_min" {
-			t.Errorf("%s: %q, %+v, least timeout %v us", c.transport, s.Warnings, s.Tail, s.RTOMinUS)
+			t.Errorf("%s: %q, %+v, minimum timeout %v us", c.transport, s.Warnings, s.Tail, s.RTOMinUS)
 		}
 	}
 	s, err := simulateIn(t, t.TempDir(), star+"transport: {kind: swift}\nworkload: [{collective: incast, ranks: 2, size: 1MB}]\n")

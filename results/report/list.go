@@ -93,7 +93,7 @@ func describeRun(dir string) Listed {
 		return l
 	}
 	l.Transport, l.Missed, l.outcome = s.Transport, table.Missed(s), table.Outcome(s)
-	l.slowdown, l.busbw = table.Main(s)
+	l.slowdown, l.busbw = table.KeyMetrics(s)
 	l.Flows, l.Done, l.BusBW = s.Flows.Count, s.Flows.Count-s.Flows.Unfinished, table.BusBW(s)
 	// Quantiles over the flows that happened to complete would mislead.
 	if s.Complete() && s.Flows.Unfinished == 0 {
@@ -121,7 +121,7 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		return strings.TrimSpace(table.Point(l.Point) + " " + strings.Join(l.Set, " "))
 	})
 	why := of("why", 4, func(l *Listed) string { first, _, _ := strings.Cut(l.Error, "\n"); return first })
-	settings.Most, why.Most = maxText, maxText
+	settings.MaxWidth, why.MaxWidth = maxText, maxText
 	return table.Columns(w, []table.Column{
 		of("run", 0, func(l *Listed) string { return l.Run }),
 		of("started", 6, func(l *Listed) string { return l.Started }),

@@ -8,7 +8,8 @@ import (
 	"weft/results/record"
 )
 
-// synchronization says what keeping the clocks together took. Empty when nothing did.
+// synchronization summarizes the cost of keeping the clocks together, or is empty without
+// synchronization.
 func synchronization(c *record.Clocks) string {
 	switch {
 	case c.Samples == 0:
@@ -16,11 +17,13 @@ func synchronization(c *record.Clocks) string {
 	case c.Packets == 0:
 		return fmt.Sprintf("%s: nothing keeps them together", c.Sync)
 	}
-	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, Bytes(c.Bytes), percent(c.Share))
+	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, Bytes(c.Bytes),
+		percent(c.Share))
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"}, {c.Falsetickers, "servers outvoted"}, {c.NoMajority, "times no majority"}} {
+	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"},
+		{c.Falsetickers, "servers outvoted"}, {c.NoMajority, "times no majority"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
@@ -28,7 +31,7 @@ func synchronization(c *record.Clocks) string {
 	return text
 }
 
-// clocks is the table of the errors of clocks; nil when none were measured.
+// clocks returns the table of clock errors, or nil if none were measured.
 func clocks(s *record.Summary) *grid {
 	c := &s.Clocks
 	if c.Samples == 0 {
@@ -38,7 +41,8 @@ func clocks(s *record.Summary) *grid {
 	g.row(header("clock error"), header("mean"), header("p50"), header("p99"), header("max"), header(""))
 	row := func(name string, q *record.Quantiles, note string) {
 		if q != nil {
-			g.row(header(name), right(micros(q.Mean/1e3)), right(micros(q.P50/1e3)), right(micros(q.P99/1e3)), right(micros(q.Max/1e3)), left(note))
+			g.row(header(name), right(micros(q.Mean/1e3)), right(micros(q.P50/1e3)), right(micros(q.P99/1e3)),
+				right(micros(q.Max/1e3)), left(note))
 		}
 	}
 	convergence := fmt.Sprintf("at the end farther apart than %s", micros(c.LimitNS/1e3))
@@ -53,8 +57,9 @@ func clocks(s *record.Summary) *grid {
 	return &g
 }
 
-// stability is the table of what clocks do over averaging times, and of limits to read it beside; nil when there was a workload,
-// whose tables are enough, or nothing was measured.
+// stability returns the table of clock stability over averaging times, with limits to compare it
+// with. It is nil for runs with a workload, whose tables suffice, and for runs without
+// measurements.
 func stability(s *record.Summary) *grid {
 	t := s.Clocks.Stability
 	if t == nil || s.Flows.Count > 0 {
@@ -64,7 +69,8 @@ func stability(s *record.Summary) *grid {
 	ns := func(v float64) cell { return right(micros(v / 1e3)) }
 	share := func(v float64) cell { return right(strconv.FormatFloat(v, 'g', 3, 64)) }
 	none := right("")
-	g.row(header("to the reference, worst host"), header("ADEV"), header("MDEV"), header("TDEV"), header("MTIE"), header("mean"), header("max"), header(""))
+	g.row(header("to the reference, worst host"), header("ADEV"), header("MDEV"), header("TDEV"), header("MTIE"),
+		header("mean"), header("max"), header(""))
 	for i, a := range t.At {
 		mean, most := none, none
 		if i == 0 {
@@ -77,15 +83,17 @@ func stability(s *record.Summary) *grid {
 		if i == 0 {
 			note = "limits for 1000 s of one clock, for comparison alone"
 		}
-		g.row(header("G.8273.2 class "+c.Name), none, none, ns(c.TDEV), ns(c.MTIE), ns(c.Constant), ns(c.MaxTE), left(note))
+		g.row(header("G.8273.2 class "+c.Name), none, none, ns(c.TDEV), ns(c.MTIE), ns(c.Constant), ns(c.MaxTE),
+			left(note))
 	}
 	return &g
 }
 
-// clockPoints is the table of several runs whose clocks were measured.
+// clockPoints writes the table of several runs with measured clocks.
 func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
-	g.row(header("lab"), header("point"), header("engine"), header("clocks"), header("error p50"), header("p99"), header("max"),
+	g.row(header("lab"), header("point"), header("engine"), header("clocks"), header("error p50"), header("p99"),
+		header("max"),
 		header("converged"), header("bound p50"), header("holds"), header("cost"), header("status"))
 	for _, s := range runs {
 		c := &s.Clocks
@@ -99,8 +107,10 @@ func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 		if c.Bound != nil {
 			bound = micros(c.Bound.P50 / 1e3)
 		}
-		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)), right(micros(c.Error.P99/1e3)),
-			right(micros(c.Error.Max/1e3)), right(converged), right(bound), right(holds), right(percent(c.Share)), outcome(s))
+		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)),
+			right(micros(c.Error.P99/1e3)),
+			right(micros(c.Error.Max/1e3)), right(converged), right(bound), right(holds), right(percent(c.Share)),
+			outcome(s))
 	}
 	return g.write(w, st, "")
 }

@@ -12,9 +12,11 @@ func clocked(sync string) *record.Summary {
 	return &record.Summary{
 		Lab: "clocks", Engine: "sim", Status: "ok", Verified: true, Point: map[string]any{"clocks.sync": sync},
 		Clocks: record.Clocks{
-			Sync: sync, Samples: 10, Error: record.Quantiles{Mean: 3, P50: 2.5, P99: 12, Max: 1500}, LimitNS: 100, Packets: 7, Bytes: 640, Share: 0.0046,
-			Reference: &record.Quantiles{P99: 11}, Bound: &record.Quantiles{P50: 60}, Coverage: new(0.9999), ConvergedUS: new(2410.0),
-			Refused: 3, Filtered: 4, Steps: 2, Resets: 1,
+			Sync: sync, Samples: 10, Error: record.Quantiles{Mean: 3, P50: 2.5, P99: 12, Max: 1500}, LimitNS: 100,
+			Packets: 7, Bytes: 640, Share: 0.0046,
+			Reference: &record.Quantiles{P99: 11}, Bound: &record.Quantiles{P50: 60}, Coverage: new(0.9999),
+			ConvergedUS: new(2410.0),
+			Refused:     3, Filtered: 4, Steps: 2, Resets: 1,
 		},
 	}
 }
@@ -25,8 +27,10 @@ func TestSummaryShowsClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"between hosts", "2.5ns", "12ns", "1.5us", "within 100ns since 2.41ms", "holds for 99.99 % of pairs", "to the reference",
-		"huygens: 7 packets, 640B, 0.46 % of what NICs can send, 3 refused, 4 measurements left out, 2 steps, 1 began anew",
+		"between hosts", "2.5ns", "12ns", "1.5us", "within 100ns since 2.41ms", "holds for 99.99 % of pairs",
+		"to the reference",
+		"huygens: 7 packets, 640B, 0.46 % of what NICs can send, 3 refused, 4 measurements left out, 2 steps, 1 " +
+			"began anew",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -40,14 +44,16 @@ func TestSummaryShowsClocks(t *testing.T) {
 func TestSummaryShowsStabilityBesideLimits(t *testing.T) {
 	s := clocked("ptp")
 	s.Clocks.Stability = &record.Stability{
-		Hosts: 3, MaxTE: 12, Constant: 1.5, At: []record.Averaged{{TauUS: 10, ADEV: 2.83e-5, MDEV: 1e-6, TDEV: 0.25, MTIE: 7}, {TauUS: 100}},
+		Hosts: 3, MaxTE: 12, Constant: 1.5, At: []record.Averaged{{TauUS: 10, ADEV: 2.83e-5, MDEV: 1e-6, TDEV: 0.25,
+			MTIE: 7}, {TauUS: 100}},
 		Classes: []record.Class{{Name: "A", MaxTE: 100, Constant: 50, MTIE: 40, TDEV: 4}},
 	}
 	var b text.Buffer
 	if err := Summary(&b, s, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"over 10us", "2.83e-05", "250ps", "7ns", "1.5ns", "over 100us", "G.8273.2 class A", "40ns", "for comparison alone"} {
+	for _, want := range []string{"over 10us", "2.83e-05", "250ps", "7ns", "1.5ns", "over 100us", "G.8273.2 class A",
+		"40ns", "for comparison alone"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

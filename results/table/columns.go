@@ -13,23 +13,23 @@ import (
 
 // Column is a column of a table that fits a terminal.
 type Column struct {
-	Name  string
-	Cells []string
-	Right bool // aligned to the right, as numbers are
-	Drop  int  // where there is no room for all, columns with the highest go first; 0 stays
-	Most  int  // cells are shortened to so many characters, whatever room there is; 0: never
+	Name     string
+	Cells    []string
+	Right    bool // right-aligned, as numbers are
+	Drop     int  // without enough room the columns with the highest Drop go first; 0 stays
+	MaxWidth int  // most characters of a cell, however much room there is; 0: any
 
-	vary    bool   // worth a column only if its cells differ
-	colours []cell // cells with colours, in place of Cells
+	vary    bool   // left out if all its cells are alike
+	colours []cell // coloured cells, in place of Cells
 }
 
-// Columns writes a table. In a terminal that is too narrow columns are left out, then text is shortened, and a line says so; more says where
-// what was left out can be seen.
+// Columns writes a table. In a terminal that is too narrow it leaves out columns, then shortens
+// text, and says so in a last line; more says where the reader finds the rest.
 func Columns(w io.Writer, cols []Column, more string, st Style) error {
 	same, cols := constant(cols)
 	for i := range cols {
-		if cols[i].Most > 0 {
-			cols[i].shorten(cols[i].Most)
+		if cols[i].MaxWidth > 0 {
+			cols[i].shorten(cols[i].MaxWidth)
 		}
 	}
 	kept, dropped := fit(cols, st.Width)
@@ -69,7 +69,7 @@ func listed(before string, names []string, after string) string {
 	return before + strings.Join(names, ", ") + after
 }
 
-// all is the cells of a column.
+// all returns the cells of a column.
 func (c *Column) all() []cell {
 	if c.colours != nil {
 		return c.colours
@@ -89,7 +89,7 @@ func (c *Column) width() int {
 	return n
 }
 
-// constant takes out the columns that say the same in every row, and returns what they say.
+// constant splits off the columns with the same text in every row, and returns those texts.
 func constant(cols []Column) (same []string, rest []Column) {
 	for _, c := range cols {
 		all := c.all()
@@ -102,10 +102,10 @@ func constant(cols []Column) (same []string, rest []Column) {
 	return same, rest
 }
 
-// leastText is the least width that text is shortened to.
-const leastText = 12
+// minText is the shortest width to which text is cut.
+const minText = 12
 
-// fit leaves out and shortens columns until they fit a width; 0 is any.
+// fit leaves out and shortens columns until they fit a width in characters; 0 is any.
 func fit(cols []Column, width int) (kept []Column, dropped []string) {
 	total := func() int {
 		n := 2 * (len(kept) - 1)
@@ -139,15 +139,15 @@ func fit(cols []Column, width int) (kept []Column, dropped []string) {
 				widest = i
 			}
 		}
-		if widest < 0 || kept[widest].width() <= leastText {
+		if widest < 0 || kept[widest].width() <= minText {
 			break
 		}
-		kept[widest].shorten(max(leastText, kept[widest].width()-over))
+		kept[widest].shorten(max(minText, kept[widest].width()-over))
 	}
 	return kept, dropped
 }
 
-// shorten shortens the cells to a width.
+// shorten cuts the cells to a width.
 func (c *Column) shorten(width int) {
 	c.Cells = slices.Clone(c.Cells)
 	for i, text := range c.Cells {
@@ -155,7 +155,7 @@ func (c *Column) shorten(width int) {
 	}
 }
 
-// shortened keeps the beginning and the end of a text: both tell names apart.
+// shortened keeps the beginning and the end of a text, since either may tell two names apart.
 func shortened(text string, width int) string {
 	r := []rune(text)
 	if len(r) <= width {
@@ -165,7 +165,7 @@ func shortened(text string, width int) string {
 	return string(r[:width-end-1]) + "…" + string(r[len(r)-end:])
 }
 
-// swept is a column for each path that points of a sweep differ in.
+// swept returns a column for each path in which the points of a sweep differ.
 func swept(runs []*record.Summary) []Column {
 	paths := map[string]bool{}
 	for _, s := range runs {
@@ -190,7 +190,8 @@ func swept(runs []*record.Summary) []Column {
 	return out
 }
 
-// Short is the least of a path that tells it from the others: ranks of workload.0.ranks. A kind is called after what it is of.
+// Short returns the shortest end of a path that no other path shares: ranks for workload.0.ranks. A
+// kind takes the name of its section.
 func Short(path string, all []string) string {
 	parts := strings.Split(path, ".")
 	for n := 1; n < len(parts); n++ {
@@ -207,36 +208,45 @@ func Short(path string, all []string) string {
 	return path
 }
 
-// Metric is a number that tables of several runs show of each.
+// Metric is a number of a run that tables of several runs show.
 type Metric struct {
-	Name, Unit string                                     // Unit is that of Of
-	Of         func(*record.Summary) (v float64, is bool) // not is: the run has no such number
+	Name, Unit string                                     // Unit is the unit of the value of Of
+	Of         func(*record.Summary) (v float64, is bool) // is is false if the run has no such number
 
-	drop  int // as of a Column
+	drop  int // see Column.Drop
 	write func(float64) string
 }
 
-// Metrics are the numbers of a run that everybody looks at first, in the order of columns.
+// Metrics returns the most important numbers of a run, in the order of columns.
 func Metrics() []Metric {
 	whole := func(v float64) string { return count(int64(v)) }
 	return []Metric{
 		{"FCT p50", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P50, complete(s) }, 5, micros},
 		{"FCT p99", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }, 0, micros},
-		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1, digits},
+		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1,
+			digits},
 		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps},
 		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros},
-		{"queue p99", "us", func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) }, 3, micros},
-		{"marks", "", func(s *record.Summary) (float64, bool) { return float64(s.Network.CEMarks), s.Network.Packets > 0 }, 8, whole},
-		{"drops", "", func(s *record.Summary) (float64, bool) { return float64(s.Network.Drops), s.Network.Packets > 0 }, 4, whole},
+		{"queue p99", "us", func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) },
+			3, micros},
+		{"marks", "", func(s *record.Summary) (float64, bool) {
+			return float64(s.Network.CEMarks),
+				s.Network.Packets > 0
+		}, 8, whole},
+		{"drops", "", func(s *record.Summary) (float64, bool) {
+			return float64(s.Network.Drops),
+				s.Network.Packets > 0
+		}, 4, whole},
 	}
 }
 
-// Incomplete says whether any of the runs has flows that did not end, so that tables tell how many did.
+// Incomplete reports whether any run has unfinished flows. Tables then show how many flows
+// finished.
 func Incomplete(runs []*record.Summary) bool {
 	return slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Flows.Unfinished > 0 })
 }
 
-// workloads is the table of what workloads did: what differs between the runs, and what came of it.
+// workloads writes the table of runs with a workload: their differing settings and their results.
 func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	text := func(name string, get func(*record.Summary) string) Column {
 		c := Column{Name: name, vary: true}
@@ -253,7 +263,10 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	cols := []Column{text("lab", func(s *record.Summary) string { return s.Lab })}
 	cols = append(cols, swept(runs)...)
 	cols = append(cols, text("engine", func(s *record.Summary) string { return s.Engine }))
-	flows := number("flows", 6, func(s *record.Summary) string { return known(s.Flows.Count > 0, count(s.Flows.Count)) })
+	flows := number("flows", 6, func(s *record.Summary) string {
+		return known(s.Flows.Count > 0,
+			count(s.Flows.Count))
+	})
 	if Incomplete(runs) {
 		flows = number("done", 0, func(s *record.Summary) string { return known(s.Flows.Count > 0, done(s)) })
 	}
@@ -265,7 +278,10 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 		}))
 	}
 	if slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Network.Cut > 0 }) {
-		cols = append(cols, number("cut", 4, func(s *record.Summary) string { return known(s.Network.Packets > 0, count(s.Network.Cut)) }))
+		cols = append(cols, number("cut", 4, func(s *record.Summary) string {
+			return known(s.Network.Packets > 0,
+				count(s.Network.Cut))
+		}))
 	}
 	status := Column{Name: "status"}
 	for _, s := range runs {
@@ -274,7 +290,8 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	return Columns(w, append(cols, status), "--json has all", st)
 }
 
-// BusBW is the bus bandwidth of the first collective of a run, in Gb/s; 0: it has none, or it did not finish.
+// BusBW returns the bus bandwidth of a run's first collective in Gb/s, or 0 if there is none or it
+// did not finish.
 func BusBW(s *record.Summary) float64 {
 	if len(s.Collectives) == 0 {
 		return 0
@@ -282,14 +299,15 @@ func BusBW(s *record.Summary) float64 {
 	return s.Collectives[0].BusBWGbps
 }
 
-// Main is the numbers of a run that it is known by: the 99th percentile of slowdown, and the bus bandwidth of its first collective, or
-// without a workload the error of its clocks. A number that the run does not have is a dash.
-func Main(s *record.Summary) (slowdown, busbw string) {
+// KeyMetrics returns the numbers that identify a run at a glance: the 99th percentile of slowdown,
+// and the bus bandwidth of its first collective, or without a workload the error of its clocks. A
+// missing number is a dash.
+func KeyMetrics(s *record.Summary) (slowdown, busbw string) {
 	if s.Flows.Count == 0 && s.Clocks.Samples > 0 {
 		return "clocks " + micros(s.Clocks.Error.P99/1e3), "–"
 	}
 	return known(complete(s), digits(s.Flows.Slowdown.P99)), known(BusBW(s) > 0, gbps(BusBW(s)))
 }
 
-// Outcome is how a run went, in a word or two.
+// Outcome says in a word or two how a run ended.
 func Outcome(s *record.Summary) string { return outcome(s).text }

@@ -27,7 +27,8 @@ func sweepOf(t *testing.T) []*record.Summary {
 	return out
 }
 
-// Points have a column for each path that differs, and none that says the same in every row, but in a line.
+// Points have a column for each path that differs, and none that says the same in every row, but in
+// a line.
 func TestSweepHasAColumnForEachPath(t *testing.T) {
 	var out strings.Builder
 	if err := Points(&out, sweepOf(t), Style{}); err != nil {
@@ -77,26 +78,32 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			t.Errorf("width %d: %d rows, said %t\n%s", width, rows, said, out.String())
 		}
 	}
-	cols := []Column{{Name: "run", Cells: []string{"runs/a-lab-with-a-long-name/20260101T000000-1"}}, {Name: "status", Cells: []string{"ok"}}}
+	cols := []Column{{Name: "run", Cells: []string{"runs/a-lab-with-a-long-name/20260101T000000-1"}},
+		{Name: "status", Cells: []string{"ok"}}}
 	var out strings.Builder
-	if err := Columns(&out, cols, "", Style{Width: 30}); err != nil || !strings.Contains(out.String(), "runs/a-lab…01T000000-1  ok\n") {
+	if err := Columns(&out, cols, "", Style{Width: 30}); err != nil || !strings.Contains(out.String(),
+		"runs/a-lab…01T000000-1  ok\n") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 }
 
 // A column may have a bound of its own, also where there is no terminal.
 func TestColumnWithAMost(t *testing.T) {
-	cols := []Column{{Name: "settings", Cells: []string{strings.Repeat("x", 500)}, Most: 20}, {Name: "status", Cells: []string{"ok"}}}
+	cols := []Column{{Name: "settings", Cells: []string{strings.Repeat("x", 500)}, MaxWidth: 20},
+		{Name: "status", Cells: []string{"ok"}}}
 	var out strings.Builder
-	if err := Columns(&out, cols, "", Style{}); err != nil || !strings.Contains(out.String(), "\nxxxxxxxxx…xxxxxxxxxx  ok\n") {
+	if err := Columns(&out, cols, "", Style{}); err != nil || !strings.Contains(out.String(),
+		"\nxxxxxxxxx…xxxxxxxxxx  ok\n") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 }
 
 func TestShort(t *testing.T) {
-	all := []string{"workload.0.ranks", "workload.1.ranks", "transport.kind", "topology.kind", "seed", "transport.pc4.target_qtime"}
+	all := []string{"workload.0.ranks", "workload.1.ranks", "transport.kind", "topology.kind", "seed",
+		"transport.pc4.target_qtime"}
 	for path, want := range map[string]string{
-		"workload.0.ranks": "0.ranks", "workload.1.ranks": "1.ranks", "transport.kind": "transport", "topology.kind": "topology", "seed": "seed",
+		"workload.0.ranks": "0.ranks", "workload.1.ranks": "1.ranks", "transport.kind": "transport",
+		"topology.kind": "topology", "seed": "seed",
 		"transport.pc4.target_qtime": "target_qtime",
 	} {
 		if got := Short(path, all); got != want {
@@ -105,10 +112,12 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// What tables head a number with is a name of expectations, or the error about it says which is: nobody has to look for it.
+// What tables head a number with is a name of expectations, or the error about it says which is:
+// nobody has to look for it.
 func TestHeadsAreNamesOfExpectations(t *testing.T) {
 	heads := []string{
-		"cut", "done", "flow completion", "round trip", "switch queues", "queue events", "retransmits", "timeouts", "largest queue",
+		"cut", "done", "flow completion", "round trip", "switch queues", "queue events", "retransmits", "timeouts",
+		"largest queue",
 		"time", "algbw", "size", "checked", "wrong", "converged", "holds", "cost", "clock_error p99",
 	}
 	for _, m := range Metrics() {

@@ -6,7 +6,8 @@ import (
 	"weft/results/record"
 )
 
-// When says when a fault happens in a run that ends at an instant of lab time: "from 50us to 1ms".
+// When says when a fault happens, in a run that ends at endUS microseconds of lab time: "from 50us
+// to 1ms".
 func When(f record.Fault, endUS float64) string {
 	switch {
 	case !f.Began(endUS):
@@ -19,8 +20,8 @@ func When(f record.Fault, endUS float64) string {
 	return "from " + micros(f.FromUS) + " to " + micros(f.UntilUS)
 }
 
-// Routing says what switches that are not at the ends of a link do while it is down: "routed around after 100us". It is empty
-// for other faults.
+// Routing says how switches that are not at the ends of a link treat it while it is down: "routed
+// around after 100us". It is empty for other faults.
 func Routing(f record.Fault, endUS float64) string {
 	switch {
 	case f.What != record.LinkDown || !f.Began(endUS):
@@ -33,7 +34,7 @@ func Routing(f record.Fault, endUS float64) string {
 	return "routed around after " + micros(f.RerouteUS)
 }
 
-// Cut says how many packets a link that was down has cut off: "161 packets"; empty: none, or nothing could be.
+// Cut says how many packets a failed link cut off: "161 packets". It is empty if there were none.
 func Cut(f record.Fault) string {
 	if f.Cut == 0 {
 		return ""

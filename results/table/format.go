@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// micros writes a time given in microseconds with four significant digits in the unit that suits it.
+// micros formats a time in microseconds with four significant digits, in the unit that suits it.
 func micros(us float64) string {
 	return scaled(us*1e6, []string{"ps", "ns", "us", "ms", "s"}, 1000)
 }
 
-// gbps writes a rate given in Gb/s.
+// gbps formats a rate in Gb/s.
 func gbps(v float64) string {
 	return scaled(v*1e9, []string{"bps", "kbps", "Mbps", "Gbps", "Tbps"}, 1000)
 }
 
-// Bytes writes a size with four significant digits in the unit that suits it.
+// Bytes formats a size with four significant digits, in the unit that suits it.
 func Bytes(n int64) string {
 	return scaled(float64(n), []string{"B", "KB", "MB", "GB", "TB"}, 1000)
 }
 
-// scaled writes v in the largest unit that leaves at least 1 before the point.
+// scaled formats v in the largest unit that leaves at least 1 before the point.
 func scaled(v float64, names []string, step float64) string {
 	if v == 0 {
 		return "0"
@@ -33,7 +33,7 @@ func scaled(v float64, names []string, step float64) string {
 	return digits(v) + names[i]
 }
 
-// digits writes v with four significant digits and without an exponent.
+// digits formats v with four significant digits and without an exponent.
 func digits(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -54,7 +54,7 @@ func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 func percent(share float64) string { return digits(100*share) + " %" }
 
-// known is text, or a dash where there is no value: a 0 would be taken for one.
+// known returns text, or a dash where there is no value: a 0 would look like one.
 func known(is bool, text string) string {
 	if is {
 		return text

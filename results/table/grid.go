@@ -20,13 +20,13 @@ const (
 	yellow colour = 33
 )
 
-// Style says how text may be decorated.
+// Style says how to decorate text.
 type Style struct {
 	Colour bool
-	Width  int // of the terminal, in characters; 0: as wide as needed
+	Width  int // of the terminal, in characters; 0: unlimited
 }
 
-// paint wraps text in a colour when the style has colours.
+// paint colours text if the style has colours.
 func (s Style) paint(c colour, text string) string {
 	if !s.Colour || c == 0 || text == "" {
 		return text
@@ -34,16 +34,16 @@ func (s Style) paint(c colour, text string) string {
 	return "\x1b[" + strconv.Itoa(int(c)) + "m" + text + "\x1b[0m"
 }
 
-// Good paints words that say that something came out well.
+// Good colours a good result.
 func (s Style) Good(text string) string { return s.paint(green, text) }
 
-// Bad paints words that say that it did not.
+// Bad colours a bad result.
 func (s Style) Bad(text string) string { return s.paint(red, text) }
 
-// cell is one field of a grid.
+// cell is one cell of a grid.
 type cell struct {
 	text   string
-	right  bool // aligned to the right, as numbers are
+	right  bool // right-aligned, as numbers are
 	colour colour
 }
 
@@ -51,15 +51,15 @@ func left(text string) cell   { return cell{text: text} }
 func right(text string) cell  { return cell{text: text, right: true} }
 func header(text string) cell { return cell{text: text, colour: dim} }
 
-// grid collects rows and writes them with their columns aligned.
+// grid collects rows and writes them with aligned columns.
 type grid struct {
 	rows [][]cell
 }
 
 func (g *grid) row(cells ...cell) { g.rows = append(g.rows, cells) }
 
-// write prints every row after indent, two spaces between columns, without spaces at the end of a line. The
-// columns of a header row follow the alignment of the row below it.
+// write prints every row after indent, with two spaces between columns and none at the end of a
+// line. The columns of a header row take the alignment of the row below it.
 func (g *grid) write(w io.Writer, s Style, indent string) error {
 	var widths []int
 	for _, row := range g.rows {
@@ -93,7 +93,7 @@ func (g *grid) write(w io.Writer, s Style, indent string) error {
 	return err
 }
 
-// Rows writes a table of words: a header, and rows that are as long.
+// Rows writes a table of text: a header, and rows of the same length.
 func Rows(w io.Writer, head []string, rows [][]string, st Style) error {
 	var g grid
 	var cells []cell
@@ -113,7 +113,7 @@ func Rows(w io.Writer, head []string, rows [][]string, st Style) error {
 	return g.write(w, st, "")
 }
 
-// colourOf is the colour of a word that says how something went.
+// colourOf returns the colour of a word for a result.
 func colourOf(text string) colour {
 	switch text {
 	case "pass", "ok":

@@ -8,10 +8,11 @@ import (
 	"weft/results/record"
 )
 
-// escaped is text as a cell of a Markdown table or a line has it.
+// escaped makes text safe for a cell of a Markdown table or for a line.
 var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 
-// Markdown writes runs as GitHub shows them in the summary of a job: a table, and below it why runs failed and what they missed.
+// Markdown writes runs for the job summary of GitHub: a table, then the reasons of failed runs and
+// their missed expectations.
 func Markdown(w io.Writer, runs []*record.Summary) error {
 	var b strings.Builder
 	incomplete := Incomplete(runs)
@@ -29,7 +30,8 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 		if incomplete {
 			fmt.Fprintf(&b, " %s |", known(s.Flows.Count > 0, done(s)))
 		}
-		fmt.Fprintf(&b, " %s | %s | %s |\n", known(complete(s), micros(s.Flows.FCT.P99)), known(complete(s), digits(s.Flows.Slowdown.P99)), marked(s))
+		fmt.Fprintf(&b, " %s | %s | %s |\n", known(complete(s), micros(s.Flows.FCT.P99)),
+			known(complete(s), digits(s.Flows.Slowdown.P99)), marked(s))
 	}
 	for _, s := range runs {
 		who := strings.TrimSpace("**" + escaped.Replace(s.Lab) + "** " + escaped.Replace(Point(s.Point)))

@@ -7,22 +7,22 @@ import (
 )
 
 // Pace shows progress and the time left at the present speed: as a bar on a terminal, elsewhere as
-// a line now and then. A quiet pace shows nothing.
+// an occasional line. A quiet pace shows nothing.
 type Pace struct {
 	words io.Writer
-	bar   *Progress // nil: there is no terminal
+	bar   *Progress // nil without a terminal
 	quiet bool
 	now   func() time.Time
 
-	what  string // the task under way
+	what  string // task under way
 	began time.Time
-	said  time.Time // instant of the last line, or of the start before any
-	share float64   // share that the last line told
-	last  float64   // share of the last call of set
+	said  time.Time // time of the last line, or of the start before any
+	share float64   // share in the last line
+	last  float64   // share at the last call of Set
 }
 
-// NewPace returns a pace that writes words, and a bar if there is a terminal for it. now is the
-// present instant.
+// NewPace returns a pace that writes to words, with a bar if that is a terminal. now returns the
+// present time.
 func NewPace(words io.Writer, terminal, quiet bool, now func() time.Time) *Pace {
 	p := &Pace{words: words, quiet: quiet, now: now}
 	if terminal && !quiet {
@@ -31,22 +31,22 @@ func NewPace(words io.Writer, terminal, quiet bool, now func() time.Time) *Pace 
 	return p
 }
 
-// Without a bar a line follows the one before after lineAfter if lineShare more is done, and after
-// lineEvery in any case. Chosen so that a run of an hour logs about 60 lines, one of a minute a
-// few.
+// Without a bar, a new line follows lineAfter after the last one if at least lineShare more is
+// done, and after lineEvery in any case. Ours: a run of an hour logs about 60 lines, a run of a
+// minute a few.
 const (
 	lineAfter = 10 * time.Second
 	lineShare = 0.1
 	lineEvery = time.Minute
 )
 
-// The time left is shown after leftAfter and beyond leftShare: the first steps predict little.
+// The time left appears after leftAfter and beyond leftShare, since the first steps predict little.
 const (
 	leftAfter = 2 * time.Second
 	leftShare = 0.02
 )
 
-// Set shows under a label that done of total is done. Another task than before, or less progress,
+// Set shows under a label that done of total is done. A new task, or less progress than before,
 // restarts the clock.
 func (p *Pace) Set(what, label string, done, total int64) {
 	if p.quiet || total <= 0 {
@@ -67,14 +67,15 @@ func (p *Pace) Set(what, label string, done, total int64) {
 	}
 	if since := now.Sub(p.said); share < 1 && since >= lineAfter && (share-p.share >= lineShare || since >= lineEvery) {
 		p.said, p.share = now, share
-		fmt.Fprintf(p.words, "%s: %d %%%s\n", label, int(100*float64(done)/float64(total)), left) // 100 is not told of 99.9
+		// 99.9 is not shown as 100
+		fmt.Fprintf(p.words, "%s: %d %%%s\n", label, int(100*float64(done)/float64(total)), left)
 	}
 }
 
 // lasting formats a duration to the second.
 func lasting(d time.Duration) string { return max(d.Round(time.Second), time.Second).String() }
 
-// Say writes a line of words.
+// Say writes a line of text.
 func (p *Pace) Say(line string) {
 	if p.quiet {
 		return

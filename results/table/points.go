@@ -9,8 +9,8 @@ import (
 	"weft/results/record"
 )
 
-// Points writes several runs, one row each: the points of a sweep, or several labs. Runs whose clocks were measured are
-// in a table of their own, after that of those with a workload.
+// Points writes several runs, one per row: the points of a sweep, or several labs. Runs with
+// measured clocks are in a second table of their own.
 func Points(w io.Writer, runs []*record.Summary, st Style) error {
 	var busy, clocked []*record.Summary
 	for _, s := range runs {
@@ -37,7 +37,7 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 	return nil
 }
 
-// Across writes what was expected across the points of sweeps; nothing without any.
+// Across writes the expectations over all points of sweeps, if there are any.
 func Across(w io.Writer, judged []*record.Summary, st Style) error {
 	for _, s := range judged {
 		if _, err := fmt.Fprintf(w, "\n%s\n", st.paint(bold, s.Lab)); err != nil {
@@ -50,7 +50,7 @@ func Across(w io.Writer, judged []*record.Summary, st Style) error {
 	return nil
 }
 
-// outcome is the last column: how the run went, in a word or two.
+// outcome returns the last column: in a word or two how the run ended.
 func outcome(s *record.Summary) cell {
 	switch missed := Missed(s); {
 	case s.Status != record.OK:
@@ -65,10 +65,12 @@ func outcome(s *record.Summary) cell {
 	return cell{text: "ok", colour: green}
 }
 
-// Compare writes the same lab in two engines side by side with the difference of the second from the first.
+// Compare writes one lab in two engines side by side, with the difference of the second from the
+// first.
 func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 	var g grid
-	g.row(header(strings.TrimSpace(a.Lab+" "+Point(a.Point))), header(column(a)), header(column(b)), header("difference"))
+	g.row(header(strings.TrimSpace(a.Lab+" "+Point(a.Point))), header(column(a)), header(column(b)),
+		header("difference"))
 	for _, r := range comparison(a, b) {
 		c := right("")
 		if !math.IsNaN(r.share) {
@@ -82,7 +84,7 @@ func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 	return g.write(w, st, "")
 }
 
-// column names the side of a comparison that a run is: its engine, and how far to trust it.
+// column names a side of a comparison: its engine, and how far to trust it.
 func column(s *record.Summary) string {
 	if s.Fidelity == nil {
 		return s.Engine
@@ -92,8 +94,8 @@ func column(s *record.Summary) string {
 
 type difference struct {
 	name  string
-	a, b  float64 // microseconds; NaN where there is no value
-	share float64 // (b - a) / a; NaN when a is 0, or one of them is no value
+	a, b  float64 // microseconds; NaN without a value
+	share float64 // (b - a) / a; NaN if a is 0 or a value is missing
 }
 
 func comparison(a, b *record.Summary) []difference {
@@ -122,12 +124,13 @@ func comparison(a, b *record.Summary) []difference {
 		add("clock error p99", a.Clocks.Error.P99/1e3, b.Clocks.Error.P99/1e3)
 	}
 	for i := range min(len(a.Collectives), len(b.Collectives)) {
-		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS), positive(b.Collectives[i].TimeUS))
+		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS),
+			positive(b.Collectives[i].TimeUS))
 	}
 	return out
 }
 
-// only is q where there are such values, else quantiles that are none.
+// only returns q if is, and otherwise quantiles without a value.
 func only(is bool, q record.Quantiles) record.Quantiles {
 	if is {
 		return q
@@ -136,7 +139,7 @@ func only(is bool, q record.Quantiles) record.Quantiles {
 	return record.Quantiles{Mean: none, P50: none, P99: none, Max: none}
 }
 
-// positive is v, or NaN for a time that was not measured.
+// positive returns v, or NaN for a time that was not measured.
 func positive(v float64) float64 {
 	if v > 0 {
 		return v
@@ -144,7 +147,7 @@ func positive(v float64) float64 {
 	return math.NaN()
 }
 
-// Misses writes Reasons below the table of several runs; nothing when all is well.
+// Misses writes Reasons below the table of several runs. Without any it writes nothing.
 func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	for _, row := range Reasons(runs) {
@@ -163,8 +166,9 @@ func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 	return g.write(w, st, "")
 }
 
-// Reasons lists why runs failed, each reason once, and what they missed: the outcome, the runs, and what happened. Rows of further
-// lines of the same reason begin with empty cells; those of expectations have a fourth cell with what was found.
+// Reasons lists, each once, why runs failed and which expectations they missed: the outcome, the
+// runs, and what happened. Further lines of a reason begin with empty cells. Rows of expectations
+// have a fourth cell with the value found.
 func Reasons(runs []*record.Summary) (rows [][]string) {
 	type reason struct{ status, text string }
 	names := map[reason][]string{}
@@ -184,14 +188,15 @@ func Reasons(runs []*record.Summary) (rows [][]string) {
 		}
 		for _, e := range s.Expect {
 			if e.Missed() {
-				rows = append(rows, []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That, Found(e)})
+				rows = append(rows, []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That,
+					Found(e)})
 			}
 		}
 	}
 	return rows
 }
 
-// some names the first of several runs, and counts the others.
+// some names the first of several runs and counts the others.
 func some(names []string) string {
 	if len(names) == 1 {
 		return names[0]

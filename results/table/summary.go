@@ -32,12 +32,13 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		add("run", s.Run)
 	}
 	if s.Flows.Count == 0 && s.Error != "" {
-		return g.write(w, st, "  ") // it never began: all else is zero
+		return g.write(w, st, "  ") // the run never began: all else is zero
 	}
 	if s.Flows.Count > 0 || s.Clocks.Samples == 0 {
 		add("flows", Flows(s))
 	}
-	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)), micros(s.WallS*1e6)))
+	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
+		micros(s.WallS*1e6)))
 	n := s.Network
 	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
 		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, Bytes(n.MaxQueue)))
@@ -48,7 +49,8 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		add("clocks", text)
 	}
 	if r := s.Rates; r != nil {
-		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s", gbps(r.TotalGbps), r.Conns,
+		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s",
+			gbps(r.TotalGbps), r.Conns,
 			gbps(r.MinGbps), gbps(r.MaxGbps), digits(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
 	}
 	if f := s.Fidelity; f != nil {
@@ -82,7 +84,8 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	return nil
 }
 
-// Flows says how many of the messages that were started were completed. Where one was not, others may have waited for it.
+// Flows says how many of the started messages finished. Others may have waited for one that did
+// not.
 func Flows(s *record.Summary) string {
 	started := fmt.Sprint(s.Flows.Count)
 	if !complete(s) {
@@ -94,27 +97,31 @@ func Flows(s *record.Summary) string {
 	return fmt.Sprintf("%d done of %s, %s", s.Flows.Count-s.Flows.Unfinished, started, Bytes(s.Flows.Bytes))
 }
 
-// Fidelity says how late an emulated run was and how late it may be, and what was lost that should not have been. That the processors
-// were busy decides nothing by itself, but tells where lateness is from.
+// Fidelity says how late an emulated run was against its limit, and what it lost without order.
+// Busy processors decide nothing by themselves, but explain lateness.
 func Fidelity(f *record.Fidelity) string {
 	text := f.Verdict
 	if f.BaseRTTNS > 0 {
-		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, degraded: up to %s)", micros(f.LatenessP99NS/1e3),
-			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness), percent(record.DegradedLateness))
+		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, "+
+			"degraded: up to %s)", micros(f.LatenessP99NS/1e3),
+			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness),
+			percent(record.DegradedLateness))
 	}
 	if f.Verdict == "ok" {
 		return text
 	}
-	return text + fmt.Sprintf("; %d packets lost that the model did not drop (ok: 0); processors up to %s busy", f.UnorderedDrops, percent(f.CPUMax))
+	return text + fmt.Sprintf("; %d packets lost that the model did not drop (ok: 0); processors up to %s busy",
+		f.UnorderedDrops, percent(f.CPUMax))
 }
 
-// Retry says what another try was made for, and whether it counts.
+// Retry gives the reason of another try, and says whether it counts.
 func Retry(r *record.Retry) string {
 	counts := "it counts"
 	if !r.Counts {
 		counts = "it does not count"
 	}
-	return fmt.Sprintf("%s times as slow as %s, whose fidelity was %s at dilation %s: %s; %s", digits(r.Factor), r.Of, r.Verdict, digits(r.Dilation), r.Why, counts)
+	return fmt.Sprintf("%s times as slow as %s, whose fidelity was %s at dilation %s: %s; %s", digits(r.Factor), r.Of,
+		r.Verdict, digits(r.Dilation), r.Why, counts)
 }
 
 // title names the run: lab, point of the sweep, engine, transport and seed.
@@ -130,7 +137,8 @@ func title(s *record.Summary) string {
 	return strings.Join(append(parts, engine, s.Transport, fmt.Sprintf("seed %d", s.Seed)), "  ")
 }
 
-// Point writes the values of a sweep point in the order of their paths: "seed=2 workload.0.ranks=8".
+// Point formats the values of a sweep point in the order of their paths: "seed=2
+// workload.0.ranks=8".
 func Point(point map[string]any) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(point)) {
@@ -139,7 +147,8 @@ func Point(point map[string]any) string {
 	return strings.Join(parts, " ")
 }
 
-// verdict says in a few words how the run went. An invalid fidelity comes first, and then nothing is green or ok.
+// verdict says in a few words how the run ended. An invalid fidelity comes first, and then nothing
+// is green or ok.
 func verdict(s *record.Summary, st Style) string {
 	if !s.Complete() {
 		return st.paint(red, s.Status)
@@ -176,7 +185,7 @@ func doubt(f *record.Fidelity) string {
 	return "fidelity " + f.Verdict
 }
 
-// Missed counts the expectations that were not met.
+// Missed counts the missed expectations.
 func Missed(s *record.Summary) int {
 	n := 0
 	for _, e := range s.Expect {
@@ -187,7 +196,8 @@ func Missed(s *record.Summary) int {
 	return n
 }
 
-// Links says what became of links: how often and how long they were paused, what they lost. Empty when nothing did.
+// Links says how often and how long links were paused, and what they lost. It is empty if nothing
+// happened.
 func Links(n *record.Network) string {
 	var parts []string
 	switch {
@@ -211,7 +221,8 @@ func Links(n *record.Network) string {
 	return strings.Join(parts, ", ")
 }
 
-// distributions is the grid of everything that has a mean and quantiles, nil when nothing was sent.
+// distributions returns the grid of everything with a mean and quantiles, or nil if nothing was
+// sent.
 func distributions(s *record.Summary) *grid {
 	if s.Flows.Count == 0 {
 		return nil
@@ -219,14 +230,15 @@ func distributions(s *record.Summary) *grid {
 	g := &grid{}
 	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
 	add := func(name string, q record.Quantiles, is bool, write func(float64) string) {
-		g.row(header(name), right(known(is, write(q.Mean))), right(known(is, write(q.P50))), right(known(is, write(q.P99))),
+		g.row(header(name), right(known(is, write(q.Mean))), right(known(is, write(q.P50))),
+			right(known(is, write(q.P99))),
 			right(known(is, write(q.Max))))
 	}
 	add("flow completion", s.Flows.FCT, ended(s), micros)
 	if ended(s) && s.Flows.Unfinished > 0 {
 		g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left(done(s)+" flows"))
 	}
-	if all := Completions(s); len(all) <= mostCompletions {
+	if all := Completions(s); len(all) <= maxCompletions {
 		for _, c := range all {
 			add("  of "+c.Name, *c.FCT, true, micros)
 		}
@@ -241,11 +253,12 @@ func distributions(s *record.Summary) *grid {
 	return g
 }
 
-// mostCompletions is the number of items up to which each has its flow completion times in the terminal; the report has them all.
-const mostCompletions = 8
+// maxCompletions is the number of workload items up to which the terminal shows the completion
+// times of each. The report shows all.
+const maxCompletions = 8
 
-// Completions returns the items of the workload that have flow completion times of their own, named apart: those of one name by what
-// expectations call them.
+// Completions returns the items of the workload with flow completion times of their own. Items that
+// share a name get the name that expectations use.
 func Completions(s *record.Summary) (all []record.Collective) {
 	names := map[string]int{}
 	for _, c := range s.Collectives {
@@ -263,7 +276,7 @@ func Completions(s *record.Summary) (all []record.Collective) {
 	return all
 }
 
-// collectives is the grid of the workload's items, nil without any.
+// collectives returns the grid of the workload's items, or nil without any.
 func collectives(s *record.Summary) *grid {
 	if len(s.Collectives) == 0 {
 		return nil
@@ -277,14 +290,16 @@ func collectives(s *record.Summary) *grid {
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
-		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)), right(count(int64(c.Repeat))),
-			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))), right(known(done, gbps(c.BusBWGbps))),
+		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)),
+			right(count(int64(c.Repeat))),
+			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))),
+			right(known(done, gbps(c.BusBWGbps))),
 			right(known(checked, count(c.Checked))), wrong)
 	}
 	return g
 }
 
-// ranks is how many ranks take part, in how many groups.
+// ranks says how many ranks take part, and in how many groups.
 func ranks(c record.Collective) string {
 	n := count(int64(c.Ranks))
 	if c.Groups > 0 {
@@ -293,7 +308,8 @@ func ranks(c record.Collective) string {
 	return n
 }
 
-// Got is what an expectation found, with its unit: "3.2 us", or "3.2 us, against 4 us" where the other side was computed.
+// Got formats the value that an expectation found: "3.2 us", or "3.2 us, against 4 us" if the other
+// side was computed.
 func Got(e record.Expect) string {
 	switch {
 	case e.Word != "":
@@ -304,7 +320,7 @@ func Got(e record.Expect) string {
 	return side(e.Got, e.Unit) + ", against " + side(*e.Want, e.Unit)
 }
 
-// side is one side of an expectation.
+// side formats one side of an expectation.
 func side(v float64, unit string) string {
 	switch unit {
 	case "bool":
@@ -315,7 +331,8 @@ func side(v float64, unit string) string {
 	return digits(v) + " " + unit
 }
 
-// Found is what an expectation found, or why it was missed, and what may be the reason in place of the one meant.
+// Found formats the value that an expectation found, or why it was missed and what else may be the
+// reason.
 func Found(e record.Expect) string {
 	found := e.Note
 	if e.OK {
@@ -327,7 +344,7 @@ func Found(e record.Expect) string {
 	return found
 }
 
-// expectations is the grid of the expect section, nil without one.
+// expectations returns the grid of the expect section, or nil without one.
 func expectations(s *record.Summary) *grid {
 	if len(s.Expect) == 0 {
 		return nil

@@ -19,11 +19,15 @@ func simulated() *record.Summary {
 		},
 		RTT: record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 1234}, BaseRTTUS: 4,
 		Collectives: []record.Collective{
-			{Name: "incast", Algorithm: "direct", Ranks: 8, Bytes: 1_000_000, Repeat: 1, TimeUS: 661, AlgBWGbps: 96.8, BusBWGbps: 96.8, Checked: 64},
-			{Name: "all-reduce", Algorithm: "ring", Ranks: 16, Bytes: 262_144, Repeat: 2, TimeUS: 70.5, AlgBWGbps: 29.74, BusBWGbps: 55.77, Checked: 1 << 20, Wrong: 3},
+			{Name: "incast", Algorithm: "direct", Ranks: 8, Bytes: 1_000_000, Repeat: 1, TimeUS: 661, AlgBWGbps: 96.8,
+				BusBWGbps: 96.8, Checked: 64},
+			{Name: "all-reduce", Algorithm: "ring", Ranks: 16, Bytes: 262_144, Repeat: 2, TimeUS: 70.5,
+				AlgBWGbps: 29.74, BusBWGbps: 55.77, Checked: 1 << 20, Wrong: 3},
 		},
-		Network:   record.Network{Packets: 4000, DataPackets: 2000, Delivered: 4000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9, P50: 0.0005, P99: 3, Max: 4}, MaxQueue: 65536},
-		Expect:    []record.Expect{{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 8.125, OK: true}, {That: "verified == true", Got: 1, OK: true}},
+		Network: record.Network{Packets: 4000, DataPackets: 2000, Delivered: 4000, CEMarks: 3,
+			QueueDelay: record.Quantiles{Mean: 1.9, P50: 0.0005, P99: 3, Max: 4}, MaxQueue: 65536},
+		Expect: []record.Expect{{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 8.125, OK: true},
+			{That: "verified == true", Got: 1, OK: true}},
 		LabTimeUS: 999.96, WallS: 0.35,
 	}
 }
@@ -33,14 +37,16 @@ func emulated() *record.Summary {
 	s.Engine, s.Runtime, s.Datapath, s.Dilation = "emu", "namespace", "fabric", 2000
 	s.Flows.FCT = record.Quantiles{Mean: 660, P50: 655, P99: 800, Max: 900}
 	s.Network.QueueDelay.P50 = 0
-	s.Fidelity = &record.Fidelity{Verdict: "degraded", LatenessP99NS: 412, BaseRTTNS: 4000, UnorderedDrops: 2, CPUMax: 0.913, Reasons: []string{"2 packets lost in socket buffers"}, Advice: "run it slower: --dilation 5000"}
+	s.Fidelity = &record.Fidelity{Verdict: "degraded", LatenessP99NS: 412, BaseRTTNS: 4000, UnorderedDrops: 2,
+		CPUMax: 0.913, Reasons: []string{"2 packets lost in socket buffers"}, Advice: "run it slower: --dilation 5000"}
 	s.Expect[0] = record.Expect{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 9.1, Note: "9.1 is not <= 8.4"}
 	s.Warnings = []string{"one rank started late"}
 	return s
 }
 
 func failed() *record.Summary {
-	return &record.Summary{Lab: "quickstart", Engine: "emu", Dilation: 1, Transport: "pc4", Status: "failed", Error: "node h3 died: killed"}
+	return &record.Summary{Lab: "quickstart", Engine: "emu", Dilation: 1, Transport: "pc4", Status: "failed",
+		Error: "node h3 died: killed"}
 }
 
 // stuck began, and got nothing done.
@@ -100,7 +106,8 @@ func TestLossyAndMeasuredRun(t *testing.T) {
 	s := simulated()
 	s.Network.Pauses, s.Network.PausedUS, s.Network.Lost, s.Network.Cut = 190, 1234.5, 7, 2
 	s.Network.QueueEventDelay = &record.Quantiles{Mean: 1, P50: 2, P99: 3, Max: 4}
-	s.Rates = &record.Rates{FromUS: 1000, UntilUS: 5000, Conns: 8, TotalGbps: 96, MinGbps: 11.5, MeanGbps: 12, MaxGbps: 12.5, Jain: 0.98765}
+	s.Rates = &record.Rates{FromUS: 1000, UntilUS: 5000, Conns: 8, TotalGbps: 96, MinGbps: 11.5, MeanGbps: 12,
+		MaxGbps: 12.5, Jain: 0.98765}
 	var out strings.Builder
 	if err := Summary(&out, s, Style{}); err != nil {
 		t.Fatal(err)
@@ -145,7 +152,8 @@ func TestNoProgress(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{micros(0), "0"}, {micros(0.0000004), "0.4ps"}, {micros(999.96), "1ms"}, {micros(12.3456), "12.35us"}, {micros(3e9), "3000s"},
+		{micros(0), "0"}, {micros(0.0000004), "0.4ps"}, {micros(999.96), "1ms"}, {micros(12.3456), "12.35us"},
+		{micros(3e9), "3000s"},
 		{gbps(96.8), "96.8Gbps"}, {gbps(0.0001), "100kbps"}, {Bytes(999), "999B"}, {Bytes(65536), "65.54KB"},
 		{digits(123456.7), "123457"}, {digits(0.5), "0.5"}, {percent(0.913), "91.3 %"},
 	} {
@@ -179,17 +187,20 @@ func TestGotOfAWord(t *testing.T) {
 	}
 }
 
-// Several items have their flow completion times below those of all, told apart where they have one name.
+// Several items have their flow completion times below those of all, told apart where they have one
+// name.
 func TestCompletionsByItem(t *testing.T) {
 	s := simulated()
 	for i := range s.Collectives {
-		s.Collectives[i].Name, s.Collectives[i].FCT = "all-reduce", &record.Quantiles{Mean: 1, P50: 2, P99: 3, Max: float64(4 + i)}
+		s.Collectives[i].Name, s.Collectives[i].FCT = "all-reduce", &record.Quantiles{Mean: 1, P50: 2, P99: 3,
+			Max: float64(4 + i)}
 	}
 	var out strings.Builder
 	if err := Summary(&out, s, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"  of all-reduce (collective.0) 1us 2us 3us 4us", "  of all-reduce (collective.1) 1us 2us 3us 5us"} {
+	for i, want := range []string{"  of all-reduce (collective.0) 1us 2us 3us 4us",
+		"  of all-reduce (collective.1) 1us 2us 3us 5us"} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), strings.TrimSpace(want)) {
 			t.Errorf("no line %d, %q, in\n%s", i, want, out.String())
 		}

@@ -9,10 +9,10 @@ import (
 	"weft/results/record"
 )
 
-// mostWarnings is how many different warnings of several runs are shown.
-const mostWarnings = 12
+// maxWarnings is the number of different warnings that the table of several runs shows.
+const maxWarnings = 12
 
-// Warnings writes Warned below the table of several runs; nothing when there is none.
+// Warnings writes Warned below the table of several runs. Without any it writes nothing.
 func Warnings(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	for _, row := range Warned(runs) {
@@ -27,8 +27,8 @@ func Warnings(w io.Writer, runs []*record.Summary, st Style) error {
 	return g.write(w, st, "")
 }
 
-// Warned lists what the summaries of several runs warn of: the runs that a sentence is about, and the sentence, each once; and
-// why their fidelity is not ok, with what to do about it.
+// Warned lists the warnings of several runs, each once, with the runs it is about. Reasons why a
+// fidelity is not ok are among them, with advice.
 func Warned(runs []*record.Summary) (rows [][2]string) {
 	var warned, advised grouped
 	for _, s := range runs {
@@ -52,7 +52,7 @@ func Warned(runs []*record.Summary) (rows [][2]string) {
 	return rows
 }
 
-// grouped is sentences in the order in which they came, and the runs that each is about.
+// grouped holds sentences in the order of their first use, and the runs of each.
 type grouped struct {
 	texts []string
 	of    map[string][]*record.Summary
@@ -68,27 +68,30 @@ func (g *grouped) add(text string, s *record.Summary) {
 	g.of[text] = append(g.of[text], s)
 }
 
-// rows lists whom of so many runs each sentence is about, behind a prefix, and the sentence; the first ones where there are many.
+// rows lists the runs of each sentence behind a prefix, and the sentence; only the first
+// maxWarnings. all is the number of runs in the table.
 func (g *grouped) rows(prefix string, all int) (rows [][2]string) {
 	for i, text := range g.texts {
-		if i == mostWarnings {
-			return append(rows, [2]string{fmt.Sprintf("%s%d more", prefix, len(g.texts)-i), "the report of each run has its own"})
+		if i == maxWarnings {
+			return append(rows, [2]string{fmt.Sprintf("%s%d more", prefix, len(g.texts)-i),
+				"the report of each run has its own"})
 		}
 		rows = append(rows, [2]string{prefix + about(g.of[text], all), text})
 	}
 	return rows
 }
 
-// Side is runs that are compared with others, under the name by which a reader knows them.
+// Side is a set of runs in a comparison.
 type Side struct {
-	Name string // empty: their transport's
+	Name string // empty: the name of their transport
 	Runs []*record.Summary
 }
 
-// Timeouts says where timeouts decide the tail, and with which least timeout, among runs that are compared: "timeouts decide p99 of
-// B (roce, 2 timeouts, least timeout 31ms); not of A (pc4, least timeout 1ms)". What they do not decide is named where its least
-// timeout is another, since that alone may be the difference. Where the least timeouts are not the same, and no sweep is over them, it
-// says what to set. It is empty where timeouts decide nothing, for runs that are all alike, and for sides that are.
+// Timeouts says in which sides of a comparison timeouts decide the tail, and with which minimum
+// timeout: "timeouts decide p99 of B (roce, 2 timeouts, minimum timeout 31ms); not of A (pc4,
+// minimum timeout 1ms)". It names an unaffected side if its minimum timeout differs, since that
+// alone may explain the difference. If minimum timeouts differ and no sweep varies them, it says
+// what to set. It is empty if timeouts decide nothing, or all runs or sides are alike.
 func Timeouts(sides ...Side) string {
 	type group struct {
 		side, transport string
@@ -98,7 +101,10 @@ func Timeouts(sides ...Side) string {
 	var groups []*group
 	for _, side := range sides {
 		for _, s := range side.Runs {
-			i := slices.IndexFunc(groups, func(g *group) bool { return g.side == side.Name && g.transport == s.Transport && g.us == s.RTOMinUS })
+			i := slices.IndexFunc(groups, func(g *group) bool {
+				return g.side == side.Name &&
+					g.transport == s.Transport && g.us == s.RTOMinUS
+			})
 			if i < 0 {
 				i, groups = len(groups), append(groups, &group{side: side.Name, transport: s.Transport, us: s.RTOMinUS})
 			}
@@ -119,14 +125,14 @@ func Timeouts(sides ...Side) string {
 		return ""
 	}
 	var decided, others []string
-	var least []float64 // of those that are decided
+	var least []float64 // of the sides whose tail timeouts decide
 	for _, g := range groups {
 		if g.count > 0 {
 			least = append(least, g.us)
 		}
 	}
 	for _, g := range groups {
-		timeout := "least timeout " + micros(g.us)
+		timeout := "minimum timeout " + micros(g.us)
 		if g.count > 0 {
 			word := "timeouts"
 			if g.count == 1 {
@@ -155,7 +161,8 @@ func Timeouts(sides ...Side) string {
 	return text + sameTimeout(sides)
 }
 
-// sameTimeout says how runs that are compared get the same least timeout; empty where they have it, or are of a sweep over it.
+// sameTimeout says how to give all sides the same minimum timeout. It is empty if they have it, or
+// a sweep varies it.
 func sameTimeout(sides []Side) string {
 	var keys []string
 	var least []float64
@@ -178,7 +185,7 @@ func sameTimeout(sides []Side) string {
 	return "; to compare them, set the same timeout, such as strack, for all: " + strings.Join(keys, ", ")
 }
 
-// about says which of so many runs a warning is about.
+// about names the runs of a warning, among all runs of the table.
 func about(runs []*record.Summary, all int) string {
 	switch {
 	case len(runs) == all:

@@ -26,8 +26,10 @@ func TestWarningsOfSeveralRuns(t *testing.T) {
 	doubtful.Fidelity = &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}, Advice: "run it slower"}
 	worse := run(5)
 	worse.Fidelity = &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}, Advice: "run it much slower"}
-	const advised = "\nwarning  3 of 4 runs  fidelity degraded: late\nwarning  advice for 2 of 4 runs  run it slower\nwarning  advice for seed=5  run it much slower\n"
-	if err := Warnings(&b, []*record.Summary{run(1), doubtful, doubtful, worse}, Style{}); err != nil || strings.Join(strings.Fields(b.String()), " ") != strings.Join(strings.Fields(advised), " ") {
+	const advised = "\nwarning  3 of 4 runs  fidelity degraded: late\nwarning  advice for 2 of 4 runs  run it " +
+		"slower\nwarning  advice for seed=5  run it much slower\n"
+	if err := Warnings(&b, []*record.Summary{run(1), doubtful, doubtful, worse}, Style{}); err != nil ||
+		strings.Join(strings.Fields(b.String()), " ") != strings.Join(strings.Fields(advised), " ") {
 		t.Errorf("%v, got\n%q\nwant\n%q", err, b.String(), advised)
 	}
 	b.Reset()
@@ -44,28 +46,39 @@ func TestTimeoutsOfWhatIsCompared(t *testing.T) {
 	alike := &record.Summary{Transport: "roce", RTOMinUS: 31000}
 	type runs = []*record.Summary
 	for want, sides := range map[string][]Side{
-		"timeouts decide p99 of roce (2 timeouts, least timeout 31ms); not of pc4 (least timeout 1ms)":              {{Runs: runs{slow, fast, same}}},
-		"timeouts decide p99 of A (roce, 2 timeouts, least timeout 31ms); not of B (pc4, least timeout 1ms)":        {{"A", runs{slow}}, {"B", runs{fast}}},
-		"timeouts decide p99 of B (roce, 2 timeouts, least timeout 31ms)":                                           {{"A", runs{alike}}, {"B", runs{slow}}},
-		"timeouts decide p99 of A (roce, 2 timeouts, least timeout 31ms), B (roce, 4 timeouts, least timeout 31ms)": {{"A", runs{slow}}, {"B", runs{slow, slow}}},
+		"timeouts decide p99 of roce (2 timeouts, minimum timeout 31ms); not of pc4 (minimum timeout 1ms)": {
+			{Runs: runs{slow, fast, same}},
+		},
+		"timeouts decide p99 of A (roce, 2 timeouts, minimum timeout 31ms); not of B (pc4, minimum timeout 1ms)": {
+			{"A", runs{slow}}, {"B", runs{fast}},
+		},
+		"timeouts decide p99 of B (roce, 2 timeouts, minimum timeout 31ms)": {{"A", runs{alike}}, {"B", runs{slow}}},
+		"timeouts decide p99 of A (roce, 2 timeouts, minimum timeout 31ms), B (roce, 4 timeouts, minimum timeout 31ms)": {
+			{"A", runs{slow}}, {"B", runs{slow, slow}},
+		},
 	} {
 		if got := Timeouts(sides...); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 	keyed := func(transport string, us float64, point map[string]any) *record.Summary {
-		return &record.Summary{Transport: transport, RTOMinUS: us, RTOMinKey: "transport." + transport + ".rto_min", Tail: &record.Tail{Timeouts: 2}, Point: point}
+		return &record.Summary{Transport: transport, RTOMinUS: us, RTOMinKey: "transport." + transport + ".rto_min",
+			Tail: &record.Tail{Timeouts: 2}, Point: point}
 	}
-	const remedy = "; to compare them, set the same timeout, such as strack, for all: transport.pc4.rto_min, transport.roce.rto_min"
+	const remedy = "; to compare them, set the same timeout, such as strack, for all: transport.pc4.rto_min, " +
+		"transport.roce.rto_min"
 	swept := map[string]any{"transport.pc4.rto_min": "1ms"}
 	for remedied, all := range map[bool]runs{
-		true: {keyed("pc4", 1000, nil), keyed("roce", 31000, nil)}, false: {keyed("pc4", 1000, swept), keyed("roce", 31000, swept)},
+		true: {keyed("pc4", 1000, nil), keyed("roce", 31000, nil)}, false: {keyed("pc4", 1000, swept),
+			keyed("roce", 31000, swept)},
 	} {
-		if got := Timeouts(Side{Runs: all}); strings.HasSuffix(got, remedy) != remedied || !strings.HasPrefix(got, "timeouts decide") {
+		if got := Timeouts(Side{Runs: all}); strings.HasSuffix(got, remedy) != remedied ||
+			!strings.HasPrefix(got, "timeouts decide") {
 			t.Errorf("remedy %t: %s", remedied, got)
 		}
 	}
-	for _, sides := range [][]Side{nil, {{Runs: runs{slow, slow}}}, {{Runs: runs{fast, alike}}}, {{"A", runs{fast}}, {"B", runs{alike}}}, {{"A", runs{slow, fast}}, {"B", runs{slow, fast}}}} {
+	for _, sides := range [][]Side{nil, {{Runs: runs{slow, slow}}}, {{Runs: runs{fast, alike}}},
+		{{"A", runs{fast}}, {"B", runs{alike}}}, {{"A", runs{slow, fast}}, {"B", runs{slow, fast}}}} {
 		if got := Timeouts(sides...); got != "" {
 			t.Errorf("of %+v: %s", sides, got)
 		}
@@ -74,10 +87,12 @@ func TestTimeoutsOfWhatIsCompared(t *testing.T) {
 
 // An invalid run does not begin like a success.
 func TestInvalidRunsSaySoFirst(t *testing.T) {
-	s := &record.Summary{Lab: "x", Engine: "emu", Transport: "pc4", Status: record.OK, Verified: true, Expect: []record.Expect{{OK: true}},
+	s := &record.Summary{Lab: "x", Engine: "emu", Transport: "pc4", Status: record.OK, Verified: true,
+		Expect:   []record.Expect{{OK: true}},
 		Fidelity: &record.Fidelity{Verdict: "invalid", Advice: "run it slower"}}
 	got := verdict(s, Style{Colour: true})
-	if want := "\x1b[31mfidelity invalid: see advice; do not use its numbers\x1b[0m; data verified, every expectation met"; got != want {
+	if want := "\x1b[31mfidelity invalid: see advice; do not use its numbers\x1b[0m; data verified, every " +
+		"expectation met"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.Expect[0].OK = false
