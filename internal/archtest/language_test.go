@@ -24,8 +24,6 @@ func unedited() []string {
 		"orchestrator/emulate",
 		"orchestrator/plan",
 		"orchestrator/run",
-		"orchestrator/topology/render",
-		"results/plot",
 	}
 }
 

@@ -12,27 +12,28 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Bars is a drawing of lengths side by side: one group for each name in Groups, one bar of every series in each. The
-// vertical axis is linear and includes 0, since bars are compared by their length.
+// Bars is a bar chart: one group for each name in Groups, with one bar of every series. The
+// vertical axis is linear and includes 0, since readers compare the lengths of bars.
 type Bars struct {
 	Title   string
 	Caption string
 	Groups  []string
-	X, Y    Axis // the scale, zero and range of X are not used, nor is the scale of Y
-	Series  []BarSeries
-	Marks   []Mark // on Y only
+	// scale, zero and range of X are ignored, and the scale of Y
+	X, Y   Axis
+	Series []BarSeries
+	Marks  []Mark // on Y only
 
 	Width, Height float64 // in points; 0 means 540 and 330
 }
 
-// BarSeries is one bar of every group. A NaN is a bar that is missing.
+// BarSeries is one bar of every group. A NaN is a missing bar.
 type BarSeries struct {
 	Name      string
 	Values    []float64
 	Low, High []float64 // ends of error bars, or nil
 }
 
-// SVG draws the bars. It is one element, without a prologue, and can be part of a page as it is.
+// SVG draws the bars. The result is one element without a prologue, which can be part of a page.
 func (b Bars) SVG() ([]byte, error) {
 	f, err := b.figure()
 	if err != nil {
@@ -110,7 +111,7 @@ func (b *Bars) figure() (*figure, error) {
 	return f, nil
 }
 
-// turn writes the names of the groups upwards where they have no room side by side.
+// turn writes the names of the groups upwards if they have no room side by side.
 func (b *Bars) turn(p *plot.Plot, into draw.Canvas) {
 	room := (into.Max.X - into.Min.X - 50) / vg.Length(len(b.Groups))
 	for _, g := range b.Groups {
@@ -130,7 +131,7 @@ func (b *Bars) groupTicks(float64, float64) []plot.Tick {
 	return out
 }
 
-// span is the range of everything that is drawn.
+// span returns the range of all that is drawn.
 func (b *Bars) span() span {
 	all := empty()
 	for _, s := range b.Series {
@@ -170,7 +171,8 @@ func (d columns) Plot(c draw.Canvas, p *plot.Plot) {
 			c.FillPolygon(d.styles[i].line.Color, corners(box))
 			if s.Low != nil {
 				mid := (box.Min.X + box.Max.X) / 2
-				whisker(c, draw.LineStyle{Color: ink, Width: 1}, vg.Point{X: mid, Y: y(s.Low[g])}, vg.Point{X: mid, Y: y(s.High[g])})
+				whisker(c, draw.LineStyle{Color: ink, Width: 1}, vg.Point{X: mid, Y: y(s.Low[g])},
+					vg.Point{X: mid, Y: y(s.High[g])})
 			}
 		}
 	}

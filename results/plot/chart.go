@@ -8,8 +8,9 @@ import (
 
 // Chart is a drawing of lines in two dimensions. The zero value of everything but Series is usable.
 type Chart struct {
-	Title   string
-	Caption string // below: where the numbers come from, what the paper says; wrapped
+	Title string
+	// below the chart: where the numbers come from, the value in a paper; wrapped
+	Caption string
 	X, Y    Axis
 	Series  []Series
 	Marks   []Mark
@@ -19,7 +20,7 @@ type Chart struct {
 	Width, Height float64
 }
 
-// Scale is how values are spread along an axis.
+// Scale is the scale of an axis.
 type Scale uint8
 
 // The scales of an axis.
@@ -32,7 +33,8 @@ const (
 // Axis describes one direction of a chart.
 type Axis struct {
 	Label string // "flow completion time"
-	Unit  string // "us", put behind the label in parentheses; "B" on a Log2 axis writes 4KiB for 4096
+	// "us", put behind the label in parentheses; "B" on a Log2 axis writes 4KiB for 4096
+	Unit  string
 	Scale Scale
 	// Zero includes 0 in a linear axis, so that lengths can be compared by eye.
 	Zero bool
@@ -40,37 +42,41 @@ type Axis struct {
 	Min, Max float64
 }
 
-// Series is one named line. X and Y have one length. A NaN in Y is a gap.
+// Series is one named line. X and Y have the same length. A NaN in Y is a gap.
 type Series struct {
 	Name string
 	X, Y []float64
-	// Low and High, if not nil, are as long as Y: the ends of each point's error bar, or of a band around the line.
+	// Low and High, if not nil, are the ends of each point's error bar, or of a band around the
+	// line, and have the length of Y.
 	Low, High []float64
 	Band      bool // draw Low and High as a band
 	Steps     bool // hold each value until the next X, as a distribution or a queue does
 	Points    bool // mark every point
-	Dashed    bool // a reference beside what was measured: the paper's curve, an ideal
+	Dashed    bool // a reference beside measurements: the paper's curve, an ideal
 	NoLine    bool // points only
-	Color     int  // 0: by position; n: the n-th colour of the palette, from 1, so that related series share one
+	// 0: by position; n: the n-th colour of the palette, from 1, so that related series share one
+	Color int
 }
 
-// Mark is a reference line across the whole chart: a target, the paper's number. Its name stands in the legend.
+// Mark is a reference line across the whole chart, such as a target or the value in a paper. The
+// legend has its name.
 type Mark struct {
 	Name string
 	At   float64
 	On   Direction
 }
 
-// Span is stretches of the horizontal axis in which something was so: shaded, with a broken line at each end and a label at its
-// beginning. Its label and name stand in the legend. What is beyond the data is cut.
+// Span is a set of shaded ranges of the horizontal axis, such as the time of a fault, each with a
+// dashed line at both ends and a label at its beginning. The legend has label and name. Ranges are
+// clipped to the data.
 type Span struct {
 	Label    string // a character or two
 	Name     string
 	Ranges   [][2]float64 // from and to; equal: an instant
-	Instants []float64    // that belong to it, each a dotted line
+	Instants []float64    // instants within the ranges, each a dotted line
 }
 
-// Direction says what a Mark is a value of.
+// Direction is the axis of a Mark's value.
 type Direction uint8
 
 // The directions of a mark.
@@ -79,10 +85,10 @@ const (
 	OnX                  // a vertical line
 )
 
-// ErrEmpty is that a chart has nothing to show.
+// ErrEmpty means that a chart has nothing to show.
 var ErrEmpty = errors.New("there is nothing to plot")
 
-// check says what cannot be drawn of a chart.
+// check returns an error for a chart that cannot be drawn.
 func (c *Chart) check() error {
 	points := 0
 	for i := range c.Series {
@@ -107,7 +113,8 @@ func (c *Chart) check() error {
 	for _, s := range c.Spans {
 		for _, r := range s.Ranges {
 			if err := c.X.holds(r[0]); err != nil || math.IsNaN(r[1]) || r[1] < r[0] {
-				return fmt.Errorf("plot %q: span %q: from %v to %v is no stretch of the axis", c.Title, s.Name, r[0], r[1])
+				return fmt.Errorf("plot %q: span %q: from %v to %v is no stretch of the axis", c.Title, s.Name, r[0],
+					r[1])
 			}
 		}
 		for _, at := range s.Instants {
@@ -119,7 +126,7 @@ func (c *Chart) check() error {
 	return nil
 }
 
-// check returns how many points of the series can be seen.
+// check returns the number of visible points of the series.
 func (s *Series) check(x, y Axis) (int, error) {
 	if len(s.X) != len(s.Y) {
 		return 0, fmt.Errorf("%d values of x and %d of y", len(s.X), len(s.Y))
@@ -144,7 +151,8 @@ func (s *Series) check(x, y Axis) (int, error) {
 	return seen, nil
 }
 
-// holds says why a value has no place on an axis. Beyond a googol nothing is measured, and differences overflow.
+// holds returns an error if v cannot lie on the axis. Values beyond 1e100 are refused: nothing
+// measured is that large, and differences would overflow.
 func (a Axis) holds(v float64) error {
 	const most = 1e100
 	if math.IsNaN(v) || math.Abs(v) > most || a.Scale != Linear && v > 0 && v < 1/most {
@@ -156,7 +164,7 @@ func (a Axis) holds(v float64) error {
 	return nil
 }
 
-// title is the label of an axis with its unit.
+// title returns the label of an axis with its unit.
 func (a Axis) title() string {
 	switch {
 	case a.Unit == "":
@@ -179,7 +187,7 @@ func (s *span) add(v float64) {
 
 func empty() span { return span{math.Inf(1), math.Inf(-1)} }
 
-// spans are the ranges of both axes: all data, what the axes ask for, and a little room.
+// spans returns the ranges of both axes: all data, the axes' own limits, and a little room.
 func (c *Chart) spans() (x, y span) {
 	x, y = empty(), empty()
 	for i := range c.Series {
@@ -211,8 +219,8 @@ func (c *Chart) spans() (x, y span) {
 	return c.X.widen(x, 0), c.Y.widen(y, 0.04)
 }
 
-// widen makes a range out of what was measured; room is the share of it that is left free at the upper end, and at the
-// lower end where that is not 0.
+// widen turns a range of data into that of an axis. room is the share of it that stays free at the
+// upper end, and at the lower end unless that is 0.
 func (a Axis) widen(s span, room float64) span {
 	if a.Min < a.Max {
 		s.add(a.Min)

@@ -32,13 +32,14 @@ var (
 	grid  = color.NRGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
 )
 
-// figure is what is common to all drawings.
+// figure is the common part of all drawings.
 type figure struct {
 	title, caption string
-	about          string // for those who do not see it; empty: nothing beyond the title
-	width, height  float64
-	legend         []key
-	body           func(draw.Canvas) // draws into what the words leave
+	// text for readers who do not see the drawing; empty: nothing beyond the title
+	about         string
+	width, height float64
+	legend        []key
+	body          func(draw.Canvas) // draws into the space below title and legend
 }
 
 // key is an entry of a legend.
@@ -47,7 +48,7 @@ type key struct {
 	draw func(c draw.Canvas, at vg.Rectangle)
 }
 
-// SVG draws the chart. It is one element, without a prologue, and can be part of a page as it is.
+// SVG draws the chart. The result is one element without a prologue, which can be part of a page.
 func (c Chart) SVG() ([]byte, error) {
 	f, err := c.figure()
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *figure) png() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// draw lays the figure out: title, legend, data, caption from above.
+// draw lays the figure out, from the top: title, legend, data, caption.
 func (f *figure) draw(c draw.Canvas) {
 	c.FillPolygon(color.White, corners(c.Rectangle))
 	c = draw.Crop(c, margin, -margin, margin, -margin)
@@ -119,7 +120,7 @@ func style(size vg.Length, bold bool, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, YAlign: text.YTop}
 }
 
-// wrap breaks words into lines that are no wider than the canvas.
+// wrap breaks words into lines within a width.
 func wrap(words string, width vg.Length, s text.Style) []string {
 	var lines []string
 	line := ""
@@ -133,7 +134,7 @@ func wrap(words string, width vg.Length, s text.Style) []string {
 	return append(lines, line)
 }
 
-// above writes text at the top of the canvas and returns what is left of it.
+// above writes text at the top of the canvas and returns the rest of it.
 func above(c draw.Canvas, words string, s text.Style) draw.Canvas {
 	y := c.Max.Y
 	for _, line := range wrap(words, c.Max.X-c.Min.X, s) {
@@ -143,7 +144,7 @@ func above(c draw.Canvas, words string, s text.Style) draw.Canvas {
 	return draw.Crop(c, 0, 0, 0, y-c.Max.Y-3)
 }
 
-// below writes text at the bottom of the canvas and returns what is left of it.
+// below writes text at the bottom of the canvas and returns the rest of it.
 func below(c draw.Canvas, words string, s text.Style) draw.Canvas {
 	lines := wrap(words, c.Max.X-c.Min.X, s)
 	height := vg.Length(len(lines)) * s.Font.Size * 1.3
@@ -153,8 +154,8 @@ func below(c draw.Canvas, words string, s text.Style) draw.Canvas {
 	return draw.Crop(c, 0, 0, height+5, 0)
 }
 
-// drawLegend writes the legend at the top, in as many rows as it needs, and returns what is left of the canvas: so it
-// never covers data.
+// drawLegend writes the legend at the top, in as many rows as it needs, and returns the rest of the
+// canvas. The legend never covers data.
 func drawLegend(c draw.Canvas, keys []key) draw.Canvas {
 	if len(keys) == 0 {
 		return c

@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// palette is that of Okabe and Ito without its yellow, which white paper swallows.
+// palette is the palette of Okabe and Ito without its yellow, which is hardly visible on white
+// paper.
 func palette() []color.NRGBA {
 	return []color.NRGBA{
 		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
@@ -22,17 +23,18 @@ func palette() []color.NRGBA {
 	}
 }
 
-// look is how a series is drawn.
+// look is the appearance of a series.
 type look struct {
 	line draw.LineStyle
 	mark draw.GlyphDrawer
 }
 
-// looks gives every series its colour and, beyond what a colour tells, its dash and mark.
+// looks gives every series its colour and, for readers without colours, its dash and marker.
 func looks(series []Series) []look {
 	colors := palette()
 	marks := []draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{},
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
+		draw.RingGlyph{}, draw.PyramidGlyph{},
 	}
 	out := make([]look, len(series))
 	for i := range series {
@@ -58,7 +60,8 @@ func (c *Chart) figure() (*figure, error) {
 		return nil, err
 	}
 	styles := looks(c.Series)
-	f := &figure{title: c.Title, caption: c.Caption, about: stretches(c.Spans).words(), width: c.Width, height: c.Height}
+	f := &figure{title: c.Title, caption: c.Caption, about: stretches(c.Spans).words(), width: c.Width,
+		height: c.Height}
 	for i := range c.Series {
 		if c.Series[i].Name != "" {
 			f.legend = append(f.legend, c.Series[i].key(styles[i]))
@@ -82,7 +85,7 @@ func (c *Chart) figure() (*figure, error) {
 	return f, nil
 }
 
-// key is how a series looks in the legend.
+// key returns the series' entry in the legend.
 func (s *Series) key(l look) key {
 	return key{s.Name, func(c draw.Canvas, at vg.Rectangle) {
 		mid := (at.Min.Y + at.Max.Y) / 2
@@ -102,14 +105,14 @@ func (l look) glyph() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.line.Color, Radius: 2.6, Shape: l.mark}
 }
 
-// light is a colour as an area, through which lines are seen.
+// light returns a transparent colour for an area, through which lines remain visible.
 func light(c color.Color) color.Color {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	n.A = 0x38
 	return n
 }
 
-// drawn is a series with its looks. It implements plot.Plotter.
+// drawn is a series with its look. It implements plot.Plotter.
 type drawn struct {
 	s *Series
 	look
@@ -168,7 +171,7 @@ func whisker(c draw.Canvas, s draw.LineStyle, low, high vg.Point) {
 	}
 }
 
-// runs are the stretches of a series between its gaps, from and up to.
+// runs returns the ranges of points between the gaps of a series, as half-open intervals.
 func (s *Series) runs() [][2]int {
 	var out [][2]int
 	for k := 0; k < len(s.Y); k++ {
@@ -187,13 +190,14 @@ func (s *Series) runs() [][2]int {
 // marks draws reference lines. It implements plot.Plotter.
 type marks []Mark
 
-// line is how the i-th mark is drawn: with dashes of its own, since what it means stands in the legend, off the data.
+// line returns the style of the i-th mark. Each has its own dashes, because the legend explains it
+// away from the data.
 func (marks) line(i int) draw.LineStyle {
 	dashes := [][]vg.Length{{2, 2}, {7, 2}, {1, 4}, {7, 2, 2, 2}}
 	return draw.LineStyle{Color: faint, Width: 1.1, Dashes: dashes[i%len(dashes)]}
 }
 
-// keys are the marks in the legend.
+// keys returns the marks' entries in the legend.
 func (ms marks) keys() []key {
 	var out []key
 	for i, m := range ms {

@@ -18,14 +18,17 @@ import (
 
 func example() Chart {
 	return Chart{
-		Title:   "Mean RTT of an N-to-1 incast",
-		Caption: "PC4 paper, Fig. 6a: the RTT of PC4 stays at the base RTT of 4 us and does not grow with N. Here: star of 100 Gb/s, 1 us per link.",
-		X:       Axis{Label: "senders", Scale: Log2},
-		Y:       Axis{Label: "round trip", Unit: "us", Zero: true},
+		Title: "Mean RTT of an N-to-1 incast",
+		Caption: "PC4 paper, Fig. 6a: the RTT of PC4 stays at the base RTT of 4 us and does not grow with N. Here: " +
+			"star of 100 Gb/s, 1 us per link.",
+		X: Axis{Label: "senders", Scale: Log2},
+		Y: Axis{Label: "round trip", Unit: "us", Zero: true},
 		Series: []Series{
-			{Name: "pc4", X: []float64{2, 4, 8, 16}, Y: []float64{6.1, 6.2, 6.2, 6.3}, Low: []float64{6, 6.1, 6, 6}, High: []float64{6.3, 6.4, 6.4, 6.5}, Points: true},
+			{Name: "pc4", X: []float64{2, 4, 8, 16}, Y: []float64{6.1, 6.2, 6.2, 6.3}, Low: []float64{6, 6.1, 6, 6},
+				High: []float64{6.3, 6.4, 6.4, 6.5}, Points: true},
 			{Name: "roce (DCQCN)", X: []float64{2, 4, 8, 16}, Y: []float64{22, 41, math.NaN(), 95}, Points: true},
-			{Name: "swift <&>", X: []float64{2, 4, 8, 16}, Y: []float64{10, 15, 22, 30}, Low: []float64{8, 12, 18, 20}, High: []float64{12, 18, 26, 40}, Band: true},
+			{Name: "swift <&>", X: []float64{2, 4, 8, 16}, Y: []float64{10, 15, 22, 30}, Low: []float64{8, 12, 18,
+				20}, High: []float64{12, 18, 26, 40}, Band: true},
 			{Name: "paper", X: []float64{2, 16}, Y: []float64{4, 4}, Dashed: true},
 		},
 		Marks: []Mark{{Name: "base RTT", At: 4.7}},
@@ -34,9 +37,11 @@ func example() Chart {
 
 func exampleBars() Bars {
 	return Bars{
-		Title: "Bus bandwidth", Groups: []string{"ring", "halving-doubling", "double-binary-tree"}, Y: Axis{Label: "busbw", Unit: "Gb/s"},
+		Title: "Bus bandwidth", Groups: []string{"ring", "halving-doubling", "double-binary-tree"},
+		Y: Axis{Label: "busbw", Unit: "Gb/s"},
 		Series: []BarSeries{
-			{Name: "pc4", Values: []float64{380, 371, 355}, Low: []float64{370, 365, 350}, High: []float64{390, 380, 360}},
+			{Name: "pc4", Values: []float64{380, 371, 355}, Low: []float64{370, 365, 350}, High: []float64{390, 380,
+				360}},
 			{Name: "roce", Values: []float64{320, math.NaN(), 210}},
 		},
 		Marks: []Mark{{Name: "line rate", At: 400}},
@@ -57,7 +62,8 @@ func TestSameChartSameBytes(t *testing.T) {
 			for i := range 5000 {
 				v = append(v, 10+math.Abs(1000*math.Sin(float64(i*i))))
 			}
-			return Chart{Title: "FCT", X: Axis{Label: "flow completion time", Unit: "us", Scale: Log10}, Y: Axis{Label: "share of flows"}, Series: []Series{CDF("pc4", v)}}
+			return Chart{Title: "FCT", X: Axis{Label: "flow completion time", Unit: "us", Scale: Log10},
+				Y: Axis{Label: "share of flows"}, Series: []Series{CDF("pc4", v)}}
 		},
 	} {
 		var all sync.WaitGroup
@@ -116,15 +122,19 @@ func wellFormed(t interface{ Fatalf(string, ...any) }, svg []byte) {
 func TestWhatCannotBeDrawnIsNamed(t *testing.T) {
 	one := []float64{1}
 	for want, c := range map[string]drawing{
-		"there is nothing to plot":                           Chart{Series: []Series{{Name: "a", X: one, Y: []float64{math.NaN()}}}},
+		"there is nothing to plot": Chart{Series: []Series{{Name: "a", X: one,
+			Y: []float64{math.NaN()}}}},
 		`series "a": 2 values of x and 1 of y`:               Chart{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: one}}},
 		`series "a": 1 values with 1 lower and 0 upper ends`: Chart{Series: []Series{{Name: "a", X: one, Y: one, Low: one}}},
-		"point 0: 0 has no place on a logarithmic axis":      Chart{X: Axis{Scale: Log10}, Series: []Series{{Name: "a", X: []float64{0}, Y: one}}},
-		"point 0: +Inf has no place on an axis":              Chart{Series: []Series{{Name: "a", X: one, Y: []float64{math.Inf(1)}}}},
-		`mark "m": -1 has no place`:                          Chart{Y: Axis{Scale: Log10}, Series: []Series{{X: one, Y: one}}, Marks: []Mark{{Name: "m", At: -1}}},
-		`series "b": 1 values for 2 groups`:                  Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: one}}},
-		"groups have no values to mark":                      Bars{Groups: []string{"x"}, Series: []BarSeries{{Values: one}}, Marks: []Mark{{On: OnX}}},
-		`plot "none": there is nothing`:                      Bars{Title: "none"},
+		"point 0: 0 has no place on a logarithmic axis": Chart{X: Axis{Scale: Log10},
+			Series: []Series{{Name: "a", X: []float64{0}, Y: one}}},
+		"point 0: +Inf has no place on an axis": Chart{Series: []Series{{Name: "a", X: one,
+			Y: []float64{math.Inf(1)}}}},
+		`mark "m": -1 has no place`:         Chart{Y: Axis{Scale: Log10}, Series: []Series{{X: one, Y: one}}, Marks: []Mark{{Name: "m", At: -1}}},
+		`series "b": 1 values for 2 groups`: Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: one}}},
+		"groups have no values to mark": Bars{Groups: []string{"x"},
+			Series: []BarSeries{{Values: one}}, Marks: []Mark{{On: OnX}}},
+		`plot "none": there is nothing`: Bars{Title: "none"},
 	} {
 		_, err := c.SVG()
 		_, perr := c.PNG()
@@ -142,7 +152,8 @@ func TestAnyNumbers(t *testing.T) {
 		xs := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e12), len(ys), len(ys)).Draw(t, "x")
 		scale := rapid.SampledFrom([]Scale{Linear, Log10, Log2})
 		c := Chart{
-			X: Axis{Scale: scale.Draw(t, "xs"), Unit: "B"}, Y: Axis{Scale: scale.Draw(t, "ys"), Zero: rapid.Bool().Draw(t, "zero")},
+			X: Axis{Scale: scale.Draw(t, "xs"), Unit: "B"}, Y: Axis{Scale: scale.Draw(t, "ys"),
+				Zero: rapid.Bool().Draw(t, "zero")},
 			Series: []Series{{Name: "s", X: xs, Y: ys, Points: true, Steps: rapid.Bool().Draw(t, "steps")}},
 		}
 		if svg, err := c.SVG(); err == nil {
@@ -239,7 +250,8 @@ func TestInstantsOfSpans(t *testing.T) {
 // Spans are within the axis wherever they end; their labels and names are there to be read.
 func TestSpans(t *testing.T) {
 	c := Chart{X: Axis{Label: "time"}, Series: []Series{{X: []float64{0, 100}, Y: []float64{1, 2}}}, Spans: []Span{
-		{Label: "1", Name: "a-b: down", Ranges: [][2]float64{{10, math.Inf(1)}, {20, 20}}}, {Label: "2", Name: "h3: paused", Ranges: [][2]float64{{150, 160}}},
+		{Label: "1", Name: "a-b: down", Ranges: [][2]float64{{10, math.Inf(1)}, {20, 20}}},
+		{Label: "2", Name: "h3: paused", Ranges: [][2]float64{{150, 160}}},
 	}}
 	for range 2 {
 		svg, err := c.SVG()

@@ -10,27 +10,27 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// shade is seen through, so that spans that overlap are darker.
+// shade is transparent, so that overlapping spans are darker.
 var shade = color.NRGBA{R: 0xc8, G: 0x96, B: 0x50, A: 0x30}
 
-// edge is the line at the ends of a span.
+// edge returns the style of the line at the ends of a span.
 func edge() draw.LineStyle {
 	return draw.LineStyle{Color: faint, Width: 1, Dashes: []vg.Length{3, 2}}
 }
 
-// turn is the line at an instant within a span.
+// turn returns the style of the line at an instant within a span.
 func turn() draw.LineStyle {
 	return draw.LineStyle{Color: ink, Width: 0.8, Dashes: []vg.Length{1, 2}}
 }
 
-// flagStyle is the look of a label in its box.
+// flagStyle returns the style of a label in its box.
 func flagStyle() text.Style {
 	s := style(tickSize-1, true, color.White)
 	s.XAlign = text.XCenter
 	return s
 }
 
-// flag draws a label in a box whose middle is at.
+// flag draws a label in a box centred at a point.
 func flag(c draw.Canvas, at vg.Point, label string) {
 	s := flagStyle()
 	w := max(s.Width(label)/2+3, 6)
@@ -39,7 +39,7 @@ func flag(c draw.Canvas, at vg.Point, label string) {
 	c.FillText(s, vg.Point{X: at.X, Y: at.Y + 5}, label)
 }
 
-// within calls f with the ends of every range, as far as it is within the canvas.
+// within calls f with the ends of every range, clipped to the canvas.
 func (s *Span) within(c draw.Canvas, p *plot.Plot, f func(from, to vg.Length, ends bool)) {
 	x, _ := p.Transforms(&c)
 	for _, r := range s.Ranges {
@@ -50,19 +50,20 @@ func (s *Span) within(c draw.Canvas, p *plot.Plot, f func(from, to vg.Length, en
 	}
 }
 
-// stretches shades spans, below all else. It implements plot.Plotter.
+// stretches shades spans, below everything else. It implements plot.Plotter.
 type stretches []Span
 
 // Plot implements plot.Plotter.
 func (all stretches) Plot(c draw.Canvas, p *plot.Plot) {
 	for i := range all {
 		all[i].within(c, p, func(from, to vg.Length, _ bool) {
-			c.FillPolygon(shade, corners(vg.Rectangle{Min: vg.Point{X: from, Y: c.Min.Y}, Max: vg.Point{X: to, Y: c.Max.Y}}))
+			c.FillPolygon(shade, corners(vg.Rectangle{Min: vg.Point{X: from, Y: c.Min.Y},
+				Max: vg.Point{X: to, Y: c.Max.Y}}))
 		})
 	}
 }
 
-// words are the spans in a line: "1 edge0-agg1: down; 2 h3: paused".
+// words describes the spans in a line: "1 edge0-agg1: down; 2 h3: paused".
 func (all stretches) words() string {
 	var words []string
 	for _, s := range all {
@@ -71,7 +72,7 @@ func (all stretches) words() string {
 	return strings.Join(words, "; ")
 }
 
-// keys are the spans in the legend.
+// keys returns the spans' entries in the legend.
 func (all stretches) keys() []key {
 	var out []key
 	for _, s := range all {
@@ -83,8 +84,8 @@ func (all stretches) keys() []key {
 	return out
 }
 
-// flags draws the ends, the instants and the labels of spans, above all else; the labels of different spans at different heights. It implements
-// plot.Plotter.
+// flags draws the ends, instants and labels of spans, above everything else. Labels of different
+// spans have different heights. It implements plot.Plotter.
 type flags []Span
 
 // Plot implements plot.Plotter.

@@ -17,8 +17,9 @@ import (
 
 // canvas writes SVG. It implements vg.CanvasSizer.
 //
-// Coordinates are written with two decimals: what is below a hundredth of a point is not seen, and the last bits of
-// floating-point numbers are not the same on all processors. Each glyph is written once and then referred to.
+// Coordinates have two decimals: less than a hundredth of a point is invisible, and the last bits
+// of floating-point numbers differ between processors. Each glyph is defined once and then referred
+// to.
 type canvas struct {
 	width, height vg.Length
 	body, defs    bytes.Buffer
@@ -28,7 +29,7 @@ type canvas struct {
 	buf           sfnt.Buffer
 }
 
-// pen is what Push saves.
+// pen is the state that Push saves.
 type pen struct {
 	m     matrix
 	color color.Color
@@ -44,7 +45,7 @@ func (m matrix) apply(x, y float64) (float64, float64) {
 	return float64(m.a*x) + float64(m.c*y) + m.e, float64(m.b*x) + float64(m.d*y) + m.f
 }
 
-// before is the matrix that does n first and m then.
+// before returns the matrix that applies n first, then m.
 func (m matrix) before(n matrix) matrix {
 	e, f := m.apply(n.e, n.f)
 	return matrix{
@@ -100,7 +101,8 @@ func (c *canvas) Stroke(p vg.Path) {
 	if d == "" {
 		return
 	}
-	fmt.Fprintf(&c.body, `<path d="%s" fill="none" stroke="%s" stroke-width="%s"`, d, hex(c.pen.color), short(float64(c.pen.width)))
+	fmt.Fprintf(&c.body, `<path d="%s" fill="none" stroke="%s" stroke-width="%s"`,
+		d, hex(c.pen.color), short(float64(c.pen.width)))
 	c.opacity("stroke")
 	if len(c.pen.dash) > 0 {
 		parts := make([]string, len(c.pen.dash))
@@ -125,7 +127,7 @@ func (c *canvas) Fill(p vg.Path) {
 	c.body.WriteString("/>\n")
 }
 
-// opacity writes how far the colour covers, if not fully.
+// opacity writes the opacity of the colour, unless it is 1.
 func (c *canvas) opacity(of string) {
 	if _, _, _, a := c.pen.color.RGBA(); a != 0xffff {
 		fmt.Fprintf(&c.body, ` %s-opacity="%s"`, of, short(float64(a)/0xffff))
@@ -163,7 +165,8 @@ func (c *canvas) path(p vg.Path) string {
 	return b.String()
 }
 
-// arc writes an arc as short lines: charts have none but the circles of marks, of a few points' size.
+// arc writes an arc as short lines. Charts have no arcs but the circles of markers, a few points
+// wide.
 func (c *canvas) arc(s vg.PathComp, b *strings.Builder, to func(byte, float64, float64)) {
 	const parts = 16
 	for i := range parts + 1 {
@@ -190,7 +193,8 @@ func (c *canvas) FillString(f font.Face, pt vg.Point, text string) {
 	for i, r := range []rune(text) {
 		g, err := f.Face.GlyphIndex(&c.buf, r)
 		if err != nil {
-			continue // a font without this character: text has others
+			// the font lacks this character; the rest of the text is drawn
+			continue
 		}
 		if kern, err := f.Face.Kern(&c.buf, prev, g, ppem, 0); i > 0 && err == nil {
 			at += int(kern)
@@ -208,8 +212,8 @@ func (c *canvas) FillString(f font.Face, pt vg.Point, text string) {
 	c.body.WriteString("</g>\n")
 }
 
-// glyph defines a glyph if that is not done yet and returns its id, which is the same in every drawing, so that several
-// in one page agree. Blanks have none.
+// glyph defines a glyph once and returns its id, or "" for a blank. The id is the same in every
+// drawing, so that several drawings in one page agree.
 func (c *canvas) glyph(f font.Face, g sfnt.GlyphIndex, ppem fixed.Int26_6) string {
 	id := "g" + strconv.Itoa(int(f.Font.Weight)) + strconv.Itoa(int(f.Font.Style)) + "-" + strconv.Itoa(int(g))
 	if seen, ok := c.glyphs[id]; ok {
@@ -225,7 +229,8 @@ func (c *canvas) glyph(f font.Face, g sfnt.GlyphIndex, ppem fixed.Int26_6) strin
 	}
 	fmt.Fprintf(&c.defs, `<path id="%s" d="`, id)
 	for _, s := range segments {
-		n := map[sfnt.SegmentOp]int{sfnt.SegmentOpMoveTo: 1, sfnt.SegmentOpLineTo: 1, sfnt.SegmentOpQuadTo: 2, sfnt.SegmentOpCubeTo: 3}[s.Op]
+		n := map[sfnt.SegmentOp]int{sfnt.SegmentOpMoveTo: 1, sfnt.SegmentOpLineTo: 1, sfnt.SegmentOpQuadTo: 2,
+			sfnt.SegmentOpCubeTo: 3}[s.Op]
 		c.defs.WriteByte("MLQC"[s.Op])
 		for k := range n {
 			if k > 0 {
@@ -238,11 +243,12 @@ func (c *canvas) glyph(f font.Face, g sfnt.GlyphIndex, ppem fixed.Int26_6) strin
 	return id
 }
 
-// bytes is the drawing with a title for those who do not see it.
+// bytes returns the drawing, with a title for readers who do not see it.
 func (c *canvas) bytes(title, about string) []byte {
 	var out bytes.Buffer
 	w, h := short(float64(c.width)), short(float64(c.height))
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img">`+"\n", w, h, w, h)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s"`+
+		` viewBox="0 0 %s %s" role="img">`+"\n", w, h, w, h)
 	if title != "" {
 		fmt.Fprintf(&out, "<title>%s</title>\n", escape(title))
 	}
@@ -266,7 +272,7 @@ func hex(c color.Color) string {
 	return fmt.Sprintf("#%02x%02x%02x", n.R, n.G, n.B)
 }
 
-// short writes a coordinate with two decimals at most; tiny a factor with five.
+// short formats a coordinate with at most two decimals; tiny formats a factor with five.
 func short(v float64) string { return decimals(v, 100) }
 func tiny(v float64) string  { return decimals(v, 100000) }
 

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// most is how many points of a series are drawn: more than there are pixels in a line of it. Ours.
+// most is the largest number of points of a series that is drawn: more than a line has pixels.
+// Ours.
 const most = 1000
 
-// CDF is the distribution of values: for each value, the share of all that is not above it. Of many values it has the
-// quantiles at a thousand evenly spaced shares and, so that the tail is seen, at 99.9 % and above; all of them are
-// values that were given. It sorts values in place. NaNs are left out.
+// CDF returns the distribution of values: for each value, the share of values that are not above
+// it. For many values it has the quantiles at a thousand evenly spaced shares and, to show the
+// tail, those at 99.9 % and above; each is one of the given values. It sorts values in place and
+// leaves out NaNs.
 func CDF(name string, values []float64) Series {
 	slices.Sort(values)
 	first := 0
@@ -40,9 +42,9 @@ func CDF(name string, values []float64) Series {
 	return s
 }
 
-// Thin reduces a series in ascending X to what can be seen of it: where there are many points, of each of 500 stretches
-// of X the first, the last, the lowest and the highest one, so that no peak is lost. A short series is returned as it
-// is. Low and High go with their points.
+// Thin reduces a series in ascending X to its visible points: of each of 500 intervals of X it
+// keeps the first, the last, the lowest and the highest point, so that no peak is lost. A short
+// series is returned unchanged. Low and High follow their points.
 func Thin(s Series) Series {
 	n := len(s.X)
 	if n <= 2*most {
@@ -82,7 +84,7 @@ func Thin(s Series) Series {
 	return s
 }
 
-// stretch is the part of an axis that a value lies in.
+// stretch returns the interval of an axis that contains a value.
 func stretch(v, from, width float64) int {
 	if width <= 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// wantTicks is about how many labelled ticks an axis has. Ours.
+// wantTicks is the approximate number of labelled ticks of an axis. Ours.
 const wantTicks = 6
 
 // Ticks implements plot.Ticker.
@@ -21,7 +21,7 @@ func (a Axis) Ticks(lo, hi float64) []plot.Tick {
 	return even(lo, hi)
 }
 
-// even is ticks at multiples of 1, 2 or 5 times a power of ten, with unlabelled ones between.
+// even returns ticks at multiples of 1, 2 or 5 times a power of ten, with unlabelled ones between.
 func even(lo, hi float64) []plot.Tick {
 	step := niceStep((hi - lo) / wantTicks)
 	parts := 5.0
@@ -30,7 +30,8 @@ func even(lo, hi float64) []plot.Tick {
 	}
 	minor := step / parts
 	if math.Abs(lo) > 1e9*step || math.Abs(hi) > 1e9*step {
-		return []plot.Tick{{Value: lo, Label: number(lo, step)}, {Value: hi, Label: number(hi, step)}} // too close to count between
+		// too close together for ticks between
+		return []plot.Tick{{Value: lo, Label: number(lo, step)}, {Value: hi, Label: number(hi, step)}}
 	}
 	var out []plot.Tick
 	for i := math.Ceil(lo/minor - 1e-9); i <= math.Floor(hi/minor+1e-9); i++ {
@@ -44,7 +45,7 @@ func even(lo, hi float64) []plot.Tick {
 	return out
 }
 
-// niceStep is the least of 1, 2 and 5 times a power of ten that is at least v.
+// niceStep returns the smallest of 1, 2 and 5 times a power of ten that is at least v.
 func niceStep(v float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, f := range []float64{1, 2, 5} {
@@ -55,7 +56,8 @@ func niceStep(v float64) float64 {
 	return 10 * p
 }
 
-// decades is ticks on a logarithmic axis: powers of ten, and where those are few also 2 and 5 times them.
+// decades returns ticks on a logarithmic axis: powers of ten, and if those are few, also 2 and 5
+// times them.
 func decades(lo, hi float64) []plot.Tick {
 	from, to := math.Floor(math.Log10(lo)), math.Ceil(math.Log10(hi))
 	labels := map[float64]bool{1: true}
@@ -65,7 +67,8 @@ func decades(lo, hi float64) []plot.Tick {
 	case n <= 3:
 		labels = map[float64]bool{1: true, 2: true, 5: true}
 	}
-	every := max(1, math.Ceil((to-from)/8)) // of many decades, some have a label
+	// of many decades only some are labelled
+	every := max(1, math.Ceil((to-from)/8))
 	var out []plot.Tick
 	named := 0
 	for e := from; e <= to; e++ {
@@ -83,12 +86,13 @@ func decades(lo, hi float64) []plot.Tick {
 		}
 	}
 	if named < 3 {
-		return even(lo, hi) // of less than an octave or so, a straight scale is as good
+		// below an octave or so, a linear scale serves as well
+		return even(lo, hi)
 	}
 	return out
 }
 
-// doublings is ticks at powers of two.
+// doublings returns ticks at powers of two.
 func (a Axis) doublings(lo, hi float64) []plot.Tick {
 	from, to := math.Ceil(math.Log2(lo)-1e-9), math.Floor(math.Log2(hi)+1e-9)
 	every := max(1, math.Ceil((to-from)/9))
@@ -106,7 +110,7 @@ func (a Axis) doublings(lo, hi float64) []plot.Tick {
 	return out
 }
 
-// binary writes a size: 512, 4Ki, 1Mi.
+// binary formats a size: 512, 4Ki, 1Mi.
 func binary(v float64) string {
 	for _, unit := range []string{"", "Ki", "Mi", "Gi"} {
 		if v < 1024 {
@@ -117,7 +121,8 @@ func binary(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64) + "Ti"
 }
 
-// number writes a tick with the digits that tell it from its neighbours, step apart: 0.25, 1500, 2.5M.
+// number formats a tick with enough digits to tell it from its neighbours, step apart: 0.25, 1500,
+// 2.5M.
 func number(v, step float64) string {
 	unit := ""
 	switch m := math.Abs(v); {

@@ -7,9 +7,9 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// DOT draws g for Graphviz: hosts at the bottom, switches above, a row for each hop away from the nearest
-// host. The settings of a tier's links stand in the title; a link that has others is labelled with them, a
-// link that is down is dashed.
+// DOT draws g for Graphviz: hosts at the bottom, switches above, one row for each hop away from the
+// nearest host. The title gives the usual settings of each tier's links. Links that differ are
+// labelled with their settings, and links that are down are dashed.
 func DOT(title string, g *topology.Graph) string {
 	var b strings.Builder
 	tiers := linkTiers(g)
@@ -51,8 +51,8 @@ func DOT(title string, g *topology.Graph) string {
 	return b.String()
 }
 
-// dotQuote writes lines as one quoted string of the dot language, in which only the quote needs a backslash
-// and a backslash begins an escape.
+// dotQuote joins lines to a quoted string of the dot language. There a quote needs a backslash, and
+// a backslash begins an escape.
 func dotQuote(lines ...string) string {
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "")
 	for i, s := range lines {

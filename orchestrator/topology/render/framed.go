@@ -10,19 +10,20 @@ import (
 
 // Sizes of framed pictures in pixels. Ours.
 const (
-	framePad  = 10 // between a frame and what is inside
+	framePad  = 10 // between a frame and its contents
 	frameGap  = 16 // between frames side by side
 	frameName = 16 // room for the name
-	leastBand = 90 // between bands of frames: an eighth of the width, within these
-	mostBand  = 240
-	leastArc  = 24 // how high an arc to the next frame rises
-	frameArc  = 24 // how much higher one to each further frame does, while the highest has
-	mostArc   = 300
-	arcSpread = 16 // between the arcs of the first and the last switch of a group, so that their tops do not lie on each other
+	minBand   = 90 // between bands of frames: an eighth of the width, within these
+	maxBand   = 240
+	minArc    = 24 // height of an arc to the next frame
+	frameArc  = 24 // additional height for each further frame, up to maxArc
+	maxArc    = 300
+	arcSpread = 16 // between the arcs of a group's first and last switch: their tops do not coincide
 )
 
-// frames is the arrangement of switches that stand in racks or groups: a frame around each, and the frames that begin at
-// the same row side by side, in order. Lines between switches of a row in different frames are arcs above all frames.
+// frames arranges switches in racks or groups, with a frame around each. Frames that begin at the
+// same row stand side by side, in order. Links between switches of one row in different frames are
+// arcs above all frames.
 type frames struct {
 	*picture
 	groups []*group
@@ -31,7 +32,7 @@ type frames struct {
 	arcs   bool
 }
 
-// group is what one frame holds.
+// group is the contents of one frame.
 type group struct {
 	name  string
 	index int      // in its band
@@ -64,7 +65,7 @@ func framed(g *topology.Graph) *picture {
 	return f.picture
 }
 
-// enter puts a box of row r into the group that its switch stands in.
+// enter puts a box of row r into the group of its switch.
 func (f *frames) enter(named map[string]*group, r int, b *box) {
 	sw := b.nodes[0]
 	if b.kind == topology.Host {
@@ -92,7 +93,8 @@ func (f *frames) join(x *group) {
 	for _, row := range x.rows {
 		widest = max(widest, len(row))
 	}
-	x.width = max(float64(float64(widest)*(f.box+slotGap)), float64(float64(utf8.RuneCountInString(x.name))*charWidth)) + 2*framePad
+	x.width = max(float64(float64(widest)*(f.box+slotGap)),
+		float64(float64(utf8.RuneCountInString(x.name))*charWidth)) + 2*framePad
 	last := len(f.bands) - 1
 	if last < 0 || f.bands[last][0].low != x.low {
 		f.bands = append(f.bands, nil)
@@ -102,7 +104,7 @@ func (f *frames) join(x *group) {
 	f.bands[last] = append(f.bands[last], x)
 }
 
-// across is the width of a band.
+// across returns the width of a band.
 func (f *frames) across(band []*group) float64 {
 	sum := float64(frameGap * (len(band) - 1))
 	for _, x := range band {
@@ -111,13 +113,13 @@ func (f *frames) across(band []*group) float64 {
 	return sum
 }
 
-// place puts the highest band at top, below room for arcs, and each band in the middle of the width.
+// place puts the highest band at top, below room for arcs, and centres each band.
 func (f *frames) place(top float64) {
 	y := top
 	if f.arcs {
 		y += f.rise(f.bands[0], len(f.bands[0])-1) + arcSpread
 	}
-	gap := float64(min(max(f.width/8, leastBand), mostBand))
+	gap := float64(min(max(f.width/8, minBand), maxBand))
 	for i := len(f.bands) - 1; i >= 0; i-- {
 		band := f.bands[i]
 		x, tallest := margin+(float64(f.width)-f.across(band))/2, 0.0
@@ -149,10 +151,10 @@ func (x *group) fill(in frame) {
 	}
 }
 
-// rise is how high an arc over so many frames of a band goes.
+// rise returns the height of an arc that spans over frames of a band.
 func (f *frames) rise(band []*group, over int) float64 {
-	most := min(leastArc+frameArc*(len(band)-1), mostArc)
-	return leastArc + float64(over*(most-leastArc))/float64(max(len(band)-1, 1))
+	most := min(minArc+frameArc*(len(band)-1), maxArc)
+	return minArc + float64(over*(most-minArc))/float64(max(len(band)-1, 1))
 }
 
 func (f *frames) line(l *topology.Link) string {
@@ -162,14 +164,15 @@ func (f *frames) line(l *topology.Link) string {
 	}
 	a, z := f.in[l.A], f.in[l.B]
 	band, row := f.bands[0], a.rows[from.row-a.low]
-	height := f.rise(band, max(a.index-z.index, z.index-a.index)) + float64(arcSpread*slices.Index(row, from))/float64(len(row))
+	height := f.rise(band, max(a.index-z.index, z.index-a.index)) +
+		float64(arcSpread*slices.Index(row, from))/float64(len(row))
 	up := from.y - float64(height*4/3) // a cubic with level handles reaches 3/4 of their height
 	x, w := f.port(from, a, z, len(band)), f.port(to, z, a, len(band))
 	return fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x, from.y, x, up, w, up, w, to.y)
 }
 
-// port is where on top of box b of group a the arc to group z begins: side by side, farther ones inside, so that the arcs of a
-// box do not cross.
+// port returns where the arc to group z begins on top of box b of group a. Ports stand side by
+// side, those to farther groups inside, so that the arcs of a box do not cross.
 func (f *frames) port(b *box, a, z *group, of int) float64 {
 	place := a.index - 1 - z.index
 	if z.index > a.index {

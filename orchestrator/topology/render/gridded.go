@@ -11,24 +11,26 @@ import (
 // Sizes of grids in pixels. Ours.
 const (
 	hostDrop = 30 // from the top of a switch to that of its hosts
-	stub     = 14 // what is drawn of a line that closes a ring
+	stub     = 14 // visible part of a link that closes a ring
 	noteSize = 10 // height of a label
 	noteChar = 5  // width of its characters
-	laneLow  = 20 // of the lowest lane between grids, above the switches
+	laneLow  = 20 // height of the lowest lane between grids above the switches
 	laneGap  = 6
 	corner   = 5 // radius
 )
 
-// grid is the arrangement of a torus: its last two dimensions are rows and columns, hosts below their switch on the right.
-// The lines that close a ring are drawn as stubs at both ends, each with the name of the switch it leads to. Of three dimensions the
-// first gives several grids side by side; lines between them run above the rows, a lane for each column.
+// grid arranges a torus: its last two dimensions are rows and columns, with hosts at the lower
+// right of their switch. A link that closes a ring is drawn as a stub at each end with the name of
+// the other end. The first of three dimensions gives several grids side by side. Links between them
+// run above the rows, in one lane per column.
 type grid struct {
 	*picture
 	layers, rows, columns int
-	left, right           float64 // from a grid's border to the middle of the first column, and from that of the last
-	dx, dy                float64 // from switch to switch
-	lanes                 float64 // height of what runs above a row
-	layer                 float64 // width of a grid
+	// from a grid's border to the centre of the first and of the last column
+	left, right float64
+	dx, dy      float64 // from switch to switch
+	lanes       float64 // height of the lanes above a row
+	layer       float64 // width of a grid
 }
 
 func gridded(g *topology.Graph) *picture {
@@ -54,13 +56,13 @@ func gridded(g *topology.Graph) *picture {
 	return p
 }
 
-// at is the place of a switch.
+// at returns the coordinates of a switch.
 func (q *grid) at(n topology.NodeID) (layer, row, column int) {
 	s := int(n) - q.g.Hosts
 	return s / q.columns / q.rows, s / q.columns % q.rows, s % q.columns
 }
 
-// above is how far a stub on top of a column goes up: past the lanes.
+// above returns the height of a stub on top of a column, which passes the lanes.
 func (q *grid) above() float64 { return max(q.lanes+8, stub) }
 
 func (q *grid) place(top float64) {
@@ -79,7 +81,8 @@ func (q *grid) place(top float64) {
 	if len(q.g.Grid) == 3 {
 		bottom += framePad + frameName
 		for i := range q.layers {
-			q.frames = append(q.frames, frame{name: "layer " + strconv.Itoa(i), x: margin + float64(float64(i)*(q.layer+frameGap)), y: top,
+			q.frames = append(q.frames, frame{name: "layer " + strconv.Itoa(i), x: margin +
+				float64(float64(i)*(q.layer+frameGap)), y: top,
 				width: q.layer, height: bottom - top})
 		}
 	}
@@ -89,8 +92,8 @@ func (q *grid) place(top float64) {
 	}
 }
 
-// ring tells which dimension a link between switches runs along, counted from the last (0: in a row, 1: in a column, 2: between
-// grids), and whether it closes the ring: then it runs from the last switch to the first.
+// ring returns the dimension of a link between switches, counted from the last (0: in a row, 1: in
+// a column, 2: between grids), and whether it closes the ring, from the last switch to the first.
 func (q *grid) ring(l *topology.Link) (dimension int, closes bool) {
 	la, ra, ca := q.at(l.A)
 	lz, rz, cz := q.at(l.B)
@@ -129,17 +132,19 @@ func (q *grid) name(l *topology.Link) {
 
 func (q *grid) line(l *topology.Link) string {
 	from, to := q.of[l.A], q.of[l.B]
-	if from.row != to.row { // of a host
+	if from.row != to.row { // link of a host
 		return segment(to.x+float64(q.box*0.4), to.y+boxHeight, from.x, from.y)
 	}
 	half, middle := q.box/2, from.y+boxHeight/2
 	switch dimension, closes := q.ring(l); {
 	case dimension == 0 && closes:
-		return segment(from.x+half, middle, from.x+half+stub, middle) + segment(to.x-half, middle, to.x-half-stub, middle)
+		return segment(from.x+half, middle, from.x+half+stub, middle) + segment(to.x-half, middle, to.x-half-stub,
+			middle)
 	case dimension == 0:
 		return segment(from.x+half, middle, to.x-half, middle)
 	case dimension == 1 && closes:
-		return segment(from.x, from.y+boxHeight, from.x, from.y+hostDrop+boxHeight+5) + segment(to.x, to.y, to.x, to.y-q.above())
+		return segment(from.x, from.y+boxHeight, from.x, from.y+hostDrop+boxHeight+5) + segment(to.x, to.y, to.x,
+			to.y-q.above())
 	case dimension == 1:
 		return segment(from.x, from.y+boxHeight, to.x, to.y)
 	case closes:
@@ -148,18 +153,19 @@ func (q *grid) line(l *topology.Link) string {
 	return q.lane(l)
 }
 
-// lane is the way from a grid to the next: up, along the lane of the column, down. Those of columns further left are higher, so that two
-// cross once.
+// lane returns the path from a grid to the next: up, along the lane of the column, down. Lanes of
+// columns further left are higher, so that two links cross once.
 func (q *grid) lane(l *topology.Link) string {
 	from, to := q.of[l.A], q.of[l.B]
 	_, _, column := q.at(l.A)
 	x, w := from.x+q.box/4, to.x-q.box/4
 	y := from.y - float64(laneLow+laneGap*(q.columns-1-column))
-	return fmt.Sprintf("M%.1f %.1fL%.1f %.1fQ%.1f %.1f %.1f %.1fL%.1f %.1fQ%.1f %.1f %.1f %.1fL%.1f %.1f", x, from.y, x, y+corner, x, y, x+corner, y,
+	return fmt.Sprintf("M%.1f %.1fL%.1f %.1fQ%.1f %.1f %.1f %.1fL%.1f %.1fQ%.1f %.1f %.1f %.1fL%.1f %.1f", x, from.y,
+		x, y+corner, x, y, x+corner, y,
 		w-corner, y, w, y, w, y+corner, w, to.y)
 }
 
-// segment is a straight line.
+// segment returns a straight line.
 func segment(x, y, toX, toY float64) string {
 	return fmt.Sprintf("M%.1f %.1fL%.1f %.1f", x, y, toX, toY)
 }

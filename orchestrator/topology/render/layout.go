@@ -8,46 +8,50 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// separateHosts is the most hosts that get a box each. Ours.
+// separateHosts is the largest number of hosts with a box each. Ours.
 const separateHosts = 64
 
 // picture is a graph laid out in rows.
 type picture struct {
-	share  func(*topology.Link) float64 // of its capacity that a link used; nil: not drawn
-	events map[string][]Event           // by the names of links and nodes
+	// share of a link's capacity that was used; nil: not drawn
+	share  func(*topology.Link) float64
+	events map[string][]Event // by name of link or node
 	g      *topology.Graph
 	rows   [][]*box // hosts first
 	of     []*box   // per node
 	box    float64  // width of a box
-	width  int      // of what is drawn, without margins
-	bottom int      // of what is drawn, known once it is placed
+	width  int      // without margins
+	// lower end of the drawing, known after place
+	bottom int
 
 	arrangement arrangement
 	frames      []frame
 	notes       []label
 }
 
-// arrangement is a way to place what a picture has: in layers, in frames, on a grid.
+// arrangement places the boxes of a picture: in layers, in frames, or on a grid.
 type arrangement interface {
-	place(top float64)            // gives every box its coordinates, none above top, and the picture its bottom
-	line(l *topology.Link) string // the path of a link, as SVG writes it
+	// gives every box its coordinates, none above top, and sets the picture's bottom
+	place(top float64)
+	line(l *topology.Link) string // the path of a link, in SVG's syntax
 }
 
-// frame is a rectangle with a name around what stands together.
+// frame is a named rectangle around nodes that belong together.
 type frame struct {
 	name                string
 	x, y, width, height float64
-	above               bool // the name stands above what is inside; else below
+	above               bool // the name stands above the contents, not below
 }
 
 // label is a small text outside the boxes.
 type label struct {
 	x, y float64
-	side string // class of the text: "w" in the middle of x, "w l" ending there, "w r" beginning there
+	// class of the text: "w" centred at x, "w l" ending there, "w r" beginning there
+	side string
 	text string
 }
 
-// box is a node, or the hosts behind one switch together.
+// box is a node, or all hosts of one switch.
 type box struct {
 	nodes []topology.NodeID
 	kind  topology.Kind
@@ -58,7 +62,7 @@ type box struct {
 	order float64 // place in its row
 }
 
-// hosts is how many hosts the box stands for; 0 for a switch.
+// hosts returns the number of hosts in the box; 0 for a switch.
 func (b *box) hosts() int {
 	if b.kind == topology.Switch {
 		return 0
@@ -66,7 +70,7 @@ func (b *box) hosts() int {
 	return len(b.nodes)
 }
 
-// layout lays out g as what it is.
+// layout chooses the arrangement of g by its kind, and lays it out.
 func layout(g *topology.Graph) *picture {
 	switch {
 	case g.Grid != nil:
@@ -77,14 +81,16 @@ func layout(g *topology.Graph) *picture {
 	return layered(g)
 }
 
-// boxed makes a picture with a box for every switch, in rows by their distance from the hosts, and boxes for the hosts.
+// boxed returns a picture with a box for every switch, in rows by distance from the hosts, and
+// boxes for the hosts.
 func boxed(g *topology.Graph, joinHosts bool) *picture {
 	p := &picture{g: g, of: make([]*box, len(g.Nodes))}
 	level := levels(g)
 	p.rows = make([][]*box, slices.Max(level)+1)
 	for s := g.Hosts; s < len(g.Nodes); s++ {
 		n := &g.Nodes[s]
-		p.add(level[s], &box{nodes: []topology.NodeID{n.ID}, kind: topology.Switch, label: n.Name, about: n.Name + " (" + n.Tier + ")"})
+		p.add(level[s], &box{nodes: []topology.NodeID{n.ID}, kind: topology.Switch, label: n.Name, about: n.Name +
+			" (" + n.Tier + ")"})
 	}
 	p.addHosts(joinHosts)
 	longest := 0
@@ -97,7 +103,7 @@ func boxed(g *topology.Graph, joinHosts bool) *picture {
 	return p
 }
 
-// layers is the arrangement of most pictures: rows, each ordered so that neighbours stand near each other.
+// layers is the usual arrangement: rows, each ordered so that neighbours stand near each other.
 type layers struct{ *picture }
 
 func layered(g *topology.Graph) *picture {
@@ -122,7 +128,8 @@ func (p *picture) add(row int, b *box) {
 	}
 }
 
-// addHosts fills the lowest row, in the order of the switches above; joined, those of a switch share a box.
+// addHosts fills the lowest row, in the order of the switches above. If joined, hosts of a switch
+// share a box.
 func (p *picture) addHosts(joined bool) {
 	g := p.g
 	behind := make([][]topology.NodeID, len(g.Nodes))
@@ -139,7 +146,8 @@ func (p *picture) addHosts(joined bool) {
 		}
 		for _, h := range hosts {
 			n := &g.Nodes[h]
-			p.add(0, &box{nodes: []topology.NodeID{h}, kind: topology.Host, label: n.Name, about: n.Name + " " + n.Addr})
+			p.add(0, &box{nodes: []topology.NodeID{h}, kind: topology.Host, label: n.Name, about: n.Name + " " +
+				n.Addr})
 		}
 	}
 }
@@ -173,12 +181,13 @@ func (p *picture) arrange(row []*box) {
 	}
 }
 
-// place spreads the rows evenly over the width, the highest at top.
+// place spreads the rows evenly over the width, with the highest at top.
 func (p layers) place(top float64) {
 	for i, row := range p.rows {
 		slot := float64(p.width) / float64(len(row))
 		for j, b := range row {
-			b.x = margin + float64((float64(j)+0.5)*slot) // no fused multiply-add: the same bytes on every processor
+			// no fused multiply-add: the same bytes on every processor
+			b.x = margin + float64((float64(j)+0.5)*slot)
 			b.y = top + float64(rowGap*(len(p.rows)-1-i))
 		}
 	}
@@ -187,8 +196,8 @@ func (p layers) place(top float64) {
 
 func (p layers) line(l *topology.Link) string { return curve(p.of[l.A], p.of[l.B]) }
 
-// levels counts, for every node, the hops to the nearest host over any link, up or down: 0 for hosts, 1 for
-// the switches they are attached to. What no link joins is put at 1.
+// levels returns each node's distance in hops to the nearest host over any link, up or down: 0 for
+// hosts, 1 for the switches they are attached to. Isolated switches are put at 1.
 func levels(g *topology.Graph) []int {
 	near := make([][]topology.NodeID, len(g.Nodes))
 	for _, l := range g.Links {

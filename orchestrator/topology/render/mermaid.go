@@ -7,11 +7,11 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// mermaidEdges is how many edges Mermaid draws unless it is configured otherwise (its option maxEdges).
+// mermaidEdges is the number of edges that Mermaid draws by default (its option maxEdges).
 const mermaidEdges = 500
 
-// Mermaid draws g as a Mermaid flowchart. A link that is unlike most of its tier is labelled, a link that is
-// down is dotted.
+// Mermaid draws g as a Mermaid flowchart. Links that differ from most of their tier are labelled,
+// and links that are down are dotted.
 func Mermaid(title string, g *topology.Graph) string {
 	var b strings.Builder
 	tiers := linkTiers(g)
@@ -47,7 +47,7 @@ func Mermaid(title string, g *topology.Graph) string {
 	return b.String()
 }
 
-// mermaidText escapes what Mermaid would read as markup or as the end of a quoted label.
+// mermaidText escapes text that Mermaid would take for markup or for the end of a quoted label.
 func mermaidText(s string) string {
 	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "&", "#amp;", "`", "#96;",
 		"\\", "#92;", "\n", " ", "\r", " ").Replace(s)

@@ -8,10 +8,10 @@ import (
 	"weft/units"
 )
 
-// Formats lists the names that Graph takes.
+// Formats lists the formats of Graph.
 func Formats() []string { return []string{"text", "svg", "dot", "mermaid"} }
 
-// Graph draws g in the named format under the title. A format that is not one of Formats is an error.
+// Graph draws g under a title in one of Formats; another format is an error.
 func Graph(format, title string, g *topology.Graph) (string, error) {
 	switch format {
 	case "text":
@@ -47,7 +47,7 @@ func nodeTiers(g *topology.Graph) []nodeTier {
 	return tiers
 }
 
-// settings is what a link is made of.
+// settings are the properties of a link.
 type settings struct {
 	rate  units.Bandwidth
 	delay units.Time
@@ -61,8 +61,8 @@ func settingsOf(l *topology.Link) settings { return settings{l.Rate, l.Delay} }
 type linkTier struct {
 	name  string
 	links []topology.LinkID
-	usual settings // of most of its links that are up; between equals, of the first
-	odd   int      // links that are up and have others
+	usual settings // of most links that are up; in a tie, the first
+	odd   int      // number of links that are up and differ
 	down  int
 }
 
@@ -85,7 +85,7 @@ func linkTiers(g *topology.Graph) []linkTier {
 	return tiers
 }
 
-// count finds what is usual in the tier.
+// count finds the usual settings of the tier.
 func (t *linkTier) count(g *topology.Graph) {
 	number := make(map[settings]int)
 	for _, id := range t.links {
@@ -97,7 +97,7 @@ func (t *linkTier) count(g *topology.Graph) {
 		number[settingsOf(l)]++
 	}
 	up := len(t.links) - t.down
-	for _, id := range t.links { // in order, so that the first of equals wins
+	for _, id := range t.links { // in order, so that the first of a tie wins
 		if s := settingsOf(&g.Links[id]); number[s] > number[t.usual] || number[t.usual] == 0 {
 			t.usual = s
 		}
@@ -105,7 +105,7 @@ func (t *linkTier) count(g *topology.Graph) {
 	t.odd = up - number[t.usual]
 }
 
-// note says how a link differs from the usual of its tier: "", its settings, or "down".
+// note says how a link differs from the usual settings of its tier: "", its settings, or "down".
 func note(l *topology.Link, usual settings) string {
 	switch {
 	case l.Down:
@@ -116,7 +116,7 @@ func note(l *topology.Link, usual settings) string {
 	return ""
 }
 
-// usual returns, per link, what is usual in its tier.
+// usual returns, per link, the usual settings of its tier.
 func usual(g *topology.Graph, tiers []linkTier) []settings {
 	s := make([]settings, len(g.Links))
 	for _, t := range tiers {
@@ -127,7 +127,8 @@ func usual(g *topology.Graph, tiers []linkTier) []settings {
 	return s
 }
 
-// describe says in one line what the links of the tier are: "edge links: 100Gbps, 1us (2 differ, 1 down)".
+// describe summarizes the links of the tier in one line: "edge links: 100Gbps, 1us (2 differ, 1
+// down)".
 func (t *linkTier) describe() string {
 	var but []string
 	if t.odd > 0 {
@@ -148,7 +149,7 @@ func span(g *topology.Graph, nodes []topology.NodeID) string {
 	return ends(len(nodes), func(i int) string { return g.Nodes[nodes[i]].Name })
 }
 
-// ends writes the first and the last of n things: "h0 .. h15", "h0 h1", "h0".
+// ends formats the first and the last of n things: "h0 .. h15", "h0 h1", "h0".
 func ends(n int, at func(int) string) string {
 	switch n {
 	case 1:
@@ -159,7 +160,7 @@ func ends(n int, at func(int) string) string {
 	return at(0) + " .. " + at(n-1)
 }
 
-// plural writes "1 host", "2 hosts", "2 switches".
+// plural formats a count: "1 host", "2 hosts", "2 switches".
 func plural(n int, one string) string {
 	switch {
 	case n == 1:

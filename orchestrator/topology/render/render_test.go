@@ -19,16 +19,21 @@ func labs() map[string]topology.Spec {
 	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
 	return map[string]topology.Spec{
 		"fat-tree-4": {Kind: "fat-tree", Shape: &topology.FatTree{K: 4}, Link: wire, MTU: 4096},
-		"leaf-spine-down": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 2, Oversubscription: 2}, Link: wire, MTU: 4096,
+		"leaf-spine-down": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 2,
+			Oversubscription: 2}, Link: wire, MTU: 4096,
 			Down: []string{"leaf0-spine1", "leaf3-spine0"}},
-		"leaf-spine-256": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 8, Spines: 4, HostsPerLeaf: 32, Oversubscription: 1}, Link: wire, MTU: 4096,
+		"leaf-spine-256": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 8, Spines: 4, HostsPerLeaf: 32,
+			Oversubscription: 1}, Link: wire, MTU: 4096,
 			Down: []string{"leaf7-spine3"}},
-		"dumbbell": {Kind: "dumbbell", Shape: &topology.Dumbbell{Side: 2}, Link: wire, Tiers: map[string]topology.LinkSpec{"core": slow}, MTU: 4096},
-		"star":     {Kind: "star", Shape: &topology.Star{Size: 3}, Link: wire, MTU: 4096},
-		// Names that every format has to escape, a link unlike the others, a switch that nothing joins.
+		"dumbbell": {Kind: "dumbbell", Shape: &topology.Dumbbell{Side: 2}, Link: wire,
+			Tiers: map[string]topology.LinkSpec{"core": slow}, MTU: 4096},
+		"star": {Kind: "star", Shape: &topology.Star{Size: 3}, Link: wire, MTU: 4096},
+		// Names that every format has to escape, a link unlike the others, a switch that nothing
+		// joins.
 		"custom": {Kind: "custom", Link: wire, MTU: 4096, Shape: &topology.Custom{
 			Nodes: []topology.CustomNode{{Name: `a "quoted"\name`}, {Name: "<b>&'b'"}, {Name: "sw#1", Switch: true},
-				{Name: "a switch with a name that is longer than a box", Switch: true}, {Name: "top", Switch: true}, {Name: "alone", Switch: true}},
+				{Name: "a switch with a name that is longer than a box", Switch: true}, {Name: "top", Switch: true},
+				{Name: "alone", Switch: true}},
 			Links: []topology.CustomLink{
 				{A: `a "quoted"\name`, B: "sw#1", LinkSpec: wire},
 				{A: "<b>&'b'", B: "a switch with a name that is longer than a box", LinkSpec: wire},
@@ -69,8 +74,8 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// TestSVGIsXML parses every picture, one with control characters and markup in its title among them, and looks
-// for references to anything outside.
+// TestSVGIsXML parses every picture, one with control characters and markup in its title among
+// them, and looks for references to anything outside.
 func TestSVGIsXML(t *testing.T) {
 	for name := range labs() {
 		got := render.SVG("</title><script>\x00\x1b\xff", graph(t, name))
@@ -99,9 +104,11 @@ func TestSVGIsXML(t *testing.T) {
 	}
 }
 
-// TestLargeNetworksAreSampled: the text of 8,192 hosts fits a screen or two; the picture joins hosts.
+// TestLargeNetworksAreSampled: the text of 8,192 hosts fits a screen or two; the picture joins
+// hosts.
 func TestLargeNetworksAreSampled(t *testing.T) {
-	g, err := topology.Build(topology.Spec{Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 128, Spines: 64, HostsPerLeaf: 64, Oversubscription: 1}, Link: wire, MTU: 4096})
+	g, err := topology.Build(topology.Spec{Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 128, Spines: 64,
+		HostsPerLeaf: 64, Oversubscription: 1}, Link: wire, MTU: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +129,10 @@ func TestLargeNetworksAreSampled(t *testing.T) {
 
 func TestAllDown(t *testing.T) {
 	top := topology.Spec{Kind: "custom", Link: wire, MTU: 4096, Shape: &topology.Custom{
-		Nodes: []topology.CustomNode{{Name: "h0"}, {Name: "h1"}, {Name: "s0", Switch: true}, {Name: "s1", Switch: true}},
-		Links: []topology.CustomLink{{A: "h0", B: "s0", LinkSpec: wire}, {A: "h1", B: "s0", LinkSpec: wire}, {A: "s0", B: "s1", LinkSpec: wire}}},
+		Nodes: []topology.CustomNode{{Name: "h0"}, {Name: "h1"}, {Name: "s0", Switch: true},
+			{Name: "s1", Switch: true}},
+		Links: []topology.CustomLink{{A: "h0", B: "s0", LinkSpec: wire}, {A: "h1", B: "s0", LinkSpec: wire},
+			{A: "s0", B: "s1", LinkSpec: wire}}},
 		Down: []string{"s0-s1"}}
 	g, err := topology.Build(top)
 	if err != nil {
@@ -164,7 +173,8 @@ func TestUtilisationIsColoured(t *testing.T) {
 	g := graph(t, "star")
 	shares := []float64{0, 0.5, 1}
 	svg := render.Utilisation("x", g, func(l *topology.Link) float64 { return shares[l.ID] }, nil)
-	for _, want := range []string{"stroke:#bbbbbb;stroke-width:0.8", "stroke:#e69f00", "stroke:#a01c1c;stroke-width:3.0", ": 50.0 % used", "</svg>"} {
+	for _, want := range []string{"stroke:#bbbbbb;stroke-width:0.8", "stroke:#e69f00",
+		"stroke:#a01c1c;stroke-width:3.0", ": 50.0 % used", "</svg>"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %q in it", want)
 		}
@@ -174,22 +184,25 @@ func TestUtilisationIsColoured(t *testing.T) {
 // What happened to links and hosts is told by labels and broken lines, not by colour alone.
 func TestEventsAreMarked(t *testing.T) {
 	for name, g := range map[string]*topology.Graph{
-		"fat-tree": graph(t, "fat-tree-4"), "256 hosts": graph(t, "leaf-spine-256"), "torus": shape(t, "torus-4x4"), "three dimensions": shape(t, "torus-2x2x4"),
-		"dragonfly-plus": shape(t, "dragonfly-plus-4"), "clos": shape(t, "clos-figure-1"),
+		"fat-tree": graph(t, "fat-tree-4"), "256 hosts": graph(t, "leaf-spine-256"), "torus": shape(t, "torus-4x4"),
+		"three dimensions": shape(t, "torus-2x2x4"),
+		"dragonfly-plus":   shape(t, "dragonfly-plus-4"), "clos": shape(t, "clos-figure-1"),
 	} {
 		last := len(g.Links) - 1
 		for g.Links[last].Down {
 			last--
 		}
 		link, host := g.Links[last].Name, g.Nodes[0].Name
-		events := []render.Event{{Label: "1", Text: link + ": down <from> 50us", Place: link}, {Label: "2", Text: host + ": killed", Place: host}}
+		events := []render.Event{{Label: "1", Text: link + ": down <from> 50us", Place: link},
+			{Label: "2", Text: host + ": killed", Place: host}}
 		svg := render.Utilisation("x", g, func(*topology.Link) float64 { return 0.5 }, events)
 		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for want, count := range map[string]int{
-			">1</text>": 2, ">2</text>": 2, "stroke-dasharray:6 4": 1, "stroke-dasharray:4 3\"": 1, "down &lt;from&gt; 50us</text>": 1,
-			"% used; " + link + ": down": 1,
+			">1</text>": 2, ">2</text>": 2, "stroke-dasharray:6 4": 1, "stroke-dasharray:4 3\"": 1,
+			"down &lt;from&gt; 50us</text>": 1,
+			"% used; " + link + ": down":    1,
 		} {
 			if n := strings.Count(svg, want); n != count {
 				t.Errorf("%s: %q %d times, want %d", name, want, n, count)

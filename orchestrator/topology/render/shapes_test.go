@@ -16,16 +16,23 @@ import (
 func shapes() map[string]topology.Spec {
 	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
 	return map[string]topology.Spec{
-		"torus-4x4":   {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}, Link: wire, Down: []string{"t0-3-t0-0", "t1-1-t2-1"}},
-		"torus-2x3":   {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3}, HostsPerSwitch: 2}, Link: wire},
-		"torus-3x3x3": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1}, Link: wire, Down: []string{"t2-0-0-t0-0-0"}},
-		"torus-2x2x4": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 2, 4}, HostsPerSwitch: 32}, Link: wire},
-		"dragonfly-plus-4": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2}, Link: wire,
+		"torus-4x4": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}, Link: wire,
+			Down: []string{"t0-3-t0-0", "t1-1-t2-1"}},
+		"torus-2x3": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3}, HostsPerSwitch: 2}, Link: wire},
+		"torus-3x3x3": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1},
+			Link: wire, Down: []string{"t2-0-0-t0-0-0"}},
+		"torus-2x2x4": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 2, 4}, HostsPerSwitch: 32},
+			Link: wire},
+		"dragonfly-plus-4": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 4, Leaves: 2, Spines: 2,
+			HostsPerLeaf: 2}, Link: wire,
 			Tiers: map[string]topology.LinkSpec{"global": slow}, Down: []string{"spine-1-1-spine-4-1"}},
-		"dragonfly-plus-33": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 33, Leaves: 1, Spines: 4, HostsPerLeaf: 4}, Link: wire},
-		"clos-figure-1": {Kind: "clos", Shape: &topology.Clos{Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2, Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2}, Link: wire,
+		"dragonfly-plus-33": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 33, Leaves: 1, Spines: 4,
+			HostsPerLeaf: 4}, Link: wire},
+		"clos-figure-1": {Kind: "clos", Shape: &topology.Clos{Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2,
+			Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2}, Link: wire,
 			Down: []string{"l3-1-1-l4-1-2"}},
-		"clos-narrow": {Kind: "clos", Shape: &topology.Clos{Racks: 8, SwitchingRacks: 3, Leaves: 1, Spines: 1, Cores: 2, RacksPerPod: 4, HostsPerLeaf: 16}, Link: wire},
+		"clos-narrow": {Kind: "clos", Shape: &topology.Clos{Racks: 8, SwitchingRacks: 3, Leaves: 1, Spines: 1,
+			Cores: 2, RacksPerPod: 4, HostsPerLeaf: 16}, Link: wire},
 	}
 }
 
@@ -88,7 +95,8 @@ var (
 	step    = regexp.MustCompile(`([MLQC])([\d. -]+)`)
 )
 
-// Boxes lie beside each other, each in one frame where there are frames, all within the picture and below the caption.
+// Boxes lie beside each other, each in one frame where there are frames, all within the picture and
+// below the caption.
 func TestBoxesAndFrames(t *testing.T) {
 	for name := range shapes() {
 		svg := render.SVG(name, shape(t, name))
@@ -138,7 +146,8 @@ func below(t *testing.T, svg string) area {
 func TestLinesStayBelowTheCaption(t *testing.T) {
 	for name := range shapes() {
 		g := shape(t, name)
-		for _, svg := range []string{render.SVG(name, g), render.Utilisation(name, g, func(*topology.Link) float64 { return 0.5 }, nil)} {
+		for _, svg := range []string{render.SVG(name, g), render.Utilisation(name, g,
+			func(*topology.Link) float64 { return 0.5 }, nil)} {
 			room := below(t, svg)
 			for _, m := range path.FindAllStringSubmatch(svg, -1) {
 				for _, s := range step.FindAllStringSubmatch(m[1], -1) {
@@ -165,7 +174,8 @@ func TestRingsCloseByName(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
-	for name, want := range map[string]int{"torus-4x4": 16, "torus-2x3": 4, "torus-3x3x3": 2 * 27, "torus-2x2x4": 2 * 4} {
+	for name, want := range map[string]int{"torus-4x4": 16, "torus-2x3": 4, "torus-3x3x3": 2 * 27,
+		"torus-2x2x4": 2 * 4} {
 		if n := strings.Count(render.SVG("x", shape(t, name)), `<text class="w`); n != want {
 			t.Errorf("%s: %d labels, want %d", name, n, want)
 		}

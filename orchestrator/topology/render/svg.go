@@ -18,37 +18,37 @@ const (
 	rowGap    = 90  // from row to row
 	charWidth = 5.6 // of the 9 px font, generously
 	minBox    = 44
-	maxLabel  = 24 // characters; longer names are cut, and whole in the tooltip
+	maxLabel  = 24 // characters; longer names are cut, and complete in the tooltip
 	headWidth = 8  // of a character of the title, generously
 	lineFeed  = 14 // of the heading
 )
 
-// svgStyle is the whole style of the picture; nothing outside the file is referred to.
+// svgStyle is the style of the picture, which refers to nothing outside the file.
 const svgStyle = `text{font:9px sans-serif;text-anchor:middle;fill:#222}` +
 	`text.h{font-size:11px;text-anchor:start}text.t{font-size:14px;font-weight:bold;text-anchor:start}` +
 	`rect{stroke:#555;stroke-width:.8;fill:#e8eef7}rect.host{fill:#eef5e6;rx:6px}` +
 	`path{stroke:#999;stroke-width:.8;fill:none}path.odd{stroke:#d9822b;stroke-width:1.4}` +
 	`path.down{stroke:#c23030;stroke-dasharray:4 3}`
 
-// noteStyle is added where there are frames or labels.
+// noteStyle is added for frames and labels.
 const noteStyle = `rect.f{fill:#fafafa;stroke:#aaa;stroke-dasharray:5 3;rx:4px}text.f{font-size:10px;fill:#555}` +
 	`text.w{font-size:8px;fill:#777}text.l{text-anchor:end}text.r{text-anchor:start}`
 
-// SVG draws g as a picture of layers: hosts at the bottom, switches above, one row for each hop away from the
-// nearest host. Racks of a clos and groups of a dragonfly-plus are framed; a torus is a grid, of three dimensions several, and
-// lines that close its rings end at the name of the switch they go to. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
-// orange, those that are down red and dashed; the pointer on a line or a box shows what it is.
+// SVG draws g as a picture of layers: hosts at the bottom, switches above, one row for each hop
+// away from the nearest host. Racks of a clos and groups of a dragonfly-plus are framed. A torus is
+// a grid, or several with three dimensions, and links that close a ring end at the name of the
+// other switch. Many hosts behind one switch become one box. Links that differ from their tier are
+// orange, and links that are down red and dashed. The tooltip of a link or a box describes it.
 func SVG(title string, g *topology.Graph) string { return draw(title, g, nil, nil) }
 
-// Utilisation draws g as SVG does, with links from grey over orange to red by the share of their capacity that was used. share
-// gives that of a link, the busier direction, in [0, 1].
-//
-// Links and nodes with events are broken lines, and have the events' labels.
+// Utilisation draws g as SVG does, with links coloured from grey over orange to red by the share of
+// their capacity that was used. share returns that of a link's busier direction, in [0, 1]. Links
+// and nodes with events are dashed and carry the events' labels.
 func Utilisation(title string, g *topology.Graph, share func(*topology.Link) float64, events []Event) string {
 	return draw(title, g, share, events)
 }
 
-// Event is something that happened to a link or to a node: a label there, and what it stands for in the heading.
+// Event is an event at a link or a node: a label there, and its meaning in the heading.
 type Event struct {
 	Label string // a character or two
 	Text  string
@@ -74,10 +74,13 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64, e
 	}
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
 		width, height, width, height)
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n", escape(title), style)
-	fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s: %s</text>`+"\n", margin, margin+6, escape(title), escape(g.Title))
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" "+
+		"style=\"fill:#fff;stroke:none\"/>\n", escape(title), style)
+	fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s: %s</text>`+"\n",
+		margin, margin+6, escape(title), escape(g.Title))
 	for i := range tiers {
-		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin, margin+6+lineFeed*(i+1), escape(tiers[i].describe()))
+		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n",
+			margin, margin+6+lineFeed*(i+1), escape(tiers[i].describe()))
 	}
 	for i, e := range events {
 		y := margin + 6 + lineFeed*(len(tiers)+1+i)
@@ -93,7 +96,8 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64, e
 	return b.String()
 }
 
-// lines draws the links, below the boxes. Links between the same two boxes with nothing to tell apart are one.
+// lines draws the links, below the boxes. Links between the same two boxes that look alike are
+// drawn once.
 func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 	of := usual(p.g, tiers)
 	last := [2]*box{}
@@ -107,7 +111,8 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 			for _, e := range p.events[l.Name] {
 				dashes, what = ";stroke-dasharray:6 4", what+"; "+e.Text
 			}
-			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f%s"><title>%s: %.1f %% used%s</title></path>`+"\n",
+			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f%s">`+
+				`<title>%s: %.1f %% used%s</title></path>`+"\n",
 				p.arrangement.line(l), heat(u), 0.8+2.2*u, dashes, escape(l.Name), 100*u, escape(what))
 			continue
 		}
@@ -125,13 +130,15 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 	}
 }
 
-// badge draws a label in a dark disc, which is read without its colour.
+// badge draws a label in a dark disc, readable without colour.
 func badge(b *strings.Builder, x, y float64, label string) {
-	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="7" style="fill:#222;stroke:#fff"/><text x="%.1f" y="%.1f" style="fill:#fff;font-weight:bold">%s</text>`+"\n",
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="7" style="fill:#222;stroke:#fff"/>`+
+		`<text x="%.1f" y="%.1f" style="fill:#fff;font-weight:bold">%s</text>`+"\n",
 		x, y, x, y+3, escape(label))
 }
 
-// badges puts the labels of events on links, nearer to their lower end, where fewer cross, and on the corners of boxes.
+// badges puts the labels of events on links, nearer to their lower end, where fewer cross, and on
+// the corners of boxes.
 func (p *picture) badges(b *strings.Builder) {
 	for i := range p.g.Links {
 		l := &p.g.Links[i]
@@ -148,7 +155,7 @@ func (p *picture) badges(b *strings.Builder) {
 	}
 }
 
-// along is the point at a share of the first piece of a path, from its lower end.
+// along returns the point at a share of the first piece of a path, from its lower end.
 func along(path string, share float64) (x, y float64) {
 	numbers := strings.FieldsFunc(path, func(r rune) bool { return r != '.' && r != '-' && (r < '0' || r > '9') })
 	var at []float64
@@ -173,7 +180,7 @@ func along(path string, share float64) (x, y float64) {
 	return at[0] + share*(at[2]-at[0]), at[1] + share*(at[3]-at[1])
 }
 
-// heat is the colour of a share: grey, orange at a half, dark red at one.
+// heat returns the colour of a share: grey at 0, orange at a half, dark red at 1.
 func heat(share float64) string {
 	from, to, at := [3]float64{0xbb, 0xbb, 0xbb}, [3]float64{0xe6, 0x9f, 0x00}, 2*share
 	if share > 0.5 {
@@ -183,7 +190,7 @@ func heat(share float64) string {
 	return fmt.Sprintf("#%02x%02x%02x", mix(0), mix(1), mix(2))
 }
 
-// class is the style of a link with the given note.
+// class returns the style of a link with a note.
 func class(note string) string {
 	switch note {
 	case "":
@@ -194,7 +201,7 @@ func class(note string) string {
 	return ` class="odd"`
 }
 
-// curve is a straight line between rows, and an arc above the boxes within a row.
+// curve returns a straight line between rows, and an arc above the boxes within a row.
 func curve(from, to *box) string {
 	if from.y == to.y {
 		rise := 24 + abs(to.x-from.x)/12
@@ -221,7 +228,8 @@ func (p *picture) boxes(b *strings.Builder) {
 					break
 				}
 			}
-			fmt.Fprintf(b, `<g><title>%s</title><rect%s x="%.1f" y="%.1f" width="%.1f" height="%d"/><text x="%.1f" y="%.1f">%s</text></g>`+"\n",
+			fmt.Fprintf(b, `<g><title>%s</title><rect%s x="%.1f" y="%.1f" width="%.1f" height="%d"/>`+
+				`<text x="%.1f" y="%.1f">%s</text></g>`+"\n",
 				escape(x.about), style, x.x-p.box/2, x.y, p.box, boxHeight, x.x, x.y+12.5, escape(cut(x.label)))
 		}
 	}
@@ -234,7 +242,8 @@ func (p *picture) borders(b *strings.Builder) {
 		if f.above {
 			y = f.y + 13
 		}
-		fmt.Fprintf(b, `<rect class="f" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/><text class="f" x="%.1f" y="%.1f">%s</text>`+"\n",
+		fmt.Fprintf(b, `<rect class="f" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+
+			`<text class="f" x="%.1f" y="%.1f">%s</text>`+"\n",
 			f.x, f.y, f.width, f.height, f.x+f.width/2, y, escape(f.name))
 	}
 }
@@ -246,7 +255,7 @@ func (p *picture) labels(b *strings.Builder) {
 	}
 }
 
-// cut shortens a name that would not fit its box.
+// cut shortens a name to the width of its box.
 func cut(s string) string {
 	if utf8.RuneCountInString(s) <= maxLabel {
 		return s
@@ -254,7 +263,8 @@ func cut(s string) string {
 	return string([]rune(s)[:maxLabel-1]) + "…"
 }
 
-// escape makes s safe as text and as an attribute of XML; what XML cannot hold becomes U+FFFD.
+// escape makes s safe as text and as an attribute of XML. Characters that XML cannot hold become
+// U+FFFD.
 func escape(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s)) // a Builder does not fail

@@ -8,21 +8,23 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// wholeTable is the most links that Text lists one by one; of larger tiers it shows the first sampled ones,
-// and every link that is down or unlike the others up to as many again. Ours: a fat-tree with k=4 fits.
+// wholeTable is the largest number of links that Text lists one by one. Of larger tiers it shows
+// the first sampled links, and up to as many links that are down or differ. Ours: a fat-tree with
+// k=4 fits.
 const (
 	wholeTable = 64
 	sampled    = 4
 	maxOdd     = 64
 )
 
-// Text describes g for a terminal: the tiers, how far hosts are from each other, the links. Of a large network
-// it lists a sample.
+// Text describes g for a terminal: the tiers, the distances between hosts, and the links, or a
+// sample of those in a large network.
 func Text(title string, g *topology.Graph) string {
 	var b strings.Builder
 	x := g.Extent()
 	fmt.Fprintf(&b, "%s: %s\n", title, g.Title)
-	fmt.Fprintf(&b, "%s, %s, %s\n", plural(g.Hosts, "host"), plural(g.Switches(), "switch"), plural(len(g.Links), "link"))
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural(g.Hosts, "host"), plural(g.Switches(), "switch"),
+		plural(len(g.Links), "link"))
 	fmt.Fprintf(&b, "farthest hosts: %s, %v of propagation one way; at most %s\n\n",
 		plural(x.Hops, "link"), x.Propagation, plural(x.Paths, "equal-cost path"))
 
@@ -82,7 +84,8 @@ func addresses(g *topology.Graph, nodes []topology.NodeID) string {
 	return ends(len(nodes), func(i int) string { return g.Nodes[nodes[i]].Addr })
 }
 
-// Table appends the rows that fill writes to b, aligned, each behind indent and without blanks at its end.
+// Table appends the rows that fill writes to b, aligned, each behind indent and without trailing
+// spaces.
 func Table(b *strings.Builder, indent string, fill func(row func(...any))) {
 	var cells strings.Builder
 	w := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
