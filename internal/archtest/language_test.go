@@ -21,7 +21,6 @@ func unedited() []string {
 		"e2e",
 		"internal/archtest",
 		"nodeimg/...",
-		"orchestrator/emulate",
 		"orchestrator/plan",
 		"orchestrator/run",
 	}

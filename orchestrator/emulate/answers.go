@@ -9,8 +9,9 @@ import (
 	"weft/transport"
 )
 
-// checkResults reports what in the results of a host cannot be of its plan. They come from a process in the node, next to whatever
-// else runs there, and are looked up in tables from here on.
+// checkResults returns an error if a host's results cannot belong to its plan. They come from a
+// process in the node, beside whatever else runs there, and the code from here on uses their values
+// as indices.
 func checkResults(p *host.Plan, n *agent.Results) error {
 	if n.RTT == nil || n.OneWay == nil || n.Timer == nil || n.Reaction == nil {
 		return errors.New("results without a distribution")
@@ -22,8 +23,10 @@ func checkResults(p *host.Plan, n *agent.Results) error {
 	}
 	for _, d := range n.Dones {
 		it, ok := items[part{d.Item, d.Rank}]
-		if !ok || d.Repeat < 0 || d.Repeat >= it.Repeat || d.Blame != nil && (d.Blame.Peer < 0 || d.Blame.Peer >= len(it.Ranks)) {
-			return fmt.Errorf("results of repetition %d of item %d by rank %d, which the host has no part in", d.Repeat, d.Item, d.Rank)
+		if !ok || d.Repeat < 0 || d.Repeat >= it.Repeat || d.Blame != nil &&
+			(d.Blame.Peer < 0 || d.Blame.Peer >= len(it.Ranks)) {
+			return fmt.Errorf("results of repetition %d of item %d by rank %d, which the host has no part in",
+				d.Repeat, d.Item, d.Rank)
 		}
 	}
 	conns := make(map[transport.ConnID]bool, len(p.Conns))

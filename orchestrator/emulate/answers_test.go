@@ -9,7 +9,8 @@ import (
 	"weft/transport"
 )
 
-// What a node says at the end is looked up in the lab's tables, so it is held against the node's plan first.
+// What a node says at the end is looked up in the lab's tables, so it is held against the node's
+// plan first.
 func TestResultsAreHeldAgainstThePlan(t *testing.T) {
 	x := allToAll(3, 1, 2, 1)
 	plan := &x.Plans[1]

@@ -12,8 +12,8 @@ import (
 	"weft/units"
 )
 
-// The network that measures the machine: hosts on one switch, with the rates and packets of the labs, and the
-// round trip of a fat-tree: six links of 1 us are as long as two of 3.
+// The network of the calibration: hosts on one switch, with the rates and packets of the labs. Its
+// round trip is that of a fat-tree: two links of 3 us for six links of 1 us.
 const (
 	benchRate  = 100 * units.Gbps
 	benchDelay = 3 * units.Microsecond
@@ -51,8 +51,8 @@ func starPath() transport.Path {
 	return transport.Path{Propagation: 2 * benchDelay, Rates: []units.Bandwidth{benchRate, benchRate}}
 }
 
-// work adds an item to a star in which every host is the rank of its number. sends says which ranks send to
-// which; everyone who does is told to share the receiver's line among so many.
+// work adds an item to a star, in which every host is the rank of its number. sends reports whether
+// one rank sends to another. Senders assume that among of them share the receiver's link.
 func (x *Experiment) work(it host.Item, sends func(src, dst int) bool, among int) {
 	n := len(x.Plans)
 	it.Ranks = make([]transport.HostID, n)
@@ -79,7 +79,7 @@ func (x *Experiment) work(it host.Item, sends func(src, dst int) bool, among int
 	}
 }
 
-// spec is the connection from one host of a star to another.
+// spec returns the connection from one host of a star to another.
 func spec(n, src, dst int, collective string, among int) transport.Spec {
 	const firstDynamicPort = 49152 // RFC 6335, section 6
 	return transport.Spec{
@@ -89,8 +89,8 @@ func spec(n, src, dst int, collective string, among int) transport.Spec {
 	}
 }
 
-// allToAll is a star in which every host sends so many full packets to each other, so many times. Its load is
-// that of any lab whose hosts are all busy.
+// allToAll returns a star in which every host sends full packets to each other host, repeat times.
+// Its load is that of any lab with all hosts busy.
 func allToAll(n, packets, repeat int, dilation float64) Experiment {
 	x := star(n, dilation)
 	x.work(host.Item{

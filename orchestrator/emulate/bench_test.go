@@ -10,9 +10,10 @@ import (
 	"weft/units"
 )
 
-// BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets per
-// second of real time, by default so many that more than 40,000 of them come through. It tells the medians of the
-// packets carried and of the worst p99 lateness, in real time, and in which share of the runs the verdict was ok.
+// BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data
+// packets per second of real time, by default enough to carry more than 40,000 of them.
+// It tells the medians of the packets carried and of the worst p99 lateness, in real time, and in
+// which share of the runs the verdict was ok.
 func BenchmarkPrivAllToAll(b *testing.B) {
 	needRoot(b)
 	offered := 48_000.0
@@ -46,12 +47,16 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		for _, n := range o.Results {
 			cpu += n.CPU
 		}
-		b.Logf("offered %.0f, carried %.0f/s at dilation %g, verdict %s %v; fabric %s %.2f s, nodes %s %.2f s of processor, backlog %d; RTT p50 %v of %v; retransmits %d timeouts %d",
-			offered, rate, o.dilation, o.Fidelity.Verdict, o.Fidelity.Reasons, r.Scheduler, float64(r.CPU)/1e9, o.Results[0].Scheduler, float64(cpu)/1e9, r.Backlog,
+		b.Logf("offered %.0f, carried %.0f/s at dilation %g, verdict %s %v; fabric %s %.2f s, nodes %s %.2f s of "+
+			"processor, backlog %d; RTT p50 %v of %v; retransmits %d timeouts %d",
+			offered, rate, o.dilation, o.Fidelity.Verdict, o.Fidelity.Reasons, r.Scheduler, float64(r.CPU)/1e9,
+			o.Results[0].Scheduler, float64(cpu)/1e9, r.Backlog,
 			o.RTT.Quantile(0.5), o.Fidelity.BaseRTTNS, o.Transport.Retransmits, o.Transport.Timeouts)
 		for _, l := range latenessOf(o.Outcome) {
-			b.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what, l.dist.Quantile(0.5).Microseconds()*o.dilation,
-				l.dist.Quantile(0.99).Microseconds()*o.dilation, l.dist.Quantile(1).Microseconds()*o.dilation, l.dist.Count())
+			b.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what,
+				l.dist.Quantile(0.5).Microseconds()*o.dilation,
+				l.dist.Quantile(0.99).Microseconds()*o.dilation, l.dist.Quantile(1).Microseconds()*o.dilation,
+				l.dist.Count())
 		}
 	}
 	b.ReportMetric(median(rates), "packets/s")

@@ -20,9 +20,9 @@ import (
 	"weft/internal/regular"
 )
 
-// cached returns the machine's capacity from the user's cache directory, or measures it and keeps it there.
-// Two processes never measure at once: they would measure each other. What is in the cache and cannot be
-// read is measured again; what cannot be written is no error.
+// cached returns the machine's capacity from the user's cache directory, or measures and stores it.
+// Two processes never measure at once, because each would disturb the other. An unreadable cache
+// file is measured again, and one that cannot be written is no error.
 func cached(ctx context.Context, runtime string, measure func() (Capacity, error)) (Capacity, error) {
 	file, err := cacheFile(runtime)
 	if err != nil {
@@ -39,7 +39,8 @@ func cached(ctx context.Context, runtime string, measure func() (Capacity, error
 		return measure()
 	}
 	defer unlock()
-	if c, err := readCapacity(file); err == nil { // another process measured while this one waited
+	// another process measured while this one waited
+	if c, err := readCapacity(file); err == nil {
 		return c, nil
 	}
 	c, err := measure()
@@ -52,8 +53,9 @@ func cached(ctx context.Context, runtime string, measure func() (Capacity, error
 	return c, nil
 }
 
-// cacheFile names the file for this machine and this program: another kernel, another build, other processors or another number
-// of them, other privileges or another runtime make another capacity.
+// cacheFile names the cache file of this machine and program. The capacity depends on the kernel,
+// the build, the processors and their number, the privileges and the runtime, so all of them are
+// part of the name.
 func cacheFile(runtime string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -67,12 +69,13 @@ func cacheFile(runtime string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %s %t %s", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %s %t %s", u.Release, u.Version, exe.Size(),
+		exe.ModTime().UnixNano(),
 		goruntime.NumCPU(), processor(), os.Geteuid() == 0, cmp.Or(runtime, "namespace")))
 	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
 }
 
-// processor is what the machine calls its processors; empty where it does not say.
+// processor returns the name of the machine's processors, or "" if unknown.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -86,10 +89,10 @@ func processor() string {
 	return ""
 }
 
-// busyLife is how long a measurement on a machine that looked busy is believed.
+// busyLife is how long the measurement of a busy machine is used.
 const busyLife = 10 * time.Minute
 
-// maxCapacity is how large a measurement in the cache may be, in bytes: several times what one takes.
+// maxCapacity is the largest accepted size of a cache file in bytes, several times the usual one.
 const maxCapacity = 1 << 20
 
 func readCapacity(file string) (Capacity, error) {
@@ -110,8 +113,8 @@ func readCapacity(file string) (Capacity, error) {
 	return c, nil
 }
 
-// sensible tells whether c can be what a machine was measured to carry: at least a packet each second, at most a billion, and
-// lateness at rising loads.
+// sensible reports whether c can be a measurement: at least one packet per second, at most a
+// billion, and lateness at rising loads.
 func (c Capacity) sensible() bool {
 	within := func(x, least, most float64) bool { return x >= least && x <= most }
 	least := 0.0
@@ -124,7 +127,7 @@ func (c Capacity) sensible() bool {
 	return within(c.PacketsPerSecond, 1, 1e9) && least > 0
 }
 
-// writeCapacity replaces the file as a whole: a reader sees the old one or the new one.
+// writeCapacity replaces the file atomically.
 func writeCapacity(file string, c Capacity) error {
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -144,10 +147,10 @@ func writeCapacity(file string, c Capacity) error {
 	return err
 }
 
-// keptBuilds is how many measurements of other builds, kernels and privileges are kept beside a new one.
+// keptBuilds is the number of measurements of other builds, kernels and privileges that are kept.
 const keptBuilds = 7
 
-// prune removes all but the newest measurements beside file, and what earlier builds left.
+// prune removes all but the newest measurements beside file, and those of earlier formats.
 func prune(file string) {
 	type old struct {
 		name string
@@ -162,7 +165,8 @@ func prune(file string) {
 		}
 		if filepath.Ext(name) == ".json" {
 			others = append(others, old{name, info.ModTime()})
-		} else if time.Since(info.ModTime()) > time.Hour { // a lock that a build may hold while it measures
+			// a lock that another build may hold while it measures
+		} else if time.Since(info.ModTime()) > time.Hour {
 			os.Remove(name)
 		}
 	}
@@ -172,10 +176,10 @@ func prune(file string) {
 	}
 }
 
-// lockPoll is how often a lock that another process holds is tried.
+// lockPoll is the interval between attempts to take a lock that another process holds.
 const lockPoll = 50 * time.Millisecond
 
-// lock takes the lock that file stands for. The kernel frees it when the process ends, however that happens.
+// lock takes the lock of file. The kernel releases it when the process ends, for whatever reason.
 func lock(ctx context.Context, file string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err

@@ -73,7 +73,8 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 	}
 }
 
-// A cache in which something else lies than files of Weft is neither waited for nor read without end.
+// A cache in which something else lies than files of Weft is neither waited for nor read without
+// end.
 func TestCacheThatIsNoFile(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	file, err := cacheFile("")
@@ -90,7 +91,8 @@ func TestCacheThatIsNoFile(t *testing.T) {
 			if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700), make(path)); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := cached(t.Context(), "", func() (Capacity, error) { return want, nil }); err != nil || !cmp.Equal(c, want) {
+			if c, err := cached(t.Context(), "", func() (Capacity, error) { return want, nil }); err != nil ||
+				!cmp.Equal(c, want) {
 				t.Errorf("got %+v, %v", c, err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
@@ -124,7 +126,8 @@ func TestOldMeasurementsArePruned(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "capacity-*.json"))
 	locks, _ := filepath.Glob(filepath.Join(dir, "capacity-*.lock"))
-	if len(left) != keptBuilds+1 || !slices.Contains(left, file) || slices.Contains(left, filepath.Join(dir, "capacity-07.json")) || len(locks) != 1 {
+	if len(left) != keptBuilds+1 || !slices.Contains(left, file) ||
+		slices.Contains(left, filepath.Join(dir, "capacity-07.json")) || len(locks) != 1 {
 		t.Errorf("left %v and %v", left, locks)
 	}
 }
@@ -132,7 +135,8 @@ func TestOldMeasurementsArePruned(t *testing.T) {
 func TestCapacityWithoutACache(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
 	failed := errors.New("failed")
-	if _, err := cached(t.Context(), "", func() (Capacity, error) { return Capacity{}, failed }); !errors.Is(err, failed) {
+	if _, err := cached(t.Context(), "", func() (Capacity, error) { return Capacity{}, failed }); !errors.Is(err,
+		failed) {
 		t.Errorf("got %v, want what measuring said", err)
 	}
 }

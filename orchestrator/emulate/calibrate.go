@@ -13,34 +13,40 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// The calibration runs: as many hosts as the labs that this is for, each of three loads for about as long as makes
-// the numbers steady. All are made by the same processes: starting some takes as long as a run.
+// The calibration runs have as many hosts as typical labs, and three loads, each for as long as
+// steady numbers need. The same processes make all runs, because starting them takes as long as a
+// run.
 const (
 	benchHosts = 16
-	benchLight = 4_000.0 // packets per second and processor offered in the first: any machine of today carries them
-	benchPress = 2.5     // times what the first suggests is offered in the second
+	// benchLight is the first load, in packets per second and processor: any current machine
+	// carries it.
+	benchLight = 4_000.0
+	// benchPress is the second load, as a multiple of the capacity that the first run suggests.
+	benchPress = 2.5
 	benchStall = 20 * time.Second
 )
 
-// How long each run is, in seconds of real time at the load offered.
+// Length of each run in seconds of real time at the load offered.
 const (
 	lightSeconds = 0.2
 	pressSeconds = 0.4
 	fullSeconds  = 0.5
 )
 
-// Calibrate measures what this machine can carry, or returns what it measured before: see cached.
+// Calibrate returns the capacity of this machine, measured now or earlier (see cached).
 func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
 	return cached(ctx, p.Runtime, func() (Capacity, error) { return Measure(ctx, p) })
 }
 
-// Measure measures what this machine can carry: how much processor time a packet takes, first under a light
-// load, then under so many packets that nobody has time to wait for single ones; and how late it is at either, and under
-// the load that the machine will be asked for. It takes less than three seconds on a machine that does nothing else.
+// Measure measures the capacity of this machine: the processor time of a packet, first under a
+// light load, then under a load that leaves no time to wait for single packets. It also measures
+// lateness at both loads and at the load that labs will use. It takes less than three seconds on an
+// idle machine.
 //
-// A packet under a light load takes more than twice the processor time that it takes under pressure, where one wake-up
-// serves several. So the first load tells how much may be offered to learn what fills the machine. Offering much more
-// and counting what comes through would be wrong: when everything is late, time runs out in retransmissions.
+// Under a light load a packet takes more than twice the processor time that it takes under
+// pressure, where one wake-up serves several. So the first run tells how much the second may offer
+// to fill the machine. Offering far more and counting deliveries would be wrong: with everything
+// late, the time goes into retransmissions.
 func Measure(ctx context.Context, p Processes) (Capacity, error) {
 	p.measuring(0)
 	b, err := newBench(ctx, p)
@@ -51,7 +57,7 @@ func Measure(ctx context.Context, p Processes) (Capacity, error) {
 	return c, cleanup.Join(err, b.close())
 }
 
-// measuring tells how many of the steps of measuring are done.
+// measuring reports how many steps of the measurement are done.
 func (p *Processes) measuring(done int) {
 	const steps = 4 // starting the processes, and three runs
 	if p.Measuring != nil {
@@ -59,7 +65,7 @@ func (p *Processes) measuring(done int) {
 	}
 }
 
-// measure makes the runs, and tells after each step how many are done.
+// measure makes the runs, and reports the number of finished steps after each.
 func (b *bench) measure(ctx context.Context, tell func(done int)) (Capacity, error) {
 	tell(1)
 	light, err := b.run(ctx, lightSeconds, light())
@@ -82,22 +88,25 @@ func (b *bench) measure(ctx context.Context, tell func(done int)) (Capacity, err
 		c.Lateness = append(c.Lateness, out.late())
 		c.Foreign = max(c.Foreign, out.Foreign)
 	}
-	slices.SortFunc(c.Lateness, func(a, b LatenessAt) int { return cmp.Compare(a.PacketsPerSecond, b.PacketsPerSecond) })
+	slices.SortFunc(c.Lateness, func(a, b LatenessAt) int {
+		return cmp.Compare(a.PacketsPerSecond,
+			b.PacketsPerSecond)
+	})
 	return c, nil
 }
 
-// benchOutcome is what an all-to-all of the calibration came to.
+// benchOutcome is the result of one all-to-all of the calibration.
 type benchOutcome struct {
 	*Outcome
 	dilation float64
 	offered  float64 // data packets per second of real time
-	drivers  int     // processes that drive several nodes; 0: each drives itself
+	drivers  int     // processes that drive several nodes; 0: each node drives itself
 }
 
-// bench is what measures: the processes of a star.
+// bench holds the processes of a star that measures.
 type bench struct {
 	hosts   int
-	more    bool // runs after the next
+	more    bool // further runs follow the next
 	cluster runtime.Cluster
 	crew    *crew
 }
@@ -131,7 +140,8 @@ func (b *bench) close() error {
 	return b.cluster.Close()
 }
 
-// run runs the all-to-all for about so many seconds, with so many packets offered per second of real time.
+// run runs the all-to-all for about the given seconds of real time, at the given load in packets
+// per second of real time.
 func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome, error) {
 	messages := float64(b.hosts * (b.hosts - 1))
 	x := allToAll(b.hosts, max(1, int(seconds*offered/messages)), 1, 1)
@@ -145,13 +155,13 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	return benchOutcome{o, x.Dilation, Load(x.Plans) / x.Dilation, b.cluster.Agents()}, err
 }
 
-// late is how late the machine was, and at which load: as offered, which is how labs are counted too.
+// late returns the lateness of the run at its load. The load is the one offered, as for labs.
 func (o benchOutcome) late() LatenessAt {
 	return LatenessAt{PacketsPerSecond: o.offered, P99NS: o.Fidelity.LatenessP99NS * o.dilation}
 }
 
-// capacity is how many data packets per second would keep all processors busy, or the fabric its one, or those that drive nodes
-// theirs.
+// capacity returns the data packets per second that would keep busy either all processors, or the
+// fabric's one, or those of the processes that drive nodes.
 func (o benchOutcome) capacity() float64 {
 	var nodes int64
 	for _, n := range o.Results {

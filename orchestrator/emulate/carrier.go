@@ -13,18 +13,20 @@ import (
 	"weft/realtime"
 )
 
-// Kernel says that the machine's kernel carries the packets of an experiment: its switches are nodes.
+// Kernel says that the machine's kernel carries the packets of an experiment. Its switches are
+// nodes.
 type Kernel struct {
-	Switches []netip.Addr // their addresses, by switch
-	Net      netip.Prefix // that holds all addresses
+	Switches []netip.Addr // addresses by switch
+	Net      netip.Prefix // subnet of all addresses
 
-	// Slower are dilations that the lab may have instead of its own, in this order, each only where links are not as asked at
-	// those before; none: then it fails. Slowed is told of the one that it has, before anything runs; it may be nil.
+	// Slower are further dilations to try, in order, while links do not behave as configured;
+	// without any the lab fails. Slowed, which may be nil, receives the dilation in use before
+	// anything runs.
 	Slower []float64
 	Slowed func(realtime.Ready)
 }
 
-// ready takes what carries packets at its word that it does, and sets the dilation at which it does so.
+// ready waits until the carrier reports that it is ready, and sets the dilation that it chose.
 func (x *Experiment) ready(conn *control.Conn) error {
 	if x.Kernel == nil {
 		_, err := conn.Expect(realtime.KindReady, nil)
@@ -40,18 +42,18 @@ func (x *Experiment) ready(conn *control.Conn) error {
 	return nil
 }
 
-// A carrier is what carries the packets of a lab: the process of the modelled fabric, or this process's hold on the kernel. It
-// is told what to do, and tells what happens, at the other end of a connection, in the words of package realtime.
+// A carrier carries the packets of a lab: the process of the modelled fabric, or this process's
+// control of the kernel. Both speak the protocol of package realtime over a connection.
 type carrier struct {
-	name  string // in messages
-	who   string // likewise, in a sentence
+	name  string // for messages
+	who   string // for messages, in a sentence
 	conn  *control.Conn
 	notes []string
-	ended chan struct{} // closed when it does nothing any more; nil: it ends with the cluster
+	ended chan struct{} // closed when it has ended; nil: it ends with the cluster
 	end   context.CancelFunc
 }
 
-// carrier returns what carries packets in a cluster that was launched for x, whose setup has this network.
+// carrier returns the carrier for a cluster that was launched for x. network is that of the setup.
 func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Network) (*carrier, error) {
 	if network == nil {
 		f := cluster.Fabric()
@@ -66,18 +68,20 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 		return nil, cleanup.Join(err, ours.Close())
 	}
 	ctx, end := context.WithCancel(context.Background())
-	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}), end: end}
+	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}),
+		end: end}
 	if !kernelpath.Seeded() {
-		c.notes = []string{"this kernel has no hash seed for each switch (Linux 6.11): their choices among equal ways differ by the order of shares of one hash"}
+		c.notes = []string{"this kernel has no hash seed for each switch (Linux 6.11): their choices among equal " +
+			"ways differ by the order of shares of one hash"}
 	}
 	go func() {
 		defer close(c.ended)
-		_ = kernelpath.Serve(ctx, conn, network, cluster, x.Processes.Step) // it has told the other end
+		_ = kernelpath.Serve(ctx, conn, network, cluster, x.Processes.Step) // the error went to the other end
 	}()
 	return c, nil
 }
 
-// close ends what carries packets, if it does not end with the cluster, and waits for that.
+// close ends a carrier that does not end with the cluster, and waits for its end.
 func (c *carrier) close() {
 	if c.ended == nil {
 		return
@@ -87,7 +91,7 @@ func (c *carrier) close() {
 	<-c.ended
 }
 
-// network is what the kernel is to be made into.
+// network returns the configuration of the kernel.
 func (x *Experiment) network() (*kernelpath.Network, error) {
 	names := make([]string, len(x.Plans))
 	for h := range x.Plans {
@@ -102,7 +106,7 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 	return n, nil
 }
 
-// switched adds to what a runtime must start what a lab needs whose switches are nodes.
+// switched adds the switches of a lab on the kernel's datapath to the runtime's spec.
 func (x *Experiment) switched(s *runtime.Spec, n *kernelpath.Network) {
 	s.Cables = n.Cables
 	for i := range n.Switches {

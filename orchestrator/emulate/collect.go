@@ -13,10 +13,11 @@ import (
 )
 
 func newOutcome(nodes int) *Outcome {
-	return &Outcome{RTT: stats.NewDist(), OneWay: stats.NewDist(), QueueDelay: stats.NewDist(), Results: make([]*agent.Results, nodes)}
+	return &Outcome{RTT: stats.NewDist(), OneWay: stats.NewDist(), QueueDelay: stats.NewDist(),
+		Results: make([]*agent.Results, nodes)}
 }
 
-// bootNotes are what the machine did not grant to the processes, each said once.
+// bootNotes returns what the machine did not grant to the processes, each once.
 func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 	add := func(from []string) {
 		for _, n := range from {
@@ -38,8 +39,8 @@ func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 	return notes
 }
 
-// collect asks everyone who is still there for results: the nodes first, so that the fabric's report has
-// everything they sent. failed is why the run ended, nil when all went well.
+// collect asks every process that is still there for its results. Nodes come first, so that the
+// fabric's report covers everything they sent. failed is the reason why the run ended, or nil.
 func (r *run) collect(failed error) {
 	r.endCPU()
 	limit := collectTime
@@ -68,20 +69,21 @@ func (r *run) collect(failed error) {
 	r.shareCPU()
 }
 
-// await takes in news until there is what is waited for, or no more time.
+// await handles news until enough returns true or the limit has passed.
 func (r *run) await(limit time.Duration, enough func() bool) {
 	over := time.After(limit)
 	for !enough() {
 		select {
 		case n := <-r.news:
-			_ = r.take(n) // whoever fails now is marked as lost
+			// a process that fails now is marked as lost
+			_ = r.take(n)
 		case <-over:
 			return
 		}
 	}
 }
 
-// merge puts together what came from all sides.
+// merge combines the results of all processes.
 func (r *run) merge() {
 	o := r.outcome
 	for i, n := range o.Results {
@@ -106,21 +108,23 @@ func (r *run) merge() {
 	}
 	o.Fabric = o.Report.Network
 	if n := o.Report.Uncaptured; n > 0 {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("captures lack %d packets, which came faster than they could be written; a higher dilation gives time", n))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("captures lack %d packets, which came faster than they could "+
+			"be written; a higher dilation gives time", n))
 	}
 	if r.x.Kernel != nil {
-		o.QueueDelay.Merge(o.OneWay) // as receivers measured it: nobody sees a packet in the kernel's queues
+		// as measured by receivers: nobody sees a packet in the kernel's queues
+		o.QueueDelay.Merge(o.OneWay)
 		return
 	}
 	o.QueueDelay.Merge(o.Report.QueueDelay)
 }
 
-// Spared warns that bytes which were to be wrong at a host are not.
+// Spared warns about planned corruptions at a host that were never applied.
 func Spared(name string, n int) string {
 	return fmt.Sprintf("%s: %d bytes that were to be wrong are not: nothing came for them", name, n)
 }
 
-// why says why a process that was asked did not answer.
+// why says why a process did not answer.
 func (p *peerState) why() string {
 	if p.lost == nil {
 		return "it did not answer in time"
@@ -128,7 +132,7 @@ func (p *peerState) why() string {
 	return p.lost.Error()
 }
 
-// judge gives the verdict on what was collected.
+// judge computes the verdict on the run.
 func (r *run) judge() {
 	o := r.outcome
 	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
@@ -146,10 +150,12 @@ func (r *run) judge() {
 			ours.add(r.name(i), n.Unsent)
 		}
 	}
-	e.drops = []drops{{where: "receive buffers of nodes", n: sockets}, {where: "send queues of " + ours.names(), n: ours.n}}
+	e.drops = []drops{{where: "receive buffers of nodes", n: sockets}, {where: "send queues of " + ours.names(),
+		n: ours.n}}
 	if others.n > 0 {
 		e.drops = append(e.drops, drops{
-			where: "send queues of " + others.names() + ", among packets that are no part of the workload", n: others.n, foreign: true,
+			where: "send queues of " + others.names() + ", among packets that are no part of the workload",
+			n:     others.n, foreign: true,
 		})
 	}
 	into := "the fabric's way into nodes"
@@ -171,8 +177,9 @@ func (r *run) judge() {
 	}
 }
 
-// tooFewSockets says that nodes opened sockets while packets waited, if that happened to more than one data packet in a hundred,
-// as many as the verdict looks at. It takes as long as several packets, and is why such nodes are late.
+// tooFewSockets reports nodes that opened sockets while packets waited, if that affected more than
+// one data packet in a hundred, as many as the verdict looks at. Opening one takes as long as
+// several packets, and explains the lateness of such nodes.
 func tooFewSockets(nodes []*agent.Results) []string {
 	var opened, packets int64
 	for _, n := range nodes {
@@ -184,14 +191,16 @@ func tooFewSockets(nodes []*agent.Results) []string {
 	if opened*100 <= packets {
 		return nil
 	}
-	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which makes them late: the transport takes more source ports "+
-		"than this process may open files; raise that limit (ulimit -n), or give the transport fewer paths", opened, packets)}
+	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which makes them late: the "+
+		"transport takes more source ports "+
+		"than this process may open files; raise that limit (ulimit -n), or give the transport fewer paths", opened,
+		packets)}
 }
 
-// unsent is what the send queues of some nodes lost.
+// unsent counts losses in the send queues of some nodes.
 type unsent struct {
 	n    int64
-	from []string // nodes that lost some
+	from []string // nodes with losses
 }
 
 func (u *unsent) add(node string, n int64) {

@@ -23,23 +23,26 @@ import (
 	"weft/units"
 )
 
-// receiveBuffer is the receive buffer of a node's socket in bytes: what arrives while the node does not run.
+// receiveBuffer is the receive buffer of a node's socket in bytes. It holds arrivals while the node
+// does not run.
 const receiveBuffer = 8 * units.MiB
 
-// syncBuffer is that of a socket for synchronization messages: some thousand of them.
+// syncBuffer is the receive buffer of a socket for synchronization messages: some thousand of them.
 const syncBuffer = units.MiB
 
-// nodeNice is the priority that nodes ask for: what else runs on the machine should not make them late.
+// nodeNice is the nice value that nodes ask for, so that other programs delay them less.
 const nodeNice = -19
 
-// Setup is all that an emulation makes on the machine, as data: Run and Stand launch it, and package plan prints it.
+// Setup is everything that an emulation creates on the machine, as data. Run and Stand launch it,
+// and package plan prints it.
 type Setup struct {
-	Spec    runtime.Spec
-	Network *kernelpath.Network // what the kernel becomes where it carries packets; nil: the modelled fabric carries them
-	Buffers units.Bytes         // of collectives, in all nodes
+	Spec runtime.Spec
+	// configuration of the kernel if it carries packets; nil: the modelled fabric carries them
+	Network *kernelpath.Network
+	Buffers units.Bytes // of collectives, in all nodes
 }
 
-// ToRun returns what Run makes.
+// ToRun returns the setup of Run.
 func (x *Experiment) ToRun() (*Setup, error) {
 	s := runtime.Spec{
 		Lab:        x.Lab,
@@ -82,7 +85,8 @@ func (x *Experiment) ToRun() (*Setup, error) {
 	return setup, nil
 }
 
-// ToStand returns what Stand makes: nodes whose programs know each other by name, and nobody who drives them, since no workload runs.
+// ToStand returns the setup of Stand: nodes whose programs know each other by name, and no
+// processes that drive them, since there is no workload.
 func (x *Experiment) ToStand() (*Setup, error) {
 	s, err := x.ToRun()
 	if err != nil {
@@ -101,15 +105,16 @@ func (x *Experiment) ToStand() (*Setup, error) {
 	return s, nil
 }
 
-// Shape returns what the kernel makes of each direction of the links, by port of the fabric.
+// Shape returns the qdisc tree of each direction of the links, by port of the fabric.
 func (x *Experiment) Shape(kernel qdisc.Capabilities) ([]qdisc.Tree, error) {
 	trees, _, err := ports.Shape(&x.Fabric, ports.Sources(x.Addrs), x.Dilation, x.ipMTU(), kernel)
 	return trees, err
 }
 
-// agents is how many processes drive the nodes: one for each processor but the fabric's, so that a wake-up serves many nodes and
-// nobody waits for a processor. None where the machine's kernel carries packets, or in a runtime without such processes: each node's
-// process drives itself there.
+// agents returns the number of processes that drive nodes: one for each processor but the fabric's,
+// so that a wake-up serves many nodes and no process waits for a processor. It is 0 if the
+// machine's kernel carries packets or the runtime has no such processes. Then each node's process
+// drives itself.
 func (x *Experiment) agents() int {
 	if x.Kernel != nil || x.Processes.NoAgents {
 		return 0
@@ -117,7 +122,7 @@ func (x *Experiment) agents() int {
 	return max(1, min(goruntime.NumCPU()-1, len(x.Plans)))
 }
 
-// sockets are those that the node of host i needs: the transport's first.
+// sockets returns the sockets of host i's node, with the transport's first.
 func (x *Experiment) sockets(i int) []boot.Socket {
 	s := []boot.Socket{{Port: wire.Port, ReadBuffer: receiveBuffer}}
 	if c := x.Plans[i].Clock; c != nil {
@@ -128,21 +133,24 @@ func (x *Experiment) sockets(i int) []boot.Socket {
 	return s
 }
 
-// departs says whether packets have to say when they leave: some host's clock is not lab time.
+// departs reports whether packets must carry their departure time, because some host's clock is not
+// lab time.
 func (x *Experiment) departs() bool {
 	return slices.ContainsFunc(x.Plans, func(p host.Plan) bool { return p.Clock != nil })
 }
 
-// memory is more than any process of the run can need: a bound against those that have gone bad.
+// memory returns a bound above the memory of any healthy process of the run.
 func (x *Experiment) memory() units.Bytes {
-	most := 2 * units.GiB // the fabric's: packets on their way
+	// for the fabric: packets in flight
+	most := 2 * units.GiB
 	for i := range x.Plans {
 		most = max(most, 2*units.Bytes(agent.MemoryRoom(&x.Plans[i])))
 	}
 	return most
 }
 
-// neighbours are the hosts that host i has connections with, or keeps its clock with: no packet of theirs waits for ARP.
+// neighbours returns the peers of host i's connections and clock, so that none of their packets
+// waits for ARP.
 func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 	seen := map[transport.HostID]bool{x.Plans[i].Host: true}
 	add := func(h transport.HostID) {
@@ -166,19 +174,20 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 	return peers
 }
 
-// leastSample is the least real time between samples of the queues: at a dilation of 1 the fabric, which goes before whatever else the
-// machine does, would spend a whole processor on one each 10 us.
-const leastSample = 200 * time.Microsecond
+// minSampleInterval is the smallest real time between queue samples. At a dilation of 1 the fabric,
+// which has priority over the rest of the machine, would spend a whole processor on a sample every
+// 10 us.
+const minSampleInterval = 200 * time.Microsecond
 
-// sampleEvery is the interval of queue samples, in lab time; 0: there are none.
+// sampleEvery returns the interval of queue samples in lab time; 0: none are taken.
 func (x *Experiment) sampleEvery() units.Time {
 	if x.SampleQueues == 0 {
 		return 0
 	}
-	return max(x.SampleQueues, units.Time(float64(units.FromDuration(leastSample))/x.Dilation))
+	return max(x.SampleQueues, units.Time(float64(units.FromDuration(minSampleInterval))/x.Dilation))
 }
 
-// slower are the dilations that the kernel may have instead.
+// slower returns the further dilations that the kernel may try.
 func (x *Experiment) slower() []float64 {
 	if x.Kernel == nil {
 		return nil
@@ -186,7 +195,7 @@ func (x *Experiment) slower() []float64 {
 	return x.Kernel.Slower
 }
 
-// fabricConfig is what the fabric process must know.
+// fabricConfig returns the configuration of the fabric process.
 func (x *Experiment) fabricConfig() realtime.Config {
 	const ethernet = 14
 	c := realtime.Config{
@@ -202,10 +211,11 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Transparent: x.Transparent,
 		PeerDelay:   x.PeerDelay,
 		Control:     x.Control,
-		Ahead:       2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
-		Pause:       x.pause(),
-		Departs:     x.departs(),
-		More:        x.more,
+		// tolerates the node's own rounding
+		Ahead:   2 * x.ahead(),
+		Pause:   x.pause(),
+		Departs: x.departs(),
+		More:    x.more,
 	}
 	for i, a := range x.Addrs {
 		c.Hosts[i] = realtime.Address{Name: x.Plans[i].Name, IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
@@ -213,8 +223,9 @@ func (x *Experiment) fabricConfig() realtime.Config {
 	return c
 }
 
-// switchAddr is the address from which nodes are told that their NIC is paused: the last but one of the subnet, whose
-// last is for broadcasts. Zero: a host has it, and nodes are not told.
+// switchAddr returns the source address of pause notices to nodes: the last but one of the subnet,
+// since the last is its broadcast address. It is zero if a host has that address; nodes then get no
+// notices.
 func (x *Experiment) switchAddr() [4]byte {
 	a := x.Addrs[0].As4()
 	all := uint32(1)<<(32-x.prefix()) - 1
@@ -225,10 +236,10 @@ func (x *Experiment) switchAddr() [4]byte {
 	return a
 }
 
-// prefix is the length of the subnet's prefix.
+// prefix returns the length of the subnet's prefix.
 func (x *Experiment) prefix() int { return cmp.Or(x.Prefix, 8) }
 
-// peers are the addresses of all hosts.
+// peers returns the addresses of all hosts.
 func (x *Experiment) peers() [][4]byte {
 	all := make([][4]byte, len(x.Addrs))
 	for i, a := range x.Addrs {
@@ -237,15 +248,16 @@ func (x *Experiment) peers() [][4]byte {
 	return all
 }
 
-// nodeConfig is what the node of host i must know.
+// nodeConfig returns the configuration of host i's node.
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
-		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
+		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
+		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
 	}
 }
 
-// switches are the addresses of switches that send notifications.
+// switches returns the addresses of switches that send notifications.
 func (x *Experiment) switches() (all [][4]byte) {
 	for _, a := range x.Switches {
 		all = append(all, a.As4())

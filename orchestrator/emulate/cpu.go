@@ -15,8 +15,8 @@ import (
 // cpuTimes are the machine's processor times since boot, in clock ticks.
 type cpuTimes struct{ busy, total int64 }
 
-// readCPU reads them. It counts whatever runs on the machine: a build beside the lab disturbs it as much as
-// the lab's own processes.
+// readCPU reads the processor times. They cover everything on the machine: a build beside the lab
+// disturbs it as much as the lab's own processes do.
 func readCPU() (cpuTimes, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -25,7 +25,8 @@ func readCPU() (cpuTimes, error) {
 	return parseCPU(b)
 }
 
-// parseCPU reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal ... (proc(5)).
+// parseCPU reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal
+// ... (proc(5)).
 func parseCPU(b []byte) (t cpuTimes, err error) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	fields := bytes.Fields(line)
@@ -35,7 +36,8 @@ func parseCPU(b []byte) (t cpuTimes, err error) {
 	const idle, iowait, steal = 3, 4, 7
 	for i, f := range fields[1:] {
 		if i > steal {
-			break // guest time is in user time already
+			// user time includes guest time
+			break
 		}
 		n, err := strconv.ParseInt(string(f), 10, 64)
 		if err != nil {
@@ -49,7 +51,7 @@ func parseCPU(b []byte) (t cpuTimes, err error) {
 	return t, nil
 }
 
-// share is how busy the processors were between two readings, in [0, 1].
+// share returns how busy the processors were since an earlier reading, in [0, 1].
 func (t cpuTimes) share(since cpuTimes) float64 {
 	if t.total <= since.total {
 		return 0
@@ -57,17 +59,18 @@ func (t cpuTimes) share(since cpuTimes) float64 {
 	return float64(t.busy-since.busy) / float64(t.total-since.total)
 }
 
-// machineLoad is how busy the machine was during a run.
+// machineLoad is the load of the machine during a run.
 type machineLoad struct {
 	begin, last cpuTimes // at the start, and at the last full second
 	beginAt     int64    // CLOCK_MONOTONIC of the start
 	lastAt      int64
 	end         cpuTimes
 	endAt       int64
-	self        int64 // processor time that this process used until the start, then during the run
+	// processor time of this process until the start, then during the run
+	self int64
 }
 
-// beginCPU notes how much the machine had done when the run began.
+// beginCPU records the processor times at the start of the run.
 func (r *run) beginCPU() {
 	t, err := readCPU()
 	if err != nil {
@@ -77,7 +80,7 @@ func (r *run) beginCPU() {
 	r.load = machineLoad{begin: t, last: t, beginAt: now, lastAt: now, self: poller.CPU()}
 }
 
-// sampleCPU notes how busy the machine was in each full second.
+// sampleCPU records how busy the machine was in each full second.
 func (r *run) sampleCPU() {
 	now := clock.Monotonic()
 	if r.load.begin.total == 0 || now-r.load.lastAt < int64(time.Second) {
@@ -89,7 +92,7 @@ func (r *run) sampleCPU() {
 	}
 }
 
-// endCPU notes how much the machine has done when the run ends.
+// endCPU records the processor times at the end of the run.
 func (r *run) endCPU() {
 	if t, err := readCPU(); err == nil {
 		r.load.end, r.load.endAt = t, clock.Monotonic()
@@ -97,9 +100,9 @@ func (r *run) endCPU() {
 	}
 }
 
-// shareCPU tells what was the run's own of all that the machine did, when the processes have said what they used. Of
-// a run that took less than a second there is no full one: the share is over all of it, and no less than the
-// processes say, whose clocks are finer than the machine's.
+// shareCPU computes the run's own share of the machine's load from the processor times that its
+// processes reported. A run of less than a second has no full second, so its share covers all of
+// it, and is at least what the processes report, whose clocks are finer than the machine's.
 func (r *run) shareCPU() {
 	l := &r.load
 	span := float64(l.endAt-l.beginAt) * float64(runtime.NumCPU())

@@ -12,42 +12,44 @@ import (
 	"weft/units"
 )
 
-// Capacity is what a machine can carry.
+// Capacity is the load that a machine can carry.
 type Capacity struct {
-	// PacketsPerSecond is how many data packets in a second of real time, carried end to end and each
-	// acknowledged, would take all its processors.
+	// PacketsPerSecond is the number of data packets per second of real time, carried end to end
+	// and each acknowledged, that would take all processors.
 	PacketsPerSecond float64 `json:"packets_per_second"`
-	// Lateness is how late the machine is at several loads, in order of the load.
+	// Lateness is the lateness at several loads, by rising load.
 	Lateness []LatenessAt `json:"lateness"`
-	// Foreign is the share of the processors that other programs took while this was measured.
+	// Foreign is the share of the processors that other programs took during the measurement.
 	Foreign float64 `json:"foreign_cpu"`
-	// Ordinary says that the kernel granted no real-time scheduling: other programs disturb a run more than they
-	// disturbed the measurement, if they start later.
+	// Ordinary says that the kernel granted no real-time scheduling: other programs that start
+	// later disturb a run more than they disturbed the measurement.
 	Ordinary bool `json:"ordinary_scheduling,omitempty"`
 }
 
-// LatenessAt is how late a machine is at one load.
+// LatenessAt is the lateness of a machine at one load.
 type LatenessAt struct {
-	PacketsPerSecond float64 `json:"packets_per_second"` // data packets offered per second of real time
-	P99NS            float64 `json:"p99_ns"`             // the worst of the verdict's p99s, in real nanoseconds
+	// data packets offered per second of real time
+	PacketsPerSecond float64 `json:"packets_per_second"`
+	// the worst of the verdict's p99s, in real nanoseconds
+	P99NS float64 `json:"p99_ns"`
 }
 
-// busyForeign is the share of the processors which, taken by others, makes what is measured theirs as much as ours.
+// busyForeign is the share of other programs above which the machine counts as busy.
 const busyForeign = 0.15
 
-// busy says that the machine had other things to do when it was measured.
+// busy reports whether the machine was busy when it was measured.
 func (c Capacity) busy() bool { return c.Foreign > busyForeign }
 
-// The share of its capacity that a machine is asked to carry, with real-time scheduling and without. Beyond the first
-// queues of processes that want to run grow, and lateness with them. Beyond the second the fabric, through which
-// all packets pass, has had its fair share of a processor as soon as another program wants it too, and waits for
-// milliseconds.
+// The share of its capacity that a machine should carry, with real-time scheduling and without.
+// Beyond the first, queues of runnable processes grow, and lateness with them. Beyond the second,
+// the fabric, which handles all packets, has used up its fair share of a processor as soon as
+// another program wants it too, and waits for milliseconds.
 const (
 	workingLoad  = 0.65
 	ordinaryLoad = 0.2
 )
 
-// working is the share of the capacity that is asked for.
+// working returns the share of the capacity to use.
 func (c Capacity) working() float64 {
 	if c.Ordinary {
 		return ordinaryLoad
@@ -55,18 +57,19 @@ func (c Capacity) working() float64 {
 	return workingLoad
 }
 
-// hopelessLoad is the share of its capacity from which on a machine spends its time on retransmissions. The capacity is
-// what fills the processors at a load below it; at a higher one a packet costs a little less.
+// hopelessLoad is the multiple of its capacity at which a machine spends its time on
+// retransmissions. It is above 1 because a packet costs a little less at a higher load.
 const hopelessLoad = 2
 
-// How far below the ok bound the expected lateness is kept, with real-time scheduling and without: it was measured
-// with an even load, and with whatever else the machine did just then.
+// The expected lateness as a share of the ok bound, with real-time scheduling and without. The
+// margin covers uneven loads and other programs: the measurement had an even load, and whatever
+// else the machine did at the time.
 const (
 	latenessMargin = 0.6
 	ordinaryMargin = 0.3
 )
 
-// margin is the share of the ok bound that the expected lateness may take.
+// margin returns the share of the ok bound that the expected lateness may take.
 func (c Capacity) margin() float64 {
 	if c.Ordinary {
 		return ordinaryMargin
@@ -74,9 +77,9 @@ func (c Capacity) margin() float64 {
 	return latenessMargin
 }
 
-// lateAt returns the lateness to expect at a load, in real nanoseconds: between two loads that were measured on the
-// line between them, outside of all as at the nearest. More load never makes it less late: where a smaller load was
-// found later, something else disturbed it.
+// lateAt returns the expected lateness at a load, in real nanoseconds: interpolated between two
+// measured loads, and outside of them that of the nearest. More load never makes it smaller: if a
+// smaller load was later, something else disturbed it.
 func (c Capacity) lateAt(packetsPerSecond float64) float64 {
 	var above LatenessAt
 	for i, l := range slices.Backward(c.Lateness) {
@@ -96,17 +99,18 @@ func (c Capacity) lateAt(packetsPerSecond float64) float64 {
 	return above.P99NS
 }
 
-// hiccup is what an ordinary machine is late by every few hundred wake-ups, in real nanoseconds, whatever runs on it: a
-// short lab has so few that one in a hundred of them is such a one. It must be ok.
+// hiccup is the lateness in real nanoseconds that an ordinary machine shows every few hundred
+// wake-ups, whatever its load. It must be ok, because one of the first hundred wake-ups of a short
+// lab may be such a one.
 const hiccup = 1e6
 
-// busyStretch is how much longer a lab may take, at most, because other programs made the machine late when it was
-// measured: they come and go, and the verdict tells.
+// busyStretch is the largest factor by which lateness from other programs may stretch a lab. Such
+// programs come and go, and the verdict shows their effect.
 const busyStretch = 2
 
-// AutoDilation returns the smallest dilation, to two significant digits, at which a machine of capacity c
-// carries load data packets per second of lab time and is, at that load, late by less than the verdict allows for
-// a network with the given base round trip: at least by a hiccup.
+// AutoDilation returns the smallest dilation, to two significant digits, at which a machine of
+// capacity c carries load data packets per second of lab time and is late by less than the verdict
+// allows for a network with the given base round trip. It tolerates at least a hiccup.
 func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	d := 1.0
 	if c.PacketsPerSecond > 0 {
@@ -124,23 +128,25 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 		most = roundUp(busyStretch * d)
 	}
 	for d < most && c.lateAt(load/d) > allowed*d*(1+1e-9) {
-		d = roundUp(d * 1.001) // the next
+		d = roundUp(d * 1.001) // the next value of two digits
 	}
 	return d
 }
 
-// Certain says whether CheckDilation would find no fault with a dilation on any machine of today, so that none needs to be
-// measured.
+// Certain reports whether any current machine carries load at dilation d, so that no measurement is
+// needed before CheckDilation.
 func Certain(d, load float64) bool { return d > 0 && load/d <= certain() }
 
-// CheckDilation returns an error when it is hopeless to carry load data packets per second of lab time at
-// dilation d on a machine of capacity c: it names the smallest dilation that AutoDilation would choose. What is
-// merely too much, and will be late, is allowed: the verdict says so afterwards.
+// CheckDilation returns an error if a machine of capacity c cannot possibly carry load data packets
+// per second of lab time at dilation d. The error names the dilation that AutoDilation would
+// choose. A dilation that is merely too small is allowed: the run will be late, and its verdict
+// says so.
 func CheckDilation(c Capacity, d, load float64, baseRTT units.Time) error {
 	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
 		return nil
 	}
-	return fmt.Errorf("dilation %g asks for %.0f data packets/s and this machine carries %.0f at most: use dilation %g or more, or --engine sim",
+	return fmt.Errorf("dilation %g asks for %.0f data packets/s and this machine carries %.0f at most: use "+
+		"dilation %g or more, or --engine sim",
 		d, load/d, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
 }
 
@@ -157,9 +163,10 @@ func roundUp(d float64) float64 {
 	return n * unit
 }
 
-// Load returns how many data packets per second of lab time the plans can put on the network at most: every
-// host that sends does so at its line rate, as far as the line rates of the hosts that receive allow. Collectives of little
-// data do not fill it: a repetition lasts for a round trip at least, in which its sends are acknowledged.
+// Load returns the largest number of data packets per second of lab time that the plans can send:
+// every sending host at line rate, limited by the line rates of the receiving hosts. Small
+// collectives send less: a repetition lasts at least one round trip, in which its packets are
+// acknowledged.
 func Load(plans []host.Plan) float64 {
 	var sent, received, messages float64
 	for i := range plans {
@@ -187,7 +194,8 @@ func Load(plans []host.Plan) float64 {
 	return min(sent, received) + messages/2 // a data packet has its acknowledgement
 }
 
-// perRepetition is about how many data packets a rank sends and receives in each repetition of an item.
+// perRepetition returns the approximate number of data packets that a rank sends and receives in
+// each repetition of an item.
 func perRepetition(it *host.Item, mtu units.Bytes) (sends, receives float64) {
 	v, err := schedule.Volume(it.Spec(), it.Rank)
 	if err != nil {
@@ -200,7 +208,7 @@ func perRepetition(it *host.Item, mtu units.Bytes) (sends, receives float64) {
 	return packets(v.Sends, v.Sent), packets(v.Receives, v.Received)
 }
 
-// roundTrip is the least that a packet and its acknowledgement take on any connection of a host, in seconds of lab time.
+// roundTrip returns the smallest round trip of a host's connections, in seconds of lab time.
 func roundTrip(p *host.Plan) float64 {
 	least := units.Never
 	for i := range p.Conns {
@@ -209,7 +217,8 @@ func roundTrip(p *host.Plan) float64 {
 	return float64(least) / float64(units.Second)
 }
 
-// payload is how much a data packet of an item carries: a full packet, unless its messages are shorter.
+// payload returns the payload of an item's data packets: that of a full packet, unless its messages
+// are shorter.
 func payload(it *host.Item, mtu units.Bytes) units.Bytes {
 	message := it.Size
 	if schedule.Of(it.Collective).Blocks {

@@ -26,17 +26,20 @@ func TestAutoDilation(t *testing.T) {
 		rtt      units.Time
 		want     float64
 	}{
-		// 16 hosts at 100 Gb/s receive 47.6 million packets of 4198 bytes in a second of lab time; a machine that
-		// carries 100,000 is asked for 65,000.
+		// 16 hosts at 100 Gb/s receive 47.6 million packets of 4198 bytes in a second of lab time;
+		// a machine that carries 100,000 is asked for 65,000.
 		{"by load", steady(100e3, 50e3), 476e6, 15 * us, 7400},
 		// 5 % of 2 us are 100 ns, of which 60 ns are used: 2 ms take 33,333 times as long.
 		{"by lateness", steady(100e3, 2e6), 3e6, 2 * us, 34000},
 		{"by a hiccup of 1 ms", steady(100e3, 50e3), 3e6, 2 * us, 10000},
-		// 5 % of 14 us are 700 ns, of which 420 ns are used: 8 ms would take 19,000 times as long, but at
-		// dilation 4,800 the load is 10,000 packets/s, where lateness is 2 ms.
-		{"by the lateness at the load", Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{4e3, 1e6}, {10e3, 2e6}, {26e3, 8e6}}}, 48e6, 14 * us, 4800},
-		// At 7,000 packets/s others made the machine 60 ms late; dilation 290,000 would be for them.
-		{"by twice the load on a busy machine", Capacity{PacketsPerSecond: 20e3, Lateness: []LatenessAt{{7e3, 60e6}}, Foreign: 0.9, Ordinary: true}, 47.6e6, 14 * us, 24000},
+		// 5 % of 14 us are 700 ns, of which 420 ns are used: 8 ms would take 19,000 times as long,
+		// but at dilation 4,800 the load is 10,000 packets/s, where lateness is 2 ms.
+		{"by the lateness at the load", Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{4e3, 1e6},
+			{10e3, 2e6}, {26e3, 8e6}}}, 48e6, 14 * us, 4800},
+		// At 7,000 packets/s others made the machine 60 ms late; dilation 290,000 would be for
+		// them.
+		{"by twice the load on a busy machine", Capacity{PacketsPerSecond: 20e3, Lateness: []LatenessAt{{7e3, 60e6}},
+			Foreign: 0.9, Ordinary: true}, 47.6e6, 14 * us, 24000},
 		{"nothing to carry", steady(100e3, 0), 10, 20 * units.Millisecond, 1},
 		{"not measured", Capacity{}, 1e6, us, 1},
 	} {
@@ -49,14 +52,17 @@ func TestAutoDilation(t *testing.T) {
 // What auto chooses fits, and the next smaller of two digits does not.
 func TestAutoDilationIsTheSmallestThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Capacity{PacketsPerSecond: rapid.Float64Range(1e3, 1e6).Draw(t, "capacity"), Ordinary: rapid.Bool().Draw(t, "ordinary")}
+		c := Capacity{PacketsPerSecond: rapid.Float64Range(1e3, 1e6).Draw(t, "capacity"),
+			Ordinary: rapid.Bool().Draw(t, "ordinary")}
 		for _, share := range []float64{0.1, 0.3, 0.65} {
-			c.Lateness = append(c.Lateness, LatenessAt{share * c.PacketsPerSecond, rapid.Float64Range(1e4, 1e8).Draw(t, "lateness")})
+			c.Lateness = append(c.Lateness, LatenessAt{share * c.PacketsPerSecond,
+				rapid.Float64Range(1e4, 1e8).Draw(t, "lateness")})
 		}
 		load := rapid.Float64Range(1, 1e9).Draw(t, "load")
 		rtt := units.Time(rapid.Int64Range(1e6, 1e9).Draw(t, "rtt"))
 		fits := func(d float64) bool {
-			return load/d <= c.working()*c.PacketsPerSecond*(1+1e-6) && c.lateAt(load/d) <= c.margin()*record.OKLateness*rtt.Nanoseconds()*d*(1+1e-6)
+			return load/d <= c.working()*c.PacketsPerSecond*(1+1e-6) &&
+				c.lateAt(load/d) <= c.margin()*record.OKLateness*rtt.Nanoseconds()*d*(1+1e-6)
 		}
 		d := AutoDilation(c, load, rtt)
 		least := max(1, roundUp(hiccup/(record.OKLateness*rtt.Nanoseconds())))
@@ -98,7 +104,8 @@ func TestHopelessDilationIsRefused(t *testing.T) {
 }
 
 func TestRoundUpIsTheNextOfTwoDigits(t *testing.T) {
-	for d, want := range map[float64]float64{0.2: 1, 1: 1, 1.21: 1.3, 9.91: 10, 10: 10, 10.1: 11, 99.5: 100, 101: 110, 1234: 1300} {
+	for d, want := range map[float64]float64{0.2: 1, 1: 1, 1.21: 1.3, 9.91: 10, 10: 10, 10.1: 11, 99.5: 100, 101: 110,
+		1234: 1300} {
 		if got := roundUp(d); got != want {
 			t.Errorf("%g is rounded up to %g, want %g", d, got, want)
 		}
@@ -122,7 +129,8 @@ func TestLoad(t *testing.T) {
 	some := []host.Peer{{Rank: 1}}
 	send := host.Item{Collective: "incast", Size: units.MB, Conns: some}
 	take := host.Item{Collective: "incast", Size: units.MB, Expect: some}
-	both := host.Item{Collective: "all-to-all", Size: units.MB, Ranks: make([]transport.HostID, 8), Conns: some, Expect: some}
+	both := host.Item{Collective: "all-to-all", Size: units.MB, Ranks: make([]transport.HostID, 8), Conns: some,
+		Expect: some}
 	small := both
 	small.Size = 8 * 100
 	chunked := both

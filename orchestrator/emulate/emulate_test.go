@@ -72,7 +72,8 @@ func runChecked(t *testing.T, x Experiment) (*Outcome, error) {
 		}
 	}
 	if o.Fabric.Injected != o.Transport.DataPackets+o.Transport.Acks {
-		t.Errorf("the network carried %d packets, hosts sent %d and %d acknowledgements", o.Fabric.Injected, o.Transport.DataPackets, o.Transport.Acks)
+		t.Errorf("the network carried %d packets, hosts sent %d and %d acknowledgements", o.Fabric.Injected,
+			o.Transport.DataPackets, o.Transport.Acks)
 	}
 	t.Logf("verdict %s %v", o.Fidelity.Verdict, o.Fidelity.Reasons)
 	return o, nil
@@ -117,7 +118,8 @@ func TestPrivAllToAll(t *testing.T) {
 		t.Errorf("progress ends at %+v, want %d bytes", last, want)
 	}
 	if len(o.Samples) == 0 || len(o.Windows) == 0 || o.RTT.Count() == 0 || o.QueueDelay.Count() == 0 {
-		t.Errorf("%d samples, %d windows, %d round trips, %d queue delays", len(o.Samples), len(o.Windows), o.RTT.Count(), o.QueueDelay.Count())
+		t.Errorf("%d samples, %d windows, %d round trips, %d queue delays", len(o.Samples), len(o.Windows),
+			o.RTT.Count(), o.QueueDelay.Count())
 	}
 	if o.Elapsed <= 0 || o.Fidelity.CPUMax <= 0 {
 		t.Errorf("elapsed %d ps, busiest second %g", o.Elapsed, o.Fidelity.CPUMax)
@@ -129,7 +131,8 @@ func TestPrivAllToAll(t *testing.T) {
 		}
 	}
 	if len(o.Report.Ports) != len(x.Fabric.Ports) || sent != o.Fabric.Injected {
-		t.Errorf("%d ports, NICs sent %d packets; want %d ports and %d packets", len(o.Report.Ports), sent, len(x.Fabric.Ports), o.Fabric.Injected)
+		t.Errorf("%d ports, NICs sent %d packets; want %d ports and %d packets", len(o.Report.Ports), sent,
+			len(x.Fabric.Ports), o.Fabric.Injected)
 	}
 	if !slices.IsSortedFunc(o.Samples, func(a, b realtime.Sample) int { return int(a.At - b.At) }) {
 		t.Error("samples are out of order")
@@ -145,7 +148,8 @@ func TestPrivVeth(t *testing.T) {
 	}
 }
 
-// One packet at a time: nothing ever waits, so all it takes beyond the idle path is the emulation's.
+// One packet at a time: nothing ever waits, so all it takes beyond the idle path is the
+// emulation's.
 func TestPrivIdleDelay(t *testing.T) {
 	const dilation = 1000
 	x := star(2, dilation)
@@ -155,7 +159,8 @@ func TestPrivIdleDelay(t *testing.T) {
 		idle := starPath().Delay(benchMTU + wire.DataSize + wire.Overhead)
 		allowed := max(idle*3/100, units.Microsecond/10)
 		excess, rtt := o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5)
-		t.Logf("one way %v + %v (p99 %v), round trip %v of %v (p99 %v)", idle, excess, o.OneWay.Quantile(0.99), rtt, x.BaseRTT, o.RTT.Quantile(0.99))
+		t.Logf("one way %v + %v (p99 %v), round trip %v of %v (p99 %v)", idle, excess, o.OneWay.Quantile(0.99), rtt,
+			x.BaseRTT, o.RTT.Quantile(0.99))
 		if excess > allowed {
 			return fmt.Errorf("a packet takes %v more than the idle path's %v, want at most %v", excess, idle, allowed)
 		}
@@ -166,8 +171,9 @@ func TestPrivIdleDelay(t *testing.T) {
 	})
 }
 
-// One flow alone gets the whole link. Its window is what is under way in the base round trip, so that each real
-// round trip's excess, a few wake-ups of 50 us, costs throughput: dilation 4000 makes it less than a hundredth.
+// One flow alone gets the whole link. Its window is what is under way in the base round trip, so
+// that each real round trip's excess, a few wake-ups of 50 us, costs throughput: dilation 4000
+// makes it less than a hundredth.
 func TestPrivOneFlow(t *testing.T) {
 	const packets, dilation = 2000, 4000
 	x := star(2, dilation)
@@ -179,7 +185,8 @@ func TestPrivOneFlow(t *testing.T) {
 	want := rate(simulate(t, x)[0])
 	checkOnTime(t, x, func(o *Outcome) error {
 		got := rate(o.Flows[0])
-		t.Logf("%v, simulated %v, on a link of %v; round trip %v of %v", got, want, benchRate, o.RTT.Quantile(0.5), x.BaseRTT)
+		t.Logf("%v, simulated %v, on a link of %v; round trip %v of %v", got, want, benchRate, o.RTT.Quantile(0.5),
+			x.BaseRTT)
 		if share := float64(got) / float64(benchRate); share < 0.98 || share > 1.02 {
 			return fmt.Errorf("one flow gets %.1f %% of the link's rate", 100*share)
 		}
@@ -187,7 +194,8 @@ func TestPrivOneFlow(t *testing.T) {
 	})
 }
 
-// The smallest labs, of one cold all-to-all that is over in 21 us, are punctual at the dilation that auto gives them.
+// The smallest labs, of one cold all-to-all that is over in 21 us, are on time at the dilation
+// that auto gives them.
 func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 	needRoot(t)
 	if testing.Short() {
@@ -211,7 +219,8 @@ func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 	x.Dilation = AutoDilation(c, Load(x.Plans), x.BaseRTT)
 	quiettest.Check(t, 3, func() error {
 		if o := mustRun(t, x); o.Fidelity.Verdict != OK {
-			return fmt.Errorf("verdict %s (%s) at dilation %g, base round trip %v", o.Fidelity.Verdict, strings.Join(o.Fidelity.Reasons, "; "), x.Dilation, x.BaseRTT)
+			return fmt.Errorf("verdict %s (%s) at dilation %g, base round trip %v", o.Fidelity.Verdict,
+				strings.Join(o.Fidelity.Reasons, "; "), x.Dilation, x.BaseRTT)
 		}
 		return nil
 	})
@@ -227,7 +236,8 @@ func TestPrivPing(t *testing.T) {
 	var out bytes.Buffer
 	x.During = func(ctx context.Context, c runtime.Cluster) error {
 		return c.Exec(ctx, "h0", runtime.Command{
-			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out, Stderr: &out,
+			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out,
+			Stderr: &out,
 		})
 	}
 	needRoot(t)
@@ -345,10 +355,12 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 		if !errors.As(err, &exit) || exit.Name != victim {
 			t.Errorf("%s was killed: %v", victim, err)
 		}
-		if victim == "h2" && (!strings.Contains(err.Error(), "it was at item 0 (all-to-all by direct)") || !strings.Contains(err.Error(), "rank 2")) {
+		if victim == "h2" && (!strings.Contains(err.Error(), "it was at item 0 (all-to-all by direct)") ||
+			!strings.Contains(err.Error(), "rank 2")) {
 			t.Errorf("%v; want what h2 was at", err)
 		}
-		if o == nil || len(o.Results) != 4 || o.Results[1] == nil || o.Transport.DataPackets == 0 || o.Fidelity.Verdict != Invalid {
+		if o == nil || len(o.Results) != 4 || o.Results[1] == nil || o.Transport.DataPackets == 0 ||
+			o.Fidelity.Verdict != Invalid {
 			t.Errorf("%s was killed: what the others knew is lost: %+v", victim, o)
 		}
 		if victim == "h2" && (o.Report == nil || o.Results[2] != nil) {
@@ -405,13 +417,14 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's end", err)
 	}
-	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) || o.Elapsed <= 0 {
+	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) ||
+		o.Elapsed <= 0 {
 		t.Errorf("what there was is lost: %+v", o)
 	}
 }
 
-// A byte that is wrong, which no checksum has seen, makes results wrong: nothing is called right, and who received it in
-// which step is known.
+// A byte that is wrong, which no checksum has seen, makes results wrong: nothing is called right,
+// and who received it in which step is known.
 func TestPrivCorruptedByte(t *testing.T) {
 	needRoot(t)
 	x := allToAll(3, 10, 1, 1000)
@@ -433,19 +446,23 @@ func TestPrivCorruptedByte(t *testing.T) {
 	if wrong != 1 {
 		t.Errorf("%d ranks are wrong, want 1", wrong)
 	}
-	if !slices.ContainsFunc(o.Warnings, func(w string) bool { return strings.Contains(w, "h1: 1 bytes that were to be wrong are not") }) {
+	if !slices.ContainsFunc(o.Warnings, func(w string) bool {
+		return strings.Contains(w,
+			"h1: 1 bytes that were to be wrong are not")
+	}) {
 		t.Errorf("warnings %q; want that of the byte that nothing came for", o.Warnings)
 	}
 }
 
-// A network that loses everything: who waits for whom is in the error.
+// A network that loses everything: the error says which host waits for which.
 func TestPrivStall(t *testing.T) {
 	needRoot(t)
 	x := allToAll(3, 10, 1, 1000)
 	x.Stall = time.Second
 	x.Fabric.Switches[0].Route = []int32{-1, -1, -1}
 	_, err := Run(t.Context(), x)
-	for _, want := range []string{"nothing has moved", "host h1: item 0 (all-to-all direct), rank 1, repetition 0", " step "} {
+	for _, want := range []string{"nothing has moved", "host h1: item 0 (all-to-all direct), rank 1, repetition 0",
+		" step "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want who waits for whom: %q", err, want)
 		}

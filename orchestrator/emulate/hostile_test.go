@@ -62,8 +62,8 @@ func runAttacked(t *testing.T, x Experiment) *Outcome {
 	return o
 }
 
-// checkRefusals checks that the data is right, and that the run reports what was refused, by whom
-// and why, and is not ok.
+// checkRefusals checks that the data is right, and that the run reports the refused
+// packets by host and reason, and is not ok.
 func checkRefusals(t *testing.T, o *Outcome, ranks int) {
 	t.Helper()
 	checkData(t, o, ranks)
@@ -75,8 +75,10 @@ func checkRefusals(t *testing.T, o *Outcome, ranks int) {
 		record.Refused{Host: "h1", By: record.ByHost, Why: "of no connection with their sender"},
 	)
 	t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused)
-	if o.Fidelity.Verdict == OK || !strings.Contains(strings.Join(o.Fidelity.Reasons, "\n"), "crossed the network") || o.Beside == 0 {
-		t.Errorf("the verdict is %s, because %q; %d packets beside the workload", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Beside)
+	if o.Fidelity.Verdict == OK || !strings.Contains(strings.Join(o.Fidelity.Reasons, "\n"), "crossed the network") ||
+		o.Beside == 0 {
+		t.Errorf("the verdict is %s, because %q; %d packets beside the workload", o.Fidelity.Verdict,
+			o.Fidelity.Reasons, o.Beside)
 	}
 	for h, n := range o.Report.Beside {
 		if (n > 0) != (h == 3) {
@@ -127,7 +129,8 @@ func TestPrivHostileNode(t *testing.T) {
 	checkRefusals(t, runAttacked(t, allToAll(4, 20, 20, 1000)), 80)
 }
 
-// Where the kernel carries packets, what comes under others' addresses does not cross it, and the run tells.
+// Where the kernel carries packets, what comes under others' addresses does not cross it, and the
+// run tells.
 func TestUMLHostileNode(t *testing.T) {
 	if !underUML(t) {
 		return
@@ -153,7 +156,8 @@ func TestPrivHostileContainer(t *testing.T) {
 		t.Skip(err)
 	}
 	weft := filepath.Join(t.TempDir(), "weft")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", weft, "weft/cmd/weft")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", weft,
+		"weft/cmd/weft")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -7,17 +7,18 @@ import (
 	"weft/orchestrator/uml"
 )
 
-// Under User Mode Linux a system call takes 20 to 40 us and starting a process half a second (ADR 115), a hundred times what
-// they take on the machine's kernel, and there is one processor.
+// Under User Mode Linux a system call takes 20 to 40 us and starting a process half a second (ADR
+// 115), a hundred times as long as on the machine's kernel, and there is one processor.
 const (
 	umlLight   = 60.0   // packets per second
-	umlCertain = 1000.0 // likewise, that one alone on a machine carries at most
+	umlCertain = 1000.0 // packets per second that it carries at most, alone on a machine
 	umlHosts   = 4
 	umlSilence = 30 * time.Second
 	umlRescue  = 10 * time.Second
 )
 
-// light is the load of the first calibration run, in data packets per second: any machine of today carries them.
+// light returns the load of the first calibration run, in data packets per second, which any
+// current machine carries.
 func light() float64 {
 	if uml.Inside() != "" {
 		return umlLight
@@ -25,8 +26,9 @@ func light() float64 {
 	return benchLight * float64(runtime.NumCPU())
 }
 
-// certain is the load at which a dilation that was asked for is taken. Under User Mode Linux what is measured depends on
-// whatever else the machine does more than on anything, so nothing is, and the verdict tells.
+// certain returns the real load up to which a requested dilation needs no measurement. Under User
+// Mode Linux other programs on the machine dominate any measurement, so none is made, and the
+// verdict tells.
 func certain() float64 {
 	if uml.Inside() != "" {
 		return umlCertain
@@ -34,7 +36,8 @@ func certain() float64 {
 	return light()
 }
 
-// calibrationHosts is how many hosts the calibration has: as many as the labs that it is for, where starting them takes no time.
+// calibrationHosts returns the number of hosts of the calibration: that of typical labs, or fewer
+// where starting them takes long.
 func calibrationHosts() int {
 	if uml.Inside() != "" {
 		return umlHosts
@@ -42,7 +45,7 @@ func calibrationHosts() int {
 	return benchHosts
 }
 
-// patience is for how long a process may say nothing.
+// patience returns how long a process may be silent.
 func patience() time.Duration {
 	if uml.Inside() != "" {
 		return umlSilence
@@ -50,7 +53,7 @@ func patience() time.Duration {
 	return silence
 }
 
-// rescue is for how long results may come after a failure or an interruption.
+// rescue returns how long to wait for results after a failure or an interruption.
 func rescue() time.Duration {
 	if uml.Inside() != "" {
 		return umlRescue

@@ -20,7 +20,8 @@ import (
 
 // onKernel has the machine's kernel carry a star's packets.
 func onKernel(x Experiment) Experiment {
-	x.Kernel = &Kernel{Switches: []netip.Addr{netip.MustParseAddr("10.128.0.1")}, Net: netip.MustParsePrefix("10.0.0.0/8")}
+	x.Kernel = &Kernel{Switches: []netip.Addr{netip.MustParseAddr("10.128.0.1")},
+		Net: netip.MustParsePrefix("10.0.0.0/8")}
 	for i := range x.Fabric.Ports {
 		if p := &x.Fabric.Ports[i]; int(p.From) >= x.Fabric.Hosts {
 			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 500_000, Kmax: 1_000_000, Pmax: 1}
@@ -37,7 +38,8 @@ func underUML(t *testing.T) bool { return !umltest.Outside(t) }
 func runOnKernel(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o *Outcome) {
 	t.Helper()
 	quiettest.Check(t, 3, func() (err error) {
-		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(), "links are not what the lab asks for") {
+		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(),
+			"links are not what the lab asks for") {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
@@ -50,7 +52,8 @@ func runOnKernel(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o 
 	return o
 }
 
-// The kernel carries what the fabric would: every message arrives, counters of queues and hosts agree, and links were measured before.
+// The kernel carries what the fabric would: every message arrives, counters of queues and hosts
+// agree, and links were measured before.
 func TestUMLKernel(t *testing.T) {
 	if !underUML(t) {
 		return
@@ -68,7 +71,8 @@ func TestUMLKernel(t *testing.T) {
 		t.Errorf("%d flows", len(o.Flows))
 	}
 	sent := o.Transport.DataPackets + o.Transport.Acks
-	if o.Fabric.Injected != sent || o.Fabric.Delivered != sent || o.Fabric.Dropped != 0 || o.Fidelity.UnorderedDrops != 0 {
+	if o.Fabric.Injected != sent || o.Fabric.Delivered != sent || o.Fabric.Dropped != 0 ||
+		o.Fidelity.UnorderedDrops != 0 {
 		t.Errorf("hosts sent %d packets; %+v, %d lost without order", sent, o.Fabric, o.Fidelity.UnorderedDrops)
 	}
 	if o.Report.Links == "" || o.QueueDelay.Count() == 0 {
@@ -80,14 +84,16 @@ func TestUMLKernel(t *testing.T) {
 	}
 }
 
-// Samples say what ports have marked by then, counted from the start of lab time: no more than all in the end, and in order.
+// Samples say what ports have marked by then, counted from the start of lab time: no more than all
+// in the end, and in order.
 func TestUMLKernelSamplesMarks(t *testing.T) {
 	if !underUML(t) {
 		return
 	}
 	const n = 4
 	x := star(n, 40_000)
-	x.work(host.Item{Collective: "all-to-all", Algorithm: "direct", Size: n * 20 * benchMTU, Repeat: 1}, func(int, int) bool { return true }, 1)
+	x.work(host.Item{Collective: "all-to-all", Algorithm: "direct", Size: n * 20 * benchMTU, Repeat: 1},
+		func(int, int) bool { return true }, 1)
 	x = onKernel(x)
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns { // PC4's packets are not marked
@@ -142,14 +148,16 @@ func TestUMLKernelLinkDown(t *testing.T) {
 	}
 	o := runOnKernel(t, x)
 	if o.Fabric.Lost == 0 || o.Transport.Retransmits == 0 || o.Fidelity.UnorderedDrops != 0 {
-		t.Errorf("%d lost on lines, %d sent again, %d lost without order", o.Fabric.Lost, o.Transport.Retransmits, o.Fidelity.UnorderedDrops)
+		t.Errorf("%d lost on lines, %d sent again, %d lost without order", o.Fabric.Lost, o.Transport.Retransmits,
+			o.Fidelity.UnorderedDrops)
 	}
 	if len(o.Flows) != 6 {
 		t.Errorf("%d flows", len(o.Flows))
 	}
 }
 
-// At a dilation at which links are not as asked another is tried, if there may be one, and what runs has that.
+// At a dilation at which links are not as asked another is tried, if there may be one, and what
+// runs has that.
 func TestUMLKernelSlower(t *testing.T) {
 	if !underUML(t) {
 		return
@@ -164,14 +172,16 @@ func TestUMLKernelSlower(t *testing.T) {
 	if len(o.Flows) != 2 || told.Dilation != 40_000 || len(told.Tried) != 2 {
 		t.Fatalf("%d flows, at %g after %+v", len(o.Flows), told.Dilation, told.Tried)
 	}
-	if tried := told.Tried[0]; tried.Dilation != hopeless || !strings.Contains(tried.Links, "outside") || strings.Contains(o.Report.Links, "outside") {
+	if tried := told.Tried[0]; tried.Dilation != hopeless || !strings.Contains(tried.Links, "outside") ||
+		strings.Contains(o.Report.Links, "outside") {
 		t.Errorf("at %g:\n%s\nat last:\n%s", tried.Dilation, tried.Links, o.Report.Links)
 	}
 	if most := units.Time(float64(units.FromDuration(time.Since(began))) / 40_000); o.Elapsed > most {
 		t.Errorf("lab time went on to %v, in %v at most", o.Elapsed, most)
 	}
 	x.Kernel.Slower = nil
-	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "links are not what the lab asks for") || !strings.Contains(err.Error(), "outside") {
+	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(),
+		"links are not what the lab asks for") || !strings.Contains(err.Error(), "outside") {
 		t.Errorf("without another dilation: %v", err)
 	}
 }

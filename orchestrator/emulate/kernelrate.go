@@ -15,24 +15,27 @@ import (
 	"weft/units"
 )
 
-// KernelPace is what says how fast the machine's kernel can carry packets from process to process, in real nanoseconds. It takes a tenth of a
-// second to measure, in this process alone.
+// KernelPace says how fast the machine's kernel carries packets between processes, in real
+// nanoseconds. Measuring it takes a tenth of a second, in this process alone.
 type KernelPace struct {
-	Turn float64 // for two threads to wake each other in turn, there and back
-	Late float64 // p99 of how late a sleeping thread wakes
+	// time for two threads to wake each other in turn, there and back
+	Turn float64
+	Late float64 // p99 lateness of a thread that wakes from sleep
 }
 
-// What a data packet and its acknowledgement cost, in turns: at the hosts, where four times somebody is woken and something is sent, and at each
-// switch, where both pass a queue, a timer and a line. Ours: three times what they were found to cost under User Mode Linux, since what is sent comes in
-// bursts; docs/adr/0120.
+// The cost of a data packet and its acknowledgement in turns: at the hosts, with four wake-ups and
+// sends, and at each switch, where both pass a queue, a timer and a link. Ours: three times the
+// cost measured under User Mode Linux, since traffic is bursty; docs/adr/0120.
 const (
 	turnsPerPacket = 16
 	turnsPerSwitch = 5
 )
 
-// Dilation returns the smallest dilation, to two significant digits, at which a kernel of this pace carries load data packets per second
-// of lab time over so many switches each, and is late by no more than the verdict allows for a network with the given base round trip: at
-// least by a hiccup. That it is late because other programs run besides stretches a lab at most by as much as in AutoDilation.
+// Dilation returns the smallest dilation, to two significant digits, at which a kernel of this pace
+// carries load data packets per second of lab time over the given number of switches each, and is
+// late by no more than the verdict allows for a network with the given base round trip. It
+// tolerates at least a hiccup. Lateness from other programs stretches a lab by no more than in
+// AutoDilation.
 func (k KernelPace) Dilation(load float64, switches int, baseRTT units.Time) float64 {
 	each := (turnsPerPacket + turnsPerSwitch*float64(switches)) * k.Turn / 1e9
 	d := roundUp(load * each / workingLoad)
@@ -44,12 +47,13 @@ func (k KernelPace) Dilation(load float64, switches int, baseRTT units.Time) flo
 	return min(max(d, roundUp(k.Late/(latenessMargin*allowed))), roundUp(busyStretch*d))
 }
 
-// Rate is about how many data packets per second of real time such a kernel carries over so many switches.
+// Rate returns the approximate number of data packets per second of real time over the given number
+// of switches.
 func (k KernelPace) Rate(switches int) float64 {
 	return 1e9 / ((turnsPerPacket + turnsPerSwitch*float64(switches)) * k.Turn)
 }
 
-// How much is measured: so many turns, and so many sleeps of so long.
+// The numbers of turns and sleeps that are measured, and the length of a sleep.
 const (
 	paceTurns  = 200
 	paceSleeps = 40
@@ -86,7 +90,8 @@ func MeasureKernel() (KernelPace, error) {
 	return k, nil
 }
 
-// turns has the other end of a socket answer, again and again, and returns how long each turn took, in nanoseconds.
+// turns exchanges messages with the other end of a socket and returns the duration of each turn in
+// nanoseconds.
 func turns(fd int) ([]int64, error) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()

@@ -6,7 +6,8 @@ import (
 	"weft/units"
 )
 
-// A machine that takes no time to wake threads is bound by hiccups alone; what other programs make it late by stretches a lab twice at most.
+// A machine that takes no time to wake threads is bound by hiccups alone; what other programs make
+// it late by stretches a lab twice at most.
 func TestKernelDilation(t *testing.T) {
 	base := 10 * units.Microsecond
 	for _, c := range []struct {
@@ -23,7 +24,8 @@ func TestKernelDilation(t *testing.T) {
 		{KernelPace{Turn: 0.0001, Late: 0.0001}, 1, 1, 2000},
 	} {
 		if got := c.pace.Dilation(c.load, c.switches, base); got != c.want {
-			t.Errorf("%+v, %g packets/s over %d switches: dilation %g, want %g", c.pace, c.load, c.switches, got, c.want)
+			t.Errorf("%+v, %g packets/s over %d switches: dilation %g, want %g", c.pace, c.load, c.switches, got,
+				c.want)
 		}
 	}
 	if got := (KernelPace{Turn: 1, Late: 1}).Dilation(1e9, 1, 0); got != 33 {

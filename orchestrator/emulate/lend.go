@@ -15,20 +15,21 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// crew are those who drive the nodes of a cluster: processes that drive several, to which the nodes were lent, or each node's own.
+// crew holds the processes that drive the nodes of a cluster: either processes that drive several
+// nodes, which were lent to them, or each node's own.
 type crew struct {
-	conns   []*control.Conn // to who drives a node, by host
-	keepers []keeper        // the processes of nodes that were lent, likewise; empty: none was
+	conns   []*control.Conn // connections to the driving process, by host
+	keepers []keeper        // processes of lent nodes, by host; empty: none was lent
 }
 
-// keeper is the process of a node that another drives. All that it says is that it is alive.
+// keeper is the process of a lent node. It only reports that it is alive.
 type keeper struct {
 	conn  *control.Conn
-	heard atomic.Int64 // when it said so last, in nanoseconds of Unix time
+	heard atomic.Int64 // time of its last report, in nanoseconds of Unix time
 }
 
-// lend gives the nodes of a cluster to the processes that drive several, if there are such: neighbours to different ones, so that
-// all have as much to do.
+// lend hands the nodes of a cluster to the processes that drive several, if there are any.
+// Neighbours go to different processes, so that all have the same load.
 func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 	c := &crew{conns: make([]*control.Conn, cluster.Nodes())}
 	for i := range c.conns {
@@ -73,7 +74,7 @@ func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 	return c, nil
 }
 
-// give gives a node, with what its process lent, to one that is to drive it.
+// give hands node i, with the descriptors that its process lent, to the process that will drive it.
 func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 	to := cluster.Agent(i % cluster.Agents())
 	conn, theirs, err := control.Pair()
@@ -86,7 +87,7 @@ func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 	return called(to, cleanup.Join(err, theirs.Close()))
 }
 
-// called says which process err is about.
+// called adds the name of the process to err.
 func called(p *runtime.Proc, err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +95,7 @@ func called(p *runtime.Proc, err error) error {
 	return fmt.Errorf("%s: %w", p.Name, err)
 }
 
-// listen notes when the keeper says that it is alive, until its connection ends with the cluster.
+// listen records the keeper's reports until its connection ends with the cluster.
 func (k *keeper) listen() {
 	for {
 		if _, _, err := k.conn.Recv(); err != nil {
@@ -104,7 +105,8 @@ func (k *keeper) listen() {
 	}
 }
 
-// quiet is how long ago the process of a node that another drives was heard of; 0: no other does.
+// quiet returns the time since the last report of a lent node's process; 0 for a node that was not
+// lent.
 func (c *crew) quiet(i int, now time.Time) time.Duration {
 	if len(c.keepers) == 0 {
 		return 0
@@ -112,7 +114,7 @@ func (c *crew) quiet(i int, now time.Time) time.Duration {
 	return now.Sub(time.Unix(0, c.keepers[i].heard.Load()))
 }
 
-// allHeard counts as if all keepers had just said that they are alive.
+// allHeard resets the time of the last report of all keepers to now.
 func (c *crew) allHeard(now time.Time) {
 	for i := range c.keepers {
 		c.keepers[i].heard.Store(now.UnixNano())
@@ -125,7 +127,8 @@ func (c *crew) readDeadline(t time.Time) {
 	}
 }
 
-// close ends the connections to who drives nodes that were lent. All others end with the cluster.
+// close ends the connections to the processes that drive lent nodes. All others end with the
+// cluster.
 func (c *crew) close() {
 	for i := range c.keepers {
 		if c.conns[i] != c.keepers[i].conn {
@@ -134,7 +137,7 @@ func (c *crew) close() {
 	}
 }
 
-// drivers are the processes that drive nodes.
+// drivers returns the processes that drive nodes.
 func drivers(cluster runtime.Cluster) (all []*runtime.Proc) {
 	for i := range cluster.Agents() {
 		all = append(all, cluster.Agent(i))

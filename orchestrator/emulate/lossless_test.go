@@ -27,7 +27,8 @@ func twoToOne(kind string, packets int, dilation float64) Experiment {
 			p.PFC[1] = fabric.PFCConfig{On: true, Xoff: 100 * units.KB, Xon: 92 * units.KB, Headroom: 250 * units.KB}
 		}
 	}
-	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 2, Size: units.Bytes(packets) * benchMTU, Repeat: 1},
+	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 2, Size: units.Bytes(packets) * benchMTU,
+		Repeat: 1},
 		func(src, dst int) bool { return src < 2 && dst == 2 }, 2)
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
@@ -51,8 +52,9 @@ func within(a, b units.Time, share float64) bool {
 	return math.Abs(float64(a-b)) <= share*float64(b)
 }
 
-// Without congestion control PFC alone holds two senders back: nothing is lost, the flows end when they do in the simulator, and
-// hosts that are paused wait for it with their packets, so that no round trip is longer than what the switch holds.
+// Without congestion control PFC alone holds two senders back: nothing is lost, the flows end when
+// they do in the simulator, and hosts that are paused wait for it with their packets, so that no
+// round trip is longer than what the switch holds.
 func TestPrivPFC(t *testing.T) {
 	const packets = 500
 	x := twoToOne("roce", packets, 4000)
@@ -62,9 +64,11 @@ func TestPrivPFC(t *testing.T) {
 			t.Errorf("%d pauses, %d drops, %d retransmits", o.Fabric.Pauses, o.Fabric.Dropped, o.Transport.Retransmits)
 		}
 		got := lastEnd(o.Flows)
-		// What came by each of two lines waits, at most 100 KB and what was under way when the pause was sent.
+		// What came by each of two lines waits, at most 100 KB and what was under way when the
+		// pause was sent.
 		most := x.BaseRTT + benchRate.TransmitTime(2*(100*units.KB+benchRate.BytesIn(2*benchDelay)+2*(benchMTU+102)))
-		t.Logf("over at %v, simulated %v; round trip %v, at most %v; NIC held %d bytes", got, want, o.RTT.Quantile(0.5), o.RTT.Quantile(1), o.Report.MaxNIC)
+		t.Logf("over at %v, simulated %v; round trip %v, at most %v; NIC held %d bytes", got, want,
+			o.RTT.Quantile(0.5), o.RTT.Quantile(1), o.Report.MaxNIC)
 		if !within(got, want, 0.02) {
 			return fmt.Errorf("over at %v, simulated at %v", got, want)
 		}
@@ -143,13 +147,14 @@ func makeRing(x *Experiment) {
 	}
 }
 
-// Switches that wait for each other: the run ends with who waits for whom, hosts and ports.
+// Switches that wait for each other: the error names the waiting hosts and ports.
 func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
 	needRoot(t)
 	x := star(3, 2000)
 	makeRing(&x)
 	x.Stall = 2 * time.Second
-	x.work(host.Item{Collective: "permute", Algorithm: "direct", Permute: []int{2, 0, 1}, Size: 500 * benchMTU, Repeat: 1},
+	x.work(host.Item{Collective: "permute", Algorithm: "direct", Permute: []int{2, 0, 1}, Size: 500 * benchMTU,
+		Repeat: 1},
 		func(src, dst int) bool { return dst == (src+2)%3 }, 1)
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
@@ -161,7 +166,8 @@ func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
 	if err == nil {
 		t.Fatal("there was no deadlock")
 	}
-	for _, want := range []string{"nothing has moved for 2.", "host h0: item 0 (permute", "\n  north to east (port 6): class 1 paused since ", "h0 to north (port 0)", "; east holds "} {
+	for _, want := range []string{"nothing has moved for 2.", "host h0: item 0 (permute",
+		"\n  north to east (port 6): class 1 paused since ", "h0 to north (port 0)", "; east holds "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -11,14 +11,14 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Program is what a host runs besides its part of the workload, from the beginning of lab time until the workload is
-// done or it ends by itself. What it writes goes where that of processes goes.
+// Program is a program that a host runs beside the workload, from the beginning of lab time until
+// the workload is done or the program ends. Its output goes where that of the lab's processes goes.
 type Program struct {
 	Host    int
 	Command runtime.Command // without streams
 }
 
-// images are those that the programs need.
+// images returns the images that the programs need.
 func (x *Experiment) images() (images []string) {
 	for _, p := range x.Programs {
 		if p.Command.Image != "" {
@@ -28,15 +28,15 @@ func (x *Experiment) images() (images []string) {
 	return images
 }
 
-// runPrograms runs all programs from lab time 0 until ctx ends. The first that fails before is told. wait returns when
-// none runs any more.
+// runPrograms runs all programs from lab time 0 until ctx ends. failed receives the first failure
+// before that. wait returns when no program runs any more.
 func (r *run) runPrograms(ctx context.Context) (failed <-chan error, wait func()) {
 	failures := make(chan error, len(r.x.Programs))
 	var all sync.WaitGroup
 	out := runtime.NewLines(r.x.Processes.Stderr)
 	for _, p := range r.x.Programs {
 		all.Go(func() {
-			select { // before, nothing is carried
+			select { // before that, nothing is carried
 			case <-ctx.Done():
 				return
 			case <-time.After(time.Duration(r.scale.T0 - clock.Monotonic())):
@@ -69,7 +69,7 @@ func (p *Program) run(ctx context.Context, cluster runtime.Cluster, out *runtime
 	return err
 }
 
-// beside runs the programs of hosts of a lab that stands, all or those of one host, until the lab ends or they do.
+// beside runs the programs of one host of a standing lab, or of all, until they or the lab end.
 func (s *Standing) beside(host int) {
 	for _, p := range s.programs {
 		if s.life.Err() != nil || host != allHosts && p.Host != host {

@@ -9,19 +9,21 @@ import (
 	"weft/transport"
 )
 
-// Refusals lists what a host refused, by why.
+// Refusals lists the packets that a host refused, by reason.
 func Refusals(name string, r transport.Refusals) (list []record.Refused) {
 	for why, n := range r {
 		if n > 0 {
-			list = append(list, record.Refused{Host: name, By: record.ByHost, Why: transport.Refusal(why).String(), Packets: n})
+			list = append(list, record.Refused{Host: name, By: record.ByHost, Why: transport.Refusal(why).String(),
+				Packets: n})
 		}
 	}
 	return list
 }
 
-// refused lists what the network and the hosts refused, and says what of it makes a verdict worse: packets that crossed the
-// network and had no business there took the place of others. Those that the network refused are in nobody's way, but for the
-// time that it took to read them, which shows as lateness.
+// refused lists the packets that the network and the hosts refused, and those that worsen the
+// verdict: foreign packets that crossed the network took the place of others. Packets that the
+// network refused disturb nothing but the fabric, which had to read them, and that shows as
+// lateness.
 func (r *run) refused() (list []record.Refused, disturbed []string) {
 	o := r.outcome
 	if o.Report != nil {
@@ -29,9 +31,11 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 			for _, k := range []struct {
 				why     string
 				packets int64
-			}{{"malformed", n.Malformed}, {"without a destination", n.NotRouted}, {"under an address that is not the host's", n.Spoofed}} {
+			}{{"malformed", n.Malformed}, {"without a destination", n.NotRouted},
+				{"under an address that is not the host's", n.Spoofed}} {
 				if k.packets > 0 {
-					list = append(list, record.Refused{Host: r.name(h), By: record.ByNetwork, Why: k.why, Packets: k.packets})
+					list = append(list, record.Refused{Host: r.name(h), By: record.ByNetwork, Why: k.why,
+						Packets: k.packets})
 				}
 			}
 		}
@@ -43,41 +47,46 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 		}
 		list = append(list, Refusals(r.name(h), n.Refused)...)
 		counts := n.Refused
-		if shuffles { // packets that come twice, or long after others, contradict those
+		// packets that arrive twice, or long after others, may contradict those
+		if shuffles {
 			counts[transport.Impossible] = 0
 		}
 		if all := counts.Total(); all > 0 {
-			disturbed = append(disturbed, fmt.Sprintf("%d packets crossed the network that %s refused: they took the place of others", all, r.name(h)))
+			disturbed = append(disturbed, fmt.Sprintf("%d packets crossed the network that %s refused: they took "+
+				"the place of others", all, r.name(h)))
 		}
 	}
 	if o.Report != nil && r.alone() {
 		for h, n := range o.Report.Beside {
 			if n > 0 {
 				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are no part of the workload", n, r.name(h)))
+				disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are no part "+
+					"of the workload", n, r.name(h)))
 			}
 		}
 		for h, n := range o.Report.Answers {
 			if n > 0 {
 				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network by which %s answers packets that are no part of the workload", n, r.name(h)))
+				disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network by which %s answers "+
+					"packets that are no part of the workload", n, r.name(h)))
 			}
 		}
 	}
 	return list, disturbed
 }
 
-// strange tells whether a host sends what is no part of the workload, by itself: what its send queue loses is then that as well,
-// and says nothing about the machine.
+// strange reports whether a host sends traffic of its own outside of the workload. Losses in its
+// send queue may then be of that traffic and say nothing about the machine.
 func (r *run) strange(h int) bool {
 	report := r.outcome.Report
 	if report == nil {
 		return false
 	}
-	return h < len(report.Refusals) && report.Refusals[h] != (realtime.Refusals{}) || h < len(report.Beside) && report.Beside[h] > 0 && r.alone()
+	return h < len(report.Refusals) && report.Refusals[h] != (realtime.Refusals{}) || h < len(report.Beside) &&
+		report.Beside[h] > 0 && r.alone()
 }
 
-// alone tells whether nothing is to be carried but Weft's own packets.
+// alone reports whether the network carries nothing but Weft's own packets.
 func (r *run) alone() bool {
 	if len(r.x.Programs) > 0 {
 		return false
@@ -90,7 +99,8 @@ func (r *run) alone() bool {
 	return true
 }
 
-// disorderly tells whether lines of the network deliver packets late or twice, or come to.
+// disorderly reports whether links of the network deliver packets late or twice, now or after a
+// change.
 func disorderly(n *fabric.Config, changes []fabric.Change) bool {
 	for i := range n.Ports {
 		if n.Ports[i].Disorder != (fabric.Disorder{}) {

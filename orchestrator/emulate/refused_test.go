@@ -17,8 +17,9 @@ type namedCluster struct{ runtime.Cluster }
 
 func (namedCluster) Node(i int) *runtime.Proc { return &runtime.Proc{Name: fmt.Sprintf("h%d", i)} }
 
-// A host that floods is named, and what its own send queue loses is no reason for a higher dilation; what others lose is. A host
-// whose kernel answers the flood is not named as a source of it.
+// A host that floods is named, and what its own send queue loses is no reason for a higher
+// dilation; what others lose is. A host whose kernel answers the flood is not named as a source of
+// it.
 func TestLossesOfAHostThatFloods(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -27,14 +28,18 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 		helps  bool
 		says   []string
 	}{
-		{"a flood of packets", [3]int64{0, 0, 67618}, realtime.Report{Beside: []int64{0, 0, 9}, Answers: []int64{10, 0, 0}}, false, []string{
+		{"a flood of packets", [3]int64{0, 0, 67618}, realtime.Report{Beside: []int64{0, 0, 9},
+			Answers: []int64{10, 0, 0}}, false, []string{
 			"67618 packets lost in send queues of h2, among packets that are no part of the workload, which",
-			"9 packets of h2 crossed the network that are no part", "10 ICMP errors crossed the network by which h0 answers packets"}},
-		{"a flood that goes nowhere", [3]int64{0, 0, 5}, realtime.Report{Refusals: []realtime.Refusals{{}, {}, {NotRouted: 3}}}, false,
+			"9 packets of h2 crossed the network that are no part",
+			"10 ICMP errors crossed the network by which h0 answers packets"}},
+		{"a flood that goes nowhere", [3]int64{0, 0, 5}, realtime.Report{Refusals: []realtime.Refusals{{}, {},
+			{NotRouted: 3}}}, false,
 			[]string{"5 packets lost in send queues of h2, among"}},
 		{"others lose as well", [3]int64{1, 2, 5}, realtime.Report{Beside: []int64{0, 0, 9}}, true,
 			[]string{"3 packets lost in send queues of h0, h1, which", "5 packets lost in send queues of h2, among"}},
-		{"no flood", [3]int64{0, 4, 0}, realtime.Report{Answers: []int64{0, 1, 0}}, true, []string{"4 packets lost in send queues of h1, which"}},
+		{"no flood", [3]int64{0, 4, 0}, realtime.Report{Answers: []int64{0, 1, 0}}, true,
+			[]string{"4 packets lost in send queues of h1, which"}},
 	} {
 		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
 		for i, n := range c.unsent {
@@ -65,10 +70,12 @@ func TestSocketsOpenedLateAreAReason(t *testing.T) {
 		for i := range r.outcome.Results {
 			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist()}
 		}
-		r.outcome.Results[1].Opened, r.outcome.Results[1].Unsent, r.outcome.Results[2].Counters.DataPackets = opened, 1, 1000
+		r.outcome.Results[1].Opened, r.outcome.Results[1].Unsent, r.outcome.Results[2].Counters.DataPackets = opened,
+			1, 1000
 		r.outcome.Report = &realtime.Report{}
 		r.judge()
-		if got := strings.Contains(strings.Join(r.outcome.Fidelity.Reasons, "\n"), "a socket for 11 of 1000 data packets"); got != want {
+		if got := strings.Contains(strings.Join(r.outcome.Fidelity.Reasons, "\n"),
+			"a socket for 11 of 1000 data packets"); got != want {
 			t.Errorf("%d opened: %q", opened, r.outcome.Fidelity.Reasons)
 		}
 	}

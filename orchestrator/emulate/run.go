@@ -20,19 +20,24 @@ import (
 	"weft/units"
 )
 
-// How long things may take, in real time. Ours.
+// Limits in real time. Ours.
 const (
-	startDelay  = 50 * time.Millisecond  // from the start message to lab time 0: all have it by then
-	slowStart   = 300 * time.Millisecond // likewise, where one processor does everything slowly: User Mode Linux
-	collectTime = 10 * time.Second       // for the results of the nodes, and of the fabric, to come
-	rescueTime  = time.Second            // likewise, after a failure or an interruption
-	lastWords   = 500 * time.Millisecond // from a broken connection to the news that the process ended
-	watchEvery  = 100 * time.Millisecond
-	silence     = 3 * time.Second // without a word of a process: they say something every 200 ms
+	// startDelay is from the start message to lab time 0: all processes have it by then.
+	startDelay = 50 * time.Millisecond
+	// slowStart is startDelay for User Mode Linux, where one slow processor does everything.
+	slowStart = 300 * time.Millisecond
+	// collectTime is for the results of the nodes, and of the fabric, to arrive.
+	collectTime = 10 * time.Second
+	rescueTime  = time.Second // collectTime after a failure or an interruption
+	// lastWords is from a broken connection to the news that the process ended.
+	lastWords  = 500 * time.Millisecond
+	watchEvery = 100 * time.Millisecond
+	// silence is the longest time without a message of a process; each reports every 200 ms.
+	silence = 3 * time.Second
 )
 
-// Run runs an experiment and returns what it brought back; also, as far as it goes, beside an error. When ctx
-// ends the run ends with ctx's error.
+// Run runs an experiment and returns its outcome, and beside an error what was collected until
+// then. When ctx ends, the run ends with ctx's error.
 func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
@@ -54,7 +59,7 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	return out, cleanup.Join(err, cluster.Close())
 }
 
-// launch is the runtime to start a lab with.
+// launch returns the runtime that starts the lab.
 func (p *Processes) launch() runtime.Launch {
 	if p.Launch != nil {
 		return p.Launch
@@ -68,8 +73,8 @@ func (p *Processes) launch() runtime.Launch {
 	}
 }
 
-// launch starts the lab's processes unless ctx ends first. Later the end of ctx does not end them: they still
-// have to say what they know.
+// launch starts the lab's processes unless ctx ends first. Later the end of ctx does not end them,
+// because they still have to report their results.
 func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runtime.Cluster, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	over := context.AfterFunc(ctx, end)
@@ -80,9 +85,10 @@ func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runti
 	return cluster, err
 }
 
-// drive runs an experiment on a cluster that was launched for it, by those who drive the nodes, and leaves the cluster up. The network is
-// that of the setup.
-func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *kernelpath.Network, x Experiment) (*Outcome, error) {
+// drive runs an experiment on a cluster that was launched for it, with the given processes driving
+// its nodes, and leaves the cluster up. network is that of the setup.
+func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *kernelpath.Network,
+	x Experiment) (*Outcome, error) {
 	carrier, err := x.carrier(cluster, network)
 	if err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 	return r.outcome, err
 }
 
-// accompany watches the run while programs run and Experiment.During does what it does.
+// accompany watches the run while programs and Experiment.During run.
 func (r *run) accompany(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	failed, wait := r.runPrograms(ctx)
@@ -124,7 +130,7 @@ func (r *run) accompany(ctx context.Context) error {
 	}
 	during := make(chan error, 1)
 	go func() {
-		select { // before, nothing is carried
+		select { // before that, nothing is carried
 		case <-ctx.Done():
 			during <- ctx.Err()
 		case <-time.After(time.Duration(r.scale.T0 - clock.Monotonic())):
@@ -139,7 +145,7 @@ func (r *run) accompany(ctx context.Context) error {
 	return err
 }
 
-// run is one run under way. One goroutine owns it; the others only send news.
+// run is the state of one run. One goroutine owns it; the others only send news.
 type run struct {
 	x       *Experiment
 	cluster runtime.Cluster
@@ -148,43 +154,46 @@ type run struct {
 	nodes   []nodeState
 	fabric  peerState
 	news    chan news
-	quit    chan struct{} // closed when nobody takes news any more
+	quit    chan struct{} // closed when no goroutine handles news any more
 	scale   labtime.Scale
 	outcome *Outcome
 
-	duringOver bool            // Experiment.During has returned
-	seen       *realtime.State // what the network was like when nothing moved; nil: it was not asked
+	duringOver bool // Experiment.During has returned
+	// the network when progress stopped; nil: it was not asked
+	seen *realtime.State
 
-	moved  time.Time // when progress was made last
-	looked time.Time // when it was seen to last who answers
+	moved time.Time // time of the last progress
+	// time of the last check for silent processes
+	looked time.Time
 	load   machineLoad
 }
 
-// peerState is what is known of a process.
+// peerState is what the run knows about a process.
 type peerState struct {
-	lost  error     // its connection broke, or it said that it failed
-	told  bool      // its results have come
-	heard time.Time // when it said something last
+	lost  error     // its connection broke, or it reported a failure
+	told  bool      // its results have arrived
+	heard time.Time // time of its last message
 }
 
-// lose notes why nothing more is to be had of a process; the first reason explains the others.
+// lose records why a process is lost. The first reason explains the others and is kept.
 func (p *peerState) lose(why error) {
 	if p.lost == nil {
 		p.lost = why
 	}
 }
 
-// nodeState is what is known of a node.
+// nodeState is what the run knows about a node.
 type nodeState struct {
 	peerState
-	progress agent.Progress // the last one that it sent; before any, Total is that of its plan
+	// its last report; before any, Total is that of its plan
+	progress agent.Progress
 	done     bool
 }
 
-// fabricPeer marks news of what carries packets among those of nodes.
+// fabricPeer marks news of the carrier among those of nodes.
 const fabricPeer = -1
 
-// configure gives every process its part and waits until all are ready.
+// configure sends every process its configuration and waits until all are ready.
 func (r *run) configure(ctx context.Context) error {
 	group := new(errgroup.Group)
 	hurry, cancel := context.WithCancel(ctx)
@@ -211,7 +220,8 @@ func (r *run) configure(ctx context.Context) error {
 		return err
 	}))
 	var err error
-	if r.x.Kernel != nil { // measures links, which takes a quiet machine; and only then is it known how slow lab time is
+	// it measures links, which needs a quiet machine, and chooses the dilation
+	if r.x.Kernel != nil {
 		err = group.Wait()
 		group = new(errgroup.Group)
 	}
@@ -236,7 +246,7 @@ func (r *run) configure(ctx context.Context) error {
 	return nil
 }
 
-// capture has the captures begin.
+// capture starts the captures.
 func (r *run) capture() error {
 	for _, c := range r.x.Captures {
 		var did realtime.Did
@@ -254,8 +264,8 @@ func (r *run) capture() error {
 	return nil
 }
 
-// favour asks for the nodes to run before whatever else the machine does. They run for some ten microseconds at a
-// time; waiting for others to finish their milliseconds is most of what makes them late.
+// favour asks for real-time scheduling of the nodes. They run for some ten microseconds at a time.
+// Waiting for other programs to finish their milliseconds is most of their lateness.
 func (r *run) favour() {
 	for _, p := range drivers(r.cluster) {
 		if err := poller.Favour(p.PID); err != nil {
@@ -271,7 +281,7 @@ func (r *run) readDeadline(t time.Time) {
 	r.crew.readDeadline(t)
 }
 
-// start begins lab time everywhere, the fabric's first, and listens.
+// start begins lab time everywhere, in the fabric first, and listens.
 func (r *run) start() error {
 	t0 := clock.Monotonic() + int64(r.x.startDelay())
 	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
@@ -294,7 +304,7 @@ func (r *run) start() error {
 	return nil
 }
 
-// startDelay is how long before lab time 0 all are told of it.
+// startDelay returns the time from the start messages to lab time 0.
 func (x *Experiment) startDelay() time.Duration {
 	if x.Kernel != nil {
 		return slowStart
@@ -305,7 +315,7 @@ func (x *Experiment) startDelay() time.Duration {
 // labNow returns the present lab time; 0 before its start.
 func (r *run) labNow() units.Time { return max(0, r.scale.Lab(clock.Monotonic())) }
 
-// named says which process err is about.
+// named adds the name of the process to err.
 func (r *run) named(peer int, err error) error {
 	if err == nil {
 		return nil
@@ -320,8 +330,8 @@ func (r *run) name(peer int) string {
 	return r.cluster.Node(peer).Name
 }
 
-// blame prefers the news that a process died, which explains a broken connection, and the caller's wish to
-// end, which explains everything.
+// blame replaces err by its cause: the end of ctx, which explains everything, or else the death of
+// a process, which explains a broken connection.
 func blame(ctx context.Context, cluster runtime.Cluster, err error) error {
 	select {
 	case e, ok := <-cluster.Exits():

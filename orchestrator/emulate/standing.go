@@ -20,19 +20,19 @@ import (
 	"weft/units"
 )
 
-// Standing is a lab that stands: its network carries whatever programs in its nodes send, and it has no workload. Its
-// methods may be called from several goroutines.
+// Standing is a deployed lab: its network carries the traffic of programs in its nodes, and it has
+// no workload. Its methods are safe for concurrent use.
 type Standing struct {
 	cluster runtime.Cluster
 	carrier *carrier
 	scale   labtime.Scale
-	broken  chan struct{} // closed when what carries packets is no more
-	why     error         // from then on
+	broken  chan struct{} // closed when the carrier has ended
+	why     error         // valid from then on
 	gone    chan int      // hosts whose end of the cable is gone
 
 	programs []Program
-	out      *runtime.Lines            // of programs; nil: nobody listens
-	ended    func(host int, err error) // told of the end of a program; may be nil
+	out      *runtime.Lines            // of programs; nil: discarded
+	ended    func(host int, err error) // receives the end of a program; may be nil
 	life     context.Context           // of programs
 	end      context.CancelFunc        // of life
 	running  sync.WaitGroup            // programs
@@ -41,16 +41,16 @@ type Standing struct {
 	answers chan control.Message
 }
 
-// answerTime is how long the fabric process may take for an answer, in real time. Ours: it answers within one turn of
-// its loop.
+// answerTime is the real time in which the fabric process must answer. Ours: it answers within one
+// turn of its loop.
 const answerTime = 5 * time.Second
 
-// Stand launches the processes of a lab and has its network begin. The plans of x are not carried out.
+// Stand launches the processes of a lab and starts its network. It ignores the plans of x.
 func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	x.SampleQueues = 0 // nobody would look at the samples
+	x.SampleQueues = 0 // nobody would read the samples
 	setup, err := x.ToStand()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,8 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 		return fmt.Errorf("%s: %w", s.carrier.name, err)
 	}
 	go s.listen(conn)
-	select { // what is sent before lab time begins is not carried
+	// nothing is carried before lab time begins
+	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(time.Duration(s.scale.T0 - clock.Monotonic())):
@@ -107,7 +108,7 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 	}
 }
 
-// listen takes what the fabric process says until its connection ends.
+// listen handles the messages of the fabric process until its connection ends.
 func (s *Standing) listen(conn *control.Conn) {
 	defer close(s.broken)
 	for {
@@ -142,17 +143,17 @@ func (s *Standing) listen(conn *control.Conn) {
 	}
 }
 
-// ask has the fabric process do something and waits for its answer.
+// ask sends the fabric process a request and waits for its answer.
 func (s *Standing) ask(kind string, body any, answer string, into any, fds ...int) error {
 	return s.askFor(answerTime, kind, body, answer, into, fds...)
 }
 
-// askFor is ask for what takes its time.
+// askFor is ask for a request that takes longer.
 func (s *Standing) askFor(limit time.Duration, kind string, body any, answer string, into any, fds ...int) error {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	select {
-	case <-s.answers: // came too late for whoever asked
+	case <-s.answers: // late answer to an earlier request
 	default:
 	}
 	if err := s.carrier.conn.SendValue(kind, body, fds...); err != nil {
@@ -173,7 +174,7 @@ func (s *Standing) askFor(limit time.Duration, kind string, body any, answer str
 	}
 }
 
-// do is ask where all there is to know is whether it was done.
+// do is ask for a request whose answer is only success or an error.
 func (s *Standing) do(kind string, body any, fds ...int) error {
 	var did realtime.Did
 	if err := s.ask(kind, body, realtime.KindDid, &did, fds...); err != nil {
@@ -185,31 +186,32 @@ func (s *Standing) do(kind string, body any, fds ...int) error {
 	return nil
 }
 
-// Cluster is the lab's processes.
+// Cluster returns the lab's processes.
 func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
 
-// Memory says in words what memory the nodes may use.
+// Memory describes the memory limit of the nodes in words.
 func (s *Standing) Memory() string { return s.cluster.Bound() }
 
-// Notes are what the machine did not grant to the processes, in words.
+// Notes returns what the machine did not grant to the processes, in words.
 func (s *Standing) Notes() []string { return bootNotes(s.cluster, s.carrier) }
 
-// Now is the present lab time.
+// Now returns the present lab time.
 func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
 
-// Gone tells of each host whose interface is gone, be it that its node has ended or that a program in it has deleted it.
+// Gone receives each host whose interface is gone, because its node has ended or a program in it
+// has deleted the interface.
 func (s *Standing) Gone() <-chan int { return s.gone }
 
-// Broken is closed when the network has ended by itself; Why then says why.
+// Broken is closed when the network has ended by itself; Why then returns the reason.
 func (s *Standing) Broken() <-chan struct{} { return s.broken }
 
-// Why is why the network has ended. It may be called once Broken is closed.
+// Why returns the reason why the network has ended. It may be called once Broken is closed.
 func (s *Standing) Why() error { return s.why }
 
 // Change changes the network at once, whatever the instant in c.
 func (s *Standing) Change(c fabric.Change) error { return s.do(realtime.KindChange, c) }
 
-// Look returns what the network is like.
+// Look returns the present state of the network.
 func (s *Standing) Look() (*realtime.State, error) {
 	state := new(realtime.State)
 	if err := s.ask(realtime.KindLook, nil, realtime.KindState, state); err != nil {
@@ -218,16 +220,17 @@ func (s *Standing) Look() (*realtime.State, error) {
 	return state, nil
 }
 
-// measureTime is how long the measurement of one direction may take, in real time. Ours: some seconds for each try.
+// measureTime is the real time limit for measuring one direction. Ours: a try takes some seconds.
 const measureTime = 5 * time.Minute
 
-// Measure finds out by probes what a direction of a link is like, where the machine's kernel carries packets.
+// Measure measures a direction of a link with probes, on the kernel datapath.
 func (s *Standing) Measure(port int) (found realtime.Found, err error) {
 	err = s.askFor(measureTime, realtime.KindMeasure, realtime.Measure{Port: port}, realtime.KindFound, &found)
 	return found, err
 }
 
-// Capture has copies of frames sent to a socket, until its other end is closed. The descriptor stays the caller's.
+// Capture sends copies of frames to a socket until its other end is closed. The descriptor stays
+// the caller's.
 func (s *Standing) Capture(c realtime.Capture, socket int) error {
 	return s.do(realtime.KindCapture, c, socket)
 }
@@ -243,8 +246,8 @@ func (s *Standing) restarter() (runtime.Restarter, error) {
 	return r, nil
 }
 
-// Kill ends a node, with all that runs in it. Its kernel would answer for some milliseconds yet, while the network
-// namespace is taken down; the network hears it no more.
+// Kill ends a node, with all that runs in it. Its kernel would still answer for some milliseconds
+// while the network namespace is taken down, so the network drops its packets at once.
 func (s *Standing) Kill(host int) error {
 	r, err := s.restarter()
 	if err != nil {
@@ -256,14 +259,15 @@ func (s *Standing) Kill(host int) error {
 	return r.Kill(host)
 }
 
-// Freeze stops a node, or lets it go on: its processes, and what its kernel would send and answer by itself.
+// Freeze stops or resumes a node: its processes, and what its kernel sends and answers by itself.
 func (s *Standing) Freeze(host int, frozen bool) error {
 	r, err := s.restarter()
 	if err != nil {
 		return err
 	}
 	halt := func() error { return s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: frozen}) }
-	if frozen { // first the network, so that nobody sees a node that is half stopped
+	// the network first, so that nobody sees a half-stopped node
+	if frozen {
 		if err := halt(); err != nil {
 			return err
 		}
@@ -275,7 +279,7 @@ func (s *Standing) Freeze(host int, frozen bool) error {
 	return halt()
 }
 
-// Restart starts a node again that has ended.
+// Restart starts a node that has ended.
 func (s *Standing) Restart(ctx context.Context, host int) error {
 	r, err := s.restarter()
 	if err != nil {
@@ -301,7 +305,7 @@ func (s *Standing) Restart(ctx context.Context, host int) error {
 	return nil
 }
 
-// portKind is what the fabric calls a cable's end.
+// portKind returns the fabric's name for the kind of a cable's end.
 func portKind(l boot.Link) string {
 	if l.Kind == boot.Packet {
 		return realtime.PortPacket

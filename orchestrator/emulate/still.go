@@ -13,10 +13,10 @@ import (
 	"weft/units"
 )
 
-// getsOn returns an error when nothing moves any more. Nothing need move while a host computes, or is due later, while
-// the network is to change, which the lab says, and while a connection waits to send again what may get through this time.
-// After a host was killed, nothing moves once the others have done what they can without it; they are not given the time
-// that a lost packet needs to be sent again.
+// getsOn returns an error when a run makes no progress any more. No progress is expected while a
+// host computes or starts later, while a change of the network is due, and while a connection waits
+// to retransmit and may succeed. After a host was killed, the run ends once the others have done
+// what they can without it; it does not wait for their retransmissions.
 func (r *run) getsOn(now time.Time) error {
 	lab := r.labNow()
 	if r.watching(lab) || r.resumes(lab) || r.retries(lab) {
@@ -35,12 +35,12 @@ func (r *run) getsOn(now time.Time) error {
 	return nil
 }
 
-// watching says whether hosts are to stay for their clocks' sake, whatever their items do: nothing of these need move.
+// watching reports whether hosts stay for the sake of their clocks, with or without progress.
 func (r *run) watching(lab units.Time) bool {
 	return slices.ContainsFunc(r.x.Plans, func(p host.Plan) bool { return lab < p.Until })
 }
 
-// resumes says whether a host is to go on by itself, or the network is to change, after an instant.
+// resumes reports whether a host starts or continues by itself, or the network changes, after lab.
 func (r *run) resumes(lab units.Time) bool {
 	if slices.ContainsFunc(r.x.Changes, func(c fabric.Change) bool { return lab < c.At }) {
 		return true
@@ -48,9 +48,10 @@ func (r *run) resumes(lab units.Time) bool {
 	return slices.ContainsFunc(r.nodes, func(n nodeState) bool { return !n.done && lab < n.progress.Resumes })
 }
 
-// retries says whether a connection is to send something again that may get through although nothing did before: lines lose
-// packets at random, or the last change of the network or of a host came after what it sent last. Connections back off far
-// beyond Experiment.stall. Where nothing has changed since, the next attempt ends as the last one did (docs/adr/0053).
+// retries reports whether a connection waits to retransmit with a chance of success: links lose
+// packets at random, or the network or a host has changed since its last transmission. Connections
+// back off far beyond Experiment.stall. If nothing has changed, the next attempt ends like the last
+// one (docs/adr/0053).
 func (r *run) retries(lab units.Time) bool {
 	random, changed := r.x.random(), r.x.changed(lab)
 	return slices.ContainsFunc(r.nodes, func(n nodeState) bool {
@@ -59,13 +60,20 @@ func (r *run) retries(lab units.Time) bool {
 	})
 }
 
-// random says whether lines lose packets at random.
+// random reports whether links lose packets at random.
 func (x *Experiment) random() bool {
-	return slices.ContainsFunc(x.Fabric.Ports, func(p fabric.PortConfig) bool { return p.Loss > 0 || p.BitErrors > 0 }) ||
-		slices.ContainsFunc(x.Changes, func(c fabric.Change) bool { return c.Line != nil && (c.Line.Loss > 0 || c.Line.BitErrors > 0) })
+	return slices.ContainsFunc(x.Fabric.Ports, func(p fabric.PortConfig) bool {
+		return p.Loss > 0 ||
+			p.BitErrors > 0
+	}) ||
+		slices.ContainsFunc(x.Changes, func(c fabric.Change) bool {
+			return c.Line != nil &&
+				(c.Line.Loss > 0 || c.Line.BitErrors > 0)
+		})
 }
 
-// changed returns the last instant until another at which the network changed or a host went on; 0: there was none.
+// changed returns the last instant before until at which the network changed or a host resumed; 0:
+// none.
 func (x *Experiment) changed(until units.Time) (last units.Time) {
 	for i := range x.Changes {
 		if at := x.Changes[i].At; at <= until {
@@ -82,7 +90,8 @@ func (x *Experiment) changed(until units.Time) (last units.Time) {
 	return last
 }
 
-// GivenUp returns about when a run ends in which nothing has moved since an instant, if its transports do not give up before.
+// GivenUp returns the approximate end of a run without progress since moved, if its transports do
+// not give up earlier.
 func (x *Experiment) GivenUp(moved units.Time) units.Time {
 	if x.random() {
 		return units.Never
@@ -94,13 +103,17 @@ func (x *Experiment) GivenUp(moved units.Time) units.Time {
 	return end + units.Time(float64(units.FromDuration(x.stall()))/x.Dilation)
 }
 
-// bereft returns the names of the hosts that the lab had killed by an instant and that every host that is not done waits
-// for, or for one that does, and so on. It is empty when some of them waits for none of those.
+// bereft returns the killed hosts that every unfinished host waits for, directly or through others,
+// at lab. It is empty if some host waits for none of them.
 func (r *run) bereft(lab units.Time) []string {
 	const wanted = 2
-	state := make([]int, len(r.nodes)) // 0: waits for none of them, as far as is known; 1: for one; 2: is one, and waited for
+	// 0: waits for no killed host, as far as is known; 1: waits for one; 2: is one, and waited for
+	state := make([]int, len(r.nodes))
 	killed := func(i int) bool {
-		return slices.ContainsFunc(r.x.Plans[i].Halts, func(k host.Halt) bool { return k.Until == units.Never && k.At <= lab })
+		return slices.ContainsFunc(r.x.Plans[i].Halts, func(k host.Halt) bool {
+			return k.Until == units.Never &&
+				k.At <= lab
+		})
 	}
 	for again := true; again; {
 		again = false
@@ -131,15 +144,16 @@ func (r *run) bereft(lab units.Time) []string {
 	return names
 }
 
-// ErrStalled is wrapped by the error of a run in which nothing moves any more.
+// ErrStalled is wrapped by the error of a run without progress.
 var ErrStalled = errors.New("nothing has moved")
 
-// stalled says in a line that nothing has moved for so long, and why if that is known, and below it who waits for whom: the hosts, and
-// the ports of the network.
+// stalled returns the error of a run without progress for the given time: a first line with the
+// reason, if known, then a line for each waiting host and congested port.
 func (r *run) stalled(still time.Duration, why string) error {
 	hosts, unfinished := r.waiting()
 	lab := r.scale.LabSpan(int64(still)).Microseconds() / 1e3
-	text := fmt.Sprintf(" for %.1f s (%.3g ms of lab time)%s: %d of %d hosts are not done", still.Seconds(), lab, why, unfinished, len(r.nodes))
+	text := fmt.Sprintf(" for %.1f s (%.3g ms of lab time)%s: %d of %d hosts are not done", still.Seconds(), lab, why,
+		unfinished, len(r.nodes))
 	for _, line := range hosts {
 		text += "\n  " + line
 	}
@@ -160,13 +174,14 @@ func (r *run) stalled(still time.Duration, why string) error {
 	return fmt.Errorf("%w%s", ErrStalled, text)
 }
 
-// How many hosts and ports an error names.
+// The numbers of hosts and ports that an error names.
 const (
 	maxWaiting = 4
 	maxPorts   = 16
 )
 
-// waiting says who waits for whom, a line for each host, and how many hosts are not done.
+// waiting returns a line for each waiting host with what it waits for, and the number of unfinished
+// hosts.
 func (r *run) waiting() (lines []string, unfinished int) {
 	for i := range r.nodes {
 		n := &r.nodes[i]

@@ -31,7 +31,8 @@ func TestPrivComputingIsNoStall(t *testing.T) {
 	})
 }
 
-// A host that the lab kills is reported when nothing but it is waited for, long before the limit of other stalls.
+// A host that the lab kills is reported when nothing but it is waited for, long before the limit of
+// other stalls.
 func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
 	needRoot(t)
 	x := allToAll(4, 500, 1000, 1000)
@@ -39,7 +40,8 @@ func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
 	began := quiettest.Start()
 	_, err := Run(t.Context(), x)
-	if err == nil || !strings.Contains(err.Error(), "what is left waits for h2 for ever") || !strings.Contains(err.Error(), "host h1: item 0") {
+	if err == nil || !strings.Contains(err.Error(), "what is left waits for h2 for ever") ||
+		!strings.Contains(err.Error(), "host h1: item 0") {
 		t.Errorf("%v; want that h2 is waited for", err)
 	}
 	began.AtMost(t, 20*time.Second, "the run")
@@ -84,20 +86,22 @@ func TestBereft(t *testing.T) {
 	}
 }
 
-// A link that comes up between two attempts of a connection, further apart than anything may stand still: the run goes on, as it does when
-// it is simulated.
+// A link that comes up between two attempts of a connection, further apart than anything may stand
+// still: the run goes on, as it does when it is simulated.
 func TestPrivRetriesAreWaitedFor(t *testing.T) {
 	x := allToAll(3, 50, 1, 50)
 	x.Stall = 300 * time.Millisecond
 	down, up := false, true
 	x.Changes = []fabric.Change{
 		{At: 20 * units.Microsecond, Ports: []int{0, 1}, Up: &down},
-		{At: 35 * units.Millisecond, Ports: []int{0, 1}, Up: &up}, // attempts are made after 31 and 63 ms; 32 ms are 1.6 s
+		// attempts are made after 31 and 63 ms; 32 ms are 1.6 s
+		{At: 35 * units.Millisecond, Ports: []int{0, 1}, Up: &up},
 	}
 	quiettest.Check(t, 3, func() error {
 		o, err := runChecked(t, x)
 		if err == nil && (len(o.Dones) != 3 || o.Elapsed < 60*units.Millisecond) {
-			err = fmt.Errorf("%d dones, the last after %v; want 3, and the connections' attempt after 63 ms", len(o.Dones), o.Elapsed)
+			err = fmt.Errorf("%d dones, the last after %v; want 3, and the connections' attempt after 63 ms",
+				len(o.Dones), o.Elapsed)
 		}
 		return err
 	})

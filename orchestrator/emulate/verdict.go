@@ -8,38 +8,38 @@ import (
 	"weft/units"
 )
 
-// Verdicts of a run. See docs/adr/0020-fidelity-verdict.md for the rules and their reasons.
+// Verdicts of a run. docs/adr/0020-fidelity-verdict.md has the rules and their reasons.
 const (
 	OK       = "ok"
 	Degraded = "degraded"
 	Invalid  = "invalid"
 )
 
-// lateness is how late one kind of thing was.
+// lateness is the lateness of one kind of event.
 type lateness struct {
 	what string // "deliveries"
 	dist *stats.Dist
 }
 
-// evidence is what a verdict is based on.
+// evidence is the input of a verdict.
 type evidence struct {
 	late      []lateness
 	baseRTT   units.Time
 	drops     []drops
-	cpu       float64  // busiest second, share of all processors
-	disturbed []string // what crossed the network and had no business there
-	broken    []string // what makes the run worthless whatever the numbers
+	cpu       float64  // busiest second, as a share of all processors
+	disturbed []string // foreign packets that crossed the network
+	broken    []string // reasons that make the run worthless, whatever the numbers
 }
 
-// drops counts what was lost without the model's order.
+// drops counts losses outside of the model.
 type drops struct {
 	where   string // "sockets of nodes"
 	n       int64
-	foreign bool // of a node that sends what is no part of the workload
+	foreign bool // at a node that sends traffic outside of the workload
 }
 
-// judge gives the verdict. The worst kind of lateness decides: many punctual deliveries do not make up for
-// late timers.
+// judge returns the verdict. The worst kind of lateness decides: many deliveries on time do not
+// make up for late timers.
 func judge(e evidence) record.Fidelity {
 	f := record.Fidelity{Verdict: OK, BaseRTTNS: e.baseRTT.Nanoseconds(), CPUMax: e.cpu}
 	for _, l := range e.late {
@@ -52,7 +52,8 @@ func judge(e evidence) record.Fidelity {
 		share := float64(p99) / float64(e.baseRTT)
 		verdict := verdictOf(share)
 		if verdict != OK {
-			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, %.1f %% of the base round trip; ok is up to %g %%",
+			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, %.1f %% of the base round "+
+				"trip; ok is up to %g %%",
 				l.what, p99.Nanoseconds(), 100*share, 100*record.OKLateness))
 		}
 		f.Verdict = Worse(f.Verdict, verdict)
@@ -79,41 +80,49 @@ func judge(e evidence) record.Fidelity {
 	return f
 }
 
-// How much slower another try is. Lateness has little to do with dilation in real time, and so is less in lab time by as much as
-// dilation is more: the p99 is to come to retryShare of what is still ok, as AutoDilation wants it (docs/adr/0022). Ours.
+// The dilation of another try. Lateness hardly depends on dilation in real time, so in lab time it
+// falls as dilation rises. The p99 should fall to retryShare of the ok bound, as in AutoDilation
+// (docs/adr/0022). Ours.
 const (
 	retryShare = 0.6
-	leastRetry = 2  // also where packets were lost, or the run is invalid for what no lateness shows
-	mostRetry  = 10 // beyond, the machine had something else to do, and a try takes too long
+	// minRetry also applies after drops, or if the run is invalid for another reason than lateness.
+	minRetry = 2
+	// maxRetry: beyond it the machine was busy with something else, and a try takes too long.
+	maxRetry = 10
 )
 
-// Helps says whether a higher dilation can better a verdict: what a node of its own accord sends too fast is lost at any.
+// Helps reports whether a higher dilation can improve a verdict. It cannot if a node sends too fast
+// by itself: its losses are the same at any dilation.
 func Helps(f *record.Fidelity) bool {
 	return f.LatenessP99NS > record.OKLateness*f.BaseRTTNS || f.UnorderedDrops > f.ForeignDrops
 }
 
-// Slower is the dilation at which a run that was not ok is made again, by how much it is higher, and why.
+// Slower returns the dilation for another try after a run that was not ok, the factor by which it
+// is higher, and the reason.
 func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string) {
-	late := 0.0 // times what is ok
+	late := 0.0 // as a multiple of the ok bound
 	if f.BaseRTTNS > 0 {
 		late = f.LatenessP99NS / (record.OKLateness * f.BaseRTTNS)
 	}
 	switch wanted := late / retryShare; {
 	case late <= 1:
-		factor, why = leastRetry, "packets were lost, or parts of the run could not be judged"
-	case wanted > mostRetry:
-		factor, why = mostRetry, fmt.Sprintf("p99 lateness was %.3g times what is ok; no try is more than %d times as slow", late, mostRetry)
-	case wanted < leastRetry:
-		factor, why = leastRetry, fmt.Sprintf("p99 lateness was %.3g times what is ok; a try is at least %d times as slow", late, leastRetry)
+		factor, why = minRetry, "packets were lost, or parts of the run could not be judged"
+	case wanted > maxRetry:
+		factor, why = maxRetry, fmt.Sprintf("p99 lateness was %.3g times what is ok; no try is more than %d times "+
+			"as slow", late, maxRetry)
+	case wanted < minRetry:
+		factor = minRetry
+		why = fmt.Sprintf("p99 lateness was %.3g times what is ok; a try is at least %d times as slow", late, minRetry)
 	default:
-		factor, why = wanted, fmt.Sprintf("p99 lateness was %.3g times what is ok, and is to become %g times that", late, retryShare)
+		factor, why = wanted, fmt.Sprintf("p99 lateness was %.3g times what is ok, and is to become %g times that",
+			late, retryShare)
 	}
 	d = roundUp(factor * dilation)
 	return d, d / dilation, why
 }
 
-// Advice says what to do about a verdict that is not ok, for whoever made the run at a dilation; empty: nothing. Who
-// asked for --retry-dilation is told of another dilation alone.
+// Advice says what to do about a verdict that is not ok, after a run at the given dilation. It is
+// empty if nothing helps. With retries (--retry-dilation) it names the dilation alone.
 func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	var use, slower string
 	switch f.Verdict {

@@ -32,22 +32,29 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"nothing happened", evidence{}, OK, ""},
 		{"at the bound", evidence{late: []lateness{{"timers", latenessDist(500*ns, 9000*ns)}}}, OK, ""},
-		{"beyond it", evidence{late: []lateness{{"timers", latenessDist(510*ns, 510*ns)}}}, Degraded, "lateness of timers is 510 ns, 5.1 %"},
-		{"the last degraded", evidence{late: []lateness{{"timers", latenessDist(2000*ns, 2000*ns)}}}, Degraded, "20.0 %"},
+		{"beyond it", evidence{late: []lateness{{"timers", latenessDist(510*ns, 510*ns)}}}, Degraded,
+			"lateness of timers is 510 ns, 5.1 %"},
+		{"the last degraded", evidence{late: []lateness{{"timers", latenessDist(2000*ns, 2000*ns)}}}, Degraded,
+			"20.0 %"},
 		{"beyond that", evidence{late: []lateness{{"timers", latenessDist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
-		{"the worst kind decides", evidence{late: []lateness{{"a", latenessDist(0, 0)}, {"b", latenessDist(3000*ns, 3000*ns)}, {"c", nil}}}, Invalid, "lateness of b"},
-		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, Degraded, "1 packets lost in queues"},
-		{"a drop does not mend", evidence{late: []lateness{{"b", latenessDist(3000*ns, 3000*ns)}}, drops: []drops{{where: "queues", n: 1}}}, Invalid, ""},
+		{"the worst kind decides", evidence{late: []lateness{{"a", latenessDist(0, 0)},
+			{"b", latenessDist(3000*ns, 3000*ns)}, {"c", nil}}}, Invalid, "lateness of b"},
+		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, Degraded,
+			"1 packets lost in queues"},
+		{"a drop does not mend", evidence{late: []lateness{{"b", latenessDist(3000*ns, 3000*ns)}},
+			drops: []drops{{where: "queues", n: 1}}}, Invalid, ""},
 		{"broken", evidence{broken: []string{"two and two are five"}}, Invalid, "two and two"},
 	} {
 		c.e.baseRTT = rtt
 		f := judge(c.e)
-		if reasons := strings.Join(f.Reasons, "; "); f.Verdict != c.verdict || !strings.Contains(reasons, c.reason) || c.verdict != OK && reasons == "" {
+		if reasons := strings.Join(f.Reasons, "; "); f.Verdict != c.verdict || !strings.Contains(reasons, c.reason) ||
+			c.verdict != OK && reasons == "" {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.name, f.Verdict, reasons, c.verdict, c.reason)
 		}
 	}
 	f := judge(evidence{late: []lateness{{"a", latenessDist(500*ns, 9000*ns)}}, baseRTT: rtt, cpu: 0.5})
-	if f.LatenessP99NS < 499 || f.LatenessP99NS > 501 || f.LatenessMaxNS < 8990 || f.BaseRTTNS != 10000 || f.CPUMax != 0.5 {
+	if f.LatenessP99NS < 499 || f.LatenessP99NS > 501 || f.LatenessMaxNS < 8990 || f.BaseRTTNS != 10000 ||
+		f.CPUMax != 0.5 {
 		t.Errorf("numbers of the verdict: %+v", f)
 	}
 }
@@ -57,9 +64,12 @@ func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
 		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; for these run it slower: " +
-			"--dilation 500, or --retry-dilation, which does so by itself": {Verdict: Degraded, LatenessP99NS: 1500, BaseRTTNS: 10_000},
-		"do not use these times; run it slower: --dilation 200, or --retry-dilation, which does so by itself": {Verdict: Invalid, UnorderedDrops: 3},
-		"do not use these times; what is said above is why, and a higher dilation does not help":              {Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
+			"--dilation 500, or --retry-dilation, which does so by itself": {Verdict: Degraded, LatenessP99NS: 1500,
+			BaseRTTNS: 10_000},
+		"do not use these times; run it slower: --dilation 200, or --retry-dilation, which does so by itself": {
+			Verdict: Invalid, UnorderedDrops: 3},
+		"do not use these times; what is said above is why, and a higher dilation does not help": {
+			Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; what is said above is why, and a " +
 			"higher dilation does not help": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
 	} {
@@ -88,8 +98,10 @@ func TestSlower(t *testing.T) {
 	} {
 		f := base
 		f.LatenessP99NS = c.late
-		if d, factor, why := Slower(&f, c.dilation); d != c.want || factor != c.want/c.dilation || !strings.Contains(why, c.why) {
-			t.Errorf("late by %g ns at %g: %g, %g times, %s; want %g and %q", c.late, c.dilation, d, factor, why, c.want, c.why)
+		if d, factor, why := Slower(&f, c.dilation); d != c.want || factor != c.want/c.dilation ||
+			!strings.Contains(why, c.why) {
+			t.Errorf("late by %g ns at %g: %g, %g times, %s; want %g and %q", c.late, c.dilation, d, factor, why,
+				c.want, c.why)
 		}
 	}
 	if d, _, _ := Slower(&record.Fidelity{Verdict: Invalid}, 1); d != 2 {

@@ -17,25 +17,25 @@ import (
 	"weft/units"
 )
 
-// hostError is that a host cannot go on, in its own words.
+// hostError is the failure of a host, in its own words.
 type hostError struct {
 	text   string
-	gaveUp bool // a connection
+	gaveUp bool // a connection gave up
 }
 
 func (e *hostError) Error() string { return e.text }
 
-// Is tells that a connection of the host gave up.
+// Is reports whether a connection of the host gave up, for transport.ErrFailed.
 func (e *hostError) Is(target error) bool { return e.gaveUp && target == transport.ErrFailed }
 
-// news is what a process said, or that it says nothing more.
+// news is a message of a process, or the end of its connection.
 type news struct {
 	peer    int
 	message control.Message
 	err     error
 }
 
-// listen passes on what a process says until its connection ends.
+// listen passes on the messages of a process until its connection ends.
 func (r *run) listen(peer int, conn *control.Conn) {
 	for {
 		m, _, err := conn.Recv()
@@ -45,7 +45,7 @@ func (r *run) listen(peer int, conn *control.Conn) {
 			return
 		}
 		if err != nil || m.Kind == agent.KindResults || m.Kind == realtime.KindReport {
-			return // these are the last
+			return // no message follows
 		}
 	}
 }
@@ -57,8 +57,9 @@ func (r *run) stopListening() {
 	}
 }
 
-// watch waits until every host is done, and during, if it is not nil, has something to say. It fails when a
-// process or a program fails, a process ends or does not answer, when nothing moves any more, and when ctx ends.
+// watch waits until every host is done and during, if not nil, has sent a value. It fails when a
+// process or a program fails, when a process ends or does not answer, when nothing moves any more,
+// and when ctx ends.
 func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -96,8 +97,8 @@ func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 	return nil
 }
 
-// hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not
-// heard because this process itself did not run is not held against anyone.
+// hung returns an error if a process has been silent for too long: it is stopped, or stuck. Time in
+// which this process itself did not run does not count.
 func (r *run) hung(now time.Time) error {
 	stood := now.Sub(r.looked) > patience()/2
 	r.looked = now
@@ -128,7 +129,7 @@ func (r *run) hung(now time.Time) error {
 	return nil
 }
 
-// allHeard counts as if every process had just said something.
+// allHeard resets the time of the last message of every process to now.
 func (r *run) allHeard(now time.Time) {
 	r.looked = now
 	r.fabric.heard = now
@@ -138,7 +139,7 @@ func (r *run) allHeard(now time.Time) {
 	}
 }
 
-// whatDied returns how the process ended, if one did: that says more than a broken connection.
+// whatDied returns how a process ended, if one did, since that says more than a broken connection.
 func (r *run) whatDied(err error) error {
 	var said *control.RemoteError
 	if errors.As(err, &said) {
@@ -154,7 +155,8 @@ func (r *run) whatDied(err error) error {
 	return err
 }
 
-// at says what a node that died was at when it was last heard of; before that, what it had to begin with.
+// at returns the error of a node that died, with what it last reported to be doing, or its first
+// item.
 func (r *run) at(e runtime.Exit) error {
 	for i := range r.nodes {
 		if r.name(i) != e.Name {
@@ -167,7 +169,8 @@ func (r *run) at(e runtime.Exit) error {
 	return e.Err
 }
 
-// doing is what a node is at; empty if it has no part in the workload, or is done with it.
+// doing says what a node is working on. It is empty for a node without a part in the workload, and
+// for one that is done.
 func (r *run) doing(i int) string {
 	n := &r.nodes[i]
 	items := r.x.Plans[i].Items
@@ -175,12 +178,14 @@ func (r *run) doing(i int) string {
 	case n.progress.Doing != "" || n.done || len(items) == 0:
 		return n.progress.Doing
 	case items[0].Name != "":
-		return fmt.Sprintf("%s (%s by %s), rank %d", items[0].Name, items[0].Collective, items[0].Algorithm, items[0].Rank)
+		return fmt.Sprintf("%s (%s by %s), rank %d", items[0].Name, items[0].Collective, items[0].Algorithm,
+			items[0].Rank)
 	}
-	return fmt.Sprintf("item %d (%s by %s), rank %d", items[0].Index, items[0].Collective, items[0].Algorithm, items[0].Rank)
+	return fmt.Sprintf("item %d (%s by %s), rank %d", items[0].Index, items[0].Collective, items[0].Algorithm,
+		items[0].Rank)
 }
 
-// take takes in one piece of news. An error is one that ends the run.
+// take handles one piece of news. An error ends the run.
 func (r *run) take(n news) error {
 	r.state(n.peer).heard = time.Now()
 	if n.err != nil {
@@ -202,14 +207,15 @@ func (r *run) take(n news) error {
 	err := r.takeNode(n.peer, n.message)
 	var failed *hostError
 	if errors.As(err, &failed) {
-		return err // it names itself
+		return err // the error names the process
 	}
 	return r.named(n.peer, err)
 }
 
 func (r *run) takeFabric(m control.Message) error {
 	switch m.Kind {
-	case realtime.KindAlive, realtime.KindGone: // a fault that ends a node is the orchestrator's own
+	// a fault that ends a node is the orchestrator's own
+	case realtime.KindAlive, realtime.KindGone:
 		return nil
 	case realtime.KindSamples:
 		var s []realtime.Sample
@@ -254,7 +260,7 @@ func (r *run) takeNode(i int, m control.Message) error {
 			r.moved = time.Now()
 		}
 		if m.Kind == agent.KindDone {
-			r.outcome.Elapsed = r.labNow() // the last to be done counts
+			r.outcome.Elapsed = r.labNow() // the last host to be done counts
 		}
 		n.progress = p
 		n.done = n.done || m.Kind == agent.KindDone
@@ -287,8 +293,8 @@ func (r *run) state(peer int) *peerState {
 	return &r.nodes[peer].peerState
 }
 
-// received returns the number of bytes that a host receives in all repetitions of its items. A node rejects an item
-// that cannot be laid out, so such an item counts nothing here.
+// received returns the number of bytes that a host receives in all repetitions of its items. A node
+// rejects an item that cannot be laid out, so such an item counts nothing here.
 func received(p *host.Plan) (total units.Bytes) {
 	for i := range p.Items {
 		if v, err := schedule.Volume(p.Items[i].Spec(), p.Items[i].Rank); err == nil {
@@ -298,7 +304,8 @@ func received(p *host.Plan) (total units.Bytes) {
 	return total
 }
 
-// tellProgress reports the share of the whole lab. The total covers nodes that have not said anything yet, so it does not grow.
+// tellProgress reports the share of the whole lab. The total covers nodes that have not said
+// anything yet, so it does not grow.
 func (r *run) tellProgress() {
 	if r.x.Progress == nil {
 		return
