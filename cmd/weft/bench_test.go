@@ -230,7 +230,7 @@ type slow struct {
 	ran *[]string // engine and reason of each run
 }
 
-func (s slow) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+func (s slow) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return s.Forecast, nil
 }
 
@@ -242,10 +242,10 @@ func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Opt
 // If emulating all runs would take more than a minute, all are simulated and say so, unless
 // emulation is requested.
 func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
-	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Takes: 25 * time.Second}
+	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: 25 * time.Second}
 	long, asked, simulated := short, short, short
-	long.Takes = 30 * time.Second
-	asked.Asked, asked.Takes = true, time.Hour
+	long.Wall = 30 * time.Second
+	asked.Asked, asked.Wall = true, time.Hour
 	simulated.Engine = "sim"
 	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s; use --engine emu to emulate anyway"
 	for _, c := range []struct {
@@ -254,7 +254,7 @@ func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 		args []string
 		want string // engine and reason of each run
 	}{
-		{"a minute in all", orchestrate.Forecast{Engine: "emu", Takes: 20 * time.Second}, nil, "auto "},
+		{"a minute in all", orchestrate.Forecast{Engine: "emu", Wall: 20 * time.Second}, nil, "auto "},
 		{"more", long, nil, why},
 		{"--engine emu", long, []string{"--engine", "emu"}, "emu "},
 		{"--engine sim", long, []string{"--engine", "sim"}, "sim "},

@@ -107,7 +107,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 		if err != nil || c.Engine != "emu" || c.Asked {
 			return // the run itself reports an error
 		}
-		takes, dilation = takes+c.Takes, max(dilation, c.Dilation)
+		takes, dilation = takes+c.Wall, max(dilation, c.Dilation)
 		if seen := i + 1; takes > emulationLimit { // already too long; assume that the others are alike
 			takes = takes * time.Duration(len(cases)) / time.Duration(seen)
 			break

@@ -140,7 +140,7 @@ func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := orchestrate.Capturable(x, jobs[0].engine, all); err != nil {
+	if err := orchestrate.CheckCaptures(x, jobs[0].engine, all); err != nil {
 		return nil, usageError{err}
 	}
 	return all, nil

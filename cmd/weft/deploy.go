@@ -70,7 +70,7 @@ is left behind.`,
 				return err
 			}
 			if dry {
-				if err := orchestrate.Deployable(l); err != nil {
+				if err := orchestrate.CheckDeployable(l); err != nil {
 					return err
 				}
 				return a.showPlan(q, asJSON)

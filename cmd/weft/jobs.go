@@ -166,7 +166,7 @@ func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFla
 		return false
 	}
 	forecast := func(i int, o orchestrate.Options) (orchestrate.Forecast, error) { return a.forecast(ctx, left[i], o) }
-	line := orchestrate.ForeseeAll(forecast, engines, orchestrate.Options{
+	line := orchestrate.Announce(forecast, engines, orchestrate.Options{
 		Progress: func(p orchestrate.Progress) { w.progress(&jobs[0], p) },
 	})
 	if line != "" {
@@ -181,7 +181,7 @@ func (a *app) forecast(ctx context.Context, j *job, o orchestrate.Options) (orch
 	if err != nil {
 		return orchestrate.Forecast{}, err
 	}
-	return a.engine.Foresee(ctx, x, o)
+	return a.engine.Predict(ctx, x, o)
 }
 
 // runJob runs a job, and releases its experiment.

@@ -47,7 +47,7 @@ type fake struct {
 // noForecast is the part of an engine that forecasts nothing.
 type noForecast struct{}
 
-func (noForecast) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+func (noForecast) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return orchestrate.Forecast{Engine: "emu"}, nil
 }
 

@@ -169,8 +169,8 @@ func TestProgressNeverFalls(t *testing.T) {
 // that unless it was announced for all.
 type timedMinute struct{ timed }
 
-func (timedMinute) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
-	return orchestrate.Forecast{Engine: "emu", Why: "because", Takes: time.Minute}, nil
+func (timedMinute) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Forecast{Engine: "emu", Why: "because", Wall: time.Minute}, nil
 }
 
 func (e timedMinute) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {

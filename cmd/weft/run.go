@@ -25,7 +25,7 @@ import (
 // engine runs experiments: the orchestrator, or a fake in tests.
 type engine interface {
 	Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error)
-	Foresee(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error)
+	Predict(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error)
 }
 
 // orchestrated is the engine of the program.
@@ -37,10 +37,10 @@ func (orchestrated) Run(
 	return orchestrate.Run(ctx, x, o)
 }
 
-func (orchestrated) Foresee(
+func (orchestrated) Predict(
 	ctx context.Context, x *experiment.Experiment, o orchestrate.Options,
 ) (orchestrate.Forecast, error) {
-	return orchestrate.Foresee(ctx, x, o)
+	return orchestrate.NewForecast(ctx, x, o)
 }
 
 // runFlags are the flags of weft run.

@@ -335,7 +335,7 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	if len(files) != 1 {
 		return fmt.Errorf("a capture needs 1 file descriptor; got %d", len(files))
 	}
-	what, err := run.Captured(s.x, clip(c.What))
+	what, err := run.CapturePoint(s.x, clip(c.What))
 	if err != nil {
 		return err
 	}

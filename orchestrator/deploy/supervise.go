@@ -156,7 +156,7 @@ func (s *supervisor) bringUp() error {
 	if err != nil {
 		return err
 	}
-	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{
+	standing, err := orchestrate.PrepareDeployment(s.life, l, orchestrate.Options{
 		Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet, Dilation: s.deployment.Dilation,
 	})
 	if err != nil {

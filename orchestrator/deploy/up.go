@@ -138,10 +138,10 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRoot(path); err != nil && !missing(err) { // early, since Standing takes seconds
+	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
 		return nil, mentionStrays(err, l.Name)
 	}
-	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Node})
+	spec, err := orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node})
 	if err != nil {
 		return nil, err
 	}

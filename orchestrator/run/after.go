@@ -11,40 +11,41 @@ import (
 	"weft/units"
 )
 
-// after counts what the fabric sees from an instant on. A nil one counts nothing.
-type after struct {
-	x      *experiment.Experiment
-	from   units.Time
-	before *fabric.Counters // what had been by then; nil: that has not come yet
-	queue  units.Bytes
+// afterCounts counts drops and queues from an instant on. A nil one counts nothing.
+type afterCounts struct {
+	x        *experiment.Experiment
+	from     units.Time
+	base     *fabric.Counters // counters at the instant; nil until it has come
+	maxQueue units.Bytes
 }
 
-// countFrom prepares for it; nil when the instant is the beginning.
-func countFrom(x *experiment.Experiment, from units.Time, opts *sim.Options) *after {
+// countAfter adds an action to opts that starts the counts at an instant. It returns nil if the
+// instant is the beginning.
+func countAfter(x *experiment.Experiment, from units.Time, opts *sim.Options) *afterCounts {
 	if from == 0 {
 		return nil
 	}
-	a := &after{x: x, from: from}
+	a := &afterCounts{x: x, from: from}
 	opts.Actions = append(opts.Actions, sim.Action{At: from, Do: func(_ units.Time, n *fabric.Network) error {
 		c := n.Counters()
-		a.before = &c
+		a.base = &c
 		return nil
 	}})
 	slices.SortStableFunc(opts.Actions, func(a, b sim.Action) int { return cmp.Compare(a.At, b.At) })
 	return a
 }
 
-// sample takes in what waits in a port.
-func (a *after) sample(now units.Time, port int, queued units.Bytes) {
+// sample handles a sample of a port's queue.
+func (a *afterCounts) sample(now units.Time, port int, queued units.Bytes) {
 	if a != nil && now >= a.from && int(a.x.Fabric.Ports[port].From) >= a.x.Graph.Hosts {
-		a.queue = max(a.queue, queued)
+		a.maxQueue = max(a.maxQueue, queued)
 	}
 }
 
-// sum is what was counted, by the totals of the whole run. It is nil when the instant never came.
-func (a *after) sum(total fabric.Counters) *record.After {
-	if a == nil || a.before == nil {
+// result returns the counts, by the totals of the whole run. It is nil if the instant never came.
+func (a *afterCounts) result(total fabric.Counters) *record.After {
+	if a == nil || a.base == nil {
 		return nil
 	}
-	return &record.After{Drops: total.Dropped - a.before.Dropped, MaxQueue: int64(a.queue)}
+	return &record.After{Drops: total.Dropped - a.base.Dropped, MaxQueue: int64(a.maxQueue)}
 }

@@ -13,30 +13,32 @@ import (
 	"weft/realtime"
 )
 
-// Capture is what of an emulated run is captured, and where to.
+// Capture is a capture of an emulated run.
 type Capture struct {
 	Point string // a host, or a port such as leaf0->spine1
 	File  string // must not exist
 }
 
-// Capturable reports what is known to be in the way of captures of an experiment in an engine before anything is done.
-func Capturable(x *experiment.Experiment, engine string, all []Capture) error {
+// CheckCaptures returns an error if an engine is known to be unable to make the captures, before
+// anything starts.
+func CheckCaptures(x *experiment.Experiment, engine string, all []Capture) error {
 	if engine == "sim" {
 		return errors.New("--capture: the simulator's packets have no bytes to write; --engine emu captures")
 	}
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
-		return x.Lab.Errorf("engine.datapath", "datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
+		return x.Lab.Errorf("engine.datapath",
+			"datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
 	}
 	for _, c := range all {
-		if _, err := Captured(x, c.Point); err != nil {
+		if _, err := CapturePoint(x, c.Point); err != nil {
 			return fmt.Errorf("--capture: %w", err)
 		}
 	}
 	return nil
 }
 
-// Captured finds what a capture is of: a host, or a port by the names of its ends.
-func Captured(x *experiment.Experiment, name string) (realtime.Capture, error) {
+// CapturePoint returns the host, or the port, of a name. A port has the names of its ends.
+func CapturePoint(x *experiment.Experiment, name string) (realtime.Capture, error) {
 	ports := x.PortNames()
 	for i, port := range ports {
 		if port == name {
@@ -51,29 +53,30 @@ func Captured(x *experiment.Experiment, name string) (realtime.Capture, error) {
 		example := ports[x.Graph.Port(x.Graph.Adjacent[n][0], topology.NodeID(n))]
 		return realtime.Capture{}, fmt.Errorf("%s is a switch; expected one of its ports, such as '%s'", name, example)
 	}
-	return realtime.Capture{}, fmt.Errorf("lab %s has no node or port %q; expected one such as %s or '%s'; weft graph shows the lab", x.Lab.Name, name, x.Graph.Nodes[0].Name, ports[0])
+	const unknown = "lab %s has no node or port %q; expected one such as %s or '%s'; weft graph shows the lab"
+	return realtime.Capture{}, fmt.Errorf(unknown, x.Lab.Name, name, x.Graph.Nodes[0].Name, ports[0])
 }
 
-// captures are those of a run.
-type captures []*capturing
+// captures are the captures of a run.
+type captures []*captureFile
 
-// capturing is one from when its file is there until it is complete.
-type capturing struct {
+// captureFile is one capture, from the creation of its file until the file is complete.
+type captureFile struct {
 	Capture
-	of           realtime.Capture
+	source       realtime.Capture
 	file         *os.File
-	ours, theirs *os.File
-	done         chan struct{} // closed when all is written; nil: nothing was to be
-	n            int64
+	ours, theirs *os.File      // the socket pair to the fabric process
+	done         chan struct{} // closed when everything is written; nil before start
+	packets      int64
 	err          error
 }
 
-// createCaptures makes the files of captures, or none.
+// createCaptures creates the files of all captures, or none.
 func createCaptures(x *experiment.Experiment, o Options) (all captures, err error) {
 	for _, c := range o.Captures {
-		of, err := Captured(x, c.Point)
+		source, err := CapturePoint(x, c.Point)
 		if err == nil {
-			next := &capturing{Capture: c, of: of}
+			next := &captureFile{Capture: c, source: source}
 			if err = next.create(); err == nil {
 				all = append(all, next)
 				continue
@@ -85,7 +88,7 @@ func createCaptures(x *experiment.Experiment, o Options) (all captures, err erro
 	return all, nil
 }
 
-func (c *capturing) create() (err error) {
+func (c *captureFile) create() (err error) {
 	c.file, err = os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s is there already, and a capture is a new file; remove it, or name another", c.File)
@@ -99,31 +102,32 @@ func (c *capturing) create() (err error) {
 	return err
 }
 
-// begin has what comes written to the files, and returns what the fabric process is to be asked for. failed is called when
-// a file cannot be written.
-func (all captures) begin(failed func(), of func(*capturing) capture.Of) (ask []emulate.Capture) {
+// start copies arriving frames to the files, and returns the request for the fabric process. It
+// calls failed when a file cannot be written.
+func (all captures) start(failed func(), of func(*captureFile) capture.Of) (ask []emulate.Capture) {
 	for _, c := range all {
 		c.done = make(chan struct{})
 		go func() {
 			defer close(c.done)
-			if c.n, _, c.err = capture.Copy(c.file, c.ours, of(c)); c.err != nil {
+			if c.packets, _, c.err = capture.Copy(c.file, c.ours, of(c)); c.err != nil {
 				failed()
 			}
 			c.ours.Close() // the fabric process stops copying
 		}()
-		ask = append(ask, emulate.Capture{Of: c.of, Socket: int(c.theirs.Fd())})
+		ask = append(ask, emulate.Capture{Of: c.source, Socket: int(c.theirs.Fd())})
 	}
 	return ask
 }
 
-// drainTime is how long what was captured may take to be written when the run is over. Ours.
+// drainTime is the time limit for writing the rest of the frames after the run. Our own choice.
 const drainTime = 10 * time.Second
 
-// end completes the files after the run and tells what they hold. A run that failed before the first packet leaves none.
-func (all captures) end(failed bool, say func(string)) (err error) {
+// finish completes the files after the run and says how many packets they hold. A run that failed
+// before the first packet leaves no file.
+func (all captures) finish(failed bool, say func(string)) (err error) {
 	for _, c := range all {
 		c.theirs.Close()
-		_ = c.ours.SetReadDeadline(time.Now().Add(drainTime)) // unless it is closed already
+		_ = c.ours.SetReadDeadline(time.Now().Add(drainTime)) // fails if it is already closed
 		<-c.done
 		if cerr := c.file.Close(); c.err == nil && cerr != nil {
 			c.err = cerr
@@ -131,23 +135,23 @@ func (all captures) end(failed bool, say func(string)) (err error) {
 		if c.err != nil {
 			err = errors.Join(err, fmt.Errorf("--capture %s: %w", c.Point, c.err))
 		}
-		if failed && c.n == 0 {
+		if failed && c.packets == 0 {
 			os.Remove(c.File)
 		} else if say != nil {
-			say(fmt.Sprintf("packets of %s in %s: %d", c.Point, c.File, c.n))
+			say(fmt.Sprintf("packets of %s in %s: %d", c.Point, c.File, c.packets))
 		}
 	}
 	return err
 }
 
-// discard removes the files of captures that were never begun.
+// discard removes the files of captures that were never started.
 func (all captures) discard() {
 	for _, c := range all {
 		c.discard()
 	}
 }
 
-func (c *capturing) discard() {
+func (c *captureFile) discard() {
 	if c.done != nil {
 		return
 	}

@@ -19,19 +19,19 @@ func TestCaptured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Captured(x, "h1"); err != nil || c.Host != 1 || c.Port != -1 {
+	if c, err := CapturePoint(x, "h1"); err != nil || c.Host != 1 || c.Port != -1 {
 		t.Errorf("h1: %+v, %v", c, err)
 	}
-	if c, err := Captured(x, "switch0->h1"); err != nil || c.Host != -1 || x.PortNames()[c.Port] != "switch0->h1" {
+	if c, err := CapturePoint(x, "switch0->h1"); err != nil || c.Host != -1 || x.PortNames()[c.Port] != "switch0->h1" {
 		t.Errorf("switch0->h1: %+v, %v", c, err)
 	}
 	for name, want := range map[string]string{"switch0": "'switch0->h0'", "h2": "'h0->switch0'", "h0->h1": "weft graph"} {
-		if _, err := Captured(x, name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := CapturePoint(x, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 	for engine, l := range map[string]string{"sim": capturedLab, "emu": capturedLab + "queues: {ecn: off}\nengine: {datapath: kernel}\n"} {
-		if err := Capturable(build(t, l), engine, nil); err == nil || !strings.Contains(err.Error(), "--capture") {
+		if err := CheckCaptures(build(t, l), engine, nil); err == nil || !strings.Contains(err.Error(), "--capture") {
 			t.Errorf("%s: %v", engine, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestCaptureFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := both.begin(func() { t.Error("a file cannot be written") }, func(c *capturing) capture.Of { return capture.Of{Name: c.Point} })
+	ask := both.start(func() { t.Error("a file cannot be written") }, func(c *captureFile) capture.Of { return capture.Of{Name: c.Point} })
 	if len(ask) != 2 || ask[1].Of.Host != 1 {
 		t.Errorf("%+v", ask)
 	}
@@ -73,7 +73,7 @@ func TestCaptureFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	if err := both.end(true, func(line string) { said = append(said, line) }); err != nil || len(said) != 1 || !strings.Contains(said[0], "packets of h1 in "+b+": 1") {
+	if err := both.finish(true, func(line string) { said = append(said, line) }); err != nil || len(said) != 1 || !strings.Contains(said[0], "packets of h1 in "+b+": 1") {
 		t.Errorf("%q, %v", said, err)
 	}
 	both.discard() // of what was begun nothing

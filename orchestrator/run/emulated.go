@@ -18,35 +18,38 @@ import (
 	"weft/units"
 )
 
-// outputFile is what the programs of hosts wrote, line by line, each headed by its host.
+// outputFile has the output of the programs of hosts. Each line begins with its host.
 const outputFile = "output.log"
 
-// linksFile is what was measured of the links of the kernel's datapath before the run, beside what was asked.
+// linksFile compares the measured links of the kernel's datapath with the requested ones.
 const linksFile = "links.txt"
 
-// emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
-func emulated(ctx context.Context, x *experiment.Experiment, e engine, dir *store.Run, o Options) (*summary.Outcome, error) {
+// emulated runs the experiment in real time. On an error the outcome has the results up to it.
+func emulated(
+	ctx context.Context, x *experiment.Experiment, e engine, dir *store.Run, o Options,
+) (*summary.Outcome, error) {
 	out := summary.NewOutcome()
 	ports := x.PortNames()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var kept error // the first failure to write, which ends the run
-	keep := func(err error) {
-		if kept == nil && err != nil {
-			kept = err
+	var writeErr error // the first failure to write, which ends the run
+	check := func(err error) {
+		if writeErr == nil && err != nil {
+			writeErr = err
 			stop()
 		}
 	}
-	spec := emulation(x, e.dilation, e.place.processes(o))
+	spec := emulation(x, e.dilation, e.placement.processes(o))
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
-			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}))
+			row := record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}
+			check(dir.Queue(row))
 		}
 	}
 	if k := spec.Kernel; k != nil {
-		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { keep(slow(out, r, dir, o.Say)) }
+		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { check(recordSlowdown(out, r, dir, o.Say)) }
 	}
-	notes := summary.NewDiary(x, dir.Event)
+	diary := summary.NewDiary(x, dir.Event)
 	var steps []summary.Step
 	spec.Steps = func(all []fabric.Step) {
 		for _, s := range all {
@@ -58,22 +61,25 @@ func emulated(ctx context.Context, x *experiment.Experiment, e engine, dir *stor
 			o.Progress(Progress{Phase: "running", Done: p.Done, Total: p.Total, LabTime: p.At})
 		}
 	}
-	closed := func() error { return nil }
+	closeOutput := func() error { return nil }
 	if len(spec.Programs) > 0 {
 		file, err := os.Create(filepath.Join(dir.Dir(), outputFile))
 		if err != nil {
 			return out, err
 		}
-		spec.Processes.Stderr, closed = file, file.Close
+		spec.Processes.Stderr, closeOutput = file, file.Close
 	}
-	spec.Captures = e.captures.begin(stop, func(c *capturing) capture.Of {
-		return capture.Of{Lab: x.Lab.Name, Name: c.Point, Port: c.of.Port >= 0, Dilation: e.dilation, Program: "weft " + o.Version}
+	spec.Captures = e.captures.start(stop, func(c *captureFile) capture.Of {
+		return capture.Of{
+			Lab: x.Lab.Name, Name: c.Point, Port: c.source.Port >= 0,
+			Dilation: e.dilation, Program: "weft " + o.Version,
+		}
 	})
 	got, err := emulate.Run(ctx, spec)
-	keep(closed())
-	keep(e.captures.end(err != nil, o.Say))
-	if kept != nil {
-		err = kept
+	check(closeOutput())
+	check(e.captures.finish(err != nil, o.Say))
+	if writeErr != nil {
+		err = writeErr
 	}
 	if got == nil {
 		return out, err
@@ -81,12 +87,12 @@ func emulated(ctx context.Context, x *experiment.Experiment, e engine, dir *stor
 	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
 	out.TimedOut = got.TimedOut
 	if err != nil {
-		out.Elapsed = got.Elapsed // of a run that ended well, the last completion counts
+		out.Elapsed = got.Elapsed // a run that succeeds ends with its last completion
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
 	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
-	keep(reported(x, got.Report, dir, out))
+	check(addReport(x, got.Report, dir, out))
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil
@@ -100,28 +106,29 @@ func emulated(ctx context.Context, x *experiment.Experiment, e engine, dir *stor
 	if got.QueueDelay != nil {
 		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
 	}
-	if notes != nil {
+	if diary != nil {
 		for _, r := range got.Results {
 			for i := 0; r != nil && i < len(r.Steps); i++ {
 				s := &r.Steps[i]
 				steps = append(steps, summary.Step{At: s.At, Conn: s.Conn, Source: true, Cc: s.CC, Moved: s.Moved})
 			}
 		}
-		keep(notes.Add(steps))
-		keep(notes.End(got.Elapsed))
-		out.Diary = notes
+		check(diary.Add(steps))
+		check(diary.End(got.Elapsed))
+		out.Diary = diary
 	}
 	for _, w := range got.Windows {
-		keep(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))
+		check(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))
 	}
 	if err == nil {
-		err = kept
+		err = writeErr
 	}
 	return out, err
 }
 
-// reported takes in what the network told at its end; nil: it told nothing.
-func reported(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out *summary.Outcome) error {
+// addReport adds the final report of the network to the outcome and the run directory. r may be
+// nil.
+func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out *summary.Outcome) error {
 	if r == nil {
 		return nil
 	}
@@ -130,7 +137,7 @@ func reported(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out 
 	}
 	if len(r.Ports) == len(x.Fabric.Ports) {
 		counters := func(p int) fabric.PortCounters { return r.Ports[p] }
-		if e := x.Lab.Engine.Datapath; e != experiment.OnKernel { // which loses them in netem, by port and not by fault
+		if e := x.Lab.Engine.Datapath; e != experiment.OnKernel { // the kernel drops in netem, by port and not by fault
 			out.CutBy = cutBy(x, counters)
 		}
 		if err := dir.Ports(portRows(x, counters, out)); err != nil {
@@ -143,9 +150,10 @@ func reported(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out 
 	return os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(r.Links), 0o644)
 }
 
-// slow notes that a run has another dilation than was chosen, and says so: to say, if it is not nil, at once.
-func slow(o *summary.Outcome, r realtime.Ready, dir *store.Run, say func(string)) error {
-	why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowed(r))
+// recordSlowdown records that a run has another dilation than was chosen, and calls say at once
+// unless it is nil.
+func recordSlowdown(o *summary.Outcome, r realtime.Ready, dir *store.Run, say func(string)) error {
+	why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowdownReason(r))
 	o.Dilation = r.Dilation
 	o.Warnings = append(o.Warnings, why)
 	if say != nil {
@@ -154,8 +162,8 @@ func slow(o *summary.Outcome, r realtime.Ready, dir *store.Run, say func(string)
 	return dir.Update(func(m *record.Manifest) { m.Dilation, m.EngineWhy = r.Dilation, m.EngineWhy+"; "+why })
 }
 
-// slowed says why the kernel's datapath has another dilation than was chosen.
-func slowed(r realtime.Ready) string {
+// slowdownReason says why the kernel's datapath has another dilation than was chosen.
+func slowdownReason(r realtime.Ready) string {
 	at := make([]string, len(r.Tried))
 	for i, t := range r.Tried {
 		at[i] = fmt.Sprintf("%g", t.Dilation)
@@ -163,13 +171,13 @@ func slowed(r realtime.Ready) string {
 	return fmt.Sprintf("at %s links were not what the lab asks for", strings.Join(at, ", at "))
 }
 
-// emulation is the experiment as it is run in real time.
+// emulation returns the experiment in the form that package emulate runs.
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: programs(x),
+		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
 	}
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
 		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}

@@ -11,21 +11,27 @@ import (
 	"weft/results/store"
 )
 
-// engine is a way to run an experiment, and why it was chosen.
+// runFunc runs an experiment and returns its outcome. On an error the outcome has the results up to
+// it.
+type runFunc func(context.Context, *experiment.Experiment, engine, *store.Run, Options) (*summary.Outcome, error)
+
+// engine is an engine with its settings for one experiment.
 type engine struct {
-	name     string // sim, emu
-	why      string
-	datapath string
-	place    place // of an emulation
-	dilation float64
-	slower   []float64 // what the kernel's datapath may have instead, should its links not be as asked; in turn
+	name      string // sim or emu
+	why       string
+	datapath  string
+	placement placement // of an emulation
+	dilation  float64
+	// slower has the dilations to try in turn if the links of the kernel's datapath are not as the
+	// lab asks.
+	slower   []float64
 	captures captures
-	run      func(context.Context, *experiment.Experiment, engine, *store.Run, Options) (*summary.Outcome, error)
+	run      runFunc
 }
 
-// choose picks the engine: the one asked for, or with auto the emulation where this machine can and the
-// simulator where it cannot.
-func choose(ctx context.Context, x *experiment.Experiment, o Options) (engine, error) {
+// chooseEngine returns the requested engine. With auto it returns the emulation if the lab and this
+// machine allow it, and the simulator otherwise.
+func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (engine, error) {
 	kind := o.Engine
 	if kind == "" {
 		kind = x.Lab.Engine.Kind
@@ -40,9 +46,9 @@ func choose(ctx context.Context, x *experiment.Experiment, o Options) (engine, e
 		if err := x.Emulable(); err != nil {
 			return engine{}, err
 		}
-		p, err := places(ctx, x.Lab)
+		p, err := findPlacement(ctx, x.Lab)
 		if err != nil {
-			return engine{}, unable(err)
+			return engine{}, cannotEmulate(err)
 		}
 		if err := experiment.Fits(x.Lab, x.Graph); err != nil {
 			return engine{}, err
@@ -56,9 +62,9 @@ func choose(ctx context.Context, x *experiment.Experiment, o Options) (engine, e
 		if why != "" {
 			return simulator(why), nil
 		}
-		p, err := places(ctx, x.Lab)
+		p, err := findPlacement(ctx, x.Lab)
 		if err != nil && experiment.AsksForEmulation(x.Lab) {
-			return engine{}, unable(err)
+			return engine{}, cannotEmulate(err)
 		}
 		if err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
@@ -68,30 +74,26 @@ func choose(ctx context.Context, x *experiment.Experiment, o Options) (engine, e
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
 }
 
-func simulator(why string) engine {
-	return engine{
-		name: "sim", why: why, dilation: 1,
-		run: func(ctx context.Context, x *experiment.Experiment, _ engine, dir *store.Run, o Options) (*summary.Outcome, error) {
-			return simulate(ctx, x, dir, o)
-		},
-	}
-}
+func simulator(why string) engine { return engine{name: "sim", why: why, dilation: 1, run: simulate} }
 
-func emulator(ctx context.Context, x *experiment.Experiment, p place, why string, o Options) (engine, error) {
-	d, how, err := p.dilation(ctx, x, emulate.Load(x.Plans), o)
+func emulator(ctx context.Context, x *experiment.Experiment, p placement, why string, o Options) (engine, error) {
+	d, how, err := p.chooseDilation(ctx, x, emulate.Load(x.Plans), o)
 	if err != nil {
 		return engine{}, err
 	}
 	return engine{
-		name: "emu", datapath: p.datapath, place: p, dilation: d, slower: slower(x, p, d), run: emulated,
+		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
 		why: fmt.Sprintf("%s; datapath %s, runtime %s, dilation %g (%s)", why, p.datapath, p.runtime, d, how),
 	}, nil
 }
 
-// dilation is that of a lab in a place which carries a load, in data packets per second of lab time, and how it came about.
-func (p place) dilation(ctx context.Context, x *experiment.Experiment, load float64, o Options) (d float64, how string, err error) {
+// chooseDilation returns the dilation of an experiment and how it was chosen. load is in data
+// packets per second of lab time.
+func (p placement) chooseDilation(
+	ctx context.Context, x *experiment.Experiment, load float64, o Options,
+) (d float64, how string, err error) {
 	if p.datapath != experiment.OnKernel {
-		return dilationFor(ctx, x, load, p.processes(o))
+		return fabricDilation(ctx, x, load, p.processes(o))
 	}
 	d, how = x.Lab.Engine.Dilation, "asked for"
 	if d == 0 {
@@ -100,20 +102,23 @@ func (p place) dilation(ctx context.Context, x *experiment.Experiment, load floa
 			return 0, "", err
 		}
 		n := x.Switches()
-		d, how = pace.Dilation(load, n, x.BaseRTT), fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
+		d = pace.Dilation(load, n, x.BaseRTT)
+		how = fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
 	}
 	return d, how, x.Honoured(d, p.kernel)
 }
 
-// How often, and by how much, the kernel's datapath becomes slower when its links are not what the lab asks for, while the lab leaves
-// its dilation open. Ours: a machine that is busier than when it was measured, and not one that cannot.
+// If the links of the kernel's datapath are not as the lab asks and the lab leaves its dilation
+// open, the dilation grows up to slowerTimes times by a factor of slowerBy. Our own choice: it
+// helps a machine that is busier than when it was measured, and ends soon on one that cannot carry
+// the lab.
 const (
 	slowerTimes = 3
 	slowerBy    = 2
 )
 
-// slower are the dilations that a lab in a place may have instead of d.
-func slower(x *experiment.Experiment, p place, d float64) (all []float64) {
+// slowerDilations returns the dilations that an experiment may have instead of d.
+func slowerDilations(x *experiment.Experiment, p placement, d float64) (all []float64) {
 	if p.datapath != experiment.OnKernel || x.Lab.Engine.Dilation != 0 {
 		return nil
 	}
@@ -126,15 +131,18 @@ func slower(x *experiment.Experiment, p place, d float64) (all []float64) {
 	return all
 }
 
-// dilationFor is the lab's, unless that is hopeless here, or the smallest that this machine can carry a load at, in data
-// packets per second of lab time.
-func dilationFor(ctx context.Context, x *experiment.Experiment, load float64, p emulate.Processes) (d float64, how string, err error) {
+// fabricDilation returns the dilation on the modelled fabric and how it was chosen: the lab's, or
+// the smallest at which this machine carries load, in data packets per second of lab time. It
+// returns an error if the lab's dilation cannot work on this machine.
+func fabricDilation(
+	ctx context.Context, x *experiment.Experiment, load float64, p emulate.Processes,
+) (d float64, how string, err error) {
 	if d := x.Lab.Engine.Dilation; d > 0 && emulate.Certain(d, load) {
 		return d, "asked for", nil
 	}
 	c, err := emulate.Calibrate(ctx, p)
 	if ctx.Err() != nil {
-		return 0, "", ctx.Err() // what else went wrong came of that
+		return 0, "", ctx.Err() // a cancelled measurement fails for no other reason
 	}
 	if err != nil {
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
@@ -145,5 +153,6 @@ func dilationFor(ctx context.Context, x *experiment.Experiment, load float64, p 
 		}
 		return d, "asked for", nil
 	}
-	return emulate.AutoDilation(c, load, x.BaseRTT), fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond), nil
+	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond)
+	return emulate.AutoDilation(c, load, x.BaseRTT), how, nil
 }

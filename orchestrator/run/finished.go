@@ -9,8 +9,8 @@ import (
 	"weft/results/store"
 )
 
-// Finished returns the summary of the first of earlier runs that succeeded, with this very program
-// and the settings of l, in the given engine (auto: in any); nil if there is none.
+// Finished returns the summary of the first of earlier runs that succeeded with this very program
+// and the settings of l, in the given engine (auto: in any). It returns nil if there is none.
 func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Summary {
 	for _, m := range earlier {
 		if !sameRun(m, l, engine) {

@@ -13,64 +13,70 @@ import (
 	"weft/units"
 )
 
-// Forecast is how a run would be made, and about how long it would take.
+// Forecast predicts the engine of a run and about how long the run takes.
 type Forecast struct {
-	Engine   string
-	Why      string        // of the engine, and its settings
-	Asked    bool          // the lab or the command line asks for what only emulation has: a runtime, a datapath, a dilation
+	Engine string
+	Why    string // reason for the engine, and its settings
+	// Asked says that the lab or the command line asks for something that only emulation has: a
+	// runtime, a datapath or a dilation.
+	Asked    bool
 	Dilation float64       // of an emulation
-	Takes    time.Duration // an emulation, about; 0: not known
+	Wall     time.Duration // of an emulation, about; 0: not known
 }
 
-// Foresee tells how an experiment would be run. It may have to measure the machine.
-func Foresee(ctx context.Context, x *experiment.Experiment, o Options) (Forecast, error) {
+// NewForecast predicts how an experiment would run. It may have to measure the machine.
+func NewForecast(ctx context.Context, x *experiment.Experiment, o Options) (Forecast, error) {
 	l := x.Lab
-	e, err := choose(ctx, x, o)
+	e, err := chooseEngine(ctx, x, o)
 	if err != nil {
 		return Forecast{}, err
 	}
 	f := Forecast{Engine: e.name, Why: e.why, Dilation: e.dilation}
-	f.Asked = experiment.AsksForEmulation(l) || l.Engine.Dilation > 0 || l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
+	f.Asked = experiment.AsksForEmulation(l) || l.Engine.Dilation > 0 ||
+		l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
 	if e.name == "emu" {
-		f.Takes = takes(ctx, x, e.dilation)
+		f.Wall = forecastWall(ctx, x, e.dilation)
 	}
 	return f, nil
 }
 
-// mostForeseen is how many of several runs are foreseen: each may take a second. Ours.
-const mostForeseen = 8
+// maxForecasts is the maximum number of forecasts for a series of runs, since each may take a
+// second. Our own choice.
+const maxForecasts = 8
 
-// ForeseeAll announces, in a sentence, several runs that may be emulated one after the other, and about how long all of them
-// take. It foresees at most mostForeseen of them, evenly spread, and takes the others to be alike. It is empty where
-// nothing is emulated, or how long that takes is not known. engines has the engine that is asked for, for each run, and foresee is Foresee of the experiment of a run.
-func ForeseeAll(foresee func(i int, o Options) (Forecast, error), engines []string, o Options) string {
+// Announce returns a sentence about a series of runs that may be emulated one after the other, with
+// about how long all of them take. It makes at most maxForecasts forecasts, evenly spread, and
+// assumes that the other runs are alike. The sentence is empty if nothing is emulated or the time
+// is not known. engines has the requested engine of each run, and forecast returns NewForecast of a
+// run's experiment.
+func Announce(forecast func(i int, o Options) (Forecast, error), engines []string, o Options) string {
 	var which []int
 	for i, e := range engines {
 		if e != "sim" {
 			which = append(which, i)
 		}
 	}
-	seen, emulated := min(len(which), mostForeseen), 0
+	seen, emulated := min(len(which), maxForecasts), 0
 	var takes time.Duration
 	var first Forecast
 	slowest, fastest := 0.0, math.Inf(1)
 	for k := range seen {
 		i := which[k*len(which)/seen]
 		o.Engine = engines[i]
-		f, err := foresee(i, o)
+		f, err := forecast(i, o)
 		if err != nil {
-			return "" // the run itself says what is wrong
+			return "" // the run itself reports the error
 		}
 		if f.Engine != "emu" {
 			continue
 		}
-		if f.Takes == 0 {
+		if f.Wall == 0 {
 			return ""
 		}
 		if emulated++; emulated == 1 {
 			first = f
 		}
-		takes, slowest, fastest = takes+f.Takes, max(slowest, f.Dilation), min(fastest, f.Dilation)
+		takes, slowest, fastest = takes+f.Wall, max(slowest, f.Dilation), min(fastest, f.Dilation)
 	}
 	if emulated == 0 {
 		return ""
@@ -86,34 +92,40 @@ func ForeseeAll(foresee func(i int, o Options) (Forecast, error), engines []stri
 	if slowest > fastest {
 		runs += fmt.Sprintf(" at dilations from %.4g to %.4g", fastest, slowest)
 	}
-	return fmt.Sprintf("engine emu: %s, one after the other; takes %s in all. The first: %s", runs, AboutTime(takes), first.Why)
+	return fmt.Sprintf("engine emu: %s, one after the other; takes %s in all. The first: %s",
+		runs, AboutTime(takes), first.Why)
 }
 
-// Of a forecast. Ours: about a second of simulating; and what starting the processes of an emulation and collecting from them take.
+// Limits of a forecast, all our own choice.
 const (
+	// forecastEvents is the number of events to simulate: about a second.
 	forecastEvents = 1 << 20
-	forecastEvery  = 1 << 14 // events between two looks
-	forecastConns  = 50_000  // no forecast of more
+	// forecastStep is the number of events between two samples of the progress.
+	forecastStep = 1 << 14
+	// forecastConns is the maximum number of connections for which there is a forecast.
+	forecastConns = 50_000
+	// emulationStart is the time of starting an emulation and collecting its results.
 	emulationStart = 2 * time.Second
 )
 
-// takes is about how long emulating the experiment takes; 0: not known.
-func takes(ctx context.Context, x *experiment.Experiment, dilation float64) time.Duration {
-	t, moved, ok := lasts(ctx, x, forecastEvents)
+// forecastWall returns about how long emulating the experiment takes. 0 means not known.
+func forecastWall(ctx context.Context, x *experiment.Experiment, dilation float64) time.Duration {
+	t, moved, ok := forecastLabTime(ctx, x, forecastEvents)
 	if !ok {
 		return 0
 	}
-	if moved < t { // it fails, and need not wait for the last attempt of a connection
+	if moved < t { // the run fails, and ends when it is given up
 		spec := emulation(x, dilation, emulate.Processes{})
 		t = min(t, spec.GivenUp(moved))
 	}
 	return emulationStart + time.Duration(float64(t)*dilation/float64(units.Nanosecond))
 }
 
-// lasts is about how long the experiment takes in lab time, by simulating so many events of it; ok is false where that does not tell.
-// What is left then goes on as fast as the second half of what was simulated. Of a run that fails in the simulator, as it does when it is
-// emulated, moved is when a flow ended last; else it is t.
-func lasts(ctx context.Context, x *experiment.Experiment, events int64) (t, moved units.Time, ok bool) {
+// forecastLabTime returns about how long the experiment takes in lab time. It simulates the given
+// number of events, and extrapolates the rest at the speed of the second half of them. ok is false
+// where that gives no answer. For a run that fails in the simulator, as it will when it is
+// emulated, moved is the completion of its last flow; otherwise moved is t.
+func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64) (t, moved units.Time, ok bool) {
 	for i := range x.Plans {
 		t = max(t, x.Plans[i].Until)
 		for k := range x.Plans[i].Items {
@@ -135,7 +147,7 @@ func lasts(ctx context.Context, x *experiment.Experiment, events int64) (t, move
 	defer stop()
 	opts := simOptions(x)
 	var seen []Progress
-	opts.ProgressEvery = forecastEvery
+	opts.ProgressEvery = forecastStep
 	opts.Progress = func(now units.Time, n int64) {
 		if seen = append(seen, simProgress(hosts, now)); n >= events {
 			stop()
@@ -151,11 +163,11 @@ func lasts(ctx context.Context, x *experiment.Experiment, events int64) (t, move
 	case ctx.Err() == nil:
 		return max(t, s.End()), max(t, lastAcked(hosts)), true
 	}
-	left, ok := rest(seen)
+	left, ok := extrapolate(seen)
 	return max(t, left), max(t, left), ok
 }
 
-// lastAcked is when a flow ended last.
+// lastAcked returns the completion of the last flow.
 func lastAcked(hosts []*host.Host) (last units.Time) {
 	for _, h := range hosts {
 		flows := h.Flows()
@@ -166,8 +178,8 @@ func lastAcked(hosts []*host.Host) (last units.Time) {
 	return last
 }
 
-// rest extrapolates when a run is over from how far it was at several instants.
-func rest(seen []Progress) (units.Time, bool) {
+// extrapolate returns when a run ends, by its progress at several instants.
+func extrapolate(seen []Progress) (units.Time, bool) {
 	if len(seen) < 2 {
 		return 0, false
 	}
@@ -189,7 +201,7 @@ func rest(seen []Progress) (units.Time, bool) {
 	return last.LabTime + units.Time(left), true
 }
 
-// AboutTime writes how long something takes, no more exactly than it is known.
+// AboutTime formats a duration that is only roughly known: "about 4 min".
 func AboutTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -23,15 +23,15 @@ func TestForecast(t *testing.T) {
 		events int64
 		off    float64
 	}{{1 << 40, 0}, {s.Events / 4, 0.1}} {
-		got, _, ok := lasts(t.Context(), x, c.events)
+		got, _, ok := forecastLabTime(t.Context(), x, c.events)
 		if !ok || math.Abs(got.Microseconds()/s.LabTimeUS-1) > c.off+1e-9 {
 			t.Errorf("%d of %d events: %v, %t; the run lasts %g us", c.events, s.Events, got, ok, s.LabTimeUS)
 		}
 	}
-	if got, want := takes(t.Context(), x, 1000), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
+	if got, want := forecastWall(t.Context(), x, 1000), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
 		t.Errorf("at dilation 1000 it takes %v, want %v", got, want)
 	}
-	if got, _, ok := lasts(t.Context(), build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]"), 1<<40); !ok || got < 5*units.Millisecond {
+	if got, _, ok := forecastLabTime(t.Context(), build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]"), 1<<40); !ok || got < 5*units.Millisecond {
 		t.Errorf("an item that starts at 5 ms: %v, %t", got, ok)
 	}
 }
@@ -50,7 +50,7 @@ func TestRestOfARun(t *testing.T) {
 		{[]Progress{at(10, 1), at(50, 100), at(100, 200)}, 500, true},
 		{[]Progress{at(10, 1), at(50, 100), at(100, 1000)}, 100, true},
 	} {
-		if got, ok := rest(c.seen); got != c.want || ok != c.ok {
+		if got, ok := extrapolate(c.seen); got != c.want || ok != c.ok {
 			t.Errorf("%+v: %d, %t; want %d, %t", c.seen, got, ok, c.want, c.ok)
 		}
 	}
@@ -80,21 +80,21 @@ func TestEngineSaysWhyItIsNotWhatWasAskedFor(t *testing.T) {
 }
 
 // Several runs are announced in one sentence, with what all of them take.
-func TestForeseeAll(t *testing.T) {
+func TestAnnounce(t *testing.T) {
 	labs := make([]*lab.Lab, 16)
 	engines := make([]string, len(labs))
 	for i := range labs {
 		labs[i], engines[i] = &lab.Lab{Seed: uint64(i)}, "auto"
 	}
 	announce := func(engines []string, of func(l *lab.Lab) (Forecast, error)) (line string, seen int) {
-		line = ForeseeAll(func(i int, _ Options) (Forecast, error) {
+		line = Announce(func(i int, _ Options) (Forecast, error) {
 			seen++
 			return of(labs[i])
 		}, engines, Options{})
 		return line, seen
 	}
 	emulated := func(l *lab.Lab) (Forecast, error) {
-		return Forecast{Engine: "emu", Why: "asked for", Dilation: float64(100 + l.Seed), Takes: 15 * time.Second}, nil
+		return Forecast{Engine: "emu", Why: "asked for", Dilation: float64(100 + l.Seed), Wall: 15 * time.Second}, nil
 	}
 	for _, c := range []struct {
 		name    string
@@ -109,7 +109,7 @@ func TestForeseeAll(t *testing.T) {
 			if l.Seed < 8 {
 				return Forecast{Engine: "sim"}, nil
 			}
-			return Forecast{Engine: "emu", Why: "asked for", Dilation: 100, Takes: 15 * time.Second}, nil
+			return Forecast{Engine: "emu", Why: "asked for", Dilation: 100, Wall: 15 * time.Second}, nil
 		}, "engine emu: some of 16 runs, one after the other; takes about 2 min in all. The first: asked for", 8},
 		{"none", []string{"sim", "sim"}, emulated, "", 0},
 		{"simulated", engines, func(*lab.Lab) (Forecast, error) { return Forecast{Engine: "sim"}, nil }, "", 8},

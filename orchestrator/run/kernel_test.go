@@ -188,22 +188,22 @@ func TestKernelHonoursDilation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := place{datapath: experiment.OnKernel, kernel: qdisc.Full()}
-	if got := slower(x, p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
+	p := placement{datapath: experiment.OnKernel, kernel: qdisc.Full()}
+	if got := slowerDilations(x, p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
 		t.Errorf("instead of 30000: %v", got)
 	}
-	if got := slower(x, p, 3e8); len(got) != 0 {
+	if got := slowerDilations(x, p, 3e8); len(got) != 0 {
 		t.Errorf("instead of 300,000,000: %v", got)
 	}
 	x.Lab.Engine.Dilation = 30_000
-	if got := slower(x, p, 30_000); got != nil {
+	if got := slowerDilations(x, p, 30_000); got != nil {
 		t.Errorf("instead of what was asked for: %v", got)
 	}
 }
 
 // A run that came to be slower says so.
 func TestSlowed(t *testing.T) {
-	got := slowed(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
+	got := slowdownReason(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
 	if want := "at 100, at 200 links were not what the lab asks for"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// PlanDeployment returns what deploying a lab in a subnet makes. Nothing is made, and the machine is only asked where nodes can live
-// where the lab leaves that open.
+// PlanDeployment returns what deploying a lab in a subnet creates. It creates nothing. It looks at
+// the machine only to find a runtime if the lab leaves that open.
 func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
@@ -23,15 +23,16 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := planned(ctx, x, "deploy", (*emulate.Experiment).ToStand)
+	p, err := makePlan(ctx, x, "deploy", (*emulate.Experiment).ToStand)
 	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
-		p.Note, err = whyDeployed(l, x.Graph)
+		p.Note, err = deploymentNote(l, x.Graph)
 	}
 	return p, err
 }
 
-// whyDeployed says what run does instead with a lab that leaves the engine open; "": it emulates the lab as well.
-func whyDeployed(l *lab.Lab, g *topology.Graph) (note string, err error) {
+// deploymentNote says how weft run treats a lab that leaves the engine open, unless it emulates the
+// lab as weft deploy does.
+func deploymentNote(l *lab.Lab, g *topology.Graph) (note string, err error) {
 	x, err := experiment.SketchOn(l, g)
 	if err != nil {
 		return "", err
@@ -39,14 +40,15 @@ func whyDeployed(l *lab.Lab, g *topology.Graph) (note string, err error) {
 	simulated, err := x.SimulatedUnasked()
 	switch {
 	case err != nil:
-		return fmt.Sprintf("weft deploy creates this; weft run refuses the lab: %v", experiment.Problems(l, err)[0]), nil
+		first := experiment.Problems(l, err)[0]
+		return fmt.Sprintf("weft deploy creates this; weft run refuses the lab: %v", first), nil
 	case simulated != "":
 		return "weft deploy and weft run --engine emu create this; weft run simulates it: " + simulated, nil
 	}
 	return "", nil
 }
 
-// PlanRun returns what running a lab makes where it is emulated.
+// PlanRun returns what running a lab creates if it is emulated.
 func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
@@ -71,7 +73,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := planned(ctx, x, "run", (*emulate.Experiment).ToRun)
+	p, err := makePlan(ctx, x, "run", (*emulate.Experiment).ToRun)
 	switch {
 	case simulated != "":
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
@@ -81,7 +83,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	return p, err
 }
 
-// simulatedPlan is the plan of a lab that asks for the simulator.
+// simulatedPlan returns the plan of a lab that asks for the simulator.
 func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
 	g, err := experiment.NetworkOf(l)
 	if err != nil {
@@ -90,14 +92,17 @@ func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
 	return plan.Simulated(l.Name, g.Title), nil
 }
 
-// planned returns the plan of a command, which launches what setup returns.
-func planned(ctx context.Context, x *experiment.Experiment, command string, setup func(*emulate.Experiment) (*emulate.Setup, error)) (plan.Plan, error) {
-	where, open, err := asked(x.Lab)
+// makePlan returns the plan of a command. setup returns the setup that the command launches.
+func makePlan(
+	ctx context.Context, x *experiment.Experiment, command string,
+	setup func(*emulate.Experiment) (*emulate.Setup, error),
+) (plan.Plan, error) {
+	where, open, err := requestedRuntime(x.Lab)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	if open {
-		where, _ = nodesIn(ctx, x.Lab) // if nowhere here, another machine may have the built-in runtime
+		where, _ = findRuntime(ctx, x.Lab) // on an error keep the built-in runtime: another machine may have it
 	}
 	dilation := x.Lab.Engine.Dilation
 	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}))
@@ -118,5 +123,5 @@ func planned(ctx context.Context, x *experiment.Experiment, command string, setu
 			}
 		}
 	}
-	return plan.Of(p, s, plan.Runtime{Containers: where.contains, Supervised: command == "deploy"}, links), nil
+	return plan.Of(p, s, plan.Runtime{Containers: where.containers, Supervised: command == "deploy"}, links), nil
 }

@@ -10,15 +10,16 @@ import (
 	"weft/units"
 )
 
-// rateSampler samples what connections carry.
+// rateSampler samples the rates of connections.
 type rateSampler struct {
 	summary.Rates
 	hosts []*host.Host
 	dir   *store.Run
-	last  []units.Bytes // by connection: what had arrived at the last sample
+	last  []units.Bytes // by connection: bytes that had arrived at the last sample
 }
 
-func newRates(x *experiment.Experiment, hosts []*host.Host, dir *store.Run) *rateSampler {
+// newRateSampler returns a sampler of all connections of an experiment.
+func newRateSampler(x *experiment.Experiment, hosts []*host.Host, dir *store.Run) *rateSampler {
 	return &rateSampler{
 		Rates: summary.Rates{Every: x.Lab.Measure.Rates, Rtt: x.BaseRTT, Conns: len(x.Conns)},
 		hosts: hosts, dir: dir, last: make([]units.Bytes, len(x.Conns)),

@@ -24,33 +24,59 @@ import (
 	"weft/units"
 )
 
-// Options say how a lab is to be run. The zero value runs it as the lab says.
+// Options are the settings of a run beside its lab. The zero value runs the lab as its file says.
 type Options struct {
-	Engine  string // "", auto, sim or emu; "" takes the lab's
-	Why     string // Engine is sim although nobody asked for it; may be empty
-	Self    string // path of the weft binary that nodes re-execute; "" is this program
-	Root    string // directory that keeps all runs; "" is runs
-	LabText []byte // the lab file as it was read, kept with the results
+	// Engine is auto, sim or emu. Empty means the lab's engine.
+	Engine string
+	// Why says why Engine is sim if nobody asked for the simulator. It may be empty.
+	Why string
+	// Self is the path of the weft binary that nodes re-execute. Empty means this program.
+	Self string
+	// Root is the directory of all runs. Empty means runs.
+	Root string
+	// LabText is the text of the lab file. The run directory keeps it.
+	LabText []byte
+	// Version is the version of weft. The run directory keeps it.
 	Version string
-	Program string       // what tells this very program from others of its version, kept with the results; may be empty
-	Series  store.Series // which run this is of its command line; names the directory
+	// Program distinguishes this program from others of its version. The run directory keeps it. It
+	// may be empty.
+	Program string
+	// Series is the place of this run among those of its command line. It names the directory.
+	Series store.Series
 
-	Subnet   topology.Subnet // of a lab that stands; 0: that of a lab by itself
-	Dilation float64         // likewise, as it was chosen before for a lab that leaves it open; 0: choose
+	// Subnet is that of a lab that stays up. 0 means the default subnet.
+	Subnet topology.Subnet
+	// Dilation was chosen earlier for a lab that stays up and leaves it open. 0 means to choose it
+	// now.
+	Dilation float64
 
-	Captures []Capture // of the run, which has to be emulated
+	// Captures need an emulated run.
+	Captures []Capture
 
-	Retry   *record.Retry // what the run before was, if this is another try of it; whether it counts is found out
-	Retries bool          // another try is made by itself where it helps
+	// Retry describes the previous try if this run is another try of it. Run decides whether it
+	// counts.
+	Retry *record.Retry
+	// Retries says that the caller makes another try on its own where that helps.
+	Retries bool
 
-	Announced bool // ForeseeAll told the user about this run if it is emulated, so that Say need not
+	// Announced says that Announce has already told the user about this run if it is emulated. Say
+	// is then not called for it.
+	Announced bool
 
-	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
+	// Workers is the number of processors that a simulation may use. 0 means all. It makes no
+	// difference to the results.
+	Workers int
 
-	Say      func(line string)   // told, before anything runs, which engine was chosen and why, and at the end what was captured; may be nil
-	Parts    func([]record.Part) // told at the end what every rank did, also of a run that failed; may be nil
-	Step     func(step string)   // told of every step of starting and ending an emulated lab: see runtime.Spec; may be nil
-	Progress func(Progress)      // called every now and then from one goroutine; may be nil
+	// Say receives, before anything runs, the chosen engine and the reason, and at the end what was
+	// captured. It may be nil.
+	Say func(line string)
+	// Parts receives at the end the part of every rank, also of a run that failed. It may be nil.
+	Parts func([]record.Part)
+	// Step receives every step of starting and ending an emulated lab: see runtime.Spec. It may be
+	// nil.
+	Step func(step string)
+	// Progress is called a few times per second from one goroutine. It may be nil.
+	Progress func(Progress)
 }
 
 func (o *Options) workers() int {
@@ -60,18 +86,20 @@ func (o *Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Measuring is the phase in which it is found out what the machine can carry: once for a program on a machine, and before anything runs.
+// Measuring is the phase that measures the load that the machine can carry: once for a program on a
+// machine, before anything runs.
 const Measuring = "measuring the machine"
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Phase       string      // Measuring or running
-	Done, Total units.Bytes // of Measuring: steps
+	Done, Total units.Bytes // while Measuring: steps
 	LabTime     units.Time
 }
 
-// Run runs an experiment, leaves its run directory and returns the summary. With a nil summary nothing was run or left.
-// A run that failed or was interrupted has a summary that says so, and the error.
+// Run runs an experiment, leaves its run directory and returns the summary. A nil summary means
+// that nothing ran and no directory is left. A run that failed or was interrupted has both a
+// summary that says so and an error.
 func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summary, error) {
 	l := x.Lab
 	captures, err := createCaptures(x, o)
@@ -79,25 +107,28 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		return nil, err
 	}
 	defer captures.discard()
-	e, err := choose(ctx, x, o)
+	e, err := chooseEngine(ctx, x, o)
 	if err != nil {
 		return nil, err
 	}
 	e.captures = captures
 	if e.name == "sim" && len(captures) > 0 {
-		return nil, fmt.Errorf("--capture: the simulator's packets have no bytes to write, and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
+		return nil, fmt.Errorf("--capture: the simulator's packets have no bytes to write, "+
+			"and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
 	}
 	if o.Say != nil && !(o.Announced && e.name == "emu") {
 		line := fmt.Sprintf("engine %s: %s", e.name, e.why)
 		if e.name == "emu" {
-			if d := takes(ctx, x, e.dilation); d > 0 {
+			if d := forecastWall(ctx, x, e.dilation); d > 0 {
 				line += "; takes " + AboutTime(d)
 			}
 		}
 		o.Say(line)
 	}
 	start := time.Now()
-	dir, err := store.Open(store.Options{Root: o.Root, Now: start, Series: o.Series, LabText: o.LabText, Manifest: manifest(x, e, o)})
+	dir, err := store.Open(store.Options{
+		Root: o.Root, Now: start, Series: o.Series, LabText: o.LabText, Manifest: manifest(x, e, o),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +136,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
-		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.place.runtime,
+		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.placement.runtime,
 		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
@@ -117,7 +148,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
 	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
-	if ctx.Err() == nil && stuck(runErr) {
+	if ctx.Err() == nil && noProgress(runErr) {
 		runErr = failure.Explain(x, runErr, out, e.datapath == experiment.OnKernel, by)
 	}
 	s.Warnings = append(s.Warnings, failure.Untold(failure.Halted(x, by), runErr)...)
@@ -134,16 +165,17 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	default:
 		s.Status, s.Error = record.Failed, runErr.Error()
 	}
-	if o.Retry != nil {
-		s.Retry = retried(*o.Retry, s)
-		if err := dir.Update(func(m *record.Manifest) { m.Retry = s.Retry }); err != nil && runErr == nil {
+	update := func(change func(*record.Manifest)) {
+		if err := dir.Update(change); err != nil && runErr == nil {
 			runErr = err
 		}
 	}
+	if o.Retry != nil {
+		s.Retry = judgeRetry(*o.Retry, s)
+		update(func(m *record.Manifest) { m.Retry = s.Retry })
+	}
 	if faults := summary.FaultRows(x); len(faults) > 0 && out.CutBy != nil {
-		if err := dir.Update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) }); err != nil && runErr == nil {
-			runErr = err
-		}
+		update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) })
 	}
 	parts := summary.Parts(x, out)
 	if o.Parts != nil {
@@ -158,8 +190,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	return s, runErr
 }
 
-// retried says whether another try counts: it went to its end, and its fidelity is no worse than that of the run before.
-func retried(r record.Retry, s *record.Summary) *record.Retry {
+// judgeRetry returns r with Counts set. Another try counts if it ran to its end with a fidelity
+// that is no worse than the previous one's.
+func judgeRetry(r record.Retry, s *record.Summary) *record.Retry {
 	r.Counts = s.Complete() && s.Fidelity != nil && emulate.Worse(s.Fidelity.Verdict, r.Verdict) == r.Verdict
 	return &r
 }
@@ -175,8 +208,9 @@ func expectations(l *lab.Lab) []string {
 
 func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
-		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed, Version: o.Version, Program: o.Program, Go: runtime.Version(),
-		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.place.runtime, Dilation: e.dilation,
+		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed,
+		Version: o.Version, Program: o.Program, Go: runtime.Version(),
+		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), Faults: summary.FaultRows(x),
 	}
 	for _, t := range x.Lab.Traces {
@@ -190,7 +224,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 
 func machine() record.Machine {
 	m := record.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
-	m.Host, _ = os.Hostname() // a machine without a name is still a machine
+	m.Host, _ = os.Hostname() // the name is optional
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])

@@ -18,24 +18,27 @@ import (
 	"weft/units"
 )
 
-// progressEvery is how many events of the simulator pass between two reports of progress: a few per second.
+// progressEvery is the number of simulator events between two reports of progress: a few reports
+// per second.
 const progressEvery = 1 << 20
 
-// leastStall is how long packets may always wait in a paused port without a resume before a run fails. Ours.
-const leastStall = 100 * units.Millisecond
+// minStall is the minimum of stallLimit. Our own choice.
+const minStall = 100 * units.Millisecond
 
-// stall is how long they may in this network: twice as long as all buffers of the network take to drain.
-func stall(x *experiment.Experiment) units.Time {
-	longest := leastStall
+// stallLimit returns how long packets may wait in a paused port without a resume before the run
+// fails: twice the time in which all buffers of the network drain.
+func stallLimit(x *experiment.Experiment) units.Time {
+	longest := minStall
 	for i := range x.Conns {
 		longest = max(longest, 2*x.Drain(&x.Conns[i]))
 	}
 	return longest
 }
 
-// simOptions are what a simulation of the experiment needs whatever is measured in it.
+// simOptions returns the options that every simulation of the experiment needs, whatever it
+// measures.
 func simOptions(x *experiment.Experiment) sim.Options {
-	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: stall(x)}
+	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: stallLimit(x)}
 	if x.Fabric.Stations != 0 {
 		opts.PeerDelay, opts.Control = x.Lab.Clocks.LinkInterval(), x.Lab.Clocks.Control
 	}
@@ -45,21 +48,23 @@ func simOptions(x *experiment.Experiment) sim.Options {
 	return opts
 }
 
-// simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
-func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o Options) (*summary.Outcome, error) {
+// simulate runs the experiment in virtual time. On an error the outcome has the results up to it.
+func simulate(
+	ctx context.Context, x *experiment.Experiment, _ engine, dir *store.Run, o Options,
+) (*summary.Outcome, error) {
 	out := summary.NewOutcome()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	m := &x.Lab.Measure
 	parts, count := x.Fabric.Partition()
-	watch := &writer{dir: dir, stop: stop}
-	watchers := newWatchers(count, x, watch)
-	watchers.diary = summary.NewDiary(x, dir.Event)
+	files := &writer{dir: dir, stop: stop}
+	observers := newObservers(count, x, files)
+	observers.diary = summary.NewDiary(x, dir.Event)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
 	for i, p := range x.Plans {
-		h, err := host.New(p, exchange.Memory(), watchers.parts[parts[i]])
+		h, err := host.New(p, exchange.Memory(), observers.parts[parts[i]])
 		if err != nil {
 			return out, err
 		}
@@ -67,10 +72,10 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 	}
 	opts := simOptions(x)
 	opts.Names, opts.ProgressEvery, opts.From = names, progressEvery, x.Measure.From
-	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
-	if watchers.diary != nil {
+	opts.Parts, opts.Count, opts.After = parts, count, observers.flush
+	if observers.diary != nil {
 		opts.Steps = func(part int, s fabric.Step) {
-			w := watchers.parts[part]
+			w := observers.parts[part]
 			w.steps = append(w.steps, summary.Step{At: s.At, Fabric: s})
 		}
 	}
@@ -82,15 +87,15 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
-	later := countFrom(x, x.Measure.From, &opts)
-	carried := newRates(x, hosts, dir)
+	after := countAfter(x, x.Measure.From, &opts)
+	rates := newRateSampler(x, hosts, dir)
 	if m.Rates > 0 {
 		opts.TickEvery = m.Rates
-		opts.Tick = func(now units.Time) { watch.keep(carried.tick(now)) }
+		opts.Tick = func(now units.Time) { files.check(rates.tick(now)) }
 	}
 	if x.Measure.Watched >= 0 {
 		out.Events = stats.NewDist()
-		opts.WatchPort, opts.Watch = x.Measure.Watched, events(x, out.Events, x.Measure.From)
+		opts.WatchPort, opts.Watch = x.Measure.Watched, queueEventRecorder(x, out.Events, x.Measure.From)
 	}
 	var s *sim.Sim
 	if every := m.Queues; every > 0 {
@@ -98,8 +103,9 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		ports := x.PortNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
 			c := s.PortCounters(port)
-			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}))
-			later.sample(now, port, queued)
+			row := record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}
+			files.check(dir.Queue(row))
+			after.sample(now, port, queued)
 		}
 	}
 	s, err := sim.New(x.Fabric, hosts, opts)
@@ -107,10 +113,10 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		return out, err
 	}
 	err = s.Run(ctx)
-	watchers.merge(out)
-	watch.keep(watchers.diary.End(s.End()))
-	out.Diary = watchers.diary
-	collect(out, hosts)
+	observers.merge(out)
+	files.check(observers.diary.End(s.End()))
+	out.Diary = observers.diary
+	addHosts(out, hosts)
 	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
 	for _, h := range hosts {
 		if r, ok := h.Clock(s.End()); ok {
@@ -118,15 +124,15 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		}
 	}
 	out.Bridges = s.Bridges()
-	out.After = later.sum(out.Fabric)
+	out.After = after.result(out.Fabric)
 	if err != nil {
 		out.Elapsed = s.End()
 	}
-	refusals(out, s, hosts)
+	addRefusals(out, s, hosts)
 	if m.Rates > 0 {
-		out.Rates, out.Plateaus = carried.Summary(x.Measure.From, out.Flows), carried.Plateaus(out.Flows)
+		out.Rates, out.Plateaus = rates.Summary(x.Measure.From, out.Flows), rates.Plateaus(out.Flows)
 	}
-	watch.keep(dir.Ports(portRows(x, s.PortCounters, out)))
+	files.check(dir.Ports(portRows(x, s.PortCounters, out)))
 	out.CutBy = cutBy(x, s.PortCounters)
 	d := s.QueueDelay()
 	out.Delays = d
@@ -134,13 +140,13 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
 		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
 	}
-	if watch.err != nil {
-		err = watch.err
+	if files.err != nil {
+		err = files.err
 	}
-	return out, explain(err, hosts)
+	return out, addWaiting(err, hosts)
 }
 
-// cutBy is what each port cut off, each time that it was down.
+// cutBy returns, for each port, the packets cut off in each of its outages.
 func cutBy(x *experiment.Experiment, counters func(port int) fabric.PortCounters) [][]int64 {
 	all := make([][]int64, len(x.Fabric.Ports))
 	for p := range all {
@@ -149,8 +155,8 @@ func cutBy(x *experiment.Experiment, counters func(port int) fabric.PortCounters
 	return all
 }
 
-// refusals takes in what hosts refused.
-func refusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
+// addRefusals adds the packets that hosts refused.
+func addRefusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
 	for h := range hosts {
 		o.Refused = append(o.Refused, emulate.Refusals(hosts[h].Name(), s.RefusedBy(h))...)
 	}
@@ -159,8 +165,8 @@ func refusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
 	}
 }
 
-// collect takes in what hosts did.
-func collect(o *summary.Outcome, hosts []*host.Host) {
+// addHosts adds the flows, counters and warnings of all hosts.
+func addHosts(o *summary.Outcome, hosts []*host.Host) {
 	flows := 0
 	for _, h := range hosts {
 		flows += h.FlowCount()
@@ -187,8 +193,9 @@ func simProgress(hosts []*host.Host, now units.Time) Progress {
 	return p
 }
 
-// events records how long what waits in the watched port takes to leave.
-func events(x *experiment.Experiment, into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
+// queueEventRecorder returns a function that records how long the queue of the watched port takes
+// to drain, from an instant on.
+func queueEventRecorder(x *experiment.Experiment, into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
 	rate := x.Fabric.Ports[x.Measure.Watched].Rate
 	return func(now units.Time, queued units.Bytes) {
 		if now >= from {
@@ -197,9 +204,11 @@ func events(x *experiment.Experiment, into *stats.Dist, from units.Time) func(un
 	}
 }
 
-// portRows are the counters of every port that was used, and adds up how long they were paused.
-func portRows(x *experiment.Experiment, counters func(port int) fabric.PortCounters, out *summary.Outcome) []record.Port {
-	var rows []record.Port
+// portRows returns the counters of every port that was used, and adds up how long ports were paused
+// in out.
+func portRows(
+	x *experiment.Experiment, counters func(port int) fabric.PortCounters, out *summary.Outcome,
+) (rows []record.Port) {
 	for i, name := range x.PortNames() {
 		c := counters(i)
 		row := record.Port{

@@ -11,17 +11,19 @@ import (
 	"weft/transport"
 )
 
-// maxWaiting bounds how many hosts a stall is explained by.
+// maxWaiting is the maximum number of hosts in the error of a stall.
 const maxWaiting = 16
 
-// stuck says that a run failed because a connection gave up, or because nothing moved any more: a fault of the lab may be why.
-func stuck(err error) bool {
+// noProgress reports whether a run failed because a connection gave up or nothing moved any more. A
+// fault of the lab may be the cause.
+func noProgress(err error) bool {
 	var stall *sim.StallError
 	return errors.Is(err, transport.ErrFailed) || errors.Is(err, emulate.ErrStalled) || errors.As(err, &stall)
 }
 
-// explain adds to a stall who waits for whom.
-func explain(err error, hosts []*host.Host) error {
+// addWaiting adds to the error of a stall the peers that hosts wait for. It returns other errors as
+// they are.
+func addWaiting(err error, hosts []*host.Host) error {
 	var stall *sim.StallError
 	if !errors.As(err, &stall) {
 		return err

@@ -19,7 +19,8 @@ func storeClocks(x *experiment.Experiment, o *summary.Outcome, dir *store.Run) e
 	for h := range o.Clocks {
 		for _, p := range o.Clocks[h].Samples {
 			row := record.Clock{
-				At: p.At, Host: x.Graph.Nodes[h].Name, Error: p.Error, Bound: p.Bound, State: p.State.String(), Down: p.Down,
+				At: p.At, Host: x.Graph.Nodes[h].Name,
+				Error: p.Error, Bound: p.Bound, State: p.State.String(), Down: p.Down,
 			}
 			if err := dir.Clock(row); err != nil {
 				return err
@@ -31,7 +32,8 @@ func storeClocks(x *experiment.Experiment, o *summary.Outcome, dir *store.Run) e
 
 // storeAll writes the data files.
 func storeAll(x *experiment.Experiment, o *summary.Outcome, parts []record.Part, dir *store.Run) error {
-	err := errors.Join(storeClocks(x, o, dir), storeClockPlot(x, o, dir), storeFlows(x, o.Flows, dir), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	err := errors.Join(storeClocks(x, o, dir), storeClockPlot(x, o, dir), storeFlows(x, o.Flows, dir),
+		dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
 	if o.Delays != nil {
 		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
 	}
@@ -47,10 +49,11 @@ func storeClockPlot(x *experiment.Experiment, o *summary.Outcome, dir *store.Run
 	return dir.Plot("clocks", svg)
 }
 
-// storeFlows writes the flows, so many at a time: a row is twice as large as a record, and there are millions of them.
+// storeFlows writes the flows in batches, since a row is twice as large as a flow and there are
+// millions of them.
 func storeFlows(x *experiment.Experiment, flows []host.Flow, dir *store.Run) error {
 	const batch = 4096
-	if err := dir.Flows(nil); err != nil { // there is a file even if there are none
+	if err := dir.Flows(nil); err != nil { // creates the file even without flows
 		return err
 	}
 	rows := make([]record.Flow, 0, min(batch, len(flows)))
@@ -58,7 +61,8 @@ func storeFlows(x *experiment.Experiment, flows []host.Flow, dir *store.Run) err
 		rows = rows[:0]
 		for _, f := range part {
 			row := record.Flow{
-				Item: int(f.Item), Repeat: int(f.Repeat), Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
+				Item: int(f.Item), Repeat: int(f.Repeat),
+				Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
 				Conn: uint32(f.Conn), Message: f.Message, Size: f.Size, Start: f.Start, Finished: f.Acked != 0,
 				Ideal: x.Ideal(f.Conn, f.Size),
 			}

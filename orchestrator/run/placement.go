@@ -18,18 +18,20 @@ import (
 	"weft/units"
 )
 
-// place is where the nodes of an emulation live.
-type place struct {
-	runtime  string
-	launch   runtime.Launch     // nil: the built-in runtime's
-	contains bool               // it starts a container for each process of the lab, and a process that removes them if need be
-	datapath string             // fabric, kernel
-	kernel   qdisc.Capabilities // of the datapath kernel
+// placement is where the nodes of an emulation live and what carries their packets.
+type placement struct {
+	runtime string
+	launch  runtime.Launch // nil: the built-in runtime's
+	// containers says that the runtime starts a container for each process of the lab, and a
+	// process that removes them if weft is killed.
+	containers bool
+	datapath   string             // fabric or kernel
+	kernel     qdisc.Capabilities // with datapath kernel
 }
 
-// places finds where the nodes of a lab can live on this machine, and what carries their packets.
-func places(ctx context.Context, l *lab.Lab) (place, error) {
-	p, err := nodesIn(ctx, l)
+// findPlacement returns the placement of a lab on this machine.
+func findPlacement(ctx context.Context, l *lab.Lab) (placement, error) {
+	p, err := findRuntime(ctx, l)
 	p.datapath = "fabric"
 	if err == nil && l.Engine.Datapath == experiment.OnKernel {
 		p.datapath = experiment.OnKernel
@@ -47,8 +49,9 @@ func ownKernel(ctx context.Context) (qdisc.Capabilities, error) {
 	return c, err
 }
 
-// WithMachine adds what this machine's kernel lacks to the problems of a lab that asks datapath kernel for what no kernel can do, so that
-// both are told at once. It returns other errors as they are.
+// WithMachine adds what this machine's kernel lacks to the problems of a lab if one of them is that
+// no kernel can do what the lab asks of datapath kernel. The user then sees both at once. It
+// returns other errors as they are.
 func WithMachine(ctx context.Context, err error) error {
 	var all lab.Problems
 	if !errors.As(err, &all) {
@@ -59,7 +62,7 @@ func WithMachine(ctx context.Context, err error) error {
 		return err
 	}
 	_, lacks := ownKernel(ctx)
-	if !errors.Is(lacks, qdisc.ErrRefused) { // it lacks nothing, or it cannot be asked
+	if !errors.Is(lacks, qdisc.ErrRefused) { // it lacks nothing, or its abilities are unknown
 		return err
 	}
 	return append(slices.Clone(all), lab.Problem{File: all[i].File, Path: "engine.datapath", Message: lacks.Error()})
@@ -67,32 +70,34 @@ func WithMachine(ctx context.Context, err error) error {
 
 // The runtimes that nodes can live in.
 var (
-	inNamespaces = place{runtime: "namespace"}
-	inContainers = place{runtime: "docker", launch: docker.Launch, contains: true}
+	inNamespaces = placement{runtime: "namespace"}
+	inContainers = placement{runtime: "docker", launch: docker.Launch, containers: true}
 )
 
-// asked is where the nodes of a lab are to live; open: where they can, and there for choice.
-func asked(l *lab.Lab) (p place, open bool, err error) {
+// requestedRuntime returns the runtime that a lab asks for. open reports whether Docker may replace
+// it.
+func requestedRuntime(l *lab.Lab) (p placement, open bool, err error) {
 	image := experiment.ImagePath(l)
 	switch {
 	case l.Engine.Runtime == "docker":
 		return inContainers, false, nil
 	case l.Engine.Runtime == "namespace" && image != "":
-		return inNamespaces, false, l.Errorf(image, "the built-in runtime knows no images; --runtime docker does, and without the image the host runs a program of this machine")
+		return inNamespaces, false, l.Errorf(image, "the built-in runtime knows no images; "+
+			"--runtime docker does, and without the image the host runs a program of this machine")
 	case image != "":
 		return inContainers, false, nil
 	}
 	return inNamespaces, l.Engine.Runtime != "namespace", nil
 }
 
-// nodesIn finds where the nodes of a lab can live on this machine: in the runtime that the lab asks for or, if it leaves
-// that open, in the built-in one, and in Docker's where that one cannot be had.
-func nodesIn(ctx context.Context, l *lab.Lab) (place, error) {
-	p, open, err := asked(l)
+// findRuntime returns a runtime for the nodes of a lab on this machine: the requested one or, if
+// the lab leaves it open, the built-in one, and Docker where the built-in one is not available.
+func findRuntime(ctx context.Context, l *lab.Lab) (placement, error) {
+	p, open, err := requestedRuntime(l)
 	if err != nil {
 		return p, err
 	}
-	if p.contains {
+	if p.containers {
 		_, err = docker.Probe(ctx, "")
 		return p, err
 	}
@@ -105,9 +110,9 @@ func nodesIn(ctx context.Context, l *lab.Lab) (place, error) {
 	return inContainers, nil
 }
 
-// processes says how nodes and the fabric are started: as this program.
-func (p place) processes(o Options) emulate.Processes {
-	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, NoAgents: p.contains, Self: o.Self, Step: o.Step}
+// processes says how to start the nodes and the fabric: as this program.
+func (p placement) processes(o Options) emulate.Processes {
+	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, NoAgents: p.containers, Self: o.Self, Step: o.Step}
 	if o.Progress != nil {
 		all.Measuring = func(done, of int) {
 			o.Progress(Progress{Phase: Measuring, Done: units.Bytes(done), Total: units.Bytes(of)})
@@ -116,8 +121,8 @@ func (p place) processes(o Options) emulate.Processes {
 	return all
 }
 
-// programs are those of the lab's hosts.
-func programs(x *experiment.Experiment) (all []emulate.Program) {
+// hostPrograms returns the programs of the lab's hosts.
+func hostPrograms(x *experiment.Experiment) (all []emulate.Program) {
 	nodes, _ := x.Lab.Topology.Drawn()
 	for _, n := range nodes {
 		if id, ok := x.Graph.NodeNamed(n.Name); ok && (n.Image != "" || n.Run != nil) {
@@ -127,8 +132,9 @@ func programs(x *experiment.Experiment) (all []emulate.Program) {
 	return all
 }
 
-// unable is why this machine cannot emulate, and a way out.
-func unable(err error) error {
+// cannotEmulate returns err with the fact that this machine cannot emulate and a way out. It
+// returns problems of the lab file as they are.
+func cannotEmulate(err error) error {
 	var written lab.Problem
 	if errors.As(err, &written) {
 		return err

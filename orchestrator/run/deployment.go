@@ -1,0 +1,80 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/realtime"
+	"weft/transport/wire"
+)
+
+// Deployment is the network of a deployed lab, for use by hand, without the lab's workload and
+// faults.
+type Deployment struct {
+	Experiment *experiment.Experiment
+	Emulation  emulate.Experiment
+	Dilation   float64
+	Why        string // how the dilation was chosen
+}
+
+// PrepareDeployment returns the network of a lab that is to stay up. The lab needs no workload. If
+// it has one, the dilation is one at which this machine could carry it.
+func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment, error) {
+	x, err := experiment.Stand(l, o.Subnet)
+	if err != nil {
+		return nil, err
+	}
+	where, err := findPlacement(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
+	}
+	s := &Deployment{Experiment: x, Dilation: cmp.Or(l.Engine.Dilation, o.Dilation), Why: "asked for"}
+	if s.Dilation == 0 {
+		load, err := deploymentLoad(l, x)
+		if err != nil {
+			return nil, err
+		}
+		if s.Dilation, s.Why, err = where.chooseDilation(ctx, x, load, o); err != nil {
+			return nil, err
+		}
+	}
+	s.Emulation = emulation(x, s.Dilation, where.processes(o))
+	if k := s.Emulation.Kernel; k != nil {
+		k.Slower = slowerDilations(x, where, s.Dilation)
+		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowdownReason(r) }
+	}
+	s.Emulation.SampleQueues = 0 // nobody keeps samples, and an idle network must cost nothing
+	return s, nil
+}
+
+// CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine.
+func CheckDeployable(l *lab.Lab) error {
+	x, err := experiment.Stand(l, 0)
+	if err == nil && l.Engine.Dilation == 0 {
+		_, err = deploymentLoad(l, x)
+	}
+	return err
+}
+
+// deploymentLoad returns the load that the network should carry, in data packets per second of lab
+// time: that of the workload, or without one what a single host can send. The latter is our own
+// choice, for use by hand.
+func deploymentLoad(l *lab.Lab, x *experiment.Experiment) (float64, error) {
+	if len(l.Workload) > 0 {
+		y, err := experiment.BuildOn(l, x.Graph) // the same network
+		if err != nil {
+			return 0, err
+		}
+		return emulate.Load(y.Plans), nil
+	}
+	most := 0.0
+	for h := range x.Plans {
+		wire := x.Plans[h].Endpoint.MTU + wire.DataSize + wire.Overhead
+		most = max(most, float64(x.Plans[h].Endpoint.LineRate)/float64(8*wire))
+	}
+	return most, nil
+}
