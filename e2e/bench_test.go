@@ -15,7 +15,8 @@ import (
 func TestPrivBench(t *testing.T) {
 	needEmulation(t)
 	d := newWorkspace(t)
-	r := d.run("bench", "--collective", "all-to-all", "--transport", "strack", "--engine", "emu", "--ranks", "4", "-b", "16K", "-e", "64K", "-f", "2",
+	r := d.run("bench", "--collective", "all-to-all", "--transport", "strack", "--engine", "emu", "--ranks", "4",
+		"-b", "16K", "-e", "64K", "-f", "2",
 		"-n", "3", "--json").wantCode(0)
 	var j struct {
 		Run    string `json:"run"`
@@ -49,7 +50,8 @@ func TestPrivBench(t *testing.T) {
 // Ctrl-C keeps the sizes that were measured.
 func TestInterruptedBench(t *testing.T) {
 	d := newWorkspace(t)
-	p := d.start("bench", "--collective", "all-to-all", "--engine", "sim", "-b", "128", "-e", "1G", "-f", "1024", "-n", "20", "--set", "measure.queues=100ns")
+	p := d.start("bench", "--collective", "all-to-all", "--engine", "sim", "-b", "128", "-e", "1G", "-f", "1024",
+		"-n", "20", "--set", "measure.queues=100ns")
 	if what := eventually(patience, func() string {
 		samples, _ := filepath.Glob(filepath.Join(d.dir, "runs", "bench", "*", store.QueuesFile))
 		if len(samples) == 1 {
@@ -63,7 +65,8 @@ func TestInterruptedBench(t *testing.T) {
 	}
 	p.signal(syscall.SIGINT)
 	r := p.wait().wantCode(130)
-	if !strings.Contains(r.stdout, "         128             4     float    none      -1 ") || !strings.Contains(r.stdout, "not measured: the run ended before") {
+	if !strings.Contains(r.stdout, "         128             4     float    none      -1 ") ||
+		!strings.Contains(r.stdout, "not measured: the run ended before") {
 		t.Errorf("what was measured is not shown:\n%s\n%s", r.stdout, r.stderr)
 	}
 }

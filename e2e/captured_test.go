@@ -44,21 +44,24 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A run under coordinated congestion management, captured: every data packet of the source has its tag, some are told to mind
-// congestion, and the notifications of all three types are there, from switch to host and from switch to switch.
+// A run under coordinated congestion management, captured: every data packet of the source has its
+// tag, some are told to mind congestion, and the notifications of all three types are there, from
+// switch to host and from switch to switch.
 func TestPrivCapturedCoordination(t *testing.T) {
 	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
 	d := newWorkspace(t)
 	d.writeLab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
-	r := d.run("run", libraryLab(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng", "--capture", "spine0->leaf1=asks.pcapng")
+	r := d.run("run", libraryLab(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng",
+		"--capture", "spine0->leaf1=asks.pcapng")
 	if r.code != 0 && r.code != 3 { // on a busy machine times are others
 		r.wantCode(0)
 	}
 	r.wantOnStderr("packets of h2 in h2.pcapng: ", "packets of spine0->leaf1 in asks.pcapng: ")
 	const data, fromH2 = "1", "10.0.0.3"
-	for _, line := range d.tshark("h2.pcapng", "weft.type == "+data+" && ip.src == "+fromH2, "weft.tag.cc", "weft.tag.ar") {
+	for _, line := range d.tshark("h2.pcapng", "weft.type == "+data+" && ip.src == "+fromH2, "weft.tag.cc",
+		"weft.tag.ar") {
 		if cc, ar, _ := strings.Cut(line, "|"); cc != "0" && cc != "1" || ar == "" {
 			t.Fatalf("a data packet of h2 has the tag %q", line)
 		}
@@ -91,18 +94,22 @@ name: ptp
 topology: {kind: star, hosts: 2, link: {rate: 10Gbps, delay: 1us}}
 clocks: {sync: ptp, ptp: {interval: 500us}}
 `)
-	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng", "--capture", "h1->switch0=nic.pcapng").wantCode(0)
+	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng",
+		"--capture", "h1->switch0=nic.pcapng").wantCode(0)
 	const master, follower = "10.0.0.1", "10.0.0.2"
 	count := map[string]int{}
-	for _, line := range d.tshark("h1.pcapng", "ptp.v2.versionptp == 2", "ip.src", "udp.dstport", "ptp.v2.messagetype") {
+	for _, line := range d.tshark("h1.pcapng", "ptp.v2.versionptp == 2", "ip.src", "udp.dstport",
+		"ptp.v2.messagetype") {
 		count[line]++
 	}
-	for _, want := range []string{master + "|319|0x00", master + "|320|0x08", follower + "|319|0x01", master + "|320|0x09", master + "|320|0x0b"} {
+	for _, want := range []string{master + "|319|0x00", master + "|320|0x08", follower + "|319|0x01", master +
+		"|320|0x09", master + "|320|0x0b"} {
 		if count[want] < 3 {
 			t.Errorf("%d of %s: %v", count[want], want, count)
 		}
 	}
-	if len(d.tshark("nic.pcapng", "ptp.v2.messagetype == 1", "ptp.v2.sequenceid")) < 3 || len(d.tshark("nic.pcapng", "ip.src == "+master, "frame.number")) > 0 {
+	if len(d.tshark("nic.pcapng", "ptp.v2.messagetype == 1", "ptp.v2.sequenceid")) < 3 ||
+		len(d.tshark("nic.pcapng", "ip.src == "+master, "frame.number")) > 0 {
 		t.Error("what h1 sends is not what its NIC sends")
 	}
 	for _, file := range []string{"h1.pcapng", "nic.pcapng"} {
@@ -110,8 +117,9 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 	}
 }
 
-// The peer delay mechanism, captured: a host and its switch measure their link from both ends, two switches theirs; Syncs are as
-// long as what links are measured by, and bring with them how long the way was.
+// The peer delay mechanism, captured: a host and its switch measure their link from both ends, two
+// switches theirs; Syncs are as long as what links are measured by, and bring with them how long
+// the way was.
 func TestPrivCapturedPeerDelay(t *testing.T) {
 	sample.Rotate(t, 2)
 	needEmulation(t)
@@ -123,11 +131,13 @@ name: peer
 topology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1, link: {rate: 10Gbps, delay: 1us}}
 clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 `)
-	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng", "--capture", "leaf1->spine0=up.pcapng").wantCode(0)
+	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng",
+		"--capture", "leaf1->spine0=up.pcapng").wantCode(0)
 	const master, follower, leaf, spine = "10.0.0.1", "10.0.0.2", "10.128.0.2", "10.128.0.3"
 	count := map[string]int{}
 	for _, file := range []string{"h1.pcapng", "up.pcapng"} {
-		for _, line := range d.tshark(file, "ptp.v2.versionptp == 2", "ip.src", "ip.dst", "udp.dstport", "ptp.v2.messagetype", "ptp.v2.messagelength") {
+		for _, line := range d.tshark(file, "ptp.v2.versionptp == 2", "ip.src", "ip.dst", "udp.dstport",
+			"ptp.v2.messagetype", "ptp.v2.messagelength") {
 			count[line]++
 		}
 		d.checkReadable(file)
@@ -135,7 +145,8 @@ clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 	for _, want := range []string{
 		master + "|" + follower + "|319|0x00|54", master + "|" + follower + "|320|0x08|44",
 		follower + "|" + leaf + "|319|0x02|54", leaf + "|" + follower + "|319|0x03|54",
-		leaf + "|" + follower + "|319|0x02|54", follower + "|" + leaf + "|319|0x03|54", follower + "|" + leaf + "|320|0x0a|54",
+		leaf + "|" + follower + "|319|0x02|54", follower + "|" + leaf + "|319|0x03|54", follower + "|" + leaf +
+			"|320|0x0a|54",
 		leaf + "|" + spine + "|319|0x02|54", leaf + "|" + spine + "|319|0x03|54",
 	} {
 		if count[want] < 3 {
@@ -147,8 +158,9 @@ clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 	}
 }
 
-// A run that is interrupted leaves a capture that can be read to its end. So does one that is killed, unless the kill falls into a
-// write: Linux ends that after any page of it, and Wireshark then reads all packets before the one that was cut, and says so.
+// A run that is interrupted leaves a capture that can be read to its end. So does one that is
+// killed, unless the kill falls into a write: Linux ends that after any page of it, and Wireshark
+// then reads all packets before the one that was cut, and says so.
 func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 	needEmulation(t)
 	needProgram(t, "tshark")
@@ -163,7 +175,8 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 			}
 			before.nothingLeft(t, family, wait)
 			got, said, err := d.dissect("h0.pcapng", "udp", "frame.number")
-			if cut := strings.Contains(said, "cut short in the middle of a packet"); err != nil && !(how == syscall.SIGKILL && cut) {
+			if cut := strings.Contains(said, "cut short in the middle of a packet"); err != nil &&
+				!(how == syscall.SIGKILL && cut) {
 				t.Errorf("%v: %s", err, said)
 			}
 			if len(got) < 100 {
@@ -174,8 +187,8 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 	}
 }
 
-// What cannot be captured is said before anything runs, or as it cannot begin, and no file is left; one that was there stays as
-// it was.
+// What cannot be captured is said before anything runs, or as it cannot begin, and no file is left;
+// one that was there stays as it was.
 func TestPrivCaptureThatCannotBegin(t *testing.T) {
 	needEmulation(t)
 	var many []string
@@ -186,9 +199,11 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 		args []string
 		want string
 	}{
-		"there":     {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=old.pcapng"}, "old.pcapng is there already"},
-		"no folder": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=none/x.pcapng"}, "none/x.pcapng: no such file or directory"},
-		"many":      {many, "64 captures"},
+		"there": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=old.pcapng"},
+			"old.pcapng is there already"},
+		"no folder": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=none/x.pcapng"},
+			"none/x.pcapng: no such file or directory"},
+		"many": {many, "64 captures"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newWorkspace(t)
@@ -196,12 +211,14 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(d.dir, "many"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			r := d.run(append([]string{"run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, c.args...)...)
+			r := d.run(append([]string{"run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000"},
+				c.args...)...)
 			r.wantCode(1).wantPrinted(c.want)
 			if left, err := os.ReadDir(filepath.Join(d.dir, "many")); err != nil || len(left) > 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
-			if text, err := os.ReadFile(filepath.Join(d.dir, "old.pcapng")); string(text) != "mine" || isFile(filepath.Join(d.dir, "new.pcapng")) {
+			if text, err := os.ReadFile(filepath.Join(d.dir, "old.pcapng")); string(text) != "mine" ||
+				isFile(filepath.Join(d.dir, "new.pcapng")) {
 				t.Errorf("%q, %v", text, err)
 			}
 		})

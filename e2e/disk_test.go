@@ -15,12 +15,14 @@ import (
 	"weft/internal/quiettest"
 )
 
-// smallDisk is the first argument by which the test program knows that it is to be the helper that follows.
+// smallDisk is the first argument by which the test program knows that it is to be the helper that
+// follows.
 const smallDisk = "on-small-disk"
 
-// onSmallDisk runs a program with a new file system of a given size in a folder that nobody else sees, and copies
-// what the program left there to another folder. Arguments: the size, the two folders, the program and its
-// arguments. It must have been started in a mount namespace of its own.
+// onSmallDisk runs a program with a new file system of a given size in a folder that nobody else
+// sees, and copies what the program left there to another folder. Arguments: the size, the two
+// folders, the program and its arguments. It must have been started in a mount namespace of its
+// own.
 func onSmallDisk(args []string) (code int) {
 	size, disk, keep, program := args[0], args[1], args[2], args[3:]
 	fail := func(what string, err error) int {
@@ -74,11 +76,12 @@ func (d *workspace) runOnDisk(size string, args ...string) result {
 	return r
 }
 
-// A disk that fills up ends the run, which says so and which file it was; what could be written is kept, and
-// that it is not all of it is written too.
+// A disk that fills up ends the run, which says so and which file it was; what could be written is
+// kept, and that it is not all of it is written too.
 func TestPrivFullDisk(t *testing.T) {
 	d := newWorkspace(t)
-	r := d.runOnDisk("1m", "run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
+	r := d.runOnDisk("1m", "run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16",
+		"--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
 	r.wantCode(1).wantPrinted("no space left on device", ".parquet")
 	if n := strings.Count(r.stdout, "no space left on device"); n != 1 {
 		t.Errorf("the summary says so %d times:\n%s", n, r.stdout)
@@ -141,7 +144,8 @@ func TestFullOutputs(t *testing.T) {
 	}
 	d := newWorkspace(t)
 	star := libraryLab(t, "smoke/star.yaml")
-	d.run("run", star, "--engine", "sim", "--junit", "/dev/full").wantCode(1).wantOnStderr("/dev/full", "no space left on device")
+	d.run("run", star, "--engine", "sim", "--junit", "/dev/full").wantCode(1).wantOnStderr("/dev/full",
+		"no space left on device")
 	for _, args := range [][]string{
 		{"run", star, "--engine", "sim"},
 		{"run", star, "--engine", "sim", "--json"},
@@ -159,8 +163,10 @@ func TestFullOutputs(t *testing.T) {
 		cmd.Stderr = &words
 		_ = cmd.Run()
 		full.Close()
-		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(words.String(), "no space left on device") {
-			t.Errorf("weft %s > /dev/full: exit code %d, want 1; it said %q", strings.Join(args, " "), code, words.String())
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(words.String(),
+			"no space left on device") {
+			t.Errorf("weft %s > /dev/full: exit code %d, want 1; it said %q", strings.Join(args, " "), code,
+				words.String())
 		}
 	}
 }

@@ -61,11 +61,13 @@ func TestPrivQuickstartInDocker(t *testing.T) {
 		if got[i].Runtime != runtime || got[i].Engine != "emu" {
 			t.Errorf("ran in %s, not %s", got[i].Runtime, runtime)
 		}
-		t.Logf("%s: dilation %g, %.1f s, %+v, flows %+v", runtime, got[i].Dilation, got[i].WallS, *got[i].Fidelity, got[i].Flows)
+		t.Logf("%s: dilation %g, %.1f s, %+v, flows %+v", runtime, got[i].Dilation, got[i].WallS, *got[i].Fidelity,
+			got[i].Flows)
 	}
 	a, b := got[0], got[1]
 	if a.Flows.Count != b.Flows.Count || a.Flows.Bytes != b.Flows.Bytes || len(a.Collectives) != len(b.Collectives) {
-		t.Errorf("%d flows of %d bytes in Docker, %d of %d in namespaces", a.Flows.Count, a.Flows.Bytes, b.Flows.Count, b.Flows.Bytes)
+		t.Errorf("%d flows of %d bytes in Docker, %d of %d in namespaces", a.Flows.Count, a.Flows.Bytes,
+			b.Flows.Count, b.Flows.Bytes)
 	}
 	checkNoContainers(t, "quickstart")
 }
@@ -82,7 +84,8 @@ engine: {datapath: kernel, dilation: 2000}
 `
 }
 
-// Containers are switches of the kernel's datapath: a run's, which are gone after it, and a deployed lab's, which programs run in.
+// Containers are switches of the kernel's datapath: a run's, which are gone after it, and a
+// deployed lab's, which programs run in.
 func TestPrivKernelInDocker(t *testing.T) {
 	needDocker(t)
 	if _, err := kernelpath.Available(); err != nil {
@@ -107,7 +110,8 @@ func TestPrivKernelInDocker(t *testing.T) {
 	checkNoContainers(t, "switched")
 }
 
-// Where there is no engine, or not the image, the run fails with a way out; it is not simulated instead.
+// Where there is no engine, or not the image, the run fails with a way out; it is not simulated
+// instead.
 func TestDockerThatIsNotThere(t *testing.T) {
 	needEmulation(t)
 	d := newWorkspace(t)
@@ -120,7 +124,8 @@ func TestDockerThatIsNotThere(t *testing.T) {
 		}
 	}
 	file := d.writeLab("sim.yaml", labWithPrograms("image: \"weft-absent:1\""))
-	if r := d.run("run", file, "--runtime", "namespace").wantCode(2); !strings.Contains(r.stderr, "sim.yaml:6:") || !strings.Contains(r.stderr, "--runtime docker") {
+	if r := d.run("run", file, "--runtime", "namespace").wantCode(2); !strings.Contains(r.stderr, "sim.yaml:6:") ||
+		!strings.Contains(r.stderr, "--runtime docker") {
 		t.Errorf("said %q", r.stderr)
 	}
 	if r := d.run("run", file, "--engine", "sim").wantCode(2); !strings.Contains(r.stderr, "--engine emu") {
@@ -176,10 +181,12 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	d = newWorkspace(t)
 	own := "/" + filepath.Base(weft)
 	lab := d.writeLab("b.yaml", labWithPrograms(`image: "`+name+`", run: [`+own+`, version]`))
-	d.run("run", lab, "--dilation", slow, "--set", "workload.0.size=8MB").wantCode(0) // some seconds: at the end the program is ended, too
+	// some seconds: at the end the program is ended, too
+	d.run("run", lab, "--dilation", slow, "--set", "workload.0.size=8MB").wantCode(0)
 	dir, s := d.summary()
 	wantDone(t, s)
-	if text, err := os.ReadFile(filepath.Join(dir, "output.log")); err != nil || !strings.HasPrefix(string(text), "h0: weft ") || s.Runtime != "docker" {
+	if text, err := os.ReadFile(filepath.Join(dir, "output.log")); err != nil || !strings.HasPrefix(string(text),
+		"h0: weft ") || s.Runtime != "docker" {
 		t.Errorf("wrote %q, %v, in %s", text, err, s.Runtime)
 	}
 	checkNoContainers(t, "programs")
@@ -207,7 +214,8 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 			d := newWorkspace(t)
 			d.run("clean") // empty control groups of labs that other tests killed
 			p := d.start("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
-			if what := eventually(patience, func() string { // before it says anything the signal may end it as it ends any program
+			// before it says anything the signal may end it as it ends any program
+			if what := eventually(patience, func() string {
 				if p.stderr.String() == "" && len(d.runs()) == 0 && p.running() {
 					return "it says nothing"
 				}

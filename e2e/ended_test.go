@@ -12,7 +12,8 @@ import (
 	"weft/results/store"
 )
 
-// wait is within what time a run must be over, and gone, once it was told to end or something in it died.
+// wait is within what time a run must be over, and gone, once it was told to end or something in it
+// died.
 const wait = 3 * time.Second
 
 // long is a lab that takes a minute and more in either engine: whoever runs it means to end it.
@@ -24,7 +25,8 @@ workload:
   - {collective: all-to-all, size: 256KB, repeat: 5000}
 `
 
-// enough is how many bytes a host of the long lab has sent when some of its messages are certainly done.
+// enough is how many bytes a host of the long lab has sent when some of its messages are certainly
+// done.
 const enough = 1_000_000
 
 // startLong starts the long lab in the emulation and returns when its workload runs.
@@ -77,7 +79,8 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	d.checkClean("long.yaml", "runs")
 	if dirs := d.runs(); len(dirs) != 1 {
 		t.Errorf("run directories: %v", dirs)
-	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
+	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "failed" ||
+		m.Error != "the run was killed" {
 		t.Errorf("nobody can tell what became of the run: %+v, %v", m, err)
 	}
 }
@@ -105,7 +108,8 @@ func TestPrivKilledWhileStarting(t *testing.T) {
 	}
 }
 
-// A signal that asks weft to end: everything is torn down, what was measured is kept, and the exit code says so.
+// A signal that asks weft to end: everything is torn down, what was measured is kept, and the exit
+// code says so.
 func TestPrivInterrupted(t *testing.T) {
 	needEmulation(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -146,7 +150,8 @@ func TestPrivInterruptedTwice(t *testing.T) {
 // A simulation ends as an emulation does.
 func TestInterruptedSimulation(t *testing.T) {
 	d := newWorkspace(t)
-	p := d.start("run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns")
+	p := d.start("run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set",
+		"measure.queues=100ns")
 	if what := eventually(patience, func() string {
 		if !p.running() {
 			return ""

@@ -18,7 +18,8 @@ import (
 	"weft/results/store"
 )
 
-// patience is how long any run may take before it is taken to hang. Runs take seconds on a quiet machine.
+// patience is how long any run may take before it is taken to hang. Runs take seconds on a quiet
+// machine.
 const patience = 2 * time.Minute
 
 // workspace is the surroundings of weft in one test: a working directory with lab files and
@@ -144,13 +145,15 @@ func (p *process) wait() result {
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
 		<-p.done
-		p.t.Fatalf("weft %s: still running after %v; it said:\n%s%s", strings.Join(p.cmd.Args[1:], " "), patience, p.stdout.String(), p.stderr.String())
+		p.t.Fatalf("weft %s: still running after %v; it said:\n%s%s", strings.Join(p.cmd.Args[1:], " "), patience,
+			p.stdout.String(), p.stderr.String())
 	}
 	if p.err != nil {
 		p.t.Error(p.err)
 	}
 	state := p.cmd.ProcessState
-	r := result{t: p.t, args: p.cmd.Args[1:], code: state.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String(), took: p.took}
+	r := result{t: p.t, args: p.cmd.Args[1:], code: state.ExitCode(), stdout: p.stdout.String(),
+		stderr: p.stderr.String(), took: p.took}
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		r.signal = w.Signal()
 	}
@@ -181,7 +184,8 @@ type result struct {
 func (r result) wantCode(code int) result {
 	r.t.Helper()
 	if r.code != code {
-		r.t.Fatalf("weft %s: exit code %d (signal %v), want %d; it said:\n%s%s", strings.Join(r.args, " "), r.code, r.signal, code, r.stdout, r.stderr)
+		r.t.Fatalf("weft %s: exit code %d (signal %v), want %d; it said:\n%s%s", strings.Join(r.args, " "), r.code,
+			r.signal, code, r.stdout, r.stderr)
 	}
 	return r
 }
@@ -255,7 +259,8 @@ func summaryIn(t testing.TB, dir string) *record.Summary {
 		t.Fatal(err)
 	}
 	if m.Status != s.Status || m.Error != s.Error || m.Ended == "" {
-		t.Errorf("the manifest says %q (%s), ended %q; the summary says %q (%s)", m.Status, m.Error, m.Ended, s.Status, s.Error)
+		t.Errorf("the manifest says %q (%s), ended %q; the summary says %q (%s)", m.Status, m.Error, m.Ended,
+			s.Status, s.Error)
 	}
 	return s
 }

@@ -10,8 +10,8 @@ import (
 	"weft/internal/dockertest"
 )
 
-// The image of `make image` simulates the labs that it holds and those that are mounted, whoever the user is, and
-// leaves runs on the mounted directory. It emulates with the flags of docs/ci.md.
+// The image of `make image` simulates the labs that it holds and those that are mounted, whoever
+// the user is, and leaves runs on the mounted directory. It emulates with the flags of docs/ci.md.
 func TestPrivImage(t *testing.T) {
 	needDocker(t)
 	if _, err := exec.LookPath("docker"); err != nil {
@@ -36,10 +36,12 @@ func TestPrivImage(t *testing.T) {
 	if err := os.Chmod(d.dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	d.writeLab("mine.yaml", "weft: 1\nname: mine\ntopology: {kind: star, hosts: 3}\nworkload:\n  - {collective: all-reduce, size: 64KB}\nexpect: [verified == true]\n")
+	d.writeLab("mine.yaml", "weft: 1\nname: mine\ntopology: {kind: star, hosts: 3}\nworkload:\n  - {collective: "+
+		"all-reduce, size: 64KB}\nexpect: [verified == true]\n")
 	run := func(flags, args string) {
 		t.Helper()
-		line := strings.Fields("docker run --rm --network none -v " + d.dir + ":/work " + flags + " " + tag + " run " + args)
+		line := strings.Fields("docker run --rm --network none -v " + d.dir + ":/work " + flags + " " + tag +
+			" run " + args)
 		if out, err := docker(line...); err != nil || !strings.Contains(out, "data verified") {
 			t.Errorf("%s: %v\n%s", strings.Join(line, " "), err, out)
 		}
@@ -47,7 +49,8 @@ func TestPrivImage(t *testing.T) {
 	run("--user 1000:1000", "mine.yaml --engine sim") // first: runs/ is to be that user's
 	run("", "/labs/quickstart.yaml --engine sim")
 	for _, lab := range []string{"quickstart", "mine"} {
-		if reports, err := filepath.Glob(filepath.Join(d.dir, "runs", lab, "*", "report.html")); err != nil || len(reports) != 1 {
+		if reports, err := filepath.Glob(filepath.Join(d.dir, "runs", lab, "*", "report.html")); err != nil ||
+			len(reports) != 1 {
 			t.Errorf("%s left the reports %v (%v)", lab, reports, err)
 		}
 	}

@@ -51,7 +51,8 @@ func (j junitReport) failed() (names []string) {
 // PC4 paper, Fig. 6(a): degrees 2 to 16. Each point of the sweep is a run of its own.
 func TestIncastMeetsTheFigureOfThePaper(t *testing.T) {
 	d := newWorkspace(t)
-	all := d.run("run", libraryLab(t, "pc4/incast.yaml"), "--engine", "sim", "--json", "--junit", "report.xml").wantCode(0).summaries()
+	all := d.run("run", libraryLab(t, "pc4/incast.yaml"), "--engine", "sim", "--json", "--junit",
+		"report.xml").wantCode(0).summaries()
 	degrees := []float64{2, 4, 8, 16}
 	if len(all) != len(degrees) || len(d.runs()) != len(degrees) {
 		t.Fatalf("%d summaries and %d run directories, want %d", len(all), len(d.runs()), len(degrees))
@@ -61,9 +62,11 @@ func TestIncastMeetsTheFigureOfThePaper(t *testing.T) {
 		if s.Point["workload.0.ranks"] != degrees[i] || s.Flows.Count != int64(degrees[i]) {
 			t.Errorf("run %d is of %v, with %d flows; want %g", i, s.Point, s.Flows.Count, degrees[i])
 		}
-		t.Logf("%2g senders: mean RTT %.2f us of %.2f, p99 slowdown %.2f", degrees[i], s.RTT.Mean, s.BaseRTTUS, s.Flows.Slowdown.P99)
+		t.Logf("%2g senders: mean RTT %.2f us of %.2f, p99 slowdown %.2f", degrees[i], s.RTT.Mean, s.BaseRTTUS,
+			s.Flows.Slowdown.P99)
 	}
-	if report := d.junit("report.xml"); len(report.Suites) != len(degrees) || report.Failures != 0 || report.Tests < 4*len(degrees) {
+	if report := d.junit("report.xml"); len(report.Suites) != len(degrees) || report.Failures != 0 ||
+		report.Tests < 4*len(degrees) {
 		t.Errorf("%+v", report)
 	}
 	d.checkClean("runs", "report.xml")
@@ -85,7 +88,8 @@ func TestMissedExpectation(t *testing.T) {
 	d := newWorkspace(t)
 	r := d.run("run", d.writeLab("missing.yaml", missing), "--engine", "sim", "--junit", "report.xml").wantCode(3)
 	_, s := d.summary()
-	if s.Status != "ok" || !s.Verified || len(s.Expect) != 2 || !s.Expect[0].OK || s.Expect[1].OK || s.Expect[1].Got < 1 {
+	if s.Status != "ok" || !s.Verified || len(s.Expect) != 2 || !s.Expect[0].OK || s.Expect[1].OK ||
+		s.Expect[1].Got < 1 {
 		t.Errorf("%+v", s)
 	}
 	if !strings.Contains(r.stdout, "fct_slowdown.p99 <= 0.5") {
@@ -113,7 +117,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Several labs on one command line are so many runs.
+// Several labs on one command line are as many runs.
 func TestSmokeLabsSimulated(t *testing.T) {
 	smoke, err := filepath.Glob(filepath.Join(labs, "smoke", "*.yaml"))
 	if err != nil || len(smoke) < 5 {

@@ -21,7 +21,8 @@ topology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: 1ms}}
 engine: {dilation: 1}
 `
 
-// Whoever is killed while a lab is being deployed or destroyed in Docker, `weft clean` removes what is left.
+// Whoever is killed while a lab is being deployed or destroyed in Docker, `weft clean` removes what
+// is left.
 func TestPrivKilledInDocker(t *testing.T) {
 	needDocker(t)
 	began := time.Now()
@@ -77,7 +78,8 @@ func TestPrivDeployOnAFullDisk(t *testing.T) {
 		}
 		cmd := d.command("deploy", d.writeLab("lab.yaml", pair))
 		cmd.Env = append(cmd.Env, deploy.RootVar+"="+filepath.Join(disk, "state"))
-		cmd.Args = append([]string{"helper", smallDisk, size, disk, filepath.Join(d.dir, "kept"), weft}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"helper", smallDisk, size, disk, filepath.Join(d.dir, "kept"), weft},
+			cmd.Args[1:]...)
 		cmd.Path = "/proc/self/exe"
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS
 		p, err := d.tryStart(cmd)
@@ -96,7 +98,8 @@ func TestPrivDeployOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A lab is destroyed on the engine on which it was deployed, whatever engine is usual by then, also after a crash.
+// A lab is destroyed on the engine on which it was deployed, whatever engine is usual by then, also
+// after a crash.
 func TestPrivDestroyKnowsTheEngine(t *testing.T) {
 	needDocker(t)
 	d := newWorkspace(t).withState()
@@ -121,7 +124,8 @@ func TestPrivDestroyKnowsTheEngine(t *testing.T) {
 	}
 }
 
-// An ordinary user deploys and destroys as root does, in a user namespace that the supervisor keeps.
+// An ordinary user deploys and destroys as root does, in a user namespace that the supervisor
+// keeps.
 func TestPrivOrdinaryUserDeploys(t *testing.T) {
 	d, uid := userWorkspace(t)
 	state := filepath.Join(d.temp, "state")

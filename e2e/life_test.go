@@ -192,7 +192,8 @@ func TestPrivDeployedCaptures(t *testing.T) {
 		replies := fields("node.pcapng", "icmp.type == 0", "frame.time_epoch", "frame.packet_flags_direction")
 		leaving := fields("port.pcapng", "icmp.type == 0", "frame.time_epoch")
 		if len(requests) != 3 || len(replies) != 3 || len(leaving) != 3 {
-			t.Fatalf("tshark sees %d requests and %d replies at the node, and %d replies at the port; want 3 of each", len(requests), len(replies), len(leaving))
+			t.Fatalf("tshark sees %d requests and %d replies at the node, and %d replies at the port; want 3 of each",
+				len(requests), len(replies), len(leaving))
 		}
 		g := graphOf(t, byHand)
 		const wire = 56 + 8 + 20 + 14 + 4
@@ -278,7 +279,8 @@ func TestPrivDeployedLinksAndNodes(t *testing.T) {
 		}
 		events = append(events, e.Event)
 	}
-	if got, want := strings.Join(events, " "), "deployed link-down link-up link link link link link paused resumed killed restarted"; got != want {
+	if got, want := strings.Join(events, " "), "deployed link-down link-up link link link link link paused resumed "+
+		"killed restarted"; got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
 	for _, args := range [][]string{
@@ -291,18 +293,21 @@ func TestPrivDeployedLinksAndNodes(t *testing.T) {
 	}
 }
 
-// Deploying again changes nothing; another version of the lab replaces it, and --dry-run says so and why.
+// Deploying again changes nothing; another version of the lab replaces it, and --dry-run says so
+// and why.
 func TestPrivDeployIsIdempotent(t *testing.T) {
 	d := deployed(t, byHand)
 	id := d.inspect().Deployment
-	if r := d.run("deploy", "lab.yaml").wantCode(0); !strings.Contains(r.stdout, "up already") || d.inspect().Deployment != id {
+	if r := d.run("deploy", "lab.yaml").wantCode(0); !strings.Contains(r.stdout, "up already") ||
+		d.inspect().Deployment != id {
 		t.Errorf("deployed again: %s", r.stdout)
 	}
 	if r := d.run("deploy", "lab.yaml", "--dry-run").wantCode(0); !strings.Contains(r.stdout, "left as it is") {
 		t.Error(r.stdout)
 	}
 	other := []string{"deploy", "lab.yaml", "--set", "topology.link.delay=2ms"}
-	if r := d.run(append(other, "--dry-run")...).wantCode(0); !strings.Contains(r.stdout, "topology.link.delay changes from 1ms to 2ms") || d.inspect().Deployment != id {
+	if r := d.run(append(other, "--dry-run")...).wantCode(0); !strings.Contains(r.stdout,
+		"topology.link.delay changes from 1ms to 2ms") || d.inspect().Deployment != id {
 		t.Error(r.stdout)
 	}
 	d.run(other...).wantCode(0)
@@ -318,7 +323,8 @@ func TestPrivLabsSideBySide(t *testing.T) {
 	needProgram(t, "ping")
 	d := newWorkspace(t).withState()
 	for i, name := range []string{"one", "two"} {
-		text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: %dms}}\nengine: {dilation: 1}\n", name, 1+9*i)
+		text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: "+
+			"%dms}}\nengine: {dilation: 1}\n", name, 1+9*i)
 		d.run("deploy", d.writeLab(name+".yaml", text)).wantCode(0)
 	}
 	d.run("exec", "h0", "--", "true").wantCode(2).wantOnStderr("2 labs are deployed: one, two")
@@ -328,7 +334,8 @@ func TestPrivLabsSideBySide(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.run("inspect", name, "--json").wantCode(0).stdout), s); err != nil {
 			t.Fatal(err)
 		}
-		if want := topology.Subnet(i + 1); s.Subnet != want.Prefix().String() || s.Nodes[1].Address != want.HostAddr(1).String() {
+		if want := topology.Subnet(i + 1); s.Subnet != want.Prefix().String() ||
+			s.Nodes[1].Address != want.HostAddr(1).String() {
 			t.Errorf("%s has %s, and h1 %s; expected %v", name, s.Subnet, s.Nodes[1].Address, want.Prefix())
 		}
 		r := d.run("exec", "--lab", name, "h0", "--", "ip", "-o", "-4", "addr", "show", "eth0").wantCode(0)
@@ -344,7 +351,8 @@ func TestPrivLabsSideBySide(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a program in a node and leaves the lab; while a lab is being deployed it leaves nothing.
+// Ctrl-C ends a program in a node and leaves the lab; while a lab is being deployed it leaves
+// nothing.
 func TestPrivInterruptedVerbs(t *testing.T) {
 	d := deployed(t, byHand)
 	p := d.start("exec", "h0", "--", "sleep", "100")
@@ -382,7 +390,8 @@ func TestPrivInterruptedVerbs(t *testing.T) {
 // What is measured between nodes is what the lab says; a link that was changed since is found out.
 func TestPrivDeployedCheck(t *testing.T) {
 	d := deployed(t, strings.Replace(byHand, "kind: fat-tree, k: 4, link: {rate: 20Mbps, delay: 1ms}",
-		"kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, link: {rate: 20Mbps, delay: 1ms}, tiers: {host: {loss: 2%}}", 1))
+		"kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, link: {rate: 20Mbps, delay: 1ms}, tiers: "+
+			"{host: {loss: 2%}}", 1))
 	check := func(code int) map[string]deploy.Measured {
 		t.Helper()
 		var all []deploy.Measured
@@ -395,7 +404,8 @@ func TestPrivDeployedCheck(t *testing.T) {
 		}
 		byName := map[string]deploy.Measured{}
 		for _, m := range all {
-			t.Logf("%s: %.2f of %.2f Mb/s, %.0f of %.0f us, %.2f of %.2f %%", m.Link, m.RateBPS/1e6, m.AskedRateBPS/1e6, m.DelayUS, m.AskedDelayUS, 100*m.Loss, 100*m.AskedLoss)
+			t.Logf("%s: %.2f of %.2f Mb/s, %.0f of %.0f us, %.2f of %.2f %%", m.Link, m.RateBPS/1e6,
+				m.AskedRateBPS/1e6, m.DelayUS, m.AskedDelayUS, 100*m.Loss, 100*m.AskedLoss)
 			byName[m.Link] = m
 		}
 		return byName

@@ -22,7 +22,8 @@ const labs = "../labs"
 // helperFailed is the exit code of a helper when it is not weft's.
 const helperFailed = 99
 
-// TestMain builds weft. The test program is also run again as a helper, which runs weft under certain conditions.
+// TestMain builds weft. The test program is also run again as a helper, which runs weft under
+// certain conditions.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

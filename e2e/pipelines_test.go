@@ -17,9 +17,10 @@ import (
 	"weft/internal/sample"
 )
 
-// The pipelines for GitHub and GitLab are run as they are written, line by line, in a fresh clone. What installs Go, keeps
-// files or publishes them is left out; anything else that is not run is an error here. Each commit's sample has one of the
-// two repositories that a service may run them in, and emulates in Weft's own.
+// The pipelines for GitHub and GitLab are run as they are written, line by line, in a fresh clone.
+// What installs Go, keeps files or publishes them is left out; anything else that is not run is an
+// error here. Each commit's sample has one of the two repositories that a service may run them in,
+// and emulates in Weft's own.
 
 // cloneOfTree returns a clone of this working tree, with uncommitted changes, on the branch main.
 func cloneOfTree(t *testing.T) string {
@@ -49,7 +50,8 @@ func runShell(t *testing.T, dir string, env []string, lines string) string {
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lines)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), []string{
-		"GOCACHE=" + dirs[0], "GOMODCACHE=" + dirs[1], "WEFT_OUT=", "MAKEFLAGS=", "XDG_CACHE_HOME=" + cache, // of weft, which measures the machine once
+		// of weft, which measures the machine once
+		"GOCACHE=" + dirs[0], "GOMODCACHE=" + dirs[1], "WEFT_OUT=", "MAKEFLAGS=", "XDG_CACHE_HOME=" + cache,
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 		"GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@x", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@x",
 	}, env)
@@ -80,7 +82,8 @@ type workflow struct {
 	}
 }
 
-// unrun are the actions that do not run here: a clone is there, Go is, and nothing is kept or published.
+// unrun are the actions that do not run here: a clone is there, Go is, and nothing is kept or
+// published.
 var unrun = []string{"actions/checkout@v4", "actions/setup-go@v5", "actions/cache@v4", "actions/upload-artifact@v4"}
 
 var expression = regexp.MustCompile(`\$\{\{(.*?)\}\}`)
@@ -161,7 +164,8 @@ func checkArtifacts(t *testing.T, dir, summary string) {
 	if err != nil || junit.Tests == 0 || junit.Failures > 0 {
 		t.Errorf("%v: %s", err, text)
 	}
-	if text, err := os.ReadFile(summary); err != nil || !bytes.Contains(text, []byte("| ✅ ok |")) || bytes.Contains(text, []byte("❌")) {
+	if text, err := os.ReadFile(summary); err != nil || !bytes.Contains(text, []byte("| ✅ ok |")) ||
+		bytes.Contains(text, []byte("❌")) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -188,17 +192,20 @@ func TestPrivPipelinesOfGitHub(t *testing.T) {
 	}
 	for _, c := range sample.Of(t, 1,
 		repository{"Weft itself", clone, nil},
-		repository{"labs of its own", repositoryOfLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
+		repository{"labs of its own", repositoryOfLabs(t, clone), map[string]string{"labs": "labs/*.yaml",
+			"emulated": "labs/first.yaml", "weft": "here"}},
 	) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.inputs != nil {
 				runShell(t, c.dir, nil, `git clone -q "`+clone+`" .weft`) // its second checkout
 			}
 			summary := filepath.Join(t.TempDir(), "summary.md")
-			env := []string{"GITHUB_OUTPUT=" + filepath.Join(t.TempDir(), "output"), "GITHUB_STEP_SUMMARY=" + summary, "USER=" + me.Username, pathWithSudo(t)}
+			env := []string{"GITHUB_OUTPUT=" + filepath.Join(t.TempDir(), "output"), "GITHUB_STEP_SUMMARY=" + summary,
+				"USER=" + me.Username, pathWithSudo(t)}
 			runGitHubJob(t, c.dir, &labs, "simulate", c.inputs, env...)
 			checkArtifacts(t, c.dir, summary)
-			if again := runGitHubJob(t, c.dir, &labs, "simulate", c.inputs, env...); !strings.Contains(again, "runs were finished before") {
+			if again := runGitHubJob(t, c.dir, &labs, "simulate", c.inputs, env...); !strings.Contains(again,
+				"runs were finished before") {
 				t.Errorf("--resume makes runs again: %s", again)
 			}
 			if c.inputs == nil || sample.All() { // the same program and the same lab
@@ -234,7 +241,8 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 	}
 	for _, c := range sample.Of(t, 1,
 		repository{"Weft itself", clone, nil},
-		repository{"labs of its own", repositoryOfLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
+		repository{"labs of its own", repositoryOfLabs(t, clone), []string{"WEFT_URL=file://" + clone,
+			"LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
 	) {
 		t.Run(c.name, func(t *testing.T) {
 			env := []string{"CI_PROJECT_DIR=" + c.dir}

@@ -34,7 +34,8 @@ workload:
 const dilation = 1000
 
 // runWhileUp runs a lab and calls do while it is up.
-func runWhileUp(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *experiment.Experiment {
+func runWhileUp(t *testing.T, text string, do func(ctx context.Context,
+	c runtime.Cluster) error) *experiment.Experiment {
 	t.Helper()
 	needEmulation(t)
 	if namespace.NeedsUserNS() {
@@ -93,7 +94,8 @@ func ping(ctx context.Context, c runtime.Cluster, from, to topology.NodeID, size
 	return time.Duration(ms * float64(time.Millisecond)), err
 }
 
-// The network is there for any program: ping measures the lab's delays, near and far, of small packets and large.
+// The network is there for any program: ping measures the lab's delays, near and far, of small
+// packets and large.
 func TestPrivPingAcrossTheFatTree(t *testing.T) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		t.Skip("ping is not installed (iputils-ping)")
@@ -119,7 +121,8 @@ func TestPrivPingAcrossTheFatTree(t *testing.T) {
 			want := dilation * 2 * x.Graph.Delay(path, e.size+headers).Duration()
 			t.Logf("h0 to h%d over %d links, %d bytes: %v, of the model %v", e.to, len(path), e.size, e.took, want)
 			if e.took < want*99/100 || e.took > want*11/10 {
-				return fmt.Errorf("h0 to h%d, %d bytes: the shortest round trip took %v; the model's takes %v, and 10 %% more is accepted", e.to, e.size, e.took, want)
+				return fmt.Errorf("h0 to h%d, %d bytes: the shortest round trip took %v; the model's takes %v, and "+
+					"10 %% more is accepted", e.to, e.size, e.took, want)
 			}
 		}
 		return nil

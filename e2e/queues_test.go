@@ -9,11 +9,13 @@ import (
 	"weft/results/store"
 )
 
-// Queues of tiers are those of the modelled switches whichever engine drives them: in both the edge marks, and the core never.
+// Queues of tiers are those of the modelled switches whichever engine drives them: in both the edge
+// marks, and the core never.
 func TestQueuesOfTiersInBothEngines(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		d := newWorkspace(t)
-		r := d.run("run", libraryLab(t, "smoke/queues.yaml"), "--engine", "both", "--json", "--set", "measure.queues=2us")
+		r := d.run("run", libraryLab(t, "smoke/queues.yaml"), "--engine", "both", "--json", "--set",
+			"measure.queues=2us")
 		if r.code == 3 { // marks and queues are expected, which take time
 			return errors.New(r.stdout + r.stderr)
 		}

@@ -18,7 +18,8 @@ import (
 	"weft/results/store"
 )
 
-// slow is a dilation at which the quickstart takes some seconds, on any machine that tests are run on.
+// slow is a dilation at which the quickstart takes some seconds, on any machine that tests are run
+// on.
 const slow = "5000"
 
 // needEmulation skips a test where the machine cannot emulate.
@@ -98,7 +99,8 @@ func TestQuickstartSimulated(t *testing.T) {
 		t.Errorf("--json differs from summary.json:\n%s", diff)
 	}
 	wantDone(t, kept)
-	if kept.Engine != "sim" || kept.Dilation != 1 || kept.Fidelity != nil || kept.Seed != 1 || kept.Transport != "pc4" || kept.Events == 0 {
+	if kept.Engine != "sim" || kept.Dilation != 1 || kept.Fidelity != nil || kept.Seed != 1 ||
+		kept.Transport != "pc4" || kept.Events == 0 {
 		t.Errorf("%+v", kept)
 	}
 	if rel, err := filepath.Rel(d.dir, dir); err != nil || kept.Run != filepath.ToSlash(rel) {
@@ -149,7 +151,8 @@ func TestSimulationIsReproducible(t *testing.T) {
 	if diff := cmp.Diff(s1, s2); diff != "" {
 		t.Errorf("summaries differ:\n%s", diff)
 	}
-	for _, name := range []string{store.LabFile, store.FlowsFile, store.CollectivesFile, store.QueuesFile, store.WindowsFile, store.RTTFile} {
+	for _, name := range []string{store.LabFile, store.FlowsFile, store.CollectivesFile, store.QueuesFile,
+		store.WindowsFile, store.RTTFile} {
 		if len(first[name]) < 500 {
 			t.Errorf("%s holds next to nothing: %q", name, first[name])
 		}
@@ -167,7 +170,8 @@ func TestSimulationIsReproducible(t *testing.T) {
 // Both engines do the whole workload and agree. With --strict the verdict decides the exit code.
 func TestPrivQuickstartInBothEngines(t *testing.T) {
 	needEmulation(t)
-	// A processor that is gone for 300 ms is gone for 60 us of this lab, which few packets notice and the slowest flow does.
+	// A processor that is gone for 300 ms is gone for 60 us of this lab, which few packets notice
+	// and the slowest flow does.
 	quiettest.Check(t, 4, func() error {
 		sim, emu := quickstartInBothEngines(t)
 		for _, q := range []struct {
@@ -183,7 +187,8 @@ func TestPrivQuickstartInBothEngines(t *testing.T) {
 	})
 }
 
-// quickstartInBothEngines runs the quickstart lab, checks all but its times, and returns what both engines say of it.
+// quickstartInBothEngines runs the quickstart lab, checks all but its times, and returns what both
+// engines say of it.
 func quickstartInBothEngines(t *testing.T) (sim, emu *record.Summary) {
 	t.Helper()
 	before := takeTraces(t)
@@ -204,7 +209,8 @@ func quickstartInBothEngines(t *testing.T) (sim, emu *record.Summary) {
 	if sim.Flows.Count != emu.Flows.Count || sim.Flows.Bytes != emu.Flows.Bytes {
 		t.Errorf("flows: simulated %+v, emulated %+v", sim.Flows, emu.Flows)
 	}
-	for _, row := range []string{"flow completion p50", "flow completion p99", "round trip p99", "switch queues p99", "difference"} {
+	for _, row := range []string{"flow completion p50", "flow completion p99", "round trip p99", "switch queues p99",
+		"difference"} {
 		if !strings.Contains(r.stdout, row) {
 			t.Errorf("the comparison has no %q:\n%s", row, r.stdout)
 		}
@@ -228,21 +234,23 @@ func TestPrivAutomaticChoice(t *testing.T) {
 	d.checkClean("runs")
 }
 
-// tiny is a network whose base round trip, 0.7 us at dilation 400, is a fraction of what any machine needs to wake a process,
-// though it carries the packets.
+// tiny is a network whose base round trip, 0.7 us at dilation 400, is a fraction of what any
+// machine needs to wake a process, though it carries the packets.
 const tiny = `weft: 1
 name: tiny
 topology: {kind: star, hosts: 2, link: {rate: 100Gbps, delay: 1ns}}
 workload: [{collective: incast, ranks: [h1], root: h0, size: 4MB}]
 `
 
-// No machine is punctual to a few microseconds. The run is done and says that it is worth nothing.
+// No machine keeps time to a few microseconds. The run is done and says that it is worth nothing.
 func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
 	needEmulation(t)
 	d := newWorkspace(t)
-	r := d.run("run", d.writeLab("tiny.yaml", tiny), "--engine", "emu", "--dilation", "400", "--strict", "--json", "--junit", "report.xml").wantCode(4)
+	r := d.run("run", d.writeLab("tiny.yaml", tiny), "--engine", "emu", "--dilation", "400", "--strict", "--json",
+		"--junit", "report.xml").wantCode(4)
 	_, s := d.summary()
-	if s.Status != "ok" || !s.Verified || s.Fidelity == nil || s.Fidelity.Verdict == "ok" || len(s.Fidelity.Reasons) == 0 {
+	if s.Status != "ok" || !s.Verified || s.Fidelity == nil || s.Fidelity.Verdict == "ok" ||
+		len(s.Fidelity.Reasons) == 0 {
 		t.Errorf("%+v, fidelity %+v; weft said:\n%s", s, s.Fidelity, r.stderr)
 	}
 	report := d.junit("report.xml")

@@ -36,7 +36,8 @@ func userWorkspace(t *testing.T) (d *workspace, uid uint32) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(top) })
-	d = &workspace{t: t, dir: filepath.Join(top, "work"), temp: filepath.Join(top, "temp"), state: filepath.Join(top, "work", "state")}
+	d = &workspace{t: t, dir: filepath.Join(top, "work"), temp: filepath.Join(top, "temp"), state: filepath.Join(top,
+		"work", "state")}
 	if err := os.Chmod(top, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestPrivOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.startAs(uid, "run", d.writeLab("star.yaml", string(text)), "--engine", "emu", "--dilation", slow, "--json").wait().wantCode(0)
+	r := d.startAs(uid, "run", d.writeLab("star.yaml", string(text)), "--engine", "emu", "--dilation", slow,
+		"--json").wait().wantCode(0)
 	dir, s := d.summary()
 	wantDone(t, s)
 	wantFidelity(t, s)
@@ -130,7 +132,8 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 			before.nothingLeft(t, family, wait)
 			if c.signal == syscall.SIGINT {
 				d.wantPartial("interrupted", "")
-			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
+			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "failed" ||
+				m.Error != "the run was killed" {
 				t.Errorf("%+v, %v", m, err)
 			}
 			d.checkClean("long.yaml", "runs")
@@ -162,7 +165,8 @@ func TestPrivDoctorOfAnOrdinaryUser(t *testing.T) {
 	d.checkClean()
 }
 
-// powerless is the first argument by which the test program knows that it is to be the helper that follows.
+// powerless is the first argument by which the test program knows that it is to be the helper that
+// follows.
 const powerless = "powerless"
 
 // withoutCapabilities replaces this process by a program, its arguments, that has no capability and
@@ -170,7 +174,8 @@ const powerless = "powerless"
 func withoutCapabilities(args []string) (code int) {
 	runtime.LockOSThread()
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) { // the kernel has fewer
+		// the kernel has fewer
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 			fmt.Fprintln(os.Stderr, "drop capabilities:", err)
 			return helperFailed
 		}
@@ -179,7 +184,8 @@ func withoutCapabilities(args []string) (code int) {
 	return helperFailed
 }
 
-// Where nothing can be emulated, weft left to itself simulates, and weft told to emulate says why it cannot.
+// Where nothing can be emulated, weft left to itself simulates, and weft told to emulate says why
+// it cannot.
 func TestAutomaticChoiceWithoutPower(t *testing.T) {
 	run := func(engine string) (*workspace, result) {
 		d := newWorkspace(t)

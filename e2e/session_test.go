@@ -76,7 +76,8 @@ func (d *workspace) shell(line string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// BenchmarkPrivDeploy tells what deploying and destroying the lab of the session take in both runtimes, the best of all rounds.
+// BenchmarkPrivDeploy tells what deploying and destroying the lab of the session take in both
+// runtimes, the best of all rounds.
 func BenchmarkPrivDeploy(b *testing.B) {
 	for _, runtime := range []string{"namespace", "docker"} {
 		b.Run(runtime, func(b *testing.B) {

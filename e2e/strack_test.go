@@ -8,8 +8,9 @@ import (
 	"weft/results/record"
 )
 
-// STrack over real sockets, each path a source port of its own: on a fat-tree, with links down, and under loss, reordering
-// and duplication all data arrives and is right, and what is counted is what the lab asks for.
+// STrack over real sockets, each path a source port of its own: on a fat-tree, with links down, and
+// under loss, reordering and duplication all data arrives and is right, and what is counted is what
+// the lab asks for.
 func TestPrivSTrackOverRealSockets(t *testing.T) {
 	needEmulation(t)
 	for name, fault := range map[string]func(record.Network) int64{
@@ -20,7 +21,8 @@ func TestPrivSTrackOverRealSockets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newWorkspace(t)
-			r := d.run("run", libraryLab(t, filepath.Join("strack", name+".yaml")), "--engine", "emu", "--dilation", slow, "--json")
+			r := d.run("run", libraryLab(t, filepath.Join("strack", name+".yaml")), "--engine", "emu", "--dilation",
+				slow, "--json")
 			_, s := d.summary()
 			r.wantCode(strictExitCode(s, 3))
 			wantDone(t, s)
@@ -32,8 +34,8 @@ func TestPrivSTrackOverRealSockets(t *testing.T) {
 	}
 }
 
-// The simulator and the emulation agree on what a flow of a permutation takes: half of them take no longer than so much, within
-// 10 % if the emulation is to be trusted.
+// The simulator and the emulation agree on what a flow of a permutation takes: half of them take no
+// longer than so much, within 10 % if the emulation is to be trusted.
 func TestPrivSTrackInBothEngines(t *testing.T) {
 	needEmulation(t)
 	d := newWorkspace(t)

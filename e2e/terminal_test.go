@@ -121,8 +121,8 @@ func (x *terminal) settings() unix.Termios {
 
 const ctrlC = "\x03"
 
-// A shell in a node has the terminal of whoever runs it: its size, Ctrl-C, and what is typed goes nowhere else. Afterwards the
-// terminal is as it was.
+// A shell in a node has the terminal of whoever runs it: its size, Ctrl-C, and what is typed goes
+// nowhere else. Afterwards the terminal is as it was.
 func TestPrivShellInANode(t *testing.T) {
 	for _, runtime := range []string{"namespace", "docker"} {
 		t.Run(runtime, func(t *testing.T) {
@@ -207,7 +207,8 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 					_ = os.RemoveAll(filepath.Join(d.dir, "runs"))
 					_ = os.RemoveAll(filepath.Join(d.dir, "state"))
 					x := d.startAtTerminal(24, 80, args...)
-					if what := eventually(time.Minute, func() string { // before it makes anything the signal may end it as it ends any program
+					// before it makes anything the signal may end it as it ends any program
+					if what := eventually(time.Minute, func() string {
 						for _, dir := range []string{"runs", "state"} {
 							if made, _ := os.ReadDir(filepath.Join(d.dir, dir)); len(made) > 0 {
 								return ""
@@ -238,7 +239,8 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 	}
 }
 
-// A second Ctrl-C ends weft at once; what a program in a node or a supervisor had begun ends all the same.
+// A second Ctrl-C ends weft at once; what a program in a node or a supervisor had begun ends all
+// the same.
 func TestPrivSecondCtrlC(t *testing.T) {
 	d := deployed(t, byHand)
 	p := d.start("exec", "h0", "--", "sh", "-c", `trap "" TERM INT; echo deaf; while :; do sleep 0.1; done`)

@@ -14,7 +14,8 @@ import (
 	"weft/transport/wire"
 )
 
-// In both runtimes people's own tools work in the nodes of a lab of 16 hosts: ping, iperf3, tcpdump and tshark.
+// In both runtimes people's own tools work in the nodes of a lab of 16 hosts: ping, iperf3, tcpdump
+// and tshark.
 func TestPrivToolsInNodes(t *testing.T) {
 	for _, runtime := range []string{"namespace", "docker"} {
 		t.Run(runtime, func(t *testing.T) {
@@ -30,7 +31,8 @@ func TestPrivToolsInNodes(t *testing.T) {
 				name string
 				test func(t *testing.T, d *workspace)
 			}{
-				{"ping", pingsEveryHost}, {"tcpdump", seesWithTcpdump}, {"tshark", seesWithTshark}, {"iperf3", fillsTheLink},
+				{"ping", pingsEveryHost}, {"tcpdump", seesWithTcpdump}, {"tshark", seesWithTshark},
+				{"iperf3", fillsTheLink},
 			} {
 				t.Run(tool.name, func(t *testing.T) {
 					needProgram(t, tool.name)
@@ -83,7 +85,8 @@ func seesWithTcpdump(t *testing.T, d *workspace) {
 // tshark captures in a node by itself, with a program of its own.
 func seesWithTshark(t *testing.T, d *workspace) {
 	d.pingInBackground("h15", "h0")
-	r := d.run("exec", "h0", "--", "tshark", "-n", "-i", "eth0", "-c", "4", "-f", "icmp", "-T", "fields", "-e", "ip.src", "-e", "icmp.type")
+	r := d.run("exec", "h0", "--", "tshark", "-n", "-i", "eth0", "-c", "4", "-f", "icmp", "-T", "fields", "-e",
+		"ip.src", "-e", "icmp.type")
 	if r.code != 0 && strings.Contains(r.stderr, "ermission") { // distributions keep dumpcap for a group
 		t.Skipf("tshark may not capture as an ordinary user here: %s", r.stderr)
 	}
@@ -116,13 +119,15 @@ func checkRate(t *testing.T, what string, share float64, measure func() (got, wa
 		got, want := measure()
 		t.Logf("%s: %.3f Mb/s, the lab says %.3f (%+.2f %%)", what, got/1e6, want/1e6, 100*(got/want-1))
 		if got < want*(1-share) || got > want*(1+share) {
-			return fmt.Errorf("%s: %.3f Mb/s; the lab says %.3f, and %.0f %% are accepted", what, got/1e6, want/1e6, 100*share)
+			return fmt.Errorf("%s: %.3f Mb/s; the lab says %.3f, and %.0f %% are accepted", what, got/1e6, want/1e6,
+				100*share)
 		}
 		return nil
 	})
 }
 
-// Wireshark's tools understand Weft's headers in Weft's captures, by the dissector that weft prints.
+// Wireshark's tools understand Weft's headers in Weft's captures, by the dissector that weft
+// prints.
 func TestPrivDissectorOnACapture(t *testing.T) {
 	needProgram(t, "tshark")
 	needProgram(t, "bash")
@@ -144,16 +149,20 @@ func TestPrivDissectorOnACapture(t *testing.T) {
 		t.Fatal(what)
 	}
 	address := d.inspect().Nodes[15].Address
-	d.run("exec", "h0", "--", "bash", "-c", fmt.Sprintf("printf '%s' | dd bs=1k iflag=fullblock status=none > /dev/udp/%s/%d", text, address, wire.Port)).wantCode(0)
+	d.run("exec", "h0", "--", "bash", "-c", fmt.Sprintf("printf '%s' | dd bs=1k iflag=fullblock status=none > "+
+		"/dev/udp/%s/%d", text, address, wire.Port)).wantCode(0)
 	p.wait().wantCode(0).wantOnStderr("captured") // with the question for the address, which comes first
-	out, err := exec.Command("tshark", "-X", "lua_script:"+filepath.Join(d.dir, script), "-r", filepath.Join(d.dir, "h0.pcapng"), "-Y", "weft",
-		"-T", "fields", "-E", "separator=|", "-e", "ip.dst", "-e", "weft.type", "-e", "weft.conn", "-e", "weft.psn", "-e", "weft.cnp.path").Output()
+	out, err := exec.Command("tshark", "-X", "lua_script:"+filepath.Join(d.dir, script), "-r",
+		filepath.Join(d.dir, "h0.pcapng"), "-Y", "weft",
+		"-T", "fields", "-E", "separator=|", "-e", "ip.dst", "-e", "weft.type", "-e", "weft.conn", "-e", "weft.psn",
+		"-e", "weft.cnp.path").Output()
 	if want := address + "|4|7|8|9"; err != nil || strings.TrimSpace(string(out)) != want {
 		t.Errorf("tshark says %q, want %q (%v)", out, want, err)
 	}
 }
 
-// A deployed lab is what its file says, and says what it is: the JSON of inspect has its nodes, links and subnet.
+// A deployed lab is what its file says, and says what it is: the JSON of inspect has its nodes,
+// links and subnet.
 func TestPrivInspectJSON(t *testing.T) {
 	d := deployed(t, byHand)
 	var s deploy.State
@@ -163,11 +172,14 @@ func TestPrivInspectJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := graphOf(t, byHand)
-	if len(s.Nodes) != len(g.Nodes) || len(s.Links) != len(g.Links) || s.Memory == "" || !s.Committed || s.Broken != "" {
-		t.Errorf("%d nodes, %d links, memory %q, committed %v, broken %q", len(s.Nodes), len(s.Links), s.Memory, s.Committed, s.Broken)
+	if len(s.Nodes) != len(g.Nodes) || len(s.Links) != len(g.Links) || s.Memory == "" || !s.Committed ||
+		s.Broken != "" {
+		t.Errorf("%d nodes, %d links, memory %q, committed %v, broken %q", len(s.Nodes), len(s.Links), s.Memory,
+			s.Committed, s.Broken)
 	}
 	for i := range g.Links {
-		if k := &s.Links[i]; k.Name != g.Links[i].Name || k.RateBPS != int64(g.Links[i].Rate) || k.DelayUS != g.Links[i].Delay.Microseconds() {
+		if k := &s.Links[i]; k.Name != g.Links[i].Name || k.RateBPS != int64(g.Links[i].Rate) ||
+			k.DelayUS != g.Links[i].Delay.Microseconds() {
 			t.Errorf("link %d: %+v, want %+v", i, k, g.Links[i])
 		}
 	}

@@ -153,7 +153,8 @@ func takeTraces(t testing.TB) traces {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if !strings.Contains(line, " - overlay ") && !strings.Contains(line, " - nsfs ") { // of containers, of whoever: see noContainers
+		// of containers, of whoever: see noContainers
+		if !strings.Contains(line, " - overlay ") && !strings.Contains(line, " - nsfs ") {
 			now.mounts = append(now.mounts, strings.TrimSuffix(line, "\n"))
 		}
 	}
@@ -169,8 +170,8 @@ func takeTraces(t testing.TB) traces {
 }
 
 // nothingLeft fails the test unless every process of the family is gone, so are their network
-// namespaces and all other processes of the program under test, and the machine is as it was before, on a
-// quiet machine within d.
+// namespaces and all other processes of the program under test, and the machine is as it was
+// before, on a quiet machine within d.
 func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration) {
 	t.Helper()
 	start := quiettest.Start()

@@ -20,7 +20,8 @@ func needUML(t *testing.T) {
 	}
 }
 
-// Under User Mode Linux a run is what it is elsewhere: its directory, its reports and its exit code are the machine's.
+// Under User Mode Linux a run is what it is elsewhere: its directory, its reports and its exit code
+// are the machine's.
 func TestPrivUML(t *testing.T) {
 	needUML(t)
 	before := takeTraces(t)
@@ -33,9 +34,11 @@ workload: [{collective: all-to-all, size: 64KB}]
 expect: [verified == true, drops == 0, flows == 1]
 `)
 	// There are two flows, so that an expectation is missed.
-	r := d.run("run", "lab.yaml", "--kernel", "uml", "--engine", "emu", "--dilation", "500000", "--json", "--junit", "report.xml").wantCode(3)
+	r := d.run("run", "lab.yaml", "--kernel", "uml", "--engine", "emu", "--dilation", "500000", "--json", "--junit",
+		"report.xml").wantCode(3)
 	all := r.summaries()
-	if len(all) != 1 || all[0].Engine != "emu" || !all[0].Verified || all[0].Flows.Count != 2 || len(all[0].Expect) != 3 {
+	if len(all) != 1 || all[0].Engine != "emu" || !all[0].Verified || all[0].Flows.Count != 2 ||
+		len(all[0].Expect) != 3 {
 		t.Fatalf("%s%s", r.stdout, r.stderr)
 	}
 	r.wantOnStderr("engine emu: asked for; datapath fabric, runtime namespace, dilation 500000")
@@ -47,7 +50,8 @@ expect: [verified == true, drops == 0, flows == 1]
 	if rows, err := store.Numbers(dir, store.FlowsFile, "bytes"); err != nil || len(rows) != 2 {
 		t.Errorf("%d rows of flows, %v", len(rows), err)
 	}
-	if text, err := os.ReadFile(filepath.Join(d.dir, "report.xml")); err != nil || !strings.Contains(string(text), "flows == 1") {
+	if text, err := os.ReadFile(filepath.Join(d.dir, "report.xml")); err != nil || !strings.Contains(string(text),
+		"flows == 1") {
 		t.Errorf("report.xml: %q, %v", text, err)
 	}
 	d.checkClean("lab.yaml", "runs", "report.xml")
@@ -60,7 +64,8 @@ func TestPrivUMLInterrupted(t *testing.T) {
 	needUML(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
-	p := d.start("run", d.writeLab("long.yaml", strings.Replace(long, "hosts: 4", "hosts: 2", 1)), "--kernel", "uml", "--engine", "emu", "--dilation", "200000")
+	p := d.start("run", d.writeLab("long.yaml", strings.Replace(long, "hosts: 4", "hosts: 2", 1)), "--kernel", "uml",
+		"--engine", "emu", "--dilation", "200000")
 	if what := eventually(patience, func() string {
 		if len(d.runs()) == 0 {
 			return "no run has begun: " + p.stderr.String()

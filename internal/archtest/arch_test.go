@@ -31,7 +31,8 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(documented)) {
 		if !documented[pkg] {
-			t.Errorf("package %s has no comment: a newcomer asks what it is, what comes in, what goes out and in which units", pkg)
+			t.Errorf("package %s has no comment: a newcomer asks what it is, what comes in, what goes out and in "+
+				"which units", pkg)
 		}
 	}
 }
@@ -42,12 +43,13 @@ func TestNoGoFilesDirectlyInTCShaping(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) > 0 {
-		t.Errorf("%v: tc-shaping is no Go identifier, so a package there would go by another name than its folder; use a folder below", files)
+		t.Errorf("%v: tc-shaping is no Go identifier, so a package there would go by another name than its folder; "+
+			"use a folder below", files)
 	}
 }
 
-// A dependency is code that runs here and cannot be changed here: each has its reason in ADR 1, and none stays there
-// after its last use.
+// A dependency is code that runs here and cannot be changed here: each has its reason in ADR 1, and
+// none stays there after its last use.
 func TestEveryDependencyHasItsReason(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/adr/0001-dependencies.md"))
 	if err != nil {
@@ -65,12 +67,15 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 	reasons := regexp.MustCompile("`([a-zA-Z][a-zA-Z0-9.-]*/[a-zA-Z0-9./-]+)`").FindAllStringSubmatch(string(text), -1)
 	for p := range used {
 		if !slices.ContainsFunc(reasons, func(r []string) bool { return below(p, r[1]) }) {
-			t.Errorf("%s has no line in docs/adr/0001-dependencies.md: say what it is for, where it may be used, and why it is not ours", p)
+			t.Errorf("%s has no line in docs/adr/0001-dependencies.md: say what it is for, where it may be used, "+
+				"and why it is not ours", p)
 		}
 	}
 	for _, r := range reasons {
-		ours := strings.HasPrefix(r[1], "internal/") || strings.HasPrefix(r[1], "honnef.co/") // the folder of these rules; a tool
-		if !ours && !slices.ContainsFunc(slices.Collect(maps.Keys(used)), func(p string) bool { return below(p, r[1]) }) {
+		// the folder of these rules; a tool
+		ours := strings.HasPrefix(r[1], "internal/") || strings.HasPrefix(r[1], "honnef.co/")
+		if !ours && !slices.ContainsFunc(slices.Collect(maps.Keys(used)),
+			func(p string) bool { return below(p, r[1]) }) {
 			t.Errorf("docs/adr/0001-dependencies.md gives a reason for %s, which nothing uses", r[1])
 		}
 	}

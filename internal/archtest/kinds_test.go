@@ -16,7 +16,8 @@ import (
 	"weft/transport"
 )
 
-// registered is a sort of kinds that a lab names: transports, topologies, collectives, synchronization.
+// registered is a sort of kinds that a lab names: transports, topologies, collectives,
+// synchronization.
 type registered struct {
 	what  string
 	names []string
@@ -36,16 +37,19 @@ func registrations() []registered {
 	return []registered{
 		{"a transport", transport.Kinds(), []string{"transport"}, "transport.FactsOf"},
 		{"a topology", topologies, []string{"orchestrator/topology"}, "methods of topology.Spec and of the graph"},
-		{"a collective or an algorithm", collectives, []string{"collectives/schedule"}, "schedule.About or schedule.Of"},
+		{"a collective or an algorithm", collectives, []string{"collectives/schedule"},
+			"schedule.About or schedule.Of"},
 		{"routing", queues.Routings(), []string{"fabric"}, "methods of queues.Queues and of fabric.Balance"},
 		{"synchronization", node.Kinds(), []string{"clocksync/node"}, "node.FactsOf"},
 	}
 }
 
-// others says, by package and word, where the name of a kind is compared that is also the name of something else.
+// others says, by package and word, where the name of a kind is compared that is also the name of
+// something else.
 func others() map[string]string {
 	return map[string]string{
-		"cmd/weft both":                "engine.kind: a simulation and an emulation; of the parameter server, push and pull",
+		"cmd/weft both": "engine.kind: a simulation and an emulation; of the parameter server, push " +
+			"and pull",
 		"orchestrator/run both":        "engine.kind",
 		"orchestrator/experiment both": "engine.kind",
 		"fabric ccm":                   "fabric.CCM, a way to balance that a lab does not name",
@@ -116,8 +120,8 @@ func literal(e ast.Expr) (string, bool) {
 // comparison is a place where a file tells kinds apart by a name.
 type comparison struct{ word, text string }
 
-// checkKinds finds what a file compares with the name of a kind, or looks up by it, outside of the package where kinds of its sort are
-// registered.
+// checkKinds finds what a file compares with the name of a kind, or looks up by it, outside of the
+// package where kinds of its sort are registered.
 func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 	if s.test() {
 		return nil
@@ -164,7 +168,8 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			}
 			for _, r := range all {
 				if slices.Contains(r.names, word) && !below(s.pkg, r.own...) {
-					bad = append(bad, comparison{word, fmt.Sprintf("%s tells %s by its name, %q: what others need to know of one stands in its registration, so that a new one needs "+
+					bad = append(bad, comparison{word, fmt.Sprintf("%s tells %s by its name, %q: what others need "+
+						"to know of one stands in its registration, so that a new one needs "+
 						"no change elsewhere; ask %s", s.at(at), r.what, word, r.facts)})
 				}
 			}
@@ -179,7 +184,8 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			return
 		}
 		if x, ok := sel.X.(*ast.Ident); ok && ofOneTransport(imports[x.Name], sel.Sel.Name) {
-			bad = append(bad, comparison{sel.Sel.Name, fmt.Sprintf("%s tells a transport by the type %s.%s: others ask an interface that a new one may have as well, "+
+			bad = append(bad, comparison{sel.Sel.Name, fmt.Sprintf("%s tells a transport by the type %s.%s: others "+
+				"ask an interface that a new one may have as well, "+
 				"such as transport.CoordinationOf or cc.Fitted", s.at(at), x.Name, sel.Sel.Name)})
 		}
 	}
@@ -231,7 +237,8 @@ func ofOneTransport(path, name string) bool {
 
 // The rule is shown files that break it and some that do not.
 func TestKindsRuleBites(t *testing.T) {
-	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp", "weft/fabric.Adaptive": "adaptive", "weft/orchestrator/run.elsewhere": "ptp"}
+	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp",
+		"weft/fabric.Adaptive": "adaptive", "weft/orchestrator/run.elsewhere": "ptp"}
 	for _, c := range []struct{ name, text, says string }{
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, "transport.FactsOf"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { switch kind { case "torus", "x": return true }; return false }`, "a topology"},

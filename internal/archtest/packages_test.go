@@ -16,8 +16,9 @@ type entry struct {
 	why  string // what it uses them for
 }
 
-// packages lists every package from the bottom up. A package imports only those that stand before it, so that no import
-// runs back up, and exactly those that its entry names. For entries with a "*" see expand.
+// packages lists every package from the bottom up. A package imports only those that stand before
+// it, so that no import runs back up, and exactly those that its entry names. For entries with a
+// "*" see expand.
 func packages() []entry {
 	return []entry{
 		{"units", "", "what everything shares: time, bytes, rates"},
@@ -43,26 +44,31 @@ func packages() []entry {
 		{"internal/sample", "", "chooses cases of tests"},
 		{"internal/testenv", "", "the environment of tests"},
 
-		{"fabric", "eventqueue internal/splitmix units", "a machine of events; ECMP hashes and lossy links draw numbers"},
+		{"fabric", "eventqueue internal/splitmix units",
+			"a machine of events; ECMP hashes and lossy links draw numbers"},
 		{"fabric/queues", "fabric params units", "keys of queues, for the ports of the fabric"},
 
 		{"transport/cc", "units", "what controllers are told: times, bytes, rates"},
 		{"transport/cc/cctest", "transport/cc units", "tries any controller"},
 		{"transport/cc/*", "params transport/cc units", "a controller with keys"},
-		{"transport/cc/ccm", "transport/cc transport/cc/dcqcn transport/cc/pc4 transport/cc/swift units", "holds back the schemes that the draft names"},
+		{"transport/cc/ccm", "transport/cc transport/cc/dcqcn transport/cc/pc4 transport/cc/swift units",
+			"holds back the schemes that the draft names"},
 		{"transport/path", "internal/splitmix units", "paths are drawn; congested ones are left for a time"},
 		{"transport/wire", "units", "headers carry times and sizes"},
 		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
 		{"internal/hostiletest", "transport/wire units", "forges headers of the transport"},
-		{"transport", "internal/splitmix params transport/cc transport/cc/* transport/path transport/wire units", "registers every controller, chooses paths, writes headers"},
+		{"transport", "internal/splitmix params transport/cc transport/cc/* transport/path transport/wire units",
+			"registers every controller, chooses paths, writes headers"},
 		{"transport/internal/testnet", "transport transport/wire units", "carries packets between endpoints"},
 
 		{"collectives/schedule", "units", "messages have sizes"},
 		{"collectives/schedule/scheduletest", "collectives/schedule units", "makes specs of schedules"},
 		{"collectives/bench", "collectives/schedule units", "bandwidths of a collective by its kind"},
-		{"collectives/buffer", "collectives/schedule internal/splitmix units", "executes steps on bytes, with random input"},
+		{"collectives/buffer", "collectives/schedule internal/splitmix units",
+			"executes steps on bytes, with random input"},
 		{"collectives/check", "collectives/schedule units", "executes schedules"},
-		{"collectives/symbolic", "collectives/schedule internal/splitmix units", "executes steps on hashes of contributions"},
+		{"collectives/symbolic", "collectives/schedule internal/splitmix units",
+			"executes steps on hashes of contributions"},
 		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
 
 		{"clocksync", "units", "clocks show lab time"},
@@ -84,22 +90,28 @@ func packages() []entry {
 		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
-			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become distributions"},
-		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control internal/poller internal/splitmix results/stats transport/wire units",
+			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
+				"distributions"},
+		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control " +
+			"internal/poller internal/splitmix results/stats transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
 
-		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
+		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
+			"internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units", "becomes a node as it is told over a socket"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units",
+			"becomes a node as it is told over a socket"},
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
-		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
+		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
+			"what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/qdisc units", "puts disciplines on devices"},
 		{"tc-shaping/measure", "tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 
-		{"results/expect", "internal/nearest results/record results/stats", "compares numbers of a record; suggests names"},
+		{"results/expect", "internal/nearest results/record results/stats",
+			"compares numbers of a record; suggests names"},
 		{"results/plot", "", "draws numbers, whatever they are of"},
 		{"results/store", "internal/regular results/record results/stats units", "writes and reads records"},
 		{"results/schema", "results/record results/store", "describes what is stored"},
@@ -108,8 +120,10 @@ func packages() []entry {
 		{"results/report", "results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
-		{"orchestrator/topology", "fabric/queues params units", "has the shapes of network with their keys; makes a graph of a section"},
-		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
+		{"orchestrator/topology", "fabric/queues params units",
+			"has the shapes of network with their keys; makes a graph of a section"},
+		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
+			"collectives/trace fabric/queues " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
@@ -117,43 +131,58 @@ func packages() []entry {
 		{"orchestrator/pcapng", "units", "frames have times"},
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
-		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule " +
+		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer " +
+			"collectives/schedule " +
 			"fabric fabric/queues host internal/splitmix orchestrator/lab orchestrator/topology params results/record " +
 			"tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
-			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine can ask what a lab comes to"},
-		{"orchestrator/experiment/experimenttest", "orchestrator/experiment orchestrator/lab", "makes experiments from the text of labs"},
-		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host " +
+			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine " +
+				"can ask what a lab comes to"},
+		{"orchestrator/experiment/experimenttest", "orchestrator/experiment orchestrator/lab",
+			"makes experiments from the text of labs"},
+		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench " +
+			"collectives/schedule fabric host " +
 			"orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
 			"results/stats transport transport/wire units",
-			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
-		{"orchestrator/failure", "collectives/schedule fabric host orchestrator/experiment orchestrator/summary orchestrator/topology " +
+			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so " +
+				"that the same outcome has the same record"},
+		{"orchestrator/failure", "collectives/schedule fabric host orchestrator/experiment orchestrator/summary " +
+			"orchestrator/topology " +
 			"transport transport/wire units",
-			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; no engine, which says what failed"},
+			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; " +
+				"no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
 			"orchestrator/topology/render results/expect results/plot results/record results/report results/store",
 			"draws a run's network from its lab, and a paper's figures, beside the pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
-		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml", "runs tests under another kernel"},
+		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
+			"runs tests under another kernel"},
 
 		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down"},
-		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot nodeimg/image orchestrator/runtime",
+		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot " +
+			"nodeimg/image orchestrator/runtime",
 			"a runtime"},
-		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/terminal internal/thread nodeimg/boot orchestrator/runtime units",
+		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/terminal internal/thread " +
+			"nodeimg/boot orchestrator/runtime units",
 			"a runtime"},
 
-		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
+		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot " +
+			"orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
-			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as realtime describes its own"},
-		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml " +
+			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
+				"realtime describes its own"},
+		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime and kernel"},
-		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host internal/cleanup internal/clock " +
+		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host " +
+			"internal/cleanup internal/clock " +
 			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/record " +
 			"results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
-		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
+		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime " +
+			"orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
@@ -162,24 +191,29 @@ func packages() []entry {
 			"results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe " +
+		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot " +
+			"orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
-		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/experiment orchestrator/lab orchestrator/topology " +
+		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace " +
+			"orchestrator/experiment orchestrator/lab orchestrator/topology " +
 			"results/plot results/record transport units",
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
 			"writes labs to start from, and what their transports need, which their experiments tell"},
-		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
+		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
+			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular internal/terminal labs " +
+		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular " +
+			"internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
-			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/starter " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/starter " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
 			"results/junit results/record results/report results/schema results/store results/table " +
 			"transport/wire/dissector units",
@@ -188,7 +222,8 @@ func packages() []entry {
 	}
 }
 
-// checkPackages returns what is wrong with a list of entries, given what each package imports of this module.
+// checkPackages returns what is wrong with a list of entries, given what each package imports of
+// this module.
 func checkPackages(list []entry, imports map[string][]string) (bad []string) {
 	complain := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	const table = "packages() of internal/archtest/packages_test.go"
@@ -201,7 +236,8 @@ func checkPackages(list []entry, imports map[string][]string) (bad []string) {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
 		if place[pkg] == 0 {
-			complain("%s has no entry in %s: add {%q, %q, \"what it uses them for\"} behind the packages that it imports and before those that import it, "+
+			complain("%s has no entry in %s: add {%q, %q, \"what it uses them for\"} behind the packages that it "+
+				"imports and before those that import it, "+
 				"and say in docs/architecture.md what it is", pkg, table, pkg, strings.Join(imports[pkg], " "))
 		}
 	}
@@ -215,7 +251,8 @@ func checkPackages(list []entry, imports map[string][]string) (bad []string) {
 		uses := strings.Fields(e.uses)
 		for _, p := range used {
 			if place[p] > place[e.pkg] {
-				complain("%s imports %s, which stands above it: no import runs back up; move what both need to a package below both", e.pkg, p)
+				complain("%s imports %s, which stands above it: no import runs back up; move what both need to a "+
+					"package below both", e.pkg, p)
 			}
 			if !slices.Contains(uses, p) {
 				more = append(more, p)
@@ -227,16 +264,18 @@ func checkPackages(list []entry, imports map[string][]string) (bad []string) {
 			}
 		}
 		if len(more)+len(less) > 0 {
-			complain("%s imports %q, which its entry in %s does not name, and not %q, which it names: a package imports what it is for (%s); if it does, its entry has %q",
+			complain("%s imports %q, which its entry in %s does not name, and not %q, which it names: a package "+
+				"imports what it is for (%s); if it does, its entry has %q",
 				e.pkg, more, table, less, e.why, strings.Join(used, " "))
 		}
 	}
 	return bad
 }
 
-// expand replaces patterns in a list of entries. An entry "dir/*" stands for each package directly below dir that has none of
-// its own, and allows it to import any of what it names. "dir/*" in what an entry uses stands for all packages directly below
-// dir. So a new controller, or a new protocol for clocks, needs no entry.
+// expand replaces patterns in a list of entries. An entry "dir/*" stands for each package directly
+// below dir that has none of its own, and allows it to import any of what it names. "dir/*" in what
+// an entry uses stands for all packages directly below dir. So a new controller, or a new protocol
+// for clocks, needs no entry.
 func expand(list []entry, imports map[string][]string) (expanded []entry) {
 	below := func(pattern, pkg string) bool { return path.Base(pattern) == "*" && path.Dir(pattern) == path.Dir(pkg) }
 	own := map[string]bool{}
@@ -319,7 +358,8 @@ func TestPackagesBite(t *testing.T) {
 		}
 	}
 	// A new package below a pattern needs no entry, and imports no more than the pattern names.
-	list[2].uses, list = "fabric units", append([]entry{list[0], {"cc", "units", "controllers"}, {"cc/*", "cc units", "a controller"}}, list[1:]...)
+	list[2].uses, list = "fabric units", append([]entry{list[0], {"cc", "units", "controllers"},
+		{"cc/*", "cc units", "a controller"}}, list[1:]...)
 	imports["cc"], imports["cc/toy"] = []string{"units"}, []string{"cc"}
 	if bad := checkPackages(list, imports); len(bad) > 0 {
 		t.Error(bad)

@@ -12,12 +12,15 @@ import (
 func drivers() []string {
 	return []string{
 		"cmd", "labs", "realtime", "nodeimg", "internal/poller", "internal/clock",
-		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
+		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
+		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
+		"orchestrator/doctor", "orchestrator/uml", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
 
-// pure reports whether a package must do no I/O: everything that is no driver and no tool of the tests.
+// pure reports whether a package must do no I/O: everything that is no driver and no tool of the
+// tests.
 func pure(pkg string) bool {
 	return !below(pkg, drivers()...) && !below(pkg, "internal")
 }
@@ -44,22 +47,34 @@ func confined() map[string]struct {
 		why string
 	}
 	return map[string]where{
-		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
-		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab", "orchestrator/paper"}, "YAML is how a lab is written, not what a lab is"},
-		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
-		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
-		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "orchestrator/doctor", "nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"}, "the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},
-		"github.com/hashicorp/go-multierror":      {[]string{"internal/cleanup"}, "what fails in a clean-up is told in one form"},
-		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
-		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker", "nodeimg/image"}, "Docker is one runtime among others, which keeps the image of a node"},
-		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
-		"pgregory.net/rapid":                      {nil, "it is for tests"},
-		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},
-		"gonum.org/v1/plot":                       {[]string{"results/plot"}, "charts are described by results/plot, and look alike"},
-		"github.com/parquet-go/parquet-go":        {[]string{"results/store"}, "how rows are kept is the business of one place"},
-		"gonum.org/v1/gonum":                      {[]string{"results/stats"}, "statistics are made in one place"},
-		"github.com/chromedp":                     {nil, "it is for tests"},
-		"C":                                       {nil, "weft is one static binary, built without cgo"},
+		"github.com/spf13/cobra": {[]string{"cmd"},
+			"commands are the business of the command line alone"},
+		"gopkg.in/yaml.v3": {[]string{"orchestrator/lab", "orchestrator/paper"},
+			"YAML is how a lab is written, not what a lab is"},
+		"github.com/invopop/jsonschema": {[]string{"orchestrator/lab", "results/schema"},
+			"schemas describe the lab file and what a run leaves"},
+		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"},
+			"stats.Dist is how everything else keeps a distribution"},
+		"github.com/containernetworking/plugins": {[]string{"orchestrator/runtime", "orchestrator/doctor",
+			"nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"},
+			"the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},
+		"github.com/hashicorp/go-multierror": {[]string{"internal/cleanup"},
+			"what fails in a clean-up is told in one form"},
+		"github.com/vishvananda/netlink": {[]string{"orchestrator/runtime", "orchestrator/kernelpath",
+			"orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
+		"github.com/docker/docker": {[]string{"orchestrator/runtime/docker", "nodeimg/image"},
+			"Docker is one runtime among others, which keeps the image of a node"},
+		"github.com/google/go-cmp": {[]string{"internal/golden"},
+			"it is for tests, and panics by design"},
+		"pgregory.net/rapid":                    {nil, "it is for tests"},
+		"github.com/santhosh-tekuri/jsonschema": {nil, "it is for tests"},
+		"gonum.org/v1/plot": {[]string{"results/plot"},
+			"charts are described by results/plot, and look alike"},
+		"github.com/parquet-go/parquet-go": {[]string{"results/store"},
+			"how rows are kept is the business of one place"},
+		"gonum.org/v1/gonum":  {[]string{"results/stats"}, "statistics are made in one place"},
+		"github.com/chromedp": {nil, "it is for tests"},
+		"C":                   {nil, "weft is one static binary, built without cgo"},
 	}
 }
 
@@ -73,13 +88,15 @@ func checkImports(s *source) []string {
 		own, internal := strings.CutPrefix(p, "weft/")
 		switch {
 		case p == "math/rand":
-			complain("imports math/rand: its global source makes runs differ; use math/rand/v2 with a source made from the lab's seed")
+			complain("imports math/rand: its global source makes runs differ; use math/rand/v2 with a source made " +
+				"from the lab's seed")
 		case internal && below(own, "cmd"):
 			complain("imports %s: the command line is on top of everything and beneath nothing", p)
 		case internal && !s.test() && forTests(own):
 			complain("imports %s: it is a tool of tests, and what is only for tests is not linked into the program", p)
 		case !s.test() && pure(s.pkg) && below(p, ioImports()...) && !below(p, harmless()...):
-			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and on real sockets; I/O belongs to the drivers listed in internal/archtest", p)
+			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and "+
+				"on real sockets; I/O belongs to the drivers listed in internal/archtest", p)
 		}
 		for lib, rule := range confined() {
 			if below(p, lib) && !s.test() && !below(s.pkg, rule.to...) {
@@ -100,11 +117,13 @@ func checkCalls(s *source) []string {
 		switch name {
 		case "Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick":
 			if pure(s.pkg) && !s.test() {
-				complain(n, "uses time.%s: the core is told the time and never asks for it; clocks belong to the drivers listed in internal/archtest", name)
+				complain(n, "uses time.%s: the core is told the time and never asks for it; clocks belong to the "+
+					"drivers listed in internal/archtest", name)
 			}
 		case "Sleep":
 			if pure(s.pkg) {
-				complain(n, "uses time.Sleep: nothing in the core waits, and a test that sleeps is slow or flaky; wait on an event")
+				complain(n, "uses time.Sleep: nothing in the core waits, and a test that sleeps is slow or flaky; "+
+					"wait on an event")
 			} else if s.test() && !s.commented(n) {
 				complain(n, "sleeps and does not say why: wait on an event, with synctest or with quiettest.Await; "+
 					"else give the reason in a comment on the line or above it")
@@ -115,7 +134,8 @@ func checkCalls(s *source) []string {
 		switch name {
 		case "New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "PCG", "ChaCha8", "Zipf", "Source":
 		default:
-			complain(n, "uses rand.%s: the global source cannot be seeded; use a *rand.Rand made from the lab's seed", name)
+			complain(n, "uses rand.%s: the global source cannot be seeded; use a *rand.Rand made from the lab's seed",
+				name)
 		}
 	})
 	s.uses("os", func(n ast.Node, name string) {
@@ -124,20 +144,24 @@ func checkCalls(s *source) []string {
 		}
 	})
 	s.uses("os/exec", func(n ast.Node, name string) {
-		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") &&
+		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime",
+			"orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") &&
 			s.name != "internal/terminal/pager.go" { // the pager, which is the user's, and is only written to
-			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; use a library or the kernel's interface", name)
+			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; "+
+				"use a library or the kernel's interface", name)
 		}
 	})
 	s.uses("log", func(n ast.Node, name string) {
-		complain(n, "uses log.%s: it writes to a global and its Fatal ends the process; take a *slog.Logger or return an error", name)
+		complain(n, "uses log.%s: it writes to a global and its Fatal ends the process; take a *slog.Logger or "+
+			"return an error", name)
 	})
 	return bad
 }
 
 // fuzzed returns the name of the parameter of a fuzz target; "": the function is none.
 func fuzzed(f *ast.FuncDecl) string {
-	if !strings.HasPrefix(f.Name.Name, "Fuzz") || f.Recv != nil || len(f.Type.Params.List) != 1 || len(f.Type.Params.List[0].Names) != 1 {
+	if !strings.HasPrefix(f.Name.Name, "Fuzz") || f.Recv != nil || len(f.Type.Params.List) != 1 ||
+		len(f.Type.Params.List[0].Names) != 1 {
 		return ""
 	}
 	star, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
@@ -158,20 +182,25 @@ func checkShape(s *source) []string {
 	}
 	for _, word := range []string{"TO" + "DO", "FIX" + "ME", "XX" + "X"} {
 		if strings.Contains(s.text, word) {
-			bad = append(bad, fmt.Sprintf("%s contains %s: unfinished work is tracked as issues, and what is merged is finished", s.name, word))
+			bad = append(bad, fmt.Sprintf("%s contains %s: unfinished work is tracked as issues, and what is "+
+				"merged is finished", s.name, word))
 		}
 	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Name.Name == "init" && n.Recv == nil && !strings.Contains(n.Doc.Text(), "only init") {
-				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order nobody reads; construct values where they are needed, or say in its comment why only init can do it")
+				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order "+
+					"nobody reads; construct values where they are needed, or say in its comment why only init can "+
+					"do it")
 			}
 			if p := fuzzed(n); p != "" && !below(s.pkg, "internal/fuzztest") {
 				ast.Inspect(n.Body, func(call ast.Node) bool {
 					if sel, ok := call.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Fuzz" || sel.Sel.Name == "Add") {
 						if x, ok := sel.X.(*ast.Ident); ok && x.Name == p {
-							bad = append(bad, s.at(call)+" uses testing.F."+sel.Sel.Name+": make test would run the seeds alone; use fuzztest.New(f), which tries mutations of them too")
+							bad = append(bad,
+								s.at(call)+" uses testing.F."+sel.Sel.Name+": make test would run the seeds alone; "+
+									"use fuzztest.New(f), which tries mutations of them too")
 						}
 					}
 					return true
@@ -179,11 +208,13 @@ func checkShape(s *source) []string {
 			}
 			first, last := s.lines.Position(n.Pos()).Line, s.lines.Position(n.End()).Line
 			if last-first > 100 && !s.test() {
-				bad = append(bad, fmt.Sprintf("%s: %s has %d lines: over 100 a function cannot be read at once; split it", s.at(n), n.Name.Name, last-first+1))
+				bad = append(bad, fmt.Sprintf("%s: %s has %d lines: over 100 a function cannot be read at once; "+
+					"split it", s.at(n), n.Name.Name, last-first+1))
 			}
 		case *ast.GoStmt:
 			if pure(s.pkg) && !s.test() && s.pkg != "sim" {
-				bad = append(bad, s.at(n)+" starts a goroutine: the core is sequential, so that it is deterministic; concurrency belongs to the drivers")
+				bad = append(bad, s.at(n)+" starts a goroutine: the core is sequential, so that it is "+
+					"deterministic; concurrency belongs to the drivers")
 			}
 		}
 		return true

@@ -48,8 +48,8 @@ func (s *source) commented(n ast.Node) bool {
 	})
 }
 
-// imports lists what the file imports, by the name under which the file knows it where that is given or is the
-// last element of the path.
+// imports lists what the file imports, by the name under which the file knows it where that is
+// given or is the last element of the path.
 func (s *source) imports() map[string]string {
 	out := map[string]string{}
 	for _, i := range s.tree.Imports {
@@ -72,7 +72,8 @@ func (s *source) imports() map[string]string {
 	return out
 }
 
-// uses calls found for every mention of a name of the package with the given import path: time.Now, say.
+// uses calls found for every mention of a name of the package with the given import path: time.Now,
+// say.
 func (s *source) uses(importPath string, found func(n ast.Node, name string)) {
 	local := ""
 	for name, p := range s.imports() {
@@ -88,7 +89,8 @@ func (s *source) uses(importPath string, found func(n ast.Node, name string)) {
 		if !ok {
 			return true
 		}
-		// A package name resolves to nothing in the file; a variable of the same name has an object.
+		// A package name resolves to nothing in the file; a variable of the same name has an
+		// object.
 		if x, ok := sel.X.(*ast.Ident); ok && x.Name == local && x.Obj == nil {
 			found(n, sel.Sel.Name)
 		}

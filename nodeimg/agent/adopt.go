@@ -10,16 +10,16 @@ import (
 	"weft/internal/control"
 )
 
-// adopted is a node that its own process has lent.
+// adopted is a node that its own process has lent to this one.
 type adopted struct {
 	name    string
-	conn    *control.Conn // the orchestrator's
+	conn    *control.Conn // to the orchestrator
 	keeper  *keeper
 	sockets []int
 }
 
-// adopt takes a node from the message that gives it away. The descriptors are a control connection, one to the node's
-// process, and its sockets.
+// adopt reads a node from the message that hands it over. The descriptors are a control connection,
+// one to the node's process, and its sockets.
 func adopt(m control.Message, fds []int) (a adopted, left int, err error) {
 	var how Adopt
 	if err := m.Is(KindAdopt, &how); err != nil {
@@ -35,7 +35,7 @@ func adopt(m control.Message, fds []int) (a adopted, left int, err error) {
 	return a, how.Left, err
 }
 
-// driveAdopted is the life of a process that drives several nodes, of which the first has come.
+// driveAdopted runs a process that drives several nodes, from the arrival of the first.
 func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver func(room int64) string) error {
 	var lent []adopted
 	for {
@@ -59,11 +59,14 @@ func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver fun
 		return nil
 	}
 	_ = lent[failed].conn.SendError(err)
-	_, _, _ = conn.Recv() // it is told before the connections of all others end: until it ends this process
+	// the orchestrator reports the end here before it closes the nodes' connections, and then ends
+	// this process
+	_, _, _ = conn.Recv()
 	return fmt.Errorf("%s: %w", lent[failed].name, err)
 }
 
-// configure makes the nodes and drives them; more says that this is to be done again. An error is of the node whose number is returned.
+// configure makes the nodes and drives them for one experiment. more reports that another one
+// follows. On error, failed is the index of the node.
 func configure(lent []adopted, takeOver func(room int64) string) (failed int, more bool, err error) {
 	nodes, t, shelf := make([]*node, len(lent)), new(tray), new(buffer.Shelf)
 	most, err := socketsFor(len(lent))
@@ -83,13 +86,13 @@ func configure(lent []adopted, takeOver func(room int64) string) (failed int, mo
 	return failed, nodes[0].more, err
 }
 
-// socketsFor is how many sockets each of n nodes in this process may send from.
+// socketsFor returns the number of sockets that each of n nodes in this process may send from.
 func socketsFor(n int) (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, fmt.Errorf("limit of descriptors: %w", err)
 	}
-	const others = 8 // that a node has besides, and more
+	const others = 8 // a generous bound on a node's other descriptors
 	share := int(min(limit.Cur, 1<<30))/(n+1) - others
 	if share < 1 {
 		return 0, fmt.Errorf("%d nodes in a process that may have %d descriptors", n, limit.Cur)

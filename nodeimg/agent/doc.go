@@ -1,13 +1,17 @@
-// Package agent is the node of an emulated lab: it drives one host's machine (package host) with real UDP
-// sockets and the machine's clock.
+// Package agent is the node of an emulated lab. It drives one host's state machine (package host)
+// with real UDP sockets and the machine's clock.
 //
-// In come the host's plan and the start of lab time over the control connection, and packets from the
-// network. Out go packets, progress, and at the end the host's records and how well the node kept to its
-// schedule. Times are lab picoseconds unless a name ends in another unit. It decides nothing: when a packet
-// leaves is what the machine says and when the modelled NIC is free.
+// Input are the host's plan and the start of lab time, over the control connection, and packets
+// from the network. Output are packets, progress reports, and at the end the host's records and the
+// node's own lateness. Times are picoseconds of lab time unless a name ends in another unit.
 //
-// One thread does all of it, for one node or for several that have lent their sockets (KindLend, KindAdopt). It
-// wakes for input, for the machine's deadlines and when the NIC becomes free, the last two a little early
-// (Config.Ahead): packets carry the instant at which they leave, and the fabric holds what comes before, so that a
-// late wake-up does not make a late packet.
+// The package makes no decisions: the machine says what to send and when, and the modelled NIC says
+// when it is free.
+//
+// One thread does everything, for one node or for several nodes that have lent their sockets
+// (KindLend, KindAdopt). It wakes for input, for the machine's deadlines, and when the NIC becomes
+// free. The last two happen a little early (Config.Ahead): packets carry their departure time, and
+// the fabric holds them until then, so that a late wake-up does not make a late packet.
+//
+// Start with Run in run.go, then loop.go, the engine. protocol.go lists the messages.
 package agent

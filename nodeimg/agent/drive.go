@@ -8,18 +8,19 @@ import (
 	"weft/internal/poller"
 )
 
-// A driver turns the loops of one or more nodes, in one goroutine. One wake-up serves all that have something to do, and what
-// they do is in the cache already when the next does it.
+// A driver turns the loops of one or more nodes, in one goroutine. One wake-up serves all nodes
+// with something to do, and finds their shared code and data in the cache.
 type driver struct {
 	poll  *poller.Poller
-	loops []*loop // tokens of the poller are tokens apart, in this order
+	loops []*loop // node i's poller tokens begin at i*tokens
 }
 
 // errKept ends the loop of a node whose own process has ended.
 var errKept = errors.New("the node's process has ended")
 
-// run waits for the start messages and drives the machines, which must be prepared, until all are told to stop. A node whose
-// process has ended stops alone; any other error ends them all, and is of the node whose number is returned.
+// run waits for the start messages and drives the machines, which must be prepared, until all are
+// told to stop. A node whose process has ended stops alone. Any other error ends all of them, and
+// failed is the index of its node.
 func (d *driver) run(dilation float64) (failed int, err error) {
 	for !d.all(func(l *loop) bool { return l.over() || l.t0 != 0 }) {
 		if err := d.poll.Wait(poller.Forever); err != nil {
@@ -27,7 +28,7 @@ func (d *driver) run(dilation float64) (failed int, err error) {
 		}
 		for _, token := range d.poll.Ready {
 			if what := token % tokens; what == controlToken || what == keeperToken {
-				d.loops[token/tokens].heed(what)
+				d.loops[token/tokens].handle(what)
 			}
 		}
 		if failed, err := d.failed(); err != nil {
@@ -55,7 +56,7 @@ func (d *driver) run(dilation float64) (failed int, err error) {
 	return 0, nil
 }
 
-// turn waits for something to do, and has the nodes do it that it concerns.
+// turn waits for events and lets the affected nodes handle them.
 func (d *driver) turn() error {
 	wake := int64(math.MaxInt64)
 	for _, l := range d.loops {
@@ -69,7 +70,7 @@ func (d *driver) turn() error {
 	}
 	for _, token := range d.poll.Ready {
 		if l := d.loops[token/tokens]; !l.over() {
-			l.heed(token % tokens)
+			l.handle(token % tokens)
 		}
 	}
 	now := clock.Now()
@@ -85,7 +86,7 @@ func (d *driver) turn() error {
 	return nil
 }
 
-// watch adds the node whose number is given to what is waited for.
+// watch adds the descriptors of node i to the poller.
 func (d *driver) watch(i int, fds map[int32]int) error {
 	d.loops[i].watched = fds
 	for what, fd := range fds {
@@ -96,7 +97,7 @@ func (d *driver) watch(i int, fds map[int32]int) error {
 	return nil
 }
 
-// forget stops waiting for what is for a node that does nothing more.
+// forget removes the descriptors of a node that has ended.
 func (d *driver) forget(l *loop) {
 	for _, fd := range l.watched {
 		l.fail(d.poll.Remove(fd))
@@ -112,7 +113,8 @@ func (d *driver) all(is func(*loop) bool) bool {
 	return true
 }
 
-// failed returns the first node that failed, and why. Those that are no more have not.
+// failed returns the first node that failed, and its error. Nodes whose process has ended did not
+// fail.
 func (d *driver) failed() (node int, err error) {
 	for i, l := range d.loops {
 		if l.err != nil && !errors.Is(l.err, errKept) {

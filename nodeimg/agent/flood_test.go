@@ -38,9 +38,9 @@ func newJudge(t *testing.T) *transport.Endpoint {
 	d := params.Defaults[dcqcn.Params]()
 	e, err := transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: units.Gbps, Switches: 4})
 	if err == nil {
-		way := transport.Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{units.Gbps}}
+		path := transport.Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{units.Gbps}}
 		err = e.Open(transport.Spec{
-			ID: 1, Dst: 1, Kind: "ccm", SrcPort: 50000, NetRTT: units.Millisecond, Forward: way, Reverse: way,
+			ID: 1, Dst: 1, Kind: "ccm", SrcPort: 50000, NetRTT: units.Millisecond, Forward: path, Reverse: path,
 			CC: ccm.Params{DCQCN: &d, Timeout: units.Second, Paths: 4},
 		})
 	}
@@ -108,8 +108,8 @@ func sendForged(t *testing.T, every time.Duration, stop <-chan struct{}) (forged
 	}
 }
 
-// Sixteen forged notifications for each packet that a node sends, over real sockets, are refused and counted, and delay none of the
-// packets: the last leaves at most 5 % later.
+// Sixteen forged notifications for each packet that a node sends, over real sockets, are refused
+// and counted, and delay none of the packets: the last leaves at most 5 % later.
 func TestFloodOfForgedNotices(t *testing.T) {
 	const packets, dilation = 50, 2000 // a packet's 8 us are 16 ms
 	run := func(every time.Duration) (last units.Time, c transport.Counters, bad, forged int64) {
@@ -125,7 +125,8 @@ func TestFloodOfForgedNotices(t *testing.T) {
 			}()
 			halt := sync.OnceFunc(func() { close(stop); <-done })
 			defer halt()
-			l := runLoopOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation, 2*units.Microsecond)
+			l := runLoopOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation,
+				2*units.Microsecond)
 			halt()
 			last, c, bad = m.departed[packets-1], m.endpoint.Counters(), l.results.Refused.Total()
 		})
@@ -138,7 +139,8 @@ func TestFloodOfForgedNotices(t *testing.T) {
 		}
 		flooded, c, bad, forged := run(time.Millisecond)
 		slower := float64(flooded)/float64(alone) - 1
-		t.Logf("alone %v, with %d forged notices %v: %+.2f %%; %d refused by the endpoint, %d in all", alone, forged, flooded, 100*slower, c.Refused, bad)
+		t.Logf("alone %v, with %d forged notices %v: %+.2f %%; %d refused by the endpoint, %d in all", alone, forged,
+			flooded, 100*slower, c.Refused, bad)
 		if c.Notices > 1 || c.Repaths != 0 {
 			t.Errorf("%d forged, %d heeded", forged, c.Notices)
 		}

@@ -11,16 +11,19 @@ import (
 	"weft/internal/control"
 )
 
-// A node whose agent runs in another process, with those of other nodes, is kept by its own: it lent the agent its sockets,
-// opens more for it, and says that it is alive. When it ends, its agent stops.
+// A node whose agent runs in another process, together with those of other nodes, keeps a process
+// of its own. It lent the agent its sockets, opens more for it, and reports that it is alive. When
+// it ends, its agent stops.
 
-// Kinds of message between a node's agent and its keeper. Each is answered in kind, or by control.KindError.
+// Messages between a node's agent and its keeper. The answer has the same kind, or is
+// control.KindError.
 const (
-	kindOpen  = "open"  // []outlet; answered with as many descriptors
-	kindDrops = "drops" // nothing; answered with a number: see interfaceDrops
+	kindOpen  = "open"  // []outlet; the answer has as many descriptors
+	kindDrops = "drops" // empty; the answer is the number of interfaceDrops
 )
 
-// lend hands the sockets of a node to whoever drives it, and keeps the node until the orchestrator ends it.
+// lend hands the sockets of a node to the process that will drive it, and keeps the node until the
+// orchestrator ends it.
 func lend(conn *control.Conn, sockets []int) error {
 	mine, theirs, err := control.Pair()
 	if err != nil {
@@ -36,12 +39,13 @@ func lend(conn *control.Conn, sockets []int) error {
 	}
 	over := make(chan error, 2)
 	go func() {
-		if err := keep(mine); err != nil { // that the agent is done is no reason to end
+		if err := keep(mine); err != nil { // the end of the agent does not end the node
 			over <- err
 		}
 	}()
 	go func() {
-		_, _, err := conn.Recv() // the orchestrator has nothing to say but that it is gone
+		// the orchestrator sends nothing more: this waits for its end
+		_, _, err := conn.Recv()
 		over <- unlessOver(err)
 	}()
 	alive := time.NewTicker(keeperAlive)
@@ -58,23 +62,23 @@ func lend(conn *control.Conn, sockets []int) error {
 	}
 }
 
-// keeperAlive is how often a keeper says that it is alive, in real time.
+// keeperAlive is the real time between two reports of a keeper.
 const keeperAlive = 500 * time.Millisecond
 
-// keep does what the agent of the node asks for until that is gone.
+// keep serves the requests of the node's agent until the agent is gone.
 func keep(agent *control.Conn) error {
 	for {
 		m, _, err := agent.Recv()
 		if err != nil {
 			return unlessOver(err)
 		}
-		if err := oblige(agent, m); err != nil {
+		if err := answer(agent, m); err != nil {
 			return err
 		}
 	}
 }
 
-// unlessOver returns err, or nil for the end of a connection, which is how a lab ends.
+// unlessOver returns err, or nil if err is the end of a connection, which is how a lab ends.
 func unlessOver(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) {
 		return nil
@@ -82,8 +86,8 @@ func unlessOver(err error) error {
 	return err
 }
 
-// oblige answers one request. An error is one of the connection.
-func oblige(agent *control.Conn, m control.Message) error {
+// answer serves one request. It returns an error of the connection only.
+func answer(agent *control.Conn, m control.Message) error {
 	switch m.Kind {
 	case kindDrops:
 		return agent.SendValue(kindDrops, interfaceDrops())
@@ -113,7 +117,7 @@ func oblige(agent *control.Conn, m control.Message) error {
 // keeper is the agent's end of the connection to its node.
 type keeper struct{ conn *control.Conn }
 
-// open has sockets opened in the node, at most control.MaxFDs.
+// open opens sockets in the node, at most control.MaxFDs.
 func (k *keeper) open(want []outlet) ([]int, error) {
 	if err := k.conn.SendValue(kindOpen, want); err != nil {
 		return nil, err
@@ -136,7 +140,7 @@ func (k *keeper) open(want []outlet) ([]int, error) {
 	return fds, nil
 }
 
-// drops are what the node's interfaces dropped.
+// drops returns the number of frames that the node's interfaces dropped.
 func (k *keeper) drops() (n int64) {
 	if k.conn.SendValue(kindDrops, nil) != nil {
 		return 0

@@ -9,7 +9,8 @@ import (
 	"weft/transport/wire"
 )
 
-// A node that has lent its sockets opens more, says how much its interface dropped, and outlives who drives it.
+// A node that has lent its sockets opens more, says how much its interface dropped, and outlives
+// who drives it.
 func TestKeeper(t *testing.T) {
 	orchestrator, inherited, err := control.Pair()
 	if err != nil {
@@ -48,7 +49,8 @@ func TestKeeper(t *testing.T) {
 		t.Fatalf("%+v, %d left, %v", a, left, err)
 	}
 	defer unix.Close(a.sockets[0])
-	opened, err := a.keeper.open([]outlet{{From: loopback, Port: 50100, To: loopback, ToPort: wire.Port, TOS: tosECT0}, {From: loopback, Port: 50101}})
+	opened, err := a.keeper.open([]outlet{{From: loopback, Port: 50100, To: loopback, ToPort: wire.Port,
+		TOS: tosECT0}, {From: loopback, Port: 50101}})
 	if err != nil || len(opened) != 2 {
 		t.Fatalf("opened %v, %v", opened, err)
 	}

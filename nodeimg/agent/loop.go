@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-// machine is what the loop drives: a host.Host, or a stand-in for it.
+// machine is the state machine that the loop drives: a host.Host, or a fake in tests.
 type machine interface {
 	Start(now units.Time)
 	Receive(now units.Time, in *transport.Incoming) (transport.Placement, error)
@@ -22,7 +22,7 @@ type machine interface {
 	Done() bool
 }
 
-// loop is the engine: one goroutine that owns the machine and the sockets.
+// loop is the engine of a node. One goroutine owns the machine and the sockets.
 type loop struct {
 	machine machine
 	clock   clock.Clock
@@ -32,63 +32,70 @@ type loop struct {
 	out     *senders
 	hosts   map[uint32]transport.HostID // by address
 	self    transport.HostID
-	network uint32 // address from which pauses are told; 0: from none
+	// source address of pause notices; 0: there are none
+	network uint32
 
-	nic  nic
-	last units.Time // the latest instant the machine was told
-	due  units.Time // what the loop waits for: an instant of its own, or never
-	full bool       // the card took no more for now
+	nic nic
+	// the last instant that was given to the machine
+	last units.Time
+	// next instant at which the loop acts by itself, or never
+	due  units.Time
+	full bool // the NIC accepts no more packets for now
 
-	holds   bool // the network holds what it gets ahead of time until it is due: not Config.Switched
-	departs bool // packets with an instant say it apart from their stamp: Config.Departs
+	// the network holds early packets until they are due: not Config.Switched
+	holds bool
+	// packets with a departure time carry it apart from their stamp: Config.Departs
+	departs bool
 	trailer [wire.DepartureSize]byte
 
 	offset    int64 // CLOCK_REALTIME - CLOCK_MONOTONIC
-	offsetAge int64 // when it was read, monotonic
+	offsetAge int64 // monotonic time at which it was read
 
 	packet   transport.Outgoing
 	incoming transport.Incoming
-	now      units.Time // while datagrams are taken
-	err      error      // the first that ends the loop
+	now      units.Time // while datagrams are handled
+	err      error      // the first error, which ends the loop
 
-	grid int64 // the distance of two instants at which the node wakes by itself, in nanoseconds
+	// interval between instants at which the node wakes by itself, in nanoseconds
+	grid int64
 
 	results  Results
-	obey     func() error          // take a message from the orchestrator
-	report   func(done bool) error // tell it how far the machine is
-	interval int64                 // between reports, nanoseconds
-	next     int64                 // when the next is due, monotonic
+	command  func() error          // handles a message from the orchestrator
+	report   func(done bool) error // reports progress to the orchestrator
+	interval int64                 // between reports, in nanoseconds
+	next     int64                 // monotonic time of the next report
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
 	done     bool
 	stop     bool
-	wake     int64         // when to turn at the latest, monotonic
-	watched  map[int32]int // descriptors, by what they are
-	left     bool          // and they are not watched any more
-	awake    bool          // that has been: nothing is due before lab time 0
-	called   bool          // something has come since the last turn
+	wake     int64         // latest monotonic time of the next turn
+	watched  map[int32]int // watched descriptors and their tokens
+	left     bool          // the descriptors are not watched any more
+	// lab time 0 has passed; nothing is due before
+	awake  bool
+	called bool // input has arrived since the last turn
 }
 
-// What the poller watches of a node, each node from a multiple of tokens on.
+// Tokens of a node's descriptors in the poller, relative to the node's first.
 const (
 	socketToken int32 = iota
 	controlToken
 	keeperToken
-	syncToken // of the first of loop.sync; the others follow
+	syncToken // token of loop.sync[0]; the others follow
 	tokens    = 16
 )
 
-// offsetLife is how long the offset of the wall clock is believed, in nanoseconds: slewing by the 500 ppm that
-// adjtimex allows moves it by 50 us in that time.
+// offsetLife is how long a reading of the wall clock's offset is used, in nanoseconds. Slewing by
+// the 500 ppm that adjtimex allows changes it by 50 us in that time.
 const offsetLife = 100e6
 
-// prepare does what the machine does at lab time 0, before that has come: filling buffers takes longer than any
-// packet. What it wants to send waits for run.
+// prepare runs the machine's actions of lab time 0 in advance, since filling buffers takes longer
+// than any packet. Its packets wait for run.
 func (l *loop) prepare() {
 	l.machine.Start(0)
 	l.due = 0
 }
 
-// begin is what follows the start message.
+// begin sets up lab time after the start message.
 func (l *loop) begin(dilation float64) {
 	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
 	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
@@ -97,7 +104,7 @@ func (l *loop) begin(dilation float64) {
 	l.wake = l.wakeUp()
 }
 
-// turn does everything that may be done now.
+// turn does everything that is due.
 func (l *loop) turn() {
 	l.called, l.awake = false, true
 	l.pump(l.labNow())
@@ -105,8 +112,8 @@ func (l *loop) turn() {
 	l.wake = l.wakeUp()
 }
 
-// heed takes what has come.
-func (l *loop) heed(what int32) {
+// handle reads the input of one descriptor.
+func (l *loop) handle(what int32) {
 	l.called = true
 	switch {
 	case what == socketToken:
@@ -114,13 +121,13 @@ func (l *loop) heed(what int32) {
 	case what >= syncToken:
 		l.receive(l.sync[what-syncToken])
 	case what == keeperToken:
-		l.fail(errKept) // it speaks only when it is asked
+		l.fail(errKept) // the keeper speaks only when asked
 	default:
-		l.fail(l.obey())
+		l.fail(l.command())
 	}
 }
 
-// over says that the node does nothing more.
+// over reports that the node has ended.
 func (l *loop) over() bool { return l.stop || l.err != nil }
 
 func (l *loop) fail(err error) {
@@ -132,14 +139,15 @@ func (l *loop) fail(err error) {
 // labNow returns the present lab time.
 func (l *loop) labNow() units.Time { return l.scale.Lab(l.clock.Now()) }
 
-// tell returns now, or the latest instant that the machine was told if that is later: it looked ahead.
-func (l *loop) tell(now units.Time) units.Time {
+// monotonic returns the later of now and the last instant given to the machine, which may be ahead
+// of now.
+func (l *loop) monotonic(now units.Time) units.Time {
 	l.last = max(l.last, now)
 	return l.last
 }
 
-// early is how long before l.due there is something to do: the card is given packets ahead of time, and what else is due is done
-// so where the network holds what comes too soon.
+// early returns how long before l.due the loop acts. The NIC accepts packets ahead of time. Other
+// deadlines are early only if the network holds early packets.
 func (l *loop) early() units.Time {
 	if l.holds || l.full {
 		return l.nic.ahead
@@ -147,8 +155,8 @@ func (l *loop) early() units.Time {
 	return 0
 }
 
-// pump lets the machine do what is due, up to nic.ahead from now if the network holds packets, and send while the card takes
-// them. Each packet is told the instant at which it leaves.
+// pump runs the machine up to now, or up to nic.ahead later if the network holds packets, and sends
+// while the NIC accepts packets. Each packet carries its departure time.
 func (l *loop) pump(now units.Time) {
 	acted, transmit, woken := false, l.machine.Transmit, l.due-l.early()
 	if l.nic.until != 0 && l.nic.held(l.clock.Now()) {
@@ -162,7 +170,7 @@ func (l *loop) pump(now units.Time) {
 			l.full = true
 			break
 		}
-		at = l.tell(at)
+		at = l.monotonic(at)
 		if d, ok := l.machine.Deadline(); ok && d <= at {
 			l.machine.Advance(at)
 			acted = true
@@ -176,21 +184,21 @@ func (l *loop) pump(now units.Time) {
 		if !ok || d <= at || d > horizon {
 			break
 		}
-		l.machine.Advance(l.tell(d))
+		l.machine.Advance(l.monotonic(d))
 		acted = true
 	}
-	if acted && woken <= now { // it woke for that, not for a packet
+	if acted && woken <= now { // the loop woke for this, not for a packet
 		l.results.Timer.Record(max(now-l.due, 0))
 	}
 	l.due = units.Never
 	if l.full {
-		l.due = l.nic.free // whatever else is due before could not leave
+		l.due = l.nic.free // nothing that is due earlier could leave
 	} else if d, ok := l.machine.Deadline(); ok {
 		l.due = d
 	}
 }
 
-// send hands the packet that leaves at the given instant to the kernel.
+// send hands the packet that departs at the given instant to the kernel.
 func (l *loop) send(at units.Time) {
 	l.nic.sent(at, l.packet.Size)
 	var payload []byte
@@ -210,7 +218,7 @@ func (l *loop) send(at units.Time) {
 	}
 }
 
-// receive takes the datagrams that are there, a batch at a time, and lets the machine answer between two.
+// receive handles the waiting datagrams in batches, and lets the machine answer between two.
 func (l *loop) receive(from *receiver) {
 	for l.err == nil {
 		l.now = l.labNow()
@@ -225,7 +233,7 @@ func (l *loop) receive(from *receiver) {
 	}
 }
 
-// take gives a datagram to the machine and puts its payload where the machine says.
+// take gives a datagram to the machine and copies its payload to where the machine wants it.
 func (l *loop) take(d datagram) {
 	if d.from == l.network && l.network != 0 {
 		l.pause(d)
@@ -244,7 +252,7 @@ func (l *loop) take(d datagram) {
 	in := &l.incoming
 	in.At, in.Src, in.Port, in.Header, in.CE = at, src, 0, d.data, d.tos&3 == 3
 	in.Payload = transport.PayloadInHeader
-	now := l.tell(l.now)
+	now := l.monotonic(l.now)
 	pl, err := l.machine.Receive(now, in)
 	if err != nil {
 		l.results.Refused[transport.RefusalOf(err)]++
@@ -264,12 +272,12 @@ func (l *loop) takeSync(d datagram, src transport.HostID, known bool) {
 	}
 	in := &l.incoming
 	*in = transport.Incoming{At: l.arrival(d), Src: src, Port: d.port, Header: d.data}
-	if _, err := l.machine.Receive(l.tell(l.now), in); err != nil {
+	if _, err := l.machine.Receive(l.monotonic(l.now), in); err != nil {
 		l.results.Refused[transport.RefusalOf(err)]++
 	}
 }
 
-// arrival returns when the kernel got a datagram that is taken now, and records how long that took.
+// arrival returns when the kernel received a datagram, and records how long it waited for the node.
 func (l *loop) arrival(d datagram) units.Time {
 	at := l.now
 	if d.at != 0 {
@@ -279,7 +287,7 @@ func (l *loop) arrival(d datagram) units.Time {
 	return at
 }
 
-// pause takes a notice of the network.
+// pause handles a pause notice of the network.
 func (l *loop) pause(d datagram) {
 	var p wire.Pause
 	switch err := p.Decode(d.data); {
@@ -289,18 +297,20 @@ func (l *loop) pause(d datagram) {
 	case p.Host != uint32(l.self):
 		l.results.Refused[transport.Foreign]++
 		return
-	case !l.nic.heed(&p, l.clock.Now()):
+	case !l.nic.update(&p, l.clock.Now()):
 		l.results.Refused[transport.Impossible]++
 		return
 	}
 	l.arrival(d)
 }
 
-// wakeUp returns when to wake at the latest: for what is due, a little early, or for the next report.
+// wakeUp returns the latest monotonic time to wake: a little before the next deadline, or for the
+// next report.
 //
-// What is due could be done from nic.ahead before; most of that is left for a packet to come and save a
-// wake-up. Instants are rounded down to a grid that all nodes of a machine share: arming a timer that comes
-// before all others of a processor is dear, one at the same time is not.
+// The deadline could be handled from nic.ahead before it. Most of that time is left for a packet to
+// arrive and save the wake-up. Instants are rounded down to a grid that all nodes of a machine
+// share: arming a timer that precedes all others of a processor is expensive, and one at the same
+// instant is not.
 func (l *loop) wakeUp() int64 {
 	if l.due == units.Never {
 		return l.next
@@ -313,8 +323,9 @@ func (l *loop) wakeUp() int64 {
 	return min(l.next, wake)
 }
 
-// gridFor returns the distance of two instants at which nodes wake by themselves, in nanoseconds, when what is due may be
-// done so many before: the largest power of two with which nothing is looked at too soon.
+// gridFor returns the interval between two instants at which nodes wake by themselves, in
+// nanoseconds, for deadlines that may be handled ahead nanoseconds early: the largest power of two
+// with which nothing is handled too early.
 func gridFor(ahead int64) int64 {
 	grid := int64(longestGrid)
 	for grid > 1 && grid > ahead-ahead/4 {
@@ -323,10 +334,10 @@ func gridFor(ahead int64) int64 {
 	return grid
 }
 
-// longestGrid bounds it: the sooner a node looks, the less it knows.
+// longestGrid bounds the grid: the earlier a node acts, the less input it has seen.
 const longestGrid = 1 << 17
 
-// housekeeping reports progress and keeps the offset of the wall clock fresh.
+// housekeeping reports progress and refreshes the offset of the wall clock.
 func (l *loop) housekeeping() {
 	if !l.done && l.machine.Done() {
 		l.done = true

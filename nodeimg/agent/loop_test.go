@@ -124,7 +124,8 @@ func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
 	const us = units.Microsecond
 	m := &script{t: t, at: []units.Time{0, 0, 0, 100 * us, 101 * us}}
 	m.finished = func() bool { return m.received == 5 }
-	// At dilation 500 a packet's 8 us are 4 ms, and the loop may be 1 ms early: time enough for a busy machine.
+	// At dilation 500 a packet's 8 us are 4 ms, and the loop may be 1 ms early: time enough for a
+	// busy machine.
 	l := runLoop(t, m, 500, 2*us)
 	want := []units.Time{0, 8 * us, 16 * us, 100 * us, 108 * us}
 	for i, at := range m.departed { // a busy machine makes packets late, never early, and keeps them apart
@@ -137,7 +138,8 @@ func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
 		t.Errorf("placed %q, %d bad, %d unsent", m.placed, l.results.Refused.Total(), l.results.Unsent)
 	}
 	if l.results.Timer.Count() == 0 || l.results.Reaction.Count() != 5 || l.results.CPU <= 0 {
-		t.Errorf("%d timers, %d reactions, %d ns of processor", l.results.Timer.Count(), l.results.Reaction.Count(), l.results.CPU)
+		t.Errorf("%d timers, %d reactions, %d ns of processor", l.results.Timer.Count(), l.results.Reaction.Count(),
+			l.results.CPU)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 // largePage is the size of the pages that inLargePages asks for, in bytes.
 const largePage = 2 << 20
 
-// inLargePages asks the kernel for large pages for a buffer that nothing is in yet: getting one takes as long as a few small
-// ones, and each small one would have to be looked up when a packet comes for it. Where there are none the buffer is as good.
+// inLargePages asks the kernel for large pages for a fresh buffer. Getting one takes as long as a
+// few small ones, and small ones would cost a lookup each when packets arrive. The buffer works as
+// well without.
 func inLargePages(b []byte) {
 	if len(b) < 2*largePage {
 		return

@@ -6,14 +6,14 @@ import (
 	"weft/units"
 )
 
-// maxWindows bounds the window changes a node keeps: 32 bytes each.
+// maxWindows is the largest number of window changes that a node keeps, at 32 bytes each.
 const maxWindows = 1 << 20
 
-// observer writes down what acknowledgements bring. It is the transport's Observer.
+// observer records measurements of acknowledgements. It is the transport's Observer.
 type observer struct {
 	rtt     *stats.Dist
 	oneWay  *stats.Dist
-	keep    bool // window changes
+	keep    bool // keep window changes
 	windows []Window
 	steps   []Step
 }
@@ -29,10 +29,10 @@ func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, 
 	}
 }
 
-// maxSteps bounds the steps of coordination that a node keeps.
+// maxSteps is the largest number of coordination steps that a node keeps.
 const maxSteps = 10_000
 
-// Coordinated keeps what the node's connections do for coordinated congestion management.
+// Coordinated records the actions of the node's connections for coordinated congestion management.
 func (o *observer) Coordinated(now units.Time, c transport.ConnID, cc, moved bool) {
 	if len(o.steps) < maxSteps {
 		o.steps = append(o.steps, Step{At: now, Conn: c, CC: cc, Moved: moved})

@@ -16,12 +16,13 @@ func encodePause(p wire.Pause) []byte {
 	return b
 }
 
-// A card holds data back from a pause to its end, or until it has heard nothing of it for long, and heeds no older notice.
-func TestCardHeedsPauses(t *testing.T) {
+// A card holds data back from a pause to its end, or until it has heard nothing of it for long, and
+// handles no older notice.
+func TestNICHandlesPauses(t *testing.T) {
 	n := nic{line: units.NewLine(units.Gbps), free: 10}
 	step := func(what string, p wire.Pause, mono int64, news, held bool) {
 		t.Helper()
-		if got := n.heed(&p, mono); got != news {
+		if got := n.update(&p, mono); got != news {
 			t.Errorf("%s: news %v", what, got)
 		}
 		if got := n.held(mono); got != held {
@@ -48,7 +49,8 @@ func TestCardHeedsPauses(t *testing.T) {
 	step("the count starts again", wire.Pause{Seq: 0, Class: 1, Held: true}, 62+pauseLife, true, true)
 }
 
-// Only the network may pause a node, with a sound notice for that node; everything else is counted and does nothing.
+// Only the network may pause a node, with a sound notice for that node; everything else is counted
+// and does nothing.
 func TestLoopRefusesForgedPauses(t *testing.T) {
 	l := loop{clock: clock.NewClock(), network: 0x0afffffe, self: 3}
 	l.results.Reaction = stats.NewDist()
@@ -68,13 +70,14 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 			t.Errorf("datagram %d: held %v, %d bad", i, l.nic.held(l.clock.Now()), l.results.Refused.Total())
 		}
 	}
-	if l.take(datagram{data: encodePause(good), from: l.network}); !l.nic.held(l.clock.Now()) || l.results.Refused.Total() != 6 {
+	if l.take(datagram{data: encodePause(good), from: l.network}); !l.nic.held(l.clock.Now()) ||
+		l.results.Refused.Total() != 6 {
 		t.Error("a sound pause is not heeded")
 	}
 }
 
-// While the card is paused the machine is asked for control packets alone; what it has ready leaves afterwards, behind what
-// the card holds.
+// While the card is paused the machine is asked for control packets alone; what it has ready leaves
+// afterwards, behind what the card holds.
 func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
 	l := loop{machine: m, clock: clock.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
@@ -86,6 +89,7 @@ func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	}
 	l.take(datagram{data: encodePause(wire.Pause{Seq: 2, Class: 1, At: 1500, Clears: 9000}), from: 1})
 	if l.pump(2000); len(m.departed) != 0 || l.due != 9000 {
-		t.Errorf("%d left, the next is due at %d, want none before what the card holds has left", len(m.departed), l.due)
+		t.Errorf("%d left, the next is due at %d, want none before what the card holds has left", len(m.departed),
+			l.due)
 	}
 }

@@ -11,38 +11,39 @@ import (
 	"weft/transport/wire"
 )
 
-// batch is the most datagrams taken by one system call.
+// batch is the largest number of datagrams per system call.
 const batch = 32
 
-// maxDatagram is room for the longest UDP payload a lab can use: wire.MaxPayload and a header, or a jumbo
-// frame's worth, whichever the IP packet allows.
+// maxDatagram is the longest UDP payload of a lab: the limit of an IP packet.
 const maxDatagram = 1<<16 - 1 - 28
 
-// datagram is what has arrived: bytes, and what the kernel says about them.
+// datagram is a received datagram with the kernel's data about it.
 type datagram struct {
 	data []byte
 	from uint32 // IPv4 address
-	at   int64  // CLOCK_REALTIME in nanoseconds when the kernel got it; 0: it did not say
+	// CLOCK_REALTIME in nanoseconds at arrival in the kernel; 0: unknown
+	at   int64
 	tos  uint8
-	port uint16 // where it came to; 0: wire.Port
+	port uint16 // destination port; 0: wire.Port
 }
 
-// receiver reads datagrams in batches from a socket, that bound to the transport's port or one for synchronization.
+// receiver reads datagrams in batches from a socket of the transport or of synchronization.
 type receiver struct {
 	fd   int
 	tray *tray
 	port uint16 // of the datagrams; 0: wire.Port
 }
 
-// tray is where datagrams are put that a system call takes. All receivers of a process share one, which so stays in the cache.
+// tray holds the datagrams of one system call. All receivers of a process share one, so that it
+// stays in the cache.
 type tray struct {
 	headers [batch]mmsghdr
 	vectors [batch]unix.Iovec
 	names   [batch]unix.RawSockaddrInet4
 	control [batch][controlSize]byte
 	buffers []byte
-	size    int // room for each datagram
-	used    int // headers that the last call has changed
+	size    int // bytes for each datagram
+	used    int // headers that the last call changed
 }
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
@@ -52,7 +53,7 @@ type mmsghdr struct {
 	_ [4]byte
 }
 
-// controlSize is room for a time stamp and a TOS, each with its header, and to spare.
+// controlSize is the room for a time stamp and a TOS, each with its header, with some to spare.
 const controlSize = 96
 
 // newReceiver prepares fd, a UDP socket bound to wire.Port, for reading datagrams into a tray.
@@ -78,7 +79,7 @@ func (t *tray) fit(size int) {
 	}
 	t.size, t.buffers, t.used = size, make([]byte, batch*size), batch
 	for i := 0; i < len(t.buffers); i += os.Getpagesize() {
-		t.buffers[i] = 0 // now, not while the first packets come
+		t.buffers[i] = 0 // touches the pages now, not when the first packets arrive
 	}
 	for i := range t.headers {
 		t.vectors[i] = unix.Iovec{Base: &t.buffers[i*size], Len: uint64(size)}
@@ -89,7 +90,7 @@ func (t *tray) fit(size int) {
 	}
 }
 
-// receive takes what is there, up to batch datagrams, and gives each to f, which must not keep it.
+// receive reads the waiting datagrams, up to batch, and gives each to f, which must not keep it.
 func (r *receiver) receive(f func(datagram)) (n int, err error) {
 	t := r.tray
 	for i := range t.headers[:t.used] {
@@ -97,7 +98,8 @@ func (r *receiver) receive(f func(datagram)) (n int, err error) {
 		t.headers[i].Controllen = controlSize
 	}
 	t.used = 0
-	got, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&t.headers)), batch, unix.MSG_DONTWAIT, 0, 0)
+	got, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&t.headers)), batch,
+		unix.MSG_DONTWAIT, 0, 0)
 	if errno == unix.EAGAIN || errno == unix.EINTR {
 		return 0, nil
 	}
@@ -115,7 +117,7 @@ func (r *receiver) receive(f func(datagram)) (n int, err error) {
 	return int(got), nil
 }
 
-// drain forgets what is there, of an earlier run.
+// drain discards the waiting datagrams of an earlier run.
 func (r *receiver) drain() error {
 	for {
 		if n, err := r.receive(func(datagram) {}); n == 0 || err != nil {
@@ -124,8 +126,8 @@ func (r *receiver) drain() error {
 	}
 }
 
-// drops returns how many datagrams the socket had no room for since it was opened (SO_MEMINFO, whose last
-// word is what /proc/net/udp calls drops).
+// drops returns the number of datagrams that the socket has dropped for lack of room since it was
+// opened (the last word of SO_MEMINFO, the drops of /proc/net/udp).
 func (r *receiver) drops() int64 {
 	const dropsAt = 8 // SK_MEMINFO_DROPS, linux/sock_diag.h
 	var info [dropsAt + 1]uint32
@@ -138,7 +140,8 @@ func (r *receiver) drops() int64 {
 	return int64(info[dropsAt])
 }
 
-// parseControl reads the ancillary data of a datagram: struct cmsghdr and its data, each aligned to 8 bytes.
+// parseControl reads the ancillary data of a datagram: struct cmsghdr and its data, each aligned to
+// 8 bytes.
 func parseControl(b []byte) (d datagram) {
 	const header = unix.SizeofCmsghdr
 	for len(b) >= header {
@@ -158,7 +161,7 @@ func parseControl(b []byte) (d datagram) {
 	return d
 }
 
-// controlKey is the level and the type of ancillary data as one word of memory.
+// controlKey combines level and type of ancillary data in one number.
 func controlKey(level, kind uint32) uint64 {
 	var b [8]byte
 	binary.NativeEndian.PutUint32(b[:], level)

@@ -66,7 +66,8 @@ func TestSendAndReceive(t *testing.T) {
 		if string(d.data) != "hd"+want.payload || d.tos != want.tos || d.from != 0x7f000001 {
 			t.Errorf("got %q, TOS %#x, from %#x, want %q, %#x", d.data, d.tos, d.from, "hd"+want.payload, want.tos)
 		}
-		// Resolution of the offset and of the kernel's stamp: well below a microsecond on an idle machine.
+		// Resolution of the offset and of the kernel's stamp: well below a microsecond on an idle
+		// machine.
 		if at := d.at - offset; at < before-100_000 || at > after+100_000 {
 			t.Errorf("stamped %d, sent between %d and %d", at, before, after)
 		}
@@ -87,26 +88,30 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
 	for range 2 { // both ends of a connection prepare the same
-		if err := s.prepare([]way{{port: 50004}}); err != nil {
+		if err := s.prepare([]socketKey{{port: 50004}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	prepared := s.spare[way{dst: 0, port: 50004}]
+	prepared := s.spare[socketKey{dst: 0, port: 50004}]
 	for _, class := range []uint8{0, 1} {
 		if _, err := s.send(&transport.Outgoing{SrcPort: 50004, Class: class, ECT: class == 1, N: 1}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.sockets[way{dst: 0, port: 50004, tos: tosControl}]; got != prepared || len(s.sockets) != 2 || len(s.spare) != 0 {
-		t.Errorf("acknowledgements leave by socket %d of %v, want the prepared %d; %d to spare", got, s.sockets, prepared, len(s.spare))
+	if got := s.sockets[socketKey{dst: 0, port: 50004, tos: tosControl}]; got != prepared || len(s.sockets) != 2 ||
+		len(s.spare) != 0 {
+		t.Errorf("acknowledgements leave by socket %d of %v, want the prepared %d; %d to spare", got, s.sockets,
+			prepared, len(s.spare))
 	}
 	var tos []uint8
-	if _, err := r.receive(func(d datagram) { tos = append(tos, d.tos) }); err != nil || !slices.Equal(tos, []uint8{tosControl, tosECT0}) {
+	if _, err := r.receive(func(d datagram) { tos = append(tos, d.tos) }); err != nil ||
+		!slices.Equal(tos, []uint8{tosControl, tosECT0}) {
 		t.Errorf("TOS %#x came, %v", tos, err)
 	}
 }
 
-// A connection that sprays has a port for every path; the node's sockets stay bounded, and every packet leaves.
+// A connection that sprays has a port for every path; the node's sockets stay bounded, and every
+// packet leaves.
 func TestSendersAreBounded(t *testing.T) {
 	r, err := newReceiver(listenSocket(t, wire.Port), newTray(2048))
 	if err != nil {
@@ -129,8 +134,8 @@ func TestSendersAreBounded(t *testing.T) {
 	}
 }
 
-// Opening a socket takes longer than sending a packet, so as many paths as fit have theirs before the run. Replies take the first
-// path.
+// Opening a socket takes longer than sending a packet, so as many paths as fit have theirs before
+// the run. Replies take the first path.
 func TestPathsAhead(t *testing.T) {
 	spray := transport.Spec{Src: 1, Dst: 0, Kind: "spray", CC: strack.Params{Paths: 256}}
 	back := spray
@@ -141,7 +146,7 @@ func TestPathsAhead(t *testing.T) {
 			p.Conns = append(p.Conns, spray, back)
 		}
 		if got := pathsAhead(&p, maxSockets); got != want {
-			t.Errorf("%d connections each way: %d paths, want %d", conns, got, want)
+			t.Errorf("%d connections each direction: %d paths, want %d", conns, got, want)
 		}
 	}
 }
@@ -151,7 +156,7 @@ func TestSendersCloseUnusedSocketsFirst(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
 	s.most = 3
-	if err := s.prepare([]way{{port: 50020}, {port: 50021}, {port: 50022}}); err != nil {
+	if err := s.prepare([]socketKey{{port: 50020}, {port: 50021}, {port: 50022}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, port := range []uint16{50020, 50030, 50031, 50020} {

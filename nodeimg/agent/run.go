@@ -22,7 +22,8 @@ import (
 	"weft/units"
 )
 
-// Buffers returns what a node holds for its items: three buffers of each (input, output, what came early).
+// Buffers returns the size of a node's buffers: three for each item (input, output, early
+// arrivals).
 func Buffers(p *host.Plan) (all units.Bytes) {
 	for i := range p.Items {
 		all += 3 * p.Items[i].Size
@@ -30,28 +31,30 @@ func Buffers(p *host.Plan) (all units.Bytes) {
 	return all
 }
 
-// MemoryRoom is how much a node's process may grow before garbage is collected, in bytes: its buffers, and what else comes up.
+// MemoryRoom returns the heap size in bytes up to which a node's process collects no garbage: its
+// buffers, and room for the rest.
 func MemoryRoom(p *host.Plan) int64 { return int64(256*units.MiB + Buffers(p)) }
 
-// reportInterval is the default time between two reports of progress, in real nanoseconds.
+// reportInterval is the default interval of progress reports, in real nanoseconds.
 const reportInterval = 200e6
 
-// Run is the node: it serves the orchestrator at the other end of conn until it says stop, and returns an
-// error when anything fails before that, the orchestrator's disappearance included. sockets are UDP sockets
-// bound to wire.Port and, where the host's clock is kept by messages, to node.Ports of them, in order, on the node's
-// address, with room for what may arrive while the node is not running. It takes over the whole process.
+// Run runs the node: it serves the orchestrator at the other end of conn until that sends stop. It
+// returns an error if anything fails before, including the orchestrator's disappearance. sockets
+// are UDP sockets on the node's address, with room for arrivals while the node does not run: one
+// bound to wire.Port and, if messages keep the host's clock, one for each of node.Ports, in order.
+// Run takes over the whole process.
 //
-// As the orchestrator says, the process lends its sockets instead to another that drives several nodes, or is that other one,
-// which has no sockets of its own.
+// If the orchestrator says so, the process instead lends its sockets to another that drives several
+// nodes, or is that other process, which has no sockets of its own.
 func Run(conn *control.Conn, sockets []int) error {
 	return serve(conn, sockets, func(room int64) string { return poller.TakeOver(poller.Prompt, room) })
 }
 
-// serve is Run; takeOver is called when everything has been set up.
+// serve is Run. It calls takeOver once everything has been set up.
 func serve(conn *control.Conn, sockets []int, takeOver func(room int64) string) error {
 	err := work(conn, sockets, takeOver)
 	if err != nil {
-		_ = conn.SendError(err) // the peer may be what failed
+		_ = conn.SendError(err) // the connection may be what failed
 	}
 	return err
 }
@@ -85,7 +88,8 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 	}
 }
 
-// driveAll drives nodes until they are told to stop, and sends their results. An error is of the node whose number is returned.
+// driveAll drives nodes until they are told to stop, and sends their results. On error, failed is
+// the index of the node.
 func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err error) {
 	d := driver{loops: make([]*loop, len(nodes))}
 	room, watched := int64(0), 0
@@ -122,7 +126,7 @@ func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err 
 		return failed, err
 	}
 	for i, n := range nodes {
-		if n.loop.err != nil { // what became of it is known
+		if n.loop.err != nil { // its end is known
 			n.conn.Close()
 			continue
 		}
@@ -133,26 +137,29 @@ func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err 
 	return 0, nil
 }
 
-// touchedAhead is how much memory for buffers a node gets before lab time 0, in bytes: getting it takes 10 to 30 ms.
+// touchedAhead is the size of the buffers in bytes whose pages a node touches before lab time 0,
+// which takes 10 to 30 ms.
 const touchedAhead = 64 << 20
 
-// node is what Run puts together.
+// node is the state of Run.
 type node struct {
 	loop     loop
 	memory   *buffer.Memory
 	conn     *control.Conn
 	host     *host.Host
 	observer *observer
-	before   units.Bytes // done at the last report
+	before   units.Bytes // bytes done at the last report
 	plan     *host.Plan
 	dilation float64
-	more     bool    // Config.More
-	keeper   *keeper // of the node, where this is another process; else nil
+	more     bool // Config.More
+	// connection to the node's process if that is another one; else nil
+	keeper *keeper
 
-	descriptors map[int32]int // to be watched, by what they are
+	descriptors map[int32]int // descriptors for the poller and their tokens
 }
 
-func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int, t *tray, s *buffer.Shelf) (*node, error) {
+func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int, t *tray, s *buffer.Shelf) (*node,
+	error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -160,7 +167,9 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 	if int(plan.Host) >= len(cfg.Peers) || plan.Host < 0 {
 		return nil, fmt.Errorf("host %d of %d", plan.Host, len(cfg.Peers))
 	}
-	n := &node{conn: conn, plan: plan, dilation: cfg.Dilation, more: cfg.More, keeper: k, descriptors: map[int32]int{}, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(), keep: cfg.Windows}}
+	n := &node{conn: conn, plan: plan, dilation: cfg.Dilation, more: cfg.More, keeper: k,
+		descriptors: map[int32]int{}, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(),
+			keep: cfg.Windows}}
 	n.memory = buffer.New(plan.Seed, s)
 	n.memory.Made(inLargePages)
 	var err error
@@ -168,7 +177,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 		return nil, err
 	}
 	l := &n.loop
-	l.machine, l.report, l.obey = n.host, n.progress, n.obey
+	l.machine, l.report, l.command = n.host, n.progress, n.handleMessage
 	l.clock = clock.NewClock()
 	l.interval = cfg.Report
 	if l.interval == 0 {
@@ -209,7 +218,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 
 // openAhead opens the sockets that the node will send from.
 func (n *node) openAhead(peers [][4]byte) error {
-	plan, ways := n.plan, map[way]bool{}
+	plan, keys := n.plan, map[socketKey]bool{}
 	paths := pathsAhead(plan, n.loop.out.most)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
@@ -225,22 +234,24 @@ func (n *node) openAhead(peers [][4]byte) error {
 			ahead = min(paths, c.Paths())
 		}
 		for path := range ahead {
-			ways[way{dst: peer, port: c.SrcPort + uint16(path)}] = true
+			keys[socketKey{dst: peer, port: c.SrcPort + uint16(path)}] = true
 		}
 	}
-	return n.loop.out.prepare(slices.Collect(maps.Keys(ways)))
+	return n.loop.out.prepare(slices.Collect(maps.Keys(keys)))
 }
 
-// listen prepares the sockets that datagrams come to.
+// listen prepares the receiving sockets.
 func (n *node) listen(sockets []int, plan *host.Plan, t *tray) (err error) {
 	var ports []uint16
 	if plan.Clock != nil {
 		ports = clocks.Ports(plan.Clock.Sync)
 	}
 	if len(sockets) != 1+len(ports) {
-		return fmt.Errorf("%d sockets, expected 1 for the transport and %d for synchronization", len(sockets), len(ports))
+		return fmt.Errorf("%d sockets, expected 1 for the transport and %d for synchronization", len(sockets),
+			len(ports))
 	}
-	t.fit(max(int(plan.Endpoint.MTU)+transport.MaxHeader, clocksync.MaxMessage+1)) // what is longer must look too long
+	// one byte more, so that longer messages look too long
+	t.fit(max(int(plan.Endpoint.MTU)+transport.MaxHeader, clocksync.MaxMessage+1))
 	l := &n.loop
 	if l.in, err = newReceiver(sockets[0], t); err != nil {
 		return err
@@ -261,8 +272,8 @@ func (n *node) listen(sockets []int, plan *host.Plan, t *tray) (err error) {
 	return nil
 }
 
-// obey takes a message from the orchestrator.
-func (n *node) obey() error {
+// handleMessage handles a message from the orchestrator.
+func (n *node) handleMessage() error {
 	m, _, err := n.conn.Recv()
 	if err != nil {
 		return fmt.Errorf("the orchestrator is gone: %w", err)
@@ -282,13 +293,14 @@ func (n *node) obey() error {
 	return fmt.Errorf("%q was not expected", m.Kind)
 }
 
-// progress tells the orchestrator how far the host is.
+// progress reports the host's progress to the orchestrator.
 func (n *node) progress(done bool) error {
 	var p Progress
 	p.Done, p.Total = n.host.Progress()
 	p.Doing = n.host.Doing()
 	if p.Done == n.before {
-		p.Waiting, p.Awaits, p.Retries = n.host.Waiting(), n.host.Awaits(), n.host.Retries() // takes longer, but there is time
+		// these take longer, but a waiting host has time
+		p.Waiting, p.Awaits, p.Retries = n.host.Waiting(), n.host.Awaits(), n.host.Retries()
 	}
 	if at, ok := n.host.Resumes(); ok {
 		p.Resumes = at
@@ -303,7 +315,7 @@ func (n *node) progress(done bool) error {
 	return n.conn.SendValue(KindProgress, p)
 }
 
-// results puts together what the node knows at the end.
+// results collects the node's results.
 func (n *node) results() *Results {
 	r := &n.loop.results
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
@@ -315,7 +327,7 @@ func (n *node) results() *Results {
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()
 	}
-	if c, ok := n.host.Clock(n.loop.tell(n.loop.labNow())); ok {
+	if c, ok := n.host.Clock(n.loop.monotonic(n.loop.labNow())); ok {
 		r.Clock = &c
 	}
 	if n.keeper != nil {
@@ -326,8 +338,8 @@ func (n *node) results() *Results {
 	return r
 }
 
-// interfaceDrops returns how many frames the node's network interfaces dropped on their way out: what the
-// fabric's queue had no room for.
+// interfaceDrops returns the number of frames that the node's network interfaces dropped on their
+// way out because the fabric's queue was full.
 func interfaceDrops() (n int64) {
 	links, err := netlink.LinkList()
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -341,8 +353,9 @@ func interfaceDrops() (n int64) {
 	return n
 }
 
-// pathsAhead returns how many paths of each connection get their sockets before the run: all if they fit among most, and
-// otherwise an equal share. Replies take the first path.
+// pathsAhead returns the number of paths of each connection that get their sockets before the run:
+// all paths if they fit into most sockets, and otherwise an equal share. Replies take the first
+// path.
 func pathsAhead(plan *host.Plan, most int) int {
 	paths, sends := 1, 0
 	for i := range plan.Conns {

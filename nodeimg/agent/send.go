@@ -14,66 +14,71 @@ import (
 	"weft/transport/wire"
 )
 
-// The TOS of what a node sends: acknowledgements are served first (class selector 6, RFC 2474 section 4.2.2),
-// data may be ECN-capable (ECT(0), RFC 3168 section 5).
+// TOS values of a node: acknowledgements have priority (class selector 6, RFC 2474 section 4.2.2),
+// and data may be ECN-capable (ECT(0), RFC 3168 section 5).
 const (
 	tosControl = 0xc0
 	tosECT0    = 0x02
 )
 
-// way is what distinguishes the sockets that a node sends from.
-type way struct {
+// socketKey identifies one of the sockets that a node sends from.
+type socketKey struct {
 	dst  transport.HostID
 	port uint16 // source port: the entropy that switches hash
 	to   uint16 // destination port; 0: wire.Port
 	tos  uint8
 }
 
-// senders are a node's sending sockets, one for each way, opened when first used unless prepared. A connected socket keeps
-// its route, so that a packet costs no look-up; but it also has a random number that switches of the kernel take for the hash
-// of its packets (sk_txhash), so that no seed would make two runs alike.
+// senders are a node's sending sockets, one per key, opened at first use or in advance. A connected
+// socket caches its route, so that a packet needs no lookup. But it also has a random number that
+// switches of the kernel use as the hash of its packets (sk_txhash), so that a seed would not
+// reproduce a run.
 type senders struct {
 	loose   bool // sockets are not connected
 	own     [4]byte
-	peers   [][4]byte // by host, and switches behind them
-	sockets map[way]int
-	opened  []way       // the keys of sockets, first opened first, from oldest on in a circle when there are most
-	oldest  int         // in opened
-	most    int         // sockets
-	keeper  *keeper     // opens them; nil: this process does
-	spare   map[way]int // opened before they were needed, without TOS
-	missed  int64       // sockets opened when a packet needed them
+	peers   [][4]byte // by host, followed by switches
+	sockets map[socketKey]int
+	// keys of open sockets, oldest first, as a ring from index oldest once there are most
+	opened []socketKey
+	oldest int // in opened
+	most   int // largest number of sockets
+	// opens the sockets; nil: this process does
+	keeper *keeper
+	spare  map[socketKey]int // sockets opened in advance, without TOS
+	missed int64             // sockets opened while a packet waited
 }
 
-// maxSockets is how many sockets a node sends from. Beyond, the one opened first makes room: a connection that sprays has up to
-// 256 ports, and many nodes share the descriptors of a machine. Ours.
+// maxSockets is the largest number of sockets that a node sends from. Beyond it the oldest is
+// closed: a connection that sprays has up to 256 ports, and many nodes share the descriptors of a
+// machine. Ours.
 const maxSockets = 4096
 
 func newSenders(own [4]byte, peers [][4]byte) *senders {
-	return &senders{own: own, peers: peers, most: maxSockets, sockets: make(map[way]int), spare: make(map[way]int)}
+	return &senders{own: own, peers: peers, most: maxSockets, sockets: make(map[socketKey]int),
+		spare: make(map[socketKey]int)}
 }
 
-// wayOf returns the way of a packet.
-func wayOf(out *transport.Outgoing) way {
-	w := way{dst: out.Dst, port: out.SrcPort, to: out.DstPort}
+// keyOf returns the key of a packet's socket.
+func keyOf(out *transport.Outgoing) socketKey {
+	k := socketKey{dst: out.Dst, port: out.SrcPort, to: out.DstPort}
 	if out.Class == 0 {
-		w.tos = tosControl
+		k.tos = tosControl
 	}
 	if out.ECT {
-		w.tos |= tosECT0
+		k.tos |= tosECT0
 	}
-	return w
+	return k
 }
 
-// send hands a packet to the kernel. taken is false when the kernel had no room for it.
+// send hands a packet to the kernel. taken is false if the kernel had no room for it.
 func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken bool, err error) {
-	w := wayOf(out)
-	fd, ok := s.sockets[w]
+	k := keyOf(out)
+	fd, ok := s.sockets[k]
 	if !ok {
-		if fd, err = s.get(w); err != nil {
+		if fd, err = s.get(k); err != nil {
 			return false, err
 		}
-		s.keep(w, fd)
+		s.keep(k, fd)
 	}
 	vectors := [3]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
 	n := uintptr(1)
@@ -86,7 +91,7 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 	for try := 1; ; try++ {
 		var errno unix.Errno
 		if s.loose {
-			errno = s.sendTo(fd, w, vectors[:n])
+			errno = s.sendTo(fd, k, vectors[:n])
 		} else {
 			errno = sendOn(fd, vectors[:n])
 		}
@@ -104,24 +109,28 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 	}
 }
 
-// fromOutside tells whether an error of a socket may be what an ICMP message said of an earlier packet. Any host can send those, so
-// they end nothing: reading the error clears it, and the packet is sent again.
+// fromOutside reports whether a socket's error may come from an ICMP message about an earlier
+// packet. Any host can send those, so they end nothing: reading the error clears it, and the packet
+// is sent again.
 func fromOutside(errno unix.Errno) bool {
 	switch errno {
-	case unix.ECONNREFUSED, unix.EMSGSIZE, unix.EPROTO, unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.ENETUNREACH, unix.EHOSTUNREACH,
+	case unix.ECONNREFUSED, unix.EMSGSIZE, unix.EPROTO, unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.ENETUNREACH,
+		unix.EHOSTUNREACH,
 		unix.EHOSTDOWN, unix.ENONET, unix.EACCES:
 		return true
 	}
 	return false
 }
 
-// maxOutside is how often a packet is tried in spite of such errors. One that comes back so often is the socket's own.
+// maxOutside is the number of attempts for a packet in spite of such errors. An error that persists
+// is the socket's own.
 const maxOutside = 16
 
-// sendOn is what sends from a socket that is connected. Going through write(2) would cost a tenth more.
+// sendOn sends from a connected socket. Going through write(2) would cost a tenth more.
 func sendOn(fd int, parts []unix.Iovec) (errno unix.Errno) {
 	if len(parts) == 1 {
-		_, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(parts[0].Base)), uintptr(parts[0].Len), 0, 0, 0)
+		_, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(parts[0].Base)),
+			uintptr(parts[0].Len), 0, 0, 0)
 		return errno
 	}
 	m := unix.Msghdr{Iov: &parts[0]}
@@ -130,18 +139,20 @@ func sendOn(fd int, parts []unix.Iovec) (errno unix.Errno) {
 	return errno
 }
 
-// sendTo is what sends from a socket that is not connected.
-func (s *senders) sendTo(fd int, w way, parts []unix.Iovec) unix.Errno {
-	port := cmp.Or(w.to, wire.Port)
-	name := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port<<8 | port>>8, Addr: s.peers[w.dst]} // in network order on both architectures
+// sendTo sends from an unconnected socket.
+func (s *senders) sendTo(fd int, k socketKey, parts []unix.Iovec) unix.Errno {
+	port := cmp.Or(k.to, wire.Port)
+	// in network order on both architectures
+	name := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port<<8 | port>>8, Addr: s.peers[k.dst]}
 	m := unix.Msghdr{Name: (*byte)(unsafe.Pointer(&name)), Namelen: unix.SizeofSockaddrInet4, Iov: &parts[0]}
 	m.SetIovlen(len(parts))
 	_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), 0)
 	return errno
 }
 
-// keep notes a new socket. When there are too many it closes one that was never used, or else the oldest.
-func (s *senders) keep(w way, fd int) {
+// keep records a new socket. If there are too many it closes one that was never used, or else the
+// oldest.
+func (s *senders) keep(k socketKey, fd int) {
 	for unused, spare := range s.spare {
 		if len(s.opened)+len(s.spare) < s.most {
 			break
@@ -150,78 +161,78 @@ func (s *senders) keep(w way, fd int) {
 		delete(s.spare, unused)
 	}
 	if len(s.opened) < s.most {
-		s.opened = append(s.opened, w)
+		s.opened = append(s.opened, k)
 	} else {
 		old := s.opened[s.oldest]
 		unix.Close(s.sockets[old])
 		delete(s.sockets, old)
-		s.opened[s.oldest] = w
+		s.opened[s.oldest] = k
 		s.oldest = (s.oldest + 1) % s.most
 	}
-	s.sockets[w] = fd
+	s.sockets[k] = fd
 }
 
 // close closes all sockets.
 func (s *senders) close() {
-	for _, open := range []map[way]int{s.sockets, s.spare} {
+	for _, open := range []map[socketKey]int{s.sockets, s.spare} {
 		for _, fd := range open {
 			unix.Close(fd)
 		}
 	}
 }
 
-// sendBuffer is the send buffer of a socket in bytes. The interface takes packets at once, so it only holds
-// those that wait for a neighbour's address.
+// sendBuffer is the send buffer of a socket in bytes. The interface accepts packets at once, so it
+// only holds those that wait for a neighbour's address.
 const sendBuffer = 256 << 10
 
-// prepare opens the sockets that the first packets on ways without TOS will need: opening one then takes longer than
-// sending the packet.
-func (s *senders) prepare(ways []way) error {
-	for some := range slices.Chunk(ways, control.MaxFDs) {
+// prepare opens the sockets for the first packets with the given keys, without TOS. Opening one
+// during the run takes longer than sending the packet.
+func (s *senders) prepare(keys []socketKey) error {
+	for some := range slices.Chunk(keys, control.MaxFDs) {
 		if s.keeper != nil {
 			outlets := make([]outlet, len(some))
-			for i, w := range some {
-				outlets[i] = s.outlet(w)
+			for i, k := range some {
+				outlets[i] = s.outlet(k)
 			}
 			fds, err := s.keeper.open(outlets)
 			if err != nil {
 				return err
 			}
-			for i, w := range some {
-				s.spare[w] = fds[i]
+			for i, k := range some {
+				s.spare[k] = fds[i]
 			}
 			continue
 		}
-		for _, w := range some {
-			fd, err := s.open(w)
+		for _, k := range some {
+			fd, err := s.open(k)
 			if err != nil {
 				return err
 			}
-			s.spare[w] = fd
+			s.spare[k] = fd
 		}
 	}
 	return nil
 }
 
-// get returns a socket for a way: a prepared one, or a new one.
-func (s *senders) get(w way) (fd int, err error) {
-	bare := way{dst: w.dst, port: w.port, to: w.to}
+// get returns the socket of a key: a prepared one, or a new one.
+func (s *senders) get(k socketKey) (fd int, err error) {
+	bare := socketKey{dst: k.dst, port: k.port, to: k.to}
 	fd, ok := s.spare[bare]
 	if !ok {
 		s.missed++
-		return s.open(w)
+		return s.open(k)
 	}
 	delete(s.spare, bare)
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, int(w.tos)); err != nil {
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, int(k.tos)); err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("TOS of the socket from port %d to host %d: %w", w.port, w.dst, err)
+		return -1, fmt.Errorf("TOS of the socket from port %d to host %d: %w", k.port, k.dst, err)
 	}
 	return fd, nil
 }
 
-// open makes the socket of a way.
-func (s *senders) open(w way) (fd int, err error) {
-	n := s.outlet(w)
+// open opens the socket of a key.
+func (s *senders) open(k socketKey) (fd int, err error) {
+	n := s.outlet(k)
 	if s.keeper != nil {
 		fds, err := s.keeper.open([]outlet{n})
 		if err != nil {
@@ -232,25 +243,26 @@ func (s *senders) open(w way) (fd int, err error) {
 	return n.open()
 }
 
-// outlet is the socket that a way takes.
-func (s *senders) outlet(w way) outlet {
-	n := outlet{From: s.own, Port: w.port, TOS: w.tos, To: s.peers[w.dst], ToPort: cmp.Or(w.to, wire.Port)}
+// outlet returns the description of a key's socket.
+func (s *senders) outlet(k socketKey) outlet {
+	n := outlet{From: s.own, Port: k.port, TOS: k.tos, To: s.peers[k.dst], ToPort: cmp.Or(k.to, wire.Port)}
 	if s.loose {
 		n.ToPort = 0
 	}
 	return n
 }
 
-// outlet is a socket to send from. Several may have the same source port and different destinations.
+// outlet describes a sending socket. Several may have the same source port and different
+// destinations.
 type outlet struct {
 	From   [4]byte
 	Port   uint16
 	TOS    uint8
 	To     [4]byte
-	ToPort uint16 // 0: it is not connected
+	ToPort uint16 // 0: not connected
 }
 
-// open makes the socket in the network namespace of this process.
+// open opens the socket in the network namespace of this process.
 func (n *outlet) open() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -268,10 +280,11 @@ func (n *outlet) open() (fd int, err error) {
 	}{
 		{"share the port", unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
 		{"send buffer", unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer},
-		// Data is verified by value at the end of a collective; the model neither damages nor needs checksums.
+		// The end of a collective verifies data by value; the model neither damages packets nor
+		// needs checksums.
 		{"no checksums", unix.SOL_SOCKET, unix.SO_NO_CHECK, 1},
 		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, int(n.TOS)},
-		// Nor does an ICMP message change what fits: every link of a lab takes full packets.
+		// ICMP messages must not change the path MTU: every link of a lab takes full packets.
 		{"no fragments", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
 	} {
 		if err := unix.SetsockoptInt(fd, o.level, o.value, o.param); err != nil {
