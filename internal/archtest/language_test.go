@@ -18,8 +18,6 @@ import (
 // package that moves takes its entry along.
 func unedited() []string {
 	return []string{
-		"nodeimg/boot",
-		"nodeimg/image",
 		"orchestrator/plan",
 		"orchestrator/run",
 	}

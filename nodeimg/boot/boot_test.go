@@ -95,7 +95,8 @@ func TestLinksAreSorted(t *testing.T) {
 	orchestrator, fabric := ends(t)
 	go func() {
 		orchestrator.SendValue(KindLinks, []Link{{Index: 2, Node: "c", Kind: TAP}}, 0)
-		orchestrator.SendValue(KindLinks, []Link{{Index: 0, Node: "a", Kind: Packet}, {Index: 1, Node: "b", Kind: TAP}}, 0, 1)
+		orchestrator.SendValue(KindLinks, []Link{{Index: 0, Node: "a", Kind: Packet},
+			{Index: 1, Node: "b", Kind: TAP}}, 0, 1)
 	}()
 	links, err := receiveLinks(fabric, 3)
 	if err != nil {

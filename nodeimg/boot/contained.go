@@ -12,16 +12,16 @@ import (
 	"weft/internal/control"
 )
 
-// OwnerVar is the environment variable with which a container engine's process is started. Its value is the user who
-// may take control of the process, as a number that is valid in the container.
+// OwnerVar is an environment variable of processes that a container engine starts. Its value is the
+// number, valid in the container, of the user who may take control of the process.
 const OwnerVar = "WEFT_OWNER"
 
-// patience is how long a process in a container waits for its orchestrator before it ends: as long as a busy engine
-// may take to start it and say so. Ours.
+// patience is how long a process in a container waits for its orchestrator: as long as a busy
+// engine may take to start it and report so. Ours.
 const patience = 20 * time.Second
 
-// Connect returns the connection on which the orchestrator speaks to this process: the inherited one, or in a
-// container the first that its owner makes.
+// Connect returns the control connection of this process: the inherited one, or in a container the
+// first that its owner opens.
 func Connect() (*control.Conn, error) {
 	text, inContainer := os.LookupEnv(OwnerVar)
 	if _, second := os.LookupEnv(stageVar); second || !inContainer {
@@ -34,10 +34,10 @@ func Connect() (*control.Conn, error) {
 	return control.Accept(owner, patience)
 }
 
-// A process in a container is given everything ready-made, beside the boot message: first where it writes to, then
-// its sockets. It has no privileges and needs none.
+// A process in a container gets everything ready-made with the boot message: first the descriptor
+// for its output, then its sockets. It has no privileges and needs none.
 
-// containedNode takes over a node that was wired from outside.
+// containedNode takes over a node that the orchestrator has wired from outside.
 func containedNode(conn *control.Conn) (handover, []uintptr, error) {
 	var spec NodeSpec
 	fds, err := conn.Expect(KindBoot, &spec)
@@ -73,8 +73,8 @@ func containedFabric(conn *control.Conn) (handover, []uintptr, error) {
 	return h, nil, nil
 }
 
-// takeOver makes the first descriptor standard output and standard error, and returns the others out of the way of
-// control.FD.
+// takeOver makes the first descriptor standard output and standard error, and returns the others,
+// moved out of the way of control.FD.
 func takeOver(fds []int, sockets int) ([]int, error) {
 	if len(fds) != 1+sockets {
 		return nil, fmt.Errorf("%d descriptors came with the boot message, expected %d", len(fds), 1+sockets)
@@ -98,10 +98,10 @@ func takeOver(fds []int, sockets int) ([]int, error) {
 	return moved, nil
 }
 
-// Wire makes a node's interface, addresses, neighbours and sockets in the network namespace of the calling thread,
-// which must be locked to it. It is what Node does for itself where it was not started by a container engine. The
-// descriptors (Link.FD and those of the sockets) are the caller's, closed on exec. A host with Wired must have its cable; FD
-// then is -1.
+// Wire makes a node's interface, addresses, neighbours and sockets in the network namespace of the
+// calling thread, which must be locked to it. Node does the same for itself unless a container
+// engine started it. The descriptors (Link.FD and those of the sockets) are the caller's, closed on
+// exec. The cable of a host with Wired must exist; FD then is -1.
 func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) {
 	if err := spec.check(); err != nil {
 		return Link{}, nil, nil, err
@@ -127,7 +127,7 @@ func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) 
 	return link, sockets, t.notes, nil
 }
 
-// Renice gives every thread of another process a priority, and returns what it then has.
+// Renice asks for a nice value for every thread of another process, and returns the resulting one.
 func Renice(pid, want int) (int, error) {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -140,7 +140,7 @@ func Renice(pid, want int) (int, error) {
 			return 0, err
 		}
 		if want != 0 {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // refused: the answer below says so
+			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // refused: Getpriority below returns the old value
 		}
 		had, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 		if errors.Is(err, unix.ESRCH) {

@@ -12,15 +12,16 @@ import (
 	"weft/internal/poller"
 )
 
-// unprivileged is the user and group that a process drops to: nobody on every distribution, and the kernel's
-// own overflow ID. It owns nothing.
+// unprivileged is the user and group to which a process drops: nobody on every distribution, and
+// the kernel's own overflow ID. It owns nothing.
 const unprivileged = 65534
 
-// A dropper takes privileges from the calling thread, which is about to exec. It keeps only the given
-// capabilities, if the process has them at all.
+// A dropper takes privileges from the calling thread, which is about to exec. It keeps the given
+// capabilities, if the process has them.
 type dropper struct {
-	keep      []uintptr
-	contained bool // by a container engine, which gave the process no privileges to begin with
+	keep []uintptr
+	// by a container engine, which gave the process no privileges in the first place
+	contained bool
 	notes     []string
 }
 
@@ -28,7 +29,8 @@ func (d *dropper) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
-// drop must run on a locked thread. The order matters: each step needs what a later one gives away.
+// drop must run on a locked thread. The order matters: each step needs privileges that a later one
+// drops.
 func (d *dropper) drop() error {
 	if err := limits(); err != nil {
 		return err
@@ -36,7 +38,8 @@ func (d *dropper) drop() error {
 	if err := ownKeys(); err != nil {
 		return err
 	}
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil { // ns; survives exec and is inherited
+	// in nanoseconds; survives exec and is inherited
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		d.note("timer slack: %v: timers fire up to 50 us late", err)
 	}
 	if err := d.boundingSet(); err != nil {
@@ -54,20 +57,20 @@ func (d *dropper) drop() error {
 	return filterCalls()
 }
 
-// limits bounds what the process may leave behind.
+// limits bounds the resources of the process.
 func limits() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("no core dumps: %w", err)
 	}
-	return poller.LimitRealTime() // it may be given real-time scheduling
+	return poller.LimitRealTime() // it may get real-time scheduling
 }
 
-// boundingSet makes every capability but those kept unreachable, even for a program run as root.
+// boundingSet makes every other capability unreachable, even for a program run as root.
 func (d *dropper) boundingSet() error {
 	for c := uintptr(0); ; c++ {
 		has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
-			return nil // beyond the last that this kernel knows
+			return nil // beyond the last one of this kernel
 		}
 		if err != nil {
 			return fmt.Errorf("bounding set: %w", err)
@@ -90,15 +93,17 @@ func (d *dropper) keeps(c uintptr) bool {
 	return false
 }
 
-// user becomes nobody. As root the process would still own the host's files, even without capabilities. In a
-// user namespace with one user there is no other: it is the person who started the lab.
+// user changes to user nobody. As root the process would still own the host's files, even without
+// capabilities. A user namespace with a single user has no other: it is the person who started the
+// lab.
 func (d *dropper) user() error {
 	exe, err := os.Stat("/proc/self/exe")
 	if err != nil {
 		return err
 	}
 	if exe.Mode()&1 == 0 {
-		d.note("the program file may be run by its owner only (mode %#o): nodes stay user %d", exe.Mode().Perm(), os.Geteuid())
+		d.note("the program file may be run by its owner only (mode %#o): nodes stay user %d", exe.Mode().Perm(),
+			os.Geteuid())
 		return nil
 	}
 	if err := d.change(unprivileged); err != nil {
@@ -107,16 +112,17 @@ func (d *dropper) user() error {
 	if d.contained {
 		return nil
 	}
-	// Changing user forgets the signal to receive when the parent dies.
+	// A change of user resets the signal on the parent's death.
 	return dieWithParent()
 }
 
-// change makes the calling thread another user's, in no group but that user's own, and keeps its capabilities.
+// change gives the calling thread another user, in that user's group only, and keeps its
+// capabilities.
 func (d *dropper) change(id int) error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep capabilities: %w", err)
 	}
-	// The wrappers of these would change every thread, some through the C library; only this one lives on.
+	// The wrappers would change every thread, some through the C library; only this one survives.
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 && errno != unix.EPERM {
 		return fmt.Errorf("drop groups: %w", errno)
 	}
@@ -130,8 +136,8 @@ func (d *dropper) change(id int) error {
 	return nil
 }
 
-// stays handles a user that cannot be changed: EINVAL where the user namespace has no other, EPERM where the
-// machine withholds the right.
+// stays handles a user that cannot be changed: EINVAL if the user namespace has no other, EPERM if
+// the machine denies it.
 func (d *dropper) stays(errno unix.Errno) error {
 	switch errno {
 	case unix.EINVAL:
@@ -143,7 +149,7 @@ func (d *dropper) stays(errno unix.Errno) error {
 	return fmt.Errorf("change user: %w", errno)
 }
 
-// capabilities leaves the process those kept, across exec, and nothing else.
+// capabilities drops all capabilities but the kept ones, across exec.
 func (d *dropper) capabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("ambient capabilities: %w", err)
@@ -182,7 +188,7 @@ func dieWithParent() error {
 	return nil
 }
 
-// become replaces the program by itself, keeping only the standard descriptors and those named.
+// become replaces the program by itself. It keeps only the standard descriptors and those in keep.
 func become(env []string, keep []int) error {
 	runtime.LockOSThread()
 	if err := control.KeepDescriptors(); err != nil {
@@ -193,7 +199,7 @@ func become(env []string, keep []int) error {
 			return fmt.Errorf("keep descriptor %d: %w", fd, err)
 		}
 	}
-	// Through /proc the program is found however its file was renamed, replaced, deleted or covered.
+	// /proc finds the program even if its file was renamed, replaced, deleted or covered.
 	if err := unix.Exec("/proc/self/exe", os.Args, env); err != nil {
 		return fmt.Errorf("exec: %w", err)
 	}

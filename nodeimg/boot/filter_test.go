@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// judge runs a filter on a call as the kernel would (seccomp(2)), as far as filters of this package go.
+// judge runs a filter on a call as the kernel would (seccomp(2)), as far as filters of this package
+// go.
 func judge(t *testing.T, code []unix.SockFilter, architecture, call, argument uint32) uint32 {
 	t.Helper()
 	data := map[uint32]uint32{atCall: call, atArchitecture: architecture, atArgument: argument}
@@ -57,7 +58,8 @@ func TestCallFilter(t *testing.T) {
 		{"clone3", here, unix.SYS_CLONE3, 0, refused(unix.ENOSYS)},
 		{"fork", here, unix.SYS_CLONE, uint32(unix.SIGCHLD), unix.SECCOMP_RET_ALLOW},
 		{"a thread", here, unix.SYS_CLONE, unix.CLONE_VM | unix.CLONE_THREAD, unix.SECCOMP_RET_ALLOW},
-		{"fork into a user namespace", here, unix.SYS_CLONE, unix.CLONE_NEWUSER | uint32(unix.SIGCHLD), refused(unix.EPERM)},
+		{"fork into a user namespace", here, unix.SYS_CLONE, unix.CLONE_NEWUSER | uint32(unix.SIGCHLD),
+			refused(unix.EPERM)},
 		{"a new network", here, unix.SYS_CLONE, unix.CLONE_NEWNET, refused(unix.EPERM)},
 		{"a working directory of one's own", here, unix.SYS_UNSHARE, unix.CLONE_FS, unix.SECCOMP_RET_ALLOW},
 		{"a user namespace", here, unix.SYS_UNSHARE, unix.CLONE_NEWUSER, refused(unix.EPERM)},

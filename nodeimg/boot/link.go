@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultQueue is how many frames an interface holds for the fabric. A queue that is too short drops what
-// the model did not order, so it is far longer than any burst that a window allows.
+// defaultQueue is the number of frames that an interface holds for the fabric. A queue that is too
+// short would drop packets outside of the model, so it is far longer than any burst that a window
+// allows.
 const defaultQueue = 10_000
 
-// cable makes the node's interface, gives it its addresses and neighbours, and returns the other end.
+// cable makes the node's interface, sets its addresses and neighbours, and returns the other end.
 func cable(s *NodeSpec) (Link, error) {
 	l := Link{Node: s.Name, Kind: TAP}
 	var err error
@@ -36,7 +37,7 @@ func cable(s *NodeSpec) (Link, error) {
 	return l, nil
 }
 
-// QueueLength returns how many frames the interface holds for the fabric before it drops.
+// QueueLength returns the number of frames that the interface holds for the fabric before it drops.
 func (s *NodeSpec) QueueLength() int {
 	if s.Queue > 0 {
 		return s.Queue
@@ -44,8 +45,8 @@ func (s *NodeSpec) QueueLength() int {
 	return defaultQueue
 }
 
-// openTAP makes a TAP device in this network namespace. Frames carry no header, and as no offload is asked
-// for, each is one packet with its checksums in place.
+// openTAP makes a TAP device in this network namespace. Frames carry no header. Without offloads,
+// each frame is one packet with its checksums filled in.
 func openTAP() (int, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,8 +58,8 @@ func openTAP() (int, error) {
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
 	}
 	if err == nil {
-		// The device then goes with its namespace, sixteen at a time, and not when the descriptor is closed,
-		// one after the other at 20 ms each.
+		// A persistent device is removed with its namespace, sixteen at a time, and not when the
+		// descriptor is closed, one after the other at 20 ms each.
 		err = unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func configure(s *NodeSpec) error {
 		what string
 		do   func() error
 	}{
-		// The length of the queue is the size of the device's ring, so it comes before up.
+		// The queue length is the size of the device's ring, so it is set before up.
 		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.QueueLength()) }},
 		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
 		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
@@ -114,12 +115,13 @@ func loopback() error {
 	return nil
 }
 
-// firstInFirstOut replaces whatever the host's default is: fq_codel, for one, would drop and mark by its own
-// judgement, under the model. A kernel without disciplines has nothing to replace.
+// firstInFirstOut replaces the host's default qdisc: fq_codel, for example, would drop and mark
+// packets beneath the model. A kernel without qdiscs has nothing to replace.
 func firstInFirstOut(l netlink.Link) error {
 	err := netlink.QdiscReplace(&netlink.GenericQdisc{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
-		QdiscType:  "pfifo", // its limit is the queue length of the device
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_ROOT,
+			Handle: netlink.MakeHandle(1, 0)},
+		QdiscType: "pfifo", // its limit is the queue length of the device
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
 		return nil
@@ -127,8 +129,9 @@ func firstInFirstOut(l netlink.Link) error {
 	return err
 }
 
-// silenceIPv6 keeps the kernel from sending what nobody asked for. The interface must be down. Where /proc/sys
-// is read-only, as in a container, the interface is at least given no IPv6 address, so nothing is sent either.
+// silenceIPv6 keeps the kernel from sending IPv6 packets of its own. The interface must be down. If
+// /proc/sys is read-only, as in a container, the interface gets no IPv6 address, so that it sends
+// nothing either.
 func silenceIPv6(l netlink.Link) error {
 	err := sysctl("net/ipv6/conf/"+l.Attrs().Name+"/disable_ipv6", "1")
 	if err == nil || errors.Is(err, os.ErrNotExist) { // no IPv6 in this kernel

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree makes the file system that a process of the lab sees: the machine's programs and what they need to run,
-// read-only, with its own /proc, /sys, /dev, /tmp and /run, and nothing else of the machine's. A read-only mount would
-// not keep a program from reading keys, nor from connecting to a socket of a container engine that it finds there.
+// A tree is the file system of a process of the lab: the machine's programs and their libraries,
+// read-only, with its own /proc, /sys, /dev, /tmp and /run, and nothing else of the machine. A
+// read-only mount of everything would let a program read keys and connect to the socket of a
+// container engine.
 type tree struct {
-	hosts  []HostName // names for /etc/hosts; none: the machine's is left
-	hidden []string   // directories that are to be empty, where they are seen
+	hosts  []HostName // names for /etc/hosts; none: the machine's file stays
+	hidden []string   // directories that appear empty, if at all
 	user   int        // of programs: a line of /etc/passwd; 0: none
 	notes  []string
 }
@@ -23,16 +24,17 @@ func (t *tree) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// devices are what programs expect of /dev. Anything else, such as the host's disks, is out of reach.
+// devices are the devices of /dev that programs expect. All others, such as the host's disks, are
+// out of reach.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// isolate cuts the mounts off from the host's, so that nothing done here shows there, and gives the process
-// the /proc of its own PID namespace, writable until seal.
+// isolate separates the mounts from the host's, and gives the process the /proc of its own PID
+// namespace, writable until seal.
 func (t *tree) isolate() error {
 	if err := cutOff(); err != nil {
 		return err
 	}
-	// A user namespace may not mount these where the host hides part of its own (mount_too_revealing).
+	// A user namespace may not mount these if the host hides part of its own (mount_too_revealing).
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
 		t.note("mount /proc: %v: the node sees the host's processes", err)
@@ -40,7 +42,7 @@ func (t *tree) isolate() error {
 	return t.sysfs()
 }
 
-// cutOff has mounts that are made here show nowhere else. What the machine unmounts goes here too.
+// cutOff stops mounts made here from propagating. Unmounts of the machine still propagate to here.
 func cutOff() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("cut mounts off: %w", err)
@@ -48,7 +50,7 @@ func cutOff() error {
 	return nil
 }
 
-// ownMounts moves the calling thread to a mount namespace of its own, cut off.
+// ownMounts moves the calling thread to its own mount namespace, cut off.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("new mount namespace: %w", err)
@@ -67,9 +69,9 @@ func (t *tree) sysfs() error {
 	return nil
 }
 
-// View gives the calling thread, which must be locked, share no file system with others (CLONE_FS), and be in a node's
-// network namespace, the files that programs in the node see: the host's, read-only and without its devices. proc is a
-// detached mount of the node's /proc.
+// View gives the calling thread the file system of programs in a node: the host's, read-only and
+// without its devices. The thread must be locked, share no file system with others (CLONE_FS), and
+// be in the node's network namespace. proc is a detached mount of the node's /proc.
 func View(spec *NodeSpec, proc int) error {
 	if err := ownMounts(); err != nil {
 		return err
@@ -84,8 +86,8 @@ func View(spec *NodeSpec, proc int) error {
 	return t.seal()
 }
 
-// seal leaves the tree that is meant to be seen, read-only but for /tmp, /run and /dev/shm, which are new, empty and in
-// memory.
+// seal installs the final tree, read-only but for /tmp, /run and /dev/shm, which are new, empty and
+// in memory.
 func (t *tree) seal() error {
 	if err := makeDev(); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (t *tree) seal() error {
 	return nil
 }
 
-// makeDev replaces /dev. The new one is put together at /tmp and then moved over the old.
+// makeDev replaces /dev. It prepares the new one at /tmp and then moves it over the old.
 func makeDev() error {
 	const stage = "/tmp"
 	if err := tmpfs(stage, "mode=755,size=64k"); err != nil {
@@ -152,12 +154,13 @@ func tmpfs(dir, options string) error {
 	return nil
 }
 
-// readOnly makes every mount at and below dir read-only, and its set-user-ID bits void.
+// readOnly makes every mount at and below dir read-only, and disables its set-user-ID bits.
 func readOnly(dir string) error {
 	err := unix.MountSetattr(unix.AT_FDCWD, dir, unix.AT_RECURSIVE, &unix.MountAttr{
 		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID,
 	})
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // before Linux 5.12, or a filter on calls
+	// before Linux 5.12, or denied by a system call filter
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return remountEach()
 	}
 	if err != nil {
@@ -166,7 +169,7 @@ func readOnly(dir string) error {
 	return nil
 }
 
-// remountEach does as readOnly, one mount after the other.
+// remountEach does the same as readOnly, one mount after the other.
 func remountEach() error {
 	table, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -188,8 +191,8 @@ func remountEach() error {
 	return nil
 }
 
-// mountPoint reads a line of mountinfo (proc(5)): where the mount is and the flags that a remount must repeat,
-// since a user namespace may not clear them.
+// mountPoint parses a line of mountinfo (proc(5)). It returns the mount point and the flags that a
+// remount must repeat, since a user namespace may not clear them.
 func mountPoint(line string) (point string, flags uintptr, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 6 {
@@ -203,5 +206,5 @@ func mountPoint(line string) (point string, flags uintptr, ok bool) {
 	return unescape.Replace(f[4]), flags, true
 }
 
-// unescape undoes what the kernel does to spaces, tabs, line ends and backslashes in mountinfo.
+// unescape reverses the kernel's escapes for spaces, tabs, newlines and backslashes in mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

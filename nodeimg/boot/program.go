@@ -17,42 +17,47 @@ import (
 	"weft/units"
 )
 
-// A Program is what somebody runs inside a node, and what it may use. Like a process of the lab it starts in two
-// images: the first, this program once more, gives everything away, and becomes the second, the program itself. Limits
-// and groups of a process can be set only from within, so that nothing the program starts can be without them.
+// A Program is a user's program to run inside a node, with its limits. Like a process of the lab it
+// starts in two images: the first is this program once more, which drops everything, and becomes
+// the second, the program itself. Limits and control groups of a process can be set only from
+// within, so that nothing the program starts can escape them.
 type Program struct {
-	Path      string      `json:"path"`      // as it is in the node
-	User      int         `json:"user"`      // that it runs as, where there is such a user: see ProgramUser
-	Groups    int         `json:"groups"`    // how many control groups' cgroup.procs it inherits, to enter
-	Processes uint64      `json:"processes"` // most processes and threads of User; 0: unlimited
-	Memory    units.Bytes `json:"memory"`    // most data of one process; 0: unlimited
+	Path string `json:"path"` // path in the node
+	User int    `json:"user"` // user ID to run as, if it exists: see ProgramUser
+	// number of inherited descriptors of control groups' cgroup.procs, to enter
+	Groups    int         `json:"groups"`
+	Processes uint64      `json:"processes"` // largest number of processes and threads of User; 0: unlimited
+	Memory    units.Bytes `json:"memory"`    // largest data segment of one process; 0: unlimited
 }
 
-// programVar is the environment variable by which the first image of a program knows what it is.
+// programVar is an environment variable that tells the first image of a program which program to
+// become.
 const programVar = "WEFT_PROGRAM"
 
-// firstUser is that of the numbers of users that systemd, container engines and distributions leave free:
-// systemd.io/UIDS-GIDS has them used up to 0x6FFFFFFF.
+// firstUser is the first of the user IDs that systemd, container engines and distributions leave
+// free: systemd.io/UIDS-GIDS lists uses up to 0x6FFFFFFF.
 const firstUser = 0x70000000
 
-// ProgramUser is the user of the programs of the node whose first process has this number: one of their own, who owns nothing
-// and whose processes are counted together.
+// ProgramUser returns the user ID of programs in the node whose first process is pid. The node has
+// it to itself, it owns nothing, and its processes are counted together.
 func ProgramUser(pid int) int { return firstUser + pid }
 
-// Command makes cmd, which is otherwise ready, start p. The files are those of its control groups.
+// Command changes cmd, which is otherwise ready, to start p. groups are the files of its control
+// groups.
 func (p *Program) Command(cmd *exec.Cmd, groups []*os.File) error {
 	p.Groups = len(groups)
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	cmd.Path = "/proc/self/exe" // found however the node's tree covers its file
+	cmd.Path = "/proc/self/exe" // works even if the node's tree covers the file
 	cmd.Env = append(cmd.Env, programVar+"="+string(text))
 	cmd.ExtraFiles = groups
 	return nil
 }
 
-// The first image is recognized here because only init runs before all else, on the first thread, in weft and tests alike.
+// init becomes the program if this is its first image. It is here because only init runs before
+// everything else, on the first thread, in weft and in tests alike.
 func init() {
 	text, ok := os.LookupEnv(programVar)
 	if !ok {
@@ -65,7 +70,8 @@ func init() {
 		err = p.become()
 	}
 	fmt.Fprintf(os.Stderr, "weft: %s: %v\n", p.Path, err)
-	unix.Exit(126) // as a shell's, for a program that cannot be started; this process never was more
+	// like a shell's exit code for a program that cannot be started
+	unix.Exit(126)
 }
 
 // become turns this process into the program. It returns only on error.
@@ -92,7 +98,7 @@ func (p *Program) become() error {
 	if err := d.boundingSet(); err != nil {
 		return err
 	}
-	if reachable(p.Path) { // else the file is for its owner alone
+	if reachable(p.Path) { // otherwise only its owner may run the file
 		if err := d.change(p.User); err != nil {
 			return err
 		}
@@ -106,24 +112,28 @@ func (p *Program) become() error {
 	if err := filterCalls(); err != nil {
 		return err
 	}
-	heedSignals()
-	if err := bound("memory", unix.RLIMIT_DATA, uint64(p.Memory)); err != nil { // last: this process may have more than the program may
+	resetSignals()
+	// last: until here this process may need more than the program may have
+	if err := bound("memory", unix.RLIMIT_DATA, uint64(p.Memory)); err != nil {
 		return err
 	}
 	return unix.Exec(p.Path, os.Args, os.Environ())
 }
 
-// heedSignals has every signal do what it does by default. A supervisor ignores Ctrl-C, and what is started by somebody who
-// ignores a signal ignores it too: sigaction(2). Nothing of this process runs afterwards.
-func heedSignals() {
+// resetSignals restores the default action of every signal. A supervisor ignores Ctrl-C, and
+// children of a process that ignores a signal ignore it too: sigaction(2). Nothing of this process
+// runs afterwards.
+func resetSignals() {
 	const last = 64
-	var byDefault [4]uint64 // struct sigaction of the kernel: SIG_DFL, and no flags, restorer and mask
+	// struct sigaction of the kernel: SIG_DFL, with no flags, restorer and mask
+	var byDefault [4]uint64
 	for s := uintptr(1); s <= last; s++ {
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) // two cannot be changed
+		// two signals cannot be changed
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
 	}
 }
 
-// bound lowers a limit of this process, for good; most 0 is none.
+// bound lowers a limit of this process for good; most 0 leaves it.
 func bound(name string, resource int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(resource, &now); err != nil {
@@ -138,10 +148,11 @@ func bound(name string, resource int, most uint64) error {
 	return nil
 }
 
-// ownKeys leaves the session keyring of whoever started this process (keyrings(7)) for a new one.
+// ownKeys replaces the inherited session keyring (keyrings(7)) by a new one.
 func ownKeys() error {
 	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
-	if err == unix.ENOSYS || err == unix.EPERM || err == unix.EACCES { // there are none, or a filter keeps them away
+	// there are none, or a system call filter denies them
+	if err == unix.ENOSYS || err == unix.EPERM || err == unix.EACCES {
 		return nil
 	}
 	if err != nil {
@@ -150,7 +161,7 @@ func ownKeys() error {
 	return nil
 }
 
-// reachable says whether any user may run a file.
+// reachable reports whether any user may run a file.
 func reachable(path string) bool {
 	for {
 		info, err := os.Stat(path)
@@ -164,7 +175,7 @@ func reachable(path string) bool {
 	}
 }
 
-// HasUser says whether a user namespace, that of the calling process, has a user.
+// HasUser reports whether the user namespace of the calling process has a user.
 func HasUser(id int) bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {

@@ -10,24 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folders of the machine are seen in a node: programs, and what the distribution puts beside them.
+// folders are the folders of the machine that a node sees: programs, and what the distribution puts
+// beside them.
 var folders = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/proc", "/sys", "/dev",
 }
 
-// settings are what programs read of /etc. Keys, passwords and the settings of services are not among them.
+// settings are the files of /etc that programs read. Keys, passwords and the settings of services
+// are not among them.
 var settings = []string{
-	"alternatives", "bash.bashrc", "bash_completion.d", "ca-certificates", "default/locale", "ethertypes", "fonts", "gai.conf",
-	"group", "host.conf", "hosts", "inputrc", "iproute2", "java-17-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
-	"ld-musl-x86_64.path", "libnl-3", "locale.alias", "locale.conf", "localtime", "magic", "mime.types", "mtab", "networks",
+	"alternatives", "bash.bashrc", "bash_completion.d", "ca-certificates", "default/locale", "ethertypes", "fonts",
+	"gai.conf",
+	"group", "host.conf", "hosts", "inputrc", "iproute2", "java-17-openjdk", "ld.so.cache", "ld.so.conf",
+	"ld.so.conf.d",
+	"ld-musl-x86_64.path", "libnl-3", "locale.alias", "locale.conf", "localtime", "magic", "mime.types", "mtab",
+	"networks",
 	"nsswitch.conf", "os-release", "passwd", "perl", "pki/tls/certs", "profile", "profile.d", "protocols", "python3",
-	"rpc", "services", "shells", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", "vim", "wireshark", "xattr.conf", "zsh",
+	"rpc", "services", "shells", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", "vim", "wireshark",
+	"xattr.conf", "zsh",
 }
 
-// empty are folders that programs expect to be there.
+// empty are empty folders that programs expect.
 var empty = []string{"/tmp", "/run", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/var/lib", "/var/log"}
 
-// plant makes the tree at /tmp and then has it take the place of the machine's.
+// plant makes the tree at /tmp and then replaces the machine's by it.
 func (t *tree) plant() error {
 	const stage = "/tmp"
 	if err := tmpfs(stage, "mode=755,size=16m,nr_inodes=16k"); err != nil {
@@ -59,7 +65,8 @@ func (t *tree) plant() error {
 	return turn(stage)
 }
 
-// graft makes what is at from be seen at to, if it is there: a folder or file as a mount, a link as a link.
+// graft makes from visible at to, if it exists: a folder or file as a mount, a symbolic link as a
+// link.
 func graft(from, to string) error {
 	info, err := os.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -94,7 +101,7 @@ func graft(from, to string) error {
 	return nil
 }
 
-// names writes the lab's hosts into /etc/hosts, and the programs' user into /etc/passwd and /etc/group.
+// names writes the lab's hosts to /etc/hosts, and the programs' user to /etc/passwd and /etc/group.
 func (t *tree) names(etc string) error {
 	hosts := []byte("127.0.0.1\tlocalhost\n")
 	for _, h := range t.hosts {
@@ -123,7 +130,7 @@ func (t *tree) names(etc string) error {
 	return nil
 }
 
-// replace puts a file in the place of one that may be a mount of the machine's.
+// replace replaces a file, which may be a mount of the machine's, by a new one.
 func replace(name string, text []byte) error {
 	if err := unix.Unmount(name, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
 		return fmt.Errorf("%s: %w", name, err)
@@ -134,7 +141,7 @@ func replace(name string, text []byte) error {
 	return os.WriteFile(name, text, 0o644)
 }
 
-// turn makes the mount at dir the root, and lets go of the old one.
+// turn makes the mount at dir the root, and detaches the old one.
 func turn(dir string) error {
 	if err := unix.Chdir(dir); err != nil {
 		return err
@@ -145,7 +152,8 @@ func turn(dir string) error {
 		if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("let go of the machine's files: %w", err)
 		}
-	case errors.Is(err, unix.EINVAL): // the machine runs from its first file system in memory, which cannot be left
+	// the machine runs from its first file system in memory, which cannot be left
+	case errors.Is(err, unix.EINVAL):
 		if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
 			return fmt.Errorf("change the root: %w", err)
 		}

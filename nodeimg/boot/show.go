@@ -12,20 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Showing is what of the machine's files a program needs besides those that every node has: the folder that it lies
-// in, or where that folder holds much else, its file alone. It is not seen by other programs.
+// A Showing makes a program of the machine visible in a node, beside the files that every node has:
+// the folder of the program, or its file alone if that folder holds much else. Other programs do
+// not see it.
 type Showing struct {
-	program string // its path, without links
+	program string // its path, with links resolved
 	what    string // the folder, or the file
-	tree    int    // a detached mount of it; -1: none
+	// a detached mount of the folder or file; -1: none
+	tree int
 }
 
-// wide are folders that are not shown for the sake of a program in them.
-var wide = []string{"/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/var/lib", "/var/run", "/var/tmp"}
+// wide are folders that are never shown as a whole.
+var wide = []string{"/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp",
+	"/var", "/var/lib", "/var/run", "/var/tmp"}
 
-// Show prepares to show a program of this machine in a node, by its absolute path; any other name stands for a program
-// that is there already. No folder that holds one of hidden is shown. The caller is in the machine's mount namespace, and
-// closes what is returned.
+// Show prepares to show a program of this machine in a node, by its absolute path. Any other name
+// means a program that the node has already. No folder that holds one of hidden is shown. The
+// caller must be in the machine's mount namespace, and closes the result.
 func Show(program string, hidden []string) (*Showing, error) {
 	s := &Showing{program: program, tree: -1}
 	if !filepath.IsAbs(program) || strings.HasPrefix(program, "/proc/") {
@@ -33,7 +36,7 @@ func Show(program string, hidden []string) (*Showing, error) {
 	}
 	path, err := filepath.EvalSymlinks(program)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil // it may be in the node
+		return s, nil // the node may have it
 	}
 	if err != nil {
 		return nil, err
@@ -65,15 +68,15 @@ func Show(program string, hidden []string) (*Showing, error) {
 	return s, nil
 }
 
-// Close lets go of it.
+// Close releases the mount.
 func (s *Showing) Close() {
 	if s.tree >= 0 {
 		unix.Close(s.tree)
 	}
 }
 
-// Place shows it to the calling thread, which must be in the node, and returns the program's path there. What the node
-// has under this name goes before.
+// Place makes the program visible to the calling thread, which must be in the node, and returns the
+// program's path there. A file of the node with this path has priority.
 func (s *Showing) Place() (program string, err error) {
 	if s.tree < 0 {
 		return s.program, nil
@@ -124,7 +127,7 @@ func (s *Showing) point() error {
 	return f.Close()
 }
 
-// within says whether path is dir or below it.
+// within reports whether path is dir or below it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

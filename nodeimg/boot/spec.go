@@ -20,40 +20,45 @@ const (
 // Interface is the name of a node's network interface.
 const Interface = "eth0"
 
-// NodeSpec is what a host of the lab is to become.
+// NodeSpec is the specification of a host of the lab.
 type NodeSpec struct {
-	Name     string       `json:"name"`     // in the lab, and in every message about it
-	Hostname string       `json:"hostname"` // empty: Name
-	Addr     netip.Prefix `json:"addr"`     // IPv4; the prefix is the on-link subnet with all other hosts
-	MAC      MAC          `json:"mac"`
-	MTU      units.Bytes  `json:"mtu"`   // largest IP packet; 68 to 65521
-	Peers    []Peer       `json:"peers"` // neighbours that are known for good, so that no ARP is needed
+	Name     string `json:"name"`     // in the lab, and in every message about it
+	Hostname string `json:"hostname"` // empty: Name
+	// IPv4; the prefix is the on-link subnet of all hosts
+	Addr  netip.Prefix `json:"addr"`
+	MAC   MAC          `json:"mac"`
+	MTU   units.Bytes  `json:"mtu"`   // largest IP packet; 68 to 65521
+	Peers []Peer       `json:"peers"` // permanent neighbours, which need no ARP
 
-	// Hosts are the names by which the node's programs know hosts of the lab: its /etc/hosts, besides localhost. None:
-	// the node has the machine's.
+	// Hosts are the names in the node's /etc/hosts, besides localhost. None: the node has the
+	// machine's file.
 	Hosts []HostName `json:"hosts,omitempty"`
-	// Hidden are directories of the machine that are empty in the node, should it see them at all.
+	// Hidden are directories of the machine that are empty in the node, if it sees them at all.
 	Hidden []string `json:"hidden,omitempty"`
-	// User is that of the node's programs, as its /etc/passwd names it; 0: none.
+	// User is the user ID of the node's programs, named by its /etc/passwd; 0: none.
 	User int `json:"user,omitempty"`
 
-	// Queue is how many frames the interface holds for the fabric before it drops; 0 means 10,000.
+	// Queue is the number of frames that the interface holds for the fabric before it drops; 0
+	// means 10,000.
 	Queue int `json:"queue"`
-	// Nice is the scheduling priority to ask for, -20 (first) to 19; 0 leaves it alone.
+	// Nice is the nice value to ask for, from -20 (highest priority) to 19; 0 leaves it alone.
 	Nice int `json:"nice"`
-	// Sockets are opened while the process may still exceed the system's limit on buffers, in this order.
+	// Sockets are opened, in this order, while the process may still exceed the system's limit on
+	// buffers.
 	Sockets []Socket `json:"sockets"`
-	// Veth makes the cable a veth pair even where a TAP device could be had.
+	// Veth makes the cable a veth pair even if TAP devices are available.
 	Veth bool `json:"veth"`
 
-	// Wired says that the orchestrator makes the cable, to a switch that is a node, and Gateway is that switch's address,
-	// to which goes all that is for none of the peers. Addr then is a prefix of one address.
+	// Wired says that the orchestrator makes the cable, to a switch that is a node. Gateway is that
+	// switch's address, for all destinations that are not peers. Addr then is a prefix of one
+	// address.
 	Wired   bool     `json:"wired,omitempty"`
 	Gateway *Gateway `json:"gateway,omitempty"`
-	// Switch says that it is no host but a switch: it holds a network, which the orchestrator configures, and runs nothing.
-	// It has no Addr, MAC and MTU of its own.
+	// Switch says that the node is a switch: the orchestrator configures its network, and it runs
+	// nothing. It has no Addr, MAC and MTU of its own.
 	Switch bool `json:"switch,omitempty"`
-	// Agents says that it is neither: it drives hosts whose sockets it is given, and has no network of its own.
+	// Agents says that the process is neither host nor switch: it drives hosts that lend it their
+	// sockets, and has no network of its own.
 	Agents bool `json:"agents,omitempty"`
 }
 
@@ -63,32 +68,34 @@ type Peer struct {
 	MAC  MAC        `json:"mac"`
 }
 
-// HostName is a host's address by its name.
+// HostName is the name and the address of a host.
 type HostName struct {
 	Name string     `json:"name"`
 	Addr netip.Addr `json:"addr"`
 }
 
-// Socket is an IPv4 UDP socket bound to the node's address. Buffers of 0 are left as the system makes them.
+// Socket is an IPv4 UDP socket bound to the node's address. A buffer of 0 keeps the system's size.
 type Socket struct {
 	Port        uint16      `json:"port"` // 0: any
 	ReadBuffer  units.Bytes `json:"read_buffer"`
 	WriteBuffer units.Bytes `json:"write_buffer"`
 }
 
-// FabricSpec is what the fabric process is to become.
+// FabricSpec is the specification of the fabric process.
 type FabricSpec struct {
-	Links int `json:"links"` // how many cables will be handed over
+	Links int `json:"links"` // number of cables that will be handed over
 	Nice  int `json:"nice"`  // as NodeSpec.Nice
 }
 
-// LinkKind tells what the descriptor at the fabric's end of a cable is.
+// LinkKind is the kind of descriptor at the fabric's end of a cable.
 type LinkKind string
 
-// The kinds of cable. Both carry Ethernet frames without FCS, one per read or write, and do not block.
+// The kinds of cable. Both carry Ethernet frames without FCS, one per read or write, and do not
+// block.
 const (
-	TAP    LinkKind = "tap"    // a TAP device: read and write
-	Packet LinkKind = "packet" // an AF_PACKET socket on the far end of a veth pair: recv and send
+	TAP LinkKind = "tap" // TAP is a TAP device: read and write
+	// Packet is an AF_PACKET socket at the far end of a veth pair: recv and send
+	Packet LinkKind = "packet"
 )
 
 // Link is the fabric's end of a node's cable. FD is a descriptor of the receiving process.
@@ -100,23 +107,25 @@ type Link struct {
 	FD    int      `json:"-"`
 }
 
-// Report is what became of a process at the end of its boot.
+// Report is the result of a process's boot.
 type Report struct {
-	Notes []string `json:"notes,omitempty"` // what the machine did not grant, in words, with its cost
-	UID   int      `json:"uid"`             // the user it runs as, in its own user namespace
-	Nice  int      `json:"nice"`            // as granted
+	// what the machine did not grant, in words, with its cost
+	Notes []string `json:"notes,omitempty"`
+	UID   int      `json:"uid"`  // the user it runs as, in its own user namespace
+	Nice  int      `json:"nice"` // as granted
 }
 
-// NodeEnv is a booted host, seen from inside.
+// NodeEnv is the environment of a booted host.
 type NodeEnv struct {
-	Name    string
-	Link    LinkKind
-	Sockets []int // descriptors of NodeSpec.Sockets, in order, not blocking, closed on exec
-	Switch  bool  // nothing runs in it: see Hold
+	Name string
+	Link LinkKind
+	// descriptors of NodeSpec.Sockets, in order, not blocking, closed on exec
+	Sockets []int
+	Switch  bool // it runs nothing: see Hold
 	Report  Report
 }
 
-// FabricEnv is the booted fabric process, seen from inside.
+// FabricEnv is the environment of the booted fabric process.
 type FabricEnv struct {
 	Links  []Link // one for each node, by Link.Index
 	Report Report
@@ -146,7 +155,7 @@ func (m *MAC) UnmarshalText(text []byte) error {
 // MACOf returns the address that Weft gives the node with this IPv4 address.
 func MACOf(a netip.Addr) MAC { return mac.Of(a) }
 
-// check reports the first thing wrong with s.
+// check returns the first error of s.
 func (s *NodeSpec) check() error {
 	switch {
 	case s.Name == "":

@@ -16,15 +16,16 @@ import (
 	"weft/internal/control"
 )
 
-// stageVar names the environment variable by which the first stage tells the second what it did. It is
-// absent in the first.
+// stageVar is an environment variable by which the first stage reports to the second. The first
+// stage does not have it.
 const stageVar = "WEFT_BOOTED"
 
-// titleVar is the environment variable with the name by which ps and top tell the process from others; exec
-// through /proc makes it "exe".
+// titleVar is an environment variable with the process's name in ps and top. exec through /proc
+// would make that "exe".
 const titleVar = "WEFT_TITLE"
 
-// The name is that of the first thread, and only init is sure to run there.
+// init sets the process's name. That is the name of the first thread, and only init is sure to run
+// on it.
 func init() {
 	if title := os.Getenv(titleVar); title != "" {
 		text := append([]byte(title), 0) // the kernel takes the first 15 bytes
@@ -33,7 +34,7 @@ func init() {
 	}
 }
 
-// handover is what the first stage leaves for the second.
+// handover is the report of the first stage to the second.
 type handover struct {
 	Name    string   `json:"name"`
 	Link    LinkKind `json:"link,omitempty"`
@@ -43,9 +44,9 @@ type handover struct {
 	Report  Report   `json:"report"`
 }
 
-// Node boots this process as a host of a lab, and returns in its second stage, ready for the agent. The
-// connection is the one on which the orchestrator waits. On error the orchestrator has been told, and the
-// process is of no more use.
+// Node boots this process as a host of a lab, and returns in its second stage, ready for the agent.
+// conn leads to the waiting orchestrator, which also receives any error. After an error the process
+// is useless.
 func Node(conn *control.Conn) (*NodeEnv, error) {
 	h, err := boot(conn, stages{free: nodeStage, contained: containedNode})
 	if err == nil {
@@ -57,14 +58,14 @@ func Node(conn *control.Conn) (*NodeEnv, error) {
 	for _, fd := range h.Sockets {
 		unix.CloseOnExec(fd)
 	}
-	// The process is the init of its PID namespace: orphans of programs run in the node end up here, and
-	// with the signal ignored the kernel buries them.
+	// The process is the init of its PID namespace and inherits orphans of programs in the node.
+	// With the signal ignored the kernel reaps them.
 	signal.Ignore(unix.SIGCHLD)
 	return &NodeEnv{Name: h.Name, Link: h.Link, Sockets: h.Sockets, Switch: h.Switch, Report: h.Report}, nil
 }
 
-// Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far ends of
-// all cables. The process keeps CAP_SYS_NICE if it had it, for Realtime.
+// Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far
+// ends of all cables. The process keeps CAP_SYS_NICE if it had it, for Realtime.
 func Fabric(conn *control.Conn) (*FabricEnv, error) {
 	h, err := boot(conn, stages{free: fabricStage, contained: containedFabric})
 	var links []Link
@@ -82,36 +83,39 @@ func Fabric(conn *control.Conn) (*FabricEnv, error) {
 
 func failed(conn *control.Conn, what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
-	_ = conn.SendError(err) // if the orchestrator is gone, nobody is left to tell
+	_ = conn.SendError(err) // the orchestrator may be gone
 	return err
 }
 
-// stage is the first stage of a process: what it leaves for the second, and the capabilities to keep.
+// stage is the first stage of a process. It returns the report for the second, and the capabilities
+// to keep.
 type stage func(*control.Conn) (handover, []uintptr, error)
 
-// stages are the first stages of a process that was started in namespaces, and of one in a container.
+// stages are the first stages of a process that was started in namespaces, and of one in a
+// container.
 type stages struct{ free, contained stage }
 
-// boot runs the first stage, which ends in the second, or takes up what the first left.
+// boot runs the first stage, which ends in the second, or continues in the second.
 func boot(conn *control.Conn, s stages) (handover, error) {
 	var h handover
 	_, inContainer := os.LookupEnv(OwnerVar)
 	first := s.free
 	if inContainer {
-		first = s.contained // its parent is the engine's, and lives as long as it likes
+		// its parent belongs to the engine, and may end at any time
+		first = s.contained
 	} else if err := dieWithParent(); err != nil {
 		return h, err
 	}
 	if text, second := os.LookupEnv(stageVar); second {
 		os.Unsetenv(stageVar)
 		os.Unsetenv(OwnerVar)
-		// Nobody may trace this process or read its memory through /proc but the root of its namespace.
+		// Only the root of this namespace may trace the process or read its memory through /proc.
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return h, err
 		}
 		return h, json.Unmarshal([]byte(text), &h)
 	}
-	runtime.LockOSThread() // everything a thread can lose, it loses here
+	runtime.LockOSThread() // privileges are properties of a thread
 	h, keep, err := first(conn)
 	if err != nil {
 		return h, err
@@ -134,7 +138,8 @@ func (h *handover) enter(conn *control.Conn, d dropper) error {
 	if err := conn.Inherit(control.FD); err != nil {
 		return err
 	}
-	return become(append(os.Environ(), stageVar+"="+string(text), titleVar+"=weft-"+h.Name), append(h.Sockets, control.FD))
+	return become(append(os.Environ(), stageVar+"="+string(text), titleVar+"=weft-"+h.Name),
+		append(h.Sockets, control.FD))
 }
 
 // nodeStage makes a host.
@@ -170,8 +175,8 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	return h, nil, nil
 }
 
-// attach gives a node its network: the loopback of a switch, whose ports come later, a cable that the orchestrator plugs in, or
-// one whose other end it is handed.
+// attach gives a node its network: the loopback of a switch, whose ports come later, a cable that
+// the orchestrator plugs in, or one whose other end goes to the orchestrator.
 func attach(conn *control.Conn, s *NodeSpec) (LinkKind, error) {
 	switch {
 	case s.Switch || s.Agents:
@@ -189,7 +194,8 @@ func attach(conn *control.Conn, s *NodeSpec) (LinkKind, error) {
 	return l.Kind, err
 }
 
-// fabricStage makes the fabric's process. It has no interface: its network is the descriptors it is given.
+// fabricStage makes the fabric's process. It has no interface: its network is the descriptors that
+// it receives.
 func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
 	var spec FabricSpec
 	if _, err := conn.Expect(KindBoot, &spec); err != nil {
@@ -211,7 +217,7 @@ func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
 	return h, []uintptr{unix.CAP_SYS_NICE}, nil
 }
 
-// begin isolates the process and sets what must be set while /proc can be written to.
+// begin isolates the process and changes the settings that need a writable /proc.
 func (t *tree) begin(hostname string) error {
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return fmt.Errorf("set host name %q: %w", hostname, err)
@@ -223,7 +229,8 @@ func (t *tree) begin(hostname string) error {
 	return expendable()
 }
 
-// allowPing makes ping work without privileges; a user namespace with one group can name only that one.
+// allowPing makes ping work without privileges. A user namespace with one group can name only that
+// one.
 func allowPing(t *tree) {
 	const groups = "net/ipv4/ping_group_range"
 	if err := sysctl(groups, "0 2147483647"); errors.Is(err, unix.EINVAL) {
@@ -236,7 +243,8 @@ func allowPing(t *tree) {
 	}
 }
 
-// expendable makes the process and what it runs the first to go when the machine is out of memory.
+// expendable makes the process and its children the first to be killed when the machine is out of
+// memory.
 func expendable() error {
 	const file, first = "/proc/self/oom_score_adj", 500 // of -1000 to 1000
 	text, err := os.ReadFile(file)
@@ -273,7 +281,7 @@ func receiveLinks(conn *control.Conn, n int) ([]Link, error) {
 	return links, nil
 }
 
-// listen opens the sockets that s asks for, or none.
+// listen opens the sockets of s, or none.
 func listen(s *NodeSpec) (fds []int, err error) {
 	defer func() {
 		if err != nil {

@@ -12,23 +12,25 @@ import (
 	"weft/units"
 )
 
-// farEnd is the name of the veth's other end, in a namespace of its own that no process is in.
+// farEnd is the name of the veth's other end, in a namespace of its own without processes.
 const farEnd = "cable"
 
 // openVeth makes eth0 as one end of a veth pair, and returns a packet socket on the other.
 //
-// The other end lies in a namespace that exists only as long as the socket does, so the node sees one
+// The other end lies in a namespace that exists only as long as the socket, so the node sees one
 // interface, as with a TAP device, and closing the socket removes the pair.
 func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
-	// Package ns would look for /proc/PID/task/TID, but /proc still shows the processes of the namespace that the
-	// node was started from, under other numbers: in a container that is permission denied.
+	// Package ns would look for /proc/PID/task/TID, but /proc still shows the processes of the
+	// namespace that the node was started from, under other numbers: in a container that is
+	// permission denied.
 	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return -1, fmt.Errorf("veth: %w", err)
 	}
 	defer home.Close()
 	done := make(chan struct{})
-	thread.Own(func() { // the thread, which changes its namespace, ends with this function
+	// the thread changes its namespace and ends with this function
+	thread.Own(func() {
 		defer close(done)
 		fd, err = plug(int(home.Fd()), mtu, queue)
 	})
@@ -44,8 +46,8 @@ func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
 	return fd, nil
 }
 
-// plug moves the calling thread to a new network namespace, makes the pair with its near end in home and its far
-// end there, and returns a packet socket on the far end.
+// plug moves the calling thread to a new network namespace, makes the pair with its near end in
+// home and its far end there, and returns a packet socket on the far end.
 func plug(home int, mtu units.Bytes, queue int) (int, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return -1, fmt.Errorf("new network namespace: %w", err)
@@ -72,7 +74,8 @@ func plug(home int, mtu units.Bytes, queue int) (int, error) {
 	return packetSocket(link.Attrs().Index)
 }
 
-// packetSocket returns a socket that receives what arrives at the interface, and sends without a queue.
+// packetSocket returns a socket that receives the frames of the interface, and sends without a
+// queue.
 func packetSocket(index int) (int, error) {
 	// Protocol 0 receives nothing until bind names the interface.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -84,7 +87,10 @@ func packetSocket(index int) (int, error) {
 		what string
 		do   func() error
 	}{
-		{"ignore outgoing", func() error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1) }},
+		{"ignore outgoing", func() error {
+			return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING,
+				1)
+		}},
 		{"bypass queue", func() error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1) }},
 		{"receive buffer", func() error { return readBuffer(fd, 64*units.MiB) }},
 		{"bind", func() error { return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}) }},
@@ -97,8 +103,8 @@ func packetSocket(index int) (int, error) {
 	return fd, nil
 }
 
-// readBuffer asks for a receive buffer of n bytes: beyond the system's limit if the process may, up to it if
-// it may not.
+// readBuffer asks for a receive buffer of n bytes: beyond the system's limit if the process may,
+// otherwise up to it.
 func readBuffer(fd int, n units.Bytes) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, int(n)) == nil {
 		return nil
@@ -106,7 +112,7 @@ func readBuffer(fd int, n units.Bytes) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(n))
 }
 
-// writeBuffer does as readBuffer for what waits to be sent.
+// writeBuffer does the same for the send buffer.
 func writeBuffer(fd int, n units.Bytes) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, int(n)) == nil {
 		return nil
@@ -114,8 +120,8 @@ func writeBuffer(fd int, n units.Bytes) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, int(n))
 }
 
-// Commands of ethtool(8) that turn an offload off, linux/ethtool.h. TX checksums come first: the others
-// depend on it.
+// offloads are commands of ethtool(8) that turn an offload off, linux/ethtool.h. TX checksums come
+// first, because the others depend on them.
 var offloads = []struct {
 	name string
 	set  uint32
@@ -126,8 +132,8 @@ var offloads = []struct {
 	{"gro", 0x2c},         // ETHTOOL_SGRO
 }
 
-// plainFrames makes an interface send only whole, single packets with their checksums filled in: a packet
-// socket would otherwise see 64 KB segments and checksums left for a card to compute.
+// plainFrames makes an interface send only whole, single packets with their checksums filled in. A
+// packet socket would otherwise see segments of 64 KB, and checksums left for a NIC to compute.
 func plainFrames(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -139,10 +145,11 @@ func plainFrames(name string) error {
 		request := struct {
 			name [unix.IFNAMSIZ]byte
 			data unsafe.Pointer
-			_    [16]byte // struct ifreq is longer than what is used of it
+			_    [16]byte // struct ifreq is longer than its used part
 		}{data: unsafe.Pointer(&value)}
 		copy(request.name[:], name)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+			uintptr(unsafe.Pointer(&request))); errno != 0 {
 			return fmt.Errorf("%s: turn %s off: %w", name, o.name, errno)
 		}
 	}

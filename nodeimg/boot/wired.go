@@ -17,7 +17,7 @@ import (
 // Wired is a cable between two nodes that the orchestrator makes: a veth pair, with no descriptor.
 const Wired LinkKind = "veth"
 
-// KindPlugged tells a node that its cable is there.
+// KindPlugged tells a node that its cable is in place.
 const KindPlugged = "plugged"
 
 // Cable is a veth pair between two nodes of a lab.
@@ -36,8 +36,8 @@ type CableEnd struct {
 	Index     int    `json:"index,omitempty"` // of the interface in its namespace, at end A; 0: the next
 }
 
-// Plug makes a cable, end A in the network namespace of the calling thread, which must be locked to it, and end B in that of a
-// descriptor. Neither is up, and what the machine does to frames by itself, to spare work, is off at A.
+// Plug makes a cable, with end A in the network namespace of the calling thread, which must be
+// locked to it, and end B in that of a descriptor. Neither end is up, and offloads are off at A.
 func Plug(c *Cable, b int) error {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.MTU, a.TxQLen, a.HardwareAddr = c.A.Interface, int(c.MTU), c.Queue, net.HardwareAddr(c.A.MAC[:])
@@ -46,7 +46,8 @@ func Plug(c *Cable, b int) error {
 		LinkAttrs: a, PeerName: c.B.Interface, PeerHardwareAddr: net.HardwareAddr(c.B.MAC[:]),
 		PeerNamespace: netlink.NsFd(b), PeerMTU: uint32(c.MTU), PeerTxQLen: c.Queue,
 	}
-	if old, err := netlink.LinkByName(c.A.Interface); err == nil { // of a node that has ended: the kernel takes its time
+	// of a node that has ended: the kernel removes it with delay
+	if old, err := netlink.LinkByName(c.A.Interface); err == nil {
 		if err := netlink.LinkDel(old); err != nil && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("old cable from %s to %s: %w", c.A.Node, c.B.Node, err)
 		}
@@ -57,11 +58,12 @@ func Plug(c *Cable, b int) error {
 	return PlainFrames(c.A.Interface)
 }
 
-// PlainFrames makes an interface of the calling thread's network namespace send and receive single packets with their
-// checksums filled in: a segment of 64 KB, made to spare work, would be one packet to every queue.
+// PlainFrames makes an interface of the calling thread's network namespace send and receive single
+// packets with their checksums filled in. An offloaded segment of 64 KB would be one packet to
+// every queue.
 func PlainFrames(name string) error { return plainFrames(name) }
 
-// plugged asks for the node's cable and waits until it is there.
+// plugged asks for the node's cable and waits for it.
 func plugged(conn *control.Conn, s *NodeSpec) (Link, error) {
 	l := Link{Node: s.Name, Kind: Wired, FD: -1}
 	if err := conn.SendValue(KindLink, l); err != nil {
@@ -73,7 +75,7 @@ func plugged(conn *control.Conn, s *NodeSpec) (Link, error) {
 	return l, wire(s)
 }
 
-// wire readies an end that a cable was plugged into.
+// wire configures an end that a cable was plugged into.
 func wire(s *NodeSpec) error {
 	if err := plainFrames(Interface); err != nil {
 		return err
@@ -81,11 +83,11 @@ func wire(s *NodeSpec) error {
 	return configure(s)
 }
 
-// A Gateway is where a host sends what is for none of its neighbours.
+// A Gateway is a host's next hop to all destinations but its neighbours.
 type Gateway struct {
 	Addr netip.Addr   `json:"addr"`
 	MAC  MAC          `json:"mac"`
-	Net  netip.Prefix `json:"net"` // what lies behind it
+	Net  netip.Prefix `json:"net"` // subnet behind it
 }
 
 // Neighbours returns the permanent neighbours of the node: its peers and its gateway.
@@ -102,8 +104,8 @@ type Route struct {
 	Via netip.Addr // the zero Addr: directly
 }
 
-// Routes returns the routes that a node with a gateway needs: its own prefix holds nobody else. The first lead to the gateway
-// and to the peers, the last by the gateway to all others.
+// Routes returns the routes of a node with a gateway, whose own prefix holds nobody else. The first
+// lead to the gateway and to the peers, the last through the gateway to all others.
 func (s *NodeSpec) Routes() []Route {
 	if s.Gateway == nil {
 		return nil
@@ -132,12 +134,12 @@ func routes(l netlink.Link, s *NodeSpec) error {
 	return nil
 }
 
-// Hold is the life of a switch that is a node: its kernel does everything, and the process is there so that its namespaces
-// are. It returns when the orchestrator ends it or is gone.
+// Hold runs a switch that is a node: its kernel does everything, and the process keeps its
+// namespaces alive. It returns when the orchestrator ends it or is gone.
 func Hold(conn *control.Conn) error {
 	for {
 		if _, _, err := conn.Recv(); err != nil {
-			return nil // that is how it ends
+			return nil // the usual end
 		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package image makes the image of a node: the running program and nothing else, from scratch. A Docker Engine keeps
-// it under the beginning of the program's hash, so that nodes of the same program share one, and what else has that
-// name is not taken for it. nodeimg/Dockerfile makes the same by hand.
+// Package image makes the image of a node: the running program and nothing else, from scratch. A
+// Docker Engine keeps it under a prefix of the program's hash, so that nodes of the same program
+// share one image, and an unrelated image with that name is not mistaken for it. nodeimg/Dockerfile
+// makes the same by hand.
 package image
 
 import (
@@ -28,28 +29,29 @@ import (
 // repository is the name of node images; the tag is the beginning of the program's hash.
 const repository = "weft/node"
 
-// keptImages is how many images of other builds are kept beside a new one. Ours.
+// keptImages is the number of images of other builds that are kept beside a new one. Ours.
 const keptImages = 3
 
-// User is the user that nodes run as: it owns nothing, on every distribution.
+// User is the user of nodes, which owns nothing on any distribution.
 const User = "65534:65534"
 
 // Label is the label of node images: the SHA-256 of the program inside, in hexadecimal digits.
 const Label = "weft.program"
 
-// Program is a binary as it lies in an image.
+// Program is a binary as an image holds it.
 type Program struct {
-	Layer []byte // the image's only layer, a tar archive that depends on nothing but the binary
+	// the image's only layer, a tar archive that depends on nothing but the binary
+	Layer []byte
 	Hash  string // of the binary, SHA-256 in hexadecimal digits
 }
 
 // Ref returns the name of the image with this program.
 func (p *Program) Ref() string { return repository + ":" + p.Hash[:16] }
 
-// diffID is how an engine names the layer: by its content.
+// diffID returns an engine's name for the layer, by its content.
 func (p *Program) diffID() string { return fmt.Sprintf("sha256:%x", sha256.Sum256(p.Layer)) }
 
-// Read reads the binary at path and checks that it can run where there is nothing else.
+// Read reads the binary at path and checks that it runs without other files.
 func Read(path string) (*Program, error) {
 	binary, err := os.ReadFile(path)
 	if err != nil {
@@ -61,7 +63,8 @@ func Read(path string) (*Program, error) {
 	}
 	for _, part := range f.Progs {
 		if part.Type == elf.PT_INTERP {
-			return nil, fmt.Errorf("node image: %s needs shared libraries, and the image has none: build it with CGO_ENABLED=0 (make build does)", path)
+			return nil, fmt.Errorf("node image: %s needs shared libraries, and the image has none: build it with "+
+				"CGO_ENABLED=0 (make build does)", path)
 		}
 	}
 	p := &Program{Hash: fmt.Sprintf("%x", sha256.Sum256(binary))}
@@ -87,7 +90,8 @@ func Read(path string) (*Program, error) {
 	return p, nil
 }
 
-// Ensure returns the image with the program at path, made if the engine does not have it yet.
+// Ensure returns the image with the program at path, and makes it if the engine does not have it
+// yet.
 func Ensure(ctx context.Context, api *client.Client, path string) (string, error) {
 	p, err := Read(path)
 	if err != nil {
@@ -96,7 +100,8 @@ func Ensure(ctx context.Context, api *client.Client, path string) (string, error
 	if id, ok, err := p.Find(ctx, api); err != nil || ok {
 		return id, err
 	}
-	if err := Import(ctx, api, p.Layer, p.Ref(), `ENTRYPOINT ["/weft"]`, "USER "+User, "LABEL "+Label+"="+p.Hash); err != nil {
+	err = Import(ctx, api, p.Layer, p.Ref(), `ENTRYPOINT ["/weft"]`, "USER "+User, "LABEL "+Label+"="+p.Hash)
+	if err != nil {
 		return "", err
 	}
 	id, ok, err := p.Find(ctx, api)
@@ -109,11 +114,12 @@ func Ensure(ctx context.Context, api *client.Client, path string) (string, error
 	return id, err
 }
 
-// Import makes an image of one layer, with changes in the words of a Dockerfile.
+// Import makes an image of one layer, with changes in the syntax of a Dockerfile.
 func Import(ctx context.Context, api *client.Client, layer []byte, ref string, changes ...string) error {
-	body, err := api.ImageImport(ctx, image.ImportSource{Source: bytes.NewReader(layer), SourceName: "-"}, ref, image.ImportOptions{
-		Message: "weft, made from the running program", Changes: changes,
-	})
+	body, err := api.ImageImport(ctx, image.ImportSource{Source: bytes.NewReader(layer), SourceName: "-"}, ref,
+		image.ImportOptions{
+			Message: "weft, made from the running program", Changes: changes,
+		})
 	if err == nil {
 		err = cleanup.Join(complaint(body), body.Close())
 	}
@@ -123,7 +129,8 @@ func Import(ctx context.Context, api *client.Client, layer []byte, ref string, c
 	return nil
 }
 
-// Find looks for an image that holds exactly the program. One that only has its name does not count.
+// Find looks for an image that holds exactly the program. One that only has its name does not
+// count.
 func (p *Program) Find(ctx context.Context, api *client.Client) (id string, ok bool, err error) {
 	got, err := api.ImageInspect(ctx, p.Ref())
 	switch {
@@ -132,11 +139,13 @@ func (p *Program) Find(ctx context.Context, api *client.Client) (id string, ok b
 	case err != nil:
 		return "", false, fmt.Errorf("node image: %w", err)
 	}
-	ok = slices.Equal(got.RootFS.Layers, []string{p.diffID()}) && got.Config != nil && got.Config.Labels[Label] == p.Hash
+	ok = slices.Equal(got.RootFS.Layers, []string{p.diffID()}) && got.Config != nil &&
+		got.Config.Labels[Label] == p.Hash
 	return got.ID, ok, nil
 }
 
-// complaint reads an engine's progress messages to their end, and returns the error among them if there is one.
+// complaint reads an engine's progress messages to their end, and returns the error among them, if
+// any.
 func complaint(r io.Reader) error {
 	d := json.NewDecoder(r)
 	for {
@@ -155,7 +164,8 @@ func complaint(r io.Reader) error {
 	}
 }
 
-// prune removes node images of old builds that nothing uses, but for a few. What the engine will not remove stays.
+// prune removes all but a few unused node images of old builds. Images that the engine refuses to
+// remove stay.
 func prune(ctx context.Context, api *client.Client, keep string) {
 	all, err := nodeImages(ctx, api)
 	if err != nil {
@@ -173,7 +183,7 @@ func prune(ctx context.Context, api *client.Client, keep string) {
 	}
 }
 
-// nodeImages lists the images that this package made, by label and name both.
+// nodeImages lists the images of this package, by label and name.
 func nodeImages(ctx context.Context, api *client.Client) ([]image.Summary, error) {
 	all, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", Label))})
 	if err != nil {
