@@ -19,7 +19,6 @@ import (
 func unedited() []string {
 	return []string{
 		"orchestrator/plan",
-		"orchestrator/run",
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"weft/results/store"
 )
 
-// Drops and queues from an instant on are those after it: an incast drops in its first round trips, and not later.
-func TestCountsFromAnInstantOn(t *testing.T) {
+// An incast drops packets in its first round trips and not later, so counts from an instant after
+// them have no drops.
+func TestCountsAfterAnInstant(t *testing.T) {
 	const text = `
 weft: 1
 name: after
@@ -16,12 +17,12 @@ topology: {kind: star, hosts: 33, link: {rate: 400Gbps, delay: 2us}}
 transport: {kind: strack}
 workload: [{collective: incast, ranks: 32, root: h32, size: 2MB}]
 `
-	s, err := simulateIn(t, t.TempDir(), text)
+	s, err := simulateLab(t, text)
 	if err != nil || s.Network.Drops == 0 || s.Network.After != nil {
 		t.Fatalf("%v, %+v", err, s.Network)
 	}
 	all := s.Network.Drops
-	if s, err = simulateIn(t, t.TempDir(), text+"measure: {from: 1ns, queues: 1us}\n"); err != nil || s.Network.After.Drops != all {
+	if s, err = simulateLab(t, text+"measure: {from: 1ns, queues: 1us}\n"); err != nil || s.Network.After.Drops != all {
 		t.Errorf("from the beginning: %v, %+v of %d drops", err, s.Network.After, all)
 	}
 	drops, err := store.Numbers(s.Run, store.QueuesFile, "drops")
@@ -31,10 +32,10 @@ workload: [{collective: incast, ranks: 32, root: h32, size: 2MB}]
 	if q := s.Network.After.MaxQueue; q > s.Network.MaxQueue || q < s.Network.MaxQueue*9/10 {
 		t.Errorf("a queue of at most %d, sampled %d", s.Network.MaxQueue, q)
 	}
-	if s, err = simulateIn(t, t.TempDir(), text+"measure: {from: 100us}\n"); err != nil || s.Network.After.Drops != 0 {
+	if s, err = simulateLab(t, text+"measure: {from: 100us}\n"); err != nil || s.Network.After.Drops != 0 {
 		t.Errorf("from 100 us on: %v, %+v", err, s.Network.After)
 	}
-	if s, err = simulateIn(t, t.TempDir(), text+"measure: {from: 1s}\n"); err != nil || s.Network.After != nil {
+	if s, err = simulateLab(t, text+"measure: {from: 1s}\n"); err != nil || s.Network.After != nil {
 		t.Errorf("from after the end: %v, %+v", err, s.Network.After)
 	}
 }

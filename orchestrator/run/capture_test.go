@@ -7,18 +7,14 @@ import (
 	"testing"
 
 	"weft/orchestrator/capture"
-	"weft/orchestrator/experiment"
 	"weft/realtime"
 )
 
 const capturedLab = "weft: 1\nname: x\ntopology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 1us}}\nworkload: [{collective: all-to-all, size: 1KB}]\n"
 
-// Hosts and ports are found by their names; what is neither is refused with what would be.
-func TestCaptured(t *testing.T) {
-	x, err := experiment.Build(parse(t, capturedLab))
-	if err != nil {
-		t.Fatal(err)
-	}
+// CapturePoint finds hosts and ports by name. Its error suggests a valid name.
+func TestCapturePoint(t *testing.T) {
+	x := build(t, capturedLab)
 	if c, err := CapturePoint(x, "h1"); err != nil || c.Host != 1 || c.Port != -1 {
 		t.Errorf("h1: %+v, %v", c, err)
 	}
@@ -37,13 +33,10 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// Files are new, and all of them are there or none; a run that failed before the first packet leaves none, and what one that
-// failed later had is complete.
+// Either all files of captures are created, or none, and none may exist. A run that fails before
+// the first packet leaves none. A run that fails later leaves complete files.
 func TestCaptureFiles(t *testing.T) {
-	x, err := experiment.Build(parse(t, capturedLab))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := build(t, capturedLab)
 	dir := t.TempDir()
 	a, b, old := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "old")
 	if err := os.WriteFile(old, []byte("mine"), 0o644); err != nil {
@@ -76,7 +69,7 @@ func TestCaptureFiles(t *testing.T) {
 	if err := both.finish(true, func(line string) { said = append(said, line) }); err != nil || len(said) != 1 || !strings.Contains(said[0], "packets of h1 in "+b+": 1") {
 		t.Errorf("%q, %v", said, err)
 	}
-	both.discard() // of what was begun nothing
+	both.discard() // leaves captures that were started
 	if _, err := os.Stat(a); err == nil {
 		t.Error("an empty capture of a run that failed stays")
 	}

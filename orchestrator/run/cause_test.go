@@ -4,33 +4,30 @@ import (
 	"strings"
 	"testing"
 
-	"weft/orchestrator/lab"
 	"weft/results/record"
 )
 
-// faultyRun simulates it, with settings of the command line.
-func faultyRun(t *testing.T, fault string, set ...string) *record.Summary {
+// simulateFault simulates a lab whose text has FAULT in place of its fault, with settings of the
+// command line.
+func simulateFault(t *testing.T, text, fault string, set ...string) *record.Summary {
 	t.Helper()
-	labs, err := lab.Parse("lab.yaml", []byte(strings.Replace(faultyLab, "FAULT", fault, 1)), lab.Options{Set: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := runLab(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	s, err := simulateLab(t, strings.Replace(text, "FAULT", fault, 1), set...)
 	if s == nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// A run that faults end says which, which flows could not get through, and what would have helped; and that helps.
+// The error of a run that faults end names the fault, the blocked flows, and changes of the lab
+// that help. Those changes do help.
 func TestFaultsThatEndARunAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, fault string
 		set         []string
-		first       string   // how the error begins
-		holds       []string // of its other lines
+		first       string   // beginning of the error
+		holds       []string // other parts of the error
 		lacks       string
-		helps       [][]string // settings with which the run is survived
+		helps       [][]string // settings with which the run succeeds
 	}{
 		{
 			"a link between switches", "{at: 20us, link: leaf0-spine1, down: 1s}", nil,
@@ -79,7 +76,7 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := faultyRun(t, c.fault, c.set...)
+			s := simulateFault(t, faultyLab, c.fault, c.set...)
 			first, rest, _ := strings.Cut(s.Error, "\n")
 			if s.Status != "failed" || !strings.HasPrefix(first, c.first) {
 				t.Errorf("%s: %s", s.Status, first)
@@ -96,7 +93,7 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 				t.Errorf("what the error says is said again: %q", s.Warnings)
 			}
 			for _, set := range c.helps {
-				if s := faultyRun(t, c.fault, set...); s.Status != "ok" {
+				if s := simulateFault(t, faultyLab, c.fault, set...); s.Status != "ok" {
 					t.Errorf("with %q: %s: %s", set, s.Status, s.Error)
 				}
 			}
@@ -104,11 +101,11 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 	}
 }
 
-// A fault that was over, or is elsewhere, is not what a run failed of.
-func TestFaultsThatAreNotWhyAreNotNamed(t *testing.T) {
+// The error of a run does not name faults that were over or affect other links.
+func TestOtherFaultsAreNotNamed(t *testing.T) {
 	lost := "topology.tiers={host: {loss: 99.9%}}"
 	for _, fault := range []string{"{at: 20us, link: leaf0-spine1, down: 10us}", "{at: 9s, link: leaf0-spine1, down: 1s}", "{at: 20us, corrupt: h3}"} {
-		if s := faultyRun(t, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "sim: host ") {
+		if s := simulateFault(t, faultyLab, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "sim: host ") {
 			t.Errorf("%s: %s: %s", fault, s.Status, s.Error)
 		}
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,32 +9,25 @@ import (
 	"strings"
 	"testing"
 
-	"weft/orchestrator/lab"
 	"weft/results/record"
 )
 
-// simulated runs a lab of four hosts with such a clocks section, and more, in the simulator.
-func simulated(t *testing.T, text string) (*record.Summary, error) {
+const clocksLab = "weft: 1\nname: clocks\ntopology: {kind: star, hosts: 4}\n"
+
+// simulateClocks simulates four hosts with a clocks section and further sections.
+func simulateClocks(t *testing.T, text string) (*record.Summary, error) {
 	t.Helper()
-	all := "weft: 1\nname: clocks\ntopology: {kind: star, hosts: 4}\n" + text
-	labs, err := lab.Parse("clocks.yaml", []byte(all), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(all)})
+	return simulateLab(t, clocksLab+text)
 }
 
-func ran(t *testing.T, text string) *record.Summary {
+// mustSimulateClocks is simulateClocks for runs that succeed.
+func mustSimulateClocks(t *testing.T, text string) *record.Summary {
 	t.Helper()
-	s, err := simulated(t, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return mustSimulate(t, clocksLab+text)
 }
 
 func TestUnsynchronizedClocksDrift(t *testing.T) {
-	c := ran(t, "clocks: {sync: none, offset: ±1us, skew: ±100ppm, for: 20ms}\n").Clocks
+	c := mustSimulateClocks(t, "clocks: {sync: none, offset: ±1us, skew: ±100ppm, for: 20ms}\n").Clocks
 	if c.Samples != 2001 || c.Error.Max < 500 || c.ConvergedUS != nil || c.Coverage != nil || c.Packets != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -46,7 +38,7 @@ func TestProtocolsKeepClocksTogether(t *testing.T) {
 		"ptp":     "clocks: {sync: ptp, offset: ±100us, for: 60ms}\nmeasure: {from: 30ms}\n",
 		"huygens": "clocks: {sync: huygens, offset: ±100us, for: 30ms, huygens: {degree: 3, window: 2ms, pairs: 50}}\nmeasure: {from: 15ms}\n",
 	} {
-		s := ran(t, text)
+		s := mustSimulateClocks(t, text)
 		c := s.Clocks
 		if c.Sync != name || c.Error.P99 > 50 || c.ConvergedUS == nil || c.Coverage == nil || *c.Coverage < 0.9999 || c.Packets == 0 || c.Share <= 0 {
 			t.Errorf("%s: %+v", name, c)
@@ -60,14 +52,14 @@ func TestProtocolsKeepClocksTogether(t *testing.T) {
 	}
 }
 
-// The same lab and seed make the same bytes, with every source of randomness that clocks have.
+// The same lab and seed give the same bytes, with every source of randomness that clocks have.
 func TestClocksAreDeterministic(t *testing.T) {
 	const text = `clocks: {sync: huygens, offset: ±1us, jitter: 20ns, stalls: 1%, noise: normal 50ns, huygens: {degree: 3, window: 500us, pairs: 20}}
 background: {load: 30%}
 workload: [{collective: all-to-all, size: 1MB, repeat: 8}]
 faults: [{at: 1ms, clock: h2, step: 5us}, {at: 500us, clock: h1, skew: 10ppm, over: 200us}]
 `
-	a, b := ran(t, text), ran(t, text)
+	a, b := mustSimulateClocks(t, text), mustSimulateClocks(t, text)
 	for _, file := range []string{"clocks.parquet", "flows.parquet"} {
 		x, errX := os.ReadFile(filepath.Join(a.Run, file))
 		y, errY := os.ReadFile(filepath.Join(b.Run, file))
@@ -88,76 +80,79 @@ faults: [{at: 1ms, clock: h2, step: 5us}, {at: 500us, clock: h1, skew: 10ppm, ov
 	}
 }
 
-// A crashed process leaves the others alone; a step is found; what takes longer one way is half an error.
-func TestFaultsOfClocks(t *testing.T) {
+// A crashed process leaves the other clocks alone, a step is found, and an asymmetric path causes
+// half its asymmetry as error.
+func TestClockFaults(t *testing.T) {
 	const clocks = "clocks: {sync: huygens, offset: ±1us, for: 40ms, huygens: {degree: 3, window: 2ms, pairs: 50}}\nmeasure: {from: 15ms}\n"
-	if c := ran(t, clocks+"faults: [{at: 20ms, clock: h2, sync: off}]\n").Clocks; c.Error.P99 > 50 || c.Refused == 0 {
+	if c := mustSimulateClocks(t, clocks+"faults: [{at: 20ms, clock: h2, sync: off}]\n").Clocks; c.Error.P99 > 50 || c.Refused == 0 {
 		t.Errorf("a crash: %+v", c)
 	}
-	if c := ran(t, clocks+"faults: [{at: 20ms, clock: h0, step: 3us}]\n").Clocks; c.Error.Max < 2900 || c.Error.P50 > 50 || c.Resets == 0 {
+	if c := mustSimulateClocks(t, clocks+"faults: [{at: 20ms, clock: h0, step: 3us}]\n").Clocks; c.Error.Max < 2900 || c.Error.P50 > 50 || c.Resets == 0 {
 		t.Errorf("a step: %+v", c)
 	}
-	c := ran(t, clocks+"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\n").Clocks
+	c := mustSimulateClocks(t, clocks+"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\n").Clocks
 	if c.Error.Max < 150 || c.Error.Max > 250 {
 		t.Errorf("400 ns of asymmetry: %+v", c)
 	}
 }
 
-// A fault that makes a good oscillator worse is followed as far as servos go, and refused beyond: two clocks, one of which is the
-// reference, change against each other.
-func TestClocksThatChangeLater(t *testing.T) {
+// Servos follow a fault that makes a good oscillator worse, up to their limit. Beyond it the lab is
+// rejected. The limit holds between two clocks, one of which is the reference.
+func TestClocksWithChangingSkew(t *testing.T) {
 	const clocks = "clocks: {sync: %s, preset: ocxo, offset: ±1us, sample: 100us, for: 120ms, huygens: {window: 10ms}}\nmeasure: {from: 80ms}\n"
-	if c := ran(t, fmt.Sprintf(clocks, "ptp")+"faults: [{at: 20ms, clock: h2, skew: 50ppm, over: 20ms}]\n").Clocks; c.Error.Max > 50 {
+	if c := mustSimulateClocks(t, fmt.Sprintf(clocks, "ptp")+"faults: [{at: 20ms, clock: h2, skew: 50ppm, over: 20ms}]\n").Clocks; c.Error.Max > 50 {
 		t.Errorf("a clock that became 50 ppm faster: %+v", c)
 	}
 	const over = "faults: [{at: 20ms, clock: h2, skew: 300ppm}, {at: 10ms, clock: h0, skew: -150ppm}, {at: 30ms, clock: h0, skew: -100ppm}]\n"
-	_, err := simulated(t, fmt.Sprintf(clocks, "ptp")+over)
+	_, err := simulateClocks(t, fmt.Sprintf(clocks, "ptp")+over)
 	if err == nil || !strings.Contains(err.Error(), "faults.2.skew") || !strings.Contains(err.Error(), "550.01ppm") {
 		t.Errorf("550 ppm between two clocks: %v", err)
 	}
-	if _, err := simulated(t, fmt.Sprintf(clocks, "huygens")+over); err != nil {
+	if _, err := simulateClocks(t, fmt.Sprintf(clocks, "huygens")+over); err != nil {
 		t.Errorf("Huygens has no such limit: %v", err)
 	}
 }
 
-// Switches that are peer-to-peer transparent clocks measure their links, whoever follows whom; what they send is counted.
-func TestSwitchesMeasureTheirLinks(t *testing.T) {
+// Switches that are peer-to-peer transparent clocks measure their links, whatever the hosts follow.
+// Their packets are counted.
+func TestTransparentSwitchesMeasureTheirLinks(t *testing.T) {
 	const run = ", offset: ±10us, for: 60ms, sample: 100us"
-	without := ran(t, "clocks: {sync: ptp, transparent: on"+run+"}\nmeasure: {from: 30ms}\n").Clocks
+	without := mustSimulateClocks(t, "clocks: {sync: ptp, transparent: on"+run+"}\nmeasure: {from: 30ms}\n").Clocks
 	for name, more := range map[string]string{
 		"alone": "", "servers": ", ptp: {servers: 3}", "control": ", priority: control",
 	} {
-		c := ran(t, "clocks: {sync: ptp, transparent: peer"+run+more+"}\nmeasure: {from: 30ms}\n").Clocks
+		c := mustSimulateClocks(t, "clocks: {sync: ptp, transparent: peer"+run+more+"}\nmeasure: {from: 30ms}\n").Clocks
 		if c.Error.Max > 50 || c.Coverage == nil || *c.Coverage < 0.9999 || c.Packets < without.Packets+600 {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }
 
-// One of three servers may lie; two leave no majority, and the run says so.
-func TestServersOfTime(t *testing.T) {
+// One of three servers may lie. Two liars leave no majority, and the run says so.
+func TestSeveralTimeServers(t *testing.T) {
 	const clocks = "clocks: {sync: ptp, offset: ±100us, for: 60ms, ptp: {servers: 3}}\nmeasure: {from: 30ms}\n"
-	s := ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}]\n")
+	s := mustSimulateClocks(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}]\n")
 	if c := s.Clocks; c.Error.P99 > 50 || c.Falsetickers != 1 || c.NoMajority != 0 || len(s.Warnings) > 0 {
 		t.Errorf("one liar: %+v, warnings %q", c, s.Warnings)
 	}
-	s = ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}, {at: 40ms, clock: h2, lies: -5us}, {at: 50ms, clock: h2, lies: 0s}]\n")
+	s = mustSimulateClocks(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}, {at: 40ms, clock: h2, lies: -5us}, {at: 50ms, clock: h2, lies: 0s}]\n")
 	if c := s.Clocks; c.Error.P99 > 500 || c.NoMajority != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no majority: 1 hosts") {
 		t.Errorf("two liars: %+v, warnings %q", c, s.Warnings)
 	}
 }
 
-func TestRunTooShortForAWindowSaysSo(t *testing.T) {
-	s := ran(t, "clocks: {sync: huygens, huygens: {window: 20ms}}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
+func TestRunTooShortForAWindowGivesAWarning(t *testing.T) {
+	s := mustSimulateClocks(t, "clocks: {sync: huygens, huygens: {window: 20ms}}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "huygens corrected no clock") {
 		t.Errorf("warnings %q", s.Warnings)
 	}
 }
 
-// A path that is longer one way is what no clock can see: the run says that bounds do not hold, unless they are told of it.
-func TestBoundsThatDoNotHoldAreToldOf(t *testing.T) {
+// No clock can see that a path is asymmetric. The run warns that bounds do not hold, unless the lab
+// declares the asymmetry.
+func TestWrongBoundsGiveAWarning(t *testing.T) {
 	for declared, want := range map[string]int{"off": 1, "200ns": 0} {
-		s := ran(t, "clocks: {sync: huygens, offset: ±10us, for: 60ms, sample: 100us, huygens: {degree: 3, window: 5ms, pairs: 100, asymmetry: "+declared+"}}\n"+
+		s := mustSimulateClocks(t, "clocks: {sync: huygens, offset: ±10us, for: 60ms, sample: 100us, huygens: {degree: 3, window: 5ms, pairs: 100, asymmetry: "+declared+"}}\n"+
 			"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\nmeasure: {from: 40ms}\n")
 		if len(s.Warnings) != want || want > 0 && !strings.Contains(s.Warnings[0], "bounds that clocks stated held for") {
 			t.Errorf("asymmetry %s: %v of the bounds held, warnings %q", declared, *s.Clocks.Coverage, s.Warnings)
@@ -165,15 +160,15 @@ func TestBoundsThatDoNotHoldAreToldOf(t *testing.T) {
 	}
 }
 
-// Without a word about windows the clocks of a short run are kept too: windows are as short as the run needs.
+// By default windows are so short that the clocks of a short run are synchronized, too.
 func TestWindowsFitTheRun(t *testing.T) {
-	s := ran(t, "clocks: {sync: huygens, offset: ±1ms, sample: 5us}\nworkload: [{collective: all-reduce, size: 10MB}]\nmeasure: {from: 900us}\n")
+	s := mustSimulateClocks(t, "clocks: {sync: huygens, offset: ±1ms, sample: 5us}\nworkload: [{collective: all-reduce, size: 10MB}]\nmeasure: {from: 900us}\n")
 	if c := s.Clocks; c.Error.P50 > 100 || c.Coverage == nil || *c.Coverage < 0.9999 || len(s.Warnings) > 0 {
 		t.Errorf("%+v, warnings %q", c, s.Warnings)
 	}
 }
 
-func TestClocksThatCannotBe(t *testing.T) {
+func TestImpossibleClocksAreRejected(t *testing.T) {
 	for want, text := range map[string]string{
 		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
 		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
@@ -182,36 +177,31 @@ func TestClocksThatCannotBe(t *testing.T) {
 		"nothing to run":         "clocks: {sync: none}\n",
 		"is no end of":           "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
 	} {
-		if _, err := simulated(t, text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := simulateClocks(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }
 
 func TestNoiseAloneLeavesClocksPerfect(t *testing.T) {
-	s := ran(t, "clocks: {noise: ±400ns}\nworkload: [{collective: incast, ranks: 3, size: 1MB}]\n")
+	s := mustSimulateClocks(t, "clocks: {noise: ±400ns}\nworkload: [{collective: incast, ranks: 3, size: 1MB}]\n")
 	if s.Clocks.Samples != 0 || s.Clocks.Error.Max != 0 || !s.Verified {
 		t.Errorf("%+v", s.Clocks)
 	}
 }
 
-// A network that runs in parts at the same time, which each have their own hosts: clocks are the same whoever goes first.
-func TestClocksOfANetworkInParts(t *testing.T) {
+// The clocks of a network in several partitions do not depend on the order in which the partitions
+// run.
+func TestClocksOfAPartitionedNetwork(t *testing.T) {
 	const text = "weft: 1\nname: parts\ntopology: {kind: leaf-spine, leaves: 8, spines: 2, hosts_per_leaf: 16}\n" +
 		"clocks: {sync: huygens, offset: ±1us, sample: 100us, for: 3ms, huygens: {degree: 4, window: 500us, pairs: 20}}\nmeasure: {from: 2ms, queues: off}\n"
 	var files [2][]byte
 	for i := range files {
-		labs, err := lab.Parse("parts.yaml", []byte(text), lab.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSimulate(t, text)
 		if s.Clocks.Error.P99 > 200 || *s.Clocks.Coverage < 0.999 {
 			t.Errorf("%+v", s.Clocks)
 		}
+		var err error
 		if files[i], err = os.ReadFile(filepath.Join(s.Run, "clocks.parquet")); err != nil {
 			t.Fatal(err)
 		}
@@ -221,25 +211,32 @@ func TestClocksOfANetworkInParts(t *testing.T) {
 	}
 }
 
-// Probes that a host's link cannot carry are refused, with what they take; a fault that is over some time may leave them less.
-func TestProbesThatDoNotFit(t *testing.T) {
-	const clocks = "clocks: {sync: huygens, offset: ±1us, sample: 1ms, for: 20ms, huygens: {degree: 3, window: 10ms, pairs: 250}}\n" // 141.6 Mb/s
+// Probes that the link of a host cannot carry are rejected, with their rate. A temporary fault may
+// leave them less.
+func TestProbesBeyondTheLinkRateAreRejected(t *testing.T) {
+	// clocks needs 141.6 Mb/s per host for probes.
+	const clocks = "clocks: {sync: huygens, offset: ±1us, sample: 1ms, for: 20ms, huygens: {degree: 3, window: 10ms, pairs: 250}}\n"
 	for text, want := range map[string]string{
 		"faults: [{at: 5ms, link: h2-switch0, rate: 140Mbps}]\n":            "faults.0.rate: probes of Huygens take 141.6Mbps of the link of h2",
 		"faults: [{at: 5ms, link: h2-switch0, rate: 140Mbps, for: 10ms}]\n": "",
 		"faults: [{at: 5ms, link: h2-switch0, rate: 145Mbps}]\n":            "",
 	} {
-		if _, err := simulated(t, clocks+text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := simulateClocks(t, clocks+text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	const slow = "clocks: {sync: huygens, for: 20ms, huygens: {pairs: 65000, window: 40ms}}\n"
-	labs, err := lab.Parse("clocks.yaml", []byte("weft: 1\nname: clocks\ntopology: {kind: star, hosts: 4, link: {rate: 1Gbps}}\n"+slow), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	_, err := simulateLab(t, strings.Replace(clocksLab, "hosts: 4", "hosts: 4, link: {rate: 1Gbps}", 1)+slow)
 	if err == nil || !strings.Contains(err.Error(), "probes take 9.204Gbps of the link of h0, which carries 1Gbps; expected fewer clocks.huygens.pairs") {
 		t.Errorf("9 Gb/s of probes on 1: %v", err)
+	}
+}
+
+// Every host keeps its clock right and knows its error bound, behind a boundary clock or not.
+func TestBoundaryClocksKeepTime(t *testing.T) {
+	c := mustSimulate(t, "weft: 1\nname: boundary\ntopology: {kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 3}\n"+
+		"clocks: {sync: ptp, offset: ±10us, for: 120ms, sample: 100us, ptp: {boundary: edge}}\nmeasure: {from: 80ms}\n").Clocks
+	if c.Error.P99 > 200 || c.Coverage == nil || *c.Coverage < 0.999 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -7,21 +7,18 @@ import (
 	"time"
 
 	"weft/internal/poller"
-	"weft/orchestrator/lab"
 )
 
-// BenchmarkFlows shows what a flow costs from 16,000 to a million of them, whole runs of a lab: the direct all-to-all of a fat-tree, a
-// packet of 1 KB under PC4 for each pair of hosts, data checked, results written.
+// BenchmarkFlows measures the cost of a flow in whole runs of 16,000 to a million of them: the
+// direct all-to-all of a fat-tree, with a packet of 1 KB under PC4 for each pair of hosts, checked
+// data and written results.
 func BenchmarkFlows(b *testing.B) {
 	for _, k := range []int{8, 12, 16} {
 		hosts := k * k * k / 4
 		flows := hosts * (hosts - 1)
 		b.Run(fmt.Sprintf("hosts=%d/flows=%d", hosts, flows), func(b *testing.B) {
 			text := fmt.Sprintf("weft: 1\nname: flows\ntopology: {kind: fat-tree, k: %d}\nworkload: [{collective: all-to-all, algorithm: direct, size: %dKB}]\n", k, hosts)
-			labs, err := lab.Parse("flows.yaml", []byte(text), lab.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			l := parse(b, text)
 			var before, after runtime.MemStats
 			var cpu int64
 			var wall time.Duration
@@ -29,7 +26,7 @@ func BenchmarkFlows(b *testing.B) {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				began, used := time.Now(), poller.CPU()
-				s, err := runLab(b.Context(), labs[0], Options{Engine: "sim", Root: b.TempDir()})
+				s, err := runLab(b.Context(), l, Options{Engine: "sim", Root: b.TempDir()})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -11,13 +11,10 @@ import (
 	"weft/units"
 )
 
-// A forecast that may simulate the whole run is right; one that may simulate a part of it is about right.
+// A forecast that simulates the whole run is exact. One that simulates a part of it is about right.
 func TestForecast(t *testing.T) {
 	text := star + "workload: [{collective: all-reduce, size: 4MB, repeat: 4}]"
-	s, err := simulateIn(t, t.TempDir(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustSimulate(t, text)
 	x := build(t, text)
 	for _, c := range []struct {
 		events int64
@@ -36,8 +33,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// What was simulated in the second half of the time says how fast the rest goes.
-func TestRestOfARun(t *testing.T) {
+// The progress in the second half of the time gives the speed of the rest.
+func TestExtrapolate(t *testing.T) {
 	at := func(t units.Time, done units.Bytes) Progress { return Progress{LabTime: t, Done: done, Total: 1000} }
 	for _, c := range []struct {
 		seen []Progress
@@ -67,8 +64,8 @@ func TestAboutTime(t *testing.T) {
 	}
 }
 
-// Where nobody asked for the simulator, the run says why it has it.
-func TestEngineSaysWhyItIsNotWhatWasAskedFor(t *testing.T) {
+// A run in the simulator that nobody asked for says why.
+func TestUnrequestedSimulationSaysWhy(t *testing.T) {
 	var said []string
 	l := parse(t, star+"workload: [{collective: all-reduce, size: 4KB}]")
 	if _, err := runLab(t.Context(), l, Options{Engine: "sim", Why: "emulating takes about 9 min", Root: t.TempDir(), Say: func(s string) { said = append(said, s) }}); err != nil {
@@ -79,7 +76,7 @@ func TestEngineSaysWhyItIsNotWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// Several runs are announced in one sentence, with what all of them take.
+// Announce describes several runs in one sentence, with the time of all of them.
 func TestAnnounce(t *testing.T) {
 	labs := make([]*lab.Lab, 16)
 	engines := make([]string, len(labs))

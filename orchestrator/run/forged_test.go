@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -14,7 +13,40 @@ import (
 	"weft/units"
 )
 
-// forger is a host that also floods another with notifications that no switch has sent, one every so often.
+const forgedLab = `
+weft: 1
+name: forged
+topology: {kind: star, hosts: 4}
+transport: {kind: ccm, ccm: {paths: 4}}
+workload: [{collective: incast, ranks: [h0], root: h1, size: 20MB}]
+`
+
+// simulateHosts simulates forgedLab with hosts that wrap returns, and returns them and the end of
+// the run. wrap has the index of the host.
+func simulateHosts[H sim.Host](t *testing.T, wrap func(i int, h *host.Host) H) ([]H, units.Time) {
+	t.Helper()
+	x := build(t, forgedLab)
+	exchange := symbolic.New(x.Lab.Seed)
+	hosts := make([]H, len(x.Plans))
+	for i, p := range x.Plans {
+		h, err := host.New(p, exchange.Memory(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts[i] = wrap(i, h)
+	}
+	s, err := sim.New(x.Fabric, hosts, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return hosts, s.End()
+}
+
+// forger is a host that also floods another one with notifications that no switch has sent, at
+// fixed intervals.
 type forger struct {
 	*host.Host
 	every, next units.Time
@@ -40,20 +72,29 @@ func (f *forger) Transmit(now units.Time, out *transport.Outgoing) bool {
 	*out = transport.Outgoing{Dst: 0, SrcPort: wire.Port, Size: wire.NoticeSize + wire.Overhead, N: wire.NoticeSize}
 	n.Encode(out.Header[:])
 	if f.sent%4 == 3 {
-		out.Header[30] ^= 0xff // malformed: the check is wrong
+		out.Header[30] ^= 0xff // malformed: a wrong check
 	}
 	f.sent++
 	return true
 }
 
-// besieged is a host to which, for every packet that it gets, notifications of each kind come that it is to refuse, from the address of
-// the switch itself: what no host can send (TestCoordinationInFrames), and has to be refused all the same.
+func (f *forger) Deadline() (units.Time, bool) {
+	at, ok := f.Host.Deadline()
+	if f.every > 0 && f.next < f.until && (!ok || f.next < at) {
+		return f.next, true
+	}
+	return at, ok
+}
+
+// besieged is a host that receives, for every packet, notifications of each kind that it must
+// refuse, from the address of the switch itself. No host can send those (TestCoordinationInFrames).
+// They must be refused all the same.
 type besieged struct {
 	*host.Host
 	each, sent int
 	port       uint16 // of the flow that it sends
 	heard      wire.Notice
-	refused    [4]int // for the address, the flow, its age, its form
+	refused    [4]int // by reason: address, flow, age, form
 }
 
 func (b *besieged) Transmit(now units.Time, out *transport.Outgoing) bool {
@@ -72,7 +113,7 @@ func (b *besieged) Receive(now units.Time, in *transport.Incoming) (transport.Pl
 }
 
 func (b *besieged) forge(now units.Time) {
-	if b.heard.Kind == 0 { // the one that is true: it says nothing new
+	if b.heard.Kind == 0 { // the only true notification, which changes nothing
 		b.heard = wire.Notice{Kind: wire.Released, Src: 0, Dst: 1, SrcPort: b.port, Switch: 4, At: now}
 		var header [wire.NoticeSize]byte
 		b.heard.Encode(header[:])
@@ -86,13 +127,13 @@ func (b *besieged) forge(now units.Time) {
 	switch b.sent % 6 {
 	case 0: // from another host
 		from = 2
-	case 1: // about a flow that it does not have
+	case 1: // about an unknown flow
 		n.SrcPort, n.Last = 1, true
-	case 2: // about a flow of somebody else
+	case 2: // about a flow of another host
 		n.Src, n.Kind = 3, wire.NeedsPath
-	case 3: // that it has heard
+	case 3: // a replay
 		n = b.heard
-	case 4: // that is yet to come
+	case 4: // from the future
 		n.At, n.Last = now+units.Second, true
 	}
 	n.Encode(header[:])
@@ -108,28 +149,16 @@ func (b *besieged) forge(now units.Time) {
 	}
 }
 
-// Notifications from the switch's address that are forged, replayed or malformed slow a flow no more than others do.
+// Forged, replayed or malformed notifications from the switch's address slow a flow by at most 5 %.
 func TestForgedNotificationsOfTheSwitch(t *testing.T) {
 	finish := func(each int) (units.Time, *besieged, transport.Counters) {
-		x := build(t, "weft: 1\nname: forged\ntopology: {kind: star, hosts: 4}\ntransport: {kind: ccm, ccm: {paths: 4}}\nworkload:\n  - {collective: incast, ranks: [h0], root: h1, size: 20MB}\n")
-		exchange := symbolic.New(x.Lab.Seed)
-		hosts := make([]*besieged, len(x.Plans))
-		for i, p := range x.Plans {
-			h, err := host.New(p, exchange.Memory(), nil)
-			if err != nil {
-				t.Fatal(err)
+		hosts, end := simulateHosts(t, func(i int, h *host.Host) *besieged {
+			if i > 0 {
+				return &besieged{Host: h}
 			}
-			hosts[i] = &besieged{Host: h}
-		}
-		hosts[0].each = each
-		s, err := sim.New(x.Fabric, hosts, sim.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		return s.End(), hosts[0], hosts[0].Counters()
+			return &besieged{Host: h, each: each}
+		})
+		return end, hosts[0], hosts[0].Counters()
 	}
 	alone, _, _ := finish(0)
 	flooded, target, c := finish(60)
@@ -139,54 +168,36 @@ func TestForgedNotificationsOfTheSwitch(t *testing.T) {
 		t.Errorf("%d forged, refused for address, flow, age, form: %d", forged, r)
 	}
 	if forged < 10_000 || c.Notices != 1 || c.Refused != int64(forged) || c.Repaths != 0 {
-		t.Errorf("%d forged, %d refused, %d heeded, %d changes of path", forged, c.Refused, c.Notices, c.Repaths)
+		t.Errorf("%d forged, %d refused, %d handled, %d changes of path", forged, c.Refused, c.Notices, c.Repaths)
 	}
 	if float64(flooded) > 1.05*float64(alone) {
 		t.Errorf("%v with a flood, %v without", flooded, alone)
 	}
 }
 
-func (f *forger) Deadline() (units.Time, bool) {
-	at, ok := f.Host.Deadline()
-	if f.every > 0 && f.next < f.until && (!ok || f.next < at) {
-		return f.next, true
-	}
-	return at, ok
-}
-
-// Forged notifications are refused and counted, whatever they say, and a flood of half a line of them slows no flow by more than
-// 5 %: what it is told of incast, last resorts and other paths comes from no switch's address.
+// Forged notifications of all kinds are refused and counted, and a flood of them at half the link
+// rate slows a flow by at most 5 %: notifications of congestion and of better paths must come from
+// a switch's address.
 func TestForgedNotifications(t *testing.T) {
-	finish := func(every units.Time) (at units.Time, forged, bad, heeded int64) {
-		x := build(t, "weft: 1\nname: forged\ntopology: {kind: star, hosts: 4}\ntransport: {kind: ccm, ccm: {paths: 4}}\nworkload:\n  - {collective: incast, ranks: [h0], root: h1, size: 20MB}\n")
-		exchange := symbolic.New(x.Lab.Seed)
-		hosts := make([]*forger, len(x.Plans))
-		for i, p := range x.Plans {
-			h, err := host.New(p, exchange.Memory(), nil)
-			if err != nil {
-				t.Fatal(err)
+	finish := func(every units.Time) (at units.Time, forged, bad, handled int64) {
+		hosts, end := simulateHosts(t, func(i int, h *host.Host) *forger {
+			f := &forger{Host: h, until: 3 * units.Millisecond}
+			if i == 2 {
+				f.every = every
 			}
-			hosts[i] = &forger{Host: h, until: 3 * units.Millisecond}
-		}
-		hosts[2].every = every
-		s, err := sim.New(x.Fabric, hosts, sim.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+			return f
+		})
 		c := hosts[0].Counters()
-		return s.End(), int64(hosts[2].sent), c.BadPackets, c.Notices
+		return end, int64(hosts[2].sent), c.BadPackets, c.Notices
 	}
-	alone, _, bad, heeded := finish(0)
-	if bad != 0 || heeded != 0 {
-		t.Fatalf("without a flood %d packets were refused and %d notifications heeded", bad, heeded)
+	alone, _, bad, handled := finish(0)
+	if bad != 0 || handled != 0 {
+		t.Fatalf("without a flood %d packets were refused and %d notifications handled", bad, handled)
 	}
-	flooded, forged, bad, heeded := finish(14 * units.Nanosecond) // 49 Gb/s
+	flooded, forged, bad, handled := finish(14 * units.Nanosecond) // 49 Gb/s
 	t.Logf("alone %v, with %d forged notifications %v: %+.2f %%", alone, forged, flooded, 100*(float64(flooded)/float64(alone)-1))
-	if heeded != 0 || bad < forged*9/10 || forged < 100_000 {
-		t.Errorf("%d forged, %d refused, %d heeded", forged, bad, heeded)
+	if handled != 0 || bad < forged*9/10 || forged < 100_000 {
+		t.Errorf("%d forged, %d refused, %d handled", forged, bad, handled)
 	}
 	if float64(flooded) > 1.05*float64(alone) {
 		t.Errorf("%v with a flood, %v without", flooded, alone)

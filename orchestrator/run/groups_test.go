@@ -12,7 +12,8 @@ name: groups
 topology: {kind: leaf-spine, leaves: 4, spines: 4, hosts_per_leaf: 4, link: {rate: 100Gbps, delay: 1us}}
 `
 
-// Groups of ranks take part on their own: no host is in two, every one has its own time, and the item has the slowest.
+// Groups of ranks run independently: no host is in two groups, each group has its own time, and the
+// item has that of the slowest.
 func TestGroupsRunOnTheirOwn(t *testing.T) {
 	const text = sixteen + `
 workload:
@@ -33,10 +34,7 @@ expect: [collective.0.time >= collective.0.fastest, collective.1.ranks == 8]
 	if len(in) != 15 {
 		t.Errorf("%d hosts in 3 groups of 5", len(in))
 	}
-	s, err := simulateIn(t, t.TempDir(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustSimulate(t, text)
 	if !s.Verified || len(s.Collectives) != 2 {
 		t.Fatalf("verified %t, %d collectives", s.Verified, len(s.Collectives))
 	}

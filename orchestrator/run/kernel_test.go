@@ -18,10 +18,11 @@ import (
 	"weft/units"
 )
 
-// Topologies that are asked of the kernel, and how many switches a packet crosses at most.
+// kernelTopologies are topologies for the kernel's datapath, with the maximum number of switches on
+// a path.
 var kernelTopologies = []struct {
 	name, topology string
-	most           int
+	hops           int
 }{
 	{"star", "{kind: star, hosts: 3, link: LINK}", 1},
 	{"dumbbell", "{kind: dumbbell, hosts: 2, link: LINK, tiers: {core: {rate: 50Gbps}}}", 2},
@@ -52,19 +53,12 @@ var kernelTopologies = []struct {
     - {between: [lower, right]}`, 3},
 }
 
-// kernelPlan is what is made of a lab on the kernel's datapath.
+// kernelPlan returns the network of a lab on the kernel's datapath.
 func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
 	t.Helper()
 	text := fmt.Sprintf("weft: 1\nname: planned\ntopology: %s\nworkload: [{collective: all-to-all, size: 64KB}]\nengine: {datapath: kernel}\n"+
 		"queues: {ecn: off}\n", strings.Replace(topology, "LINK", "{rate: 100Gbps, delay: 1us}", 1))
-	labs, err := lab.Parse("planned.yaml", []byte(text), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := experiment.Build(labs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := build(t, text)
 	spec := emulation(x, 1000, emulate.Processes{})
 	l := kernelpath.Lab{Fabric: &spec.Fabric, Addrs: spec.Addrs, Switches: spec.Kernel.Switches, Net: spec.Kernel.Net, MTU: 4 * units.KB}
 	for h := range x.Plans {
@@ -77,27 +71,27 @@ func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
 	return n
 }
 
-// Every kind of topology becomes bridges and routes by which all hosts reach each other, whatever way switches choose, over no
-// more switches than there are on a shortest way.
+// Every kind of topology becomes bridges and routes over which all hosts reach each other, on
+// shortest paths, whichever next hops the switches choose.
 func TestKernelReachesAll(t *testing.T) {
 	for _, c := range kernelTopologies {
 		n := kernelPlan(t, c.topology)
-		most := 0
+		hops := 0
 		for from := range n.Hosts {
 			for to := range n.Hosts {
 				if from != to {
-					most = max(most, crossed(t, n, n.Hosts[from].Home, to, len(n.Switches)))
+					hops = max(hops, maxHops(t, n, n.Hosts[from].Home, to, len(n.Switches)))
 				}
 			}
 		}
-		if most != c.most {
-			t.Errorf("%s: packets cross up to %d switches, expected %d", c.name, most, c.most)
+		if hops != c.hops {
+			t.Errorf("%s: packets cross up to %d switches, expected %d", c.name, hops, c.hops)
 		}
 	}
 }
 
-// crossed is how many switches a packet crosses at most from one on, to a host.
-func crossed(t *testing.T, n *kernelpath.Network, at, to, left int) int {
+// maxHops returns the maximum number of switches that a packet crosses from a switch to a host.
+func maxHops(t *testing.T, n *kernelpath.Network, at, to, left int) int {
 	sw := &n.Switches[at]
 	if left == 0 {
 		t.Fatalf("packets to %s go in circles at %s", n.Hosts[to].Name, sw.Name)
@@ -107,17 +101,17 @@ func crossed(t *testing.T, n *kernelpath.Network, at, to, left int) int {
 	}
 	i := slices.IndexFunc(sw.Routes, func(r kernelpath.Route) bool { return r.Host == to })
 	if i < 0 || len(sw.Groups[sw.Routes[i].Group]) == 0 {
-		t.Fatalf("%s has no way to %s", sw.Name, n.Hosts[to].Name)
+		t.Fatalf("%s has no path to %s", sw.Name, n.Hosts[to].Name)
 	}
-	most := 0
-	for _, way := range sw.Groups[sw.Routes[i].Group] {
-		p := &sw.Ports[way]
+	hops := 0
+	for _, next := range sw.Groups[sw.Routes[i].Group] {
+		p := &sw.Ports[next]
 		if end := n.Ends[p.Port]; end.Switch != at || end.Interface != p.Interface || n.Ends[p.Port^1].Switch != p.Peer || n.Switches[p.Peer].Addr != p.Via {
 			t.Fatalf("%s: port %+v has ends %+v and %+v", sw.Name, *p, end, n.Ends[p.Port^1])
 		}
-		most = max(most, crossed(t, n, p.Peer, to, left-1))
+		hops = max(hops, maxHops(t, n, p.Peer, to, left-1))
 	}
-	return most + 1
+	return hops + 1
 }
 
 // TestKernelPlans keeps the plans of two small topologies as tables for review.
@@ -166,7 +160,7 @@ func TestKernelPlans(t *testing.T) {
 	}
 }
 
-// dashIfNone joins names, and returns "-" without any.
+// dashIfNone joins names. Without names it returns "-".
 func dashIfNone(names []string) string {
 	if len(names) == 0 {
 		return "-"
@@ -174,20 +168,15 @@ func dashIfNone(names []string) string {
 	return strings.Join(names, " ")
 }
 
-// What no kernel can be at the dilation that a lab asks for is refused before there is one; where the lab leaves the dilation open,
-// only what may be is tried.
+// A lab is rejected before it starts if no kernel can honour it at the dilation it asks for. If it
+// leaves the dilation open, only possible dilations are tried.
 func TestKernelHonoursDilation(t *testing.T) {
 	text := func(dilation string) string {
 		return star + "queues: {ecn: {mark: ingress}}\nworkload: [{collective: incast, ranks: 2, root: h3, size: 64KB}]\nengine: {datapath: kernel" + dilation + "}\n"
 	}
 	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1e+09", "whole bytes per second")
-	if _, err := experiment.Build(parse(t, text(", dilation: 30000"))); err != nil {
-		t.Error(err)
-	}
-	x, err := experiment.Build(parse(t, text("")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	build(t, text(", dilation: 30000"))
+	x := build(t, text(""))
 	p := placement{datapath: experiment.OnKernel, kernel: qdisc.Full()}
 	if got := slowerDilations(x, p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
 		t.Errorf("instead of 30000: %v", got)
@@ -201,16 +190,17 @@ func TestKernelHonoursDilation(t *testing.T) {
 	}
 }
 
-// A run that came to be slower says so.
-func TestSlowed(t *testing.T) {
+// slowdownReason names the dilations that failed.
+func TestSlowdownReason(t *testing.T) {
 	got := slowdownReason(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
 	if want := "at 100, at 200 links were not what the lab asks for"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// What no kernel can do and what this machine's kernel lacks are told at once; a lab that is wrong in another way is not a matter of kernels.
-func TestReasonsOfDatapathAreToldTogether(t *testing.T) {
+// WithMachine reports what no kernel can do together with what this machine's kernel lacks. It
+// leaves other errors alone.
+func TestWithMachine(t *testing.T) {
 	const text = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nengine: {datapath: kernel}\n"
 	for more, of := range map[string]bool{"queues: {ecn: {mark: egress}}\n": true, "queues: {ecn: off}\nseed: x\n": false} {
 		_, err := lab.Parse("lab.yaml", []byte(text+more), lab.Options{})

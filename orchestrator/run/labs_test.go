@@ -11,7 +11,7 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// The baselines and the paper's figures come out as their labs expect, in the simulator.
+// The labs of the baselines and of the PC4 paper meet their expectations in the simulator.
 func TestLabsMeetTheirExpectations(t *testing.T) {
 	if quiettest.Race {
 		t.Skip("half an hour under the race detector, of an engine whose own tests run under it")

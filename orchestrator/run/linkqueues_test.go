@@ -2,27 +2,23 @@ package run
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"weft/results/store"
 )
 
-// portMarks returns how many packets each port of a run marked, and the longest queue of each.
-func portMarks(t *testing.T, root string) (marks map[string]int64, longest map[string]int64) {
+// portMarks returns the number of packets that each port of a run marked, and the longest queue of
+// each in bytes.
+func portMarks(t *testing.T, run string) (marks map[string]int64, longest map[string]int64) {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(root, "*", "*", store.PortsFile))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("%q, %v", dirs, err)
-	}
 	type row struct {
 		Port  string `parquet:"port"`
 		Marks int64  `parquet:"ce_marks"`
 		Queue int64  `parquet:"max_queue_bytes"`
 	}
 	marks, longest = map[string]int64{}, map[string]int64{}
-	err = store.Scan(filepath.Dir(dirs[0]), store.PortsFile, func(rows []row) error {
+	err := store.Scan(run, store.PortsFile, func(rows []row) error {
 		for _, r := range rows {
 			if r.Marks > 0 {
 				marks[r.Port] = r.Marks
@@ -37,19 +33,15 @@ func portMarks(t *testing.T, root string) (marks map[string]int64, longest map[s
 	return marks, longest
 }
 
-// In labs/smoke/queues.yaml the shallow edge alone marks, and the deep core, whose marking is off, holds more than the section
-// queues would let it, without a drop. Without queues of its own the core marks.
+// In labs/smoke/queues.yaml only the shallow edge marks. The deep core, whose marking is off, holds
+// more than the section queues allows, without a drop. Without queues of its own the core marks.
 func TestQueuesOfTiersDecideWhoMarks(t *testing.T) {
 	text, err := os.ReadFile("../../labs/smoke/queues.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := t.TempDir()
-	s, err := simulateIn(t, root, string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	marks, longest := portMarks(t, root)
+	s := mustSimulate(t, string(text))
+	marks, longest := portMarks(t, s.Run)
 	if len(marks) != 1 || marks["switch0->h0"] != s.Network.CEMarks || s.Network.CEMarks == 0 {
 		t.Errorf("with queues of tiers %v mark, %d packets in all", marks, s.Network.CEMarks)
 	}
@@ -57,11 +49,7 @@ func TestQueuesOfTiersDecideWhoMarks(t *testing.T) {
 		t.Errorf("the core held %d bytes, %d drops", core, s.Network.Drops)
 	}
 	plain := strings.Split(string(text), "  tiers:")[0] + "\nqueues:" + strings.Split(string(text), "\nqueues:")[1]
-	root = t.TempDir()
-	if _, err := simulateIn(t, root, plain); err != nil {
-		t.Fatal(err)
-	}
-	if marks, _ := portMarks(t, root); marks["switch0->switch1"] == 0 {
+	if marks, _ := portMarks(t, mustSimulate(t, plain).Run); marks["switch0->switch1"] == 0 {
 		t.Errorf("without queues of tiers %v mark", marks)
 	}
 }

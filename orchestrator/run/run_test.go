@@ -18,7 +18,7 @@ const star, faultyLab = experimenttest.Star, experimenttest.FaultyLab
 
 var parse, build = experimenttest.Parse, experimenttest.Build
 
-// runLab makes the experiment of a lab and runs it.
+// runLab builds the experiment of a lab and runs it.
 func runLab(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	x, err := experiment.Build(l)
 	if err != nil {
@@ -27,19 +27,28 @@ func runLab(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error)
 	return Run(ctx, x, o)
 }
 
-// simulateIn runs a lab in the simulator and returns its summary; runs are kept below root.
-func simulateIn(t *testing.T, root, text string) (*record.Summary, error) {
+// simulateLab simulates a lab, with settings of the command line, and returns its summary. A failed
+// run has a summary, too.
+func simulateLab(t *testing.T, text string, set ...string) (*record.Summary, error) {
 	t.Helper()
-	return runLab(context.Background(), parse(t, text), Options{Engine: "sim", Root: root})
+	return runLab(t.Context(), parse(t, text, set...), Options{Engine: "sim", Root: t.TempDir()})
 }
 
-// A flow alone on the network takes what ideal says, and its slowdown is 1: PC4 does not stand in its own way.
+// mustSimulate returns the summary of a lab in the simulator. The test fails if the run does.
+func mustSimulate(t *testing.T, text string) *record.Summary {
+	t.Helper()
+	s, err := simulateLab(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A flow alone on the network takes the ideal time, with a slowdown of 1: PC4 does not slow itself
+// down.
 func TestLoneFlowIsIdeal(t *testing.T) {
 	for _, size := range []string{"4B", "4096B", "8KB", "100KB", "10MB"} {
-		s, err := simulateIn(t, t.TempDir(), star+"workload: [{collective: incast, ranks: [h1], root: h0, size: "+size+"}]")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSimulate(t, star+"workload: [{collective: incast, ranks: [h1], root: h0, size: "+size+"}]")
 		if got := s.Flows.Slowdown.Mean; math.Abs(got-1) > 0.005 {
 			t.Errorf("%s alone: slowdown %.4f, want 1", size, got)
 		}
@@ -59,54 +68,44 @@ workload:
 `
 	var dirs [2]string
 	for i := range dirs {
-		s, err := simulateIn(t, t.TempDir(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSimulate(t, text)
 		dirs[i] = s.Run
 	}
-	sameData(t, dirs)
+	checkSameData(t, dirs)
 }
 
-// A network in parts gives the same whether one processor works through them or several at the same time.
+// A network in several partitions gives the same results with one worker and with several.
 func TestProcessorsMakeNoDifference(t *testing.T) {
 	for _, kind := range []string{"pc4", "strack", "roce"} {
-		l := parse(t, `
+		text := `
 weft: 1
 name: parts
 topology: {kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 16, oversubscription: 1, link: {rate: 100Gbps, delay: 1us}}
 queues: {ecn: {kmin: 25%bdp, kmax: 75%bdp, pmax: 1}}
-transport: {kind: `+kind+`}
+transport: {kind: ` + kind + `}
 measure: {queues: 10us, rates: 10us, cwnd: true}
 workload:
   - {collective: permute, size: 100KB}
   - {collective: all-reduce, size: 1MB, start: previous}
-`)
+`
 		var dirs [2]string
 		var events [2]int64
 		for i, workers := range []int{1, 3} {
-			s, err := runLab(context.Background(), l, Options{Engine: "sim", Root: t.TempDir(), Workers: workers})
+			s, err := runLab(t.Context(), parse(t, text), Options{Engine: "sim", Root: t.TempDir(), Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
 			dirs[i], events[i] = s.Run, s.Events
 		}
-		if _, parts := must(experiment.Build(l)).Fabric.Partition(); parts < 2 || events[0] != events[1] {
+		if _, parts := build(t, text).Fabric.Partition(); parts < 2 || events[0] != events[1] {
 			t.Errorf("%s: %d parts, %d events", kind, parts, events)
 		}
-		sameData(t, dirs)
+		checkSameData(t, dirs)
 	}
 }
 
-func must[T any](x T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return x
-}
-
-// sameData fails unless two run directories hold the same data.
-func sameData(t *testing.T, dirs [2]string) {
+// checkSameData fails unless two run directories hold the same data.
+func checkSameData(t *testing.T, dirs [2]string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dirs[0], "*.parquet"))
 	if err != nil || len(names) < 5 {

@@ -14,7 +14,8 @@ moe,all-to-all,64KB,,,2,4
 again,all-reduce,64KB,,,4,
 `
 
-// The collectives of a trace share connections, as those of a communicator do, and every step of it is verified.
+// The collectives of a trace share connections, as those of a communicator do, and every step is
+// verified.
 func TestTraceRuns(t *testing.T) {
 	labs, err := lab.Parse("lab.yaml", []byte(eight+"workload: [{trace: step.csv, repeat: 3}]"), lab.Options{
 		Read: func(string) ([]byte, error) { return []byte(trained), nil },
@@ -26,7 +27,7 @@ func TestTraceRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 8 + 8; len(x.Conns) != want { // two rings of four, four pairs both ways
+	if want := 8 + 8; len(x.Conns) != want { // two rings of four, four pairs in both directions
 		t.Errorf("%d connections, want %d", len(x.Conns), want)
 	}
 	s, err := runLab(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
@@ -43,14 +44,14 @@ func TestTraceRuns(t *testing.T) {
 	if p := s.Collectives[1]; p.Groups != 4 || p.Ranks != 2 || !(p.BusBWGbps > 0) {
 		t.Errorf("%+v", p)
 	}
-	// Computing is not part of a collective's time, but the run lasts as long.
+	// Computing is not part of a collective's time, but part of the run's.
 	if s.LabTimeUS < 30 || c.TimeUS > 40 {
 		t.Errorf("lab time %g us, all-reduce %g us", s.LabTimeUS, c.TimeUS)
 	}
 }
 
-func TestMessagesSayWhichCollective(t *testing.T) {
-	_, err := simulateIn(t, t.TempDir(), eight+`
+func TestErrorsNameTheCollective(t *testing.T) {
+	_, err := simulateLab(t, eight+`
 workload: [{collective: all-reduce, ranks: {groups: 2, size: 4}, size: 1MB}]
 transport: {kind: roce, roce: {tries: 2}}
 faults: [{at: 0s, link: h5-switch0, down: true}]

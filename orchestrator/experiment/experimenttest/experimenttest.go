@@ -27,10 +27,11 @@ transport: {kind: pc4}
 faults: [FAULT]
 `
 
-// Parse returns the only point of a lab. The test fails if the lab is wrong.
-func Parse(t testing.TB, text string) *lab.Lab {
+// Parse returns the only point of a lab, with settings of the command line. The test fails if the
+// lab is wrong.
+func Parse(t testing.TB, text string, set ...string) *lab.Lab {
 	t.Helper()
-	labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
+	labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Headroom is for the greatest rate and delay that a fault of the lab gives a line: with it nothing is lost, and less is refused with
-// the number that suffices, which does.
+// The required headroom covers the greatest rate and delay that a fault gives a link. With it
+// nothing is lost. Less is rejected with the number that suffices.
 func TestHeadroomForDeclaredFaults(t *testing.T) {
 	network := strings.Replace(star, "hosts: 5", "hosts: 3", 1)
 	work := "\ntransport: {kind: roce}\nworkload: [{collective: incast, ranks: 2, size: 2MB}]\nmeasure: {queues: off}"
@@ -27,7 +27,7 @@ func TestHeadroomForDeclaredFaults(t *testing.T) {
 				(units.Time(rapid.IntRange(0, 30).Draw(rt, "delay")) * units.Microsecond).String() +
 				", rate: " + (units.Bandwidth(rapid.IntRange(10, 400).Draw(rt, "rate")) * units.Gbps).String() + "}\n"
 		}
-		s, err := simulateIn(t, t.TempDir(), text+work)
+		s, err := simulateLab(t, text+work)
 		if err != nil || s.Network.Drops != 0 || s.Network.Pauses == 0 {
 			rt.Fatalf("%s%s: %v, %+v", text, work, err, s)
 		}

@@ -8,8 +8,9 @@ import (
 	"weft/results/store"
 )
 
-// A byte that is wrong, which no checksum has seen, makes the run unverified: who has a wrong result is said with the collective,
-// the rank and the step. Every algorithm that hands the byte on makes others wrong, too.
+// A wrong byte that no checksum has seen makes the run unverified. Warnings name the collective,
+// the rank and the step of each wrong result. Every algorithm that forwards the byte makes more
+// results wrong.
 func TestCorruptedByte(t *testing.T) {
 	for item, want := range map[string]string{
 		"{collective: all-reduce, size: 1MB}":                                    "wrong: item 0 (all-reduce by ring), repetition 0, rank ",
@@ -27,7 +28,7 @@ func TestCorruptedByte(t *testing.T) {
 		"{collective: gather, ranks: [h3, h1, h5], size: 1200KB}":                "rank 0 on h3",
 		"{collective: incast, ranks: 3, root: h3, size: 1MB}":                    "rank 3 on h3",
 	} {
-		s, err := simulateIn(t, t.TempDir(), eight+"workload: ["+item+"]\nfaults: [{at: 10us, corrupt: h3}]")
+		s, err := simulateLab(t, eight+"workload: ["+item+"]\nfaults: [{at: 10us, corrupt: h3}]")
 		if err != nil {
 			t.Errorf("%s: %v", item, err)
 			continue
@@ -45,19 +46,20 @@ func TestCorruptedByte(t *testing.T) {
 	}
 }
 
-// A fault that found nothing to be in is said, so that nobody takes the result for proof.
-func TestCorruptionThatFindsNothing(t *testing.T) {
-	s, err := simulateIn(t, t.TempDir(), eight+"workload: [{collective: all-reduce, size: 64KB}]\nfaults: [{at: 1s, corrupt: h3}]")
+// A planned corruption that hits no data is reported, so that nobody takes the result for proof.
+func TestCorruptionWithoutDataIsReported(t *testing.T) {
+	s, err := simulateLab(t, eight+"workload: [{collective: all-reduce, size: 64KB}]\nfaults: [{at: 1s, corrupt: h3}]")
 	if err != nil || !s.Verified || !strings.Contains(strings.Join(s.Warnings, "\n"), "h3: 1 bytes that were to be wrong are not") {
 		t.Errorf("%v, %+v", err, s)
 	}
 }
 
-// A rank that nothing reaches any more, and a message that is lost for good, end the run, with the rank, the collective and the step.
+// A rank that nothing reaches, or a message that is lost for good, ends the run. The error has the
+// rank, the collective and the step.
 func TestLostRankAndLostMessage(t *testing.T) {
 	for _, transport := range []string{"{kind: roce, roce: {tries: 3}}", "{kind: strack, strack: {tries: 3}}", "{kind: swift, swift: {tries: 3}}"} {
 		for _, fault := range []string{"{at: 20us, link: h3-switch0, down: true}", "{at: 20us, link: h3-switch0, loss: 0.9999}"} {
-			s, err := simulateIn(t, t.TempDir(), eight+"workload: [{collective: all-reduce, size: 1MB}]\ntransport: "+transport+"\nfaults: ["+fault+"]")
+			s, err := simulateLab(t, eight+"workload: [{collective: all-reduce, size: 1MB}]\ntransport: "+transport+"\nfaults: ["+fault+"]")
 			if err == nil || s == nil || s.Verified || s.Status != "failed" {
 				t.Errorf("%s, %s: error %v", transport, fault, err)
 				continue
@@ -71,9 +73,9 @@ func TestLostRankAndLostMessage(t *testing.T) {
 	}
 }
 
-// Every packet that was cut off belongs to a fault, those among them for which a switch had no port left.
-func TestCutsBelongToFaults(t *testing.T) {
-	s, err := simulateIn(t, t.TempDir(), `weft: 1
+// Every cut packet is attributed to a fault, including packets for which a switch had no port left.
+func TestCutsAreAttributedToFaults(t *testing.T) {
+	s := mustSimulate(t, `weft: 1
 name: cuts
 topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, link: {rate: 100Gbps, delay: 1us}}
 transport: {kind: pc4}
@@ -83,9 +85,6 @@ faults:
   - {at: 20us, link: leaf0-spine1, down: 40us}
   - {at: 30us, link: h3-leaf1, down: 20us}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
 	m, err := store.ReadManifest(s.Run)
 	if err != nil {
 		t.Fatal(err)

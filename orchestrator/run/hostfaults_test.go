@@ -1,0 +1,42 @@
+package run
+
+import (
+	"strings"
+	"testing"
+)
+
+// haltedLab has four hosts that exchange data. FAULT stands for the fault of one of them.
+const haltedLab = `
+weft: 1
+name: halted
+topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
+workload: [{collective: all-to-all, size: 1MB}]
+faults: [{at: 20us, host: h2, FAULT}]
+`
+
+func TestPausedHostContinues(t *testing.T) {
+	s := simulateFault(t, haltedLab, "pause: 100us")
+	// The pause of 100 us makes timers of other hosts expire, which decides the tail of so short a
+	// run.
+	if s.Status != "ok" || len(s.Warnings) != 2 || s.Warnings[1] != "h2 stood still from 20us to 120us" ||
+		!strings.Contains(s.Warnings[0], "timeout decides the p99") {
+		t.Errorf("%s: %s; %q", s.Status, s.Error, s.Warnings)
+	}
+}
+
+func TestKilledHostIsNamed(t *testing.T) {
+	s := simulateFault(t, haltedLab, "kill: true")
+	if s.Status != "failed" || !strings.HasPrefix(s.Error, "h2 was killed at 20us; ") || len(s.Warnings) != 0 {
+		t.Errorf("%s: %s; %q", s.Status, s.Error, s.Warnings)
+	}
+}
+
+// A run that ends before its faults warns that they had no effect.
+func TestFaultsAfterTheEndGiveAWarning(t *testing.T) {
+	faults := "pause: 1ms}, {at: 1s, host: h3, kill: true}, {at: 2s, link: h0-switch0, down: true"
+	s := simulateFault(t, haltedLab, faults)
+	want := "faults.1 (at 1s) and faults.2 (at 2s) never happened: the run ended before"
+	if s.Status != "ok" || s.Warnings[len(s.Warnings)-1] != want {
+		t.Errorf("%s: %s; %q, want %q last", s.Status, s.Error, s.Warnings, want)
+	}
+}
