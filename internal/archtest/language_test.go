@@ -17,9 +17,7 @@ import (
 // and everything below it. The list only shrinks: an entry without findings fails the test, and a
 // package that moves takes its entry along.
 func unedited() []string {
-	return []string{
-		"orchestrator/plan",
-	}
+	return []string{}
 }
 
 // Widths in columns, of which a tab takes four. A line with code and a comment counts as code.

@@ -1,8 +1,21 @@
-// Package plan says in words what running or deploying a lab makes on the machine: the operations in order, what each waits for, how
-// each is undone, what is there once it is done, and what they use in all. In comes the value that the runtimes launch
-// (emulate.Setup); out comes a Plan, which prints as text and as JSON. Sizes are bytes.
+// Package plan describes what running or deploying a lab creates on the machine: the operations in
+// order, the operations that each waits for, how each is undone, the properties that exist
+// afterwards, and the resources in total.
 //
-// Nothing here decides anything. Whatever is in a plan is read from the setup, or is a function of it that the code which acts
-// uses too. Op.Makes has one line for each property, and a test of package deploy holds what is there in labs that are up
-// against these lines.
+//	emulate.Setup -> Emulated -> Plan -> Text, JSON
+//
+// The value that the runtimes launch (emulate.Setup) goes in. A Plan comes out, which prints as
+// text and as JSON. A simulated lab has an empty plan (Simulated). Sizes are in bytes.
+//
+// The one idea is that a plan decides nothing. All that is in it is either part of the setup, or
+// the result of a function that the code which acts calls, too. So plan and deployment cannot
+// disagree, and this package must compute nothing that a runtime computes differently. Op.Makes has
+// one line for each property of a node, and a test of package deploy compares these lines with labs
+// that are up.
+//
+// An operation comes after all those that it waits for. Undoing them in reverse order leaves
+// nothing.
+//
+// Start reading at Emulated in plan.go. planFabric there plans labs on the modelled fabric,
+// planKernel in kernel.go those on the kernel's datapath, and print.go prints.
 package plan

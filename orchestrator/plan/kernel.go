@@ -10,7 +10,7 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// Kinds of operation of a lab whose packets the machine's kernel carries.
+// Kinds of operation of a lab on the kernel's datapath.
 const (
 	StartSwitch Kind = "start-switch"
 	PlugCable   Kind = "plug-cable"
@@ -20,43 +20,46 @@ const (
 	MeasureLink Kind = "measure-links"
 )
 
-// switched plans a lab whose switches are nodes, joined by cables that tc shapes.
-func (b *builder) switched(links []qdisc.Tree) {
+// planKernel plans a lab whose switches are nodes, with veth pairs between them that tc shapes.
+// links has the disciplines of each direction, by port. nil means that the dilation is not known.
+func (b *builder) planKernel(links []qdisc.Tree) {
 	spec, net := &b.setup.Spec, b.setup.Network
 	started, plugged := map[string]int{}, map[string][]int{}
 	for i := range spec.Switches {
 		name := spec.Switches[i].Name
-		started[name] = b.start(StartSwitch, name, "a node that runs nothing,", ", and its interfaces go with it")
+		started[name] = b.addProcess(StartSwitch, name, "a node that runs nothing,", ", and its interfaces go with it")
 	}
 	hosts := map[string]*boot.NodeSpec{}
 	for i := range spec.Nodes {
 		name := spec.Nodes[i].Name
 		hosts[name] = &spec.Nodes[i]
-		started[name] = b.start(StartNode, name, "a node, with a read-only root and no network,", withHost)
+		started[name] = b.addProcess(StartNode, name, "a node, with a read-only root and no network,", withHost)
 	}
 	for i := range spec.Cables {
 		c := &spec.Cables[i]
-		id := b.cable(c, hosts, started[c.A.Node], started[c.B.Node])
+		id := b.addCable(c, hosts, started[c.A.Node], started[c.B.Node])
 		plugged[c.A.Node], plugged[c.B.Node] = append(plugged[c.A.Node], id), append(plugged[c.B.Node], id)
 	}
 	ready := map[string]int{}
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
-		ready[n.Name] = b.wired(n, plugged[n.Name])
+		ready[n.Name] = b.addHostRoutes(n, plugged[n.Name])
 	}
 	for i := range net.Switches {
 		sw := &net.Switches[i]
-		ready[sw.Name] = b.forwarding(sw, plugged[sw.Name])
+		ready[sw.Name] = b.addSwitchRoutes(sw, plugged[sw.Name])
 	}
 	var shaped []int
 	for i := range spec.Cables {
-		shaped = append(shaped, b.shape(2*i, links, ready))
+		shaped = append(shaped, b.addShaping(2*i, links, ready))
 	}
-	b.add(MeasureLink, "all", "read every link back, and measure some of each kind: rate, delay, marks and loss", "nothing is left", nil, shaped...)
+	const measure = "read every link back, and measure some of each kind: rate, delay, marks and loss"
+	b.add(MeasureLink, "all", measure, "nothing is left", nil, shaped...)
 }
 
-// cable plans a veth pair between two nodes. An end has the queue length that is set last: at a host the host's own.
-func (b *builder) cable(c *boot.Cable, hosts map[string]*boot.NodeSpec, after ...int) int {
+// addCable plans a veth pair between two nodes. An end at a host has the host's queue length, which
+// the host sets last.
+func (b *builder) addCable(c *boot.Cable, hosts map[string]*boot.NodeSpec, after ...int) int {
 	b.Resources.Cables++
 	var makes []string
 	for _, e := range []boot.CableEnd{c.A, c.B} {
@@ -64,105 +67,117 @@ func (b *builder) cable(c *boot.Cable, hosts map[string]*boot.NodeSpec, after ..
 		if host := hosts[e.Node]; host != nil {
 			queue = host.QueueLength()
 		}
-		makes = append(makes, line(e.Node, "%s veth", e.Interface), line(e.Node, "%s mtu %d", e.Interface, c.MTU),
-			line(e.Node, "%s link/ether %v", e.Interface, e.MAC), line(e.Node, "%s txqueuelen %d", e.Interface, queue))
+		makes = append(makes, interfaceProperties(e.Node, e.Interface, "veth", fmt.Sprintf("mtu %d", c.MTU),
+			fmt.Sprintf("link/ether %v", e.MAC), fmt.Sprintf("txqueuelen %d", queue))...)
 	}
-	return b.add(PlugCable, c.A.Node, fmt.Sprintf("make a veth pair from %s of %s to %s of %s, MTU %d, its offloads off",
-		c.A.Interface, c.A.Node, c.B.Interface, c.B.Node, c.MTU), "goes with either end", makes, after...)
+	do := fmt.Sprintf("make a veth pair from %s of %s to %s of %s, MTU %d, its offloads off",
+		c.A.Interface, c.A.Node, c.B.Interface, c.B.Node, c.MTU)
+	return b.add(PlugCable, c.A.Node, do, "goes with either end", makes, after...)
 }
 
-// wired plans what a host does with its cable.
-func (b *builder) wired(n *boot.NodeSpec, after []int) int {
+// addHostRoutes plans the address, neighbours and routes of a host.
+func (b *builder) addHostRoutes(n *boot.NodeSpec, after []int) int {
 	const eth = boot.Interface
-	makes := []string{line(n.Name, "lo up"), line(n.Name, eth+" up"), line(n.Name, eth+" inet %v", n.Addr)}
+	makes := []string{property(n.Name, "lo up"), property(n.Name, eth+" up"), property(n.Name, eth+" inet %v", n.Addr)}
 	makes = append(makes, b.neighbours(n.Name, eth, n.Neighbours()...)...)
 	for _, r := range n.Routes() {
 		via := ""
 		if r.Via.IsValid() {
 			via = fmt.Sprintf(" via %v", r.Via)
 		}
-		makes = append(makes, line(n.Name, "%s route %v%s", eth, r.To, via))
+		makes = append(makes, property(n.Name, "%s route %v%s", eth, r.To, via))
 	}
-	return b.add(AddRoutes, n.Name, fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v",
-		eth, n.Addr, plural(len(n.Peers), "neighbour"), n.Gateway.Addr), gone, makes, after...)
+	do := fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v",
+		eth, n.Addr, plural(len(n.Peers), "neighbour"), n.Gateway.Addr)
+	return b.add(AddRoutes, n.Name, do, gone, makes, after...)
 }
 
-// forwarding plans what a switch does with packets.
-func (b *builder) forwarding(sw *kernelpath.Switch, after []int) int {
+// addSwitchRoutes plans the bridge and the routes of a switch.
+func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, after []int) int {
 	const bridge = kernelpath.Bridge
 	hosts := b.setup.Network.Hosts
-	makes := []string{line(sw.Name, "lo up")}
+	makes := []string{property(sw.Name, "lo up")}
 	if len(sw.Rack) == 0 {
-		makes = append(makes, line(sw.Name, "lo inet %v/32", sw.Addr))
+		makes = append(makes, property(sw.Name, "lo inet %v/32", sw.Addr))
 	} else {
-		makes = append(makes,
-			line(sw.Name, bridge+" bridge"), line(sw.Name, bridge+" mtu %d", b.NICMTU),
-			line(sw.Name, bridge+" link/ether %v", sw.MAC), line(sw.Name, bridge+" inet %v/32", sw.Addr), line(sw.Name, bridge+" up"))
+		makes = append(makes, interfaceProperties(sw.Name, bridge, "bridge", fmt.Sprintf("mtu %d", b.NICMTU),
+			fmt.Sprintf("link/ether %v", sw.MAC), fmt.Sprintf("inet %v/32", sw.Addr), "up")...)
 		for _, m := range sw.Rack {
 			h := &hosts[m.Host]
-			makes = append(makes, line(sw.Name, "%s master %s", m.Interface, bridge), line(sw.Name, "%s up", m.Interface), line(sw.Name, bridge+" route %v/32", h.Addr))
+			makes = append(makes, property(sw.Name, "%s master %s", m.Interface, bridge),
+				property(sw.Name, "%s up", m.Interface), property(sw.Name, bridge+" route %v/32", h.Addr))
 			makes = append(makes, b.neighbours(sw.Name, bridge, boot.Peer{Addr: h.Addr, MAC: h.MAC})...)
 		}
-		after = []int{b.add(MakeBridge, sw.Name, fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing", bridge, plural(len(sw.Rack), "host")), "goes with the node", makes, after...)}
-		if makes = nil; len(sw.Ports) == 0 {
-			return after[0]
+		do := fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing",
+			bridge, plural(len(sw.Rack), "host"))
+		made := b.add(MakeBridge, sw.Name, do, "goes with the node", makes, after...)
+		if len(sw.Ports) == 0 {
+			return made
 		}
+		makes, after = nil, []int{made}
 	}
 	for _, p := range sw.Ports {
-		makes = append(makes, line(sw.Name, "%s up", p.Interface))
-		makes = append(makes, b.neighbours(sw.Name, p.Interface, boot.Peer{Addr: p.Via, MAC: b.setup.Network.Switches[p.Peer].MAC})...)
+		makes = append(makes, property(sw.Name, "%s up", p.Interface))
+		peer := boot.Peer{Addr: p.Via, MAC: b.setup.Network.Switches[p.Peer].MAC}
+		makes = append(makes, b.neighbours(sw.Name, p.Interface, peer)...)
 	}
 	for _, r := range sw.Routes {
-		makes = append(makes, line(sw.Name, "%s", routeBy(sw, hosts[r.Host].Addr, sw.Groups[r.Group])))
+		makes = append(makes, property(sw.Name, "%s", routeTo(sw, hosts[r.Host].Addr, sw.Groups[r.Group])))
 	}
-	return b.add(AddRoutes, sw.Name, fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports", plural(len(sw.Routes), "host")), "goes with the node", makes, after...)
+	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports",
+		plural(len(sw.Routes), "host"))
+	return b.add(AddRoutes, sw.Name, do, "goes with the node", makes, after...)
 }
 
-// routeBy is a route to a host by equally good next hops, with how many shares each has: "route 10.0.0.3/32 by 16 of s1, 16 of s2".
-func routeBy(sw *kernelpath.Switch, to netip.Addr, ways []int) string {
-	if len(ways) == 1 {
-		p := &sw.Ports[ways[0]]
+// routeTo describes the route to a host over equally good next hops, with the number of shares of
+// each: "route 10.0.0.3/32 by 16 of s1, 16 of s2". hops are indices of the switch's ports.
+func routeTo(sw *kernelpath.Switch, to netip.Addr, hops []int) string {
+	if len(hops) == 1 {
+		p := &sw.Ports[hops[0]]
 		return fmt.Sprintf("%s route %v/32 via %v", p.Interface, to, p.Via)
 	}
 	count := map[int]int{}
-	for _, w := range sw.Shares(ways) {
-		count[w]++
+	for _, hop := range sw.Shares(hops) {
+		count[hop]++
 	}
-	all := make([]string, len(ways))
-	for i, w := range ways {
-		all[i] = fmt.Sprintf("%d of %s", count[w], sw.Ports[w].Interface)
+	all := make([]string, len(hops))
+	for i, hop := range hops {
+		all[i] = fmt.Sprintf("%d of %s", count[hop], sw.Ports[hop].Interface)
 	}
 	return fmt.Sprintf("route %v/32 by %s", to, strings.Join(all, ", "))
 }
 
-// shape plans both directions of the link whose ports are p and p+1.
-func (b *builder) shape(p int, links []qdisc.Tree, ready map[string]int) int {
-	there, thereOn := b.end(p)
-	back, backOn := b.end(p + 1)
-	do := "at the dilation that is measured first, tbf, red where it marks, and bfifo at the near end, netem behind them"
+// addShaping plans both directions of the link whose ports are p and p+1.
+func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) int {
+	there, thereOn := b.portEnd(p)
+	back, backOn := b.portEnd(p + 1)
+	do := "at the dilation that is measured first, tbf, red where it marks, and bfifo at the near end, " +
+		"netem behind them"
 	var makes []string
 	if links != nil {
-		do = fmt.Sprintf("%s from %s, %s from %s, netem behind them", kinds(links[p].Near), there, kinds(links[p+1].Near), back)
+		do = fmt.Sprintf("%s from %s, %s from %s, netem behind them",
+			kindNames(links[p].Near), there, kindNames(links[p+1].Near), back)
 		for _, d := range []struct {
 			tree               qdisc.Tree
 			from, on, to, into string
 		}{{links[p], there, thereOn, back, backOn}, {links[p+1], back, backOn, there, thereOn}} {
 			for _, q := range d.tree.Near {
-				makes = append(makes, line(d.from, "%s out %v", d.on, q))
+				makes = append(makes, property(d.from, "%s out %v", d.on, q))
 			}
 			for _, q := range d.tree.Far {
-				makes = append(makes, line(d.to, "%s in %v", d.into, q))
+				makes = append(makes, property(d.to, "%s in %v", d.into, q))
 			}
 			if d.tree.Source != nil {
-				makes = append(makes, line(d.to, "%s in %v", d.into, d.tree.Source))
+				makes = append(makes, property(d.to, "%s in %v", d.into, d.tree.Source))
 			}
 		}
 	}
-	return b.add(ShapeLink, there, fmt.Sprintf("shape the link from %s to %s: %s", there, back, do), "goes with the cable", makes, ready[there], ready[back])
+	do = fmt.Sprintf("shape the link from %s to %s: %s", there, back, do)
+	return b.add(ShapeLink, there, do, "goes with the cable", makes, ready[there], ready[back])
 }
 
-// end is the node and the interface that packets of a port leave by.
-func (b *builder) end(port int) (node, device string) {
+// portEnd returns the node and the interface that send the packets of a port.
+func (b *builder) portEnd(port int) (node, device string) {
 	e, net := b.setup.Network.Ends[port], b.setup.Network
 	if e.Host >= 0 {
 		return net.Hosts[e.Host].Name, e.Interface
@@ -170,8 +185,8 @@ func (b *builder) end(port int) (node, device string) {
 	return net.Switches[e.Switch].Name, e.Interface
 }
 
-// kinds names disciplines: "tbf, bfifo".
-func kinds(row []qdisc.Qdisc) string {
+// kindNames returns the kinds of disciplines: "tbf, bfifo".
+func kindNames(row []qdisc.Qdisc) string {
 	all := make([]string, len(row))
 	for i, q := range row {
 		all[i] = q.Options.Kind()

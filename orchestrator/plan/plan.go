@@ -10,12 +10,12 @@ import (
 	"weft/units"
 )
 
-// Plan is what a command would do.
+// Plan is the plan of a command.
 type Plan struct {
 	Lab       string      `json:"lab"`
 	Topology  string      `json:"topology"`          // "fat-tree, k=4"
-	Command   string      `json:"command,omitempty"` // deploy, run
-	Engine    string      `json:"engine"`            // sim, emu
+	Command   string      `json:"command,omitempty"` // deploy or run
+	Engine    string      `json:"engine"`            // sim or emu
 	Runtime   string      `json:"runtime,omitempty"`
 	Datapath  string      `json:"datapath,omitempty"`
 	Subnet    string      `json:"subnet,omitempty"`
@@ -23,11 +23,11 @@ type Plan struct {
 	Note      string      `json:"note,omitempty"`
 	NICMTU    units.Bytes `json:"nic_mtu_bytes,omitempty"`
 	Resources Resources   `json:"resources"`
-	Counts    []Count     `json:"counts"` // operations by kind, in the order of their first
+	Counts    []Count     `json:"counts"` // operations by kind, in order of the first of each
 	Ops       []Op        `json:"ops"`    // an operation comes after all that it waits for; undo in reverse
 }
 
-// Resources is what the lab uses.
+// Resources are the resources of a lab.
 type Resources struct {
 	Processes  int         `json:"processes"`
 	Namespaces int         `json:"namespaces"`
@@ -37,7 +37,7 @@ type Resources struct {
 	Memory     units.Bytes `json:"memory_bytes"`     // estimate: processes, and the buffers of the collectives
 }
 
-// Count is how many operations of a kind there are.
+// Count is the number of operations of a kind.
 type Count struct {
 	Kind Kind `json:"kind"`
 	Ops  int  `json:"ops"`
@@ -69,55 +69,57 @@ type Op struct {
 	Node  string   `json:"node"` // host, switch, or another process
 	Do    string   `json:"do"`
 	Undo  string   `json:"undo"`
-	Makes []string `json:"makes,omitempty"` // what is there from then on: "h0: eth0 mtu 1500"
+	Makes []string `json:"makes,omitempty"` // properties that exist afterwards: "h0: eth0 mtu 1500"
 	After []int    `json:"after,omitempty"` // operations that must be done before
 }
 
-// Simulated is the plan of a lab that is simulated.
+// Simulated returns the plan of a lab that is simulated.
 func Simulated(lab, topology string) Plan {
 	return Plan{
-		Lab: lab, Topology: topology, Engine: "sim", Note: "the simulator runs in the process of weft itself: nothing is created",
-		Counts: []Count{}, Ops: []Op{},
+		Lab: lab, Topology: topology, Engine: "sim", Counts: []Count{}, Ops: []Op{},
+		Note: "the simulator runs in the process of weft itself: nothing is created",
 	}
 }
 
-// Runtime says how a lab's processes are started.
+// Runtime says how the processes of a lab start.
 type Runtime struct {
-	Containers bool // each in a container of its own; a reaper removes those that whoever launched them leaves
-	Supervised bool // a process that stays owns the lab
+	Containers bool // each process has a container; a reaper removes those that their owner leaves
+	Supervised bool // a supervisor owns the lab
 }
 
-// A builder adds operations to a plan.
+// builder adds operations to a plan.
 type builder struct {
 	Plan
 	setup *emulate.Setup
 	in    Runtime
 }
 
-// Of completes a plan, of which what describes the lab is filled in, by what a setup makes in a runtime. The links are what the kernel makes
-// of each direction, by port, where it carries packets and the dilation is known.
-func Of(p Plan, s *emulate.Setup, in Runtime, links []qdisc.Tree) Plan {
+// Emulated completes p, which describes the lab, with all that a setup creates in a runtime. links
+// has the disciplines of each direction of a link, by port, on the kernel's datapath with a known
+// dilation; otherwise it is nil.
+func Emulated(p Plan, s *emulate.Setup, in Runtime, links []qdisc.Tree) Plan {
 	p.Engine, p.NICMTU, p.Counts = "emu", s.Spec.Nodes[0].MTU, []Count{}
 	p.Resources.Memory = s.Buffers
 	b := &builder{p, s, in}
-	b.owners()
+	b.addOwners()
 	if s.Network != nil {
-		b.switched(links)
+		b.planKernel(links)
 	} else {
-		b.modelled()
+		b.planFabric()
 	}
-	b.count()
+	b.fillCounts()
 	return b.Plan
 }
 
-// Memory of the processes before they hold any data. Ours, rounded up: resident pages of a small Go program.
-// Most are the text of the one binary, which the processes share.
+// Memory of the processes before they hold any data: resident pages of a small Go program, rounded
+// up, our own measurement. Most are the text of the one binary, which the processes share.
 const (
 	processMemory = 12 * units.MiB
 	fabricMemory  = 32 * units.MiB
 )
 
-// namespaces is how many every process of a lab gets: network, mount, PID, UTS and IPC.
+// namespaces is the number of namespaces of each process of a lab: network, mount, PID, UTS and
+// IPC.
 const namespaces = 5
 
 // add appends an operation and returns its number.
@@ -127,91 +129,112 @@ func (b *builder) add(kind Kind, node, do, undo string, makes []string, after ..
 	return id
 }
 
-// line is one property of a node.
-func line(node, format string, args ...any) string { return node + ": " + fmt.Sprintf(format, args...) }
+// property returns the line of Op.Makes for a property of a node.
+func property(node, format string, args ...any) string {
+	return node + ": " + fmt.Sprintf(format, args...)
+}
 
-// owners plans the processes that own the lab, which live in no namespaces of their own.
-func (b *builder) owners() {
+// interfaceProperties returns the lines of Op.Makes for properties of an interface.
+func interfaceProperties(node, device string, all ...string) []string {
+	lines := make([]string, len(all))
+	for i, p := range all {
+		lines[i] = property(node, "%s %s", device, p)
+	}
+	return lines
+}
+
+// addOwners plans the processes that own the lab, which have no namespaces of their own.
+func (b *builder) addOwners() {
 	if b.in.Supervised {
-		b.owner(StartSupervisor, "supervisor", "start the process that owns the lab", "weft destroy has it end the lab, and itself")
+		b.addOwner(StartSupervisor, "supervisor", "start the process that owns the lab",
+			"weft destroy has it end the lab, and itself")
 	}
 	if b.in.Containers {
-		b.owner(StartReaper, "reaper", "start the process that removes containers should their owner be killed", "it ends once they are gone")
+		b.addOwner(StartReaper, "reaper", "start the process that removes containers should their owner be killed",
+			"it ends once they are gone")
 	}
 }
 
-func (b *builder) owner(kind Kind, name, do, undo string) {
+func (b *builder) addOwner(kind Kind, name, do, undo string) {
 	b.Resources.Processes++
 	b.Resources.Memory += processMemory
-	b.add(kind, name, do, undo, []string{line(name, "process")})
+	b.add(kind, name, do, undo, []string{property(name, "process")})
 }
 
-// start plans a process of the lab.
-func (b *builder) start(kind Kind, name, what, takes string) int {
+// addProcess plans a process of the lab. vanishes is the end of its undo text: what vanishes with
+// its namespaces.
+func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	b.Resources.Processes++
 	b.Resources.Namespaces += namespaces
 	b.Resources.Memory += processMemory
 	if kind == StartFabric {
 		b.Resources.Memory += fabricMemory - processMemory
 	}
-	makes := []string{line(name, "process")}
+	makes := []string{property(name, "process")}
 	if kind == StartFabric || kind == StartAgents {
-		makes = append(makes, line(name, "lo up"))
+		makes = append(makes, property(name, "lo up"))
 	}
 	if b.in.Containers {
-		return b.add(kind, name, "start "+what+" in a container of its own", "end the process; the engine removes its container"+takes, append(makes, line(name, "container")))
+		return b.add(kind, name, "start "+what+" in a container of its own",
+			"end the process; the engine removes its container"+vanishes, append(makes, property(name, "container")))
 	}
-	return b.add(kind, name, "start "+what+" in namespaces of its own", "end the process; its namespaces"+takes, makes)
+	return b.add(kind, name, "start "+what+" in namespaces of its own",
+		"end the process; its namespaces"+vanishes, makes)
 }
 
-// What goes with the process of a host, and with its interface.
+// What vanishes with the process of a host, and how the properties of its interface are undone.
 const (
 	withHost = ", and eth0 goes with it"
 	gone     = "goes with eth0"
 )
 
-// modelled plans a lab whose packets the modelled fabric carries.
-func (b *builder) modelled() {
+// planFabric plans a lab on the modelled fabric.
+func (b *builder) planFabric() {
 	spec := &b.setup.Spec
-	fabric := b.start(StartFabric, runtime.Fabric, "the fabric process", ", and its ends of the cables go with it")
+	fabric := b.addProcess(StartFabric, runtime.Fabric, "the fabric process", ", and its ends of the cables go with it")
 	for i := range spec.Nodes {
-		b.host(&spec.Nodes[i], fabric)
+		b.addHost(&spec.Nodes[i], fabric)
 	}
 	for i := range spec.Agents {
-		b.start(StartAgents, runtime.AgentsName(i), "a process that drives several nodes", " go with it")
+		b.addProcess(StartAgents, runtime.AgentsName(i), "a process that drives several nodes", " go with it")
 	}
 }
 
-// host plans one host: its process, its interface, and the cable to the fabric.
-func (b *builder) host(n *boot.NodeSpec, fabric int) {
+// addHost plans one host: its process, its interface, and the connection to the fabric.
+func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 	const eth = boot.Interface
 	b.Resources.TAPs++
-	node := b.start(StartNode, n.Name, "a node, with a read-only root and no network,", withHost)
-	tap := b.add(CreateTAP, n.Name, "create the TAP device "+eth+" (a veth pair where /dev/net/tun cannot be opened)", "close its descriptor",
-		[]string{line(n.Name, eth+" tap"), line(n.Name, eth+" txqueuelen %d", n.QueueLength())}, node)
-	mtu := b.add(SetMTU, n.Name, fmt.Sprintf("set the MTU of %s to %d", eth, n.MTU), gone, []string{line(n.Name, eth+" mtu %d", n.MTU)}, tap)
-	mac := b.add(SetMAC, n.Name, fmt.Sprintf("set the hardware address of %s to %v", eth, n.MAC), gone, []string{line(n.Name, eth+" link/ether %v", n.MAC)}, tap)
+	makes := func(all ...string) []string { return interfaceProperties(n.Name, eth, all...) }
+	node := b.addProcess(StartNode, n.Name, "a node, with a read-only root and no network,", withHost)
+	tap := b.add(CreateTAP, n.Name, "create the TAP device "+eth+" (a veth pair where /dev/net/tun cannot be opened)",
+		"close its descriptor", makes("tap", fmt.Sprintf("txqueuelen %d", n.QueueLength())), node)
+	mtu := b.add(SetMTU, n.Name, fmt.Sprintf("set the MTU of %s to %d", eth, n.MTU), gone,
+		makes(fmt.Sprintf("mtu %d", n.MTU)), tap)
+	mac := b.add(SetMAC, n.Name, fmt.Sprintf("set the hardware address of %s to %v", eth, n.MAC), gone,
+		makes(fmt.Sprintf("link/ether %v", n.MAC)), tap)
 	ip := b.add(AddAddress, n.Name, fmt.Sprintf("add %v to %s", n.Addr, eth), gone,
-		[]string{line(n.Name, eth+" inet %v", n.Addr), line(n.Name, eth+" route %v", n.Addr.Masked())}, tap)
+		makes(fmt.Sprintf("inet %v", n.Addr), fmt.Sprintf("route %v", n.Addr.Masked())), tap)
 	up := b.add(SetUp, n.Name, "set "+eth+" and lo up", gone,
-		[]string{line(n.Name, "lo up"), line(n.Name, eth+" up"), line(n.Name, eth+" out root pfifo handle 1:")}, mtu, mac, ip)
+		append([]string{property(n.Name, "lo up")}, makes("up", "out root pfifo handle 1:")...), mtu, mac, ip)
 	if peers := n.Neighbours(); len(peers) > 0 {
-		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural(len(peers), "neighbour")), gone, b.neighbours(n.Name, eth, peers...), up)
+		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural(len(peers), "neighbour")), gone,
+			b.neighbours(n.Name, eth, peers...), up)
 	}
-	b.add(Connect, n.Name, fmt.Sprintf("hand the fabric the other end of %s as the NIC of %s", eth, n.Name), "close the fabric's descriptor", nil, fabric, up)
+	b.add(Connect, n.Name, fmt.Sprintf("hand the fabric the other end of %s as the NIC of %s", eth, n.Name),
+		"close the fabric's descriptor", nil, fabric, up)
 }
 
-// neighbours are the permanent entries of an interface.
+// neighbours returns the permanent neighbour entries of an interface, and counts them.
 func (b *builder) neighbours(node, device string, peers ...boot.Peer) (makes []string) {
 	b.Resources.Neighbours += len(peers)
 	for _, p := range peers {
-		makes = append(makes, line(node, "%s neigh %v lladdr %v", device, p.Addr, p.MAC))
+		makes = append(makes, property(node, "%s neigh %v lladdr %v", device, p.Addr, p.MAC))
 	}
 	return makes
 }
 
-// count fills Counts.
-func (b *builder) count() {
+// fillCounts fills Counts.
+func (b *builder) fillCounts() {
 	index := make(map[Kind]int)
 	for _, op := range b.Ops {
 		i, ok := index[op.Kind]

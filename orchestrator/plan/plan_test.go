@@ -10,24 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weft/internal/golden"
+	"weft/orchestrator/experiment/experimenttest"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
 	"weft/orchestrator/run"
 	"weft/units"
 )
 
-// read returns a lab of this text.
-func read(t *testing.T, name, topology, engine, more string) *lab.Lab {
+// newLab returns a lab with one line for its topology and one for its engine, and further sections.
+func newLab(t *testing.T, name, topology, engine, more string) *lab.Lab {
 	t.Helper()
 	text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {%s}\nengine: {%s}\n%s", name, topology, engine, more)
-	labs, err := lab.Parse(name, []byte(text), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return labs[0]
+	return experimenttest.Parse(t, text)
 }
 
-// A small packet needs no more than the least MTU; the kernel's links are slow enough for it to honour them.
+// A small packet shows the minimum MTU. The links of labs on the kernel's datapath are slow enough
+// for the kernel.
 const (
 	pair    = "kind: star, hosts: 2, mtu: 1000, link: {rate: 100Gbps, delay: 1us}"
 	quick   = "kind: fat-tree, k: 4, mtu: 4096, link: {rate: 100Gbps, delay: 1us}"
@@ -36,7 +34,7 @@ const (
 	ingress = "queues: {ecn: {mark: ingress}}\n"
 )
 
-func deployment(t *testing.T, l *lab.Lab) plan.Plan {
+func planDeployment(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
 	p, err := run.PlanDeployment(t.Context(), l, 1)
 	if err != nil {
@@ -45,7 +43,7 @@ func deployment(t *testing.T, l *lab.Lab) plan.Plan {
 	return p
 }
 
-func ofRun(t *testing.T, l *lab.Lab) plan.Plan {
+func planRun(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
 	p, err := run.PlanRun(t.Context(), l)
 	if err != nil {
@@ -58,15 +56,15 @@ func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    plan.Plan
-		json bool // of the others it would show the same, at more length than anybody reviews
+		json bool // the JSON of the other plans has nothing new
 	}{
-		{"deploy", deployment(t, read(t, "pair", pair, "runtime: namespace", "")), true},
-		{"run-docker", ofRun(t, read(t, "pair", pair, "kind: emu, runtime: docker", reduce)), true},
-		{"run-both", ofRun(t, read(t, "pair", pair, "kind: both, runtime: docker", reduce)), false},
-		{"kernel", deployment(t, read(t, "leaves", leaves, "runtime: namespace, datapath: kernel, dilation: 20000", ingress)), true},
-		{"kernel-auto", deployment(t, read(t, "leaves", leaves, "runtime: docker, datapath: kernel", ingress)), false},
-		{"many", deployment(t, read(t, "quickstart", quick, "runtime: namespace", reduce)), false},
-		{"sim", deployment(t, read(t, "pair", pair, "kind: sim", reduce)), true},
+		{"deploy", planDeployment(t, newLab(t, "pair", pair, "runtime: namespace", "")), true},
+		{"run-docker", planRun(t, newLab(t, "pair", pair, "kind: emu, runtime: docker", reduce)), true},
+		{"run-both", planRun(t, newLab(t, "pair", pair, "kind: both, runtime: docker", reduce)), false},
+		{"kernel", planDeployment(t, newLab(t, "leaves", leaves, "runtime: namespace, datapath: kernel, dilation: 20000", ingress)), true},
+		{"kernel-auto", planDeployment(t, newLab(t, "leaves", leaves, "runtime: docker, datapath: kernel", ingress)), false},
+		{"many", planDeployment(t, newLab(t, "quickstart", quick, "runtime: namespace", reduce)), false},
+		{"sim", planDeployment(t, newLab(t, "pair", pair, "kind: sim", reduce)), true},
 	} {
 		golden.Check(t, c.name+".text", c.p.Text())
 		if !c.json {
@@ -88,20 +86,21 @@ func TestGolden(t *testing.T) {
 }
 
 func TestSimulatorCreatesNothing(t *testing.T) {
-	l := read(t, "pair", pair, "kind: sim", reduce)
-	for _, p := range []plan.Plan{deployment(t, l), ofRun(t, l)} {
+	l := newLab(t, "pair", pair, "kind: sim", reduce)
+	for _, p := range []plan.Plan{planDeployment(t, l), planRun(t, l)} {
 		if len(p.Ops) != 0 || p.Resources != (plan.Resources{}) || !strings.Contains(p.Text(), "nothing is created") {
 			t.Errorf("%+v", p)
 		}
 	}
 }
 
-// TestOrder: every operation comes after what it waits for, says how it is undone, and the counts add up. No property is there twice.
-func TestOrder(t *testing.T) {
+// Every operation comes after those that it waits for and says how it is undone. Counts add up, and
+// no property is made twice.
+func TestPlansAreConsistent(t *testing.T) {
 	for _, p := range []plan.Plan{
-		deployment(t, read(t, "quickstart", quick, "runtime: namespace", "")),
-		ofRun(t, read(t, "quickstart", quick, "kind: emu, runtime: namespace", reduce)),
-		deployment(t, read(t, "quickstart", quick, "runtime: docker, datapath: kernel, dilation: 20000", ingress)),
+		planDeployment(t, newLab(t, "quickstart", quick, "runtime: namespace", "")),
+		planRun(t, newLab(t, "quickstart", quick, "kind: emu, runtime: namespace", reduce)),
+		planDeployment(t, newLab(t, "quickstart", quick, "runtime: docker, datapath: kernel, dilation: 20000", ingress)),
 	} {
 		kinds := map[plan.Kind]int{}
 		made := map[string]int{}
@@ -134,16 +133,16 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A run holds the buffers of its collectives; a deployment runs none.
+// The memory of a run includes the buffers of its collectives. A deployment runs none.
 func TestMemoryCountsBuffers(t *testing.T) {
 	const ranks, buffers = 16, 3
-	more := func(p plan.Plan, q plan.Plan) units.Bytes { return q.Resources.Memory - p.Resources.Memory }
+	growth := func(p, q plan.Plan) units.Bytes { return q.Resources.Memory - p.Resources.Memory }
 	small, large := strings.Replace(reduce, "4MiB", "1MiB", 1), strings.Replace(reduce, "4MiB", "3MiB", 1)
-	lab := func(work string) *lab.Lab { return read(t, "quickstart", quick, "kind: emu, runtime: docker", work) }
-	if got := more(ofRun(t, lab(small)), ofRun(t, lab(large))); got != buffers*ranks*2*units.MiB {
+	lab := func(work string) *lab.Lab { return newLab(t, "quickstart", quick, "kind: emu, runtime: docker", work) }
+	if got := growth(planRun(t, lab(small)), planRun(t, lab(large))); got != buffers*ranks*2*units.MiB {
 		t.Errorf("2 MiB more in each rank take %v", got)
 	}
-	if got := more(deployment(t, lab(small)), deployment(t, lab(large))); got != 0 {
+	if got := growth(planDeployment(t, lab(small)), planDeployment(t, lab(large))); got != 0 {
 		t.Errorf("a deployment holds %v for a collective", got)
 	}
 }

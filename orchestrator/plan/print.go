@@ -9,13 +9,14 @@ import (
 	"weft/units"
 )
 
-// indent is what stands before the rows of a table.
+// indent precedes the rows of a table.
 const indent = "  "
 
-// whole is the most operations of a kind that Text lists one by one; of more it lists the first.
-const whole = 4
+// maxListed is the maximum number of operations of a kind that Text lists one by one. If there are
+// more, it lists the first.
+const maxListed = 4
 
-// JSON writes the whole plan, indented, with a line feed at the end.
+// JSON returns the whole plan, indented, with a line feed at the end.
 func (p Plan) JSON() ([]byte, error) {
 	b, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -46,19 +47,19 @@ func (p Plan) Text() string {
 		return b.String()
 	}
 	b.WriteByte('\n')
-	render.Table(&b, indent, p.resources)
+	render.Table(&b, indent, p.writeResources)
 	fmt.Fprintf(&b, "\n%s, undone in reverse order:\n", plural(len(p.Ops), "operation"))
-	render.Table(&b, indent, p.counts)
+	render.Table(&b, indent, p.writeCounts)
 	b.WriteByte('\n')
 	left := 0
-	render.Table(&b, indent, func(row func(...any)) { left = p.ops(row) })
+	render.Table(&b, indent, func(row func(...any)) { left = p.writeOps(row) })
 	if left > 0 {
 		fmt.Fprintf(&b, "... and %s like these for other nodes and links; --json has all\n", plural(left, "operation"))
 	}
 	return b.String()
 }
 
-func (p Plan) resources(row func(...any)) {
+func (p Plan) writeResources(row func(...any)) {
 	r := p.Resources
 	row("uses", "", "")
 	mtu := fmt.Sprintf("MTU %d: the lab's with all headers, and at least 1500", p.NICMTU)
@@ -73,14 +74,14 @@ func (p Plan) resources(row func(...any)) {
 	row("memory", mebibytes(r.Memory), "estimate: processes, and the buffers of the collectives")
 }
 
-func (p Plan) counts(row func(...any)) {
+func (p Plan) writeCounts(row func(...any)) {
 	for _, c := range p.Counts {
 		row(c.Kind, c.Ops)
 	}
 }
 
-// ops fills the table of operations, and returns how many are not in it.
-func (p Plan) ops(row func(...any)) (left int) {
+// writeOps fills the table of operations, and returns how many are not in it.
+func (p Plan) writeOps(row func(...any)) (left int) {
 	count := map[Kind]int{}
 	for _, c := range p.Counts {
 		count[c.Kind] = c.Ops
@@ -88,7 +89,7 @@ func (p Plan) ops(row func(...any)) (left int) {
 	row("op", "after", "node", "do", "undo")
 	seen := map[Kind]bool{}
 	for i, op := range p.Ops {
-		if seen[op.Kind] && count[op.Kind] > whole {
+		if seen[op.Kind] && count[op.Kind] > maxListed {
 			left++
 			continue
 		}
@@ -102,7 +103,7 @@ func (p Plan) ops(row func(...any)) (left int) {
 	return left
 }
 
-// mebibytes rounds an estimate up to whole MiB.
+// mebibytes rounds an estimate up to maxListed MiB.
 func mebibytes(n units.Bytes) string { return fmt.Sprintf("%d MiB", (n+units.MiB-1)/units.MiB) }
 
 func plural(n int, one string) string {

@@ -123,5 +123,5 @@ func makePlan(
 			}
 		}
 	}
-	return plan.Of(p, s, plan.Runtime{Containers: where.containers, Supervised: command == "deploy"}, links), nil
+	return plan.Emulated(p, s, plan.Runtime{Containers: where.containers, Supervised: command == "deploy"}, links), nil
 }
