@@ -13,6 +13,7 @@ import (
 
 	"weft/collectives/bench"
 	"weft/collectives/schedule"
+	"weft/internal/plural"
 	"weft/internal/regular"
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
@@ -176,7 +177,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 			case err != nil:
 				return nil, err
 			case len(labs) > 1:
-				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural(len(labs), "run"))
+				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural.Count(len(labs), "run"))
 			case labs[0].Engine.Kind == "both":
 				return nil, usagef("%s asks for both engines; choose one with --engine", network)
 			}

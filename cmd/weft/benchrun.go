@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/plural"
 	"weft/orchestrator/benchmark"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/uml"
@@ -117,7 +118,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 		return
 	}
 	why := fmt.Sprintf("emulating %s at dilation %g takes %s; use --engine emu to emulate anyway",
-		plural(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
+		plural.Count(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
 	for i := range cases {
 		cases[i].job.engine, cases[i].why = "sim", why
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/internal/regular"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/deploy"
@@ -86,9 +87,9 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 		Lab: is.Lab, Name: is.Name, Port: is.Port, Dilation: is.Dilation, Snap: flags.snap,
 		Program: "weft " + versionText(), Count: flags.count, Live: flags.file == "-",
 	})
-	fmt.Fprintf(a.stderr, "%s captured\n", plural(int(n), "packet"))
+	fmt.Fprintf(a.stderr, "%s captured\n", plural.Count(n, "packet"))
 	if lost > 0 {
-		fmt.Fprintf(a.stderr, "%s missing: they could not be written in time\n", plural(int(lost), "packet"))
+		fmt.Fprintf(a.stderr, "%s missing: they could not be written in time\n", plural.Count(lost, "packet"))
 	}
 	return err
 }

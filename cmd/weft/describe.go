@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
@@ -31,7 +32,7 @@ func (a *app) describe(cmd *cobra.Command, flags *labFlags, show func(*lab.Lab, 
 		labs := files[0].Labs
 		if len(labs) > 1 {
 			fmt.Fprintf(a.stderr, "%s sweeps over %s; this is the first, %s. Choose another with --set.\n",
-				args[0], plural(len(labs), "run"), table.Point(labs[0].Point))
+				args[0], plural.Count(len(labs), "run"), table.Point(labs[0].Point))
 		}
 		return show(labs[0], len(labs))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/orchestrator/deploy"
 )
 
@@ -76,7 +77,7 @@ func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSO
 			missed++
 		}
 		if bar {
-			fmt.Fprintf(a.stderr, "\r%s measured ", plural(len(all), "link"))
+			fmt.Fprintf(a.stderr, "\r%s measured ", plural.Count(len(all), "link"))
 		}
 		return nil
 	})

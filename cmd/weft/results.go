@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/orchestrator/pages"
 	"weft/results/record"
 	"weft/results/report"
@@ -142,7 +143,7 @@ Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
 			}
 			if want := 2 - min(1, len(flags.by)); len(args) != want {
 				return usagef("expected BASE and NEW, or one SWEEP with --by SETTING; got %s",
-					plural(len(args), "argument"))
+					plural.Count(len(args), "argument"))
 			}
 			var sides [2]report.Side
 			for i, name := range args {
@@ -257,7 +258,7 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 		return nil
 	}
 	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s; NEW lacks a successful run for %s of BASE\n",
-		worse, len(d), flags.tolerance, plural(len(missing), "run"))
+		worse, len(d), flags.tolerance, plural.Count(len(missing), "run"))
 	return errMissed
 }
 

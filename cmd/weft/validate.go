@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
@@ -81,7 +82,7 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 				"weft run needs a workload or clocks.for"
 		}
 		if c.OK && !asJSON {
-			result := cmp.Or(c.Note, plural(c.Runs, "run"))
+			result := cmp.Or(c.Note, plural.Count(c.Runs, "run"))
 			fmt.Fprintf(a.stdout, "%s: %s, %s\n", name, style(a.stdout).Good("ok"), result)
 		}
 		results = append(results, c)
@@ -109,12 +110,4 @@ func readProblem(err error) string {
 		err = path.Err
 	}
 	return "cannot be read: " + err.Error() + hint
-}
-
-// plural returns a number with a noun: "1 run", "2 runs".
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }

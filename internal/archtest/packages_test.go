@@ -36,6 +36,7 @@ func packages() []entry {
 		{"internal/golden", "", "compares text with files"},
 		{"internal/mac", "", "MAC addresses of nodes"},
 		{"internal/nearest", "", "compares words"},
+		{"internal/plural", "", "writes counts, whatever is counted"},
 		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
 		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
@@ -130,7 +131,7 @@ func packages() []entry {
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
-		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
+		{"orchestrator/topology/render", "internal/plural orchestrator/topology units", "draws a graph"},
 		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer " +
 			"collectives/schedule " +
 			"fabric fabric/queues host internal/splitmix orchestrator/lab orchestrator/topology params results/record " +
@@ -141,13 +142,12 @@ func packages() []entry {
 			"makes experiments from the text of labs"},
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench " +
 			"collectives/schedule fabric host " +
-			"orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
+			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
 			"results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so " +
 				"that the same outcome has the same record"},
-		{"orchestrator/failure", "collectives/schedule fabric host orchestrator/experiment orchestrator/summary " +
-			"orchestrator/topology " +
-			"transport transport/wire units",
+		{"orchestrator/failure", "collectives/schedule fabric host internal/plural orchestrator/experiment " +
+			"orchestrator/summary orchestrator/topology transport transport/wire units",
 			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; " +
 				"no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
@@ -181,8 +181,8 @@ func packages() []entry {
 			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/record " +
 			"results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
-		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime " +
-			"orchestrator/topology/render tc-shaping/qdisc units",
+		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
+			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
@@ -191,15 +191,15 @@ func packages() []entry {
 			"results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot " +
-			"orchestrator/deploy/probe " +
+		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/plural internal/regular " +
+			"nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
 		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace " +
-			"orchestrator/experiment orchestrator/lab orchestrator/topology " +
+			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology " +
 			"results/plot results/record transport units",
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
@@ -207,8 +207,8 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular " +
-			"internal/terminal labs " +
+		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/plural " +
+			"internal/regular internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/collectives/bench"
+	"weft/internal/plural"
 	"weft/results/record"
 	"weft/units"
 )
@@ -43,7 +44,7 @@ func (r *Result) Table() string {
 	}
 	fmt.Fprintf(&b, "# %s; of each %s\n", m.sizes(), m.repeats())
 	if n := len(m.Skipped); n > 0 {
-		fmt.Fprintf(&b, "# left out: %s too small to give each rank something\n", counted(n, "size"))
+		fmt.Fprintf(&b, "# left out: %s too small to give each rank something\n", plural.Count(n, "size"))
 	}
 	for _, text := range r.Notes {
 		fmt.Fprintf(&b, "# note: %s\n", text)
@@ -53,7 +54,7 @@ func (r *Result) Table() string {
 		fmt.Fprintf(&b, "# %s\n#\n", text)
 	}
 	if missing := r.missing(); missing > 0 {
-		fmt.Fprintf(&b, "# %s not measured: the run ended before\n#\n", counted(missing, "size"))
+		fmt.Fprintf(&b, "# %s not measured: the run ended before\n#\n", plural.Count(missing, "size"))
 	}
 	if r.Summary != nil {
 		for _, text := range r.Summary.Warnings { // for example which rank's data is wrong since which step
@@ -69,13 +70,13 @@ func (m *Measured) sizes() string {
 	if first == last {
 		return "size " + first.String()
 	}
-	return fmt.Sprintf("%s, %s to %s", counted(len(m.Specs), "size"), first, last)
+	return fmt.Sprintf("%s, %s to %s", plural.Count(len(m.Specs), "size"), first, last)
 }
 
 // repeats describes how often each size is measured.
 func (m *Measured) repeats() string {
 	least, most := slices.Min(m.Iterations), slices.Max(m.Iterations)
-	n := counted(most, "measured iteration")
+	n := plural.Count(most, "measured iteration")
 	if least < most {
 		n = fmt.Sprintf("%d to %s", least, n)
 	}
@@ -107,13 +108,6 @@ func gbps(b units.Bandwidth) float64 { return float64(b) / 1e9 }
 
 // missing returns the number of sizes that were not measured.
 func (r *Result) missing() int { return len(r.Of.Specs) - len(r.Rows) }
-
-func counted(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
 
 // JSON is the machine-readable table. Times and bandwidths are in lab time.
 type JSON struct {

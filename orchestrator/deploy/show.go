@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"weft/internal/plural"
 	"weft/units"
 )
 
@@ -33,17 +34,15 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 		if m.Tries > 1 {
 			verdict += fmt.Sprintf(" (try %d)", m.Tries)
 		}
-		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To,
-			links(m.Hops),
+		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n",
+			m.Link, m.From, m.To, plural.Count(m.Hops, "link"),
 			gbps(m.AskedRateBPS), got, m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_,
-		err := fmt.Fprintf(w,
-		"%d of %s; rate, delay and loss are those of the whole path over which a link was measured\n", len(all),
-		links(of.Links))
+	const last = "%d of %s; rate, delay and loss are those of the whole path over which a link was measured\n"
+	_, err := fmt.Fprintf(w, last, len(all), plural.Count(of.Links, "link"))
 	return err
 }
 
@@ -127,11 +126,4 @@ func (s *State) Show(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-func links(n int) string {
-	if n == 1 {
-		return "1 link"
-	}
-	return fmt.Sprintf("%d links", n)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
 	"weft/orchestrator/topology"
@@ -63,14 +64,7 @@ func headline(x *experiment.Experiment, c *cause, unfinished int, by units.Time)
 		how = strings.NewReplacer("begin or end", "begins or ends", "use", "uses").Replace(how)
 	}
 	return fmt.Sprintf("%s; %d of %s %s: %s", strings.Join(about, ", and "), c.count,
-		plural(unfinished, "unfinished flow"), how, pairs(x, c.flows))
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
+		plural.Count(unfinished, "unfinished flow"), how, pairs(x, c.flows))
 }
 
 // adviceOn returns settings, by the lab's keys, with which the run would survive a cause.
@@ -218,7 +212,7 @@ func pairs(x *experiment.Experiment, flows map[[2]transport.HostID]int) string {
 			parts = append(parts, fmt.Sprintf("and %d more", left))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", plural(g.count, "flow"), names(x, g.ends[0]),
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", plural.Count(g.count, "flow"), names(x, g.ends[0]),
 			names(x, g.ends[1])))
 	}
 	return strings.Join(parts, ", ")

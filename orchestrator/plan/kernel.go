@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/kernelpath"
 	"weft/tc-shaping/qdisc"
@@ -88,7 +89,7 @@ func (b *builder) addHostRoutes(n *boot.NodeSpec, after []int) int {
 		makes = append(makes, property(n.Name, "%s route %v%s", eth, r.To, via))
 	}
 	do := fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v",
-		eth, n.Addr, plural(len(n.Peers), "neighbour"), n.Gateway.Addr)
+		eth, n.Addr, plural.Count(len(n.Peers), "neighbour"), n.Gateway.Addr)
 	return b.add(AddRoutes, n.Name, do, gone, makes, after...)
 }
 
@@ -109,7 +110,7 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, after []int) int {
 			makes = append(makes, b.neighbours(sw.Name, bridge, boot.Peer{Addr: h.Addr, MAC: h.MAC})...)
 		}
 		do := fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing",
-			bridge, plural(len(sw.Rack), "host"))
+			bridge, plural.Count(len(sw.Rack), "host"))
 		made := b.add(MakeBridge, sw.Name, do, "goes with the node", makes, after...)
 		if len(sw.Ports) == 0 {
 			return made
@@ -125,7 +126,7 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, after []int) int {
 		makes = append(makes, property(sw.Name, "%s", routeTo(sw, hosts[r.Host].Addr, sw.Groups[r.Group])))
 	}
 	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports",
-		plural(len(sw.Routes), "host"))
+		plural.Count(len(sw.Routes), "host"))
 	return b.add(AddRoutes, sw.Name, do, "goes with the node", makes, after...)
 }
 

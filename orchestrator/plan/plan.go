@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	"weft/internal/plural"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
@@ -217,7 +218,7 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 	up := b.add(SetUp, n.Name, "set "+eth+" and lo up", gone,
 		append([]string{property(n.Name, "lo up")}, makes("up", "out root pfifo handle 1:")...), mtu, mac, ip)
 	if peers := n.Neighbours(); len(peers) > 0 {
-		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural(len(peers), "neighbour")), gone,
+		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural.Count(len(peers), "neighbour")), gone,
 			b.neighbours(n.Name, eth, peers...), up)
 	}
 	b.add(Connect, n.Name, fmt.Sprintf("hand the fabric the other end of %s as the NIC of %s", eth, n.Name),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/orchestrator/topology/render"
 	"weft/units"
 )
@@ -48,13 +49,14 @@ func (p Plan) Text() string {
 	}
 	b.WriteByte('\n')
 	render.Table(&b, indent, p.writeResources)
-	fmt.Fprintf(&b, "\n%s, undone in reverse order:\n", plural(len(p.Ops), "operation"))
+	fmt.Fprintf(&b, "\n%s, undone in reverse order:\n", plural.Count(len(p.Ops), "operation"))
 	render.Table(&b, indent, p.writeCounts)
 	b.WriteByte('\n')
 	left := 0
 	render.Table(&b, indent, func(row func(...any)) { left = p.writeOps(row) })
 	if left > 0 {
-		fmt.Fprintf(&b, "... and %s like these for other nodes and links; --json has all\n", plural(left, "operation"))
+		fmt.Fprintf(&b, "... and %s like these for other nodes and links; --json has all\n",
+			plural.Count(left, "operation"))
 	}
 	return b.String()
 }
@@ -105,10 +107,3 @@ func (p Plan) writeOps(row func(...any)) (left int) {
 
 // mebibytes rounds an estimate up to maxListed MiB.
 func mebibytes(n units.Bytes) string { return fmt.Sprintf("%d MiB", (n+units.MiB-1)/units.MiB) }
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weft/host"
+	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/results/record"
 	"weft/transport"
@@ -67,16 +68,8 @@ func decided(x *experiment.Experiment, s *record.Summary) string {
 	value, _ := x.Lab.Scope().Setting(path)
 	return fmt.Sprintf("%s %s the p99 flow completion time, %s: %s of a message's time are waiting; the minimum "+
 		"timeout is %s (%s, %s: %s)",
-		counted(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took),
+		plural.Count(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took),
 		experiment.Short(waited), experiment.Short(x.RTOMin), s.Transport, path, value)
-}
-
-// counted returns a number of things in words.
-func counted(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // verb returns the form of a verb for n things.

@@ -159,14 +159,3 @@ func ends(n int, at func(int) string) string {
 	}
 	return at(0) + " .. " + at(n-1)
 }
-
-// plural formats a count: "1 host", "2 hosts", "2 switches".
-func plural(n int, one string) string {
-	switch {
-	case n == 1:
-		return "1 " + one
-	case strings.HasSuffix(one, "ch"):
-		return fmt.Sprintf("%d %ses", n, one)
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"weft/internal/plural"
 	"weft/orchestrator/topology"
 )
 
@@ -23,10 +24,10 @@ func Text(title string, g *topology.Graph) string {
 	var b strings.Builder
 	x := g.Extent()
 	fmt.Fprintf(&b, "%s: %s\n", title, g.Title)
-	fmt.Fprintf(&b, "%s, %s, %s\n", plural(g.Hosts, "host"), plural(g.Switches(), "switch"),
-		plural(len(g.Links), "link"))
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural.Count(g.Hosts, "host"), plural.Count(g.Switches(), "switch"),
+		plural.Count(len(g.Links), "link"))
 	fmt.Fprintf(&b, "farthest hosts: %s, %v of propagation one way; at most %s\n\n",
-		plural(x.Hops, "link"), x.Propagation, plural(x.Paths, "equal-cost path"))
+		plural.Count(x.Hops, "link"), x.Propagation, plural.Count(x.Paths, "equal-cost path"))
 
 	Table(&b, "", func(row func(...any)) {
 		row("nodes", "count", "names", "addresses")
