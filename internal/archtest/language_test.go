@@ -12,14 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// unedited lists the packages whose prose does not meet the rules below yet; docs/style.md has the
-// rules for people. "fabric/..." is fabric
-// and everything below it. The list only shrinks: an entry without findings fails the test, and a
-// package that moves takes its entry along.
-func unedited() []string {
-	return []string{}
-}
-
 // Widths in columns, of which a tab takes four. A line with code and a comment counts as code.
 const (
 	tabWidth     = 4
@@ -64,81 +56,17 @@ func retiredNames() map[string]string {
 // finding is one place that breaks a rule of language.
 type finding struct{ rule, text string }
 
-func languageRules() []string {
-	return []string{"width", "words", "names", "package doc", "doc comment"}
-}
-
+// All packages follow the rules of docs/style.md that a program can check.
 func TestLanguage(t *testing.T) {
-	found := map[string][]finding{}
 	for pkg, files := range byPackage(load(t)) {
-		found[pkg] = checkPackageDoc(pkg, files)
+		found := checkPackageDoc(pkg, files)
 		for _, s := range files {
-			found[pkg] = slices.Concat(found[pkg], checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s))
+			found = slices.Concat(found, checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s))
 		}
-	}
-	for _, entry := range unedited() {
-		left := 0
-		for pkg, list := range found {
-			if listed(pkg, entry) {
-				left += len(list)
-			}
-		}
-		if left == 0 {
-			t.Errorf("%s has no finding any more: take it off the list in unedited()", entry)
-		}
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(found)) {
-		if slices.ContainsFunc(unedited(), func(entry string) bool { return listed(pkg, entry) }) {
-			continue
-		}
-		for _, f := range found[pkg] {
+		for _, f := range found {
 			t.Error(f.text)
 		}
 	}
-	logFindings(t, found)
-}
-
-// logFindings shows, with -v, how many findings each package has by rule.
-func logFindings(t *testing.T, found map[string][]finding) {
-	row := func(name string, count func(rule string) int) {
-		line, all := "", 0
-		for _, rule := range languageRules() {
-			line += fmt.Sprintf("%13d", count(rule))
-			all += count(rule)
-		}
-		if all > 0 {
-			t.Logf("%-32s%s", name, line)
-		}
-	}
-	of := func(pkg, rule string) (n int) {
-		for _, f := range found[pkg] {
-			if f.rule == rule {
-				n++
-			}
-		}
-		return n
-	}
-	head := ""
-	for _, rule := range languageRules() {
-		head += fmt.Sprintf("%13s", rule)
-	}
-	t.Logf("%-32s%s", "findings", head)
-	pkgs := slices.Sorted(maps.Keys(found))
-	for _, pkg := range pkgs {
-		row(pkg, func(rule string) int { return of(pkg, rule) })
-	}
-	row("all", func(rule string) (n int) {
-		for _, pkg := range pkgs {
-			n += of(pkg, rule)
-		}
-		return n
-	})
-}
-
-// listed reports whether an entry of unedited stands for a package.
-func listed(pkg, entry string) bool {
-	folder, all := strings.CutSuffix(entry, "/...")
-	return pkg == entry || all && below(pkg, folder)
 }
 
 func byPackage(sources []*source) map[string][]*source {
