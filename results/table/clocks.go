@@ -15,15 +15,15 @@ func synchronization(c *record.Clocks) string {
 	case c.Samples == 0:
 		return ""
 	case c.Packets == 0:
-		return fmt.Sprintf("%s: nothing keeps them together", c.Sync)
+		return fmt.Sprintf("%s: not synchronized", c.Sync)
 	}
 	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, Bytes(c.Bytes),
 		percent(c.Share))
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"},
-		{c.Falsetickers, "servers outvoted"}, {c.NoMajority, "times no majority"}} {
+	}{{c.Refused, "refused"}, {c.Filtered, "outliers left out"}, {c.Steps, "steps"}, {c.Resets, "clock restarts"},
+		{c.Falsetickers, "servers outvoted"}, {c.NoMajority, "rounds without a majority"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
@@ -45,7 +45,7 @@ func clocks(s *record.Summary) *grid {
 				right(micros(q.Max/1e3)), left(note))
 		}
 	}
-	convergence := fmt.Sprintf("at the end farther apart than %s", micros(c.LimitNS/1e3))
+	convergence := fmt.Sprintf("still apart by more than %s at the end", micros(c.LimitNS/1e3))
 	if c.ConvergedUS != nil {
 		convergence = fmt.Sprintf("within %s since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
 	}

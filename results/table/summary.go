@@ -92,7 +92,7 @@ func Flows(s *record.Summary) string {
 		started += " started"
 	}
 	if !ended(s) {
-		return "none done of " + started
+		return "0 done of " + started
 	}
 	return fmt.Sprintf("%d done of %s, %s", s.Flows.Count-s.Flows.Unfinished, started, Bytes(s.Flows.Bytes))
 }
@@ -216,7 +216,7 @@ func Links(n *record.Network) string {
 		parts = append(parts, fmt.Sprintf("%d packets late", n.Late))
 	}
 	if n.Duplicated > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets doubled", n.Duplicated))
+		parts = append(parts, fmt.Sprintf("%d packets duplicated", n.Duplicated))
 	}
 	return strings.Join(parts, ", ")
 }
