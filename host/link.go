@@ -132,7 +132,7 @@ func (h *Host) join(uses *[]use, u use, host transport.HostID) error {
 	if n := len(*uses); n > 0 {
 		last := (*uses)[n-1]
 		if last.run == u.run {
-			return errors.New("is named twice")
+			return errors.New("is listed twice")
 		}
 		base = uint64(last.base) + h.runs[last.run].span()
 	}

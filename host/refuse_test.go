@@ -22,7 +22,7 @@ func TestNewRefuses(t *testing.T) {
 		"does not end here":                func(p *Plan) { p.Items[0].Expect[0].Conn = 9999 },
 		"leads to host 1, which is not":    func(p *Plan) { p.Items[0].Conns[0].Rank = 2 },
 		"leads to host 2, which is not":    func(p *Plan) { p.Items[0].Expect[0].Rank = 9 },
-		"is named twice":                   func(p *Plan) { p.Items[0].Conns = append(p.Items[0].Conns, p.Items[0].Conns[0]) },
+		"is listed twice":                  func(p *Plan) { p.Items[0].Conns = append(p.Items[0].Conns, p.Items[0].Conns[0]) },
 		"carry more than 2^32 messages":    func(p *Plan) { p.Items[0].Repeat = 1 << 40 },
 		"connection 100 to rank 1 would c": func(p *Plan) { p.Items[1].Repeat = 1<<30 + 1 },
 	} {

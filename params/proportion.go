@@ -46,11 +46,11 @@ func parseRate(text string) (Rate, error) {
 	}
 	switch {
 	case err != nil && !per:
-		return r, fmt.Errorf("%w, or for so much of the line such as 5Mbps/25Gbps", err)
+		return r, fmt.Errorf("%w, or in proportion to the line rate such as 5Mbps/25Gbps", err)
 	case err != nil:
 		return r, err
 	case per && r.Rate >= MinRate && r.Rate <= MaxRate && r.Rate > r.Per:
-		return r, fmt.Errorf("%q is more than the line; expected at most as much as it is for", Clip(text))
+		return r, fmt.Errorf("%q is above the line rate; expected at most the rate after the slash", Clip(text))
 	}
 	return r, nil
 }

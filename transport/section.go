@@ -179,7 +179,7 @@ func (s *STrack) Keys() []params.Key {
 func (s *STrack) Rules(r params.Rules) {
 	s.Params.Rules(r)
 	if n := s.Params.Paths; s.InTurn && n&(n-1) != 0 {
-		r.Refuse("paths", "spray goes through its paths by an index that is a power of two; %d paths are not", n)
+		r.Refuse("paths", "%d is not a power of two, which spray needs", n)
 	}
 }
 

@@ -31,7 +31,7 @@ const maxDegree = maxParts * perReport
 
 // Windows of a run that leaves them open. Our choices.
 const (
-	usualWindow  = 20 * units.Millisecond // Huygens' 2 s, as short as a lab; a longer one filters more
+	usualWindow  = 20 * units.Millisecond // Huygens' 2 s, scaled to a lab; a longer one filters more
 	usualPairs   = 25                     // per ms
 	leastPairs   = 32                     // a fit needs 20 points per direction, 2 per pair; half may meet queues
 	leastWindows = 3                      // per run; shorter windows see only queues if the run begins under load
@@ -59,7 +59,7 @@ func (p *Params) Keys() []params.Key {
 			Default("10", "Huygens: 10 to 20"),
 		params.New("window", params.Time(&p.Window, 10*units.Microsecond, 100*units.Second).Or("auto", 0),
 			"Interval of solving the mesh.").
-			Default("auto", fmt.Sprintf("ours: 1/%d of the run, at most %v: Huygens' 2 s, as short as a lab",
+			Default("auto", fmt.Sprintf("ours: 1/%d of the run, at most %v: Huygens' 2 s, scaled to a lab",
 				leastWindows, usualWindow)),
 		params.New("pairs", params.Integer(&p.Pairs, 1, 1<<16).Or("auto", 0),
 			"Coded probes per window, neighbour pair and direction.").

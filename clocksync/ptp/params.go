@@ -50,7 +50,7 @@ func (p *Params) Keys() []params.Key {
 	return []params.Key{
 		params.New("interval", params.Time(&p.Interval, units.Microsecond, most),
 			"Between Syncs, and between delay requests.").
-			Default("1ms", "ours: PTP's second, as short as a lab"),
+			Default("1ms", "ours: PTP's 1 s, scaled to a lab"),
 		params.New("announce", params.Time(&p.AnnounceInterval, units.Nanosecond, most).Or("auto", 0),
 			"Between Announces.").
 			Default("auto", "linuxptp: two sync intervals"),
@@ -83,7 +83,7 @@ func (p *Params) Keys() []params.Key {
 				if p.Servers == 0 {
 					return false, "" // reported
 				}
-				return p.Servers > 1, "servers agree where there are several: ptp.servers from 2 on"
+				return p.Servers > 1, "applies to several servers; expected ptp.servers of at least 2"
 			}),
 		params.New("boundary", params.Choice(&p.Boundary.Edge, "off", "edge"),
 			"Hosts that are boundary clocks, each following the nearest one before it; "+
@@ -113,7 +113,7 @@ func (p *Params) Keys() []params.Key {
 // Rules implements params.Ruled.
 func (p *Params) Rules(r params.Rules) {
 	if p.Bridged && r.Good("delay") && !p.PeerDelay {
-		r.Refuse("delay", "peer-to-peer transparent clocks pass no Delay_Req on; "+
+		r.Refuse("delay", "peer-to-peer transparent clocks do not forward Delay_Req; "+
 			"expected peer, or clocks.transparent: true")
 	}
 	if g := p.Gains; r.Good("kp", "servo") && p.Servo == PI && 2*g.P+g.I >= 4 {

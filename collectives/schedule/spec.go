@@ -183,7 +183,7 @@ func (s Spec) check(rank int) error {
 	case f.PowerOfTwo && s.Ranks&(s.Ranks-1) != 0:
 		return fmt.Errorf("%s needs a power of two as the number of ranks, not %d", s.Algorithm, s.Ranks)
 	case f.Group && (s.Group < 1 || s.Ranks%s.Group != 0):
-		return fmt.Errorf("groups of %d ranks do not divide %d ranks", s.Group, s.Ranks)
+		return fmt.Errorf("%d ranks cannot be divided into groups of %d", s.Ranks, s.Group)
 	case f.Windowed && s.Parallel == 0:
 		return fmt.Errorf("%s needs parallel, the number of peers at once", s.Algorithm)
 	}

@@ -112,7 +112,7 @@ func (p *parser) header() {
 		case !slices.Contains(columns[:], name):
 			p.problem(i, "no column is called %q; there are %s", clip(name), strings.Join(columns[:], ", "))
 		case slices.Contains(p.names, name):
-			p.problem(i, "column %s is there twice", name)
+			p.problem(i, "column %s is listed twice", name)
 		}
 		p.names = append(p.names, name)
 	}

@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 		"collective,size\n":                                           "x.csv:1:1: a trace without collectives",
 		"collective\nall-reduce\n":                                    "x.csv:1:1: column size is missing",
 		"collective,size,color\n":                                     `x.csv:1:17: no column is called "color"`,
-		"collective,size,size\n":                                      "x.csv:1:17: column size is there twice",
+		"collective,size,size\n":                                      "x.csv:1:17: column size is listed twice",
 		"collective,size\nall-reduce\n":                               "x.csv:2:1: 1 fields; expected 2",
 		"collective,size\n\"all":                                      "x.csv:2:5: ",
 		"collective,size\ngossip,4B\n":                                `x.csv:2:1: collective is "gossip"; expected one of all-reduce`,

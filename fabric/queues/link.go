@@ -10,9 +10,9 @@ func (q *OfLink) Keys() (all []params.Key) {
 	refusals := map[string]string{
 		"shared": "all ports of a switch share one memory; " +
 			"expected it in the section queues, for all switches",
-		"routing": "a switch chooses among all its ports in one way; " +
+		"routing": "a switch uses one routing for all its ports; " +
 			"expected it in the section queues, for all switches",
-		"light": "a switch compares all its ports by one measure; " +
+		"light": "a switch uses one measure for all its ports; " +
 			"expected it in the section queues, for all switches",
 	}
 	for _, k := range q.Queues.Keys() {

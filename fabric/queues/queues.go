@@ -68,10 +68,10 @@ func (q *Queues) Keys() []params.Key {
 				case q.pfc && q.unshared:
 					return false, "" // Rules rejects it
 				case q.pfc:
-					return false, "a buffer for each port does not go with pfc, for which a switch counts " +
-						"all it holds; expected shared: {total: 32MB} in its place"
+					return false, "pfc needs memory that the ports of a switch share, " +
+						"not a buffer per port; expected shared: {total: 32MB} instead"
 				}
-				return !q.shared, "given together with queues.shared, which takes its place; expected one of them"
+				return !q.shared, "given together with queues.shared, which replaces it; expected one of them"
 			}),
 		params.Sub("shared", func() params.Section {
 			q.Shared = &Shared{dynamic: !q.static, pfc: q.pfc}
@@ -98,7 +98,8 @@ func (q *Queues) Keys() []params.Key {
 // Rules rejects PFC without a shared memory.
 func (q *Queues) Rules(r params.Rules) {
 	if q.pfc && q.unshared {
-		r.Refuse("shared", "off, but with pfc a switch counts all it holds; expected a section such as {total: 32MB}")
+		r.Refuse("shared", "off, but pfc needs memory that the ports of a switch share; expected a section such as "+
+			"{total: 32MB}")
 	}
 }
 
@@ -140,7 +141,7 @@ func (m *Shared) Keys() []params.Key {
 				return "1", "ours: SONiC's dynamic_th 0; a queue may hold what is free"
 			}).
 			Only(func() (bool, string) {
-				return m.dynamic, "given together with queues.pfc.xoff, which takes its place; expected one of them"
+				return m.dynamic, "given together with queues.pfc.xoff, which replaces it; expected one of them"
 			}),
 	}
 }
@@ -148,7 +149,7 @@ func (m *Shared) Keys() []params.Key {
 // Rules rejects a memory of no bytes.
 func (m *Shared) Rules(r params.Rules) {
 	if r.Good("total") && m.Total.None() {
-		r.Refuse("total", "%v is no memory", m.Total)
+		r.Refuse("total", "%v is too small", m.Total)
 	}
 	if r.Good("total") && m.Total.Per == 0 {
 		r.Idle("per", "total", "is for a total in proportion to a rate, and %v is not; leave it out, "+
@@ -159,7 +160,7 @@ func (m *Shared) Rules(r params.Rules) {
 // alpha is the value of a dynamic threshold: a multiple of the free memory.
 func alpha(to *float64) params.Value {
 	const most = 1024 // thresholds of switches go to 2^3
-	const expected = "a multiple of what is free, above 0, such as 1/8 or 0.5"
+	const expected = "a multiple of the free memory, above 0, such as 1/8 or 0.5"
 	return params.Custom(to, params.ParseGain, params.ShowDecimal, expected, func() params.Form {
 		return params.Form{
 			Number: "number", Least: "0", Most: fmt.Sprint(most),

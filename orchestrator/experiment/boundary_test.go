@@ -56,7 +56,7 @@ func TestBoundaryClocksThatCannotBe(t *testing.T) {
 		{leaves, "  ptp: {boundary: [h9]}\n", `boundary.yaml:7:20: clocks.ptp.boundary.0: no host is named "h9"`},
 		{leaves, "  ptp: {boundary: [leaf0]}\n", `no host is named "leaf0"`},
 		{leaves, "  ptp: {boundary: [h0]}\n", "h0 is the reference"},
-		{leaves, "  ptp: {boundary: [h3, h3]}\n", "h3 is named twice"},
+		{leaves, "  ptp: {boundary: [h3, h3]}\n", "h3 is listed twice"},
 		{leaves, "  ptp: {boundary: [h3, h4]}\n", "no host is nearer to h4"},
 		{star, "  ptp: {boundary: [h1]}\n", "no host is nearer to h1"},
 		{star, "  ptp: {boundary: edge}\n", "all hosts are behind the reference's switch"},

@@ -107,16 +107,16 @@ func (c *Clocks) Keys() []params.Key {
 		given(params.New("preset", params.Word(&c.Preset, clock.Presets()...),
 			"Oscillator class; sets skew and wander."), "server", "ours: what NICs have"),
 		given(params.New("offset", params.Deviation(&c.Offset, maxOffset), "Initial offset, uniform."), "off",
-			"ours: clocks are right when the lab begins"),
+			"ours: clocks start without an error"),
 		preset(params.New("skew", params.Ratio(&c.Skew, "±", "", maxSkew, "±20ppm"), "Frequency error, uniform."),
 			func(p clock.Preset) string { return "±" + params.ShowRatio(p.Skew) }),
 		preset(params.New("wander", params.Ratio(&c.Wander, "", "/√s", maxWander, "0.01ppm/√s"),
 			"Random walk of the frequency."),
 			func(p clock.Preset) string { return params.ShowRatio(p.Wander) + "/√s" }),
 		given(params.New("jitter", params.Deviation(&c.Stamp.Jitter, maxJitter),
-			"Standard deviation of a timestamp."), "5ns", "ours: of stamps by hardware"),
+			"Standard deviation of a timestamp."), "5ns", "ours: hardware time stamps"),
 		given(params.New("granularity", params.Deviation(&c.Stamp.Quantum, maxJitter), "Timestamp resolution."),
-			"1ns", "ours: of stamps by hardware"),
+			"1ns", "ours: hardware time stamps"),
 		params.New("stalls", params.Share(&c.Stamp.Stalled, 0, 1).Or("off", 0), "Share of packets stamped late.").
 			OrNone(),
 		params.New("stall", params.Deviation(&c.Stamp.Stall, maxJitter), "Mean lateness, exponential.").OrNone().
@@ -196,7 +196,7 @@ func (r *keyReader) aside(name string, of params.Section) {
 func (r *keyReader) follow(b clocksync.Boundary, reference string) {
 	for i, name := range b.Hosts {
 		if name != "" && name == reference {
-			r.field("boundary").items(mostNames)[i].problem("%s is the reference, which the others follow", name)
+			r.field("boundary").items(mostNames)[i].problem("%s is the reference and follows no other clock", name)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func (f field) hosts(known hosts) (names []string) {
 	for _, item := range f.items(mostNames) {
 		name := item.host(known)
 		if name != "" && slices.Contains(names, name) {
-			item.problem("%s is named twice", name)
+			item.problem("%s is listed twice", name)
 		}
 		names = append(names, name)
 	}

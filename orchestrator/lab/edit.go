@@ -23,7 +23,7 @@ func splitPath(path string) ([]string, error) {
 	}
 	switch parts[0] {
 	case "sweep":
-		return nil, fmt.Errorf("a path cannot lead into the sweep; expected one line of it, as in --set " +
+		return nil, fmt.Errorf("a path cannot lead into the sweep; expected all values of one path, as in --set " +
 			"'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1")
 	case "weft":
 		return nil, fmt.Errorf("the version of the format cannot be set by a path; leave it out")
@@ -49,7 +49,8 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	case list:
 		var err error
 		if i, err = strconv.Atoi(path[0]); err != nil || i < 0 || i >= len(n.items) {
-			return nil, fmt.Errorf("%q is no item of a list of %d (the first is 0)", params.Clip(path[0]), len(n.items))
+			return nil, fmt.Errorf("%q is not an item of a list of %d (the first is 0)", params.Clip(path[0]),
+				len(n.items))
 		}
 	case mapping:
 		i = slices.IndexFunc(n.keys, func(k key) bool { return k.name == path[0] })

@@ -101,11 +101,11 @@ func (f *faultReader) Keys() []params.Key {
 		if f.d == nil || sort {
 			return k
 		}
-		return k.Elsewhere("happens to a " + what + ", and this fault to something else")
+		return k.Elsewhere("applies to a " + what + ", but this fault is about something else")
 	}
 	link := func(k params.Key) params.Key {
 		if host && !clock && !corrupt {
-			const why = "given together with host; a fault is of a link or of a host"
+			const why = "given together with host; a fault is about a link or a host"
 			return k.Only(func() (bool, string) { return false, why })
 		}
 		return of(!corrupt && !clock, "link", k)
@@ -114,7 +114,8 @@ func (f *faultReader) Keys() []params.Key {
 		return k.Only(func() (bool, string) { return f.d == nil || applies, why })
 	}
 	onHost := func(k params.Key) params.Key {
-		return of(!corrupt && !clock, "host", when(k.OrNone(), host, "happens to a host; expected host: h3, say"))
+		return of(!corrupt && !clock, "host", when(k.OrNone(), host, "applies to a host; expected a host such as "+
+			"host: h3"))
 	}
 	reroute := when(params.New("reroute", span(&f.Reroute, "off"),
 		"Delay until all switches route around the link (docs/faults.md); off: only its own ends do, at once.").
@@ -176,15 +177,15 @@ func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key
 	case f.d == nil:
 		return k.OrNone()
 	case corrupt:
-		return k.Elsewhere("happens to a link or a clock, and this fault to something else")
+		return k.Elsewhere("applies to a link or a clock, but this fault is about something else")
 	case clock && f.written("sync"):
 		return forever
 	case clock:
-		return no(whyNot(event, "applies to sync: off; a clock that has stepped stays so"))
+		return no(whyNot(event, "applies to sync: off; a step of a clock is permanent"))
 	case host:
-		return no("given together with host; a fault is of a link or of a host")
+		return no("given together with host; a fault is about a link or a host")
 	case down:
-		return no("given together with down; expected down: " + params.Clip(f.lasts) + " in its place")
+		return no("given together with down; expected down: " + params.Clip(f.lasts) + " instead")
 	}
 	return forever
 }
@@ -211,7 +212,7 @@ func (f *faultReader) settleClock(r params.Rules) {
 		}
 	}
 	if events != 1 {
-		r.Refuse("clock", "expected one of step: 1us, skew: 5ppm, lies: 10us and sync: off to happen to the clock")
+		r.Refuse("clock", "expected exactly one of step: 1us, skew: 5ppm, lies: 10us and sync: off")
 	}
 	f.clock.Down, f.clock.Lies = r.Written("sync"), r.Written("lies")
 	f.Clock = &f.clock
@@ -222,11 +223,11 @@ func (f *faultReader) settleHost(r params.Rules) {
 	kill, pause := r.Written("kill"), r.Written("pause")
 	switch {
 	case !kill && !pause && !r.Misspelt():
-		r.Refuse("host", "nothing happens to it; expected kill: true, or pause: 1ms, say")
+		r.Refuse("host", "the fault changes nothing; expected kill: true, or a pause such as 1ms")
 	case kill && pause:
-		r.Refuse("pause", "given together with kill; a host that has ended does not stand still")
+		r.Refuse("pause", "given together with kill; a killed host cannot pause")
 	case kill && r.Good("kill") && !f.Kill:
-		r.Refuse("kill", "nothing happens to the host; expected kill: true, or no fault")
+		r.Refuse("kill", "the fault changes nothing; expected kill: true, or no fault")
 	}
 	f.Pause = pause
 }
@@ -247,7 +248,7 @@ func (f *faultReader) settleLink(r params.Rules) {
 	case f.Down && changed != "":
 		r.Refuse(changed, "given together with down; a link that is down has no rate, delay or loss")
 	case !f.Down && changed == "" && r.Written("link") && !r.Misspelt(): // a misspelt key explains it
-		r.Refuse("link", "nothing happens to it; expected down, or another rate, delay, loss or bit_errors")
+		r.Refuse("link", "the fault changes nothing; expected down, or another rate, delay, loss or bit_errors")
 	}
 }
 

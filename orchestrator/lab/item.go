@@ -123,7 +123,7 @@ func (r *itemReader) Keys() []params.Key {
 			if r.facts.Pipelined {
 				return pipelineChunk, pipelineChunkSource
 			}
-			return "off", "ours: nobody passes on pieces of what it receives"
+			return "off", "ours: no rank forwards what it receives"
 		}),
 		params.New("repeat", params.Integer(&r.Repeat, 1, maxRepeat), "Repetitions.").Default("1", "ours"),
 		params.New("start", params.Time(&r.Start, 0, maxStart).Or("previous", previous),
@@ -244,7 +244,7 @@ func (r *itemReader) checkSizes(rules params.Rules, ranks int) {
 	case r.facts.Group && !rules.Written("group"):
 		rules.Refuse("group", "missing; expected a whole number from 1 to %d", topology.MaxHosts)
 	case r.facts.Group && r.Group > 0 && ranks > 0 && ranks%r.Group != 0:
-		rules.Refuse("group", "groups of %d do not divide %d ranks", r.Group, ranks)
+		rules.Refuse("group", "%d ranks cannot be divided into groups of %d", ranks, r.Group)
 	}
 	if chunk := r.Chunk; chunk%element != 0 {
 		rules.Refuse("chunk", "%v is not a whole number of elements of %d bytes; expected %v", chunk, element,

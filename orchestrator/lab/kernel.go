@@ -35,7 +35,7 @@ func (d *decoder) checkKernel(l *Lab) {
 	}
 	d.kernelMarks(l, refuse)
 	if l.Queues.PFC != nil {
-		refuse("queues.pfc", "loses what finds a queue full: Linux has no priority flow control between interfaces; "+
+		refuse("queues.pfc", "drops packets at full queues: Linux has no priority flow control between interfaces; "+
 			"expected off")
 	}
 	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
@@ -43,20 +43,21 @@ func (d *decoder) checkKernel(l *Lab) {
 	}
 	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
 	if l.Queues.PerPacket() && !facts.Coordinated {
-		refuse("queues.routing", "hashes addresses and ports, and chooses nothing by the packet; expected ecmp")
+		refuse("queues.routing", "hashes addresses and ports and cannot route packet by packet; expected ecmp")
 	}
 	if facts.Telemetry {
-		refuse("transport.kind", "writes no telemetry into packets, which %s needs; expected another transport", kind)
+		refuse("transport.kind", "does not write telemetry into packets, which %s needs; expected another transport",
+			kind)
 	}
 	if facts.Coordinated {
 		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected "+
 			"another transport", kind)
 	}
 	if l.Clocks.Transparent {
-		refuse("clocks.transparent", "corrects no messages of PTP; expected false")
+		refuse("clocks.transparent", "does not correct PTP messages; expected false")
 	}
 	if l.Clocks.Control {
-		refuse("clocks.priority", "serves all packets in the order they come; expected data")
+		refuse("clocks.priority", "serves all packets in order of arrival; expected data")
 	}
 	d.kernelLines(l, refuse)
 }
@@ -88,11 +89,11 @@ func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...a
 func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...any)) {
 	spec := func(path string, s topology.LinkSpec) {
 		if s.BitErrors > 0 {
-			refuse(path+".bit_errors", "would deliver packets with wrong bits, which the modelled line loses; "+
+			refuse(path+".bit_errors", "would deliver corrupted packets, which the modelled link drops; "+
 				"expected loss")
 		}
 		if s.Jitter > 0 && s.Reorder > 0 {
-			refuse(path+".jitter", "has one distribution of delays for a line (sch_netem); expected jitter or reorder")
+			refuse(path+".jitter", "has one delay distribution per link (sch_netem); expected jitter or reorder")
 		}
 	}
 	t := &l.Topology
@@ -113,7 +114,7 @@ func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...a
 	for i := range l.Faults {
 		if e := l.Faults[i].BitErrors; e != nil && *e > 0 {
 			refuse(fmt.Sprintf("faults.%d.bit_errors", i),
-				"would deliver packets with wrong bits, which the modelled line loses; expected loss")
+				"would deliver corrupted packets, which the modelled link drops; expected loss")
 		}
 	}
 }

@@ -65,10 +65,10 @@ func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 	switch p := own.field("pfc"); {
 	case p.n == nil:
 	case q.PFC == nil:
-		p.problem("a class is paused in the whole network or nowhere, and queues.pfc is off; expected queues.pfc: " +
+		p.problem("PFC applies to the whole network, and queues.pfc is off; expected queues.pfc: " +
 			"on, or no pfc here")
 	case p.n.kind != mapping:
-		p.problem("a class is paused in the whole network or nowhere; expected thresholds of this link such as " +
+		p.problem("PFC applies to the whole network or not at all; expected thresholds of this link such as " +
 			"{xoff: 200KB}")
 	default:
 		read("pfc")

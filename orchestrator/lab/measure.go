@@ -129,7 +129,7 @@ func (f field) holdsPart(condition string) bool {
 			return sameValue(s.Value, want) == (op == "==")
 		}
 	}
-	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them",
+	f.problem("the condition names the unknown setting %q; `weft explain` lists all settings",
 		params.Clip(path))
 	return false
 }

@@ -173,7 +173,7 @@ const formatVersion = "1"
 func (d *decoder) version(f field) {
 	text, ok := f.text("weft: " + formatVersion + ", the version of the format")
 	if ok && text != formatVersion {
-		f.problem("%q is not a version of the format that is known here; expected %s", params.Clip(text), formatVersion)
+		f.problem("unknown version of the format, %q; expected %s", params.Clip(text), formatVersion)
 	}
 }
 

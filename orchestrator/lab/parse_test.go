@@ -250,13 +250,13 @@ func TestSetProblems(t *testing.T) {
 		`--set seed=two: seed: "two" is not a seed; expected a whole number from 0 to 18446744073709551615`,
 		`--set seed=`+"\uFFFD"+`: the byte 0xff is not UTF-8`,
 		`--set sweep.seed=2: sweep.seed: is the single value "2"; expected a list of values such as [1, 2, 3]`,
-		`--set sweep=1: a path cannot lead into the sweep; expected one line of it, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1`,
+		`--set sweep=1: a path cannot lead into the sweep; expected all values of one path, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
 		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
 		`--set weft=1: the version of the format cannot be set by a path; leave it out`,
-		`--set workload.3.size=1MB: workload.3.size: "3" is no item of a list of 1 (the first is 0)`,
-		`--set workload.first.size=1MB: workload.first.size: "first" is no item of a list of 1 (the first is 0)`,
+		`--set workload.3.size=1MB: workload.3.size: "3" is not an item of a list of 1 (the first is 0)`,
+		`--set workload.first.size=1MB: workload.first.size: "first" is not an item of a list of 1 (the first is 0)`,
 	)
 	wantProblems(t, star+"seed: 1\n", Options{Set: []string{"seed.x=1"}},
 		`--set seed.x=1: seed.x: "1" stands where x would be`)
@@ -343,8 +343,8 @@ func TestUnknownKeysOfFaults(t *testing.T) {
 		"{at: 1us, link: h3-sw0, down: true, reroute: on}": {
 			`lab.yaml:6:55: faults.0.reroute: "on" does not begin with a decimal number; expected a time such as 10us, or off`,
 		},
-		"{at: 1us, link: h3-sw0}": {"lab.yaml:6:26: faults.0.link: nothing happens to it; expected down, or another rate, delay, loss or bit_errors"},
-		"{at: 1us, host: h3}":     {"lab.yaml:6:26: faults.0.host: nothing happens to it; expected kill: true, or pause: 1ms, say"},
+		"{at: 1us, link: h3-sw0}": {"lab.yaml:6:26: faults.0.link: the fault changes nothing; expected down, or another rate, delay, loss or bit_errors"},
+		"{at: 1us, host: h3}":     {"lab.yaml:6:26: faults.0.host: the fault changes nothing; expected kill: true, or a pause such as 1ms"},
 	} {
 		wantProblems(t, star+"faults: ["+fault+"]\n", Options{}, want...)
 	}
@@ -358,7 +358,7 @@ func TestHostileText(t *testing.T) {
 		{"nested lists", strings.Repeat("[", 1<<20), "lab.yaml:1:1: not valid YAML: exceeded max depth of 10000"},
 		{"nested blocks", nested(3000), "lab.yaml:18:18: " + strings.Repeat("a.", 16) + "a: nested more than 16 deep"},
 		{"UTF-16", "\xff\xfew\x00e\x00f\x00t\x00", "lab.yaml:1:1: the byte 0xff is not UTF-8"},
-		{"NUL", "weft: 1\nname: a\x00b\n", "lab.yaml:2:8: the control character U+0000"},
+		{"NUL", "weft: 1\nname: a\x00b\n", "lab.yaml:2:8: the control character U+0000 is not allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantProblems(t, c.text, Options{}, c.want) })
 	}

@@ -41,7 +41,7 @@ func (r *itemReader) checkPoisson(rules params.Rules) {
 			maxArrivals)
 	}
 	if r.Previous {
-		refuse("poisson", "given together with start: previous; expected a time at which the first may arrive")
+		refuse("poisson", "given together with start: previous; expected the time at which arrivals begin")
 	}
 	if r.Repeat > 1 {
 		refuse("poisson", "given together with repeat, %d; expected one of them", r.Repeat)

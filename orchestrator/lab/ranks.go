@@ -60,12 +60,12 @@ func (r *itemReader) settleRanks(rules params.Rules) {
 		rules.Refuse("ranks", "an empty list; expected at least one host")
 	}
 	if r.Algorithm != "" && r.RootApart() && r.hosts.count > 0 && r.full() {
-		rules.Refuse("ranks", "all %d hosts are senders; expected one to be left as the root, or ranks: all",
+		rules.Refuse("ranks", "all %d hosts are senders and none is left as the root; expected fewer, or ranks: all",
 			r.hosts.count)
 	}
 	for i, name := range r.Ranks.Names {
 		if name == "" && r.names[i] != "" {
-			rules.Refuse(fmt.Sprintf("ranks.%d", i), "%q is there twice; expected each host once",
+			rules.Refuse(fmt.Sprintf("ranks.%d", i), "%q is listed twice; expected each host once",
 				params.Clip(r.names[i]))
 		}
 	}
@@ -96,7 +96,7 @@ func (d *drawnRanks) Keys() []params.Key {
 		random.Only(func() (bool, string) { return !d.groups, "given together with groups; expected one of them" }),
 		params.New("groups", params.Integer(&d.Groups, 1, most), "Disjoint groups that each run the item.").OrNone(),
 		size.Only(func() (bool, string) {
-			return d.groups, "the size of groups, but there are none; expected such as {groups: 64, size: 32}, or " +
+			return d.groups, "applies with groups; expected a selection such as {groups: 64, size: 32}, or " +
 				"{random: 8}"
 		}),
 	}
@@ -118,11 +118,11 @@ func (r *itemReader) checkGroups(rules params.Rules) {
 		return
 	}
 	if r.RootApart() {
-		rules.Refuse("ranks", "groups of %s would share one receiver; expected an item of the workload for each of "+
-			"them", r.Collective)
+		rules.Refuse("ranks", "all groups of %s would share one receiver; expected a workload item for each "+
+			"group", r.Collective)
 	}
 	if r.rooted {
-		rules.Refuse("root", "one host cannot be in all groups; expected it to be left out: the first rank of each "+
+		rules.Refuse("root", "one host cannot be in all groups; leave it out to take the first rank of each "+
 			"group")
 	}
 }
@@ -167,7 +167,7 @@ func (r *itemReader) rootKey() params.Key {
 		case r.RootApart() && members[root] && !r.full():
 			return fmt.Errorf("%q is also one of the ranks, which are the senders; expected another host", root)
 		case !r.RootApart() && ranks.Random == 0 && !ranks.All && !members[root] && !members[""]:
-			return fmt.Errorf("%q is none of the ranks; expected one of them", root)
+			return fmt.Errorf("%q is not among the ranks; expected one of them", root)
 		}
 		return nil
 	}

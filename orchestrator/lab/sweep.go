@@ -163,7 +163,7 @@ func distinct(r *report, where string, n *node) bool {
 	for _, v := range n.items {
 		text := v.String()
 		if seen[text] {
-			r.add(v.at, where, "%q is there twice", params.Clip(text))
+			r.add(v.at, where, "%q is listed twice", params.Clip(text))
 			return false
 		}
 		seen[text] = true

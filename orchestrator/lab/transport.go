@@ -61,8 +61,8 @@ func (d *decoder) transport(s *section) Transport {
 			continue
 		}
 		if t.Kind != "" && !used[kind] && !f.empty() {
-			f.problem("no run of this lab uses the transport %s; leave it out, or have it used by transport.kind or "+
-				"a sweep of that", kind)
+			f.problem("no run of this lab uses the transport %s; leave it out, or select it with transport.kind or "+
+				"a sweep of it", kind)
 		}
 		d.aside++
 		f.open().all(own)

@@ -164,7 +164,7 @@ func badText(text []byte) (line, column int, problem string) {
 		case c == '\n':
 			line, column = line+1, 0
 		case c != '\t' && c != '\r' && params.Forbidden(c):
-			return line, column, fmt.Sprintf("the control character %U", c)
+			return line, column, fmt.Sprintf("the control character %U is not allowed", c)
 		}
 		text, column = text[size:], column+1
 	}
@@ -191,7 +191,7 @@ func reportSyntax(r *report, text []byte, at func(line, column int) origin, err 
 	for i, l := range strings.Split(string(text), "\n") {
 		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
 		if tab := strings.IndexByte(indent, '\t'); tab >= 0 && strings.TrimSpace(l) != "" {
-			r.add(at(i+1, tab+1), "", "a tab in the indentation; YAML wants spaces")
+			r.add(at(i+1, tab+1), "", "a tab in the indentation; YAML requires spaces")
 			return
 		}
 	}
@@ -227,9 +227,9 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 		return b.refuse(n, path, "nested more than %d deep", maxDepth)
 	case y.Kind == yaml.AliasNode:
 		b.aliased = true
-		return b.refuse(n, path, "the alias *%s; aliases are not read: write the value out", params.Clip(y.Value))
+		return b.refuse(n, path, "the alias *%s is not supported; write the value out", params.Clip(y.Value))
 	case y.Style&yaml.TaggedStyle != 0:
-		return b.refuse(n, path, "the tag %s; tags are not read", params.Clip(y.Tag))
+		return b.refuse(n, path, "the tag %s is not supported; leave it out", params.Clip(y.Tag))
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -245,7 +245,7 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 		n.text, n.plain = y.Value, y.Style&quoted == 0
 		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && params.Forbidden(c) }); i >= 0 {
 			c, _ := utf8.DecodeRuneInString(n.text[i:])
-			b.report.add(n.at, path, "the control character %U", c)
+			b.report.add(n.at, path, "the control character %U is not allowed", c)
 		}
 	}
 	return n
@@ -259,13 +259,13 @@ func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
 		at := b.at(k.Line, k.Column)
 		switch line, twice := first[k.Value]; {
 		case k.Kind != yaml.ScalarNode:
-			b.report.add(at, path, "a key that is not a word")
+			b.report.add(at, path, "a key must be a word")
 			continue
 		case k.Tag == "!!merge" || k.Value == "<<":
-			b.report.add(at, path, "the merge key <<; merge keys are not read: write the keys out")
+			b.report.add(at, path, "the merge key << is not supported; write the keys out")
 			continue
 		case twice:
-			b.report.add(at, join(path, params.Clip(k.Value)), "the key is there twice; the first is in line %d", line)
+			b.report.add(at, join(path, params.Clip(k.Value)), "the key is listed twice; the first is in line %d", line)
 			continue
 		}
 		first[k.Value] = k.Line

@@ -172,7 +172,7 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 		case !identifier.MatchString(f.ID):
 			bad(where, "id %q; expected letters, digits and -", f.ID)
 		case seen[f.ID]:
-			bad(where, "id %q is there twice", f.ID)
+			bad(where, "id %q is listed twice", f.ID)
 		}
 		seen[f.ID] = true
 		if f.Figure == "" || f.Title == "" || len(f.Labs) == 0 {

@@ -36,7 +36,8 @@ func (t *Clos) Keys() []params.Key {
 // Rules implements params.Ruled.
 func (t *Clos) Rules(r params.Rules) {
 	if t.RacksPerPod > 0 && t.Racks%t.RacksPerPod != 0 {
-		r.Refuse("racks_per_pod", "%d computing racks are not pods of %d; expected a divisor", t.Racks, t.RacksPerPod)
+		r.Refuse("racks_per_pod", "%d computing racks cannot be divided into pods of %d; expected a divisor", t.Racks,
+			t.RacksPerPod)
 	}
 }
 

@@ -159,8 +159,8 @@ func TestUpDownRoutes(t *testing.T) {
 
 func TestNewKindsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(*topology.Spec){
-		"spines: 0 is out of range; expected a whole number from 1 to 4096":      func(l *topology.Spec) { l.Shape.(*topology.Clos).Spines = 0 },
-		"racks_per_pod: 2 computing racks are not pods of 3; expected a divisor": func(l *topology.Spec) { l.Shape.(*topology.Clos).RacksPerPod = 3 },
+		"spines: 0 is out of range; expected a whole number from 1 to 4096":                     func(l *topology.Spec) { l.Shape.(*topology.Clos).Spines = 0 },
+		"racks_per_pod: 2 computing racks cannot be divided into pods of 3; expected a divisor": func(l *topology.Spec) { l.Shape.(*topology.Clos).RacksPerPod = 3 },
 		"at most 65536": func(l *topology.Spec) { *l.Shape.(*topology.Clos) = topology.Clos{4096, 1, 4096, 1, 1, 1, 1} },
 		"dimensions: 1 items; expected 2 to 3": func(l *topology.Spec) {
 			*l = topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4}, HostsPerSwitch: 1}}

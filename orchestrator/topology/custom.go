@@ -91,10 +91,10 @@ func (n *CustomNode) Keys() []params.Key {
 // Rules implements params.Ruled.
 func (n *CustomNode) Rules(r params.Rules) {
 	if n.Run != nil && (len(n.Run) == 0 || n.Run[0] == "") {
-		r.Refuse("run", "names no program; expected a list such as [iperf3, -s]")
+		r.Refuse("run", "does not name a program; expected a list such as [iperf3, -s]")
 	}
 	if n.Switch && (n.Image != "" || n.Run != nil) {
-		r.Refuse("", "a switch is modelled and runs no program; expected one on a host")
+		r.Refuse("", "a switch is modelled and cannot run a program; move it to a host")
 	}
 }
 
@@ -159,7 +159,7 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 	for i, n := range t.Nodes {
 		names[i] = n.Name
 		if at, twice := nodes[n.Name]; twice && n.Name != "" {
-			r.Refuse(fmt.Sprintf("nodes.%d.name", i), "%q is also the name of node %d; expected a name of its own",
+			r.Refuse(fmt.Sprintf("nodes.%d.name", i), "%q is also the name of node %d; expected a unique name",
 				n.Name, at)
 		} else {
 			nodes[n.Name] = i

@@ -81,10 +81,10 @@ func (d *drawing) Rules(r params.Rules) {
 	all, spines := shape.uplinks()
 	switch each := d.links / d.leaves; {
 	case d.links%d.leaves != 0:
-		r.Refuse("random", "%d links are not the same number for each of %d leaves; expected a multiple of %d",
+		r.Refuse("random", "%d links cannot be spread evenly over %d leaves; expected a multiple of %d",
 			d.links, d.leaves, d.leaves)
 	case each >= spines:
-		r.Refuse("random", "%d links of each of %d leaves leave none of its %d; expected at most %d", each, d.leaves,
+		r.Refuse("random", "%d links down at each of %d leaves, which have %d; expected at most %d", each, d.leaves,
 			spines, (spines-1)*d.leaves)
 	default:
 		random := rand.New(rand.NewPCG(d.of.seed, 0x2545f4914f6cdd1d))

@@ -190,7 +190,7 @@ func (s *Spec) sizes() (all []params.Key) {
 		if s.Shape == nil {
 			*k = merged(values[k.Name], owners[k.Name]).Elsewhere("")
 		} else {
-			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s", strings.Join(owners[k.Name], " and "),
+			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s", strings.Join(owners[k.Name], ", "),
 				s.Kind))
 		}
 	}

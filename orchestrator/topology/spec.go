@@ -139,8 +139,8 @@ type defaultLink struct{ *LinkSpec }
 // Keys implements params.Section.
 func (l defaultLink) Keys() []params.Key {
 	return append(l.LinkSpec.Keys(), params.Refusal("queues",
-		"the section queues is about every link already; expected them there, or in a tier or a link of a custom "+
-			"topology"))
+		"the section queues already applies to every link; expected its keys there, or in a tier or a link of a "+
+			"custom topology"))
 }
 
 // payload is the MTU, the one size that may be a bare number, because it is a number of bytes
@@ -191,7 +191,7 @@ func (s *Spec) Rules(r params.Rules) {
 	seen := map[string]bool{}
 	for i, name := range s.Down {
 		if seen[name] && name != "" {
-			r.Refuse(fmt.Sprintf("down.%d", i), "%q is there twice", params.Clip(name))
+			r.Refuse(fmt.Sprintf("down.%d", i), "%q is listed twice", params.Clip(name))
 		}
 		seen[name] = true
 	}

@@ -19,7 +19,7 @@ func (t *Torus) Keys() []params.Key {
 	return []params.Key{
 		params.List("dimensions", params.ItemsOf(&t.Dimensions, 3,
 			func(n *int) params.Key { return params.One(params.Integer(n, 2, 64)) }).
-			AtLeast(2, "how many switches there are along two or three dimensions, such as [4, 4]"),
+			AtLeast(2, "the number of switches along each of two or three dimensions, such as [4, 4]"),
 			"switches along each dimension"),
 		params.New("hosts_per_switch", params.Integer(&t.HostsPerSwitch, 1, MaxHosts), "hosts per switch").
 			Default("1", "ours"),

@@ -36,7 +36,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("flows", params.Integer(&p.Flows, 1, 1_000_000), "Expected flows per link, for wai: auto.").
 			Default("100", "ours: a W_AI near the 25 bytes of the authors' run.py at 100 Gb/s").
 			Only(func() (bool, string) {
-				return p.WAI == 0, "says what wai auto is, but wai is " + p.WAI.String() + "; expected one of them"
+				return p.WAI == 0, "applies to wai: auto, but wai is " + p.WAI.String() + "; expected one of them"
 			}),
 		params.New("t", params.Time(&p.BaseRTT, 10*units.Nanosecond, 10*units.Second).Or("auto", 0),
 			"Base RTT for utilization; auto: the network's longest.").
@@ -53,7 +53,7 @@ func (p *Params) noRoom() bool { return p.WAI == 0 && p.Eta == 1 }
 // Rules implements params.Ruled. It rejects wai: auto with an eta of 1.
 func (p *Params) Rules(r params.Rules) {
 	if r.Good("wai", "eta") && p.noRoom() {
-		r.Refuse("wai", "auto is a share of what eta leaves, which is nothing at eta 1; expected a size such as 80B")
+		r.Refuse("wai", "auto is a share of 1 - eta, which is 0; expected a size such as 80B")
 	}
 }
 

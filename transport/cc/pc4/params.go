@@ -141,7 +141,7 @@ func (p *Params) Rules(r params.Rules) {
 	if r.Good("adjust_interval") && p.AdjustInterval == 0 {
 		for _, key := range []string{"target_qtime", "ai", "hai", "beta", "epsilon", "negative_delay"} {
 			r.Idle(key, "adjust_interval",
-				"is about adjusting rates, and adjust_interval is off; leave it out, or expected adjust_interval: 2rtt")
+				"has no effect because adjust_interval is off; leave it out, or set adjust_interval: 2rtt")
 		}
 	}
 }
@@ -199,7 +199,7 @@ func Defaults() (p Params) {
 // error.
 func (p Params) Exceeds(_ string, _ units.Bandwidth, bdp units.Bytes) (key, why string) {
 	if p.Initial == AtWindow && p.InitialWindow > bdp {
-		return "initial", fmt.Sprintf("%v is more than the line brings in a base RTT, at most %v here; "+
+		return "initial", fmt.Sprintf("%v is more than the link carries in a base RTT, at most %v here; "+
 			"expected at most that, or line", p.InitialWindow, bdp)
 	}
 	return "", ""
