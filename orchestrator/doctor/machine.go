@@ -23,10 +23,10 @@ func machine() []test {
 			return fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
 		}},
 		{name: "cores", try: cores, grade: Degraded,
-			cost: "the fabric and the hosts take turns: emulation needs a large dilation",
-			fix:  "run on a machine, or give the virtual machine, two cores or more"},
+			cost: "the fabric and the hosts share one core: emulation needs a large dilation",
+			fix:  "use a machine or virtual machine with at least two cores"},
 		{name: "memory", try: memory, grade: Degraded,
-			cost: "large labs may be ended by the kernel",
+			cost: "the kernel may kill large labs (out of memory)",
 			fix:  "free memory: a host takes 2 MB and its buffers"},
 	}
 }
@@ -65,7 +65,7 @@ func memory(context.Context) (string, error) {
 			return available, nil
 		}
 	}
-	return "", errors.New("not told in /proc/meminfo")
+	return "", errors.New("not in /proc/meminfo")
 }
 
 // isolation returns the tests of what separates nodes from the machine.
@@ -81,13 +81,12 @@ func isolation() []test {
 			cost: "no emulation with the built-in runtime",
 			fix:  "run outside of the container, or with the right to create namespaces (CAP_SYS_ADMIN)"},
 		{name: "cgroups", try: cgroups, grade: Degraded,
-			cost: "nothing in the built-in runtime; the Docker runtime bounds its containers by them",
+			cost: "nothing for the built-in runtime; the Docker runtime limits its containers with them",
 			fix:  "boot with systemd.unified_cgroup_hierarchy=1"},
 		{name: "memory limits", try: func(context.Context) (string, error) { return namespace.GroupMemory() },
 			grade: Degraded,
-			cost: "in the built-in runtime the memory of programs is bounded for each process, not for all of a " +
-				"node together",
-			fix: "run as root, or where systemd lets you make control groups: systemd-run --user --scope weft ..."},
+			cost:  "the built-in runtime limits the memory of programs per process, not per node",
+			fix:   "run as root, or in a control group of your own: systemd-run --user --scope weft ..."},
 	}
 }
 
@@ -108,7 +107,7 @@ func privileges(context.Context) (string, error) {
 	if err := namespace.Available(); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("user %d, who may make user namespaces", os.Geteuid()), nil
+	return fmt.Sprintf("user %d, may create user namespaces", os.Geteuid()), nil
 }
 
 func cgroups(context.Context) (string, error) {
@@ -140,7 +139,7 @@ func containers(host string) test {
 			}
 			return about, err
 		},
-		cost: "no Docker runtime; the built-in one does the same labs, but for programs in images",
+		cost: "no Docker runtime; the built-in one runs the same labs, except programs in images",
 		fix: "install Docker Engine 20.10 or newer (apt-get install docker.io), start it (systemctl start " +
 			"docker), and run weft as root"}
 }

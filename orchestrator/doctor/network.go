@@ -16,7 +16,7 @@ import (
 
 // Costs of features that only the kernel datapath needs.
 const (
-	costKernelPath = "no datapath kernel; the modelled fabric does the same labs"
+	costKernelPath = "no datapath kernel; the modelled fabric runs the same labs"
 	fixModules     = "a kernel with it built in or as a module (Debian, Ubuntu: package linux-modules-extra), or " +
 		"--kernel uml"
 )
@@ -26,10 +26,10 @@ func network(o Options) []test {
 	tests := []test{
 		otherKernel(o),
 		{name: "TAP", try: inScratch(tap), grade: Degraded,
-			cost: "hosts are connected by veth pairs and packet sockets: a little more work for each packet",
+			cost: "hosts are connected by veth pairs and packet sockets: slightly more work per packet",
 			fix:  "modprobe tun; as an ordinary user also: chmod 0666 /dev/net/tun"},
 		{name: "veth and AF_PACKET", try: inScratch(veth), grade: Degraded,
-			cost: "no emulation where there is no TAP device either",
+			cost: "no emulation without TAP devices",
 			fix:  fixModules},
 		{name: "bridge", try: inScratch(device(&netlink.Bridge{LinkAttrs: attrs("scratch")})), grade: Missing,
 			cost: costKernelPath, fix: fixModules},
@@ -37,7 +37,7 @@ func network(o Options) []test {
 			grade: Missing,
 			cost:  "no links between machines", fix: fixModules},
 		{name: "macvlan", try: inScratch(macvlan), grade: Missing,
-			cost: "nothing in the labs of today; no nodes on the machine's own network", fix: fixModules},
+			cost: "nothing for current labs; no nodes on the machine's own network", fix: fixModules},
 	}
 	for _, p := range qdisc.Parts() {
 		tests = append(tests, part(p))
@@ -48,7 +48,7 @@ func network(o Options) []test {
 // part returns the test of one part of the kernel datapath, as package probe tries it.
 func part(p qdisc.Part) test {
 	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "ingress redirect (tc mirred)",
-		qdisc.PartSource: "check of senders"}
+		qdisc.PartSource: "source address check"}
 	name := names[p]
 	if name == "" {
 		name = "qdisc " + string(p)
@@ -74,11 +74,11 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartIFB:   "no delay behind a queue in datapath kernel; the modelled fabric has it",
 	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the " +
 		"modelled fabric has it",
-	qdisc.PartSource: "nothing in datapath kernel refuses forged senders (u32, matchall and gact do); the " +
-		"modelled fabric does",
+	qdisc.PartSource: "no drop of forged source addresses in datapath kernel (u32, matchall and gact make it); the " +
+		"modelled fabric has it",
 }
 
-var errUntried = errors.New("not tried: it takes the privilege to create a network namespace")
+var errUntried = errors.New("not tested: creating a network namespace needs privileges")
 
 // inScratch returns a test that runs try in a temporary network namespace.
 func inScratch(try func() error) func(context.Context) (string, error) {

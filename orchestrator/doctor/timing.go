@@ -16,13 +16,13 @@ import (
 func timing(o Options) []test {
 	tests := []test{
 		{name: "real-time scheduling", try: scheduling, grade: Degraded,
-			cost: "other programs delay the fabric: a larger dilation, or fidelity worse than ok",
+			cost: "other programs delay the fabric: expect a larger dilation or a degraded fidelity",
 			fix:  "run as root, or allow it: ulimit -r 1 (limits.conf: rtprio 1)"},
 		{name: "epoll_pwait2", try: pwait2, grade: Missing,
-			cost: "no emulation: nothing else waits for packets and for instants with enough precision",
+			cost: "no emulation: no other call waits for packets and deadlines precisely enough",
 			fix:  "a kernel of 5.11 or later"},
 		{name: "receive timestamps", try: timestamps, grade: Degraded,
-			cost: "packets are stamped when they are read, not when they come: round-trip times are longer by the wait",
+			cost: "packets are stamped when read, not on arrival: round-trip times include the wait",
 			fix:  "a kernel with SO_TIMESTAMPNS"},
 		{name: "socket buffers", try: buffers, grade: Degraded,
 			cost: "bursts may overflow a socket, which is an unordered drop",
@@ -34,8 +34,8 @@ func timing(o Options) []test {
 				rate, err := o.PacketRate(ctx)
 				return fmt.Sprintf("%.0f packets/s through the fabric", rate), err
 			},
-			cost: "the dilation has to be chosen by hand",
-			fix:  "see what the measurement could not do"})
+			cost: "choose the dilation by hand: --dilation",
+			fix:  "see why the measurement failed"})
 	}
 	return tests
 }
