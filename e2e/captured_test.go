@@ -200,7 +200,7 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 		want string
 	}{
 		"there": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=old.pcapng"},
-			"old.pcapng is there already"},
+			"old.pcapng exists already"},
 		"no folder": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=none/x.pcapng"},
 			"none/x.pcapng: no such file or directory"},
 		"many": {many, "64 captures"},

@@ -401,7 +401,7 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 				t.Errorf("%+v at %g", s.Retry, s.Dilation)
 			}
 			return nil
-		}, exitOK, 2, []string{"fidelity invalid at dilation 1; repeating at 10, 10 times as slow: p99 lateness was 6 times what is ok", "counts, with fidelity ok"}},
+		}, exitOK, 2, []string{"fidelity invalid at dilation 1; repeating at 10, 10 times as slow: p99 lateness was 6 times the limit for ok", "counts, with fidelity ok"}},
 		"worse": {"--strict=degraded", func(s *record.Summary) error {
 			if first(s) {
 				return degraded(s)

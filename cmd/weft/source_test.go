@@ -128,7 +128,7 @@ func TestPlanErrorsAreThoseOfRun(t *testing.T) {
 	if code, stdout, _ := weft(t, &fake{}, "plan", file, "--engine", "sim"); code != 0 || !strings.Contains(stdout, "nothing is created") {
 		t.Errorf("code %d, stdout %q", code, stdout)
 	}
-	const note = "weft run simulates it: 250 hosts are more than the 128 that are emulated unless asked for"
+	const note = "weft run simulates it: 250 hosts are more than the 128 that are emulated by default; --engine emu emulates them"
 	if code, stdout, _ := weft(t, &fake{}, "plan", "quickstart", "--set", "topology.k=10"); code != 0 || !strings.Contains(stdout, note) {
 		t.Errorf("code %d, stdout %q", code, stdout)
 	}

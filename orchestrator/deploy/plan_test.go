@@ -148,7 +148,7 @@ func retryMeasured(t *testing.T, up func() error) {
 	t.Helper()
 	quiettest.Check(t, 3, func() error {
 		err := up()
-		if err != nil && !strings.Contains(err.Error(), "links are not what the lab asks for") {
+		if err != nil && !strings.Contains(err.Error(), "links differ from the lab") {
 			t.Fatal(err)
 		}
 		return err

@@ -71,8 +71,9 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}),
 		end: end}
 	if !kernelpath.Seeded() {
-		c.notes = []string{"this kernel has no hash seed for each switch (Linux 6.11): their choices among equal " +
-			"ways differ by the order of shares of one hash"}
+		c.notes = []string{"this kernel has no hash seed per switch (needs Linux 6.11): the choices of switches " +
+			"among equal " +
+			"paths differ only in the order in which they map one hash"}
 	}
 	go func() {
 		defer close(c.ended)

@@ -108,8 +108,8 @@ func (r *run) merge() {
 	}
 	o.Fabric = o.Report.Network
 	if n := o.Report.Uncaptured; n > 0 {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("captures lack %d packets, which came faster than they could "+
-			"be written; a higher dilation gives time", n))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("captures lack %d packets, which arrived faster than they could "+
+			"be written; use a higher dilation", n))
 	}
 	if r.x.Kernel != nil {
 		// as measured by receivers: nobody sees a packet in the kernel's queues
@@ -121,7 +121,7 @@ func (r *run) merge() {
 
 // Spared warns about planned corruptions at a host that were never applied.
 func Spared(name string, n int) string {
-	return fmt.Sprintf("%s: %d bytes that were to be wrong are not: nothing came for them", name, n)
+	return fmt.Sprintf("%s: %d planned corruptions were not applied: no data arrived for them", name, n)
 }
 
 // why says why a process did not answer.
@@ -140,7 +140,7 @@ func (r *run) judge() {
 	ours, others := unsent{}, unsent{}
 	for i, n := range o.Results {
 		if n == nil {
-			e.broken = append(e.broken, fmt.Sprintf("%s did not say how late it was", r.name(i)))
+			e.broken = append(e.broken, fmt.Sprintf("%s did not report how late it was", r.name(i)))
 			continue
 		}
 		sockets += n.Dropped
@@ -154,16 +154,16 @@ func (r *run) judge() {
 		n: ours.n}}
 	if others.n > 0 {
 		e.drops = append(e.drops, drops{
-			where: "send queues of " + others.names() + ", among packets that are no part of the workload",
+			where: "send queues of " + others.names() + ", among packets that are not part of the workload",
 			n:     others.n, foreign: true,
 		})
 	}
-	into := "the fabric's way into nodes"
+	into := "the fabric's path into nodes"
 	if r.x.Kernel != nil {
-		into = "the kernel's way between nodes"
+		into = "the kernel's path between nodes"
 	}
 	if f := o.Report; f == nil {
-		e.broken = append(e.broken, r.carrier.who+" did not say what it lost")
+		e.broken = append(e.broken, r.carrier.who+" did not report what it lost")
 	} else {
 		e.drops = append(e.drops, drops{where: into, n: f.Refused})
 		if f.Broken != "" {
@@ -191,9 +191,9 @@ func tooFewSockets(nodes []*agent.Results) []string {
 	if opened*100 <= packets {
 		return nil
 	}
-	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which makes them late: the "+
+	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which delays them: the "+
 		"transport takes more source ports "+
-		"than this process may open files; raise that limit (ulimit -n), or give the transport fewer paths", opened,
+		"than this process may open; raise that limit (ulimit -n), or give the transport fewer paths", opened,
 		packets)}
 }
 

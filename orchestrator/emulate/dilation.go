@@ -145,7 +145,7 @@ func CheckDilation(c Capacity, d, load float64, baseRTT units.Time) error {
 	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
 		return nil
 	}
-	return fmt.Errorf("dilation %g asks for %.0f data packets/s and this machine carries %.0f at most: use "+
+	return fmt.Errorf("dilation %g needs %.0f data packets/s, but this machine carries at most %.0f: use "+
 		"dilation %g or more, or --engine sim",
 		d, load/d, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
 }

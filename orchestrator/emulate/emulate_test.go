@@ -448,9 +448,9 @@ func TestPrivCorruptedByte(t *testing.T) {
 	}
 	if !slices.ContainsFunc(o.Warnings, func(w string) bool {
 		return strings.Contains(w,
-			"h1: 1 bytes that were to be wrong are not")
+			"h1: 1 planned corruptions were not applied")
 	}) {
-		t.Errorf("warnings %q; want that of the byte that nothing came for", o.Warnings)
+		t.Errorf("warnings %q; want one about the corruption that was not applied", o.Warnings)
 	}
 }
 

@@ -39,7 +39,7 @@ func runOnKernel(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o 
 	t.Helper()
 	quiettest.Check(t, 3, func() (err error) {
 		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(),
-			"links are not what the lab asks for") {
+			"links differ from the lab") {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
@@ -181,7 +181,7 @@ func TestUMLKernelSlower(t *testing.T) {
 	}
 	x.Kernel.Slower = nil
 	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(),
-		"links are not what the lab asks for") || !strings.Contains(err.Error(), "outside") {
+		"links differ from the lab") || !strings.Contains(err.Error(), "outside") {
 		t.Errorf("without another dilation: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func Refusals(name string, r transport.Refusals) (list []record.Refused) {
 }
 
 // refused lists the packets that the network and the hosts refused, and those that worsen the
-// verdict: foreign packets that crossed the network took the place of others. Packets that the
+// verdict: foreign packets that crossed the network took bandwidth from others. Packets that the
 // network refused disturb nothing but the fabric, which had to read them, and that shows as
 // lateness.
 func (r *run) refused() (list []record.Refused, disturbed []string) {
@@ -32,7 +32,7 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 				why     string
 				packets int64
 			}{{"malformed", n.Malformed}, {"without a destination", n.NotRouted},
-				{"under an address that is not the host's", n.Spoofed}} {
+				{"with a source address that is not the host's", n.Spoofed}} {
 				if k.packets > 0 {
 					list = append(list, record.Refused{Host: r.name(h), By: record.ByNetwork, Why: k.why,
 						Packets: k.packets})
@@ -52,23 +52,23 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 			counts[transport.Impossible] = 0
 		}
 		if all := counts.Total(); all > 0 {
-			disturbed = append(disturbed, fmt.Sprintf("%d packets crossed the network that %s refused: they took "+
-				"the place of others", all, r.name(h)))
+			disturbed = append(disturbed, fmt.Sprintf("%d packets that %s refused crossed the network: they took "+
+				"bandwidth from others", all, r.name(h)))
 		}
 	}
 	if o.Report != nil && r.alone() {
 		for h, n := range o.Report.Beside {
 			if n > 0 {
 				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are no part "+
+				disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are not part "+
 					"of the workload", n, r.name(h)))
 			}
 		}
 		for h, n := range o.Report.Answers {
 			if n > 0 {
 				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network by which %s answers "+
-					"packets that are no part of the workload", n, r.name(h)))
+				disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network in which %s answers "+
+					"packets that are not part of the workload", n, r.name(h)))
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (r *run) getsOn(now time.Time) error {
 		return r.stalled(still, "")
 	case still > r.x.settle():
 		if dead := r.bereft(lab); len(dead) > 0 {
-			return r.stalled(still, ", and what is left waits for "+strings.Join(dead, ", ")+" for ever")
+			return r.stalled(still, ", and the remaining hosts wait for "+strings.Join(dead, ", ")+" forever")
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (r *run) waiting() (lines []string, unfinished int) {
 		switch unfinished++; {
 		case unfinished > maxWaiting:
 		case n.progress.Waiting == "":
-			lines = append(lines, r.name(i)+" does not say what it waits for")
+			lines = append(lines, r.name(i)+" does not report what it waits for")
 		default:
 			lines = append(lines, n.progress.Waiting)
 		}

@@ -40,7 +40,7 @@ func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
 	began := quiettest.Start()
 	_, err := Run(t.Context(), x)
-	if err == nil || !strings.Contains(err.Error(), "what is left waits for h2 for ever") ||
+	if err == nil || !strings.Contains(err.Error(), "the remaining hosts wait for h2 forever") ||
 		!strings.Contains(err.Error(), "host h1: item 0") {
 		t.Errorf("%v; want that h2 is waited for", err)
 	}

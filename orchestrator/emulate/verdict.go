@@ -67,7 +67,7 @@ func judge(e evidence) record.Fidelity {
 			f.ForeignDrops += d.n
 		}
 		f.Verdict = Worse(f.Verdict, Degraded)
-		f.Reasons = append(f.Reasons, fmt.Sprintf("%d packets lost in %s, which the model did not order", d.n, d.where))
+		f.Reasons = append(f.Reasons, fmt.Sprintf("%d packets lost in %s, which the model did not drop", d.n, d.where))
 	}
 	for _, d := range e.disturbed {
 		f.Verdict = Worse(f.Verdict, Degraded)
@@ -108,13 +108,16 @@ func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string
 	case late <= 1:
 		factor, why = minRetry, "packets were lost, or parts of the run could not be judged"
 	case wanted > maxRetry:
-		factor, why = maxRetry, fmt.Sprintf("p99 lateness was %.3g times what is ok; no try is more than %d times "+
+		factor, why = maxRetry, fmt.Sprintf("p99 lateness was %.3g times the limit for ok; no retry is more than "+
+			"%d times "+
 			"as slow", late, maxRetry)
 	case wanted < minRetry:
 		factor = minRetry
-		why = fmt.Sprintf("p99 lateness was %.3g times what is ok; a try is at least %d times as slow", late, minRetry)
+		why = fmt.Sprintf("p99 lateness was %.3g times the limit for ok; a retry is at least %d times as slow", late,
+			minRetry)
 	default:
-		factor, why = wanted, fmt.Sprintf("p99 lateness was %.3g times what is ok, and is to become %g times that",
+		factor, why = wanted, fmt.Sprintf("p99 lateness was %.3g times the limit for ok, and the target is %g "+
+			"times that limit",
 			late, retryShare)
 	}
 	d = roundUp(factor * dilation)
@@ -129,18 +132,18 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	case OK:
 		return ""
 	case Degraded:
-		use, slower = "do not use it for tails, queues or completion times", "for these run it slower"
+		use, slower = "do not use it for tails, queues or completion times", "for these, run it slower"
 	default:
 		use, slower = "do not use these times", "run it slower"
 	}
 	if !Helps(f) {
-		return use + "; what is said above is why, and a higher dilation does not help"
+		return use + "; a higher dilation does not help: see the reasons above"
 	}
 	d, _, _ := Slower(f, dilation)
 	if retries {
 		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)
 	}
-	return fmt.Sprintf("%s; %s: --dilation %g, or --retry-dilation, which does so by itself", use, slower, d)
+	return fmt.Sprintf("%s; %s: --dilation %g, or --retry-dilation to do so automatically", use, slower, d)
 }
 
 func verdictOf(share float64) string {

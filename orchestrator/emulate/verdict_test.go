@@ -63,15 +63,15 @@ func TestVerdict(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
 		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
-		"do not use it for tails, queues or completion times; for these run it slower: " +
-			"--dilation 500, or --retry-dilation, which does so by itself": {Verdict: Degraded, LatenessP99NS: 1500,
+		"do not use it for tails, queues or completion times; for these, run it slower: " +
+			"--dilation 500, or --retry-dilation to do so automatically": {Verdict: Degraded, LatenessP99NS: 1500,
 			BaseRTTNS: 10_000},
-		"do not use these times; run it slower: --dilation 200, or --retry-dilation, which does so by itself": {
+		"do not use these times; run it slower: --dilation 200, or --retry-dilation to do so automatically": {
 			Verdict: Invalid, UnorderedDrops: 3},
-		"do not use these times; what is said above is why, and a higher dilation does not help": {
+		"do not use these times; a higher dilation does not help: see the reasons above": {
 			Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
-		"do not use it for tails, queues or completion times; what is said above is why, and a " +
-			"higher dilation does not help": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
+		"do not use it for tails, queues or completion times; a higher dilation does not " +
+			"help: see the reasons above": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
 	} {
 		if got := Advice(&f, 100, false); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", f, got, want)
@@ -92,9 +92,9 @@ func TestSlower(t *testing.T) {
 		{0, 100, 200, "packets were lost"},
 		{500, 100, 200, "packets were lost"},
 		{510, 100, 200, "at least 2 times as slow"},
-		{1500, 100, 500, "3 times what is ok, and is to become 0.6 times that"},
-		{1501, 130, 660, "to become 0.6 times"},
-		{50_000, 100, 1000, "100 times what is ok; no try is more than 10 times as slow"},
+		{1500, 100, 500, "3 times the limit for ok, and the target is 0.6 times that limit"},
+		{1501, 130, 660, "target is 0.6 times"},
+		{50_000, 100, 1000, "100 times the limit for ok; no retry is more than 10 times as slow"},
 	} {
 		f := base
 		f.LatenessP99NS = c.late

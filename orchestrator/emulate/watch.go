@@ -119,7 +119,7 @@ func (r *run) hung(now time.Time) error {
 		if peer == fabricPeer {
 			who = r.carrier.who
 		}
-		err := fmt.Errorf("%s does not answer: it has said nothing for %.1f s; is it stopped?", who, quiet.Seconds())
+		err := fmt.Errorf("%s does not answer: it has sent nothing for %.1f s; is it stopped?", who, quiet.Seconds())
 		if peer != fabricPeer && r.doing(peer) != "" {
 			err = fmt.Errorf("%w It was at %s", err, r.doing(peer))
 		}

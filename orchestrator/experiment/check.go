@@ -152,7 +152,7 @@ func checkOrder(l *lab.Lab, g *topology.Graph) error {
 	}
 	more := ""
 	if n := len(names) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more like it)", n)
+		more = fmt.Sprintf(" (and %d similar)", n)
 	}
 	return l.Errorf("queues.pfc", "link %s%s delivers packets late or twice, and a switch cannot keep memory for "+
 		"those; leave one of them out: pfc, or duplicate, reorder and jitter",

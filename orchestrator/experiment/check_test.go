@@ -14,7 +14,7 @@ import (
 // numbers, where it says so.
 func TestRefusals(t *testing.T) {
 	work := "\nworkload: [{collective: incast, size: 1MB}]"
-	wantProblem(t, star+"queues: {pfc: {headroom: 20KB}}"+work, "lab.yaml:5:26: queues.pfc.headroom", "cannot be lossless", "switch0 has a headroom of 20KB for what h0 still sends", "two packets of 4.198KB", "at least 33.396KB", "and 4 more")
+	wantProblem(t, star+"queues: {pfc: {headroom: 20KB}}"+work, "lab.yaml:5:26: queues.pfc.headroom", "cannot be lossless", "switch0 has a headroom of 20KB for what h0 still sends", "two packets of 4.198KB", "at least 33.396KB", "and 4 similar")
 	wantProblem(t, star+"queues: {pfc: on, shared: {total: 100KB}}"+work, "lab.yaml:5:35: queues.shared.total", "of switch0 take 207.5KB", "it has 100KB")
 	wantProblem(t, star+"queues: {pfc: on, shared: {total: 1MB}, ecn: {kmin: 1MB, kmax: 1MB}}"+work, "queues.ecn.kmin", "switch0 marks when more than 1MB (kmin) wait", "that of h0")
 	wantProblem(t, star+"queues: {shared: {total: 10KB}}"+work, "queues.shared.total", "5 ports")
@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 	wantProblem(t, star+"measure: {queue_events: switch0->h9}"+work, "measure.queue_events", "no port is named")
 	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch1, down: true}]"+work, "lab.yaml:5:26: faults.0.link", "no link is named")
 	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms}, {at: 2ms, link: switch0-h0, loss: 1%}]"+work, "faults.1.at", "overlaps with fault 0")
-	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms, reroute: 1us}]"+work, "faults.0.reroute", "no tables would help")
+	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms, reroute: 1us}]"+work, "faults.0.reroute", "no routing tables are possible")
 	wantProblem(t, strings.Replace(star, "star, hosts: 5", "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 1, down: [leaf0-spine0]", 1)+
 		"faults: [{at: 1ms, link: leaf0-spine0, down: 2ms}]"+work, "faults.0.link", "does not exist from the start")
 }

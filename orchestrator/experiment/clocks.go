@@ -133,7 +133,7 @@ func (x *compiler) faultsOfClocks() error {
 		}
 		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
 			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"),
-				"nobody tells anybody the time where clocks.sync is none; expected ptp or huygens"))
+				"hosts do not exchange the time with clocks.sync: none; expected ptp or huygens"))
 		}
 	}
 	return errors.Join(errs...)
@@ -164,7 +164,7 @@ func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 		sync := x.Lab.Clocks.Kind()
 		if apart := 2*x.Lab.Clocks.Skew + lead + others; sync.MaxRate > 0 && apart > sync.MaxRate {
 			return 0, x.Lab.Errorf(FaultPath(x.Lab.Faults[i].Index, "skew"),
-				"two clocks may differ by %s then, and %s's servos correct up to %s; expected less, or sync: huygens",
+				"two clocks may then differ by %s, and %s's servos correct up to %s; expected less, or sync: huygens",
 				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate))
 		}
 	}

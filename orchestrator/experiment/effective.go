@@ -278,7 +278,7 @@ func (e *effective) dilation() {
 	case l.Engine.Dilation > 0:
 		e.add("engine.dilation", fmt.Sprintf("%g", l.Engine.Dilation), e.origin("engine.dilation"))
 	default:
-		e.add("engine.dilation", "unknown", "an emulation takes the least that the machine carries, once that is "+
+		e.add("engine.dilation", "unknown", "the emulation uses the lowest that the machine carries, once that is "+
 			"measured; "+e.origin("engine.dilation"))
 	}
 }

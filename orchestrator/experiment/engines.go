@@ -38,7 +38,8 @@ func (x *Experiment) SimulatedUnasked() (why string, err error) {
 	case err != nil:
 		return fmt.Sprintf("the emulation cannot run this lab: %v", Problems(x.Lab, err)[0]), nil
 	case x.Graph.Hosts > maxAutoHosts:
-		return fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", x.Graph.Hosts,
+		return fmt.Sprintf("%d hosts are more than the %d that are emulated by default; --engine emu emulates them",
+			x.Graph.Hosts,
 			maxAutoHosts), nil
 	}
 	return "", nil
@@ -85,7 +86,7 @@ func onlySimulated(l *lab.Lab) error {
 		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"},
 	} {
 		if c.set {
-			errs = append(errs, l.Errorf(c.path, "%s in the simulator alone so far; --engine sim runs this lab",
+			errs = append(errs, l.Errorf(c.path, "%s only in the simulator; --engine sim runs this lab",
 				c.what))
 		}
 	}

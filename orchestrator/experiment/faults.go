@@ -85,7 +85,7 @@ faults:
 		}
 		if k := &x.Graph.Links[link]; f.Toward != "" && f.Toward != x.Graph.Nodes[k.A].Name &&
 			f.Toward != x.Graph.Nodes[k.B].Name {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "toward"), "%s is no end of %s; expected %s or %s",
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "toward"), "%s is not an end of %s; expected %s or %s",
 				f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name))
 			continue faults
 		}
@@ -167,7 +167,7 @@ func (x *compiler) reroutes(outages []Outage) ([]fabric.Change, error) {
 		known[t.o.link] = t.down
 		tables, err := x.Tables(known)
 		if err != nil {
-			return nil, x.Lab.Errorf(FaultPath(t.o.Index, "reroute"), "no tables would help: %v", err)
+			return nil, x.Lab.Errorf(FaultPath(t.o.Index, "reroute"), "no routing tables are possible: %v", err)
 		}
 		all = append(all, fabric.Change{At: t.at, Tables: tables})
 	}
@@ -190,8 +190,8 @@ func (x *Experiment) Tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 	}
 	if x.Lab.Queues.PFC != nil {
 		if text := circleOf(g); text != "" {
-			return nil, fmt.Errorf("with queues.pfc the switches %s could then wait for each other in a circle for "+
-				"ever", text)
+			return nil, fmt.Errorf("with queues.pfc the switches %s could then deadlock, waiting for each other in "+
+				"a cycle", text)
 		}
 	}
 	return switches(x.Lab, g, g.Routes()), nil

@@ -42,7 +42,7 @@ func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error
 		}
 		more := ""
 		if n := len(same) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d more like it)", n)
+			more = fmt.Sprintf(" (and %d similar)", n)
 		}
 		what, instead := k.say(same)
 		var p lab.Problem
@@ -88,7 +88,7 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 	if l.Topology.Detours() {
 		instead = "detours: false, or routes: up-down"
 	}
-	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of "+
+	return l.Errorf("queues.pfc", "the switches %s could deadlock by waiting for each other in a cycle (the routes of "+
 		"this %s have one, and there are no virtual channels); expected off, or in topology %s",
 		text, l.Topology.Kind, instead)
 }
@@ -179,7 +179,7 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, instead string)
 			when = " while the faults of this lab last"
 		}
 		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v%s: "+
-				"what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
+				"what %v carries in %v there and %v back, %v to react, and two packets of %v",
 				sw, f.Have, k.name(p.From), f.Need, when, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response,
 				largest(k.lab)),
 			fmt.Sprintf("expected auto, or at least %v", need)
@@ -190,7 +190,7 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, instead string)
 		}
 		return fmt.Sprintf("the headrooms and reserves of %s take %v, and it has %v", sw, f.Need, f.Have),
 			fmt.Sprintf("expected at least %v, so that each port can hold two packets more and is paused behind its "+
-				"Kmin, or a smaller queues.pfc.headroom where it is above what is on its way", need)
+				"Kmin, or a smaller queues.pfc.headroom where it exceeds the data in flight", need)
 	case fabric.RuleECN:
 		least, total := f.Have, units.Bytes(0)
 		for i := range faults {
@@ -203,7 +203,7 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, instead string)
 			instead += fmt.Sprintf(", or queues.pfc.xoff above %v with memory for it", f.Need)
 		}
 		return fmt.Sprintf("%s marks when more than %v (kmin) wait, but pauses a port such as that of %s when %v of "+
-			"it wait, so that nobody would ever be told to slow down",
+			"it wait, so that no sender would ever slow down",
 			sw, f.Need, k.name(k.cfg.Ports[f.Port].From), f.Have), instead
 	default:
 		return f.Error(), "expected all or none of its ports protected"

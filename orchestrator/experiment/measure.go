@@ -41,5 +41,5 @@ func (x *compiler) watchedPort() (int, error) {
 		return i, nil
 	}
 	return 0, x.Lab.Errorf("measure.queue_events",
-		"no port is named %q; expected a switch and a node that a link joins, such as switch0->h0", name)
+		"no port is named %q; expected a switch and its neighbor, such as switch0->h0", name)
 }

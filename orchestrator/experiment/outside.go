@@ -70,8 +70,9 @@ func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 		}
 		var p lab.Problem
 		if errors.As(l.Errorf(FaultPath(f.Index, "down"),
-			"%s stays down, and only the switches at its ends route around it: what others send over it is cut off, "+
-				"and connections may never finish; expected faults.%d.reroute: 100us, say, or a time for down", f.Link,
+			"%s stays down, and only the switches at its ends route around it: other switches keep sending into it, "+
+				"and connections may never finish; expected a delay such as faults.%d.reroute: 100us, or a time "+
+				"for down", f.Link,
 			f.Index), &p) {
 			all = append(all, p)
 		}
@@ -140,7 +141,7 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 		return n.unmarked(l)
 	case transport.SyncedClocks:
 		if k := &l.Clocks; !k.Kind().Perfect && !k.Kind().Talks && (k.Offset != 0 || k.Skew != 0 || k.Wander != 0) {
-			return "clocks.sync", "nothing keeps the hosts' clocks together; expected clocks.sync: perfect, ptp or " +
+			return "clocks.sync", "the hosts' clocks are not synchronized; expected clocks.sync: perfect, ptp or " +
 				"huygens"
 		}
 	case transport.InOrder:
@@ -169,11 +170,11 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 		return "queues.ecn", "no switch marks any packet; expected queues.ecn: on"
 	}
 	if path, most := m.unreached("ecn.kmin", func(e *queues.ECN) params.Size { return e.Kmin }); path != "" {
-		return path, fmt.Sprintf("no queue becomes as long as kmin, %v, so that nothing is marked; expected a "+
+		return path, fmt.Sprintf("no queue reaches kmin, %v, so that no packet is marked; expected a "+
 			"smaller kmin, a larger buffer or queues.pfc: on", most)
 	}
 	if path, most := m.unreached("ecn.kmax", func(e *queues.ECN) params.Size { return e.Kmax }); path != "" {
-		return path, fmt.Sprintf("no queue becomes as long as kmax, %v: queues drop packets before they mark every "+
+		return path, fmt.Sprintf("no queue reaches kmax, %v: queues drop packets before they mark every "+
 			"one; expected a smaller kmax, a larger buffer or queues.pfc: on", most)
 	}
 	return "", ""
@@ -211,7 +212,7 @@ func overtaken(l *lab.Lab) (path, what string) {
 		case s.Reorder > 0:
 			return path, "links deliver packets late; expected reorder: 0"
 		case s.Jitter > 0:
-			return path, "links delay each packet by itself; expected jitter: off"
+			return path, "links delay each packet independently; expected jitter: off"
 		}
 		return "", ""
 	}

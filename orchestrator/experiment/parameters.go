@@ -32,7 +32,7 @@ func (x *compiler) checkTimeout() error {
 	if own.RTOMin == 0 || own.RTORTTs > 0 || own.RTOMin >= 4*x.BaseRTT || !x.reach.some() || !x.Lab.Written(path) {
 		return nil
 	}
-	return x.Lab.Errorf(path, "%v is below four base RTTs of this network, %v, and no timeout is; expected at least "+
+	return x.Lab.Errorf(path, "%v is below the minimum of four base RTTs of this network, %v; expected at least "+
 		"that, or auto", own.RTOMin, 4*x.BaseRTT)
 }
 
@@ -42,8 +42,8 @@ func (x *compiler) checkTelemetry() error {
 		return nil
 	}
 	if far := &x.reach; far.switches > wire.MaxHops {
-		return x.Lab.Errorf("transport.kind", "%s has what switches say of themselves written into packets, which "+
-			"have room for %d of them; from %s to %s there are %d. "+
+		return x.Lab.Errorf("transport.kind", "%s has switches write telemetry into packets, which "+
+			"have room for %d switches; from %s to %s there are %d. "+
 			"Expected a smaller network, or another transport", x.Lab.Transport.Kind, wire.MaxHops,
 			x.Graph.Nodes[far.src].Name, x.Graph.Nodes[far.dst].Name, far.switches)
 	}
@@ -131,7 +131,7 @@ func (m *memory) checkThresholds(l *lab.Lab) error {
 			continue
 		}
 		if kmin := m.path(k, "ecn.kmin"); l.Written(kmin) {
-			found.add(kmin, "%v is at least what any queue that it is for holds: nothing would be marked; expected "+
+			found.add(kmin, "%v is not below the capacity of any queue here: no packet would be marked; expected "+
 				"less, or ecn: off", e.Kmin)
 		}
 	}

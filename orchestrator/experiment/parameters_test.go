@@ -17,7 +17,7 @@ func TestIdleOnTheseLines(t *testing.T) {
 	wantProblem(t, star+"transport: {kind: swift, swift: {initial_window: 70KB}}"+work, "transport.swift.initial_window", "at most 58.772KB here")
 	wantProblem(t, star+"transport: {kind: pc4, pc4: {initial: 70KB}}"+work, "transport.pc4.initial", "in a base RTT")
 	wantProblem(t, star+"queues: {pfc: {xoff: 17MB}, shared: {total: 16MB}}"+work, "queues.pfc.xoff", "switch0 has to share, 15.7925MB (16MB less 207.5KB")
-	wantProblem(t, star+"queues: {ecn: {kmin: 6bdp, kmax: 7bdp}, buffer: 5bdp}"+work, "queues.ecn.kmin", "nothing would be marked")
+	wantProblem(t, star+"queues: {ecn: {kmin: 6bdp, kmax: 7bdp}, buffer: 5bdp}"+work, "queues.ecn.kmin", "no packet would be marked")
 	for _, ok := range []string{
 		"transport: {kind: roce, roce: {min_rate: 100Gbps}}", "transport: {kind: swift, swift: {initial_window: 50KB}}",
 		"transport: {kind: pc4, pc4: {initial: 50KB}}", "queues: {pfc: {xoff: 15MB}, shared: {total: 16MB}}",
@@ -40,7 +40,7 @@ func TestCheckBuilds(t *testing.T) {
 	work := "\nworkload: [{collective: incast, ranks: 1, size: 1MB}]"
 	for text, want := range map[string]string{
 		star + "transport: {roce: {}}" + work + "\nsweep: {transport.kind: [pc4, swift, roce], transport.roce.qps: [1, 4]}": "transport.roce.split",
-		long + "transport: {kind: hpcc}" + work:                                            "have room for 8 of them; from h0 to h1 there are 10",
+		long + "transport: {kind: hpcc}" + work:                                            "have room for 8 switches; from h0 to h1 there are 10",
 		star + "measure: {acks: true}\nengine: {kind: emu}" + work:                         "--engine sim runs this lab",
 		star + "measure: {acks: true}\nengine: {kind: both}" + work:                        "--engine sim runs this lab",
 		star + "faults: [{at: 1ms, link: h0-h1, down: 1ms}]" + work:                        "no link is named",

@@ -82,7 +82,7 @@ func TestThresholdsOfLinks(t *testing.T) {
 	wantProblem(t, text("{pfc: {xoff: 32MB}}"), "lab.yaml:7:33: topology.tiers.core.queues.pfc.xoff", "has to share")
 	wantProblem(t, text("{ecn: {kmin: 9MB, kmax: 9MB}}"), "lab.yaml:7:33: topology.tiers.core.queues.ecn.kmin", "cannot be lossless", "9MB (kmin)")
 	plain := strings.Replace(text("{buffer: 5MB, ecn: {kmin: 5MB, kmax: 9MB}}"), "shared: {total: 32MB}, pfc: {xon_offset: 5KB}, ", "", 1)
-	wantProblem(t, plain, "lab.yaml:7:46: topology.tiers.core.queues.ecn.kmin", "nothing would be marked")
+	wantProblem(t, plain, "lab.yaml:7:46: topology.tiers.core.queues.ecn.kmin", "no packet would be marked")
 	wantProblem(t, strings.Replace(plain, "5MB, ecn: {kmin: 5MB, kmax: 9MB}", "3%bdp", 1), "topology.tiers.core.queues.buffer", "less than one packet")
 }
 

@@ -105,7 +105,7 @@ func (x *compiler) checkQPs() error {
 		}
 	}
 	return x.Lab.Errorf("transport.roce.split",
-		"round-robin has messages take turns, but no connection of this workload carries a second: "+
+		"round-robin lets messages take turns, but no connection of this workload carries a second one: "+
 			"%d queue pairs would not be used; split: messages cuts each message over all, "+
 			"and chunk makes more messages",
 		qps)

@@ -26,7 +26,7 @@ func sentence(x *experiment.Experiment, i int, by units.Time) string {
 	case f.Kill:
 		return fmt.Sprintf("%s was killed at %s", f.Host, f.At)
 	case f.Pause:
-		return fmt.Sprintf("%s stood still from %s to %s", f.Host, f.At, f.At+f.For)
+		return fmt.Sprintf("%s was paused from %s to %s", f.Host, f.At, f.At+f.For)
 	}
 	is, was := "is ", "was "
 	if !f.Down {
@@ -84,14 +84,14 @@ func adviceOn(x *experiment.Experiment, c *cause) []string {
 			path := experiment.FaultPath(i, key)
 			value := value(x, path)
 			if _, err := units.ParseTime(value); err != nil { // a word, for the end of the run
-				return fmt.Sprintf("%s: %s in place of %s, or another time shorter than %s", path, below(whole-last),
+				return fmt.Sprintf("%s: %s instead of %s, or another time shorter than %s", path, below(whole-last),
 					value, limit)
 			}
 			return fmt.Sprintf("%s (%s) shorter than %s", path, value, limit)
 		}
 		switch {
 		case f.Kill:
-			all = append(all, fmt.Sprintf("leave %s out of the ranks, or have it pause: %s in place of kill, for "+
+			all = append(all, fmt.Sprintf("leave %s out of the ranks, or have it pause: %s instead of kill, for "+
 				"less than %s", f.Host, experiment.FaultPath(i, "pause"), limit))
 		case f.Pause:
 			all = append(all, shorter("pause"))

@@ -67,7 +67,7 @@ func Explain(x *experiment.Experiment, err error, o *summary.Outcome, anyPath bo
 	for i := range causes {
 		c := &causes[i]
 		if i == maxCauses {
-			lines = append(lines, fmt.Sprintf("and %d more sets of faults stand in the way of others", len(causes)-i))
+			lines = append(lines, fmt.Sprintf("and %d more sets of faults block others", len(causes)-i))
 			break
 		}
 		for _, f := range c.faults {

@@ -20,7 +20,7 @@ func Halted(x *experiment.Experiment, by units.Time) []string {
 			case k.Until == units.Never:
 				all = append(all, fmt.Sprintf("%s was killed at %s", x.Plans[i].Name, k.At))
 			default:
-				all = append(all, fmt.Sprintf("%s stood still from %s to %s", x.Plans[i].Name, k.At, k.Until))
+				all = append(all, fmt.Sprintf("%s was paused from %s to %s", x.Plans[i].Name, k.At, k.Until))
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func TestBroken(t *testing.T) {
 	for late, stalls := range map[time.Duration]bool{time.Millisecond: false, 6 * time.Millisecond: true} {
 		err := mismatchError([]Finding{{"h0 > s0", measure.Finding{What: "rate", Asked: "10Mbps",
 			Measured: "9Mbps"}}}, late)
-		for _, want := range []string{"links are not what the lab asks for", late.String(), "9Mbps",
+		for _, want := range []string{"links differ from the lab", late.String(), "9Mbps",
 			"larger dilation"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in %v", want, err)

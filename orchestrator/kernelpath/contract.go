@@ -100,7 +100,7 @@ func (c *carrier) verify(ctx context.Context) error {
 	return nil
 }
 
-var errMissed = errors.New("links are not what the lab asks for")
+var errMissed = errors.New("links differ from the lab")
 
 // measureRepeatedly measures a direction until it matches d, at most a fixed number of times, and
 // returns the number of measurements.

@@ -258,7 +258,8 @@ func (c *carrier) request(m message) error {
 		if err := m.m.Decode(&p); err != nil {
 			return err
 		}
-		return errors.New("datapath kernel copies no frames for weft; tcpdump does, in a host or a switch: weft " +
+		return errors.New("datapath kernel does not copy frames to weft; tcpdump captures them in a host or a " +
+			"switch: weft " +
 			"exec NODE -- tcpdump -i IFACE -w -")
 	}
 	return fmt.Errorf("%q was not expected", m.m.Kind)

@@ -23,11 +23,11 @@ type Capture struct {
 // anything starts.
 func CheckCaptures(x *experiment.Experiment, engine string, all []Capture) error {
 	if engine == "sim" {
-		return errors.New("--capture: the simulator's packets have no bytes to write; --engine emu captures")
+		return errors.New("--capture: simulated packets have no bytes to write; --engine emu captures them")
 	}
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
 		return x.Lab.Errorf("engine.datapath",
-			"datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
+			"datapath kernel does not copy packets to weft for --capture; datapath fabric does")
 	}
 	for _, c := range all {
 		if _, err := CapturePoint(x, c.Point); err != nil {
@@ -91,7 +91,7 @@ func createCaptures(x *experiment.Experiment, o Options) (all captures, err erro
 func (c *captureFile) create() (err error) {
 	c.file, err = os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already, and a capture is a new file; remove it, or name another", c.File)
+		return fmt.Errorf("%s exists already, and a capture needs a new file; remove it, or name another", c.File)
 	}
 	if err != nil {
 		return err

@@ -57,11 +57,11 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 		{
 			"a host that is killed", "{at: 20us, host: h3, kill: true}", nil,
 			"h3 was killed at 20us; 10 of 10 unfinished flows begin or end there: ",
-			[]string{"leave h3 out of the ranks, or have it pause: faults.0.pause in place of kill, for less than 127ms"}, "rto_min", nil,
+			[]string{"leave h3 out of the ranks, or have it pause: faults.0.pause instead of kill, for less than 127ms"}, "rto_min", nil,
 		},
 		{
 			"a host that stands still", "{at: 20us, host: h3, pause: 1s}", nil,
-			"h3 stood still from 20us to 1.00002s; ",
+			"h3 was paused from 20us to 1.00002s; ",
 			[]string{"faults.0.pause (1s) shorter than 127ms", "transport.pc4.rto_min"}, "", [][]string{{"faults.0.pause=100ms"}},
 		},
 		{

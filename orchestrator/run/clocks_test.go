@@ -136,7 +136,7 @@ func TestSeveralTimeServers(t *testing.T) {
 		t.Errorf("one liar: %+v, warnings %q", c, s.Warnings)
 	}
 	s = mustSimulateClocks(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}, {at: 40ms, clock: h2, lies: -5us}, {at: 50ms, clock: h2, lies: 0s}]\n")
-	if c := s.Clocks; c.Error.P99 > 500 || c.NoMajority != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no majority: 1 hosts") {
+	if c := s.Clocks; c.Error.P99 > 500 || c.NoMajority != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "without a majority: 1 hosts") {
 		t.Errorf("two liars: %+v, warnings %q", c, s.Warnings)
 	}
 }
@@ -170,12 +170,12 @@ func TestWindowsFitTheRun(t *testing.T) {
 
 func TestImpossibleClocksAreRejected(t *testing.T) {
 	for want, text := range map[string]string{
-		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
-		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
-		"leave none to":          "clocks: {sync: ptp, for: 1ms, ptp: {servers: 4}}\n",
-		"nobody tells anybody":   "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, clock: h1, lies: 1us}]\n",
-		"nothing to run":         "clocks: {sync: none}\n",
-		"is no end of":           "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
+		"perfect clocks have no":   "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
+		"do not fit":               "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
+		"leave none to":            "clocks: {sync: ptp, for: 1ms, ptp: {servers: 4}}\n",
+		"do not exchange the time": "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, clock: h1, lies: 1us}]\n",
+		"nothing to run":           "clocks: {sync: none}\n",
+		"is not an end of":         "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
 	} {
 		if _, err := simulateClocks(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

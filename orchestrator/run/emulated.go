@@ -168,7 +168,7 @@ func slowdownReason(r realtime.Ready) string {
 	for i, t := range r.Tried {
 		at[i] = fmt.Sprintf("%g", t.Dilation)
 	}
-	return fmt.Sprintf("at %s links were not what the lab asks for", strings.Join(at, ", at "))
+	return fmt.Sprintf("at %s links differed from the lab", strings.Join(at, ", at "))
 }
 
 // emulation returns the experiment in the form that package emulate runs.

@@ -18,7 +18,7 @@ func TestPausedHostContinues(t *testing.T) {
 	s := simulateFault(t, haltedLab, "pause: 100us")
 	// The pause of 100 us makes timers of other hosts expire, which decides the tail of so short a
 	// run.
-	if s.Status != "ok" || len(s.Warnings) != 2 || s.Warnings[1] != "h2 stood still from 20us to 120us" ||
+	if s.Status != "ok" || len(s.Warnings) != 2 || s.Warnings[1] != "h2 was paused from 20us to 120us" ||
 		!strings.Contains(s.Warnings[0], "timeout decides the p99") {
 		t.Errorf("%s: %s; %q", s.Status, s.Error, s.Warnings)
 	}

@@ -193,7 +193,7 @@ func TestKernelHonoursDilation(t *testing.T) {
 // slowdownReason names the dilations that failed.
 func TestSlowdownReason(t *testing.T) {
 	got := slowdownReason(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
-	if want := "at 100, at 200 links were not what the lab asks for"; got != want {
+	if want := "at 100, at 200 links differed from the lab"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

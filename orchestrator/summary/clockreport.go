@@ -109,7 +109,7 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	}
 	text := c.Sync + " corrected no clock before the run ended; clocks.for makes it longer"
 	if pace := c.Kind().Pace; pace != "" {
-		text += fmt.Sprintf(", a shorter clocks.%s.%s makes it faster, if that is still longer than a round trip "+
+		text += fmt.Sprintf(", a shorter clocks.%s.%s makes it faster, as long as it exceeds a round trip "+
 			"of a link", c.Sync, pace)
 	}
 	return text
@@ -124,9 +124,9 @@ func unbounded(c *record.Clocks, kind node.Facts, drops int64) string {
 	if c.Coverage == nil || *c.Coverage >= minCoverage {
 		return ""
 	}
-	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way "+
+	text := fmt.Sprintf("the bounds that clocks stated held for only %.3g %% of pairs: a path took longer one way "+
 		"than back, without "+
-		"clocks.*.asymmetry, or was never free of a queue", math.Floor(1000**c.Coverage)/10)
+		"clocks.*.asymmetry, or always had a queue", math.Floor(1000**c.Coverage)/10)
 	if drops > 0 && kind.Lighter != "" {
 		text += fmt.Sprintf(" (%d packets were dropped; %s would load slow links less)", drops, kind.Lighter)
 	}
@@ -145,8 +145,8 @@ func undecided(o *Outcome) string {
 	if hosts == 0 {
 		return ""
 	}
-	return fmt.Sprintf("servers of time contradicted each other and left no majority: %d hosts refused them all and "+
-		"went on alone", hosts)
+	return fmt.Sprintf("time servers contradicted each other without a majority: %d hosts rejected them all and "+
+		"continued alone", hosts)
 }
 
 // account adds up the counters and the traffic of synchronization.

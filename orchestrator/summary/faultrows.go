@@ -134,7 +134,7 @@ func clockFault(c *lab.ClockFault) string {
 	case c.Down:
 		return "synchronization off"
 	case c.Lies:
-		return "tells a time that is off by " + c.Lie.String()
+		return "tells a time with an error of " + c.Lie.String()
 	case c.Step != 0:
 		return "clock steps by " + c.Step.String()
 	}

@@ -190,7 +190,7 @@ func Settle(x *experiment.Experiment, dones []host.Done, flows *record.Flows) (s
 	say(record.Unverified, int64(c.wrong), int64(c.due), "results of ranks have wrong elements")
 	say(record.Unfinished, flows.Unfinished, flows.Count, "messages did not finish")
 	say(record.Unfinished, int64(c.missing), int64(c.due), "results of ranks are missing")
-	say(record.Unverified, int64(c.unchecked), int64(c.due), "results of ranks were not checked in full")
+	say(record.Unverified, int64(c.unchecked), int64(c.due), "results of ranks were not fully checked")
 	if status == "" && !verified(x, dones) {
 		return record.Unverified, "no rank had a result to check"
 	}
@@ -218,7 +218,7 @@ func wrong(x *experiment.Experiment, dones []host.Done) []string {
 		switch b := d.Blame; {
 		case b == nil:
 		case b.Step < 0:
-			line += fmt.Sprintf(", the first at byte %d of the result, which nobody sent", b.Off)
+			line += fmt.Sprintf(", the first at byte %d of the result, which no rank sent", b.Off)
 		default:
 			line += fmt.Sprintf(", the first at byte %d of the result: step %d received it from rank %d on %s", b.Off,
 				b.Step, b.Peer,
@@ -227,7 +227,7 @@ func wrong(x *experiment.Experiment, dones []host.Done) []string {
 		lines = append(lines, line)
 	}
 	if n > maxWrong {
-		lines = append(lines, fmt.Sprintf("wrong: %d ranks and repetitions more", n-maxWrong))
+		lines = append(lines, fmt.Sprintf("wrong: %d more ranks and repetitions", n-maxWrong))
 	}
 	return lines
 }

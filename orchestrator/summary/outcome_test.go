@@ -65,7 +65,7 @@ func TestStatusOfARunThatEnded(t *testing.T) {
 		{func(d []host.Done) []host.Done { return d[:1] }, 3, record.Unfinished, "3 of 8 messages did not finish; 1 of 2 results of ranks are missing"},
 		{func(d []host.Done) []host.Done { d[0].Wrong = 1; return d }, 3, record.Unverified,
 			"1 of 2 results of ranks have wrong elements; 3 of 8 messages did not finish"},
-		{func(d []host.Done) []host.Done { d[1].Checked--; return d }, 0, record.Unverified, "1 of 2 results of ranks were not checked in full"},
+		{func(d []host.Done) []host.Done { d[1].Checked--; return d }, 0, record.Unverified, "1 of 2 results of ranks were not fully checked"},
 	} {
 		dones := whole()
 		if c.change != nil {

@@ -42,7 +42,7 @@ const headerSize = 5
 // pieces. Our own value.
 const maxBody = 8 << 20
 
-var errFrame = errors.New("the line from User Mode Linux carries something else than frames")
+var errFrame = errors.New("the link from User Mode Linux carries something other than frames")
 
 // readFrame reads one frame. io.EOF means that the line ended between frames.
 func readFrame(r io.Reader) (kind, []byte, error) {

@@ -49,7 +49,7 @@ func At(ctx context.Context, path string) (*Kernel, error) {
 	}
 	k := &Kernel{Path: path, Release: strings.TrimSpace(string(out))}
 	if k.Release == "" || strings.ContainsAny(k.Release, "/ \t\n") {
-		return nil, fmt.Errorf("%s --version: %q is no release of a kernel", path, k.Release)
+		return nil, fmt.Errorf("%s --version: %q is not a kernel release", path, k.Release)
 	}
 	for _, dir := range moduleDirs {
 		dir = filepath.Join(dir, k.Release)

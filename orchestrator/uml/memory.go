@@ -45,7 +45,7 @@ func available() (units.Bytes, error) {
 			return units.Bytes(kib) * units.KiB, nil
 		}
 	}
-	return 0, errors.New("/proc/meminfo does not tell MemAvailable")
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }
 
 // memoryDir returns a directory for the file that holds the kernel's memory. It needs room for the

@@ -329,7 +329,7 @@ func TestUnbootable(t *testing.T) {
 		{"echo Kernel panic: no root; exit 3", "ended before it had booted (exit status 3)", "Kernel panic: no root"},
 		{"echo Waiting for root; echo trouble >&2; sleep 1000 & sleep 1000", "has not booted within 2s",
 			"Waiting for root\ntrouble"},
-		{"echo 'tty says garbage' >&3; sleep 1000", "something else than frames", ""},
+		{"echo 'tty says garbage' >&3; sleep 1000", "something other than frames", ""},
 		{"yes | head -c 100000", "exit status 0", "y\ny"},
 	} {
 		c := Command{Kernel: fakeKernel(t, k.script), Path: "/bin/true", Memory: testMemory, Boot: 10 * time.Second}
@@ -365,10 +365,10 @@ func TestFind(t *testing.T) {
 	}
 	for script, says := range map[string]string{
 		"echo 0.0.1-none":   "no modules of User Mode Linux 0.0.1-none here",
-		"echo ../../etc":    "is no release",
+		"echo ../../etc":    "is not a kernel release",
 		"exit 4":            "--version: exit status 4",
-		"printf ''":         "is no release",
-		"echo one; echo tw": "is no release",
+		"printf ''":         "is not a kernel release",
+		"echo one; echo tw": "is not a kernel release",
 	} {
 		if _, err := At(t.Context(), fakeKernel(t, script).Path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", script, err, says)
