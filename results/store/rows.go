@@ -50,7 +50,7 @@ func (r *Run) Ports(rows []record.Port) error {
 
 // Histogram writes the distribution of a time to RTTFile or QueueDelayFile.
 func (r *Run) Histogram(file string, d *stats.Dist) error {
-	return addRows(r, file, d.Bins(), func(b stats.Bin) binRow { return binRow{int64(b.From), int64(b.To), b.Count} })
+	return addRows(r, file, d.Bins(), func(b stats.Bin) barRow { return barRow{int64(b.From), int64(b.To), b.Count} })
 }
 
 // Queue appends a sample to queues.parquet.

@@ -85,7 +85,8 @@ type (
 		MaxHeadroom int64  `parquet:"max_headroom_bytes"`
 		Rate        int64  `parquet:"rate_bps"`
 	}
-	binRow struct {
+	// barRow is a bin of a distribution. Its name is in the files: another one changes their bytes.
+	barRow struct {
 		From  int64 `parquet:"from_ps"`
 		To    int64 `parquet:"to_ps"`
 		Count int64 `parquet:"count"`
@@ -104,7 +105,7 @@ func Tables() []Table {
 	for file, row := range map[string]any{
 		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{},
 		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: portRow{},
-		RTTFile: binRow{}, QueueDelayFile: binRow{},
+		RTTFile: barRow{}, QueueDelayFile: barRow{},
 	} {
 		t := Table{File: file}
 		for f := range reflect.TypeOf(row).Fields() {
