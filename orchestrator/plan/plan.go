@@ -148,7 +148,7 @@ func interfaceProperties(node, device string, all ...string) []string {
 func (b *builder) addOwners() {
 	if b.in.Supervised {
 		b.addOwner(StartSupervisor, "supervisor", "start the process that owns the lab",
-			"weft destroy has it end the lab, and itself")
+			"weft destroy ends it with its lab")
 	}
 	if b.in.Containers {
 		b.addOwner(StartReaper, "reaper", "start the process that removes containers should their owner be killed",
