@@ -263,7 +263,7 @@ func TestBadPointsFailBeforeAnythingRuns(t *testing.T) {
 	for _, args := range [][]string{{"run", path}, {"validate", path}, {"validate", path, "--set", "transport.roce.qps=4"}} {
 		f := &fake{}
 		code, _, stderr := weft(t, f, args...)
-		if code != 2 || len(f.runs) != 0 || !strings.Contains(stderr, "transport.roce.split: round-robin has messages take turns") {
+		if code != 2 || len(f.runs) != 0 || !strings.Contains(stderr, "transport.roce.split: round-robin lets messages take turns") {
 			t.Errorf("%q: exit code %d, runs %q\n%s", args, code, f.runs, stderr)
 		}
 	}

@@ -23,7 +23,7 @@ type Capture struct {
 // anything starts.
 func CheckCaptures(x *experiment.Experiment, engine string, all []Capture) error {
 	if engine == "sim" {
-		return errors.New("--capture: simulated packets have no bytes to write; --engine emu captures them")
+		return errors.New("--capture: packets of the simulator have no bytes to write; --engine emu captures them")
 	}
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
 		return x.Lab.Errorf("engine.datapath",

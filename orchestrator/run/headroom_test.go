@@ -16,7 +16,7 @@ func TestHeadroomForDeclaredFaults(t *testing.T) {
 	work := "\ntransport: {kind: roce}\nworkload: [{collective: incast, ranks: 2, size: 2MB}]\nmeasure: {queues: off}"
 	fault := "faults: [{at: 20us, link: h1-switch0, delay: 20us, for: 100us}]\n"
 	wantProblem(t, network+fault+"queues: {ecn: off, pfc: {headroom: 40KB}}"+work,
-		"queues.pfc.headroom", "which can be 508.396KB while the faults of this lab last", "100Gbps brings in 20us there", "at least 508.396KB")
+		"queues.pfc.headroom", "which can be 508.396KB while the faults of this lab last", "100Gbps carries in 20us there", "at least 508.396KB")
 	build(t, network+strings.Replace(fault, "h1-switch0", "h1-switch0, toward: h1", 1)+"queues: {ecn: off, pfc: {headroom: 40KB}}"+work)
 
 	rapid.Check(t, func(rt *rapid.T) {
