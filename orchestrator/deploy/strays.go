@@ -19,7 +19,7 @@ import (
 
 // A supervisor whose folder was removed (rm -rf, or a logout that removes XDG_RUNTIME_DIR) keeps
 // running with its lab, but no path leads to its socket any more. Such strays are found among the
-// processes, by their mark and their arguments: docs/adr/0100-what-clean-may-judge.md.
+// processes, by their mark and their arguments: docs/adr/0100-what-clean-removes.md.
 
 // runningSupervisor is a supervisor process as /proc shows it.
 type runningSupervisor struct {
