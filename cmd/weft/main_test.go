@@ -295,7 +295,7 @@ func TestExitCodes(t *testing.T) {
 			return nil
 		}, exitFailed, "weft: quickstart: unfinished: 3 of 8 messages did not finish"},
 		{"missed", "", func(s *record.Summary) error {
-			s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
+			s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "got 3, expected == 0"}}
 			return nil
 		}, exitMissed, "engine emu"},
 		{"degraded", "", degraded, exitOK, "engine emu"},
@@ -354,7 +354,7 @@ func TestFailureIsPrintedOnce(t *testing.T) {
 
 func missedAnd(then func(*record.Summary) error) func(*record.Summary) error {
 	return func(s *record.Summary) error {
-		s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
+		s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "got 3, expected == 0"}}
 		return then(s)
 	}
 }
@@ -372,7 +372,7 @@ func TestMissedSimulationsComeBeforeFidelity(t *testing.T) {
 				_ = degraded(s)
 			}
 			if s.Engine == missing {
-				s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
+				s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "got 3, expected == 0"}}
 			}
 			return nil
 		}}

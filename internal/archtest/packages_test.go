@@ -121,7 +121,7 @@ func packages() []entry {
 		{"results/report", "results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
-		{"orchestrator/topology", "fabric/queues params units",
+		{"orchestrator/topology", "fabric/queues internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/trace fabric/queues " +

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -190,14 +191,15 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 	for s, a := range cfg.Switches {
 		ip := binary.BigEndian.Uint32(a[:])
 		if h, taken := l.hosts[ip]; taken {
-			return nil, fmt.Errorf("switch %d and node %d have the same address %v", s, h, a)
+			return nil, fmt.Errorf("switch %d and node %d have the same address %v", s, h, netip.AddrFrom4(a))
 		}
 		l.hosts[ip] = transport.HostID(len(cfg.Peers) + s)
 	}
 	l.self, l.departs, l.holds = plan.Host, cfg.Departs, !cfg.Switched
 	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
 		if h, taken := l.hosts[l.network]; taken {
-			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
+			return nil, fmt.Errorf("the switches and host %d have the same address %v", h,
+				netip.AddrFrom4(cfg.Switch))
 		}
 	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}

@@ -28,7 +28,7 @@ func (b *builder) planKernel(links []qdisc.Tree) {
 	started, plugged := map[string]int{}, map[string][]int{}
 	for i := range spec.Switches {
 		name := spec.Switches[i].Name
-		started[name] = b.addProcess(StartSwitch, name, "a node that runs nothing,", ", and its interfaces go with it")
+		started[name] = b.addProcess(StartSwitch, name, "a node that runs nothing,", "its interfaces")
 	}
 	hosts := map[string]*boot.NodeSpec{}
 	for i := range spec.Nodes {

@@ -151,8 +151,8 @@ func (b *builder) addOwners() {
 			"weft destroy ends it with its lab")
 	}
 	if b.in.Containers {
-		b.addOwner(StartReaper, "reaper", "start the process that removes containers should their owner be killed",
-			"it ends once they are gone")
+		b.addOwner(StartReaper, "reaper", "start the process that removes the containers if their owner is killed",
+			"it ends when they are gone")
 	}
 }
 
@@ -162,8 +162,8 @@ func (b *builder) addOwner(kind Kind, name, do, undo string) {
 	b.add(kind, name, do, undo, []string{property(name, "process")})
 }
 
-// addProcess plans a process of the lab. vanishes is the end of its undo text: what vanishes with
-// its namespaces.
+// addProcess plans a process of the lab. vanishes, which may be empty, is what its undo text says
+// to vanish with its namespaces.
 func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	b.Resources.Processes++
 	b.Resources.Namespaces += namespaces
@@ -177,27 +177,30 @@ func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	}
 	if b.in.Containers {
 		return b.add(kind, name, "start "+what+" in a container of its own",
-			"end the process; the engine removes its container"+vanishes, append(makes, property(name, "container")))
+			"end the process; the engine removes its container, with "+vanishes, append(makes, property(name, "container")))
+	}
+	if vanishes != "" {
+		vanishes = " and " + vanishes
 	}
 	return b.add(kind, name, "start "+what+" in namespaces of its own",
-		"end the process; its namespaces"+vanishes, makes)
+		"end the process; its namespaces"+vanishes+" go with it", makes)
 }
 
 // What vanishes with the process of a host, and how the properties of its interface are undone.
 const (
-	withHost = ", and eth0 goes with it"
+	withHost = "eth0"
 	gone     = "goes with eth0"
 )
 
 // planFabric plans a lab on the modelled fabric.
 func (b *builder) planFabric() {
 	spec := &b.setup.Spec
-	fabric := b.addProcess(StartFabric, runtime.Fabric, "the fabric process", ", and its ends of the cables go with it")
+	fabric := b.addProcess(StartFabric, runtime.Fabric, "the fabric process", "its ends of the cables")
 	for i := range spec.Nodes {
 		b.addHost(&spec.Nodes[i], fabric)
 	}
 	for i := range spec.Agents {
-		b.addProcess(StartAgents, runtime.AgentsName(i), "a process that drives several nodes", " go with it")
+		b.addProcess(StartAgents, runtime.AgentsName(i), "a process that drives several nodes", "")
 	}
 }
 
@@ -221,7 +224,7 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 		b.add(AddNeighbours, n.Name, fmt.Sprintf("add %s, permanent", plural.Count(len(peers), "neighbour")), gone,
 			b.neighbours(n.Name, eth, peers...), up)
 	}
-	b.add(Connect, n.Name, fmt.Sprintf("hand the fabric the other end of %s as the NIC of %s", eth, n.Name),
+	b.add(Connect, n.Name, fmt.Sprintf("pass the fabric the other end of %s as the NIC of %s", eth, n.Name),
 		"close the fabric's descriptor", nil, fabric, up)
 }
 

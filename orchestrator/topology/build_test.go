@@ -326,7 +326,7 @@ func TestBadSections(t *testing.T) {
 		{"nothing", leafSpine(0, 1, -1), "topology: leaf-spine: leaves: 0 is out of range; expected a whole number from 1 to 65536"},
 		{"switches", leafSpine(32000, 1000, 1), "topology: leaf-spine: 33000 switches: want at most 32768"},
 		{"links", leafSpine(2000, 2000, 1), "topology: leaf-spine: 4002000 links: want at most 1048576"},
-		{"tables", leafSpine(30000, 2, 1), "topology: leaf-spine, 30000 leaves of 1 hosts, 2 spines: " +
+		{"tables", leafSpine(30000, 2, 1), "topology: leaf-spine, 30000 leaves of 1 host, 2 spines: " +
 			"30000 switches with hosts, 30002 switches and 90000 links in all: too many for route tables"},
 		{"oversubscription", with(leafSpine(2, 2, 2), func(t *topology.Spec) { t.Shape.(*topology.LeafSpine).Oversubscription = -1 }),
 			"topology: leaf-spine: oversubscription: -1 is out of range; expected 0.01 to 1000"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"weft/internal/plural"
 	"weft/params"
 )
 
@@ -52,8 +53,8 @@ func (t *Clos) Hosts() int { return t.Racks * t.Leaves * t.HostsPerLeaf }
 // those of the first pod are l3-rack-j, and each further pod has the next ones. So the racks of a
 // pod reach each other by layer 3, and other racks by layer 4.
 func (t *Clos) build(b *builder) error {
-	b.g.Title = fmt.Sprintf("clos, %d computing racks of %d hosts, %d switching racks", t.Racks,
-		t.Leaves*t.HostsPerLeaf, t.SwitchingRacks)
+	b.g.Title = fmt.Sprintf("clos, %d computing racks of %s, %d switching racks", t.Racks,
+		plural.Count(t.Leaves*t.HostsPerLeaf, "host"), t.SwitchingRacks)
 	third := t.Racks / t.RacksPerPod * t.Spines // switches of layer 3 per switching rack
 	n := int64(t.Racks) * int64(t.Leaves) * int64(t.HostsPerLeaf)
 	switches := int64(t.Racks)*int64(t.Leaves+t.Spines) + int64(t.SwitchingRacks)*int64(third+t.Cores)

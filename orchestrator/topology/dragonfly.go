@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 
+	"weft/internal/plural"
 	"weft/params"
 )
 
@@ -36,8 +37,8 @@ func (t *DragonflyPlus) Hosts() int { return t.Groups * t.Leaves * t.HostsPerLea
 // group each leaf is joined to each spine; between groups, spine j of each to spine j of every
 // other.
 func (t *DragonflyPlus) build(b *builder) error {
-	b.g.Title = fmt.Sprintf("dragonfly-plus, %d groups of %d leaves of %d hosts, %d spines", t.Groups, t.Leaves,
-		t.HostsPerLeaf, t.Spines)
+	b.g.Title = fmt.Sprintf("dragonfly-plus, %d groups of %d leaves of %s, %s", t.Groups, t.Leaves,
+		plural.Count(t.HostsPerLeaf, "host"), plural.Count(t.Spines, "spine"))
 	n := int64(t.Groups) * int64(t.Leaves) * int64(t.HostsPerLeaf)
 	links := n + int64(t.Groups)*int64(t.Leaves)*int64(t.Spines) + int64(t.Spines)*int64(t.Groups)*int64(t.Groups-1)/2
 	if err := checkSize(n, int64(t.Groups)*int64(t.Leaves+t.Spines), links); err != nil {

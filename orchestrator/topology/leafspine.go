@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"weft/internal/plural"
 	"weft/params"
 	"weft/units"
 )
@@ -128,7 +129,8 @@ func showRatio(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 //
 // so that the hosts of a leaf can offer oversubscription times what its uplinks carry.
 func (t *LeafSpine) build(b *builder) error {
-	b.g.Title = fmt.Sprintf("leaf-spine, %d leaves of %d hosts, %d spines", t.Leaves, t.HostsPerLeaf, t.Spines)
+	b.g.Title = fmt.Sprintf("leaf-spine, %d leaves of %s, %s", t.Leaves, plural.Count(t.HostsPerLeaf, "host"),
+		plural.Count(t.Spines, "spine"))
 	n := int64(t.Leaves) * int64(t.HostsPerLeaf)
 	if err := checkSize(n, int64(t.Leaves+t.Spines), n+int64(t.Leaves)*int64(t.Spines)); err != nil {
 		return err

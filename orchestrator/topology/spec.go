@@ -203,7 +203,7 @@ func (s *Spec) Rules(r params.Rules) {
 
 // refuseHosts rejects a number of hosts.
 func refuseHosts(r params.Rules, kind string, n int) {
-	r.Refuse("kind", "the number of hosts of this %s is %d; expected 2 to %d", kind, n, MaxHosts)
+	r.Refuse("kind", "the number of hosts in this %s network is %d; expected 2 to %d", kind, n, MaxHosts)
 }
 
 // HostCount returns the number of hosts, 0 if a size is not known.

@@ -68,7 +68,7 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	case len(sides) == 1:
 		out.Note = "false"
 	default:
-		out.Note = fmt.Sprintf("%v is not %s %v", got[0], e.root.op, got[1])
+		out.Note = fmt.Sprintf("got %v, expected %s %v", got[0], e.root.op, got[1])
 	}
 	return margin(e.root.op, out.OK, got)
 }

@@ -77,19 +77,19 @@ func TestNotesOfMisses(t *testing.T) {
 		got  float64
 		note string
 	}{
-		{"fct_slowdown.p99 <= flows", 8.2, "8.2 is not <= 8"},
-		{"rtt.mean < 5us", 5.8, "5.8us is not < 5us"},
-		{"fct.p99 < 100us", 660, "660us is not < 100us"},
-		{"verified == false", 1, "true is not == false"},
-		{"collective.0.busbw > 100Gbps", 96.8, "96.8Gbps is not > 100Gbps"},
-		{"bytes > 1GB", 8e6, "8MB is not > 1GB"},
-		{"fidelity == ok", 0, "degraded is not == ok"},
+		{"fct_slowdown.p99 <= flows", 8.2, "got 8.2, expected <= 8"},
+		{"rtt.mean < 5us", 5.8, "got 5.8us, expected < 5us"},
+		{"fct.p99 < 100us", 660, "got 660us, expected < 100us"},
+		{"verified == false", 1, "got true, expected == false"},
+		{"collective.0.busbw > 100Gbps", 96.8, "got 96.8Gbps, expected > 100Gbps"},
+		{"bytes > 1GB", 8e6, "got 8MB, expected > 1GB"},
+		{"fidelity == ok", 0, "got degraded, expected == ok"},
 		{"false", 0, "false"},
 		{"flows / drops > 1", 0, "division by zero"},
 		{"sqrt(drops - 4) > 1", 0, "square root of a negative number"},
 		{"collective.1.time > 1us", 0, "collective.1.time: the run ended before this collective was measured"},
-		{"1us * 1us > 2us * 2us", 1, "1 is not > 4"},
-		{"lab_time > 5000s", 1000, "1ms is not > 5000s"},
+		{"1us * 1us > 2us * 2us", 1, "got 1, expected > 4"},
+		{"lab_time > 5000s", 1000, "got 1ms, expected > 5000s"},
 	} {
 		e, err := Parse(c.text)
 		if err != nil {

@@ -22,7 +22,7 @@ func TestPlateaus(t *testing.T) {
 		`plateau.worst.jain == 0.97`:      "",
 		`plateau.worst.goodput == 97Gbps`: "",
 		`plateau.3.jain == 1`:             "fewer plateaus",
-		`plateau.worst.jain > 0.98`:       "is not > 0.98",
+		`plateau.worst.jain > 0.98`:       "expected > 0.98",
 	} {
 		e, err := Parse(line)
 		if err != nil {

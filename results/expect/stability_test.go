@@ -22,7 +22,7 @@ func TestStability(t *testing.T) {
 		`clock_stability.1.mtie == 30ns`:                      "",
 		`clock_stability.1.tau == 10 * clock_stability.0.tau`: "",
 		`clock_stability.1.tau == 1ms`:                        "",
-		`clock_stability.1.mtie <= 10ns`:                      "is not <= 10ns",
+		`clock_stability.1.mtie <= 10ns`:                      "expected <= 10ns",
 		`clock_stability.2.mtie <= 10ns`:                      "too short",
 	} {
 		e, err := Parse(line)

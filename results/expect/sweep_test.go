@@ -35,16 +35,16 @@ func sweepPoints() []Point {
 func TestSweep(t *testing.T) {
 	for line, want := range map[string]string{
 		"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]":         "",
-		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "0 of 4 met; worst at seed=1 workload.0.ranks=4: 121us is not <= 82us",
+		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "0 of 4 met; worst at seed=1 workload.0.ranks=4: got 121us, expected <= 82us",
 		"fct.p99[transport=roce] <= 3.1 * fct.p99[transport=pc4]":         "",
-		"fct.p99[transport=roce] <= 2.87 * fct.p99[transport=pc4]":        "1 of 4 met; worst at seed=1 workload.0.ranks=4: 121us is not <= 117.7us",
+		"fct.p99[transport=roce] <= 2.87 * fct.p99[transport=pc4]":        "1 of 4 met; worst at seed=1 workload.0.ranks=4: got 121us, expected <= 117.7us",
 		"mean(fct.p99[transport=pc4, seed=*]) >= 20us":                    "",
 		"max(fct.p99[transport=pc4, ranks=*, seed=*]) == 42us":            "",
 		"median(fct.p99[transport=pc4, ranks=2, seed=*]) == 21.5us":       "",
 		"min(fct.p99[transport=*]) > transport.pc4.target_qtime":          "",
 		"verified[transport=pc4] == true":                                 "",
 		"fct.p99[ranks=4, seed=1] > fct.p99[ranks=2, seed=2]":             "",
-		"fct.p99[ranks=2] > fct.p99[ranks=4]":                             "0 of 4 met; worst at seed=1 transport.kind=roce: 61us is not > 121us",
+		"fct.p99[ranks=2] > fct.p99[ranks=4]":                             "0 of 4 met; worst at seed=1 transport.kind=roce: got 61us, expected > 121us",
 		"fct.p99[transport=swift] > 1us":                                  "column 9: no point has transport.kind=swift; there are pc4, roce",
 		"fct.p99[colour=red] > 1us":                                       `column 9: the sweep does not vary "colour"`,
 		"fct.p99[transport=pc4] <= fct.p99":                               "column 27: fct.p99 needs a transport.kind, as other names in this line have: fct.p99[transport.kind=...]",
@@ -227,7 +227,7 @@ func TestImpliedPaths(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]":         "4 of 4 met; closest at seed=2 workload.0.ranks=2",
-		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "0 of 4 met; worst at seed=1 workload.0.ranks=4: 121us is not <= 82us",
+		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "0 of 4 met; worst at seed=1 workload.0.ranks=4: got 121us, expected <= 82us",
 	} {
 		e, err := Parse(line)
 		if err != nil {

@@ -13,7 +13,7 @@ func runs() []*record.Summary {
 	return []*record.Summary{
 		{Lab: "incast", Engine: "sim", Point: map[string]any{"seed": 1}, Status: "ok", Verified: true, WallS: 1.25,
 			Expect: []record.Expect{
-				{That: "fct.p99 < 10us", Got: 12, Note: "12us is not < 10us"}, {That: "drops == 0", OK: true},
+				{That: "fct.p99 < 10us", Got: 12, Note: "got 12us, expected < 10us"}, {That: "drops == 0", OK: true},
 			}},
 		{Lab: "quick<start>", Engine: "emu", Status: "failed", Error: "node h3 died\x00\n  it was killed",
 			Fidelity: &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}}},

@@ -69,7 +69,7 @@ func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Sum
 		RTT:         record.Quantiles{Mean: 6, Max: 9},
 		Network:     record.Network{Delivered: 200, QueueDelay: record.Quantiles{P99: 19}, MaxQueue: 3000},
 		Collectives: []record.Collective{{Name: "incast", Algorithm: "direct", Ranks: 4, BusBWGbps: 90}},
-		Expect:      []record.Expect{{That: "drops == 0 <b>", OK: true}, {That: "flows == 1", Got: 200, Note: "200 is not == 1"}},
+		Expect:      []record.Expect{{That: "drops == 0 <b>", OK: true}, {That: "flows == 1", Got: 200, Note: "got 200, expected == 1"}},
 	}
 	if change != nil {
 		change(s)
@@ -99,7 +99,7 @@ func renderPage(t testing.TB, dir string) string {
 func TestReportHasEverything(t *testing.T) {
 	text := renderPage(t, writeRun(t, 1, 10*us, nil))
 	for _, want := range []string{
-		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "200 is not == 1", "Flow completion times", "Queues over time", "Throughput of connections",
+		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "got 200, expected == 1", "Flow completion times", "Queues over time", "Throughput of connections",
 		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
 		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 done of 200",
 	} {
