@@ -269,8 +269,8 @@ func (r *run) capture() error {
 func (r *run) favour() {
 	for _, p := range drivers(r.cluster) {
 		if err := poller.Favour(p.PID); err != nil {
-			r.outcome.Warnings = append(r.outcome.Warnings, fmt.Sprintf("no real-time scheduling, so other programs may delay "+
-				"nodes: %v; run as root, or with CAP_SYS_NICE", err))
+			r.outcome.Warnings = append(r.outcome.Warnings, fmt.Sprintf("no real-time scheduling, so other "+
+				"programs may delay nodes: %v; run as root, or with CAP_SYS_NICE", err))
 			return
 		}
 	}

@@ -177,7 +177,8 @@ func (b *builder) addProcess(kind Kind, name, what, vanishes string) int {
 	}
 	if b.in.Containers {
 		return b.add(kind, name, "start "+what+" in a container of its own",
-			"end the process; the engine removes its container, with "+vanishes, append(makes, property(name, "container")))
+			"end the process; the engine removes its container, with "+vanishes,
+			append(makes, property(name, "container")))
 	}
 	if vanishes != "" {
 		vanishes = " and " + vanishes
