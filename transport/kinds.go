@@ -24,9 +24,9 @@ import (
 // for ECN, netRTT gives it the base RTT of the whole network. needs, lossless and around list the
 // conditions under which the transport does what its authors describe.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers steer by one-way delays"),
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).marked().marking(markingOfPreset).
-		needs(Marks, "DCQCN slows down by marks alone").lossless(),
+		needs(Marks, "DCQCN reacts to marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
 	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().

@@ -31,7 +31,7 @@ type Need struct {
 }
 
 // goBackN is why go-back-N needs a condition.
-const goBackN = "it recovers by go-back-N, which sends a window again for a packet that is lost or late"
+const goBackN = "it recovers by go-back-N, which retransmits a whole window for a lost or late packet"
 
 // needs adds a condition of a transport.
 func (k kind) needs(c Condition, why string) kind {

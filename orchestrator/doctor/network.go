@@ -72,9 +72,9 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartRED:   "no ECN marking by thresholds in datapath kernel; the modelled fabric has it",
 	qdisc.PartNetem: "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
 	qdisc.PartIFB:   "no delay behind a queue in datapath kernel; the modelled fabric has it",
-	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the " +
+	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (it needs ingress, matchall and mirred); the " +
 		"modelled fabric has it",
-	qdisc.PartSource: "no drop of forged source addresses in datapath kernel (u32, matchall and gact make it); the " +
+	qdisc.PartSource: "forged source addresses pass in datapath kernel (their check needs u32, matchall and gact); the " +
 		"modelled fabric has it",
 }
 

@@ -11,7 +11,7 @@ import (
 // A lab that lacks what its transport takes for granted is told so with a place and a way out; one
 // that has it is not.
 func TestTransportsOutsideTheirConditions(t *testing.T) {
-	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which sends a window again for a packet that is lost or late, " +
+	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which retransmits a whole window for a lost or late packet, " +
 		"and queues drop packets without PFC; expected queues.pfc: on, or transport.roce.recovery: selective-repeat"
 	for text, want := range map[string][]string{
 		"transport: {kind: pc4}": nil,
