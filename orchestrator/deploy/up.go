@@ -74,7 +74,7 @@ func Fresh(q *Request) (*Change, error) {
 }
 
 func fresh(l *lab.Lab) *Change {
-	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not deployed"}
+	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not up"}
 }
 
 // Plan returns what Up would do, without doing it.

@@ -75,7 +75,7 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (it needs ingress, matchall and mirred); the " +
 		"modelled fabric has it",
 	qdisc.PartSource: "forged source addresses pass in datapath kernel (their check needs u32, matchall and gact); the " +
-		"modelled fabric has it",
+		"modelled fabric checks them",
 }
 
 var errUntried = errors.New("not tested: creating a network namespace needs privileges")
