@@ -74,8 +74,8 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartIFB:   "no delay behind a queue in datapath kernel; the modelled fabric has it",
 	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (it needs ingress, matchall and mirred); the " +
 		"modelled fabric has it",
-	qdisc.PartSource: "forged source addresses pass in datapath kernel (their check needs u32, matchall and gact); the " +
-		"modelled fabric checks them",
+	qdisc.PartSource: "forged source addresses pass in datapath kernel (their check needs u32, matchall and gact); " +
+		"the modelled fabric checks them",
 }
 
 var errUntried = errors.New("not tested: creating a network namespace needs privileges")
