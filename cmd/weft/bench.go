@@ -178,7 +178,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 				return nil, err
 			case len(labs) > 1:
 				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural.Count(len(labs), "run"))
-			case labs[0].Engine.Kind == "both":
+			case labs[0].Engine.Both():
 				return nil, usagef("%s asks for both engines; choose one with --engine", network)
 			}
 			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], lossless)

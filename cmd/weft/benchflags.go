@@ -51,7 +51,7 @@ func (f *benchFlags) read() error {
 	switch {
 	case f.factor < 1:
 		return usagef("-f %d: expected a factor of 2 or more, or 1 to step by -i", f.factor)
-	case f.engine.Kind == "both":
+	case f.engine.Both():
 		return usagef("--engine both: expected auto, sim or emu, since a benchmark uses one engine")
 	}
 	if ext := filepath.Ext(f.figure); ext != "" && ext != ".svg" && ext != ".png" {

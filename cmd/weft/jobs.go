@@ -52,7 +52,7 @@ func jobsOf(files []labfile.File, began time.Time) []job {
 		for point, l := range f.Labs {
 			j := job{lab: l, text: f.Text, engine: l.Engine.Kind}
 			j.slower = func(dilation float64) (*lab.Lab, error) { return f.Slower(point, dilation) }
-			if j.engine != "both" {
+			if !l.Engine.Both() {
 				jobs = append(jobs, j)
 				continue
 			}

@@ -44,33 +44,70 @@ func registrations() []registered {
 	}
 }
 
-// others says, by package and word, where the name of a kind is compared that is also the name of
-// something else.
+// others says, by file and word, where the name of a kind stands that is also the name of something
+// else, and where a lab is given a kind by default.
 func others() map[string]string {
+	const (
+		initial  = "the default of a key or a flag"
+		measured = "the network of a measurement of the machine, not a lab's"
+		mode     = "a mode of the paper's Algorithm 1"
+		balance  = "fabric's own: how a switch chooses among paths, of which routing names some"
+		unit     = "picoseconds"
+		nothing  = "nothing, in words"
+	)
 	return map[string]string{
-		"cmd/weft both": "engine.kind: a simulation and an emulation; of the parameter server, push " +
-			"and pull",
-		"orchestrator/run both":        "engine.kind",
-		"orchestrator/experiment both": "engine.kind",
-		"fabric ccm":                   "fabric.CCM, a way to balance that a lab does not name",
-		"orchestrator/deploy none":     "deploy.ActionNone",
-		"orchestrator/starter none":    "starter.NoWork",
-		"transport/cc/pc4 all-to-all":  "a mode of the paper's Algorithm 1",
-		"transport/cc/pc4 all-gather":  "the same",
-		"cmd/weft none":                "deploy.ActionNone",
-		"orchestrator/lab tree":        "a key of the table of synonyms, which is of what people type and not of kinds",
-		"orchestrator/lab ecmp":        "the same table",
+		"clocksync/huygens/config.go huygens":           "where an error is, in the protocol's own package",
+		"cmd/weft/bench.go all-reduce":                  initial,
+		"cmd/weft/bench.go star":                        initial,
+		"cmd/weft/bench.go pc4":                         initial,
+		"cmd/weft/deploy.go none":                       "deploy.ActionNone",
+		"cmd/weft/generate.go all-reduce":               initial,
+		"cmd/weft/generate.go pc4":                      initial,
+		"cmd/weft/generate.go none":                     "starter.NoWork",
+		"collectives/bench/table.go none":               "what nccl-tests prints for no reduction",
+		"fabric/adaptive.go spray":                      balance,
+		"fabric/ccm.go ccm":                             balance,
+		"fabric/queues/queues.go spray":                 balance,
+		"orchestrator/experiment/network.go ccm":        balance,
+		"transport/kinds.go spray":                      "a transport that is called as a routing is",
+		"orchestrator/deploy/up.go none":                "deploy.ActionNone",
+		"orchestrator/emulate/bench.go star":            measured,
+		"orchestrator/emulate/bench.go pc4":             measured,
+		"orchestrator/emulate/bench.go all-to-all":      measured,
+		"orchestrator/emulate/bench.go direct":          measured,
+		"orchestrator/lab/clocks.go perfect":            initial,
+		"orchestrator/lab/measure.go both":              "engine.kind: a simulation and an emulation",
+		"orchestrator/lab/transport.go pc4":             initial,
+		"orchestrator/runtime/docker/container.go none": "Docker's words for no network and no logs",
+		"orchestrator/starter/starter.go none":          "starter.NoWork",
+		"orchestrator/summary/steps.go ccm":             "the kind of an event in events.jsonl",
+		"results/expect/value.go ps":                    unit,
+		"results/table/format.go ps":                    unit,
+		"units/parse.go ps":                             unit,
+		"results/report/compare.go none":                nothing,
+		"tc-shaping/measure/marks.go none":              nothing,
+		"tc-shaping/qdisc/compare.go none":              nothing,
+		"transport/cc/pc4/receiver.go all-reduce":       mode,
+		"transport/cc/pc4/receiver.go all-to-all":       mode,
+		"transport/cc/pc4/receiver.go all-gather":       mode,
 	}
 }
 
-func TestKindsAreNotComparedElsewhere(t *testing.T) {
+// synonyms is the file with what people type for the values of keys. Its table has names of kinds
+// on both sides, and a test of its own.
+const synonyms = "orchestrator/lab/synonyms.go"
+
+func TestKindsStandInTheirPackages(t *testing.T) {
 	sources := load(t)
 	constants := constantsOf(sources)
 	excused := others()
 	used := map[string]bool{}
 	for _, s := range sources {
+		if s.name == synonyms {
+			continue
+		}
 		for _, c := range checkKinds(s, constants) {
-			at := s.pkg + " " + c.word
+			at := s.name + " " + c.word
 			if used[at] = true; excused[at] == "" {
 				t.Error(c.text)
 			}
@@ -117,61 +154,24 @@ func literal(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// comparison is a place where a file tells kinds apart by a name.
-type comparison struct{ word, text string }
+// mention is a place where a file names a kind.
+type mention struct{ word, text string }
 
-// checkKinds finds what a file compares with the name of a kind, or looks up by it, outside of the
-// package where kinds of its sort are registered.
-func checkKinds(s *source, constants map[string]string) (bad []comparison) {
+// checkKinds finds where a file outside of the package that registers a kind has the kind's name,
+// in quotes or as a constant of another package, and where it asks for the type of one transport.
+// Without the name no comparison, map, list or variable can tell the kind from others.
+func checkKinds(s *source, constants map[string]string) (bad []mention) {
 	if s.test() {
 		return nil
 	}
 	imports := s.imports()
-	var name func(e ast.Expr) (string, bool)
-	name = func(e ast.Expr) (string, bool) {
-		switch e := e.(type) {
-		case *ast.CallExpr: // a conversion, such as node.Sync("ptp")
-			if len(e.Args) == 1 {
-				return literal(e.Args[0])
-			}
-		case *ast.Ident: // a constant of the function, of the file, or of another file of the package
-			if e.Obj == nil {
-				text, ok := constants["weft/"+s.pkg+"."+e.Name]
-				return text, ok
-			}
-			if v, ok := e.Obj.Decl.(*ast.ValueSpec); ok && e.Obj.Kind == ast.Con {
-				for i := range min(len(v.Names), len(v.Values)) {
-					if v.Names[i].Name == e.Name {
-						return name(v.Values[i])
-					}
-				}
-			}
-		case *ast.SelectorExpr:
-			if x, ok := e.X.(*ast.Ident); ok && x.Obj == nil {
-				text, ok := constants[imports[x.Name]+"."+e.Sel.Name]
-				return text, ok
-			}
-		}
-		return literal(e)
-	}
-	told := func(at ast.Node, all ...ast.Expr) {
-		for _, e := range all {
-			word, ok := name(e)
-			if !ok {
-				continue
-			}
-			all := registrations()
-			if _, constant := e.(*ast.Ident); constant && slices.ContainsFunc(all, func(r registered) bool {
-				return slices.Contains(r.names, word) && below(s.pkg, r.own...)
-			}) {
-				continue // its own kind, which is called as one of another sort is, such as fabric.CCM
-			}
-			for _, r := range all {
-				if slices.Contains(r.names, word) && !below(s.pkg, r.own...) {
-					bad = append(bad, comparison{word, fmt.Sprintf("%s tells %s by its name, %q: what others need "+
-						"to know of one stands in its registration, so that a new one needs "+
-						"no change elsewhere; ask %s", s.at(at), r.what, word, r.facts)})
-				}
+	all := registrations()
+	named := func(at ast.Node, word string) {
+		for _, r := range all {
+			if slices.Contains(r.names, word) && !below(s.pkg, r.own...) {
+				bad = append(bad, mention{word, fmt.Sprintf("%s names %s, %q: what others need to know of one "+
+					"stands in its registration, so that a new one needs no change elsewhere; ask %s",
+					s.at(at), r.what, word, r.facts)})
 			}
 		}
 	}
@@ -184,45 +184,29 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			return
 		}
 		if x, ok := sel.X.(*ast.Ident); ok && ofOneTransport(imports[x.Name], sel.Sel.Name) {
-			bad = append(bad, comparison{sel.Sel.Name, fmt.Sprintf("%s tells a transport by the type %s.%s: others "+
+			bad = append(bad, mention{sel.Sel.Name, fmt.Sprintf("%s tells a transport by the type %s.%s: others "+
 				"ask an interface that a new one may have as well, "+
 				"such as transport.CoordinationOf or cc.Fitted", s.at(at), x.Name, sel.Sel.Name)})
 		}
 	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.BinaryExpr:
-			if n.Op == token.EQL || n.Op == token.NEQ {
-				told(n, n.X, n.Y)
+		case *ast.BasicLit:
+			if word, ok := literal(n); ok {
+				named(n, word)
 			}
-		case *ast.IndexExpr:
-			told(n, n.Index)
-		case *ast.CallExpr:
-			sel, ok := n.Fun.(*ast.SelectorExpr)
-			if !ok || len(n.Args) == 0 || !slices.Contains([]string{"Contains", "Index"}, sel.Sel.Name) {
-				break
-			}
-			if x, ok := sel.X.(*ast.Ident); ok && imports[x.Name] == "slices" {
-				if all, ok := n.Args[0].(*ast.CompositeLit); ok {
-					told(n, all.Elts...)
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Obj == nil {
+				if word, ok := constants[imports[x.Name]+"."+n.Sel.Name]; ok {
+					named(n, word)
 				}
 			}
 		case *ast.CaseClause:
-			told(n, n.List...)
 			for _, e := range n.List {
 				asserted(n, e)
 			}
 		case *ast.TypeAssertExpr:
 			asserted(n, n.Type)
-		case *ast.CompositeLit:
-			if _, ok := n.Type.(*ast.MapType); !ok {
-				break
-			}
-			for _, e := range n.Elts {
-				if kv, ok := e.(*ast.KeyValueExpr); ok {
-					told(kv, kv.Key)
-				}
-			}
 		}
 		return true
 	})
@@ -238,7 +222,7 @@ func ofOneTransport(path, name string) bool {
 // The rule is shown files that break it and some that do not.
 func TestKindsRuleBites(t *testing.T) {
 	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp",
-		"weft/fabric.Adaptive": "adaptive", "weft/orchestrator/run.elsewhere": "ptp"}
+		"weft/fabric.Adaptive": "adaptive"}
 	for _, c := range []struct{ name, text, says string }{
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, "transport.FactsOf"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { switch kind { case "torus", "x": return true }; return false }`, "a topology"},
@@ -250,12 +234,19 @@ func TestKindsRuleBites(t *testing.T) {
 		{"orchestrator/run/x.go", `package x; import "weft/transport/cc/pc4"; func f(s any) { switch s.(type) { case pc4.Params: } }`, "cc.Fitted"},
 		{"orchestrator/run/x.go", `package x; import "weft/fabric"; func f(b fabric.Balance) bool { return b == fabric.Adaptive }`, "fabric.Balance"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { const k = "ccm"; return kind == k }`, "transport.FactsOf"},
-		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == k }; const k = "torus"`, "a topology"},
-		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == elsewhere }`, "node.FactsOf"},
+		{"orchestrator/run/x.go", `package x; const k = "torus"`, "a topology"},
 		{"sim/x.go", `package x; func f(m map[string]int) int { return m["ptp"] }`, "node.FactsOf"},
 		{"sim/x.go", `package x; import "slices"; func f(kind string) bool { return slices.Contains([]string{"x", "pc4"}, kind) }`, "a transport"},
+		// Variables, defaults of fields, elements and what is called with a name.
+		{"sim/x.go", `package x; var k = "pc4"; func f(kind string) bool { return kind == k }`, "a transport"},
+		{"sim/x.go", `package x; func f(kind string) bool { k := "x"; k = "torus"; return kind == k }`, "a topology"},
+		{"sim/x.go", `package x; var d = struct{ kind string }{kind: "ring"}; func f(kind string) bool { return kind == d.kind }`, "a collective"},
+		{"sim/x.go", `package x; var all = []string{"x", "huygens"}; func f(kind string) bool { return kind == all[1] }`, "node.FactsOf"},
+		{"sim/x.go", `package x; import "weft/clocksync/node"; var k = node.PTP; func f(c node.Sync) bool { switch c { case k: return true }; return false }`, "node.FactsOf"},
+		{"sim/x.go", `package x; import "strings"; func f(kind string) bool { return strings.HasPrefix(kind, "swift") }`, "a transport"},
+		{"sim/x.go", `package x; import "weft/collectives/schedule"; func f() map[string]int { return map[string]int{schedule.Incast: 1} }`, "schedule.About"},
 		{"sim/x.go", `package x; func f(all []int) int { const ptp = 3; return all[ptp] }`, ""},
-		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "star" + kind }`, ""},
+		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "the star of " + kind }`, ""},
 		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "star" }`, "a topology"},

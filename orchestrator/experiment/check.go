@@ -50,15 +50,14 @@ func check(l *lab.Lab, g *topology.Graph) error {
 	}
 	x, err := SketchOn(l, g)
 	errs := []error{err}
-	kind := l.Engine.Kind
-	if kind == "sim" || kind == "both" {
+	if l.Engine.Simulates() {
 		errs = append(errs, Simulable(l))
 	}
 	var large error
-	if kind == "emu" || kind == "both" {
+	if l.Engine.Emulates() {
 		large = Fits(l, g)
 	}
-	if kind == "emu" || kind == "both" || AsksForEmulation(l) {
+	if l.Engine.Emulates() || AsksForEmulation(l) {
 		errs = append(errs, large, onlySimulated(l))
 		if err == nil && large == nil { // otherwise the number of ranks is unknown
 			errs = append(errs, x.summable())

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
+	clocks "weft/clocksync/node"
 	"weft/fabric/queues"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -141,13 +143,21 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 		return n.unmarked(l)
 	case transport.SyncedClocks:
 		if k := &l.Clocks; !k.Kind().Perfect && !k.Kind().Talks && (k.Offset != 0 || k.Skew != 0 || k.Wander != 0) {
-			return "clocks.sync", "the hosts' clocks are not synchronized; expected clocks.sync: perfect, ptp or " +
-				"huygens"
+			return "clocks.sync", "the hosts' clocks are not synchronized; expected clocks.sync: " +
+				strings.Join(synchronized(), ", ")
 		}
 	case transport.InOrder:
 		return overtaken(l)
 	}
 	return "", ""
+}
+
+// synchronized returns the kinds of synchronization that keep the hosts' clocks together.
+func synchronized() []string {
+	return slices.DeleteFunc(clocks.Kinds(), func(kind string) bool {
+		f := clocks.FactsOf(clocks.Sync(kind))
+		return !f.Perfect && !f.Talks
+	})
 }
 
 // unmarked returns why no packet of a lab's network is ever marked, or not all packets of a long

@@ -24,7 +24,7 @@ func (x *compiler) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
 		}
 		root = named[0]
 	}
-	ranks, root, err := x.chosen(it, root)
+	ranks, root, err := x.chosen(it, root, it.RootApart())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -64,7 +64,10 @@ func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]t
 }
 
 // chosen returns the hosts that an item's Ranks select, and the root, which may follow from them.
-func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.HostID, transport.HostID, error) {
+// apart: the root is no rank.
+func (x *compiler) chosen(
+	it *lab.Item, root transport.HostID, apart bool,
+) ([]transport.HostID, transport.HostID, error) {
 	var ranks []transport.HostID
 	switch {
 	case len(it.Ranks.Names) > 0:
@@ -75,16 +78,16 @@ func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.Host
 	case it.Ranks.Random > 0:
 		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)+uint64(it.Arrival)*splitmix.Gamma))
 		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
-			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
+			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !apart) {
 				ranks = append(ranks, transport.HostID(h))
 			}
 		}
 	default:
-		if it.RootApart() && it.Ranks.All && root < 0 {
+		if apart && it.Ranks.All && root < 0 {
 			root = 0
 		}
 		for h := range transport.HostID(x.Graph.Hosts) {
-			if (h != root || !it.RootApart()) && (it.Ranks.All || len(ranks) < it.Ranks.First) {
+			if (h != root || !apart) && (it.Ranks.All || len(ranks) < it.Ranks.First) {
 				ranks = append(ranks, h)
 			}
 		}
@@ -94,9 +97,7 @@ func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.Host
 
 // lineRanks resolves the hosts of a collective of a trace: a group of the trace's ranks.
 func (x *compiler) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
-	plain := *it
-	plain.Collective = schedule.AllReduce // the ranks of a trace are those of what has no root
-	all, _, err := x.chosen(&plain, -1)
+	all, _, err := x.chosen(it, -1, false) // the ranks of a trace include every root
 	if err != nil {
 		return nil, 0, err
 	}

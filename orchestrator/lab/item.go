@@ -107,16 +107,18 @@ func (r *itemReader) Keys() []params.Key {
 			}),
 		of(params.New("group", params.Integer(&r.Group, 1, topology.MaxHosts),
 			"hierarchical: ranks per group.").OrNone(), func() bool { return r.facts.Group },
-			func() string { return "applies to " + schedule.Hierarchical + ", not to " + r.named() }),
+			r.onlyBy(func(f schedule.Facts) bool { return f.Group })),
 		of(params.New("far_first", params.Flag(&r.FarFirst), "halving-doubling: start with the farthest peer.").
 			Default("false", "ours: most of the data goes to the nearest"),
 			func() bool { return r.facts.Order },
-			func() string { return "applies to " + schedule.HalvingDoubling + ", not to " + r.named() }),
+			r.onlyBy(func(f schedule.Facts) bool { return f.Order })),
 		of(params.New("order", params.Choice(&r.Shuffled, "around", "random"),
 			"all-to-all (direct): peers in ring order, or shuffled per rank.").
 			Default("around", "STrack paper, section 4.3: to the next rank first, and around"),
-			func() bool { return r.facts.Shuffle },
-			func() string { return "applies to all-to-all by " + schedule.Direct + ", not to " + r.named() }),
+			func() bool { return r.facts.Shuffle }, func() string {
+				shuffle := func(f schedule.Facts) bool { return f.Shuffle }
+				return "applies to " + with(shuffle) + " by " + by(shuffle) + ", not to " + r.named()
+			}),
 		params.New("chunk", params.Lazy(func() params.Value {
 			return params.Bytes(&r.Chunk, r.element(), maxSize).Or("off", 0)
 		}), "Pieces that messages are cut into.").Following(func() (string, string) {
@@ -179,6 +181,25 @@ func (a algorithm) Set(text string, quoted bool) (string, error) {
 
 // with lists the collectives that have an algorithm with the given fact.
 func with(fact func(schedule.Facts) bool) string { return strings.Join(collectivesWith(fact), ", ") }
+
+// onlyBy returns the message for a key that the item's algorithm does not have: only those with the
+// given fact do.
+func (r *itemReader) onlyBy(fact func(schedule.Facts) bool) func() string {
+	return func() string { return "applies to " + by(fact) + ", not to " + r.named() }
+}
+
+// by lists the algorithms with the given fact.
+func by(fact func(schedule.Facts) bool) string {
+	var names []string
+	for _, c := range schedule.Collectives() {
+		for _, a := range schedule.Algorithms(c) {
+			if f, err := schedule.About(c, a); err == nil && fact(f) && !slices.Contains(names, a) {
+				names = append(names, a)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // named returns the name of the collective for a message, with its algorithm if it has several.
 func (it *Item) named() string {

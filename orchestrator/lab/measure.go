@@ -161,10 +161,22 @@ type Engine struct {
 	Dilation float64 // slowdown of emulation; 0: auto
 }
 
+// both is the engine.kind of a lab that runs in the simulator and emulated.
+const both = "both"
+
+// Both reports whether the lab runs in the simulator and emulated.
+func (e *Engine) Both() bool { return e.Kind == both }
+
+// Simulates reports whether the lab asks for the simulator, alone or beside an emulation.
+func (e *Engine) Simulates() bool { return e.Kind == "sim" || e.Both() }
+
+// Emulates reports whether the lab asks to be emulated, alone or beside a simulation.
+func (e *Engine) Emulates() bool { return e.Kind == "emu" || e.Both() }
+
 // Keys implements params.Section.
 func (e *Engine) Keys() []params.Key {
 	return []params.Key{
-		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", "both"), "auto: emulate if the machine can.").
+		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", both), "auto: emulate if the machine can.").
 			Default("auto", "ours"),
 		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"),
 			"Nodes are processes in namespaces, or Docker containers.").

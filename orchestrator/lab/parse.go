@@ -39,6 +39,9 @@ type EngineOptions struct {
 	Kind, Runtime, Datapath, Dilation string
 }
 
+// Both reports whether the options ask for both engines.
+func (o *EngineOptions) Both() bool { return o.Kind == both }
+
 // Parse reads the text of a lab file and returns its labs: one, or one for each point of its sweep,
 // in the order of the file with the last path of the sweep changing fastest. file is the name that
 // problems mention. The result follows from the arguments alone; Parse reads other files only

@@ -77,7 +77,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	switch {
 	case simulated != "":
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
-	case l.Engine.Kind == "both":
+	case l.Engine.Both():
 		p.Note = "of the two runs, the one in the simulator creates nothing"
 	}
 	return p, err
