@@ -19,23 +19,13 @@ func (c *CNP) Encode(b []byte) {
 	putPrefix(b, TypeCNP, 0, c.Conn, c.PSN, 0)
 	binary.BigEndian.PutUint16(b[16:], c.Path)
 	clear(b[18:])
-	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // Decode reads the header at the beginning of b. If it returns an error, c is undefined.
 func (c *CNP) Decode(b []byte) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
+	if err := checkHead(b, TypeCNP, CNPSize, 0, checkShort); err != nil {
 		return err
-	case t != TypeCNP:
-		return ErrType
-	case len(b) < CNPSize:
-		return ErrShort
-	case binary.BigEndian.Uint16(b[12:]) != checkCNP(b):
-		return ErrCheck
-	case b[3] != 0:
-		return ErrFlags
 	}
 	for _, reserved := range [][]byte{b[14:16], b[18:CNPSize]} {
 		for _, x := range reserved {
@@ -48,12 +38,4 @@ func (c *CNP) Decode(b []byte) error {
 	c.PSN = binary.BigEndian.Uint32(b[8:])
 	c.Path = binary.BigEndian.Uint16(b[16:])
 	return nil
-}
-
-// checkCNP returns the check of a header of CNPSize, which is shorter than check needs, as if zeros
-// followed.
-func checkCNP(b []byte) uint16 {
-	var full [AckSize]byte
-	copy(full[:], b[:CNPSize])
-	return check(full[:])
 }

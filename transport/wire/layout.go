@@ -96,9 +96,9 @@ func Layout() []Header {
 			{"baseline", "Delay on an idle path", 24, 6, Span},
 			{"path", "Path", 30, 2, Number},
 		}},
-		{TypePause, "pause", "Card paused or resumed", PauseSize, []Flag{{held, "held", "Held back"}}, []Field{
+		{TypePause, "pause", "NIC paused or resumed", PauseSize, []Flag{{held, "held", "Held back"}}, []Field{
 			{"at", "At", 16, 8, Instant},
-			{"clears", "Card is empty at", 24, 8, Instant},
+			{"clears", "NIC is empty at", 24, 8, Instant},
 		}},
 		{TypeNotice, "notice", "Notification of a switch", NoticeSize, nil, []Field{
 			{"kind", "Notification type", 16, 1, Number},

@@ -47,23 +47,13 @@ func (n *Notice) Encode(b []byte) {
 	binary.BigEndian.PutUint32(b[24:], n.Dst)
 	binary.BigEndian.PutUint32(b[28:], n.Switch)
 	binary.BigEndian.PutUint64(b[32:], uint64(n.At))
-	binary.BigEndian.PutUint16(b[12:], checkNotice(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // Decode reads the header at the beginning of b. If it returns an error, n is undefined.
 func (n *Notice) Decode(b []byte) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
+	if err := checkHead(b, TypeNotice, NoticeSize, 0, checkShort); err != nil {
 		return err
-	case t != TypeNotice:
-		return ErrType
-	case len(b) < NoticeSize:
-		return ErrShort
-	case binary.BigEndian.Uint16(b[12:]) != checkNotice(b):
-		return ErrCheck
-	case b[3] != 0:
-		return ErrFlags
 	}
 	for _, x := range b[4:12] {
 		if x != 0 {
@@ -81,11 +71,4 @@ func (n *Notice) Decode(b []byte) error {
 		return ErrRange
 	}
 	return nil
-}
-
-// checkNotice returns the check of a header of NoticeSize, as if zeros followed.
-func checkNotice(b []byte) uint16 {
-	var full [AckSize]byte
-	copy(full[:], b[:NoticeSize])
-	return check(full[:])
 }

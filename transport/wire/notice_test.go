@@ -38,7 +38,7 @@ func TestNoticeRefusals(t *testing.T) {
 		(&Notice{Kind: NeedsCC}).Encode(b[:])
 		f(b[:])
 		b[12], b[13] = 0, 0
-		c := checkNotice(b[:])
+		c := checkShort(b[:NoticeSize])
 		b[12], b[13] = byte(c>>8), byte(c)
 		return b[:]
 	}

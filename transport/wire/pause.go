@@ -31,7 +31,7 @@ func (p *Pause) Encode(b []byte) {
 	putPrefix(b, TypePause, f, p.Host, p.Seq, uint16(p.Class))
 	binary.BigEndian.PutUint64(b[16:], uint64(p.At))
 	binary.BigEndian.PutUint64(b[24:], uint64(p.Clears))
-	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // held is the flag that distinguishes a pause from a resume.
@@ -39,19 +39,10 @@ const held Flags = 1 << 0
 
 // Decode reads the header, which must be all of b. If it returns an error, p is undefined.
 func (p *Pause) Decode(b []byte) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
+	if err := checkHead(b, TypePause, PauseSize, held, checkShort); err != nil {
 		return err
-	case t != TypePause:
-		return ErrType
-	case len(b) < PauseSize:
-		return ErrShort
-	case binary.BigEndian.Uint16(b[12:]) != checkCNP(b):
-		return ErrCheck
-	case Flags(b[3])&^held != 0:
-		return ErrFlags
-	case b[14] != 0 || len(b) != PauseSize:
+	}
+	if b[14] != 0 || len(b) != PauseSize {
 		return ErrRange
 	}
 	p.Host = binary.BigEndian.Uint32(b[4:])

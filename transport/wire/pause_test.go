@@ -38,7 +38,7 @@ func TestPauseRefusesWhatIsNone(t *testing.T) {
 	damaged[20] ^= 1
 	flagged[3] = 2
 	flagged[12], flagged[13] = 0, 0
-	sum := checkCNP(flagged)
+	sum := checkShort(flagged[:PauseSize])
 	flagged[12], flagged[13] = byte(sum>>8), byte(sum)
 	cnp := make([]byte, CNPSize)
 	(&CNP{Conn: 1}).Encode(cnp)

@@ -25,24 +25,15 @@ func (p *Probe) Encode(b []byte) {
 	putPrefix(b, TypeProbe, 0, p.Conn, p.PSN, 0)
 	binary.BigEndian.PutUint64(b[16:], uint64(p.SentAt))
 	binary.BigEndian.PutUint64(b[24:], uint64(p.Baseline)<<16|uint64(p.Path))
-	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // Decode reads the header at the beginning of b. If it returns an error, p is undefined.
 func (p *Probe) Decode(b []byte) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
+	if err := checkHead(b, TypeProbe, ProbeSize, 0, checkShort); err != nil {
 		return err
-	case t != TypeProbe:
-		return ErrType
-	case len(b) < ProbeSize:
-		return ErrShort
-	case binary.BigEndian.Uint16(b[12:]) != checkCNP(b):
-		return ErrCheck
-	case b[3] != 0:
-		return ErrFlags
-	case b[14] != 0 || b[15] != 0:
+	}
+	if b[14] != 0 || b[15] != 0 {
 		return ErrRange
 	}
 	last := binary.BigEndian.Uint64(b[24:])

@@ -53,23 +53,11 @@ func (a *Sack) Encode(b []byte) {
 
 // Decode reads the header at the beginning of b. If it returns an error, a is undefined.
 func (a *Sack) Decode(b []byte) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
+	if err := checkHead(b, TypeSack, int(SackSize), CE|Probed, check); err != nil {
 		return err
-	case t != TypeSack:
-		return ErrType
-	case len(b) < int(SackSize):
-		return ErrShort
 	}
 	b = b[:SackSize]
-	if !sealed(b) {
-		return ErrCheck
-	}
 	f := Flags(b[3])
-	if f&^(CE|Probed) != 0 {
-		return ErrFlags
-	}
 	a.CE, a.Probe = f&CE != 0, f&Probed != 0
 	a.Conn = binary.BigEndian.Uint32(b[4:])
 	a.Expected = binary.BigEndian.Uint32(b[8:])

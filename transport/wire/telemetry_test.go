@@ -136,7 +136,7 @@ func TestTelemetryRefusals(t *testing.T) {
 	reseal := func(at int, v byte) []byte {
 		b := append([]byte(nil), cnp...)
 		b[at], b[12], b[13] = v, 0, 0
-		check := checkCNP(b)
+		check := checkShort(b[:CNPSize])
 		b[12], b[13] = byte(check>>8), byte(check)
 		return b
 	}

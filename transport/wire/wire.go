@@ -79,6 +79,25 @@ func Peek(b []byte) (Type, error) {
 	return Type(b[2]), nil
 }
 
+// checkHead returns an error unless b begins with a header of the given type and size, whose check
+// is that of sum, and which has no other flags than the allowed ones.
+func checkHead(b []byte, t Type, size int, allowed Flags, sum func([]byte) uint16) error {
+	got, err := Peek(b)
+	switch {
+	case err != nil:
+		return err
+	case got != t:
+		return ErrType
+	case len(b) < size:
+		return ErrShort
+	case binary.BigEndian.Uint16(b[12:]) != sum(b[:size]):
+		return ErrCheck
+	case Flags(b[3])&^allowed != 0:
+		return ErrFlags
+	}
+	return nil
+}
+
 // putPrefix writes the common fields. seal fills in the check.
 func putPrefix(b []byte, t Type, f Flags, conn, psn uint32, payload uint16) {
 	_ = b[prefixSize-1]
@@ -117,4 +136,12 @@ func check(b []byte) uint16 {
 	}
 	h ^= h >> 32 // the high half decides the result; let the low one reach it
 	return uint16((h * keys[7]) >> 48)
+}
+
+// checkShort returns the check of all of b, a header that is shorter than check needs, as if zeros
+// followed.
+func checkShort(b []byte) uint16 {
+	var full [AckSize]byte
+	copy(full[:], b)
+	return check(full[:])
 }
