@@ -71,14 +71,8 @@ func (g *Graph) Delay(hops []LinkID, size units.Bytes) units.Time {
 	return t
 }
 
-// PairRTT returns the idle round-trip time between hosts a and b along Path: a data packet there,
-// an acknowledgement back. Sizes are bytes on the wire. It is the same from b to a.
-func (g *Graph) PairRTT(a, b NodeID, data, ack units.Bytes) units.Time {
-	hops := g.Path(a, b)
-	return g.Delay(hops, data) + g.Delay(hops, ack)
-}
-
-// BaseRTT returns the base RTT of the network: the longest PairRTT of all pairs of hosts.
+// BaseRTT returns the base RTT of the network: the longest idle round trip between two hosts, with
+// a data packet there and an acknowledgement back along Path. Sizes are bytes on the wire.
 func (g *Graph) BaseRTT(data, ack units.Bytes) units.Time {
 	r := g.routes
 	cost := make([]units.Time, len(g.Links)) // there and back

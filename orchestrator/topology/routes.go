@@ -133,15 +133,6 @@ func (s *search) learn(n, i int32) {
 	s.known[n][h] = i
 }
 
-// NextHops returns the links on which sw may send towards host, or nil if no path leads there.
-func (r *Routes) NextHops(sw, host NodeID) []LinkID {
-	i := r.Group(sw, host)
-	if i < 0 {
-		return nil
-	}
-	return r.Groups(sw)[i]
-}
-
 // maxTable bounds the entries of the route tables, maxWork the links examined to fill them. Ours: a
 // fat-tree with k=64 needs 1e7 and 4e8.
 const (

@@ -159,8 +159,8 @@ func payload(to *units.Bytes) params.Value {
 		func(b units.Bytes) bool { return b >= minMTU && b <= maxMTU })
 }
 
-// Foresee implements params.Foreseeing: sizes and tiers are those of the kind.
-func (s *Spec) Foresee(written func(path string) (text string, ok bool)) {
+// Prescan implements params.Prescanner: sizes and tiers are those of the kind.
+func (s *Spec) Prescan(written func(path string) (text string, ok bool)) {
 	text, _ := written("kind")
 	if k, ok := kindNamed(text); ok {
 		s.Kind, s.Shape = text, k.new()

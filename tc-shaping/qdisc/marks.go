@@ -82,24 +82,6 @@ func marked(pb float64) float64 {
 	return m / ((k + 1) * (m - k/2))
 }
 
-// MarkedShare returns the share of packets that the tree's stages mark while the queue length stays
-// constant: the kernel's best approximation of the requested line.
-func (t Tree) MarkedShare(queue units.Bytes) float64 {
-	unmarked := 1.0
-	for _, q := range t.Near {
-		s, ok := q.Options.(REDStage)
-		switch {
-		case !ok || queue < s.Min:
-		case queue >= s.Max:
-			return 1
-		default:
-			pb := float64(s.MaxP) / (1 << 32) * float64(queue-s.Min) / float64(s.Max-s.Min)
-			unmarked *= 1 - marked(pb)
-		}
-	}
-	return 1 - unmarked
-}
-
 // Patience returns the largest number of consecutive packets that stay unmarked while each finds at
 // least queue bytes waiting. It exists because sch_red's gaps are bounded; math.MaxInt means no
 // bound.

@@ -138,3 +138,21 @@ func (g *gate) choose(random *rand.Rand, queue units.Bytes) bool {
 	g.count, g.r = 0, draw()
 	return true
 }
+
+// MarkedShare returns the share of packets that the tree's stages mark while the queue length stays
+// constant: the kernel's best approximation of the requested line.
+func (t Tree) MarkedShare(queue units.Bytes) float64 {
+	unmarked := 1.0
+	for _, q := range t.Near {
+		s, ok := q.Options.(REDStage)
+		switch {
+		case !ok || queue < s.Min:
+		case queue >= s.Max:
+			return 1
+		default:
+			pb := float64(s.MaxP) / (1 << 32) * float64(queue-s.Min) / float64(s.Max-s.Min)
+			unmarked *= 1 - marked(pb)
+		}
+	}
+	return 1 - unmarked
+}

@@ -147,9 +147,6 @@ func (s *Sender) PacingRate() units.Bandwidth {
 	return units.Bandwidth(min(math.Ceil(8*s.window/s.t.Seconds()), float64(s.line)))
 }
 
-// Utilization returns U, the estimated utilization of the busiest link.
-func (s *Sender) Utilization() float64 { return s.u }
-
 // Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{

@@ -151,12 +151,6 @@ func (s *Sender) CWND() float64 { return s.cwnd }
 // MaxWindow returns the largest window in packets.
 func (s *Sender) MaxWindow() float64 { return s.maxWindow }
 
-// Average returns avg_delay, the average queueing delay.
-func (s *Sender) Average() units.Time { return units.Time(s.average) }
-
-// Achieved returns achievedBDP. ok is false before the first count ends.
-func (s *Sender) Achieved() (b units.Bytes, ok bool) { return s.achieved, s.achieved != unknown }
-
 // Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	const scaled = "in packets, scaled from 100Gbps and 12us to the network"
