@@ -178,11 +178,11 @@ type Ruled interface {
 	Rules(Rules)
 }
 
-// Foreseeing is a Section whose list of keys depends on what is written in it. Foresee is called
+// Prescanner is a Section whose list of keys depends on what is written in it. Prescan is called
 // before Keys; written returns the text of a value below the section.
-type Foreseeing interface {
+type Prescanner interface {
 	Section
-	Foresee(written func(path string) (text string, ok bool))
+	Prescan(written func(path string) (text string, ok bool))
 }
 
 // Rules lets a rule ask about the keys of its section and report errors at them. A key may be the

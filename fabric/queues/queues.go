@@ -31,8 +31,8 @@ type foreseen struct {
 	pfc, static      bool // the key pfc is not off, and has xoff
 }
 
-// Foresee implements params.Foreseeing.
-func (q *Queues) Foresee(written func(path string) (text string, ok bool)) {
+// Prescan implements params.Prescanner.
+func (q *Queues) Prescan(written func(path string) (text string, ok bool)) {
 	text, ok := written("shared")
 	q.unshared, q.shared = ok && text == "off", ok && text != "off"
 	text, ok = written("pfc")
@@ -206,8 +206,8 @@ func (e *ECN) Rules(r params.Rules) {
 	}
 }
 
-// PFC is priority flow control of the data class, see fabric.PFCConfig. A port is paused by what
-// arrived by it and waits.
+// PFC is priority flow control of the data class, see fabric.PFCConfig. A port is paused by
+// the waiting packets that arrived by it.
 type PFC struct {
 	Xoff     *params.Size // pause above; nil: Shared.Alpha is the threshold
 	Xon      *params.Size // with Xoff: resume at or below; nil: two full packets below Xoff

@@ -69,7 +69,7 @@ func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver fun
 // follows. On error, failed is the index of the node.
 func configure(lent []adopted, takeOver func(room int64) string) (failed int, more bool, err error) {
 	nodes, t, shelf := make([]*node, len(lent)), new(tray), new(buffer.Shelf)
-	most, err := socketsFor(len(lent))
+	maxOpen, err := socketsFor(len(lent))
 	if err != nil {
 		return 0, false, err
 	}
@@ -78,7 +78,7 @@ func configure(lent []adopted, takeOver func(room int64) string) (failed int, mo
 		if _, err := a.conn.Expect(KindConfigure, &cfg); err != nil {
 			return i, false, err
 		}
-		if nodes[i], err = newNode(cfg, a.conn, a.sockets, a.keeper, most, t, shelf); err != nil {
+		if nodes[i], err = newNode(cfg, a.conn, a.sockets, a.keeper, maxOpen, t, shelf); err != nil {
 			return i, false, err
 		}
 	}

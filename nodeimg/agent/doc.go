@@ -1,9 +1,9 @@
 // Package agent is the node of an emulated lab. It drives one host's state machine (package host)
 // with real UDP sockets and the machine's clock.
 //
-// Input are the host's plan and the start of lab time, over the control connection, and packets
-// from the network. Output are packets, progress reports, and at the end the host's records and the
-// node's own lateness. Times are picoseconds of lab time unless a name ends in another unit.
+// Inputs are the host's plan and the start of lab time, over the control connection, and packets
+// from the network. Outputs are packets, progress reports, and at the end the host's records and
+// the node's own lateness. Times are picoseconds of lab time unless a name ends in another unit.
 //
 // The package makes no decisions: the machine says what to send and when, and the modelled NIC says
 // when it is free.

@@ -142,7 +142,7 @@ func TestFloodOfForgedNotices(t *testing.T) {
 		t.Logf("alone %v, with %d forged notices %v: %+.2f %%; %d refused by the endpoint, %d in all", alone, forged,
 			flooded, 100*slower, c.Refused, bad)
 		if c.Notices > 1 || c.Repaths != 0 {
-			t.Errorf("%d forged, %d heeded", forged, c.Notices)
+			t.Errorf("%d forged, %d handled", forged, c.Notices)
 		}
 		if c.Refused < forged/2 || bad < forged*9/10 { // who reads late loses some
 			return fmt.Errorf("%d forged, %d refused in all, %d of them by the endpoint", forged, bad, c.Refused)

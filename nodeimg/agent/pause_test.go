@@ -16,8 +16,8 @@ func encodePause(p wire.Pause) []byte {
 	return b
 }
 
-// A card holds data back from a pause to its end, or until it has heard nothing of it for long, and
-// handles no older notice.
+// A NIC holds data back from a pause to its end, or until no notice has confirmed the pause for
+// long, and ignores an older notice.
 func TestNICHandlesPauses(t *testing.T) {
 	n := nic{line: units.NewLine(units.Gbps), free: 10}
 	step := func(what string, p wire.Pause, mono int64, news, held bool) {
@@ -42,7 +42,7 @@ func TestNICHandlesPauses(t *testing.T) {
 	}
 	step("end", wire.Pause{Seq: 7, Class: 1, At: 20, Clears: 70}, 60+pauseLife, true, false)
 	if n.free != 70 {
-		t.Errorf("free at %d, want when the card has sent what it holds", n.free)
+		t.Errorf("free at %d, want the time at which the NIC has sent its queue", n.free)
 	}
 	step("late pause", wire.Pause{Seq: 3, Class: 1, Held: true}, 61+pauseLife, false, false)
 	n.seq = 1<<32 - 1
@@ -72,12 +72,12 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 	}
 	if l.take(datagram{data: encodePause(good), from: l.network}); !l.nic.held(l.clock.Now()) ||
 		l.results.Refused.Total() != 6 {
-		t.Error("a sound pause is not heeded")
+		t.Error("a valid pause does not hold the NIC")
 	}
 }
 
-// While the card is paused the machine is asked for control packets alone; what it has ready leaves
-// afterwards, behind what the card holds.
+// While the NIC is paused, the loop asks the machine for control packets only. Data that is ready
+// leaves afterwards, behind the data in the NIC.
 func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
 	l := loop{machine: m, clock: clock.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
@@ -89,7 +89,7 @@ func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	}
 	l.take(datagram{data: encodePause(wire.Pause{Seq: 2, Class: 1, At: 1500, Clears: 9000}), from: 1})
 	if l.pump(2000); len(m.departed) != 0 || l.due != 9000 {
-		t.Errorf("%d left, the next is due at %d, want none before what the card holds has left", len(m.departed),
+		t.Errorf("%d left, the next is due at %d, want none before the data in the NIC has left", len(m.departed),
 			l.due)
 	}
 }

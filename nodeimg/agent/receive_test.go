@@ -119,7 +119,7 @@ func TestSendersAreBounded(t *testing.T) {
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
-	s.most = 3
+	s.maxOpen = 3
 	for i := range 10 {
 		port := uint16(50010 + i%5)
 		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil); err != nil || !taken {
@@ -155,7 +155,7 @@ func TestPathsAhead(t *testing.T) {
 func TestSendersCloseUnusedSocketsFirst(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
-	s.most = 3
+	s.maxOpen = 3
 	if err := s.prepare([]socketKey{{port: 50020}, {port: 50021}, {port: 50022}}); err != nil {
 		t.Fatal(err)
 	}

@@ -159,7 +159,7 @@ type node struct {
 	descriptors map[int32]int // descriptors for the poller and their tokens
 }
 
-func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int, t *tray, s *buffer.Shelf) (*node,
+func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, maxOpen int, t *tray, s *buffer.Shelf) (*node,
 	error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
@@ -205,7 +205,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches))
-	l.out.loose, l.out.keeper, l.out.most = cfg.Switched, k, most
+	l.out.loose, l.out.keeper, l.out.maxOpen = cfg.Switched, k, maxOpen
 	if err := n.openAhead(cfg.Peers); err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 // openAhead opens the sockets that the node will send from.
 func (n *node) openAhead(peers [][4]byte) error {
 	plan, keys := n.plan, map[socketKey]bool{}
-	paths := pathsAhead(plan, n.loop.out.most)
+	paths := pathsAhead(plan, n.loop.out.maxOpen)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
 		peer := c.Dst
@@ -356,9 +356,9 @@ func interfaceDrops() (n int64) {
 }
 
 // pathsAhead returns the number of paths of each connection that get their sockets before the run:
-// all paths if they fit into most sockets, and otherwise an equal share. Replies take the first
+// all paths if they fit into maxOpen sockets, and otherwise an equal share. Replies take the first
 // path.
-func pathsAhead(plan *host.Plan, most int) int {
+func pathsAhead(plan *host.Plan, maxOpen int) int {
 	paths, sends := 1, 0
 	for i := range plan.Conns {
 		if c := &plan.Conns[i]; c.Src == plan.Host && c.Paths() > 1 {
@@ -369,5 +369,5 @@ func pathsAhead(plan *host.Plan, most int) int {
 	if sends == 0 {
 		return 1
 	}
-	return min(paths, max(1, (most-len(plan.Conns)+sends)/sends))
+	return min(paths, max(1, (maxOpen-len(plan.Conns)+sends)/sends))
 }

@@ -38,10 +38,10 @@ type senders struct {
 	own     [4]byte
 	peers   [][4]byte // by host, followed by switches
 	sockets map[socketKey]int
-	// keys of open sockets, oldest first, as a ring from index oldest once there are most
-	opened []socketKey
-	oldest int // in opened
-	most   int // largest number of sockets
+	// keys of open sockets, oldest first, as a ring from index oldest once there are maxOpen
+	opened  []socketKey
+	oldest  int // in opened
+	maxOpen int // largest number of sockets
 	// opens the sockets; nil: this process does
 	keeper *keeper
 	spare  map[socketKey]int // sockets opened in advance, without TOS
@@ -54,7 +54,7 @@ type senders struct {
 const maxSockets = 4096
 
 func newSenders(own [4]byte, peers [][4]byte) *senders {
-	return &senders{own: own, peers: peers, most: maxSockets, sockets: make(map[socketKey]int),
+	return &senders{own: own, peers: peers, maxOpen: maxSockets, sockets: make(map[socketKey]int),
 		spare: make(map[socketKey]int)}
 }
 
@@ -154,20 +154,20 @@ func (s *senders) sendTo(fd int, k socketKey, parts []unix.Iovec) unix.Errno {
 // oldest.
 func (s *senders) keep(k socketKey, fd int) {
 	for unused, spare := range s.spare {
-		if len(s.opened)+len(s.spare) < s.most {
+		if len(s.opened)+len(s.spare) < s.maxOpen {
 			break
 		}
 		unix.Close(spare)
 		delete(s.spare, unused)
 	}
-	if len(s.opened) < s.most {
+	if len(s.opened) < s.maxOpen {
 		s.opened = append(s.opened, k)
 	} else {
 		old := s.opened[s.oldest]
 		unix.Close(s.sockets[old])
 		delete(s.sockets, old)
 		s.opened[s.oldest] = k
-		s.oldest = (s.oldest + 1) % s.most
+		s.oldest = (s.oldest + 1) % s.maxOpen
 	}
 	s.sockets[k] = fd
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // OwnerVar is an environment variable of processes that a container engine starts. Its value is the
-// number, valid in the container, of the user who may take control of the process.
+// uid, valid in the container, of the user that may take control of the process.
 const OwnerVar = "WEFT_OWNER"
 
 // patience is how long a process in a container waits for its orchestrator: as long as a busy

@@ -64,11 +64,11 @@ func filterCalls() error {
 // calls.
 func callFilter(architecture uint32) []unix.SockFilter {
 	const (
-		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		least  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		any    = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
-		answer = unix.BPF_RET | unix.BPF_K
+		load      = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal     = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		atOrAbove = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		any       = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+		answer    = unix.BPF_RET | unix.BPF_K
 	)
 	refuse := func(errno unix.Errno) unix.SockFilter {
 		return unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}
@@ -78,7 +78,7 @@ func callFilter(architecture uint32) []unix.SockFilter {
 		{Code: load, K: atArchitecture},
 		{Code: equal, K: architecture, Jt: 1}, refuse(unix.ENOSYS),
 		{Code: load, K: atCall},
-		{Code: least, K: otherABI, Jf: 1}, refuse(unix.ENOSYS),
+		{Code: atOrAbove, K: otherABI, Jf: 1}, refuse(unix.ENOSYS),
 	}
 	for _, call := range denied {
 		code = append(code, unix.SockFilter{Code: equal, K: call, Jf: 1}, refuse(unix.ENOSYS))

@@ -133,16 +133,16 @@ func resetSignals() {
 	}
 }
 
-// bound lowers a limit of this process for good; most 0 leaves it.
-func bound(name string, resource int, most uint64) error {
+// bound lowers a limit of this process for good; limit 0 leaves it.
+func bound(name string, resource int, limit uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(resource, &now); err != nil {
 		return fmt.Errorf("limit of %s: %w", name, err)
 	}
-	if most == 0 || now.Max <= most {
+	if limit == 0 || now.Max <= limit {
 		return nil
 	}
-	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: min(most, now.Cur), Max: most}); err != nil {
+	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: min(limit, now.Cur), Max: limit}); err != nil {
 		return fmt.Errorf("limit of %s: %w", name, err)
 	}
 	return nil

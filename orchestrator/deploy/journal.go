@@ -33,7 +33,7 @@ type entry struct {
 	// Do writes an operation ahead and carries it out.
 	Do     string `json:"do,omitempty"`
 	Kind   string `json:"kind,omitempty"`  // selects the undoer
-	Name   string `json:"name,omitempty"`  // of what it makes
+	Name   string `json:"name,omitempty"`  // of the resource
 	Where  string `json:"where,omitempty"` // address of a container's engine; empty: the default one
 	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
@@ -164,7 +164,8 @@ func (j *Journal) parseLines(text []byte) error {
 	return lines.Err()
 }
 
-// apply adds an entry to the journal's state, or returns an error if no journal has it there.
+// apply adds an entry to the journal's state. It returns an error if the entry cannot follow those
+// before it.
 func (j *Journal) apply(e entry) error {
 	switch {
 	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):

@@ -11,7 +11,7 @@ import (
 const (
 	kindUp   = "up"   // from the supervisor: the lab is up; body up
 	kindKeep = "keep" // from the deployer: keep it; until then the lab ends with the deployer
-	kindKept = "kept" // from the supervisor: the journal has it
+	kindKept = "kept" // from the supervisor: the journal records it
 )
 
 // up is the body of kindUp.

@@ -122,7 +122,7 @@ func (s *runningSupervisor) end(ctx context.Context) error {
 	if err := killMarked(ctx, s.deployment); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	// A process that is exiting has lost its mark but still counts as the owner of what it made.
+	// A process that is exiting has lost its mark but still counts as the owner of its resources.
 	if err := awaitEnd(s.pid, killTime); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}
@@ -149,9 +149,9 @@ func Strays() (labs []string) {
 	return slices.Compact(labs)
 }
 
-// EndStrays ends the unreachable supervisors of a lab and returns their number. A user who deploys
-// from within a new user namespace calls it before entering that: supervisors in other namespaces
-// cannot be judged from within.
+// EndStrays ends the unreachable supervisors of a lab and returns their number. Weft calls it
+// before it enters a new user namespace, because it cannot judge supervisors of other namespaces
+// from within.
 func EndStrays(ctx context.Context, path, lab string, o Options) (int, error) {
 	if len(supervisors(lab)) == 0 {
 		return 0, nil

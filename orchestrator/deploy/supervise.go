@@ -32,7 +32,7 @@ type supervisor struct {
 	options    Options
 	root       *Root
 	events     *events
-	lab        *emulate.Standing
+	lab        *emulate.Deployment
 	life       context.Context // ends when the lab shall end
 
 	programs sync.WaitGroup // requests that are being served
@@ -156,14 +156,14 @@ func (s *supervisor) bringUp() error {
 	if err != nil {
 		return err
 	}
-	standing, err := orchestrate.PrepareDeployment(s.life, l, orchestrate.Options{
+	prepared, err := orchestrate.PrepareDeployment(s.life, l, orchestrate.Options{
 		Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet, Dilation: s.deployment.Dilation,
 	})
 	if err != nil {
 		return err
 	}
-	s.x = standing.Experiment
-	spec := standing.Emulation
+	s.x = prepared.Experiment
+	spec := prepared.Emulation
 	s.runtime = spec.Processes.Runtime
 	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
 	spec.Processes.Ahead = s.writeAhead
@@ -176,11 +176,11 @@ func (s *supervisor) bringUp() error {
 		s.events.add(Event{Event: "ended", Node: s.x.Graph.Nodes[host].Name, Text: text})
 	}
 	s.nodes = make([]nodeLife, s.x.Graph.Hosts)
-	if s.lab, err = emulate.Stand(s.life, spec); err != nil {
+	if s.lab, err = emulate.Deploy(s.life, spec); err != nil {
 		return err
 	}
-	if d := standing.Dilation; d != s.deployment.Dilation {
-		s.deployment.Dilation, s.deployment.Why = d, standing.Why
+	if d := prepared.Dilation; d != s.deployment.Dilation {
+		s.deployment.Dilation, s.deployment.Why = d, prepared.Why
 	}
 	s.events.now = s.lab.Now
 	go s.watch()

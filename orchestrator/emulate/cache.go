@@ -116,15 +116,15 @@ func readCapacity(file string) (Capacity, error) {
 // sensible reports whether c can be a measurement: at least one packet per second, at most a
 // billion, and lateness at rising loads.
 func (c Capacity) sensible() bool {
-	within := func(x, least, most float64) bool { return x >= least && x <= most }
-	least := 0.0
+	within := func(x, low, high float64) bool { return x >= low && x <= high }
+	last := 0.0
 	for _, l := range c.Lateness {
-		if !within(l.PacketsPerSecond, least, 1e9) || !within(l.P99NS, 0, 1e12) {
+		if !within(l.PacketsPerSecond, last, 1e9) || !within(l.P99NS, 0, 1e12) {
 			return false
 		}
-		least = l.PacketsPerSecond
+		last = l.PacketsPerSecond
 	}
-	return within(c.PacketsPerSecond, 1, 1e9) && least > 0
+	return within(c.PacketsPerSecond, 1, 1e9) && last > 0
 }
 
 // writeCapacity replaces the file atomically.

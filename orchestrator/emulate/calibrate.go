@@ -168,9 +168,9 @@ func (o benchOutcome) capacity() float64 {
 		nodes += n.CPU
 	}
 	packets := float64(o.Transport.DataPackets) * 1e9
-	most := min(packets*float64(goruntime.NumCPU())/float64(o.Report.CPU+nodes), packets/float64(o.Report.CPU))
+	rate := min(packets*float64(goruntime.NumCPU())/float64(o.Report.CPU+nodes), packets/float64(o.Report.CPU))
 	if o.drivers > 0 {
-		most = min(most, packets*float64(o.drivers)/float64(nodes))
+		rate = min(rate, packets*float64(o.drivers)/float64(nodes))
 	}
-	return most
+	return rate
 }

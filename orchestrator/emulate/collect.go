@@ -212,9 +212,9 @@ func (u *unsent) add(node string, n int64) {
 
 // names lists the nodes, or the first of many.
 func (u *unsent) names() string {
-	const most = 4
-	if more := len(u.from) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(u.from[:most], ", "), more)
+	const shown = 4
+	if more := len(u.from) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(u.from[:shown], ", "), more)
 	}
 	return strings.Join(u.from, ", ")
 }

@@ -33,7 +33,7 @@ const syncBuffer = units.MiB
 // nodeNice is the nice value that nodes ask for, so that other programs delay them less.
 const nodeNice = -19
 
-// Setup is everything that an emulation creates on the machine, as data. Run and Stand launch it,
+// Setup is everything that an emulation creates on the machine, as data. Run and Deploy launch it,
 // and package plan prints it.
 type Setup struct {
 	Spec runtime.Spec
@@ -85,9 +85,9 @@ func (x *Experiment) ToRun() (*Setup, error) {
 	return setup, nil
 }
 
-// ToStand returns the setup of Stand: nodes whose programs know each other by name, and no
+// ToDeploy returns the setup of Deploy: nodes whose programs know each other by name, and no
 // processes that drive them, since there is no workload.
-func (x *Experiment) ToStand() (*Setup, error) {
+func (x *Experiment) ToDeploy() (*Setup, error) {
 	s, err := x.ToRun()
 	if err != nil {
 		return nil, err
@@ -142,11 +142,11 @@ func (x *Experiment) departs() bool {
 // memory returns a bound above the memory of any healthy process of the run.
 func (x *Experiment) memory() units.Bytes {
 	// for the fabric: packets in flight
-	most := 2 * units.GiB
+	limit := 2 * units.GiB
 	for i := range x.Plans {
-		most = max(most, 2*units.Bytes(agent.MemoryRoom(&x.Plans[i])))
+		limit = max(limit, 2*units.Bytes(agent.MemoryRoom(&x.Plans[i])))
 	}
-	return most
+	return limit
 }
 
 // neighbours returns the peers of host i's connections and clock, so that none of their packets

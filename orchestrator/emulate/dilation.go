@@ -100,8 +100,8 @@ func (c Capacity) lateAt(packetsPerSecond float64) float64 {
 }
 
 // hiccup is the lateness in real nanoseconds that an ordinary machine shows every few hundred
-// wake-ups, whatever its load. It must be ok, because one of the first hundred wake-ups of a short
-// lab may be such a one.
+// wake-ups, whatever its load. The verdict must tolerate it, because one of the first hundred
+// wake-ups of a short lab may be that late.
 const hiccup = 1e6
 
 // busyStretch is the largest factor by which lateness from other programs may stretch a lab. Such
@@ -123,11 +123,11 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	if len(c.Lateness) > 0 {
 		d = max(d, roundUp(hiccup/(record.OKLateness*baseRTT.Nanoseconds())))
 	}
-	most := math.Inf(1)
+	limit := math.Inf(1)
 	if c.busy() {
-		most = roundUp(busyStretch * d)
+		limit = roundUp(busyStretch * d)
 	}
-	for d < most && c.lateAt(load/d) > allowed*d*(1+1e-9) {
+	for d < limit && c.lateAt(load/d) > allowed*d*(1+1e-9) {
 		d = roundUp(d * 1.001) // the next value of two digits
 	}
 	return d
@@ -210,11 +210,11 @@ func perRepetition(it *host.Item, mtu units.Bytes) (sends, receives float64) {
 
 // roundTrip returns the smallest round trip of a host's connections, in seconds of lab time.
 func roundTrip(p *host.Plan) float64 {
-	least := units.Never
+	shortest := units.Never
 	for i := range p.Conns {
-		least = min(least, p.Conns[i].Forward.Propagation+p.Conns[i].Reverse.Propagation)
+		shortest = min(shortest, p.Conns[i].Forward.Propagation+p.Conns[i].Reverse.Propagation)
 	}
-	return float64(least) / float64(units.Second)
+	return float64(shortest) / float64(units.Second)
 }
 
 // payload returns the payload of an item's data packets: that of a full packet, unless its messages

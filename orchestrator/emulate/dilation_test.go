@@ -65,8 +65,8 @@ func TestAutoDilationIsTheSmallestThatFits(t *testing.T) {
 				c.lateAt(load/d) <= c.margin()*record.OKLateness*rtt.Nanoseconds()*d*(1+1e-6)
 		}
 		d := AutoDilation(c, load, rtt)
-		least := max(1, roundUp(hiccup/(record.OKLateness*rtt.Nanoseconds())))
-		if roundUp(d) != d || !fits(d) || d > least && fits(d*0.9) {
+		smallest := max(1, roundUp(hiccup/(record.OKLateness*rtt.Nanoseconds())))
+		if roundUp(d) != d || !fits(d) || d > smallest && fits(d*0.9) {
 			t.Fatalf("%g for %+v; fits %t, nine tenths of it fit %t", d, c, fits(d), fits(d*0.9))
 		}
 		if err := CheckDilation(c, d, load, rtt); err != nil {

@@ -4,7 +4,7 @@
 // trusted.
 //
 // Input is an Experiment, which package run compiles from a lab: pure data, with times in
-// picoseconds of lab time unless a name says otherwise. Output is an Outcome, or a Standing lab
+// picoseconds of lab time unless a name says otherwise. Output is an Outcome, or a Deployment
 // that programs use until it is closed.
 //
 // The one idea is dilation: lab time passes Dilation times more slowly than real time, so that one
@@ -17,5 +17,5 @@
 // a node is checked before use (answers.go).
 //
 // Start with Run in run.go: configure, start, watch, collect, judge. A kernel datapath (carrier.go)
-// and deployed labs (standing.go) are variations of it.
+// and deployed labs (deployment.go) are variations of it.
 package emulate

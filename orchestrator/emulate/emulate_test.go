@@ -254,14 +254,14 @@ func TestPrivPing(t *testing.T) {
 		if o.Report.ARP == 0 || o.Fabric.Delivered < 20 {
 			t.Errorf("%d ARP answers, %d packets delivered", o.Report.ARP, o.Fabric.Delivered)
 		}
-		least, err := strconv.ParseFloat(m[1], 64)
+		shortest, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const frame = 64 + 20 + 14 + 4
 		want := 2 * starPath().Delay(frame).Microseconds() * dilation / 1000 // in ms of real time
-		if least < want || least > 1.1*want {
-			return fmt.Errorf("the shortest round trip took %.3f ms, the model's takes %.3f", least, want)
+		if shortest < want || shortest > 1.1*want {
+			return fmt.Errorf("the shortest round trip took %.3f ms, the model's takes %.3f", shortest, want)
 		}
 		return nil
 	})

@@ -52,7 +52,7 @@ type Experiment struct {
 	Programs []Program // programs that hosts run beside the workload
 	Captures []Capture // of frames in the modelled fabric
 
-	// Ended, if not nil, receives the end of a host's program in a standing lab.
+	// Ended, if not nil, receives the end of a host's program in a deployed lab.
 	Ended func(host int, err error)
 
 	// During, if not nil, is called in its own goroutine once lab time has begun and the network
@@ -97,7 +97,7 @@ type Processes struct {
 	// veth pairs even if TAP devices are available
 	Veth bool
 
-	// For standing labs: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
+	// For deployed labs: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
 	Hidden []string
 	Ahead  func(runtime.Op) (done func(error) error, err error)
 

@@ -176,8 +176,8 @@ func TestUMLKernelSlower(t *testing.T) {
 		strings.Contains(o.Report.Links, "outside") {
 		t.Errorf("at %g:\n%s\nat last:\n%s", tried.Dilation, tried.Links, o.Report.Links)
 	}
-	if most := units.Time(float64(units.FromDuration(time.Since(began))) / 40_000); o.Elapsed > most {
-		t.Errorf("lab time went on to %v, in %v at most", o.Elapsed, most)
+	if limit := units.Time(float64(units.FromDuration(time.Since(began))) / 40_000); o.Elapsed > limit {
+		t.Errorf("lab time went on to %v, in %v at most", o.Elapsed, limit)
 	}
 	x.Kernel.Slower = nil
 	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(),

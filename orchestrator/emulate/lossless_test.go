@@ -66,14 +66,14 @@ func TestPrivPFC(t *testing.T) {
 		got := lastEnd(o.Flows)
 		// What came by each of two lines waits, at most 100 KB and what was under way when the
 		// pause was sent.
-		most := x.BaseRTT + benchRate.TransmitTime(2*(100*units.KB+benchRate.BytesIn(2*benchDelay)+2*(benchMTU+102)))
+		limit := x.BaseRTT + benchRate.TransmitTime(2*(100*units.KB+benchRate.BytesIn(2*benchDelay)+2*(benchMTU+102)))
 		t.Logf("over at %v, simulated %v; round trip %v, at most %v; NIC held %d bytes", got, want,
 			o.RTT.Quantile(0.5), o.RTT.Quantile(1), o.Report.MaxNIC)
 		if !within(got, want, 0.02) {
 			return fmt.Errorf("over at %v, simulated at %v", got, want)
 		}
-		if o.RTT.Quantile(0.99) > most+most/20 {
-			return fmt.Errorf("round trips of up to %v, want at most %v", o.RTT.Quantile(0.99), most)
+		if o.RTT.Quantile(0.99) > limit+limit/20 {
+			return fmt.Errorf("round trips of up to %v, want at most %v", o.RTT.Quantile(0.99), limit)
 		}
 		// A pause that takes a millisecond to be heard lets three packets more into the NIC.
 		if o.Report.MaxNIC > 32*units.KB {

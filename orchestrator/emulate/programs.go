@@ -69,8 +69,8 @@ func (p *Program) run(ctx context.Context, cluster runtime.Cluster, out *runtime
 	return err
 }
 
-// beside runs the programs of one host of a standing lab, or of all, until they or the lab end.
-func (s *Standing) beside(host int) {
+// beside runs the programs of one host of a deployed lab, or of all, until they or the lab end.
+func (s *Deployment) beside(host int) {
 	for _, p := range s.programs {
 		if s.life.Err() != nil || host != allHosts && p.Host != host {
 			continue

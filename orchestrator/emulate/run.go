@@ -24,7 +24,8 @@ import (
 const (
 	// startDelay is from the start message to lab time 0: all processes have it by then.
 	startDelay = 50 * time.Millisecond
-	// slowStart is startDelay for User Mode Linux, where one slow processor does everything.
+	// slowStart is startDelay for the kernel datapath. User Mode Linux needs it, where one slow
+	// processor does everything; the machine's own kernel would need less.
 	slowStart = 300 * time.Millisecond
 	// collectTime is for the results of the nodes, and of the fabric, to arrive.
 	collectTime = 10 * time.Second

@@ -46,9 +46,9 @@ func judge(e evidence) record.Fidelity {
 		if l.dist == nil || l.dist.Count() == 0 {
 			continue
 		}
-		p99, most := l.dist.Quantile(0.99), l.dist.Quantile(1)
+		p99, worst := l.dist.Quantile(0.99), l.dist.Quantile(1)
 		f.LatenessP99NS = max(f.LatenessP99NS, p99.Nanoseconds())
-		f.LatenessMaxNS = max(f.LatenessMaxNS, most.Nanoseconds())
+		f.LatenessMaxNS = max(f.LatenessMaxNS, worst.Nanoseconds())
 		share := float64(p99) / float64(e.baseRTT)
 		verdict := verdictOf(share)
 		if verdict != OK {

@@ -116,8 +116,8 @@ func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
 // OnKernel is the datapath of the machine's kernel.
 const OnKernel = "kernel"
 
-// AsksForEmulation reports whether the lab asks for what only emulation has: a certain runtime or
-// datapath, or programs in hosts. A simulation would not be what was asked for.
+// AsksForEmulation reports whether the lab requests something that only an emulation has: a certain
+// runtime or datapath, or programs in hosts.
 func AsksForEmulation(l *lab.Lab) bool {
 	return l.Engine.Runtime == "docker" || l.Engine.Datapath == OnKernel || ProgramPath(l) != ""
 }

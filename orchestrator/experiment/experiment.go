@@ -45,9 +45,9 @@ func SketchOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 	return made(compile(l, g, purpose{workload: true, sketch: true}))
 }
 
-// Stand makes the experiment of a lab that stays up in a subnet for programs of its users: without
-// the lab's workload and faults.
-func Stand(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
+// ForDeployment makes the experiment of a lab that stays up in a subnet for programs of its users:
+// without the lab's workload and faults.
+func ForDeployment(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
 	if l.Engine.Kind == "sim" {
 		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
 	}
@@ -119,7 +119,7 @@ func made(x *compiler, err error) (*Experiment, error) {
 	return x.Experiment, nil
 }
 
-// addJob adds what a run has and a standing network does not: the workload, the clocks that it
+// addJob adds what a run has and a deployed network does not: the workload, the clocks that it
 // begins by, and faults. slow is that of checkNetwork: what follows from connections is then
 // unknown.
 func (x *compiler) addJob(slow bool) error {

@@ -36,10 +36,10 @@ faults:
 }
 
 // A network that stands is that of the lab's runs, without what runs do on it.
-func TestAStandingNetworkIsThatOfARun(t *testing.T) {
+func TestADeployedNetworkIsThatOfARun(t *testing.T) {
 	const text = star + "workload: [{collective: all-to-all, size: 1MB}]\nfaults: [{at: 1ms, link: h1-switch0, delay: 2us}]\n"
 	run := build(t, text)
-	stands, err := Stand(parse(t, text), run.Subnet)
+	stands, err := ForDeployment(parse(t, text), run.Subnet)
 	if err != nil {
 		t.Fatal(err)
 	}

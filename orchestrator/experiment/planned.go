@@ -47,9 +47,9 @@ func (x *compiler) ratesByController() bool {
 }
 
 // planAcross shares the planned rates of connections among all items that send to a host when one
-// begins: "each host is aware of all incoming and outgoing traffic" (PC4, section II-A, line 55 of
-// the text), which controllers tell it. With base_rate: table a flow starts at the rate of its own
-// collective, as Table I has it; with observed and off nobody knows of the other items.
+// begins. Controllers tell hosts about them: "each host is aware of all incoming and outgoing
+// traffic" (PC4, section II-A, line 55 of the text). With base_rate: table a flow starts at the
+// rate of its own collective, as in Table I. With observed and off no host knows the other items.
 func (x *compiler) planAcross() error {
 	if len(x.Items) < 2 || !x.ratesByController() {
 		return nil

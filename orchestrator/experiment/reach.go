@@ -44,7 +44,7 @@ func (r *reach) note(s *transport.Spec, mtu units.Bytes) {
 	}
 }
 
-// unseen reports whether no pair of hosts like these was asked for before.
+// unseen reports whether this is the first request for a pair of hosts like these.
 func (r *reach) unseen(src, dst transport.HostID) bool {
 	if r.alike == nil {
 		r.group()

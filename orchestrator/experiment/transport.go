@@ -39,7 +39,7 @@ func replyWire(s *transport.Spec) units.Bytes {
 	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
 }
 
-// beside returns the size of what follows the headers of a connection's data packets: tags and
+// beside returns the bytes that follow the headers of a connection's data packets: tags and
 // telemetry.
 func beside(s *transport.Spec) units.Bytes {
 	return transport.FactsOf(s.Kind).Data(switchesOn(s.Forward))

@@ -98,8 +98,8 @@ func (s *section) all(to params.Section) {
 // read reads the keys of a section into the fields that they are bound to, and applies its rules.
 // With only, it reads just those keys and applies no rules: they were applied before.
 func (s *section) read(to params.Section, only ...string) *keyReader {
-	if f, ok := to.(params.Foreseeing); ok {
-		f.Foresee(s.n.written)
+	if f, ok := to.(params.Prescanner); ok {
+		f.Prescan(s.n.written)
 	}
 	keys := to.Keys()
 	r := &keyReader{s: s, keys: make([]readKey, 0, len(keys))}

@@ -71,8 +71,8 @@ type faultReader struct {
 	lasts   string                // the text of for
 }
 
-// Foresee implements params.Foreseeing.
-func (f *faultReader) Foresee(written func(path string) (text string, ok bool)) {
+// Prescan implements params.Prescanner.
+func (f *faultReader) Prescan(written func(path string) (text string, ok bool)) {
 	f.written = func(key string) bool {
 		_, ok := written(key)
 		return ok

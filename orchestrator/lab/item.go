@@ -45,8 +45,8 @@ type fewRanks struct {
 	first int
 }
 
-// Foresee implements params.Foreseeing.
-func (r *itemReader) Foresee(written func(path string) (text string, ok bool)) {
+// Prescan implements params.Prescanner.
+func (r *itemReader) Prescan(written func(path string) (text string, ok bool)) {
 	_, r.traced = written("trace")
 	_, r.rooted = written("root")
 }

@@ -15,7 +15,7 @@ import (
 // kernel is the datapath of the machine's own kernel.
 const kernel = "kernel"
 
-// onKernel begins the messages of what the kernel datapath cannot do.
+// onKernel begins the messages about limits of the kernel datapath.
 const onKernel = "datapath " + kernel + " "
 
 // OfKernel reports whether the problem is that the kernel datapath cannot do something.

@@ -21,7 +21,8 @@ import (
 	"weft/units"
 )
 
-func files(t *testing.T, pattern string) []string {
+// filesMatching returns the files that match a pattern, of which there is at least one.
+func filesMatching(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
@@ -32,7 +33,7 @@ func files(t *testing.T, pattern string) []string {
 
 // Every bad file is refused, and what is said of it is in the golden file beside it.
 func TestBadLabs(t *testing.T) {
-	for _, file := range files(t, "testdata/bad/*.yaml") {
+	for _, file := range filesMatching(t, "testdata/bad/*.yaml") {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -61,7 +62,7 @@ func TestGoodLabs(t *testing.T) {
 		path, _ := parentOf(section[0].Path)
 		minimal[path] = section
 	}
-	for _, file := range files(t, "testdata/good/*.yaml") {
+	for _, file := range filesMatching(t, "testdata/good/*.yaml") {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -113,7 +114,7 @@ func sameSource(a, b Source) bool { return a.Path == b.Path && a.Value == b.Valu
 
 // The labs that come with Weft are read without a problem.
 func TestLabsOfTheRepository(t *testing.T) {
-	for _, file := range append(files(t, "../../labs/*.yaml"), files(t, "../../labs/*/*.yaml")...) {
+	for _, file := range append(filesMatching(t, "../../labs/*.yaml"), filesMatching(t, "../../labs/*/*.yaml")...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -79,8 +79,8 @@ type drawnRanks struct {
 	random, groups, size bool // whether the key is written
 }
 
-// Foresee implements params.Foreseeing.
-func (d *drawnRanks) Foresee(written func(path string) (text string, ok bool)) {
+// Prescan implements params.Prescanner.
+func (d *drawnRanks) Prescan(written func(path string) (text string, ok bool)) {
 	_, d.random = written("random")
 	_, d.groups = written("groups")
 	_, d.size = written("size")

@@ -349,6 +349,7 @@ func quantityOf(s *jsonschema.Schema) string {
 	return fmt.Sprintf("`%v`", s.Examples[0])
 }
 
+// quoted returns values as the reference prints them.
 func quoted(values []any) string {
 	var words []string
 	for _, v := range values {

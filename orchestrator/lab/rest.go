@@ -73,10 +73,10 @@ func standIns(root *node, found Problems) *node {
 // cutter removes what is at certain places from a tree.
 type cutter struct {
 	at   map[place]bool
-	gone map[string]bool // paths of what it removed
+	gone map[string]bool // paths of the removed nodes
 }
 
-// cut returns n, which is at path, without what is at the places; nil if n itself is.
+// cut returns n, which is at path, without the nodes at the places; nil if n is at one.
 func (c *cutter) cut(n *node, path string) *node {
 	if c.at[n.at.place()] && n.at != (origin{}) {
 		c.gone[path] = true

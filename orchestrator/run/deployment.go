@@ -24,7 +24,7 @@ type Deployment struct {
 // PrepareDeployment returns the network of a lab that is to stay up. The lab needs no workload. If
 // it has one, the dilation is one at which this machine could carry it.
 func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment, error) {
-	x, err := experiment.Stand(l, o.Subnet)
+	x, err := experiment.ForDeployment(l, o.Subnet)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 
 // CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine.
 func CheckDeployable(l *lab.Lab) error {
-	x, err := experiment.Stand(l, 0)
+	x, err := experiment.ForDeployment(l, 0)
 	if err == nil && l.Engine.Dilation == 0 {
 		_, err = deploymentLoad(l, x)
 	}

@@ -36,6 +36,7 @@ type effect struct {
 	with []string
 }
 
+// values returns the effect of a key that has two values to compare.
 func values(a, b string, with ...string) effect { return effect{a, b, with} }
 
 // effects has every parameter of every transport and of queues.
@@ -95,12 +96,14 @@ var effects = map[string]map[string]effect{
 	},
 }
 
+// adaptiveEffects has the keys of the transport adaptive: those of strack, and its own.
 func adaptiveEffects() map[string]effect {
 	all := strackEffects()
 	all["fresh_paths"] = values("true", "false", forks, across)
 	return all
 }
 
+// strackEffects has the keys of the transport strack.
 func strackEffects() map[string]effect {
 	shrink := "transport.strack.target=2us"
 	return map[string]effect{

@@ -19,11 +19,11 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
-	x, err := experiment.Stand(l, subnet)
+	x, err := experiment.ForDeployment(l, subnet)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := makePlan(ctx, x, "deploy", (*emulate.Experiment).ToStand)
+	p, err := makePlan(ctx, x, "deploy", (*emulate.Experiment).ToDeploy)
 	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
 		p.Note, err = deploymentNote(l, x.Graph)
 	}

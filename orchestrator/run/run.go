@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// Engine is auto, sim or emu. Empty means the lab's engine.
 	Engine string
-	// Why says why Engine is sim if nobody asked for the simulator. It may be empty.
+	// Why is the reason for a simulation that the user did not request. It may be empty.
 	Why string
 	// Self is the path of the weft binary that nodes re-execute. Empty means this program.
 	Self string

@@ -20,9 +20,9 @@ import (
 	"weft/units"
 )
 
-// Standing is a deployed lab: its network carries the traffic of programs in its nodes, and it has
-// no workload. Its methods are safe for concurrent use.
-type Standing struct {
+// Deployment is a lab that is up without a workload: its network carries the traffic of programs in
+// its nodes. Its methods are safe for concurrent use.
+type Deployment struct {
 	cluster runtime.Cluster
 	carrier *carrier
 	scale   labtime.Scale
@@ -45,13 +45,13 @@ type Standing struct {
 // turn of its loop.
 const answerTime = 5 * time.Second
 
-// Stand launches the processes of a lab and starts its network. It ignores the plans of x.
-func Stand(ctx context.Context, x Experiment) (*Standing, error) {
+// Deploy launches the processes of a lab and starts its network. It ignores the plans of x.
+func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
 	x.SampleQueues = 0 // nobody would read the samples
-	setup, err := x.ToStand()
+	setup, err := x.ToDeploy()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	if err != nil {
 		return nil, cleanup.Join(err, cluster.Close())
 	}
-	s := &Standing{
+	s := &Deployment{
 		cluster: cluster, carrier: carrier,
 		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
 		programs: x.Programs, ended: x.Ended,
@@ -80,7 +80,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 }
 
 // begin configures the fabric process and starts lab time.
-func (s *Standing) begin(ctx context.Context, x *Experiment) error {
+func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	conn := s.carrier.conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 	err := conn.SendValue(realtime.KindConfigure, x.fabricConfig())
@@ -109,7 +109,7 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 }
 
 // listen handles the messages of the fabric process until its connection ends.
-func (s *Standing) listen(conn *control.Conn) {
+func (s *Deployment) listen(conn *control.Conn) {
 	defer close(s.broken)
 	for {
 		m, _, err := conn.Recv()
@@ -144,12 +144,12 @@ func (s *Standing) listen(conn *control.Conn) {
 }
 
 // ask sends the fabric process a request and waits for its answer.
-func (s *Standing) ask(kind string, body any, answer string, into any, fds ...int) error {
+func (s *Deployment) ask(kind string, body any, answer string, into any, fds ...int) error {
 	return s.askFor(answerTime, kind, body, answer, into, fds...)
 }
 
 // askFor is ask for a request that takes longer.
-func (s *Standing) askFor(limit time.Duration, kind string, body any, answer string, into any, fds ...int) error {
+func (s *Deployment) askFor(limit time.Duration, kind string, body any, answer string, into any, fds ...int) error {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	select {
@@ -175,7 +175,7 @@ func (s *Standing) askFor(limit time.Duration, kind string, body any, answer str
 }
 
 // do is ask for a request whose answer is only success or an error.
-func (s *Standing) do(kind string, body any, fds ...int) error {
+func (s *Deployment) do(kind string, body any, fds ...int) error {
 	var did realtime.Did
 	if err := s.ask(kind, body, realtime.KindDid, &did, fds...); err != nil {
 		return err
@@ -187,32 +187,32 @@ func (s *Standing) do(kind string, body any, fds ...int) error {
 }
 
 // Cluster returns the lab's processes.
-func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
+func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
 
 // Memory describes the memory limit of the nodes in words.
-func (s *Standing) Memory() string { return s.cluster.Bound() }
+func (s *Deployment) Memory() string { return s.cluster.Bound() }
 
 // Notes returns what the machine did not grant to the processes, in words.
-func (s *Standing) Notes() []string { return bootNotes(s.cluster, s.carrier) }
+func (s *Deployment) Notes() []string { return bootNotes(s.cluster, s.carrier) }
 
 // Now returns the present lab time.
-func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
+func (s *Deployment) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
 
 // Gone receives each host whose interface is gone, because its node has ended or a program in it
 // has deleted the interface.
-func (s *Standing) Gone() <-chan int { return s.gone }
+func (s *Deployment) Gone() <-chan int { return s.gone }
 
 // Broken is closed when the network has ended by itself; Why then returns the reason.
-func (s *Standing) Broken() <-chan struct{} { return s.broken }
+func (s *Deployment) Broken() <-chan struct{} { return s.broken }
 
 // Why returns the reason why the network has ended. It may be called once Broken is closed.
-func (s *Standing) Why() error { return s.why }
+func (s *Deployment) Why() error { return s.why }
 
 // Change changes the network at once, whatever the instant in c.
-func (s *Standing) Change(c fabric.Change) error { return s.do(realtime.KindChange, c) }
+func (s *Deployment) Change(c fabric.Change) error { return s.do(realtime.KindChange, c) }
 
 // Look returns the present state of the network.
-func (s *Standing) Look() (*realtime.State, error) {
+func (s *Deployment) Look() (*realtime.State, error) {
 	state := new(realtime.State)
 	if err := s.ask(realtime.KindLook, nil, realtime.KindState, state); err != nil {
 		return nil, err
@@ -224,21 +224,21 @@ func (s *Standing) Look() (*realtime.State, error) {
 const measureTime = 5 * time.Minute
 
 // Measure measures a direction of a link with probes, on the kernel datapath.
-func (s *Standing) Measure(port int) (found realtime.Found, err error) {
+func (s *Deployment) Measure(port int) (found realtime.Found, err error) {
 	err = s.askFor(measureTime, realtime.KindMeasure, realtime.Measure{Port: port}, realtime.KindFound, &found)
 	return found, err
 }
 
 // Capture sends copies of frames to a socket until its other end is closed. The descriptor stays
 // the caller's.
-func (s *Standing) Capture(c realtime.Capture, socket int) error {
+func (s *Deployment) Capture(c realtime.Capture, socket int) error {
 	return s.do(realtime.KindCapture, c, socket)
 }
 
 // ErrNoRestart is returned for clusters whose nodes cannot be ended and started again.
 var ErrNoRestart = errors.New("the runtime of this lab cannot end or restart a node")
 
-func (s *Standing) restarter() (runtime.Restarter, error) {
+func (s *Deployment) restarter() (runtime.Restarter, error) {
 	r, ok := s.cluster.(runtime.Restarter)
 	if !ok {
 		return nil, ErrNoRestart
@@ -248,7 +248,7 @@ func (s *Standing) restarter() (runtime.Restarter, error) {
 
 // Kill ends a node, with all that runs in it. Its kernel would still answer for some milliseconds
 // while the network namespace is taken down, so the network drops its packets at once.
-func (s *Standing) Kill(host int) error {
+func (s *Deployment) Kill(host int) error {
 	r, err := s.restarter()
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (s *Standing) Kill(host int) error {
 }
 
 // Freeze stops or resumes a node: its processes, and what its kernel sends and answers by itself.
-func (s *Standing) Freeze(host int, frozen bool) error {
+func (s *Deployment) Freeze(host int, frozen bool) error {
 	r, err := s.restarter()
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (s *Standing) Freeze(host int, frozen bool) error {
 }
 
 // Restart starts a node that has ended.
-func (s *Standing) Restart(ctx context.Context, host int) error {
+func (s *Deployment) Restart(ctx context.Context, host int) error {
 	r, err := s.restarter()
 	if err != nil {
 		return err
@@ -314,7 +314,7 @@ func portKind(l boot.Link) string {
 }
 
 // Close ends every process of the lab and returns when all are gone.
-func (s *Standing) Close() error {
+func (s *Deployment) Close() error {
 	s.end()
 	err := s.cluster.Close()
 	s.carrier.close()
