@@ -3,8 +3,8 @@
 // of a link, a host's timer) and hands them out in order of time.
 //
 // An entity is a number. Grow adds some, Set makes one pending at an instant or moves it,
-// Clear takes it back, and Pop and PopUntil return what comes first. Nothing else comes in or
-// goes out: who owns an entity knows what to do when it is popped.
+// Clear cancels it, and Pop and PopUntil return the earliest. Nothing else comes in or goes out:
+// the owner of an entity knows what to do when it is popped.
 //
 // Entities due at the same instant are ordered by a hash of the instant and the entity, then
 // by entity. That makes the order a function of what is pending alone: reproducible, the same

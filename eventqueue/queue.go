@@ -190,7 +190,7 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 	return 0, 0, false
 }
 
-// few is how many of a slot are looked through for the one that is due next.
+// few is the number of entities of a slot that a search for the next one reads.
 const few = 4
 
 // least returns the earliest entity of the list that begins with id; ok is false when the

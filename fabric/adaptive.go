@@ -147,8 +147,8 @@ func (b *balancing) shortest(n *Network, now units.Time, ports []int32, first in
 	return best
 }
 
-// lightest returns how many ports other than away are light, and the one with the shortest queue;
-// away if there is no other.
+// lightest returns the number of light ports other than away, and the port with the shortest queue
+// among the others; away if there is no other.
 func (b *balancing) lightest(
 	n *Network, now units.Time, ports []int32, first, away int32, class uint8,
 ) (light int, best int32) {
@@ -172,7 +172,7 @@ func (b *balancing) lightest(
 // depth returns the bytes of a class that wait in the port. A port whose class is paused counts as
 // longer than any other.
 func (o *port) depth(n *Network, now units.Time, class uint8) units.Bytes {
-	if o.held>>class&1 != 0 {
+	if o.paused(class) {
 		return 1 << 61
 	}
 	return o.queue(n, now, class)

@@ -26,7 +26,8 @@ func fan(hosts, paths int, balance Balance, light units.Bytes) (*wiring, []int32
 	return w, up
 }
 
-func used(n *Network, ports []int32) (packets []int64) {
+// sentBy returns the number of packets that each port sent.
+func sentBy(n *Network, ports []int32) (packets []int64) {
 	for _, p := range ports {
 		packets = append(packets, n.PortCounters(int(p)).Packets)
 	}
@@ -45,13 +46,13 @@ func TestAdaptiveKeepsFlowsOnLightPorts(t *testing.T) {
 	}
 	n.run(units.Never)
 	paths := 0
-	for _, k := range used(n.net, up) {
+	for _, k := range sentBy(n.net, up) {
 		if k != 0 {
 			paths++
 		}
 	}
 	if c := n.net.Counters(); paths != 1 || c.PathSwitches != 0 || c.Delivered != 50 {
-		t.Errorf("%v packets, %+v", used(n.net, up), c)
+		t.Errorf("%v packets, %+v", sentBy(n.net, up), c)
 	}
 }
 
@@ -95,7 +96,7 @@ func TestAdaptiveTakesTheShortest(t *testing.T) {
 		n.run(units.Time(i) * 80 * ns)
 	}
 	n.run(units.Second)
-	if k := used(n.net, up); k[0] != 0 || k[1] != 0 || k[2] != 120 {
+	if k := sentBy(n.net, up); k[0] != 0 || k[1] != 0 || k[2] != 120 {
 		t.Errorf("%v packets", k)
 	}
 	n.net.Links().SetUp(n.queue.Last(), false, int(up[0]), int(up[2]))
@@ -117,19 +118,19 @@ func TestSpray(t *testing.T) {
 	}
 	n.run(units.Never)
 	counts := make([]int, len(up))
-	for i, k := range used(n.net, up) {
+	for i, k := range sentBy(n.net, up) {
 		counts[i] = int(k)
 	}
 	if x := chiSquare(counts); x > 20 {
 		t.Errorf("%v packets, chi square %.1f", counts, x)
 	}
-	before := used(n.net, up)
+	before := sentBy(n.net, up)
 	for range 30 {
 		n.send(n.queue.Last(), 0, 2, 64, 1, func(p *Packet) { p.Class = 0 })
 	}
 	n.run(units.Never)
 	moved := 0
-	for i, k := range used(n.net, up) {
+	for i, k := range sentBy(n.net, up) {
 		if k != before[i] {
 			moved++
 		}

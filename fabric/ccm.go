@@ -111,7 +111,7 @@ const (
 	TookOnly                     // as Took, but at most one port is light: the AR indicator stays
 )
 
-// CCMCounters are totals of what switches did.
+// CCMCounters counts the actions of all switches.
 type CCMCounters struct {
 	// Notes is the notifications sent, by type. Notes[0] is how many of all of them CCMConfig.Loss
 	// lost.

@@ -17,7 +17,8 @@ func steps(n *world) *[]Step {
 	return &all
 }
 
-func instants(all []Step, what StepKind) (at []units.Time) {
+// stepTimes returns when the steps of one kind happened.
+func stepTimes(all []Step, what StepKind) (at []units.Time) {
 	for _, s := range all {
 		if s.What == what {
 			at = append(at, s.At)
@@ -39,7 +40,7 @@ func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	all := steps(n)
 	const rtt, tick = 10 * us, 100 * ns
 	for i := range 16 { // 8 µs each
-		n.send(0, 1, 0, 1000, i, tagged(Tag{On: true}, 5))
+		n.send(0, 1, 0, 1000, i, withTag(Tag{On: true}, 5))
 	}
 	at := units.Time(0)
 	until := func(light bool) units.Time { // runs up to where the queue is light, or is not any more
@@ -54,14 +55,14 @@ func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	at += 6 * us
 	n.run(at)
 	for i := range 8 {
-		n.send(at, 1, 0, 1000, 16+i, tagged(Tag{On: true}, 5))
+		n.send(at, 1, 0, 1000, 16+i, withTag(Tag{On: true}, 5))
 	}
 	if back := until(false); back-dip <= rtt/2 || back-dip >= rtt {
 		t.Fatalf("light for %v: this shows nothing", back-dip)
 	}
 	light := until(true)
 	n.run(units.Second)
-	told, released := instants(*all, ToldCC), instants(*all, ToldReleased)
+	told, released := stepTimes(*all, ToldCC), stepTimes(*all, ToldReleased)
 	if len(told) == 0 || len(released) != 1 {
 		t.Fatalf("told at %v, released at %v", told, released)
 	}
@@ -77,7 +78,7 @@ func TestIncastExpires(t *testing.T) {
 	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
 	all := steps(n)
 	for i := range 200 {
-		n.send(0, 1, 0, 1000, i, tagged(Tag{On: true}, 5))
+		n.send(0, 1, 0, 1000, i, withTag(Tag{On: true}, 5))
 	}
 	n.run(100 * us)
 	jam(n, 0)
@@ -91,7 +92,7 @@ func TestIncastExpires(t *testing.T) {
 		t.Error("the flow is forgotten too early")
 	}
 	n.run(FlowExpiry + 100*us)
-	told := len(instants(*all, ToldCC))
+	told := len(stepTimes(*all, ToldCC))
 	if len(w.ports) != 0 || len(w.port) != 0 || len(w.incast) != 0 || n.queue.Len() != 0 {
 		t.Errorf("%d ports with incast, %d pending after it has expired", len(w.ports), n.queue.Len())
 	}
@@ -99,7 +100,7 @@ func TestIncastExpires(t *testing.T) {
 	if flows.know(FlowExpiry+100*us, key(1, 0, 5)) != nil {
 		t.Error("the flow is known for ever")
 	}
-	if got := len(instants(*all, ToldCC)); got != told {
+	if got := len(stepTimes(*all, ToldCC)); got != told {
 		t.Errorf("told %d times after it was forgotten", got-told)
 	}
 }
@@ -112,7 +113,7 @@ func TestExclusionLastsARoundTrip(t *testing.T) {
 	send := func(until units.Time) {
 		for ; at < until; at += us {
 			n.run(at)
-			n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+			n.send(at, 0, 1, 1000, i, withTag(Tag{On: true}, 1))
 			i++
 		}
 	}
@@ -121,13 +122,13 @@ func TestExclusionLastsARoundTrip(t *testing.T) {
 	first := f.port
 	jam(n, first+2) // what it leads to
 	send(60 * us)
-	heard, moved := instants(*all, HeardPath), instants(*all, Moved)
+	heard, moved := stepTimes(*all, HeardPath), stepTimes(*all, Moved)
 	if len(heard) != 1 || len(moved) != 1 || f.port == first || f.away != noPort {
 		t.Fatalf("heard at %v, moved at %v, on port %d, kept off %d", heard, moved, f.port, f.away)
 	}
 	jam(n, f.port)
 	send(100 * us)
-	if moved = instants(*all, Moved); len(moved) != 2 || f.port != first {
+	if moved = stepTimes(*all, Moved); len(moved) != 2 || f.port != first {
 		t.Errorf("moved at %v, on port %d, want %d again", moved, f.port, first)
 	}
 }
@@ -140,16 +141,16 @@ func TestExclusionHolds(t *testing.T) {
 	for i := range 200 {
 		at = units.Time(i) * us
 		n.run(at)
-		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+		n.send(at, 0, 1, 1000, i, withTag(Tag{On: true}, 1))
 		f := n.net.balancing.switches[0].flows.know(at, key(0, 1, 1))
 		switch {
 		case i == 10:
 			jam(n, f.port+2)
-		case f != nil && len(instants(*all, Moved)) == 1:
+		case f != nil && len(stepTimes(*all, Moved)) == 1:
 			jam(n, f.port)
 		}
 	}
-	if moved := instants(*all, Moved); len(moved) != 1 {
+	if moved := stepTimes(*all, Moved); len(moved) != 1 {
 		t.Errorf("moved at %v", moved)
 	}
 }
@@ -160,7 +161,7 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
 	const sent = 10_000
 	for i := range sent {
-		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, tagged(Tag{On: true}, uint16(i)))
+		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, withTag(Tag{On: true}, uint16(i)))
 	}
 	n.run(200 * us)
 	flows, w := &n.net.balancing.switches[0].flows, &n.net.ccm.switches[0]
@@ -219,7 +220,7 @@ func FuzzTags(f *testing.F) {
 			tag := Tag{On: tags[0]&2 == 0, CC: tags[0]&1 != 0, AR: binary.BigEndian.Uint16(tags[1:])}
 			for range 12 { // enough of one flow to congest a port
 				n.run(at)
-				n.send(at, HostID(tags[3]&1), HostID(1-tags[3]&1), 1000, sent, tagged(tag, uint16(tags[3])))
+				n.send(at, HostID(tags[3]&1), HostID(1-tags[3]&1), 1000, sent, withTag(tag, uint16(tags[3])))
 				at, sent = at+us, sent+1
 			}
 		}

@@ -145,7 +145,7 @@ func (c *coordination) overloaded(n *Network, now units.Time, port int32, class 
 		return false
 	}
 	q := n.ports[port].depth(n, now, class)
-	if paused := o.held>>class&1 != 0; !fresh && !paused {
+	if paused := o.paused(class); !fresh && !paused {
 		if w.since == units.Never || q < w.least {
 			w.least, w.since = q, now
 		}

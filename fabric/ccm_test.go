@@ -76,7 +76,8 @@ func (w *wiring) stepsToNode(d, hosts int) []int {
 	return steps
 }
 
-func tagged(tag Tag, srcPort uint16) func(*Packet) {
+// withTag sets the CCM tag and the source port of a packet.
+func withTag(tag Tag, srcPort uint16) func(*Packet) {
 	return func(p *Packet) {
 		p.Tag, p.SrcPort = tag, srcPort
 		p.FlowHash = FlowHash(p.Src, p.Dst, srcPort, 4793)
@@ -97,8 +98,8 @@ func count(lines []string, line string) (n int) {
 // (section 6.3.5).
 func TestARIndicatorNamesTheLastSwitchWithAChoice(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
-	n.send(0, 0, 1, 1000, 7, tagged(Tag{On: true, AR: ARSource}, 7))
-	n.send(0, 0, 1, 1000, 8, tagged(Tag{On: true, CC: true, AR: ARNone}, 7))
+	n.send(0, 0, 1, 1000, 7, withTag(Tag{On: true, AR: ARSource}, 7))
+	n.send(0, 0, 1, 1000, 8, withTag(Tag{On: true, CC: true, AR: ARNone}, 7))
 	n.run(units.Never)
 	if got := n.arrivals[0].packet.Tag; got.AR != 1 || got.CC {
 		t.Errorf("tag %+v, want that of switch 0", got)
@@ -123,7 +124,7 @@ func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 	}
 	jam(n, 4) // from switch 1 on
 	for i := range 40 {
-		n.send(units.Time(i)*us, 0, 1, 1000, i, tagged(Tag{On: true}, flow))
+		n.send(units.Time(i)*us, 0, 1, 1000, i, withTag(Tag{On: true}, flow))
 		n.run(units.Time(i) * us)
 	}
 	n.run(units.Second)
@@ -145,7 +146,7 @@ func TestLastResort(t *testing.T) {
 		n, lines := coordinated(t, w, func(c *Config) { c.CCM.Strict = strict; c.Ports[2].Rate = units.Gbps })
 		for i := range 40 {
 			n.run(units.Time(i) * us) // for longer than the round trip of grace
-			n.send(units.Time(i)*us, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+			n.send(units.Time(i)*us, 0, 1, 1000, i, withTag(Tag{On: true}, 1))
 		}
 		n.run(units.Never)
 		c := n.net.Counters()
@@ -189,7 +190,7 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 	for i := range 1000 {
 		at := units.Time(i) * 80 * ns // 1000 bytes in 80 ns are 100 Gb/s, half of it each flow's
 		n.run(at)
-		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, flows[i%2]))
+		n.send(at, 0, 1, 1000, i, withTag(Tag{On: true}, flows[i%2]))
 	}
 	n.run(units.Second)
 	if got := count(*lines, "switch 1 asks for another path: 0 to 1"); got != 1 {
@@ -207,7 +208,7 @@ func TestIncastIsToldAndReleased(t *testing.T) {
 	n, lines := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), nil)
 	for i := range 40 {
 		for h := HostID(1); h <= 4; h++ {
-			n.send(0, h, 0, 1000, i, tagged(Tag{On: true, CC: h == 1}, 5))
+			n.send(0, h, 0, 1000, i, withTag(Tag{On: true, CC: h == 1}, 5))
 		}
 	}
 	n.run(units.Second)
@@ -243,7 +244,7 @@ func TestIncastIsRefreshedAndForgotten(t *testing.T) {
 	slow := PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}
 	n, lines := coordinated(t, funnel(1, slow), nil)
 	for i := range 200 {
-		n.send(0, 1, 0, 1000, i, tagged(Tag{On: true}, 5))
+		n.send(0, 1, 0, 1000, i, withTag(Tag{On: true}, 5))
 	}
 	n.run(1500 * us) // 200 packets take 1,600 µs
 	if got := count(*lines, "switch 0 tells CC: 1 to 0"); got < 5 || got > 10 {
@@ -261,7 +262,7 @@ func TestLostNotifications(t *testing.T) {
 	n, _ := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), func(c *Config) { c.CCM.Loss = 1 })
 	for i := range 40 {
 		for h := HostID(1); h <= 4; h++ {
-			n.send(0, h, 0, 1000, i, tagged(Tag{On: true}, 5))
+			n.send(0, h, 0, 1000, i, withTag(Tag{On: true}, 5))
 		}
 	}
 	n.run(units.Second)
@@ -297,7 +298,7 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	for i := range 20 {
 		at := units.Time(i) * us
 		n.run(at)
-		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+		n.send(at, 0, 1, 1000, i, withTag(Tag{On: true}, 1))
 	}
 	n.run(50 * us)
 	if c := n.net.Counters(); c.PathSwitches != 0 || len(*lines) != 0 {
@@ -308,7 +309,7 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	for i := range 20 {
 		at := 60*us + units.Time(i)*us
 		n.run(at)
-		n.send(at, 0, 1, 1000, 20+i, tagged(Tag{On: true}, 1))
+		n.send(at, 0, 1, 1000, 20+i, withTag(Tag{On: true}, 1))
 	}
 	n.run(100 * us)
 	if got := count(*lines, "switch 0 moves: 0 to 1"); got != 1 || n.net.Counters().PathSwitches != 1 {
@@ -328,7 +329,7 @@ func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
 	for i := range 40 {
 		at := units.Time(i) * us
 		n.run(at)
-		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true, AR: []uint16{60_000, 5, 4, 1}[i%4]}, 1))
+		n.send(at, 0, 1, 1000, i, withTag(Tag{On: true, AR: []uint16{60_000, 5, 4, 1}[i%4]}, 1))
 	}
 	n.run(100 * us)
 	c := n.net.Counters()
@@ -356,7 +357,7 @@ func TestFullPathsEverywhereAreTheLastResort(t *testing.T) {
 	for i := range 2000 {
 		at := units.Time(i) * 80 * ns
 		n.run(at)
-		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, uint16(1+i%8)))
+		n.send(at, 0, 1, 1000, i, withTag(Tag{On: true}, uint16(1+i%8)))
 	}
 	n.run(units.Second)
 	if asked := n.net.Counters().CCM.Notes[NeedsPath]; asked < 2 {

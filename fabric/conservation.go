@@ -143,14 +143,15 @@ func (n audit) checkAccounts() error {
 	return nil
 }
 
-// checkTold compares the pause that a port was told for a class with the one it obeys or will obey.
+// checkTold compares the pause that was sent to a port for a class with the one that the port obeys
+// or will obey.
 func (n audit) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.pfc.frames[port]
 	at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port)))
 	if armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
 	}
-	told := o.held>>class&1 != 0
+	told := o.paused(class)
 	for _, e := range f.list[f.head:] {
 		if e.class == class {
 			told = e.pause

@@ -60,7 +60,7 @@ type coldCounters struct {
 	since     [Classes]units.Time // start of the current pause
 }
 
-// ledger is the packets of a network and the counters of what became of them.
+// ledger holds the packets of a network and counts their fates.
 type ledger struct {
 	pool  pool
 	total Counters
@@ -91,7 +91,7 @@ func (n *Network) PortCounters(port int) PortCounters {
 		Lost: t.lost, Cut: t.cut, CutBy: slices.Clone(t.cutBy), Pauses: t.pauses, Paused: t.paused,
 	}
 	for class := range uint8(Classes) {
-		if o.held>>class&1 != 0 {
+		if o.paused(class) {
 			c.Paused[class] += n.last() - t.since[class]
 		}
 		if n.pfc != nil {

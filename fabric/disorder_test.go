@@ -158,7 +158,7 @@ func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	n := newWorld(t, w.route())
 	var hops [][]Hop
 	n.send(0, 0, 1, 1000, 1, func(p *Packet) { p.INT = true })
-	n.net.sink = taker{n, func(p *Packet) { hops = append(hops, slices.Clone(n.net.Telemetry(p))) }}
+	n.net.sink = peekSink{n, func(p *Packet) { hops = append(hops, slices.Clone(n.net.Telemetry(p))) }}
 	n.run(units.Never)
 	if len(hops) != 2 || len(hops[0]) != 2 || hops[0][0] != hops[1][0] || hops[0][1].At == hops[1][1].At {
 		t.Errorf("%+v", hops)
@@ -172,7 +172,7 @@ func TestCopiesHaveTheHeader(t *testing.T) {
 	w.Ports[2].Disorder = Disorder{Duplicate: 1}
 	n := newWorld(t, w.route())
 	var got []string
-	n.net.sink = taker{n, func(p *Packet) { got = append(got, string(p.Header)) }}
+	n.net.sink = peekSink{n, func(p *Packet) { got = append(got, string(p.Header)) }}
 	var want []string
 	for k, text := range []string{"first", strings.Repeat("long ", HeaderRoom), "another", ""} {
 		n.send(n.queue.Last(), 0, 1, 1000, k, func(p *Packet) { p.Header = append(p.Header, text...) })
@@ -184,13 +184,13 @@ func TestCopiesHaveTheHeader(t *testing.T) {
 	}
 }
 
-// taker looks at packets before its world does.
-type taker struct {
+// peekSink calls look for each delivered packet, before the world takes the packet back.
+type peekSink struct {
 	*world
 	look func(*Packet)
 }
 
-func (k taker) Deliver(now units.Time, p *Packet) {
+func (k peekSink) Deliver(now units.Time, p *Packet) {
 	k.look(p)
 	k.world.Deliver(now, p)
 }

@@ -76,7 +76,7 @@ func (o *port) goDown(n *Network, now units.Time) {
 	}
 	t := &n.cold[o.index]
 	for c := range o.classes {
-		if o.held>>c&1 != 0 {
+		if o.paused(uint8(c)) {
 			t.paused[c] += now - t.since[c]
 			n.Observers.paused(n, now, o, uint8(c), false)
 		}

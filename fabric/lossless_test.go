@@ -47,7 +47,7 @@ func TestCheckLossless(t *testing.T) {
 		need, have units.Bytes
 	}{
 		{name: "sound", change: func(*wiring) {}},
-		{name: "no PFC at all", change: func(w *wiring) { w.protect(PFCConfig{}); unprotect(w) }},
+		{name: "no PFC at all", change: func(w *wiring) { w.protect(PFCConfig{}); turnOffPFC(w) }},
 		{
 			"short headroom", func(w *wiring) { w.Ports[2].PFC[1].Headroom = 33_191 }, []LosslessRule{RuleHeadroom},
 			"tor: port 2 from node 1: headroom of 33191 bytes, needs 33192: 2 x 1.000 µs + 0.000 µs at 100000000000 b/s, and 2 x 4096 bytes",
@@ -116,7 +116,8 @@ func TestCheckLossless(t *testing.T) {
 	}
 }
 
-func unprotect(w *wiring) {
+// turnOffPFC takes the PFC settings off all ports.
+func turnOffPFC(w *wiring) {
 	for i := range w.Ports {
 		w.Ports[i].PFC = [Classes]PFCConfig{}
 	}

@@ -13,9 +13,9 @@ type Sink interface {
 	// Deliver hands over a packet whose last bit has reached host p.Dst. The sink owns it and
 	// returns it with Put.
 	Deliver(now units.Time, p *Packet)
-	// Idle reports that the NIC of h has sent every packet that it may send: the instant to inject
-	// the next one, if NICs.Free. A NIC whose class is paused holds the packets of that class; Idle
-	// is called again when the pause ends.
+	// Idle reports that the NIC of h has sent every packet that it may send. The host may inject
+	// the next one now if NICs.Free allows it. A NIC holds the packets of a paused class; Idle is
+	// called again when the pause ends.
 	Idle(now units.Time, h HostID)
 }
 
@@ -35,7 +35,7 @@ type Sink interface {
 // At one instant, a transmitter that becomes free first takes the next packet of its queue. A
 // packet that joins at that same instant queues behind it.
 type Network struct {
-	ledger // packets, and counters of what became of them
+	ledger // all packets, and counters of their fates
 
 	events   *eventqueue.Queue
 	sink     Sink
@@ -121,7 +121,7 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	n.total.Injected++
 	n.total.InjectedBytes += p.Size
 	if p.INT {
-		n.pool.record(p.number).n = 0
+		n.pool.record(p.number).n = 0 // no switch has added telemetry yet
 	}
 	nic := n.NICs.of[p.Src]
 	o := &n.ports[nic]
@@ -238,7 +238,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
-	if o.freeAt <= now && (o.held == 0 || o.held>>e.Class&1 == 0) {
+	if o.freeAt <= now && !o.paused(e.Class) {
 		n.start(now, i, o, e)
 		if i == n.Observers.watched {
 			n.Observers.passed(now, o)

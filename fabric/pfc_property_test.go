@@ -264,7 +264,7 @@ func TestConservationUnderChanges(t *testing.T) {
 				}
 			}
 		}
-		n.net.Links().SetUp(max(now, n.queue.Last()), true, all(len(w.Ports))...)
+		n.net.Links().SetUp(max(now, n.queue.Last()), true, upTo(len(w.Ports))...)
 		n.check()
 		n.run(units.Never)
 		k := n.net.Counters()
@@ -286,7 +286,8 @@ func TestConservationUnderChanges(t *testing.T) {
 	})
 }
 
-func all(n int) (list []int) {
+// upTo returns 0 to n-1.
+func upTo(n int) (list []int) {
 	for i := range n {
 		list = append(list, i)
 	}

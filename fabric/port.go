@@ -46,6 +46,9 @@ type port struct {
 	_    [5]uint64
 }
 
+// paused reports whether the far end has paused a class.
+func (o *port) paused(class uint8) bool { return o.held>>class&1 != 0 }
+
 // traits is a bit mask of the properties of a port.
 type traits uint8
 
@@ -164,7 +167,7 @@ func (o *port) advance(n *Network, now units.Time) {
 // paused.
 func (o *port) pick() *class {
 	for c := range o.classes {
-		if !o.classes[c].empty() && o.held>>c&1 == 0 {
+		if !o.classes[c].empty() && !o.paused(uint8(c)) {
 			return &o.classes[c]
 		}
 	}

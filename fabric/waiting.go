@@ -15,7 +15,7 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			if o.held>>c&1 != 0 && !o.classes[c].empty() {
+			if o.paused(uint8(c)) && !o.classes[c].empty() {
 				since = min(since, n.cold[i].since[c])
 			}
 		}
@@ -23,11 +23,10 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 	return since, since != units.Never
 }
 
-// Waiting describes what keeps packets from moving. It returns a sentence for each port that is
-// paused: since when and by which switch, how many of the port's bytes wait in that switch and for
-// which ports, and what waits in the port itself. Ports that hold packets without being paused
-// follow. hosts are the names of hosts by number; a host beyond it or with an empty name is
-// described by its number.
+// Waiting describes what keeps packets from moving. It returns a sentence for each paused port:
+// when and by which switch it was paused, how many of its bytes wait in that switch and for which
+// ports, and what waits in the port itself. Ports that hold packets without being paused follow.
+// hosts has the names of hosts by number; a host without a name is described by its number.
 func (n *Network) Waiting(hosts []string) []string { return diagnosis{n, hosts}.waiting() }
 
 // diagnosis finds what keeps the packets of a network from moving.
@@ -42,7 +41,7 @@ func (n diagnosis) waiting() []string {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for class := range uint8(Classes) {
-			if o.held>>class&1 != 0 {
+			if o.paused(class) {
 				paused = append(paused, n.describePause(o, class, shares[i*Classes+int(class)]))
 			}
 		}

@@ -34,7 +34,7 @@ type Finder interface {
 
 // Spoiler is a Memory without bytes that can record that one of them is wrong.
 type Spoiler interface {
-	// Spoil makes byte off of what op has received wrong.
+	// Spoil corrupts byte off of the data that op has received.
 	Spoil(item int, op *schedule.Op, off units.Bytes)
 }
 

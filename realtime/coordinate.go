@@ -17,7 +17,7 @@ import (
 // maxSteps is the largest number of steps that a run reports.
 const maxSteps = 100_000
 
-// coordinate makes the loop report the steps of CCM, if the network has it.
+// coordinate makes the loop report the steps of CCM, if the network has CCM.
 func (l *loop) coordinate() error {
 	if l.cfg.Network.CCM == nil {
 		return nil

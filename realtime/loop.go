@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 
 	"weft/clocksync/labtime"
 	"weft/eventqueue"
@@ -23,12 +24,12 @@ const maxBurst = 32
 // loop is the fabric process: one goroutine that owns the network, the event queue and the
 // descriptors.
 type loop struct {
-	cfg   Config        // CLOCK_MONOTONIC, replaced in tests
-	conn  *control.Conn // from CLOCK_MONOTONIC to lab time; T0 is 0 before the start
-	clock clocked
-	scale labtime.Scale
+	cfg   Config
+	conn  *control.Conn // to the orchestrator
+	clock clocked       // CLOCK_MONOTONIC, replaced in tests
+	scale labtime.Scale // from CLOCK_MONOTONIC to lab time; T0 is 0 before the start
 	poll  *poller.Poller
-	rest  rest
+	rest  rest // when the loop sleeps
 
 	events  *eventqueue.Queue
 	net     *fabric.Network
@@ -92,7 +93,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	for h, a := range cfg.Hosts {
 		ip := binary.BigEndian.Uint32(a.IP[:])
 		if other, taken := l.byIP[ip]; taken {
-			return nil, fmt.Errorf("hosts %d and %d have the same address %v", other, h, a.IP)
+			return nil, fmt.Errorf("hosts %d and %d have the same address %v", other, h, netip.AddrFrom4(a.IP))
 		}
 		l.byIP[ip] = fabric.HostID(h)
 		l.ports[h].fd = -1
@@ -104,7 +105,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if cfg.Switch != [4]byte{} {
 		l.switchIP = binary.BigEndian.Uint32(cfg.Switch[:])
 		if h, taken := l.byIP[l.switchIP]; taken {
-			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
+			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, netip.AddrFrom4(cfg.Switch))
 		}
 		l.net.Observers.Pauses(l.pauses)
 	}
@@ -189,7 +190,7 @@ func (l *loop) turn() error {
 	return nil
 }
 
-// handle reads a message from the orchestrator and does what it says.
+// handle reads a message from the orchestrator and obeys it.
 func (l *loop) handle() error {
 	m, fds, err := l.conn.Recv()
 	if err != nil {

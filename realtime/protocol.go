@@ -263,6 +263,6 @@ type Report struct {
 
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver
-	Links     string // table of what was measured of links beforehand; empty: nothing was
+	Links     string // table of the links' measurements before the run; empty: none
 	Broken    string // error of the network's conservation check; empty: none
 }

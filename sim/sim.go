@@ -34,9 +34,8 @@ type Host interface {
 	Failed() error
 }
 
-// A Controls is a Host that can be asked for packets of class 0 alone: acknowledgements and
-// notifications. These leave while its NIC is paused for data. Other hosts are silent during a
-// pause.
+// Controls is a Host that can send only packets of class 0: acknowledgements and notifications.
+// These leave while its NIC is paused for data. Other hosts are silent during a pause.
 type Controls interface {
 	// TransmitControl is Transmit for packets of class 0.
 	TransmitControl(now units.Time, out *transport.Outgoing) bool

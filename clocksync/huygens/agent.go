@@ -31,12 +31,12 @@ type Agent struct {
 	again   repeats
 	arrived int // probes since the last report
 
-	join    joining
-	window  uint32     // the current window
-	closeAt units.Time // when it is reported, by the monotonic clock
-	x0      units.Time // middle of the window reported last, by the hardware clock
-	told    uint32     // the window reported last
-	toldOK  bool       // x0 and told are valid
+	join       joining
+	window     uint32     // the current window
+	closeAt    units.Time // when the agent reports it, by the monotonic clock
+	x0         units.Time // middle of the window reported last, by the hardware clock
+	reported   uint32     // the last window that was reported
+	reportedOK bool       // x0 and reported are valid
 
 	coordinator *coordinator // nil: this node is not a coordinator
 	heard       [2]uint32    // by coordinator: window of its last solution
@@ -257,7 +257,7 @@ func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
 	if n.second {
 		p.index = 1
 	}
-	var room [perProbe]told
+	var room [perProbe]reportedPair
 	p.nsent = copy(p.sent[:], n.sent.recent(room[:0], int(p.index)*perProbe, perProbe))
 	p.nrecv = copy(p.received[:], n.received.recent(room[:0], int(p.index)*perProbe, perProbe))
 	for i := range perProbe {
@@ -397,7 +397,7 @@ func (a *Agent) watch(now clocksync.Now) {
 		a.neighbours[i].forget()
 	}
 	a.pending = pendingProbe{}
-	a.toldOK = false
+	a.reportedOK = false
 	a.epoch = (a.epoch + 1) & 3
 	a.counters.Resets++
 }

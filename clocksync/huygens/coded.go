@@ -8,7 +8,7 @@ type gap struct {
 	at       [2]units.Time // stamps of the two packets
 	have     [2]bool       // the stamp is known
 	used     bool          // its points were taken for the fit
-	told     bool          // the other end has reported its gap there
+	gapKnown bool          // the other end has reported its gap there
 }
 
 // complete reports whether both stamps are known.
@@ -56,7 +56,7 @@ func (p *pairs) find(sequence uint32) *gap {
 
 // recent appends the newest complete pairs, without the first skip of them, until the slice has
 // room of them.
-func (p *pairs) recent(to []told, skip, room int) []told {
+func (p *pairs) recent(to []reportedPair, skip, room int) []reportedPair {
 	if !p.begun {
 		return to
 	}
@@ -74,7 +74,7 @@ func (p *pairs) recent(to []told, skip, room int) []told {
 			skip--
 			continue
 		}
-		to = append(to, told{sequence: sequence, at: g.at[0], apart: apart})
+		to = append(to, reportedPair{sequence: sequence, at: g.at[0], apart: apart})
 	}
 	return to
 }

@@ -103,10 +103,10 @@ func (n *neighbour) narrower(cfg *Config) units.Time { return max(cfg.Spacing, n
 func (n *neighbour) disperse(p *probe, cfg *Config) {
 	for _, t := range p.received[:p.nrecv] {
 		g := n.sent.find(t.sequence)
-		if g == nil || g.told {
+		if g == nil || g.gapKnown {
 			continue
 		}
-		g.told = true
+		g.gapKnown = true
 		stretch := t.apart - (g.at[1] - g.at[0])
 		if n.tries(t.sequence, cfg) {
 			if stretch < cfg.Epsilon {

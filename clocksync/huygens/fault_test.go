@@ -349,7 +349,7 @@ func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 				}
 				switch kind(data[2]) {
 				case kindSolution, kindReport: // of a window that is awaited
-					putHead(data, kind(data[2]), 0, a.told)
+					putHead(data, kind(data[2]), 0, a.reported)
 				case kindWelcome:
 					putHead(data, kindWelcome, 1, a.join.number)
 					putTime(data[headSize:], a.join.asked)

@@ -164,7 +164,7 @@ func TestPairsAreNotedOnce(t *testing.T) {
 	if p.find(0) != nil || p.find(2) == nil || p.find(ringSize) != nil {
 		t.Error("only pair 2 is complete and remembered")
 	}
-	if got := p.recent(nil, 0, 2); len(got) != 1 || got[0] != (told{2, 200, 1}) {
+	if got := p.recent(nil, 0, 2); len(got) != 1 || got[0] != (reportedPair{2, 200, 1}) {
 		t.Errorf("recent: %v", got)
 	}
 }

@@ -44,10 +44,10 @@ var WarmUp = fmt.Sprintf("%d Huygens windows", warmWindows)
 
 // Spacing and filter that are left open.
 const (
-	// leastSpacing must exceed what the filter can see. It must also be short, so that both
+	// minSpacing must exceed what the filter can see. It must also be short, so that both
 	// packets meet the same queue: at 90 % load in bursts, 1 us leaves a quarter of the pairs that
 	// 200 ns leaves.
-	leastSpacing = 200 * units.Nanosecond
+	minSpacing   = 200 * units.Nanosecond
 	leastEpsilon = 50 * units.Nanosecond
 )
 
@@ -66,7 +66,7 @@ func (p *Params) Keys() []params.Key {
 			Default("auto", fmt.Sprintf("ours: %d per ms, at least %d", usualPairs, leastPairs)),
 		params.New("spacing", params.Time(&p.Spacing, units.Nanosecond, stamp).Or("auto", 0),
 			"Between the two packets of a coded probe.").
-			Default("auto", fmt.Sprintf("ours: %v, or three times filter", leastSpacing)),
+			Default("auto", fmt.Sprintf("ours: %v, or three times filter", minSpacing)),
 		params.New("filter", params.Time(&p.Epsilon, units.Nanosecond, stamp).Or("auto", 0),
 			"Discard probes whose spacing changed this much.").
 			Default("auto", fmt.Sprintf("ours: %v, or four times jitter", leastEpsilon)),
@@ -107,7 +107,7 @@ func (p *Params) Fit(length, rtt units.Time) (warm units.Time) {
 func (p Params) Config(s clocksync.Setup) Config {
 	p.Fit(0, 0)
 	epsilon := max(leastEpsilon, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
-	p.Spacing = cmp.Or(p.Spacing, max(leastSpacing, 3*epsilon, 3*p.Epsilon))
+	p.Spacing = cmp.Or(p.Spacing, max(minSpacing, 3*epsilon, 3*p.Epsilon))
 	p.Epsilon = cmp.Or(p.Epsilon, epsilon)
 	skew := s.Skew
 	if skew <= 0 {

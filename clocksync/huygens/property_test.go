@@ -129,7 +129,7 @@ func TestBoundFollowsWhatWasFound(t *testing.T) {
 		for w := uint32(1); w <= 120; w++ {
 			now.Mono += a.cfg.Window
 			now.Hard = now.Mono
-			a.toldOK, a.told, a.x0 = true, w, now.Hard-a.cfg.Window/2
+			a.reportedOK, a.reported, a.x0 = true, w, now.Hard-a.cfg.Window/2
 			wrong := a.track.target.At(a.x0) - a.x0 + units.Time(r.NormFloat64()*float64(deviation))
 			if err := a.apply(now, 0, &solution{window: w, err: wrong, sigma: deviation / 4}); err != nil {
 				t.Fatal(err)

@@ -37,7 +37,7 @@ func TestNothingIsRepeatedWithoutLoss(t *testing.T) {
 	for k := range 40 {
 		w.Run(units.Time(k+1) * 10 * ms)
 		for n := range clocksync.Node(l.nodes) {
-			if a := w.Protocol(n).(*Agent); len(a.again.letters) > 0 && a.toldOK {
+			if a := w.Protocol(n).(*Agent); len(a.again.letters) > 0 && a.reportedOK {
 				t.Fatalf("node %d repeats %d messages at %v", n, len(a.again.letters), w.Now)
 			}
 		}

@@ -30,9 +30,9 @@ const (
 	// bridge is the smallest normal.free of an edge that other edges can check: below it, nothing
 	// else connects its ends.
 	bridge = 1e-3
-	// lightest is the smallest standard deviation of an edge, as a share of the median: a node that
+	// minSigma is the smallest standard deviation of an edge, as a share of the median: a node that
 	// claims high accuracy for its edges gives them at most 16 times the weight of others.
-	lightest = 0.25
+	minSigma = 0.25
 )
 
 // solver makes edges agree (Huygens' network effect): x minimises the weighted sum of the squares
@@ -72,7 +72,7 @@ func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) 
 	return a, true
 }
 
-// level raises the sigmas of edges that claim to be far better than the median; see lightest.
+// level raises the sigmas of edges that claim to be far better than the median; see minSigma.
 func (v *solver) level(edges []measured) {
 	v.sizes = v.sizes[:0]
 	for i := range edges {
@@ -82,7 +82,7 @@ func (v *solver) level(edges []measured) {
 		return
 	}
 	slices.Sort(v.sizes)
-	least := lightest * v.sizes[len(v.sizes)/2]
+	least := minSigma * v.sizes[len(v.sizes)/2]
 	for i := range edges {
 		edges[i].sigma = max(edges[i].sigma, least)
 	}

@@ -63,7 +63,7 @@ func (t *track) slope(bound, sigma, window units.Time) float64 {
 
 // drift returns the growth of the bound; ok is false before there are enough results.
 func (t *track) drift() (d float64, ok bool) {
-	_, d, ok = t.bound.Last(leastResults)
+	_, d, ok = t.bound.Last(minResults)
 	return d, ok
 }
 

@@ -205,7 +205,7 @@ func (a *Agent) doubt(now clocksync.Now) units.Time {
 	if a.anchor && !a.lone {
 		return 0
 	}
-	drift := max(leastDrift, a.away)
+	drift := max(minDrift, a.away)
 	if d, ok := a.track.drift(); ok {
 		drift = max(drift, d)
 	}
@@ -308,7 +308,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 			a.counters.Filtered++
 		}
 	}
-	a.x0, a.told, a.toldOK = x0, w, true
+	a.x0, a.reported, a.reportedOK = x0, w, true
 	r := report{window: w, anchor: a.anchor, lone: a.lone, x0: x0, rate: a.track.target.Rate}
 	for {
 		r.edges = fits[:min(len(fits), perReport)]
@@ -344,7 +344,7 @@ func (a *Agent) onSolution(now clocksync.Now, in *clocksync.Message) error {
 // apply corrects the line by a solution. Solutions of the second coordinator count only while the
 // first is silent.
 func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
-	if !a.toldOK || s.window != a.told || a.heardOK[rank] && a.heard[rank] == s.window {
+	if !a.reportedOK || s.window != a.reported || a.heardOK[rank] && a.heard[rank] == s.window {
 		return ErrStale
 	}
 	a.heard[rank], a.heardOK[rank] = s.window, true
@@ -393,16 +393,16 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		k.Rate += k.Slew
 		a.track.slewEnd = now.Mono + a.cfg.Window
 	}
-	bound, drift, ok := a.track.bound.Last(leastResults)
+	bound, drift, ok := a.track.bound.Last(minResults)
 	if !ok {
-		bound, drift = a.early(sigma), leastDrift
+		bound, drift = a.early(sigma), minDrift
 	}
 	bound = max(bound, 4*sigma)
 	if a.track.results > 1 { // an error may occur again
 		bound = max(bound, a.track.off)
 	}
 	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // matters if the next results are lost
-	drift = max(drift, leastDrift)
+	drift = max(drift, minDrift)
 	if a.adrift == 0 {
 		a.off, a.away = bound, drift
 	}
@@ -434,8 +434,8 @@ func (a *Agent) early(sigma units.Time) units.Time {
 // earlyGrowth is sqrt(1 + 12 * 2.5^2).
 const earlyGrowth = 9
 
-// leastResults is the number of results, after warmUp, that servo.Bound needs. Ours.
-const leastResults = 3
+// minResults is the number of results, after warmUp, that servo.Bound needs. Ours.
+const minResults = 3
 
-// leastDrift is the minimum growth of a bound: no rate is known better. Ours.
-const leastDrift = 20e-9
+// minDrift is the minimum growth of a bound: no rate is known better. Ours.
+const minDrift = 20e-9

@@ -42,8 +42,8 @@ const (
 	magic      = 'H'
 	version    = 2
 	headSize   = 8 // magic, version, kind, index or flags, number
-	toldSize   = 16
-	probeSize  = headSize + 2*perProbe*toldSize
+	pairSize   = 16
+	probeSize  = headSize + 2*perProbe*pairSize
 	timesSize  = headSize + 4*8
 	reportHead = headSize + 14
 	edgeSize   = 20
@@ -69,15 +69,15 @@ var (
 	ErrStale   = errors.New("huygens: message is a duplicate, too late, or answers no open question")
 )
 
-// told is a pair in a probe.
-type told struct {
+// reportedPair is a pair as a probe reports it.
+type reportedPair struct {
 	sequence uint32
 	at       units.Time // stamp of the first packet
 	apart    units.Time // stamp of the second packet minus at
 }
 
 // stamps returns the stamps of both packets.
-func (t told) stamps() [2]units.Time { return [2]units.Time{t.at, t.at + t.apart} }
+func (t reportedPair) stamps() [2]units.Time { return [2]units.Time{t.at, t.at + t.apart} }
 
 // probe is one packet of a pair. All probes have the same size, so that they take the same time on
 // a link in both directions.
@@ -85,10 +85,10 @@ type probe struct {
 	index    uint8 // 0 or 1: first or second of the pair
 	epoch    uint8 // number of steps of the sender's clock, modulo 4
 	sequence uint32
-	sent     [perProbe]told // earlier pairs of the sender, by its stamps
-	received [perProbe]told // pairs that the sender has received, by its stamps
-	nsent    int            // number of pairs in sent
-	nrecv    int            // number of pairs in received
+	sent     [perProbe]reportedPair // earlier pairs of the sender, by its stamps
+	received [perProbe]reportedPair // pairs that the sender has received, by its stamps
+	nsent    int                    // number of pairs in sent
+	nrecv    int                    // number of pairs in received
 }
 
 // times is a join or a welcome.
@@ -194,21 +194,21 @@ func (p *probe) encode(b []byte) int {
 	clear(b)
 	putHead(b, kindProbe, p.index|uint8(p.nsent)<<2|uint8(p.nrecv)<<4|p.epoch<<6, p.sequence)
 	for i, t := range p.sent[:p.nsent] {
-		t.put(b[headSize+i*toldSize:])
+		t.put(b[headSize+i*pairSize:])
 	}
 	for i, t := range p.received[:p.nrecv] {
-		t.put(b[headSize+(perProbe+i)*toldSize:])
+		t.put(b[headSize+(perProbe+i)*pairSize:])
 	}
 	return probeSize
 }
 
-func (t told) put(b []byte) {
+func (t reportedPair) put(b []byte) {
 	binary.BigEndian.PutUint32(b, t.sequence)
 	putTime(b[4:], t.at)
 	binary.BigEndian.PutUint32(b[12:], uint32(int32(t.apart)))
 }
 
-func (t *told) get(b []byte) bool {
+func (t *reportedPair) get(b []byte) bool {
 	var ok bool
 	t.sequence = binary.BigEndian.Uint32(b)
 	t.at, ok = readTime(b[4:])
@@ -226,12 +226,12 @@ func (p *probe) decode(b []byte) error {
 		return ErrRange
 	}
 	for i := range p.nsent {
-		if !p.sent[i].get(b[headSize+i*toldSize:]) {
+		if !p.sent[i].get(b[headSize+i*pairSize:]) {
 			return ErrRange
 		}
 	}
 	for i := range p.nrecv {
-		if !p.received[i].get(b[headSize+(perProbe+i)*toldSize:]) {
+		if !p.received[i].get(b[headSize+(perProbe+i)*pairSize:]) {
 			return ErrRange
 		}
 	}

@@ -18,8 +18,8 @@ func sampleMessages() [][]byte {
 		out = append(out, b[:write(b)])
 	}
 	p := probe{index: 1, epoch: 2, sequence: 9, nsent: 2, nrecv: 1}
-	p.sent = [perProbe]told{{8, -5, 200}, {7, 1e15, -200}}
-	p.received[0] = told{5, 1, 2}
+	p.sent = [perProbe]reportedPair{{8, -5, 200}, {7, 1e15, -200}}
+	p.received[0] = reportedPair{5, 1, 2}
 	add(p.encode)
 	add((&times{kind: kindJoin, number: 3}).encode)
 	add((&times{kind: kindWelcome, joined: true, number: 3}).encode)

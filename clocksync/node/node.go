@@ -199,14 +199,14 @@ func (n *Node) Transmit(t units.Time, out *clocksync.Outgoing) bool {
 	return true
 }
 
-// leastFrame is the shortest Ethernet frame, with its check sequence (IEEE 802.3).
-const leastFrame units.Bytes = 64
+// minFrame is the shortest Ethernet frame, with its check sequence (IEEE 802.3).
+const minFrame units.Bytes = 64
 
 // Size returns the size of a message on the wire.
 func Size(out *clocksync.Outgoing) units.Bytes { return SizeOf(out.N) }
 
 // SizeOf returns the size on the wire of a message of n bytes.
-func SizeOf(n int) units.Bytes { return max(leastFrame, wire.Overhead+units.Bytes(n)) }
+func SizeOf(n int) units.Bytes { return max(minFrame, wire.Overhead+units.Bytes(n)) }
 
 // Control reports whether messages are served before data.
 func (n *Node) Control() bool { return n.cfg.Control }

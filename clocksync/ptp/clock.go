@@ -196,8 +196,8 @@ func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	}
 }
 
-// sender returns the peer that sent a message, or nil if nobody sent it who may. A bridge belongs
-// to no domain, but answers in the domain of the request.
+// sender returns the peer that sent a message, or nil if the sender may not send it. A bridge
+// belongs to no domain, but answers in the domain of the request.
 func (c *Clock) sender(from clocksync.Node, m *Message) *peer {
 	switch {
 	case m.Source.Clock == c.id:

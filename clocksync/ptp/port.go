@@ -151,7 +151,7 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 }
 
 // fresh refuses an Announce that is older than an earlier one. A master puts its time into the
-// Announce. If that time goes back while the sequence number goes on, the master's clock was set
+// Announce. If that time goes back while the sequence number advances, the master's clock was set
 // back, and the message is accepted. If neither advances, it is a replay. For a master that sends
 // no time, only the sequence number counts.
 func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) error {

@@ -1,7 +1,7 @@
 // Package servo turns measured offsets into the rate of a software clock.
 //
 // A node's oscillator is never touched. A servo steers a line (clocksync.Correction) that maps the
-// hardware clock to synchronized time. Its input are samples (reading, offset from the reference);
+// hardware clock to synchronized time. Its inputs are samples (reading, offset from the reference);
 // its output is the rate of the line and whether the line steps. Times are picoseconds of the
 // hardware clock or of the reference; rates are relative (1e-9 is one part per billion) and
 // positive if the line runs faster than the hardware clock.

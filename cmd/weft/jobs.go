@@ -69,14 +69,14 @@ func jobsOf(files []labfile.File, began time.Time) []job {
 // numberJobs makes the jobs a series. It numbers the jobs of each lab, so that the directories of
 // its runs are in the order of the jobs, whichever starts first.
 func numberJobs(jobs []job, began time.Time) {
-	of := map[string]int{}
+	count := map[string]int{} // jobs of each lab
 	id := rand.Text()
 	for i := range jobs {
-		of[jobs[i].lab.Name]++
-		jobs[i].series = store.Series{ID: id, Began: began, Number: of[jobs[i].lab.Name]}
+		count[jobs[i].lab.Name]++
+		jobs[i].series = store.Series{ID: id, Began: began, Number: count[jobs[i].lab.Name]}
 	}
 	for i := range jobs {
-		jobs[i].series.Of = of[jobs[i].lab.Name]
+		jobs[i].series.Of = count[jobs[i].lab.Name]
 	}
 }
 
@@ -184,7 +184,8 @@ func (a *app) forecast(ctx context.Context, j *job, o orchestrate.Options) (orch
 	return a.engine.Predict(ctx, x, o)
 }
 
-// runJob runs a job, and releases its experiment.
+// runJob runs a job. The job no longer keeps its experiment, so that its memory is free when the
+// run ends.
 func (a *app) runJob(ctx context.Context, j *job, o orchestrate.Options) (*record.Summary, error) {
 	x, err := j.experiment()
 	if err != nil {
@@ -242,7 +243,8 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 	}
 }
 
-// try runs a job once. A run that never started gets a summary that says so.
+// try runs a job once, and writes the pages of its directory. A run that never started gets a
+// summary with status failed or interrupted.
 func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
 	s, err := a.runJob(ctx, j, orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(),
@@ -307,8 +309,8 @@ func (w *watcher) say(line string) {
 
 func (w *watcher) sayf(format string, args ...any) { w.say(fmt.Sprintf(format, args...)) }
 
-// steps is the number of steps of one run in the progress of several.
-const steps = 1000
+// stepsPerRun is the resolution of the progress of several runs.
+const stepsPerRun = 1000
 
 // progress shows the progress of a job.
 func (w *watcher) progress(j *job, p orchestrate.Progress) {
@@ -324,9 +326,9 @@ func (w *watcher) progress(j *job, p orchestrate.Progress) {
 	case total == 1:
 		w.pace.Set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
 	case j.retry != nil: // the first try used up the share of this run
-		w.showRuns(", repeating one", steps-1)
+		w.showRuns(", repeating one", stepsPerRun-1)
 	default:
-		w.showRuns("", min(int64(float64(steps)*float64(p.Done)/float64(p.Total)), steps-1))
+		w.showRuns("", min(int64(float64(stepsPerRun)*float64(p.Done)/float64(p.Total)), stepsPerRun-1))
 	}
 }
 
@@ -334,7 +336,7 @@ func (w *watcher) progress(j *job, p orchestrate.Progress) {
 func (w *watcher) showRuns(more string, done int64) {
 	total := len(w.outcomes)
 	w.pace.Set("runs", fmt.Sprintf("%d of %d runs done%s", w.count, total, more),
-		int64(w.count)*steps+done, int64(total)*steps)
+		int64(w.count)*stepsPerRun+done, int64(total)*stepsPerRun)
 }
 
 // finished keeps the outcome of a job, and prints the JSON of all jobs up to the first that still

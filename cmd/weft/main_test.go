@@ -352,6 +352,7 @@ func TestFailureIsPrintedOnce(t *testing.T) {
 	}
 }
 
+// missedAnd misses an expectation, and then changes the summary as then does.
 func missedAnd(then func(*record.Summary) error) func(*record.Summary) error {
 	return func(s *record.Summary) error {
 		s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "got 3, expected == 0"}}
@@ -359,6 +360,7 @@ func missedAnd(then func(*record.Summary) error) func(*record.Summary) error {
 	}
 }
 
+// invalid gives a run the fidelity invalid.
 func invalid(s *record.Summary) error {
 	s.Fidelity = &record.Fidelity{Verdict: "invalid", LatenessP99NS: 9000, BaseRTTNS: 30000}
 	return nil
@@ -454,6 +456,7 @@ func TestDemoRetries(t *testing.T) {
 	}
 }
 
+// degraded gives a run the fidelity degraded.
 func degraded(s *record.Summary) error {
 	s.Fidelity = &record.Fidelity{Verdict: "degraded", UnorderedDrops: 1}
 	return nil

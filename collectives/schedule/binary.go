@@ -29,7 +29,7 @@ func newDoubleBinaryTree(s Spec) *trees {
 	children := func(v int) []int { return btreeChildren(v, n) }
 	same := func(r int) int { return r }
 	position := func(r int) int { return n - 1 - r }
-	rank := position
+	rank := position // which is its own inverse
 	if n%2 == 1 {
 		position = func(r int) int { return mod(r-1, n) }
 		rank = func(v int) int { return mod(v+1, n) }
@@ -49,7 +49,7 @@ func btreeParent(v, n int) int {
 		return -1
 	}
 	bit := v & -v
-	if up := v ^ bit | bit<<1; up < n {
+	if up := (v ^ bit) | bit<<1; up < n {
 		return up
 	}
 	return v ^ bit
@@ -64,7 +64,7 @@ func btreeChildren(v, n int) []int {
 		}
 		return []int{top}
 	}
-	half := v & -v / 2
+	half := (v & -v) / 2
 	if half == 0 {
 		return nil
 	}

@@ -93,5 +93,6 @@ func (a windowed) volume(rank int) Traffic {
 	return v
 }
 
-// peers returns all other ranks both ways: data goes to successors and credits to predecessors.
+// peers returns all other ranks in both directions: data goes to successors and credits to
+// predecessors.
 func (a windowed) peers(rank int) (sends, receives []int) { return otherRanks(rank, a.Ranks) }

@@ -189,7 +189,7 @@ func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
 	return 0, false
 }
 
-// Spoil corrupts a byte of what op has received.
+// Spoil corrupts a byte that op has received.
 func (m *Memory) Spoil(index int, op *schedule.Op, off units.Bytes) {
 	b := &m.item(index).buffers[op.Buf]
 	*b = b.put(op.Off+off, content{{1, linear{splitmix.Mix(uint64(off)), 0}}}, true)

@@ -35,7 +35,7 @@ func keepEach(first int) error {
 	}
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
-			unix.CloseOnExec(fd) // the one that lists them is gone
+			unix.CloseOnExec(fd) // fails for the descriptor of the listing itself, which is closed
 		}
 	}
 	return nil

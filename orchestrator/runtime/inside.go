@@ -19,8 +19,8 @@ import (
 	"weft/units"
 )
 
-// Limits of what runs in one node. Our own choice: a node itself takes some megabytes and a dozen
-// threads.
+// Limits of the processes in one node. Our own choice: a node itself takes some megabytes and a
+// dozen threads.
 const (
 	DefaultMemory = 2 * units.GiB
 	MaxProcesses  = 512

@@ -292,7 +292,7 @@ func coordination(x *experiment.Experiment, o *Outcome) *record.CCM {
 	return out
 }
 
-// Parts returns the rows of what ranks did.
+// Parts returns a row for each rank's part in each item of the workload.
 func Parts(x *experiment.Experiment, o *Outcome) []record.Part {
 	parts := make([]record.Part, len(o.Dones))
 	for i, d := range o.Dones {

@@ -13,7 +13,7 @@ import (
 	"weft/units"
 )
 
-// Bounds of what is kept of the steps of coordinated congestion management. Ours.
+// Limits on the recorded steps of coordinated congestion management. Ours.
 const (
 	maxSteps = 200     // different sentences in the summary
 	maxLines = 100_000 // lines in events.jsonl

@@ -353,7 +353,7 @@ func (m *machine) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("no run under User Mode Linux: %w (%v); its console says last:\n%s", err, state, text)
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last bytes written.
 type tail struct {
 	mu   sync.Mutex // guards text
 	text []byte

@@ -193,8 +193,9 @@ func (o *sampledSeries) end() {
 	}
 }
 
-// figure returns a chart of the maxSeries series with the highest peaks, sorted by name. Its
-// caption says how many there are if some are missing. what is the plural of what they belong to.
+// figure returns a chart of the maxSeries series with the highest peaks, sorted by name. If
+// some series are missing, the caption says how many there are. what names their owners in the
+// plural, such as hosts.
 func (o *timeSeries) figure(name, title, what string, y plot.Axis) Figure {
 	f := Figure{name, plot.Chart{Title: title, X: timeAxis(), Y: y}}
 	names := slices.Clone(o.names)

@@ -66,9 +66,10 @@ func (d *Dist) Merge(o *Dist) {
 	d.max = max(d.max, o.max)
 }
 
-// Quantile returns the nearest-rank q-quantile to within 0.1 %, for q in [0, 1]. It is 0 if nothing
+// Quantile returns the nearest-rank q-quantile to within 0.1 %, for q in [0, 1], or 0 if nothing
 // was recorded.
 func (d *Dist) Quantile(q float64) units.Time {
+	// In floating point 0.07*100 is above 7. Without 1e-9 its rank would be 8.
 	rank := max(int64(math.Ceil(q*float64(d.count)-1e-9)), 1)
 	for _, b := range d.Bins() {
 		if rank -= b.Count; rank <= 0 {

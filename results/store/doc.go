@@ -1,4 +1,4 @@
-// Package store writes the directory of a run while it goes on, and reads it back.
+// Package store writes the directory of a run during the run, and reads it back.
 //
 // Input is rows (package record) and the final summary. Output is a directory:
 //

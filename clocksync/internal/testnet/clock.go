@@ -18,7 +18,7 @@ import (
 	"weft/units"
 )
 
-// Oscillator is the errors of a node's clock.
+// Oscillator holds the errors of a node's clock.
 type Oscillator struct {
 	Offset units.Time // of the hardware clock at the start
 	Skew   float64    // initial error of the frequency, relative
@@ -53,7 +53,9 @@ func (c *clock) mono(t units.Time) units.Time {
 	return t + c.phase[k] + units.Time(float64(c.phase[k+1]-c.phase[k])*float64(into)/float64(c.grid))
 }
 
-// when returns the first true time, not before after, at which the monotonic clock shows m.
+// when returns the first true time at or after after at which the monotonic clock shows m or more.
+// Each round corrects the estimate by the clock's error there. Rates are close to 1, so four rounds
+// end within a picosecond or so of the time; the loop behind them never returns too early a time.
 func (c *clock) when(m, after units.Time) units.Time {
 	t := max(after, m)
 	for range 4 {

@@ -37,7 +37,8 @@ func (c *Cluster) bootSwitch(i int) error {
 	return c.Up(p)
 }
 
-// startWired starts a host and connects to it. The host then waits for its cable.
+// startWired starts a host whose link will be a cable to its switch, and connects to its control
+// socket. The host then waits for the cable. On an error the process, if not nil, still runs.
 func (c *Cluster) startWired(i int) (*proc, error) {
 	spec := &c.spec.Nodes[i]
 	p, err := c.start(spec.Name, spec)
@@ -48,7 +49,7 @@ func (c *Cluster) startWired(i int) (*proc, error) {
 	return p, c.failed(p, p.orEnded(err))
 }
 
-// wireUp continues the boot of a host that has its cable.
+// wireUp continues the boot of a host after its cable was plugged in.
 func (c *Cluster) wireUp(i int, p *proc) error {
 	spec := &c.spec.Nodes[i]
 	if err := c.takeControl(p, spec, spec.Nice); err != nil {

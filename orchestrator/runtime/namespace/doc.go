@@ -13,7 +13,7 @@
 // thread that started it (PR_SET_PDEATHSIG), with its control connection, and with the init process
 // of its PID namespace, which it is itself. Namespaces have no names, interfaces and mounts are
 // inside namespaces, and there are no files: once the processes are gone, the kernel removes the
-// rest. The exception are control groups, which Close or CleanGroups remove.
+// rest. The exceptions are control groups, which Close or CleanGroups remove.
 //
 // A user who may not create namespaces needs a user namespace first: see NeedsUserNS and Enter.
 // Start reading in cluster.go.

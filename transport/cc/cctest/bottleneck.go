@@ -241,7 +241,7 @@ func (n *Net) Trace(until, step units.Time) string {
 	return w.String()
 }
 
-// Fairness runs until an instant and returns Jain's index of what the flows delivered meanwhile,
+// Fairness runs until an instant and returns Jain's index of the bytes that the flows delivered,
 // and the share of the line rate that they used.
 func (n *Net) Fairness(until units.Time) (jain, used float64) {
 	before := make([]int, len(n.Flows))

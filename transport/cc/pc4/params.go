@@ -209,8 +209,8 @@ func (p Params) Exceeds(_ string, _ units.Bandwidth, bdp units.Bytes) (key, why 
 // collective are active.
 func (p Params) RatesByTable() bool { return p.BaseRate == Table }
 
-// RatesByController reports whether base rates are those that a controller announces, who knows the
-// traffic of all collectives.
+// RatesByController reports whether a controller, which knows the traffic of all collectives,
+// announces base rates.
 func (p Params) RatesByController() bool { return p.BaseRate == Controller }
 
 // Check returns an error that names the first parameter out of range, or nil.
