@@ -122,11 +122,10 @@ func (a *app) root() *cobra.Command {
 		Long: `Build the network that a lab file describes, run collectives over it with a chosen transport, check
 the data, and report in the units of the lab. The same lab runs emulated, with real sockets in
 network namespaces or Docker containers, and simulated.`,
-		Version:           versionText(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { a.running = true },
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Version:          versionText(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { a.running = true },
 	}
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetOut(a.stdout)

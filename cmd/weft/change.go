@@ -107,6 +107,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "events [LAB]",
 		Short:   "print the events of a deployed lab as JSON lines",
+		Long:    "Print the events of a deployed lab as JSON lines: what was deployed, changed, killed or restarted.",
 		Example: "  weft events\n  weft events quickstart --follow",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -139,6 +139,7 @@ func (a *app) graphCommand() *cobra.Command {
 	cmd := a.describe(&cobra.Command{
 		Use:     "graph LAB",
 		Short:   "draw the topology of a lab",
+		Long:    "Draw the topology of a lab: its nodes and links, with their rates and delays.",
 		Example: "  weft graph labs/smoke/star.yaml\n  weft graph labs/quickstart.yaml --format svg",
 	}, &flags, func(l *lab.Lab, _ int) error {
 		g, err := topology.Build(l.Topology)

@@ -44,6 +44,7 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "print the version",
+		Long:    "Print the version of weft, of Go, and the platform.",
 		Example: "  weft version\n  weft version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
