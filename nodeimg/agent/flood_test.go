@@ -144,7 +144,7 @@ func TestFloodOfForgedNotices(t *testing.T) {
 		if c.Notices > 1 || c.Repaths != 0 {
 			t.Errorf("%d forged, %d handled", forged, c.Notices)
 		}
-		if c.Refused < forged/2 || bad < forged*9/10 { // who reads late loses some
+		if c.Refused < forged/2 || bad < forged*9/10 { // a reader that is late loses some
 			return fmt.Errorf("%d forged, %d refused in all, %d of them by the endpoint", forged, bad, c.Refused)
 		}
 		if slower > 0.05 {

@@ -9,8 +9,8 @@ import (
 	"weft/transport/wire"
 )
 
-// A node that has lent its sockets opens more, says how much its interface dropped, and outlives
-// who drives it.
+// A node that has lent its sockets opens more, reports the drops of its interface, and outlives the
+// process that drives it.
 func TestKeeper(t *testing.T) {
 	orchestrator, inherited, err := control.Pair()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestKeeper(t *testing.T) {
 	}
 	a.keeper.drops()
 	a.keeper.conn.Close()
-	if err := orchestrator.SendValue("anything", nil); err != nil { // it has nothing to be told, and ends
+	if err := orchestrator.SendValue("anything", nil); err != nil { // it expects no message, and ends
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {

@@ -12,14 +12,14 @@ import (
 	"weft/units"
 )
 
-// script is a machine that sends a packet at each of some instants and writes down what it is told.
+// script is a machine that sends a packet at each instant of a list and records the calls.
 type script struct {
 	t        *testing.T
 	at       []units.Time // when its packets may leave, in order
 	departed []units.Time
-	last     units.Time // told
+	last     units.Time // latest instant that it was given
 	received int
-	controls int // asked for control packets alone
+	controls int // calls of TransmitControl
 	placed   []byte
 	finished func() bool
 }
@@ -27,7 +27,7 @@ type script struct {
 // advance checks that time does not go back.
 func (s *script) advance(now units.Time) {
 	if now < s.last {
-		s.t.Errorf("told %d ps after %d", now, s.last)
+		s.t.Errorf("time goes back to %d ps from %d", now, s.last)
 	}
 	s.last = now
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data
-// packets per second of real time, by default enough to carry more than 40,000 of them.
-// It tells the medians of the packets carried and of the worst p99 lateness, in real time, and in
-// which share of the runs the verdict was ok.
+// packets per second of real time, by default enough to carry more than 40,000 of them. It reports
+// the medians of the packets carried and of the worst p99 lateness, in real time, and the share of
+// the runs with verdict ok.
 func BenchmarkPrivAllToAll(b *testing.B) {
 	needRoot(b)
 	offered := 48_000.0

@@ -16,6 +16,6 @@ func TestCertainDilationsAreNotRefused(t *testing.T) {
 		}
 	}
 	if Certain(0, 1) || !Certain(1, 100) || Certain(1, 1e9) {
-		t.Error("certain of what is not")
+		t.Error("certain of a dilation that nothing guarantees, or not of one that is")
 	}
 }

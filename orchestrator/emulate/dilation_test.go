@@ -27,7 +27,7 @@ func TestAutoDilation(t *testing.T) {
 		want     float64
 	}{
 		// 16 hosts at 100 Gb/s receive 47.6 million packets of 4198 bytes in a second of lab time;
-		// a machine that carries 100,000 is asked for 65,000.
+		// a machine that carries 100,000 should carry 65,000.
 		{"by load", steady(100e3, 50e3), 476e6, 15 * us, 7400},
 		// 5 % of 2 us are 100 ns, of which 60 ns are used: 2 ms take 33,333 times as long.
 		{"by lateness", steady(100e3, 2e6), 3e6, 2 * us, 34000},

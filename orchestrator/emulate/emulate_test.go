@@ -423,8 +423,8 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	}
 }
 
-// A byte that is wrong, which no checksum has seen, makes results wrong: nothing is called right,
-// and who received it in which step is known.
+// A corrupted byte that no checksum detected makes results wrong: no result counts as verified, and
+// the error names the receiver and the step.
 func TestPrivCorruptedByte(t *testing.T) {
 	needRoot(t)
 	x := allToAll(3, 10, 1, 1000)
@@ -488,6 +488,6 @@ func TestStallFollowsTheDilation(t *testing.T) {
 		}
 	}
 	if x := (Experiment{Stall: time.Second}); x.stall() != time.Second {
-		t.Errorf("%v, want what was asked for", x.stall())
+		t.Errorf("%v, want the limit of the experiment", x.stall())
 	}
 }

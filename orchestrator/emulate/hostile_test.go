@@ -118,24 +118,24 @@ func checkRefused(t *testing.T, o *Outcome, all ...record.Refused) {
 			found = found || r.Host == want.Host && r.By == want.By && r.Why == want.Why && r.Packets > 0
 		}
 		if !found {
-			t.Errorf("%+v is not told; told is %+v", want, o.Refused)
+			t.Errorf("%+v is not reported; the report has %+v", want, o.Refused)
 		}
 	}
 	for _, r := range o.Refused {
 		if r.By == record.ByNetwork && r.Host != "h3" {
-			t.Errorf("told of %+v", r)
+			t.Errorf("the report blames another host: %+v", r)
 		}
 	}
 }
 
-// Whatever a host sends, the lab stays, the data of all is right, and the run tells.
+// Whatever a host sends, the lab stays up, the data of all is right, and the run reports it.
 func TestPrivHostileNode(t *testing.T) {
 	needRoot(t)
 	checkRefusals(t, runAttacked(t, allToAll(4, 20, 20, 1000)), 80)
 }
 
-// Where the kernel carries packets, what comes under others' addresses does not cross it, and the
-// run tells.
+// Where the kernel carries packets, frames with a forged source address do not cross it, and the
+// run reports them.
 func TestUMLHostileNode(t *testing.T) {
 	if !underUML(t) {
 		return

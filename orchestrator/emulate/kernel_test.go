@@ -165,14 +165,14 @@ func TestUMLKernelSlower(t *testing.T) {
 	const hopeless = 100 // 1 Gb/s
 	x := onKernel(allToAll(2, 5, 1, hopeless))
 	x.Kernel.Slower = []float64{2 * hopeless, 40_000}
-	var told realtime.Ready
-	x.Kernel.Slowed = func(r realtime.Ready) { told = r }
+	var ready realtime.Ready
+	x.Kernel.Slowed = func(r realtime.Ready) { ready = r }
 	began := time.Now()
 	o := runOnKernel(t, x)
-	if len(o.Flows) != 2 || told.Dilation != 40_000 || len(told.Tried) != 2 {
-		t.Fatalf("%d flows, at %g after %+v", len(o.Flows), told.Dilation, told.Tried)
+	if len(o.Flows) != 2 || ready.Dilation != 40_000 || len(ready.Tried) != 2 {
+		t.Fatalf("%d flows, at %g after %+v", len(o.Flows), ready.Dilation, ready.Tried)
 	}
-	if tried := told.Tried[0]; tried.Dilation != hopeless || !strings.Contains(tried.Links, "outside") ||
+	if tried := ready.Tried[0]; tried.Dilation != hopeless || !strings.Contains(tried.Links, "outside") ||
 		strings.Contains(o.Report.Links, "outside") {
 		t.Errorf("at %g:\n%s\nat last:\n%s", tried.Dilation, tried.Links, o.Report.Links)
 	}

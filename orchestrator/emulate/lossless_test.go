@@ -53,8 +53,8 @@ func within(a, b units.Time, share float64) bool {
 }
 
 // Without congestion control PFC alone holds two senders back: nothing is lost, the flows end when
-// they do in the simulator, and hosts that are paused wait for it with their packets, so that no
-// round trip is longer than what the switch holds.
+// they do in the simulator, and paused hosts keep their packets, so that no round trip is longer
+// than the queue of the switch.
 func TestPrivPFC(t *testing.T) {
 	const packets = 500
 	x := twoToOne("roce", packets, 4000)
@@ -75,9 +75,9 @@ func TestPrivPFC(t *testing.T) {
 		if o.RTT.Quantile(0.99) > limit+limit/20 {
 			return fmt.Errorf("round trips of up to %v, want at most %v", o.RTT.Quantile(0.99), limit)
 		}
-		// A pause that takes a millisecond to be heard lets three packets more into the NIC.
+		// A pause that arrives a millisecond late lets three packets more into the NIC.
 		if o.Report.MaxNIC > 32*units.KB {
-			return fmt.Errorf("%d bytes waited in a NIC: its host was not told", o.Report.MaxNIC)
+			return fmt.Errorf("%d bytes waited in a NIC: its host did not know of the pause", o.Report.MaxNIC)
 		}
 		return nil
 	})

@@ -86,8 +86,8 @@ func TestBereft(t *testing.T) {
 	}
 }
 
-// A link that comes up between two attempts of a connection, further apart than anything may stand
-// still: the run goes on, as it does when it is simulated.
+// A link comes up between two attempts of a connection that are further apart than the limit for a
+// run without progress: the run continues, as in the simulator.
 func TestPrivRetriesAreWaitedFor(t *testing.T) {
 	x := allToAll(3, 50, 1, 50)
 	x.Stall = 300 * time.Millisecond

@@ -59,7 +59,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Whoever reads a verdict that is not ok is told what to set, where something helps.
+// A verdict that is not ok comes with the settings to change, where some would help.
 func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
 		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
