@@ -36,7 +36,7 @@ func coordinatedSender(t *testing.T, paths int) (*Endpoint, *pathObserver) {
 	d := params.Defaults[dcqcn.Params]()
 	e, err := New(Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Switches: 4, Observer: w})
 	if err == nil {
-		s := toySpec(ccm.Params{DCQCN: &d, Timeout: units.Millisecond, Paths: paths}, "ccm")
+		s := toySpec(ccm.Params{DCQCN: &d, Timeout: units.Millisecond, Paths: paths, LastResort: ccm.Untagged}, "ccm")
 		s.SrcPort, s.NetRTT = 50000, units.Millisecond // no probe in between
 		err = e.Open(s)
 	}

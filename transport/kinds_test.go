@@ -170,10 +170,10 @@ func TestNeedsOfTransports(t *testing.T) {
 		{"hpcc", "", params.Defaults[hpcc.Params](), []Condition{Lossless, InOrder}},
 		{"strack", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"spray", "", params.Defaults[strack.Params](), []Condition{Marks}},
-		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d}), []Condition{Marks}},
-		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d}), []Condition{Marks, Lossless, InOrder}},
-		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw}), nil},
-		{"ccm", GoBackN, c(ccm.Params{PC4: &pc}), []Condition{SyncedClocks, InOrder}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks}},
+		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d, LastResort: ccm.Tag}), []Condition{Marks, Lossless, InOrder}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw, LastResort: ccm.Tag}), nil},
+		{"ccm", GoBackN, c(ccm.Params{PC4: &pc, LastResort: ccm.Tag}), []Condition{SyncedClocks, InOrder}},
 	} {
 		needs, err := NeedsOf(x.kind, x.p, x.recovery)
 		var got []Condition

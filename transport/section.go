@@ -214,6 +214,7 @@ type CCM struct {
 	Recovery string     // GoBackN, SelectiveRepeat
 	Timeout  units.Time // validity of an incast notice at its source
 	Paths    int        // source ports that a source may change between
+	Last     string     // ccm.Tag or ccm.Untagged: what a source does about a last resort
 	Coordination
 }
 
@@ -237,13 +238,13 @@ func (s *CCM) Keys() []params.Key {
 	}
 	return []params.Key{
 		params.New("inner", params.Word(&s.Inner, "roce", "swift", "pc4"),
-			"Congestion control that CCM coordinates with adaptive routing.").
+			"Coordinated congestion control.").
 			Default(defaultInner, "ours: the CCM draft leaves it open; DCQCN is its example"),
 		inside("roce", &s.RoCE, "Inner DCQCN."),
 		inside("swift", &s.Swift, "Inner Swift."),
 		inside("pc4", &s.PC4, "Inner PC4."),
 		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat),
-			"Loss recovery; go-back-n takes every path change for a loss.").
+			"Loss recovery; go-back-n takes path changes for losses.").
 			Following(func() (text, source string) {
 				if s.Inner == "pc4" {
 					return GoBackN, "ours: selective acknowledgements do not carry the rates that PC4's receivers allot"
@@ -251,10 +252,13 @@ func (s *CCM) Keys() []params.Key {
 				return "", ""
 			}).Default(SelectiveRepeat, "ours: packets of a flow overtake each other when it takes another path"),
 		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most),
-			"How long an incast notification stays valid.").
+			"Validity of incast notifications.").
 			Default("1ms", "ours: the CCM draft does not say what heals a lost notification"),
 		params.New("paths", params.Integer(&s.Paths, 1, 256), "Source ports to switch between; 1: never asked to.").
 			Default("1", "ours: hosts have one card, and switches choose"),
+		params.New("last_resort", params.Word(&s.Last, ccm.Tag, ccm.Untagged),
+			"Without a light path: tag packets, or only obey marks.").
+			Default(ccm.Tag, "CCM draft, section 6"),
 		params.New("congested", params.Amount(&s.Congested), "A host port above this has incast.").
 			Default("25%bdp", "ours: where queues.ecn begins to mark"),
 		params.New("light", params.Amount(&s.Light), "A port is light while at most this waits.").
@@ -265,7 +269,7 @@ func (s *CCM) Keys() []params.Key {
 		params.New("refresh", params.Time(&s.Refresh, tick, most), "Interval of reminders until release.").
 			Default("250us", "ours: a quarter of the default timeout"),
 		params.New("strict", params.Flag(&s.Strict),
-			"Follow the draft: send no notice about marks for lack of a light path.").
+			"Send no notices without light paths.").
 			Default("false", "ours: see docs/adr/0091"),
 		params.New("notification_loss", params.Share(&s.Loss, 0, 1), "Notifications lost on purpose.").
 			Default("0", "ours"),
@@ -288,6 +292,9 @@ func (s *CCM) Rules(r params.Rules) {
 	if r.Good("light", "congested") && s.Light.Comparable(s.Congested) && s.Light.Above(s.Congested) {
 		r.Refuse("light", "%v is above congested, %v", s.Light, s.Congested)
 	}
+	if s.Strict {
+		r.Idle("last_resort", "strict", "with strict: true no source is told of a last resort; leave it out")
+	}
 	if r.Good("timeout") && s.Refresh >= s.Timeout {
 		r.Refuse("refresh", "%v is not below timeout, %v, after which sources forget", s.Refresh, s.Timeout)
 	}
@@ -308,7 +315,7 @@ func (s *CCM) inside() (string, Section) {
 
 // Control implements Section.
 func (s *CCM) Control() cc.Params {
-	p := ccm.Params{Timeout: s.Timeout, Paths: s.Paths}
+	p := ccm.Params{Timeout: s.Timeout, Paths: s.Paths, LastResort: s.Last}
 	_, inside := s.inside()
 	switch inner := inside.Control().(type) {
 	case dcqcn.Params:

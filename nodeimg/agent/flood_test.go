@@ -41,7 +41,7 @@ func newJudge(t *testing.T) *transport.Endpoint {
 		path := transport.Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{units.Gbps}}
 		err = e.Open(transport.Spec{
 			ID: 1, Dst: 1, Kind: "ccm", SrcPort: 50000, NetRTT: units.Millisecond, Forward: path, Reverse: path,
-			CC: ccm.Params{DCQCN: &d, Timeout: units.Second, Paths: 4},
+			CC: ccm.Params{DCQCN: &d, Timeout: units.Second, Paths: 4, LastResort: ccm.Untagged},
 		})
 	}
 	if err != nil {

@@ -25,7 +25,21 @@ type Params struct {
 	// Paths is the number of source ports among which the source changes when a switch asks for
 	// another path, 1 to 256. With 1 it cannot change.
 	Paths int
+
+	// LastResort is Tag or Untagged.
+	LastResort string
 }
+
+// What a source does if a switch tells it that no path of a flow is light, for Params.LastResort.
+// Sections 6 and 6.3.4 of the draft want congestion control then; section 6.4 ties that to the CC
+// indicator, and section 6.3.2 lets only incast set it.
+const (
+	// Untagged obeys congestion signals and leaves the CC indicator clear, so that switches go on
+	// looking for a path.
+	Untagged = "untagged"
+	// Tag sets the CC indicator: "the traffic turns to be CC traffic" (section 6).
+	Tag = "tag"
+)
 
 // Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error {
@@ -46,6 +60,8 @@ func (p Params) Check() error {
 		return fmt.Errorf("ccm: a timeout of %d ps", p.Timeout)
 	case p.Paths < 1 || p.Paths > 256:
 		return fmt.Errorf("ccm: %d paths, not 1 to 256", p.Paths)
+	case p.LastResort != Tag && p.LastResort != Untagged:
+		return fmt.Errorf("ccm: last resort %q, neither %s nor %s", p.LastResort, Tag, Untagged)
 	}
 	return inner[0].Check()
 }
@@ -61,6 +77,7 @@ type Sender struct {
 	held    cc.Held     // inner, or nil if it is not Held
 	cnp     cc.Notified // inner, or nil if it is not Notified
 	timeout units.Time  // Params.Timeout
+	tag     bool        // Params.LastResort is Tag
 	baseRTT units.Time  // of the path
 
 	cc             bool       // the CC indicator is set
@@ -84,7 +101,7 @@ type switchTime struct {
 // NewSender returns a sender for a connection on path l, with the CC indicator off. planned is the
 // base rate that PC4 starts with. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
-	s := &Sender{timeout: p.Timeout, baseRTT: l.BaseRTT, lastResort: -1, forgotten: -1}
+	s := &Sender{timeout: p.Timeout, tag: p.LastResort == Tag, baseRTT: l.BaseRTT, lastResort: -1, forgotten: -1}
 	switch {
 	case p.Swift != nil:
 		s.inner = swift.NewSender(*p.Swift, l)
@@ -120,7 +137,7 @@ func (s *Sender) OnNotice(now units.Time, n cc.Notice) error {
 		return ErrReplay
 	}
 	switch {
-	case n.Kind == cc.NeedsCC && n.Last:
+	case n.Kind == cc.NeedsCC && n.Last && !s.tag:
 		s.lastResort = now + s.timeout
 	case n.Kind == cc.NeedsCC:
 		s.cc, s.indicatedUntil = true, now+s.timeout

@@ -23,7 +23,7 @@ var link = cc.Link{
 
 func innerParams() Params {
 	d := params.Defaults[dcqcn.Params]()
-	return Params{DCQCN: &d, Timeout: units.Millisecond, Paths: 1}
+	return Params{DCQCN: &d, Timeout: units.Millisecond, Paths: 1, LastResort: Untagged}
 }
 
 func tell(t *testing.T, s *Sender, now units.Time, kind cc.NoticeKind, last bool) {
@@ -104,6 +104,36 @@ func TestLastResortPassesSignals(t *testing.T) {
 	}
 }
 
+// With LastResort: Tag a last resort sets the CC indicator, as incast does, until the timeout or a
+// release.
+func TestLastResortTags(t *testing.T) {
+	p := innerParams()
+	p.LastResort = Tag
+	s := NewSender(p, link, link.Line)
+	s.OnStart(0)
+	line := s.PacingRate()
+	tell(t, s, 100*us, cc.NeedsCC, true)
+	if !s.Indicated() {
+		t.Fatal("a last resort leaves the CC indicator clear")
+	}
+	cnp(s, 200*us)
+	if s.PacingRate() >= line {
+		t.Errorf("a CNP left %v", s.PacingRate())
+	}
+	if at, ok := s.Deadline(); !ok || at > 100*us+units.Millisecond {
+		t.Errorf("the indicator ends at %v, %v", at, ok)
+	}
+	s.Advance(100*us + units.Millisecond)
+	if s.Indicated() {
+		t.Error("the indicator outlasts its timeout")
+	}
+	tell(t, s, 2*units.Millisecond, cc.NeedsCC, true)
+	tell(t, s, 3*units.Millisecond, cc.Released, false)
+	if s.Indicated() {
+		t.Error("a release leaves the indicator set")
+	}
+}
+
 // Notices that were heard before, are too old or from the future are refused and change nothing.
 func TestReplays(t *testing.T) {
 	s := NewSender(innerParams(), link, link.Line)
@@ -164,7 +194,7 @@ func TestReplayOfAForgottenSwitch(t *testing.T) {
 func TestDelayIsHeldBack(t *testing.T) {
 	w := params.Defaults[swift.Params]()
 	p := pc4.Defaults()
-	for name, q := range map[string]Params{"swift": {Swift: &w, Timeout: units.Millisecond, Paths: 1}, "pc4": {PC4: &p, Timeout: units.Millisecond, Paths: 1}} {
+	for name, q := range map[string]Params{"swift": {Swift: &w, Timeout: units.Millisecond, Paths: 1, LastResort: Untagged}, "pc4": {PC4: &p, Timeout: units.Millisecond, Paths: 1, LastResort: Untagged}} {
 		run := func(indicated bool) units.Bytes {
 			s := NewSender(q, link, link.Line)
 			s.OnStart(0)
