@@ -17,7 +17,7 @@ func TestLabsMeetTheirExpectations(t *testing.T) {
 		t.Skip("half an hour under the race detector, of an engine whose own tests run under it")
 	}
 	takesSeconds := map[string]bool{"b3-dcqcn-fairness": true, "b7-permutation": true, "b9-hpcc-public": true,
-		"pc4-table2-open": true}
+		"pc4-queueing-open": true}
 	var files []string
 	for _, pattern := range []string{"../../labs/baselines/*.yaml", "../../labs/pc4/*.yaml"} {
 		names, err := filepath.Glob(pattern)
