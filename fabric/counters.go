@@ -200,6 +200,35 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 	}
 }
 
+// PortState is the state of a port at one instant. Counters count from the start.
+type PortState struct {
+	Queued units.Bytes // bytes that wait, without the packet that is being sent
+	Sent   units.Bytes // bytes of packets whose transmission has started
+	Marks  int64       // packets marked CE
+	Drops  int64       // packets that did not fit
+	Paused bool        // at least one class is paused
+}
+
+// Survey calls f, in order of ports, for every port in which bytes wait or that is paused at now,
+// or that has sent since the last call with the same slice. sent has an element for each port and
+// keeps what each had sent; it begins with zeros. now must not lie before the last event nor after
+// the next one.
+func (n *Network) Survey(now units.Time, sent []units.Bytes, f func(port int, s PortState)) {
+	for i := range n.ports {
+		o := &n.ports[i]
+		s := PortState{Paused: o.held != 0}
+		if o.waiting != 0 {
+			s.Queued = o.sample(n.of(int32(i)), now)
+		}
+		if s.Sent = o.bytes; s.Queued == 0 && !s.Paused && s.Sent == sent[i] {
+			continue
+		}
+		sent[i] = s.Sent
+		s.Marks, s.Drops = o.marks, n.cold[i].drops
+		f(i, s)
+	}
+}
+
 // sample returns the bytes that wait at now. It does not advance an accounted port, which would
 // change the order of events at this instant.
 func (o *port) sample(n *Network, now units.Time) units.Bytes {

@@ -13,6 +13,7 @@ import (
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
+	"weft/results/frames"
 	"weft/results/stats"
 	"weft/units"
 )
@@ -35,6 +36,7 @@ type loop struct {
 	net     *fabric.Network
 	held    eventqueue.ID   // entity of the packets that host 0 holds until departure; those of other hosts follow
 	sampler eventqueue.ID   // entity of queue samples
+	framer  eventqueue.ID   // entity of frames
 	script  eventqueue.ID   // entity of the next of changes
 	changes []fabric.Change // planned changes to come
 
@@ -54,11 +56,13 @@ type loop struct {
 	own      []int64         // by host: packets carried that are, or claim to be, Weft's own
 	report   Report
 
-	samples  []Sample   // not sent yet
-	captures []*capture // nil: none is in progress
-	beat     int64      // when to send the next KindAlive, CLOCK_MONOTONIC in ns
-	stop     bool       // the orchestrator said stop
-	err      error      // the first error; it ends the loop
+	samples  []Sample       // not sent yet
+	frames   []frames.Frame // not sent yet
+	sent     []units.Bytes  // by port: see fabric.Network.Survey
+	captures []*capture     // nil: none is in progress
+	beat     int64          // when to send the next KindAlive, CLOCK_MONOTONIC in ns
+	stop     bool           // the orchestrator said stop
+	err      error          // the first error; it ends the loop
 }
 
 // clocked is the clock of the loop: CLOCK_MONOTONIC in nanoseconds.
@@ -116,7 +120,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		return nil, err
 	}
 	l.held = l.events.Grow(len(cfg.Hosts))
-	l.sampler, l.script = l.events.Grow(1), l.events.Grow(1)
+	l.sampler, l.script, l.framer = l.events.Grow(1), l.events.Grow(1), l.events.Grow(1)
 	l.changes = cfg.Changes
 	l.rest = newRest(l)
 	l.poll, err = poller.New(len(cfg.Hosts) + 1)
@@ -219,6 +223,10 @@ func (l *loop) begin(t0 int64) {
 	if l.cfg.Sample > 0 {
 		l.events.Set(l.sampler, l.cfg.Sample)
 	}
+	if l.cfg.FrameEvery > 0 {
+		l.sent = make([]units.Bytes, len(l.cfg.Network.Ports))
+		l.events.Set(l.framer, l.cfg.FramesFrom+l.cfg.FrameEvery)
+	}
 	l.armScript()
 	l.report.CPU = -poller.CPU()
 }
@@ -259,6 +267,8 @@ func (l *loop) fire(now units.Time) {
 			l.net.Fire(at, id)
 		case id == l.sampler:
 			l.fail(l.sample(at))
+		case id == l.framer:
+			l.fail(l.frame(at))
 		case id == l.script:
 			l.change(at)
 		default:
@@ -293,9 +303,39 @@ func (l *loop) sendSamples() error {
 	return err
 }
 
+// frame records the network and arms the next frame.
+func (l *loop) frame(at units.Time) error {
+	l.events.Set(l.framer, frames.After(at, l.cfg.FramesFrom, l.cfg.FrameEvery))
+	f := frames.Frame{At: at}
+	l.net.Survey(at, l.sent, func(port int, p fabric.PortState) {
+		f.Ports = append(f.Ports, frames.Port{
+			Port: int32(port), Queued: p.Queued, Sent: p.Sent, Marks: p.Marks, Drops: p.Drops, Paused: p.Paused,
+		})
+	})
+	l.frames = append(l.frames, f)
+	rows := 0
+	for i := range l.frames {
+		rows += 1 + len(l.frames[i].Ports)
+	}
+	if rows < maxSamples {
+		return nil
+	}
+	return l.sendFrames()
+}
+
+// sendFrames sends the frames that were not sent yet.
+func (l *loop) sendFrames() error {
+	if len(l.frames) == 0 {
+		return nil
+	}
+	err := l.conn.SendValue(KindFrames, l.frames)
+	l.frames = l.frames[:0]
+	return err
+}
+
 // end completes the report and sends it.
 func (l *loop) end() error {
-	if err := errors.Join(l.sendSamples(), l.sendSteps()); err != nil {
+	if err := errors.Join(l.sendSamples(), l.sendFrames(), l.sendSteps()); err != nil {
 		return err
 	}
 	l.report.CPU += poller.CPU()

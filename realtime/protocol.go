@@ -21,6 +21,7 @@ const (
 	KindStart   = "start"   // Start
 	KindAlive   = "alive"   // nothing: the process is not stuck
 	KindSamples = "samples" // []Sample
+	KindFrames  = "frames"  // []frames.Frame
 	KindSteps   = "steps"   // []fabric.Step
 	KindGone    = "gone"    // Gone
 	KindStop    = "stop"    // nothing: stop carrying frames, and report
@@ -153,10 +154,14 @@ type Config struct {
 	Dilation float64         // above 0; see package labtime
 	// Slower is larger dilations, in the order to try them, for a kernel whose links are not as
 	// demanded.
-	Slower   []float64
-	Hosts    []Address  // by host
-	Sample   units.Time // interval of queue samples in lab time; 0: none
-	MaxFrame int        // longest frame in bytes with its Ethernet header; 0: 10 KB
+	Slower []float64
+	Hosts  []Address  // by host
+	Sample units.Time // interval of queue samples in lab time; 0: none
+	// Frames are sent from FramesFrom on, at intervals that begin with FrameEvery: see frames.After. 0:
+	// none.
+	FrameEvery units.Time
+	FramesFrom units.Time
+	MaxFrame   int // longest frame in bytes with its Ethernet header; 0: 10 KB
 
 	// Switch is the address from which hosts are told that their NIC is paused (wire.Pause). It
 	// must not be a host's. Zero: hosts are not told, and what they send waits in the NIC.

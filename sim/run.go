@@ -275,6 +275,9 @@ func (s *Sim) look(next units.Time) error {
 		s.net.Sample(now, func(port int, queued units.Bytes) { s.opts.Sample(now, port, queued) })
 		s.nextSample += s.opts.SampleEvery
 	}
+	if s.nextFrame == now {
+		s.nextFrame = s.opts.Frame(now)
+	}
 	for len(s.actions) > 0 && s.actions[0].At == now {
 		s.act(now)
 	}

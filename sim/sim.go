@@ -98,6 +98,11 @@ type Options struct {
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
 
+	// Frame is called first at FrameAt and then at the instants that it returns, after the events
+	// before that instant. It may look at the network and at hosts.
+	FrameAt units.Time
+	Frame   func(now units.Time) (next units.Time)
+
 	// Parts is the partition of each node, and Count the number of partitions: see
 	// fabric.Config.Partition. nil: one. Hosts of different partitions are called concurrently if
 	// Each does so; they must not share anything that is not made for it. The results do not depend
@@ -131,9 +136,10 @@ type Sim struct {
 	bridges      *bridges   // nil without Options.PeerDelay
 	coordinated  bool       // switches read coordination tags: see fabric.CCM
 	failure      error      // ends the run
-	nextLook     units.Time // minimum of nextTick, nextSample, nextStall and nextAction
+	nextLook     units.Time // minimum of nextTick, nextSample, nextFrame, nextStall and nextAction
 	nextTick     units.Time
 	nextSample   units.Time
+	nextFrame    units.Time
 	nextStall    units.Time
 	nextAction   units.Time
 	moved        units.Bytes // progress of all hosts at the last check for a stall; -1: they did not all rest
@@ -186,10 +192,13 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	s := &Sim{
 		hosts: make([]hostState, len(hosts)), opts: opts,
 		nextSample: units.Never, nextStall: units.Never, nextTick: units.Never, nextAction: units.Never, moved: -1,
-		nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
+		nextFrame: units.Never, nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
 		s.nextSample = opts.SampleEvery
+	}
+	if opts.Frame != nil {
+		s.nextFrame = opts.FrameAt
 	}
 	if opts.Stall > 0 {
 		s.nextStall = opts.Stall
@@ -273,7 +282,7 @@ func (s *Sim) schedule() {
 	if len(s.actions) > 0 {
 		s.nextAction = s.actions[0].At
 	}
-	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick, s.nextAction)
+	s.nextLook = min(s.nextSample, s.nextFrame, s.nextStall, s.nextTick, s.nextAction)
 }
 
 // End returns the instant at which the last host was done, or the instant reached while a host is
@@ -310,6 +319,12 @@ func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
 
 // PortCounters returns the counters of a port, by index in fabric.Config.Ports.
 func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCounters(port) }
+
+// Survey calls f for every port that did something: see fabric.Network.Survey. It may be called by
+// Options.Frame.
+func (s *Sim) Survey(now units.Time, sent []units.Bytes, f func(port int, p fabric.PortState)) {
+	s.net.Survey(now, sent, f)
+}
 
 // Waiting describes what keeps packets in the network from moving: see fabric.Network.Waiting.
 func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }

@@ -133,7 +133,7 @@ network namespaces or Docker containers, and simulated.`,
 	root.AddCommand(
 		a.demoCommand(), a.labsCommand(), a.runCommand(), a.benchCommand(), a.clockCommand(),
 		a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(), a.schemaCommand(),
-		a.resultsCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(), a.deployCommand(),
+		a.resultsCommand(), a.viewCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(), a.deployCommand(),
 		a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
 		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.generateCommand(),
 	)

@@ -56,6 +56,8 @@ type runFlags struct {
 	json    bool
 	resume  bool
 	capture []string // POINT=FILE
+	view    bool
+	live    *liveView // nil: nobody watches
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -121,10 +123,16 @@ proves nothing then; a miss in another run gives 3.`,
   weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.view {
+				return a.runWatched(cmd.Context(), args, flags)
+			}
+			return a.run(cmd.Context(), args, flags)
+		},
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
+	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it goes on")
 	runtimeFlag(f, &flags.lab.Engine)
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)
@@ -172,6 +180,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := jobsOf(files, time.Now())
+	if flags.live != nil && len(jobs) > 1 {
+		return usagef("--view shows one run, and this would be %d; choose one with --set and --engine", len(jobs))
+	}
 	captures, err := flags.captures(jobs)
 	if err != nil {
 		return err

@@ -88,13 +88,14 @@ func packages() []entry {
 			"executes programs over an endpoint, with the host's clock"},
 
 		{"results/record", "units", "shapes of results, with units in the names of fields"},
+		{"results/frames", "units", "states of ports and connections at instants"},
 		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
 				"distributions"},
 		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control " +
-			"internal/poller internal/splitmix results/stats transport/wire units",
+			"internal/poller internal/splitmix results/frames results/stats transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
@@ -114,7 +115,8 @@ func packages() []entry {
 		{"results/expect", "internal/nearest results/record results/stats",
 			"compares numbers of a record; suggests names"},
 		{"results/plot", "", "draws numbers, whatever they are of"},
-		{"results/store", "internal/regular results/record results/stats units", "writes and reads records"},
+		{"results/store", "internal/regular results/frames results/record results/stats units", "writes and reads records"},
+		{"results/view", "results/frames results/record results/store units", "shows what is stored in a browser"},
 		{"results/schema", "results/record results/store", "describes what is stored"},
 		{"results/table", "results/record", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
@@ -178,8 +180,8 @@ func packages() []entry {
 		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/cleanup internal/clock " +
 			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath " +
-			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/record " +
-			"results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
+			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/frames " +
+			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
@@ -187,8 +189,8 @@ func packages() []entry {
 		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
-			"orchestrator/summary orchestrator/topology orchestrator/uml realtime results/expect results/record " +
-			"results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
+			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
+			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/plural internal/regular " +
@@ -215,8 +217,8 @@ func packages() []entry {
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/starter " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
-			"results/junit results/record results/report results/schema results/store results/table " +
-			"transport/wire/dissector units",
+			"results/frames results/junit results/record results/report results/schema results/store " +
+			"results/table results/view transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

@@ -14,7 +14,7 @@ func drivers() []string {
 		"cmd", "labs", "realtime", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
-		"orchestrator/doctor", "orchestrator/uml", "results/store",
+		"orchestrator/doctor", "orchestrator/uml", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }

@@ -205,6 +205,8 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Slower:      x.slower(),
 		Hosts:       make([]realtime.Address, len(x.Addrs)),
 		Sample:      x.sampleEvery(),
+		FrameEvery:  x.FrameEvery,
+		FramesFrom:  x.FramesFrom,
 		MaxFrame:    int(x.ipMTU()) + ethernet,
 		Switch:      x.switchAddr(),
 		Switches:    x.switches(),

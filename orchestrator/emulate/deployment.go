@@ -50,7 +50,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	x.SampleQueues = 0 // nobody would read the samples
+	x.SampleQueues, x.FrameEvery = 0, 0 // nobody would read them
 	setup, err := x.ToDeploy()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
@@ -45,6 +46,11 @@ type Experiment struct {
 	SampleQueues units.Time // interval of queue samples; 0: none
 	Windows      bool       // record changes of congestion windows
 
+	// FrameEvery is the first interval of frames, and FramesFrom the instant from which they are
+	// recorded; 0: none. See realtime.Config.
+	FrameEvery units.Time
+	FramesFrom units.Time
+
 	// Stall is the real time without progress after which the workload is given up; 0: it follows
 	// from the dilation.
 	Stall time.Duration
@@ -64,6 +70,9 @@ type Experiment struct {
 	// they arrive. Both may be nil; without Samples, the samples are in the Outcome.
 	Progress func(Progress)
 	Samples  func([]realtime.Sample)
+
+	// Frames, if not nil, is called in the same way with frames of the network.
+	Frames func([]frames.Frame)
 
 	// Steps, if not nil, is called in the same way with the actions of switches for coordinated
 	// congestion management.

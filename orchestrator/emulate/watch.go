@@ -13,6 +13,7 @@ import (
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/transport"
 	"weft/units"
 )
@@ -226,6 +227,15 @@ func (r *run) takeFabric(m control.Message) error {
 			r.x.Samples(s)
 		} else {
 			r.outcome.Samples = append(r.outcome.Samples, s...)
+		}
+		return nil
+	case realtime.KindFrames:
+		var f []frames.Frame
+		if err := m.Decode(&f); err != nil {
+			return err
+		}
+		if r.x.Frames != nil {
+			r.x.Frames(f)
 		}
 		return nil
 	case realtime.KindSteps:

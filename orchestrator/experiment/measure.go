@@ -17,7 +17,7 @@ func (x *compiler) addMeasure() (err error) {
 	if m.From = x.Lab.Measure.From; m.From > 0 {
 		m.From += x.Clocks.Warmup
 		m.Clocks = m.From
-	} else if first, ok := x.begins(); ok {
+	} else if first, ok := x.Begins(); ok {
 		m.Clocks = first
 	}
 	m.Watched, err = x.watchedPort()

@@ -15,7 +15,7 @@ func (x *compiler) warmUp(auto units.Time) {
 		return
 	}
 	if by == 0 {
-		first, _ := x.begins()
+		first, _ := x.Begins()
 		if by = auto - first; by <= 0 {
 			return
 		}

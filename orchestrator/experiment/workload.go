@@ -18,8 +18,8 @@ type Workload struct {
 	Items []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections
 }
 
-// begins returns when the first item begins; ok is false without items.
-func (w *Workload) begins() (first units.Time, ok bool) {
+// Begins returns when the first item begins; ok is false without items.
+func (w *Workload) Begins() (first units.Time, ok bool) {
 	first = units.Never
 	for i := range w.Items {
 		first = min(first, w.Items[i].Start)

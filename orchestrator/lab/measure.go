@@ -18,6 +18,9 @@ const (
 	maxDilation = 1e9
 )
 
+// ViewAuto is the value of Measure.View with which the run chooses the interval of its frames.
+const ViewAuto units.Time = -1
+
 // Measure is the measure section.
 type Measure struct {
 	Queues units.Time // sampling interval of queue lengths; 0: off
@@ -26,6 +29,7 @@ type Measure struct {
 	Events string     // port such as switch0->h0 whose queue is recorded event by event; "": none
 	CWND   bool       // every change of a congestion window is recorded
 	Acks   bool       // every acknowledgement is recorded
+	View   units.Time // interval of the frames of weft view; 0: off, ViewAuto: chosen by the run
 }
 
 // Keys implements params.Section.
@@ -35,9 +39,11 @@ func (m *Measure) Keys() []params.Key {
 		params.New("rates", interval(&m.Rates), "Sampling interval of throughput.").Default("off", "ours"),
 		params.New("queue_events", port(&m.Events), "Port to record event by event.").Default("off", "ours"),
 		params.New("cwnd", params.Flag(&m.CWND), "Record window changes.").Default("false", "ours"),
-		params.New("acks", params.Flag(&m.Acks), "Record every acknowledgement: RTT and mark.").
+		params.New("acks", params.Flag(&m.Acks), "Record every acknowledgement.").
 			Default("false", "ours"),
-		params.New("from", params.Time(&m.From, 0, maxFor), "Summary statistics start here; earlier is warm-up.").
+		params.New("view", params.Time(&m.View, minInterval, maxInterval).Or("off", 0).Or("auto", ViewAuto),
+			"Interval of frames for `weft view`.").Default("auto", "ours"),
+		params.New("from", params.Time(&m.From, 0, maxFor), "Statistics start here; earlier is warm-up.").
 			Default("0s", "ours"),
 	}
 }

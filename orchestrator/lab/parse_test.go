@@ -163,7 +163,7 @@ func TestValuesOfALab(t *testing.T) {
 		Clocks:    Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},
 		Workload:  []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
-		Measure:   Measure{Queues: 10 * units.Microsecond},
+		Measure:   Measure{Queues: 10 * units.Microsecond, View: ViewAuto},
 		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
 		Point:     map[string]any{},
 	}

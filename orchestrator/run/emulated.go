@@ -13,6 +13,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/units"
@@ -46,6 +47,7 @@ func emulated(
 			check(dir.Queue(row))
 		}
 	}
+	recorder := recordFrames(x, &spec, o)
 	if k := spec.Kernel; k != nil {
 		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { check(recordSlowdown(out, r, dir, o.Say)) }
 	}
@@ -76,6 +78,9 @@ func emulated(
 		}
 	})
 	got, err := emulate.Run(ctx, spec)
+	if recorder != nil {
+		check(dir.Frames(recorder.Frames(), ports))
+	}
 	check(closeOutput())
 	check(e.captures.finish(err != nil, o.Say))
 	if writeErr != nil {
@@ -107,13 +112,7 @@ func emulated(
 		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
 	}
 	if diary != nil {
-		for _, r := range got.Results {
-			for i := 0; r != nil && i < len(r.Steps); i++ {
-				s := &r.Steps[i]
-				steps = append(steps, summary.Step{At: s.At, Conn: s.Conn, Source: true, Cc: s.CC, Moved: s.Moved})
-			}
-		}
-		check(diary.Add(steps))
+		check(diary.Add(append(steps, sourceSteps(got)...)))
 		check(diary.End(got.Elapsed))
 		out.Diary = diary
 	}
@@ -124,6 +123,17 @@ func emulated(
 		err = writeErr
 	}
 	return out, err
+}
+
+// sourceSteps returns the steps of coordinated congestion management at sources.
+func sourceSteps(got *emulate.Outcome) (steps []summary.Step) {
+	for _, r := range got.Results {
+		for i := 0; r != nil && i < len(r.Steps); i++ {
+			s := &r.Steps[i]
+			steps = append(steps, summary.Step{At: s.At, Conn: s.Conn, Source: true, Cc: s.CC, Moved: s.Moved})
+		}
+	}
+	return steps
 }
 
 // addReport adds the final report of the network to the outcome and the run directory. r may be
@@ -148,6 +158,24 @@ func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out
 		return nil
 	}
 	return os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(r.Links), 0o644)
+}
+
+// recordFrames has an emulation record frames, and returns their recorder; nil: the lab wants none.
+func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options) *frames.Recorder {
+	r := newRecorder(x, units.Time(float64(units.FromDuration(minFrameWall))/spec.Dilation))
+	if r == nil {
+		return nil
+	}
+	spec.FramesFrom, spec.FrameEvery = r.From(), r.First()-r.From()
+	spec.Frames = func(all []frames.Frame) {
+		for _, f := range all {
+			r.Add(f)
+		}
+		if o.framed != nil {
+			o.framed(r.Frames())
+		}
+	}
+	return r
 }
 
 // recordSlowdown records that a run has another dilation than was chosen, and calls say at once

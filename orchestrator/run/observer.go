@@ -33,6 +33,7 @@ type observer struct {
 	keepWindows bool
 	keepAcks    bool
 	from        units.Time      // round trips count from here
+	last        []units.Bytes   // by connection: its present window, for frames; nil: not wanted
 	windows     []record.Window // not written yet
 	acks        []record.Ack    // not written yet
 	steps       []summary.Step  // not written yet
@@ -51,6 +52,9 @@ func (o *observer) Acked(now units.Time, c transport.ConnID, a transport.Acked) 
 
 // Window records a change of a congestion window if the lab measures them.
 func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
+	if o.last != nil {
+		o.last[c] = cwnd
+	}
 	if o.keepWindows {
 		o.windows = append(o.windows, record.Window{At: now, Conn: uint32(c), Window: cwnd, Rate: rate})
 	}

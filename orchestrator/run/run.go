@@ -19,6 +19,7 @@ import (
 	"weft/orchestrator/topology"
 	"weft/orchestrator/uml"
 	"weft/results/expect"
+	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/units"
@@ -75,8 +76,13 @@ type Options struct {
 	// Step receives every step of starting and ending an emulated lab: see runtime.Spec. It may be
 	// nil.
 	Step func(step string)
+	// Frames is called after each frame of a run that records frames, from one goroutine, with the
+	// run's directory and all frames so far. They are valid during the call. It may be nil.
+	Frames func(x *experiment.Experiment, dir string, n *record.NetworkMap, all []frames.Frame)
 	// Progress is called a few times per second from one goroutine. It may be nil.
 	Progress func(Progress)
+
+	framed func([]frames.Frame) // Frames, for this run; nil: nobody wants them
 }
 
 func (o *Options) workers() int {
@@ -134,6 +140,15 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	defer func() { _ = dir.Abandon(time.Now(), errors.New("the run ended without a summary")) }()
 
+	if l.Measure.View != 0 {
+		network := networkMap(x)
+		if err := dir.Network(network); err != nil {
+			return nil, err
+		}
+		if show := o.Frames; show != nil {
+			o.framed = func(all []frames.Frame) { show(x, dir.Dir(), network, all) }
+		}
+	}
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.placement.runtime,

@@ -93,20 +93,22 @@ func simulate(
 		opts.TickEvery = m.Rates
 		opts.Tick = func(now units.Time) { files.check(rates.tick(now)) }
 	}
+	framer := newFramer(x, hosts, observers, o.framed)
 	if x.Measure.Watched >= 0 {
 		out.Events = stats.NewDist()
 		opts.WatchPort, opts.Watch = x.Measure.Watched, queueEventRecorder(x, out.Events, x.Measure.From)
 	}
 	var s *sim.Sim
 	if every := m.Queues; every > 0 {
+		sample := queueSampler(x, files)
 		opts.SampleEvery = every
-		ports := x.PortNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
-			c := s.PortCounters(port)
-			row := record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}
-			files.check(dir.Queue(row))
+			sample(now, port, queued, s.PortCounters(port))
 			after.sample(now, port, queued)
 		}
+	}
+	if framer != nil {
+		opts.FrameAt, opts.Frame = framer.First(), func(now units.Time) units.Time { return framer.record(s, now) }
 	}
 	s, err := sim.New(x.Fabric, hosts, opts)
 	if err != nil {
@@ -114,6 +116,9 @@ func simulate(
 	}
 	err = s.Run(ctx)
 	observers.merge(out)
+	if framer != nil {
+		files.check(dir.Frames(framer.Frames(), x.PortNames()))
+	}
 	files.check(observers.diary.End(s.End()))
 	out.Diary = observers.diary
 	addHosts(out, hosts)
@@ -144,6 +149,15 @@ func simulate(
 		err = files.err
 	}
 	return out, addWaiting(err, hosts)
+}
+
+// queueSampler returns a function that writes a sample of a queue.
+func queueSampler(x *experiment.Experiment, files *writer) func(units.Time, int, units.Bytes, fabric.PortCounters) {
+	ports := x.PortNames()
+	return func(now units.Time, port int, queued units.Bytes, c fabric.PortCounters) {
+		row := record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}
+		files.check(files.dir.Queue(row))
+	}
 }
 
 // cutBy returns, for each port, the packets cut off in each of its outages.

@@ -114,3 +114,20 @@ func ReadLab(dir string) (string, error) {
 	}
 	return string(text), err
 }
+
+// maxNetwork is the largest accepted network.json in bytes: enough for 100,000 hosts.
+const maxNetwork = 256 << 20
+
+// ReadNetwork reads network.json of a run directory.
+func ReadNetwork(dir string) (*record.NetworkMap, error) {
+	path := filepath.Join(dir, NetworkFile)
+	text, err := regular.Read(path, maxNetwork)
+	if err != nil {
+		return nil, err
+	}
+	m := new(record.NetworkMap)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%s: damaged: %w", path, err)
+	}
+	return m, nil
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -46,6 +47,26 @@ func (r *Run) Ports(rows []record.Port) error {
 			MaxHeadroom: int64(p.MaxHeadroom), Rate: int64(p.Rate),
 		}
 	})
+}
+
+// Frames appends frames to frames.parquet and frame_conns.parquet. ports has the name of each port.
+func (r *Run) Frames(all []frames.Frame, ports []string) error {
+	for i := range all {
+		f := &all[i]
+		for _, p := range f.Ports {
+			row := frameRow{int64(f.At), ports[p.Port], int64(p.Queued), int64(p.Sent), p.Marks, p.Drops, p.Paused}
+			if err := addRow(r, FramesFile, row); err != nil {
+				return err
+			}
+		}
+		for _, c := range f.Conns {
+			row := frameConnRow{int64(f.At), int64(c.Conn), int64(c.Arrived), int64(c.Window)}
+			if err := addRow(r, FrameConnsFile, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Histogram writes the distribution of a time to RTTFile or QueueDelayFile.

@@ -85,6 +85,21 @@ type (
 		MaxHeadroom int64  `parquet:"max_headroom_bytes"`
 		Rate        int64  `parquet:"rate_bps"`
 	}
+	frameRow struct {
+		Time   int64  `parquet:"time_ps,delta"`
+		Port   string `parquet:"port,dict"`
+		Queued int64  `parquet:"queued_bytes"`
+		Sent   int64  `parquet:"sent_bytes"`
+		Marks  int64  `parquet:"ce_marks"`
+		Drops  int64  `parquet:"drops"`
+		Paused bool   `parquet:"paused"`
+	}
+	frameConnRow struct {
+		Time    int64 `parquet:"time_ps,delta"`
+		Conn    int64 `parquet:"conn"`
+		Arrived int64 `parquet:"arrived_bytes"`
+		Window  int64 `parquet:"cwnd_bytes,optional"` // null: not known
+	}
 	// barRow is a bin of a distribution. Its name is in the files: another one changes their bytes.
 	barRow struct {
 		From  int64 `parquet:"from_ps"`
@@ -105,7 +120,7 @@ func Tables() []Table {
 	for file, row := range map[string]any{
 		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{},
 		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: portRow{},
-		RTTFile: barRow{}, QueueDelayFile: barRow{},
+		RTTFile: barRow{}, QueueDelayFile: barRow{}, FramesFile: frameRow{}, FrameConnsFile: frameConnRow{},
 	} {
 		t := Table{File: file}
 		for f := range reflect.TypeOf(row).Fields() {

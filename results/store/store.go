@@ -36,6 +36,9 @@ const (
 	PortsFile       = "ports.parquet"
 	ClocksFile      = "clocks.parquet"
 	EventsFile      = "events.jsonl"
+	NetworkFile     = "network.json"
+	FramesFile      = "frames.parquet"
+	FrameConnsFile  = "frame_conns.parquet"
 )
 
 // Options describe a run to Open.
@@ -115,6 +118,18 @@ func (r *Run) begin(labText []byte) (err error) {
 	}
 	r.reserve, err = reserve(r.dir)
 	return err
+}
+
+// Network writes network.json.
+func (r *Run) Network(m *record.NetworkMap) error {
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = replaceFile(filepath.Join(r.dir, NetworkFile), append(text, '\n'))
+	}
+	if err != nil {
+		return r.fail(fmt.Errorf("%s: %w", NetworkFile, err))
+	}
+	return nil
 }
 
 // checkName returns an error for lab names that would leave the directory of runs.

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/regular"
+	"weft/orchestrator/experiment"
+	"weft/results/frames"
+	"weft/results/record"
+	"weft/results/view"
+)
+
+// maxViewed is the largest number of runs on one page.
+const maxViewed = 4
+
+// viewCommand returns weft view.
+func (a *app) viewCommand() *cobra.Command {
+	var root, file string
+	var port int
+	cmd := &cobra.Command{
+		Use:   "view RUN...",
+		Short: "watch runs in a browser: the network over time, one run or several side by side",
+		Long: `Show runs in a browser, as they were at every instant: use of links, queues, marks, drops, pauses and
+faults; rates and windows of connections, ranks and clocks. Several runs share one clock and one scale.
+
+The page is served on this machine's loopback only, to those who have the address that is printed,
+until Ctrl-C. With --file it is written to a file instead, which needs nothing else: it opens from disk.
+
+A run has frames to show unless its lab says measure.view: off. To watch a run while it goes on:
+weft run LAB --view.`,
+		Example: `  weft view quickstart
+  weft view runs/pc4-incast-vs/20260101T000000-1 runs/pc4-incast-vs/20260101T000000-5
+  weft view quickstart --file view.html`,
+		Args: cobra.RangeArgs(1, maxViewed),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			models, about, err := loadModels(root, args)
+			if err != nil {
+				return err
+			}
+			title := "Weft: " + viewTitle(models)
+			if file != "" {
+				text, err := view.Page(title, about, models)
+				if err != nil {
+					return err
+				}
+				return regular.WriteOutput(file, text)
+			}
+			s, err := view.NewServer(port)
+			if err != nil {
+				return fmt.Errorf("serve the page: %w", err)
+			}
+			if err := s.Show(title, about, models); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "%s\n", s.URL())
+			fmt.Fprintln(a.stderr, "open this address in a browser on this machine; Ctrl-C ends it")
+			if err := s.Serve(cmd.Context()); err != nil {
+				return err
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	outFlag(f, &root)
+	f.StringVar(&file, "file", "", "write the page to this file instead of serving it")
+	f.IntVar(&port, "port", 0, "port of 127.0.0.1 to serve on; 0: any that is free")
+	return cmd
+}
+
+// viewTitle returns the title of a page of runs.
+func viewTitle(models []*view.Model) string {
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = m.Title
+	}
+	return strings.Join(names, " beside ")
+}
+
+// loadModels returns the models of runs, and a line about them.
+func loadModels(root string, names []string) (models []*view.Model, about string, err error) {
+	var dirs []string
+	for _, name := range names {
+		found, err := runsNamed(root, name)
+		if err != nil {
+			return nil, "", err
+		}
+		dirs = append(dirs, found...)
+	}
+	if len(dirs) > maxViewed {
+		return nil, "", usagef("%d runs are too many for one page; expected at most %d, such as %s",
+			len(dirs), maxViewed, strings.Join(dirs[:2], " "))
+	}
+	var errs []error
+	var shown []string
+	for _, dir := range dirs {
+		m, err := view.Load(dir)
+		errs = append(errs, err)
+		models, shown = append(models, m), append(shown, filepath.ToSlash(dir))
+	}
+	return models, strings.Join(shown, " · "), errors.Join(errs...)
+}
+
+// liveEvery is the time between two updates of a page. Our own choice.
+const liveEvery = 400 * time.Millisecond
+
+// liveView sends the frames of a run to a page while it goes on.
+type liveView struct {
+	server *view.Server
+	last   time.Time
+	run    string // directory of the run
+}
+
+// runWatched runs a lab as run does, and serves a page that shows the run, until Ctrl-C.
+func (a *app) runWatched(ctx context.Context, names []string, flags runFlags) error {
+	s, err := view.NewServer(0)
+	if err != nil {
+		return fmt.Errorf("serve the page: %w", err)
+	}
+	if err := s.Live("Weft: "+strings.Join(names, " "), "a run that goes on"); err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(serving) }()
+	fmt.Fprintf(a.stderr, "watch at %s\n", s.URL())
+	flags.live = &liveView{server: s}
+	err = a.run(ctx, names, flags)
+	if flags.live.run == "" || ctx.Err() != nil {
+		return err
+	}
+	if m, loadErr := view.Load(flags.live.run); loadErr == nil {
+		err = errors.Join(err, s.Publish([]*view.Model{m}))
+	}
+	s.End("the run has ended")
+	fmt.Fprintf(a.stderr, "the page stays at %s until Ctrl-C\n", s.URL())
+	select {
+	case <-ctx.Done():
+	case serveErr := <-served:
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}
+
+// update publishes the frames of a run, at most every liveEvery. The run calls it.
+func (v *liveView) update(x *experiment.Experiment, run string, n *record.NetworkMap, all []frames.Frame) {
+	v.run = run
+	if now := time.Now(); now.Sub(v.last) < liveEvery {
+		return
+	}
+	m := view.NewModel(x.Lab.Name, n, all)
+	m.Conns = make([]*view.Conn, min(len(x.Conns), view.MaxConns))
+	for i := range m.Conns {
+		c := &x.Conns[i]
+		m.Conns[i] = &view.Conn{Src: x.Graph.Nodes[c.Src].Name, Dst: x.Graph.Nodes[c.Dst].Name}
+	}
+	if first, ok := x.Workload.Begins(); ok {
+		m.BeginUS = first.Microseconds()
+	}
+	_ = v.server.Publish([]*view.Model{m}) // a page that misses an update gets the next one
+	v.last = time.Now()
+}

@@ -1,0 +1,131 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weft/fabric"
+	"weft/host"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology/render"
+	"weft/results/frames"
+	"weft/results/record"
+	"weft/sim"
+	"weft/transport"
+	"weft/units"
+)
+
+// Limits of the frames of a run. Our own choices.
+const (
+	minFrame   = 100 * units.Nanosecond // shortest automatic interval
+	rttFrames  = 8                      // initial number of frames in a base RTT
+	framePorts = 8192                   // a network with more ports begins with longer intervals
+	frameConns = 1 << 16                // with more connections, frames have only ports
+
+	// minFrameWall is the shortest interval in an emulation, in real time: each frame takes the
+	// fabric process from its packets for some microseconds.
+	minFrameWall = 2 * time.Millisecond
+)
+
+// newRecorder returns the recorder of an experiment's frames; nil: the lab wants none. least is the
+// smallest interval that the engine can provide.
+func newRecorder(x *experiment.Experiment, least units.Time) *frames.Recorder {
+	from, ok := x.Workload.Begins()
+	if !ok {
+		from = 0
+	}
+	switch every := x.Lab.Measure.View; every {
+	case 0:
+		return nil
+	case lab.ViewAuto:
+		every = max(x.BaseRTT/rttFrames, minFrame, least)
+		return frames.Auto(from, every*units.Time(1+len(x.Fabric.Ports)/framePorts))
+	default:
+		return frames.Fixed(from, max(every, least))
+	}
+}
+
+// framer records the frames of a simulated run.
+type framer struct {
+	*frames.Recorder
+	show    func([]frames.Frame) // called after each frame; nil: nobody wants them
+	hosts   []*host.Host         // whose connections are recorded; nil: there are too many
+	sent    []units.Bytes        // by port: see fabric.Network.Survey
+	arrived []units.Bytes        // by connection
+	windows []units.Bytes        // by connection: see observer
+	known   []units.Bytes        // by connection: window in its last row
+}
+
+// newFramer returns the framer of a simulated experiment; nil: the lab wants no frames.
+func newFramer(x *experiment.Experiment, hosts []*host.Host, o *observers, show func([]frames.Frame)) *framer {
+	r := newRecorder(x, 0)
+	if r == nil {
+		return nil
+	}
+	f := &framer{Recorder: r, show: show, sent: make([]units.Bytes, len(x.Fabric.Ports))}
+	if n := len(x.Conns); n <= frameConns {
+		f.hosts = hosts
+		f.arrived, f.windows, f.known = make([]units.Bytes, n), make([]units.Bytes, n), make([]units.Bytes, n)
+		for _, p := range o.parts {
+			p.last = f.windows
+		}
+	}
+	return f
+}
+
+// record adds a frame of the run, and returns the instant of the next one.
+func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
+	frame := frames.Frame{At: now}
+	s.Survey(now, f.sent, func(port int, p fabric.PortState) {
+		frame.Ports = append(frame.Ports, framePort(port, p))
+	})
+	for _, h := range f.hosts {
+		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
+			if bytes == f.arrived[c] && f.windows[c] == f.known[c] {
+				return
+			}
+			f.arrived[c], f.known[c] = bytes, f.windows[c]
+			frame.Conns = append(frame.Conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: f.windows[c]})
+		})
+	}
+	slices.SortFunc(frame.Conns, func(a, b frames.Conn) int { return cmp.Compare(a.Conn, b.Conn) })
+	next = f.Add(frame)
+	if f.show != nil {
+		f.show(f.Frames())
+	}
+	return next
+}
+
+// framePort returns the row of a port.
+func framePort(port int, p fabric.PortState) frames.Port {
+	return frames.Port{
+		Port: int32(port), Queued: p.Queued, Sent: p.Sent, Marks: p.Marks, Drops: p.Drops, Paused: p.Paused,
+	}
+}
+
+// networkMap returns the network as weft view draws it.
+func networkMap(x *experiment.Experiment) *record.NetworkMap {
+	g := x.Graph
+	at, width, height := render.Positions(g)
+	m := &record.NetworkMap{
+		Title: g.Title, Width: width, Height: height, BaseRTTUS: x.BaseRTT.Microseconds(),
+		Nodes: make([]record.MapNode, len(g.Nodes)), Ports: make([]record.MapPort, len(x.Fabric.Ports)),
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		m.Nodes[i] = record.MapNode{Name: n.Name, Tier: n.Tier, Host: i < g.Hosts, X: at[i].X, Y: at[i].Y}
+	}
+	names := x.PortNames()
+	for i := range x.Fabric.Ports {
+		p := &x.Fabric.Ports[i]
+		m.Ports[i] = record.MapPort{
+			Name: names[i], From: int(p.From), To: int(p.To), RateBPS: int64(p.Rate), BufferBytes: int64(p.Buffer),
+		}
+		if p.ECN.On {
+			m.Ports[i].KminBytes, m.Ports[i].KmaxBytes = int64(p.ECN.Kmin), int64(p.ECN.Kmax)
+		}
+	}
+	return m
+}

@@ -1,0 +1,181 @@
+// Package frames keeps what a network looked like at regular instants of a run, so that it can be
+// watched later or while the run goes on.
+//
+// A frame has the state of every port that did something, and of every connection. Frames come from
+// an engine, in order of time, and leave as rows of a run directory or as messages to a browser.
+//
+// The one idea: nobody knows beforehand how long a run takes. So recording begins with a short
+// interval, and whenever there are maxFrames frames or maxRows rows, every second frame is merged
+// into the next and the interval doubles. A run of any length ends with at least half of maxFrames
+// frames unless it is shorter than that many intervals, in memory that does not grow.
+//
+// Counters in a frame count from the start of the run, so merging loses no packet: the bytes
+// between two frames are right however many frames were between them.
+//
+// The package is pure: it reads no clock and no file. A Recorder belongs to one goroutine.
+package frames
+
+import (
+	"weft/units"
+)
+
+// Limits of a recording. Our own choice: enough for a smooth replay of half a minute, and at most
+// 60 MB.
+const (
+	maxFrames = 1000
+	maxRows   = 1 << 20
+)
+
+// Port is the state of a port in a frame. Counters count from the start of the run.
+type Port struct {
+	Port   int32       // index in the network's configuration
+	Queued units.Bytes // bytes that wait; without the packet that is being sent
+	Sent   units.Bytes // bytes of packets whose transmission has started
+	Marks  int64       // packets marked CE
+	Drops  int64       // packets that did not fit
+	Paused bool        // PFC holds at least one class
+}
+
+// Conn is the state of a connection in a frame.
+type Conn struct {
+	Conn    uint32
+	Arrived units.Bytes // payload that has arrived, from the start of the run
+	Window  units.Bytes // congestion window; 0: not known
+}
+
+// Frame is the network at one instant. A port or a connection without a row has not changed since
+// the frame before, and nothing waits in such a port.
+type Frame struct {
+	At    units.Time
+	Ports []Port // in order of ports
+	Conns []Conn // in order of connections
+}
+
+// rows returns the number of rows of the frame.
+func (f *Frame) rows() int { return len(f.Ports) + len(f.Conns) }
+
+// Recorder keeps the frames of one run.
+type Recorder struct {
+	from     units.Time
+	interval units.Time
+	fixed    bool
+	frames   []Frame
+	rows     int
+	first    Port // last row of port 0
+}
+
+// Auto returns a recorder that begins at from with the given interval, and doubles the interval as
+// the run goes on.
+func Auto(from, interval units.Time) *Recorder {
+	return &Recorder{from: from, interval: max(interval, 1)}
+}
+
+// Fixed returns a recorder with a frame every interval. The interval doubles only if the frames
+// would need too much memory.
+func Fixed(from, interval units.Time) *Recorder {
+	r := Auto(from, interval)
+	r.fixed = true
+	return r
+}
+
+// From returns the instant from which frames are recorded.
+func (r *Recorder) From() units.Time { return r.from }
+
+// First returns the instant of the first frame.
+func (r *Recorder) First() units.Time { return r.from + r.interval }
+
+// Add keeps a frame, which must be later than all before, and returns the instant of the next one.
+// A frame without ports gets a row of port 0, so that stored rows show that there was a frame. The
+// recorder owns the frame from then on. A frame at an instant that is no multiple of the
+// present interval is merged into the next that is.
+func (r *Recorder) Add(f Frame) (next units.Time) {
+	if len(f.Ports) == 0 {
+		f.Ports = []Port{{Sent: r.first.Sent, Marks: r.first.Marks, Drops: r.first.Drops}}
+	} else if p := f.Ports[0]; p.Port == 0 {
+		r.first = p
+	}
+	if n := len(r.frames); n > 0 && !r.regular(r.frames[n-1].At) {
+		r.rows -= r.frames[n-1].rows() + f.rows()
+		f = merge(&r.frames[n-1], f)
+		r.rows += f.rows()
+		r.frames = r.frames[:n-1]
+	} else {
+		r.rows += f.rows()
+	}
+	r.frames = append(r.frames, f)
+	if !r.fixed && len(r.frames) >= maxFrames || r.rows > maxRows && len(r.frames) > 2 {
+		r.thin()
+	}
+	since := f.At - r.from
+	return r.from + (since/r.interval+1)*r.interval
+}
+
+// After returns the instant of the frame after one at now, in an engine that cannot ask a Recorder:
+// it begins with the same interval, and doubles it after as many intervals as the recorder does.
+func After(now, from, interval units.Time) units.Time {
+	for now-from >= maxFrames*interval {
+		interval *= 2
+	}
+	return from + ((now-from)/interval+1)*interval
+}
+
+// regular reports whether an instant is a multiple of the interval.
+func (r *Recorder) regular(at units.Time) bool { return (at-r.from)%r.interval == 0 }
+
+// thin doubles the interval. Frames at other instants are merged into the next.
+func (r *Recorder) thin() {
+	r.interval *= 2
+	kept := r.frames[:0]
+	r.rows = 0
+	for i := range r.frames {
+		f := r.frames[i]
+		if n := len(kept); n > 0 && !r.regular(kept[n-1].At) {
+			r.rows -= kept[n-1].rows()
+			f = merge(&kept[n-1], f)
+			kept = kept[:n-1]
+		}
+		kept = append(kept, f)
+		r.rows += f.rows()
+	}
+	clear(r.frames[len(kept):])
+	r.frames = kept
+}
+
+// merge returns next with the rows of prev that next does not replace.
+func merge(prev *Frame, next Frame) Frame {
+	out := Frame{At: next.At}
+	out.Ports = mergeRows(prev.Ports, next.Ports, func(p Port) int64 { return int64(p.Port) })
+	for i, j := 0, 0; i < len(out.Ports); i++ {
+		p := &out.Ports[i]
+		for j < len(next.Ports) && next.Ports[j].Port < p.Port {
+			j++
+		}
+		if j == len(next.Ports) || next.Ports[j].Port != p.Port {
+			p.Queued, p.Paused = 0, false // next has no row because nothing waits there
+		}
+	}
+	out.Conns = mergeRows(prev.Conns, next.Conns, func(c Conn) int64 { return int64(c.Conn) })
+	return out
+}
+
+// mergeRows merges two ordered lists. Of two rows with one key it keeps that of next.
+func mergeRows[T any](prev, next []T, key func(T) int64) []T {
+	if len(prev) == 0 {
+		return next
+	}
+	out := make([]T, 0, max(len(prev), len(next)))
+	for len(prev) > 0 && len(next) > 0 {
+		switch a, b := key(prev[0]), key(next[0]); {
+		case a < b:
+			out, prev = append(out, prev[0]), prev[1:]
+		case a > b:
+			out, next = append(out, next[0]), next[1:]
+		default:
+			out, prev, next = append(out, next[0]), prev[1:], next[1:]
+		}
+	}
+	return append(append(out, prev...), next...)
+}
+
+// Frames returns all frames in order of time. They are valid until the next call of Add.
+func (r *Recorder) Frames() []Frame { return r.frames }

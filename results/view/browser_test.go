@@ -1,0 +1,138 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"weft/internal/quiettest"
+	"weft/results/record"
+)
+
+// openBrowser returns the context of a page in Chromium, or skips the test with the reason.
+func openBrowser(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, p := range []string{"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"} {
+		if _, err := os.Stat(p); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no chromium here: sudo apt-get install chromium")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
+	t.Cleanup(cancel)
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Headless, chromedp.WSURLReadTimeout(quiettest.Patience))...)
+	t.Cleanup(stop)
+	ctx, done := chromedp.NewContext(ctx)
+	t.Cleanup(done)
+	return ctx
+}
+
+// evaluate runs JavaScript in the page and returns its value.
+func evaluate[T any](ctx context.Context, t *testing.T, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return v
+}
+
+// A page from disk shows the stored values at every instant, two runs at one instant, and what was
+// clicked, with the mouse or the keyboard, and fetches nothing.
+func TestViewInChromium(t *testing.T) {
+	ctx := openBrowser(t)
+	fault := record.Fault{Link: "h0-switch0", What: record.LinkDown, FromUS: 20, UntilUS: 30}
+	a, b := mustLoad(t, writeRun(t, 50, fault)), mustLoad(t, writeRun(t, 40))
+	page, err := Page("two", "", []*Model{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "view.html")
+	if err := os.WriteFile(file, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file),
+		chromedp.WaitVisible("#stage canvas")); err != nil {
+		t.Fatal(err)
+	}
+	const port = 3 // switch0->h1
+	for _, frame := range []int{0, 1, 7, 19, 31, 49} {
+		evaluate[any](ctx, t, "weft.clock.set("+strconv.Itoa(frame+1)+"), null")
+		queue := evaluate[float64](ctx, t, "(r => r.queue[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
+		use := evaluate[float64](ctx, t, "(r => r.use[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
+		if queue != float64(1000*frame) || math.Abs(use-0.5) > 1e-6 {
+			t.Errorf("frame %d of port %d: %v bytes, use %v", frame, port, queue, use)
+		}
+	}
+	evaluate[any](ctx, t, "weft.clock.set(25), null")
+	if got := evaluate[[]float64](ctx, t, "weft.runs().map(r => r.time(r.frameAt(weft.clock.t)))"); got[0] != 25 || got[1] != 25 {
+		t.Errorf("the runs are at %v", got)
+	}
+	if n := evaluate[int](ctx, t, "weft.runs()[0].faultsAt(25).length * 10 + weft.runs()[0].faultsAt(31).length"); n != 10 {
+		t.Errorf("faults at 25 and 31 us: %d", n)
+	}
+	if series := evaluate[[]float64](ctx, t, "(s => [s.window.length, s.rate.at(-1)[1]])(weft.runs()[0].connSeries(0))"); series[0] != 50 || math.Abs(series[1]-50) > 1e-6 {
+		t.Errorf("window and rate of the connection: %v", series)
+	}
+	if err := chromedp.Do(ctx, chromedp.KeyEvent("\u0020")); err != nil {
+		t.Fatal(err)
+	}
+	if !evaluate[bool](ctx, t, "weft.clock.playing") {
+		t.Error("the space bar does not play")
+	}
+	evaluate[any](ctx, t, "weft.clock.toggle(false), weft.select(0, {port: 3}), null")
+	if got := evaluate[string](ctx, t, `document.querySelector("#panel h3").textContent`); got != "switch0->h1 (small sim)" {
+		t.Errorf("selected is %q", got)
+	}
+	for _, tab := range []string{"overview", "heat", "ranks", "selected"} {
+		evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=`+tab+`]").click(), null`)
+		if n := evaluate[int](ctx, t, `document.querySelectorAll("#panel figure").length`); n == 0 {
+			t.Errorf("%s has no figure", tab)
+		}
+	}
+	if fetched := evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("blob:"))`); len(fetched) > 0 {
+		t.Errorf("it fetched %v", fetched)
+	}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)); err != nil {
+		t.Fatal(err)
+	}
+	if wide := evaluate[int](ctx, t, `document.documentElement.scrollWidth`); wide > 360 {
+		t.Errorf("on a phone of 360 pixels it is %d wide", wide)
+	}
+}
+
+// A page of a run that goes on follows it, and says when it has ended.
+func TestLiveViewInChromium(t *testing.T) {
+	ctx := openBrowser(t)
+	s, _ := serve(t, func(s *Server) error { return s.Live("small", "") })
+	if err := s.Publish([]*Model{mustLoad(t, writeRun(t, 5))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(s.URL()), chromedp.WaitVisible("#stage canvas")); err != nil {
+		t.Fatal(err)
+	}
+	if n := evaluate[int](ctx, t, "weft.runs()[0].frames"); n != 5 {
+		t.Errorf("%d frames", n)
+	}
+	if err := s.Publish([]*Model{mustLoad(t, writeRun(t, 9))}); err != nil {
+		t.Fatal(err)
+	}
+	s.End("the run has ended")
+	quiettest.Await(t, func() error {
+		if at := evaluate[[]float64](ctx, t, "[weft.runs()[0].frames, weft.clock.t]"); at[0] != 9 || at[1] != 9 {
+			return fmt.Errorf("%v frames, at %v us; expected the last of 9", at[0], at[1])
+		}
+		return nil
+	})
+}

@@ -1,0 +1,96 @@
+package view
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+//go:embed page
+var files embed.FS
+
+// modules are the files of the script, each after those that it imports.
+var modules = []string{"format", "clock", "data", "chart", "heat", "ranks", "detail", "network", "main"}
+
+// imports matches the import of one of our modules. In the page all are one script, and need none.
+var imports = regexp.MustCompile(`(?m)^import .* from "\./[a-z]+\.js";\n`)
+
+// script returns all modules as one script.
+func script() string {
+	var b strings.Builder
+	b.WriteString("\n")
+	for _, m := range modules {
+		text := imports.ReplaceAllString(read("page/"+m+".js"), "")
+		b.WriteString(strings.ReplaceAll("\n"+text, "\nexport ", "\n")[1:])
+	}
+	return b.String()
+}
+
+// read returns an embedded file.
+func read(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it was compiled in
+	}
+	return string(text)
+}
+
+// page is the parsed template of the page.
+var page = template.Must(template.New("page").Parse(read("page/page.html")))
+
+// document is the input of the template.
+type document struct {
+	Title, About string
+	Policy       string
+	Live         string // address of the stream of models; empty: the page has its data
+	Style        template.CSS
+	Script       template.JS
+	Data         template.HTML // base64 of gzip of JSON
+}
+
+// Page returns the page that shows the given runs side by side, complete in itself.
+func Page(title, about string, runs []*Model) ([]byte, error) {
+	var z bytes.Buffer
+	w, err := gzip.NewWriterLevel(&z, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.NewEncoder(w).Encode(runs); err != nil {
+		return nil, fmt.Errorf("the data of the page: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return render(document{
+		Title: title, About: about, Data: template.HTML(base64.StdEncoding.EncodeToString(z.Bytes())),
+	})
+}
+
+// livePage returns the page that takes its models from a stream.
+func livePage(title, about, stream string) ([]byte, error) {
+	return render(document{Title: title, About: about, Live: stream})
+}
+
+// render fills in the template. The policy allows the one script by its hash.
+func render(d document) ([]byte, error) {
+	code := script()
+	sum := sha256.Sum256([]byte(code))
+	d.Policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	if d.Live != "" {
+		d.Policy += "; connect-src 'self'"
+	}
+	d.Style, d.Script = template.CSS(read("page/page.css")), template.JS(code)
+	var b bytes.Buffer
+	if err := page.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

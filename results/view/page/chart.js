@@ -1,0 +1,139 @@
+// Line charts over time as SVG, with the page's instant as a line through all of them.
+
+import { number, palette, time } from "./format.js";
+
+const space = "http://www.w3.org/2000/svg";
+
+export function svg(name, attributes = {}, text = "") {
+  const e = document.createElementNS(space, name);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  if (text !== "") e.textContent = text;
+  return e;
+}
+
+// nice returns a round upper end of an axis.
+export function nice(v) {
+  if (!(v > 0)) return 1;
+  const p = 10 ** Math.floor(Math.log10(v));
+  return [1, 2, 2.5, 5, 10].map((k) => k * p).find((k) => k >= v * 0.999);
+}
+
+// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across.
+export class Chart {
+  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0 }) {
+    Object.assign(this, { clock, title, unit, series, lines, height });
+    this.end = end > 0 ? end : 1;
+    const top = Math.max(max, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
+    this.max = nice(top);
+    this.element = document.createElement("figure");
+    this.element.className = "chart";
+    this.draw();
+    this.move = () => this.cursor();
+    clock.addEventListener("tick", this.move);
+    this.cursor();
+  }
+
+  remove() { this.clock.removeEventListener("tick", this.move); this.element.remove(); }
+
+  draw() {
+    const w = 460, h = this.height, left = 46, right = 8, top = 8, bottom = 20;
+    this.px = (t) => left + ((w - left - right) * t) / this.end;
+    this.py = (y) => h - bottom - ((h - top - bottom) * Math.min(y, this.max)) / this.max;
+    const head = document.createElement("figcaption");
+    head.append(this.title);
+    this.value = document.createElement("span");
+    this.value.className = "value";
+    head.append(" ", this.value, this.button("SVG", () => this.save("svg")), this.button("CSV", () => this.save("csv")));
+    this.svg = svg("svg", { viewBox: `0 0 ${w} ${h}`, class: "lines", role: "img", "aria-label": this.title });
+    for (let i = 0; i <= 2; i++) {
+      const y = (this.max * i) / 2;
+      this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(y), y2: this.py(y), class: "grid" }));
+      this.svg.append(svg("text", { x: left - 5, y: this.py(y) + 3.5, class: "end" }, number(y)));
+    }
+    this.svg.append(svg("text", { x: left, y: h - 5 }, "0"), svg("text", { x: w - right, y: h - 5, class: "end" }, time(this.end)));
+    this.svg.append(svg("text", { x: left + 4, y: top + 7, class: "unit" }, this.unit));
+    let above = Infinity;
+    for (const l of this.lines) {
+      this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold" }));
+      if (above - this.py(l.y) < 10) continue; // no room for its name
+      above = this.py(l.y);
+      this.svg.append(svg("text", { x: w - right - 2, y: above - 3, class: "end" }, l.name));
+    }
+    this.series.forEach((s, i) => {
+      if (s.points.length === 0) return;
+      let d = "", y = 0;
+      s.points.forEach(([t, v], k) => {
+        if (k === 0) d = `M${this.px(t).toFixed(1)} ${this.py(v).toFixed(1)}`;
+        else d += (s.step ? `H${this.px(t).toFixed(1)}` : "") + `L${this.px(t).toFixed(1)} ${this.py(v).toFixed(1)}`;
+        y = v;
+      });
+      this.svg.append(svg("path", { d, stroke: s.color ?? palette[i % palette.length], class: "series" }));
+    });
+    this.now = svg("line", { y1: top, y2: h - bottom, class: "now" });
+    this.svg.append(this.now);
+    this.svg.addEventListener("click", (e) => {
+      const box = this.svg.getBoundingClientRect();
+      this.clock.set((((e.clientX - box.left) / box.width) * w - left) / (w - left - right) * this.end);
+    });
+    this.element.append(head, this.svg);
+    if (this.series.length > 1) {
+      const legend = document.createElement("div");
+      legend.className = "legend";
+      this.series.forEach((s, i) => {
+        const item = document.createElement("span");
+        item.append(svgSwatch(s.color ?? palette[i % palette.length]), s.name);
+        legend.append(item);
+      });
+      this.element.append(legend);
+    }
+  }
+
+  button(text, act) {
+    const b = document.createElement("button");
+    b.className = "small";
+    b.textContent = text;
+    b.title = `save this chart as ${text}`;
+    b.addEventListener("click", act);
+    return b;
+  }
+
+  cursor() {
+    const x = this.px(Math.min(this.clock.t, this.end));
+    this.now.setAttribute("x1", x); this.now.setAttribute("x2", x);
+    const shown = this.series.slice(0, 3).map((s) => number(valueAt(s.points, this.clock.t)));
+    this.value.textContent = shown.length ? `${shown.join(" / ")} ${this.unit}` : "";
+  }
+
+  save(kind) {
+    let text = "";
+    if (kind === "csv") {
+      text = "series,time_us,value\n" + this.series.map((s) => s.points.map(([t, v]) => `"${s.name.replaceAll('"', '""')}",${t},${v}`).join("\n")).join("\n") + "\n";
+    } else {
+      const copy = this.svg.cloneNode(true);
+      copy.setAttribute("xmlns", space);
+      copy.prepend(svg("style", {}, ".series{fill:none;stroke-width:1.6}.grid{stroke:#ccc}.threshold{stroke:#888;stroke-dasharray:4 3}.now{stroke:#000}text{font:10px sans-serif}.end{text-anchor:end}"));
+      text = new XMLSerializer().serializeToString(copy);
+    }
+    const a = document.createElement("a");
+    a.href = URL.createObjectURL(new Blob([text], { type: kind === "csv" ? "text/csv" : "image/svg+xml" }));
+    a.download = `${this.title.replace(/[^\w-]+/g, "-")}.${kind}`;
+    a.click();
+    URL.revokeObjectURL(a.href);
+  }
+}
+
+function svgSwatch(color) {
+  const s = svg("svg", { viewBox: "0 0 14 8", class: "swatch", "aria-hidden": "true" });
+  s.append(svg("rect", { width: 14, height: 8, rx: 2, fill: color }));
+  return s;
+}
+
+// valueAt returns the last value at or before t.
+export function valueAt(points, t) {
+  let lo = 0, hi = points.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (points[mid][0] <= t + 1e-9) lo = mid + 1; else hi = mid;
+  }
+  return lo > 0 ? points[lo - 1][1] : 0;
+}

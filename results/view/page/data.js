@@ -1,0 +1,147 @@
+// Data of one run: what the program wrote (see model.go), unpacked for drawing.
+
+const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const column = (Type, text) => new Type(bytesOf(text).buffer);
+
+export class Run {
+  constructor(model) {
+    this.model = model;
+    this.title = model.title;
+    this.nodes = model.network.nodes;
+    this.ports = model.network.ports;
+    this.portIndex = new Map(this.ports.map((p, i) => [p.name, i]));
+    this.begin = model.begin_us;
+    this.conns = model.conns ?? [];
+    this.setFrames(model.frames);
+    const links = new Map();
+    this.ports.forEach((p, i) => {
+      const key = p.from < p.to ? `${p.from}-${p.to}` : `${p.to}-${p.from}`;
+      if (!links.has(key)) links.set(key, []);
+      links.get(key).push(i);
+    });
+    this.links = [...links.values()];
+  }
+
+  // setFrames replaces all frames. Rows say what changed; the matrices queue, use, mark and drop have
+  // a value for every frame and port.
+  setFrames(f) {
+    const n = f.count, ports = this.ports.length;
+    this.frames = n;
+    this.at = column(Float64Array, f.at);
+    const first = column(Uint32Array, f.first), port = column(Uint32Array, f.port);
+    const queued = column(Uint32Array, f.queued), sent = column(Float64Array, f.sent);
+    const marks = column(Uint32Array, f.marks), drops = column(Uint32Array, f.drops), paused = bytesOf(f.paused);
+    this.queue = new Float32Array(n * ports);
+    this.use = new Float32Array(n * ports); // share of the link's capacity since the frame before
+    this.mark = new Uint32Array(n * ports);
+    this.drop = new Uint32Array(n * ports);
+    this.pause = new Uint8Array(n * ports);
+    this.total = new Float32Array(n); // bytes that wait in switches
+    this.maxQueue = 0;
+    const lastSent = new Float64Array(ports), lastMarks = new Uint32Array(ports), lastDrops = new Uint32Array(ports);
+    for (let i = 0; i < n; i++) {
+      const dt = this.at[i] - (i > 0 ? this.at[i - 1] : this.begin);
+      for (let r = first[i]; r < first[i + 1]; r++) {
+        const p = port[r], c = i * ports + p;
+        this.queue[c] = queued[r];
+        const capacity = (this.ports[p].rate_bps * dt) / 8e6;
+        this.use[c] = capacity > 0 ? Math.min((sent[r] - lastSent[p]) / capacity, 1) : 0;
+        this.mark[c] = marks[r] - lastMarks[p];
+        this.drop[c] = drops[r] - lastDrops[p];
+        this.pause[c] = paused[r];
+        lastSent[p] = sent[r]; lastMarks[p] = marks[r]; lastDrops[p] = drops[r];
+        if (!this.nodes[this.ports[p].from].host) {
+          this.total[i] += queued[r];
+          this.maxQueue = Math.max(this.maxQueue, queued[r]);
+        }
+      }
+    }
+    this.end = n > 0 ? this.at[n - 1] : this.model.end_us;
+    this.connRows = null;
+    this.connColumns = f.conns;
+  }
+
+  get length() { return Math.max(this.end, this.model.end_us || 0) - this.begin; }
+
+  // frameAt returns the last frame at or before t microseconds after the workload began; -1: none.
+  frameAt(t) {
+    let lo = 0, hi = this.frames;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (this.at[mid] - this.begin <= t + 1e-9) lo = mid + 1; else hi = mid;
+    }
+    return lo - 1;
+  }
+
+  time(frame) { return this.at[frame] - this.begin; }
+
+  // series returns the values of a port over time.
+  series(matrix, port, scale = 1) {
+    const out = [];
+    for (let i = 0; i < this.frames; i++) out.push([this.time(i), matrix[i * this.ports.length + port] * scale]);
+    return out;
+  }
+
+  // connSeries returns rate in Gb/s and window in KB of a connection over time.
+  connSeries(conn) {
+    const c = this.connColumns;
+    if (!c) return { rate: [], window: [] };
+    if (!this.connRows) {
+      this.connRows = {
+        first: column(Uint32Array, c.first), conn: column(Uint32Array, c.conn),
+        arrived: column(Float64Array, c.arrived), window: column(Uint32Array, c.window),
+      };
+    }
+    const rows = this.connRows, rate = [], window = [];
+    let before = 0, w = 0, seen = false, sum = 0, span = 0;
+    for (let i = 0; i < this.frames; i++) {
+      const r = find(rows.conn, rows.first[i], rows.first[i + 1], conn);
+      const t = this.time(i), dt = i > 0 ? t - this.time(i - 1) : t;
+      let bytes = 0;
+      if (r >= 0) { bytes = rows.arrived[r] - before; before = rows.arrived[r]; w = rows.window[r]; seen = true; }
+      sum += bytes; span += dt; // messages arrive whole: over a short time their rate says little
+      if (span >= this.length / 150 || i === this.frames - 1) {
+        rate.push([t - span, span > 0 ? (sum * 8) / span / 1e3 : 0]);
+        sum = 0; span = 0;
+      }
+      if (seen && w > 0) window.push([t, w / 1e3]);
+    }
+    return { rate, window };
+  }
+
+  // events returns the instants of an event's kind, in order.
+  events(kind) {
+    if (kind === "fault") return (this.model.faults ?? []).map((f) => f.from_us - this.begin).filter((t) => t >= 0);
+    const matrix = { drop: this.drop, mark: this.mark, pause: this.pause }[kind];
+    const out = [], ports = this.ports.length;
+    let active = false;
+    for (let i = 0; i < this.frames; i++) {
+      let any = false;
+      for (let p = 0; p < ports && !any; p++) any = matrix[i * ports + p] > 0;
+      if (any && !active) out.push(this.time(i));
+      active = any;
+    }
+    return out;
+  }
+
+  // down reports whether a fault cuts the link between two nodes at t.
+  faultsAt(t) {
+    return (this.model.faults ?? []).filter((f) => t >= f.from_us - this.begin &&
+      (f.until_us ? t < f.until_us - this.begin : !f.once || t < f.from_us - this.begin + this.length / 100));
+  }
+}
+
+function find(column, lo, hi, value) {
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (column[mid] === value) return mid;
+    if (column[mid] < value) lo = mid + 1; else hi = mid;
+  }
+  return -1;
+}
+
+// unpack returns the document in the page: gzip, as base64.
+export async function unpack(text) {
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}

@@ -1,0 +1,87 @@
+// Queues of all ports over time as a heat map, on a canvas.
+
+import { bytes, styles, time } from "./format.js";
+
+const maxRows = 60; // ports, those with the longest queues
+
+export class HeatMap {
+  constructor(run, clock, scale, select) {
+    Object.assign(this, { run, clock, scale, select });
+    this.element = document.createElement("figure");
+    this.element.className = "heat";
+    const head = document.createElement("figcaption");
+    const all = run.ports.map((p, i) => [this.peak(i), i]).filter(([q, i]) => q > 0 && !run.nodes[run.ports[i].from].host);
+    all.sort((a, b) => b[0] - a[0]);
+    this.rows = all.slice(0, maxRows).map((r) => r[1]);
+    this.rows.sort((a, b) => a - b);
+    head.textContent = all.length === 0 ? "No queue in a switch." :
+      `Queues of ${this.rows.length} ports${all.length > maxRows ? `, those with the longest of ${all.length}` : ""}; white to red: 0 to ${bytes(scale.max)}`;
+    this.canvas = document.createElement("canvas");
+    this.labels = document.createElement("div");
+    this.labels.className = "labels";
+    for (const p of this.rows) {
+      const b = document.createElement("button");
+      b.textContent = run.ports[p].name;
+      b.addEventListener("click", () => select({ port: p }));
+      this.labels.append(b);
+    }
+    const body = document.createElement("div");
+    body.className = "body";
+    const plot = document.createElement("div");
+    plot.className = "plot";
+    this.now = document.createElement("div");
+    this.now.className = "cursor";
+    plot.append(this.canvas, this.now);
+    body.append(this.labels, plot);
+    this.element.append(head, body);
+    this.canvas.addEventListener("click", (e) => {
+      clock.set((e.offsetX / this.canvas.clientWidth) * clock.end);
+      const row = this.rows[Math.floor((e.offsetY / this.canvas.clientHeight) * this.rows.length)];
+      if (row !== undefined) select({ port: row });
+    });
+    this.canvas.addEventListener("pointermove", (e) => {
+      const t = (e.offsetX / this.canvas.clientWidth) * clock.end, p = this.rows[Math.floor((e.offsetY / this.canvas.clientHeight) * this.rows.length)];
+      const f = run.frameAt(t);
+      if (p !== undefined && f >= 0) this.canvas.title = `${run.ports[p].name} at ${time(t)}: ${bytes(run.queue[f * run.ports.length + p])}`;
+    });
+    this.move = () => { this.now.style.left = `${(100 * clock.t) / (clock.end || 1)}%`; };
+    clock.addEventListener("tick", this.move);
+    this.draw();
+    this.move();
+  }
+
+  remove() { this.clock.removeEventListener("tick", this.move); this.element.remove(); }
+
+  peak(p) {
+    let q = 0;
+    for (let i = 0; i < this.run.frames; i++) q = Math.max(q, this.run.queue[i * this.run.ports.length + p]);
+    return q;
+  }
+
+  draw() {
+    const n = this.rows.length, w = 900;
+    this.canvas.width = w;
+    this.canvas.height = Math.max(n, 1);
+    this.canvas.style.height = this.labels.style.height = `${Math.max(n, 1) * 16}px`;
+    if (n === 0) return;
+    const g = this.canvas.getContext("2d"), image = g.createImageData(w, n), max = Math.max(this.scale.max, 1);
+    const dark = styles().back.startsWith("#1");
+    for (let x = 0; x < w; x++) {
+      const f = this.run.frameAt(((x + 0.5) / w) * this.clock.end);
+      for (let y = 0; y < n; y++) {
+        const v = f < 0 ? 0 : Math.sqrt(Math.min(this.run.queue[f * this.run.ports.length + this.rows[y]] / max, 1));
+        const c = shade(v, dark), o = (y * w + x) * 4;
+        image.data[o] = c[0]; image.data[o + 1] = c[1]; image.data[o + 2] = c[2]; image.data[o + 3] = 255;
+      }
+    }
+    g.putImageData(image, 0, 0);
+  }
+}
+
+const light = [[255, 255, 255], [253, 212, 158], [252, 141, 89], [179, 0, 0]];
+const night = [[28, 32, 40], [90, 50, 30], [213, 94, 0], [255, 200, 120]];
+
+function shade(v, dark) {
+  const stops = dark ? night : light, k = Math.min(Math.floor(v * 3), 2), f = v * 3 - k;
+  return stops[k].map((c, i) => c + (stops[k + 1][i] - c) * f);
+}

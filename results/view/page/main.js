@@ -1,0 +1,238 @@
+// The page: runs side by side on one clock, and what was selected.
+
+import { Clock } from "./clock.js";
+import { Run, unpack } from "./data.js";
+import { about, overview } from "./detail.js";
+import { bytes, count, time } from "./format.js";
+import { HeatMap } from "./heat.js";
+import { NetworkView } from "./network.js";
+import { Ranks } from "./ranks.js";
+
+const $ = (id) => document.getElementById(id);
+const clock = new Clock();
+const scale = { max: 1 }; // the longest queue of all runs
+let runs = [], views = [], panels = [], chosen = null, tab = "overview", stepper = "drop";
+
+// show builds the page for a list of models.
+function show(models) {
+  runs = models.map((m) => new Run(m));
+  $("stage").replaceChildren();
+  views = runs.map((run, i) => {
+    const view = new NetworkView(run, scale, (what) => select(i, what));
+    const box = document.createElement("section");
+    box.className = "view";
+    const head = document.createElement("h2"), state = document.createElement("span");
+    head.append(run.title, " ", state);
+    state.className = `status ${run.model.status === "ok" ? "good" : "bad"}`;
+    state.textContent = run.model.status;
+    const facts = document.createElement("p");
+    facts.className = "facts";
+    facts.textContent = (run.model.facts ?? []).join(" · ");
+    const frame = document.createElement("div");
+    frame.className = "canvas";
+    frame.append(view.canvas, view.tip);
+    const now = document.createElement("p");
+    now.className = "now-line";
+    view.now = now;
+    box.append(head, facts, frame, now);
+    $("stage").append(box);
+    return view;
+  });
+  document.body.classList.toggle("pair", runs.length > 1);
+  measure();
+  clock.setSpeed(clock.end / 10); // the whole run in ten seconds
+  clock.t = fullest();
+  renderPanels();
+  update();
+}
+
+// fullest returns the instant at which most bytes wait: the first thing to look at.
+function fullest() {
+  let t = 0, most = 0;
+  for (const r of runs) r.total.forEach((v, i) => { if (v > most) { most = v; t = r.time(i); } });
+  return t;
+}
+
+// measure computes what all views share.
+function measure() {
+  scale.max = Math.max(1, ...runs.map((r) => r.maxQueue));
+  clock.extend(Math.max(...runs.map((r) => r.length)));
+  drawTrack();
+}
+
+function update() {
+  runs.forEach((run, i) => {
+    views[i].show(clock.t);
+    const f = run.frameAt(clock.t), ports = run.ports.length;
+    let drops = 0, marks = 0;
+    for (let k = 0; k < ports && f >= 0; k++) { drops += run.drop[f * ports + k]; marks += run.mark[f * ports + k]; }
+    const faults = run.faultsAt(clock.t).map((x) => `${x.link ?? x.host ?? "clock"} ${x.what}`).join(", ");
+    views[i].now.textContent = f < 0 ? "" : `${bytes(run.total[f])} wait in switches; in this frame ${count(marks)} marked, ${count(drops)} dropped${faults ? `; ${faults}` : ""}`;
+    views[i].canvas.setAttribute("aria-label", `network of ${run.title} at ${time(clock.t)}: ${views[i].now.textContent}`);
+  });
+  $("time").textContent = time(clock.t);
+  $("slider").value = clock.end > 0 ? Math.round((clock.t / clock.end) * 1000) : 0;
+  $("slider").setAttribute("aria-valuetext", time(clock.t));
+}
+
+// drawTrack draws bytes that wait above the slider, and the faults.
+function drawTrack() {
+  const c = $("track"), g = c.getContext("2d"), box = c.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
+  c.width = Math.max(1, box.width * ratio); c.height = Math.max(1, box.height * ratio);
+  const max = Math.max(1, ...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
+  runs.forEach((run, i) => {
+    g.beginPath();
+    g.moveTo(0, c.height);
+    for (let f = 0; f < run.frames; f++) g.lineTo((run.time(f) / clock.end) * c.width, c.height - (run.total[f] / max) * c.height * 0.95);
+    g.lineTo((run.length / clock.end) * c.width, c.height);
+    g.globalAlpha = 0.45;
+    g.fillStyle = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"][i % 4];
+    g.fill();
+    g.globalAlpha = 1;
+    for (const f of run.model.faults ?? []) {
+      const x = ((f.from_us - run.begin) / clock.end) * c.width;
+      g.fillStyle = "#d55e00";
+      g.fillRect(x - ratio, 0, 2 * ratio, c.height);
+    }
+  });
+}
+
+function select(i, what) {
+  chosen = what ? { run: i, what } : null;
+  views.forEach((v, k) => {
+    v.selected = chosen && k === i ? what : null;
+    v.route = new Set();
+    if (v.selected?.conn !== undefined) {
+      const c = runs[k].conns[v.selected.conn];
+      runs[k].ports.forEach((p, n) => { // the flow's own ends; paths inside the network are many
+        if (runs[k].nodes[p.from].name === c.src || runs[k].nodes[p.to].name === c.dst) v.route.add(n);
+      });
+    }
+  });
+  tab = chosen ? "selected" : "overview";
+  renderPanels();
+  update();
+}
+
+function renderPanels() {
+  panels.forEach((p) => p.remove());
+  panels = [];
+  const side = $("panel");
+  side.replaceChildren();
+  for (const b of document.querySelectorAll("nav button")) {
+    const on = b.dataset.tab === tab;
+    b.setAttribute("aria-selected", on);
+    if (b.dataset.tab === "selected") b.hidden = !chosen;
+  }
+  const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
+  if (tab === "overview") add(overview(runs, clock));
+  if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w))]); });
+  if (tab === "ranks") runs.forEach((r, i) => { title(side, r); add([new Ranks(r, clock, (w) => select(i, w))]); });
+  if (tab === "selected" && chosen) {
+    const run = runs[chosen.run], a = about(run, chosen.what, clock, scale, (w) => select(chosen.run, w));
+    const head = document.createElement("h3");
+    head.textContent = a.heading + (runs.length > 1 ? ` (${run.title})` : "");
+    const facts = document.createElement("p");
+    facts.textContent = a.facts.map(([v, n]) => `${n} ${v}`).join(" · ");
+    const links = document.createElement("p");
+    links.className = "links";
+    for (const [text, go] of a.links) {
+      const b = document.createElement("button");
+      b.className = "small"; b.textContent = text; b.addEventListener("click", go);
+      links.append(b);
+    }
+    side.append(head, facts, links);
+    add(a.charts);
+  }
+}
+
+function title(side, run) {
+  if (runs.length < 2) return;
+  const h = document.createElement("h3");
+  h.textContent = run.title;
+  side.append(h);
+}
+
+// step moves to the next frame, or with a kind to the next event of it.
+function step(direction, kind = "") {
+  clock.toggle(false);
+  clock.follow = false;
+  let all = kind ? runs.flatMap((r) => r.events(kind)) : runs.flatMap((r) => Array.from({ length: r.frames }, (_, i) => r.time(i)));
+  all = [...new Set(all)].sort((a, b) => a - b);
+  const next = direction > 0 ? all.find((t) => t > clock.t + 1e-9) : all.findLast((t) => t < clock.t - 1e-9);
+  if (next !== undefined) clock.set(next);
+  else if (kind) note(`no ${direction > 0 ? "later" : "earlier"} ${kind}`);
+}
+
+function note(text) {
+  $("note").textContent = text;
+  setTimeout(() => { if ($("note").textContent === text) $("note").textContent = ""; }, 2500);
+}
+
+function speed(factor) {
+  clock.setSpeed(Math.min(Math.max(clock.speed * factor, 1e-3), 1e9));
+}
+
+function listen() {
+  clock.addEventListener("tick", () => { if (!listen.due) { listen.due = true; requestAnimationFrame(() => { listen.due = false; update(); }); } });
+  clock.addEventListener("state", () => {
+    $("play").textContent = clock.playing ? "Pause" : "Play";
+    $("speed").textContent = `${time(clock.speed)} per second`;
+  });
+  $("play").addEventListener("click", () => clock.toggle());
+  $("slower").addEventListener("click", () => speed(0.5));
+  $("faster").addEventListener("click", () => speed(2));
+  $("back").addEventListener("click", () => step(-1));
+  $("forward").addEventListener("click", () => step(1));
+  $("kind").addEventListener("change", (e) => { stepper = e.target.value; });
+  $("event").addEventListener("click", () => step(1, stepper));
+  $("slider").addEventListener("input", (e) => { clock.toggle(false); clock.follow = false; clock.set((e.target.value / 1000) * clock.end); });
+  $("projector").addEventListener("click", projector);
+  $("keys").addEventListener("click", () => $("help").showModal());
+  for (const b of document.querySelectorAll("nav button")) b.addEventListener("click", () => { tab = b.dataset.tab; renderPanels(); });
+  window.addEventListener("resize", () => { drawTrack(); update(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { renderPanels(); update(); });
+  document.addEventListener("keydown", (e) => {
+    if (e.target.matches("input, select") || e.ctrlKey || e.metaKey || e.altKey || $("help").open) return;
+    if (e.key === " " && e.target.matches("button")) return; // presses the button
+    const act = {
+      " ": () => clock.toggle(), ArrowRight: () => (e.shiftKey ? step(1, stepper) : step(1)), ArrowLeft: () => (e.shiftKey ? step(-1, stepper) : step(-1)),
+      Home: () => clock.set(0), End: () => clock.set(clock.end), "+": () => speed(2), "-": () => speed(0.5), p: projector, "?": () => $("help").showModal(),
+      Escape: () => select(0, null), 1: () => choose("overview"), 2: () => choose("heat"), 3: () => choose("ranks"), f: () => { clock.follow = true; clock.set(clock.end); },
+      z: () => views.forEach((v) => v.zoomAt(1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
+      x: () => views.forEach((v) => v.zoomAt(1 / 1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
+    }[e.key];
+    if (act) { e.preventDefault(); act(); }
+  });
+}
+
+function choose(name) { tab = name; renderPanels(); }
+
+function projector() {
+  document.documentElement.classList.toggle("projector");
+  drawTrack();
+  update();
+}
+
+// watch follows runs that go on: the program sends a model with each event.
+function watch(url) {
+  const source = new EventSource(url);
+  let shown = false;
+  source.addEventListener("runs", (e) => {
+    const models = JSON.parse(e.data);
+    if (!shown) { shown = true; show(models); clock.follow = true; clock.extend(clock.end); return; }
+    models.forEach((m, i) => { runs[i].model = m; runs[i].conns = m.conns ?? []; runs[i].setFrames(m.frames); });
+    measure();
+    clock.setSpeed(clock.end / 10);
+    if (performance.now() - (watch.drawn ?? 0) > 1500) { watch.drawn = performance.now(); renderPanels(); }
+    update();
+  });
+  source.addEventListener("end", (e) => { source.close(); clock.follow = false; note(e.data); renderPanels(); });
+  source.onerror = () => note("the program that ran the lab has ended");
+}
+
+listen();
+const live = document.querySelector("meta[name=weft-live]");
+if (live) watch(live.content);
+else unpack($("data").textContent).then(show, (err) => note(`cannot read the data of this page: ${err}`));
+window.weft = { clock, runs: () => runs, select }; // for tests
