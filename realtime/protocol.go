@@ -157,8 +157,8 @@ type Config struct {
 	Slower []float64
 	Hosts  []Address  // by host
 	Sample units.Time // interval of queue samples in lab time; 0: none
-	// Frames are sent from FramesFrom on, at intervals that begin with FrameEvery: see frames.After. 0:
-	// none.
+	// Frames are sent from FramesFrom on, at intervals that begin with FrameEvery: see
+	// frames.After. 0: none.
 	FrameEvery units.Time
 	FramesFrom units.Time
 	MaxFrame   int // longest frame in bytes with its Ethernet header; 0: 10 KB

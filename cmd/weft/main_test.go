@@ -126,7 +126,7 @@ func TestExamplesInHelpWork(t *testing.T) {
 			if len(args) > 2 && args[1] == "deploy" && !slices.Contains(args, "--dry-run") {
 				continue
 			}
-			if args[1] == "results" && args[2] != "ls" {
+			if args[1] == "view" || args[1] == "results" && args[2] != "ls" {
 				if _, _, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "no run is called") {
 					t.Errorf("%s: stderr %q", line, stderr)
 				}

@@ -57,7 +57,8 @@ type runFlags struct {
 	resume  bool
 	capture []string // POINT=FILE
 	view    bool
-	live    *liveView // nil: nobody watches
+	live    *liveView                    // nil: nobody watches
+	done    func(runs []*record.Summary) // called with the summaries of all runs; may be nil
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -87,6 +88,7 @@ If the machine is too busy for the measured dilation, the run is repeated once, 
 	outFlag(cmd.Flags(), &flags.out)
 	quietFlag(cmd, &flags.quiet)
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print a JSON object instead of tables")
+	cmd.AddCommand(a.showCommand())
 	return cmd
 }
 
@@ -210,6 +212,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	defer dropSweeps(jobs)
 	runs, runErrs := a.runAll(ctx, jobs, flags)
+	if flags.done != nil {
+		flags.done(runs)
+	}
 	judged, err := a.acrossPoints(jobs, runs)
 	all := append(runs[:len(runs):len(runs)], judged...)
 	err = errors.Join(err, reports.write(runs, judged, flags.strict))

@@ -56,7 +56,7 @@ weft run LAB --view.`,
 			if err != nil {
 				return fmt.Errorf("serve the page: %w", err)
 			}
-			if err := s.Show(title, about, models); err != nil {
+			if err := s.Show("", title, about, models); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "%s\n", s.URL())

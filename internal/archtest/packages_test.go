@@ -153,7 +153,8 @@ func packages() []entry {
 			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; " +
 				"no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
-			"orchestrator/topology/render results/expect results/plot results/record results/report results/store",
+			"orchestrator/topology/render results/expect results/plot results/record results/report results/store " +
+			"results/view",
 			"draws a run's network from its lab, and a paper's figures, beside the pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",

@@ -24,12 +24,14 @@ import (
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
+	"weft/results/view"
 )
 
 // Names of the files in the directory of a run or a sweep.
 const (
 	PageFile    = "report.html"
 	NetworkFile = "topology.svg" // the network of a run, drawn by Leave
+	ViewFile    = report.ViewFile // the run over time
 	PlotsFolder = "plots"
 	TableFile   = "table.csv" // of a sweep
 )
@@ -38,10 +40,34 @@ const (
 // drawn.
 const maxNetwork = 64 << 20
 
-// Write writes report.html of a run directory and replaces an existing one.
+// maxView is the largest view.html in bytes that Write leaves; weft view shows larger runs. Our own
+// value: a browser opens it at once.
+const maxView = 8 << 20
+
+// writeView writes view.html of a run directory that has frames, unless it would be too large, and
+// reports whether it did.
+func writeView(dir string) (bool, error) {
+	m, err := view.Load(dir)
+	if errors.Is(err, view.ErrNoFrames) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	text, err := view.Page("Weft: "+m.Title, filepath.ToSlash(dir), []*view.Model{m})
+	if err != nil || len(text) > maxView {
+		return false, err
+	}
+	return true, regular.WriteOutput(filepath.Join(dir, ViewFile), text)
+}
+
+// Write writes report.html and view.html of a run directory and replaces existing ones.
 func Write(dir string) error {
 	r, err := report.Load(dir)
 	if err != nil {
+		return err
+	}
+	if r.View, err = writeView(dir); err != nil {
 		return err
 	}
 	network, err := regular.Read(filepath.Join(dir, NetworkFile), maxNetwork)
@@ -140,7 +166,10 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	if err != nil {
 		return err
 	}
-	p, err := report.SweepPage(version, first, runs, across, charts)
+	p, err := report.SweepPage(version, first, runs, across, charts, func(run string) bool {
+		_, err := os.Stat(filepath.Join(run, ViewFile))
+		return err == nil
+	})
 	if err != nil {
 		return err
 	}

@@ -136,9 +136,15 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS,
 			m.Machine.Kernel)}
 	p.Verdict, p.Class = r.verdict()
+	var links [][2]string
+	if r.View {
+		links = append(links, [2]string{"the network over time", ViewFile})
+	}
 	if m.Series != nil && m.Series.Sweep != "" {
-		link := [2]string{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"}
-		p.Parts = append(p.Parts, Part{Heading: "Sweep", Links: [][2]string{link}})
+		links = append(links, [2]string{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"})
+	}
+	if links != nil {
+		p.Parts = append(p.Parts, Part{Heading: "More pages", Links: links})
 	}
 	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})

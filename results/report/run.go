@@ -20,7 +20,11 @@ type Run struct {
 	Summary   *record.Summary // nil without a summary
 	NoSummary string          // why Summary is nil
 	Lab       string          // the lab file as written; empty if the run kept none
+	View      bool            // the directory has ViewFile
 }
+
+// ViewFile is the page in a run's directory that shows the network over time.
+const ViewFile = "view.html"
 
 // Load reads a run directory. A run that was killed or is in progress has no summary; a damaged one
 // is an error.

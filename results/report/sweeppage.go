@@ -36,9 +36,11 @@ func Charts(points []expect.Point) ([]Chart, error) {
 
 // SweepPage returns the page of a sweep: its expectations, a table of its points, failures and
 // warnings, links to the reports of the runs (in directories beside the sweep's own), charts, the
-// lab file and the command that repeats it. first is the run of the first point.
+// lab file and the command that repeats it. first is the run of the first point. viewed reports
+// whether the directory of a run has ViewFile.
 func SweepPage(
 	version string, first *Run, runs []*record.Summary, across []record.Expect, charts []Chart,
+	viewed func(run string) bool,
 ) (*Page, error) {
 	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Footer: "weft " + version}
 	p.Verdict, p.Class = sweepVerdict(runs, across)
@@ -46,7 +48,7 @@ func SweepPage(
 		p.Parts = append(p.Parts, Part{Heading: "Expectations across points",
 			Tables: []Table{expectationTable(across)}})
 	}
-	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs)}, Links: runLinks(runs)})
+	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs)}, Links: runLinks(runs, viewed)})
 	if rows := table.Reasons(runs); len(rows) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
 			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})
@@ -87,14 +89,19 @@ func SweepRecord(runs []*record.Summary, across []record.Expect, version string)
 	return sum
 }
 
-// runLinks returns the links from the page of a sweep to those of its runs.
-func runLinks(runs []*record.Summary) [][2]string {
+// runLinks returns the links from the page of a sweep to those of its runs. viewed reports whether
+// the directory of a run has ViewFile.
+func runLinks(runs []*record.Summary, viewed func(run string) bool) [][2]string {
 	var out [][2]string
 	for _, s := range runs {
-		if s.Run != "" {
-			base := filepath.Base(s.Run)
-			name := strings.TrimSpace(base + " " + table.Point(s.Point))
-			out = append(out, [2]string{name, "../" + base + "/report.html"})
+		if s.Run == "" {
+			continue
+		}
+		base := filepath.Base(s.Run)
+		name := strings.TrimSpace(base + " " + table.Point(s.Point))
+		out = append(out, [2]string{name, "../" + base + "/report.html"})
+		if viewed(s.Run) {
+			out = append(out, [2]string{name + ", the network over time", "../" + base + "/" + ViewFile})
 		}
 	}
 	return out

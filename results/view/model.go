@@ -146,7 +146,8 @@ func title(dir string, m *record.Manifest) string {
 		var parts []string
 		for _, s := range m.Settings {
 			if _, ok := m.Point[s.Path]; ok {
-				parts = append(parts, strings.TrimPrefix(s.Path[strings.LastIndex(s.Path, ".")+1:]+" "+s.Value, "kind "))
+				key := s.Path[strings.LastIndex(s.Path, ".")+1:]
+				parts = append(parts, strings.TrimPrefix(key+" "+s.Value, "kind "))
 			}
 		}
 		if len(parts) > 0 {

@@ -78,6 +78,27 @@ func livePage(title, about, stream string) ([]byte, error) {
 	return render(document{Title: title, About: about, Live: stream})
 }
 
+// Link is an entry of a list of pages.
+type Link struct {
+	Name string // of the page: see Server.Show
+	Text string
+	Note string // what to look for
+}
+
+// listPage returns a page with links to others.
+func listPage(title string, links []Link) ([]byte, error) {
+	var b bytes.Buffer
+	err := list.Execute(&b, struct {
+		Title string
+		Style template.CSS
+		Links []Link
+	}{title, template.CSS(read("page/page.css")), links})
+	return b.Bytes(), err
+}
+
+// list is the template of a list of pages.
+var list = template.Must(template.New("list").Parse(read("page/list.html")))
+
 // render fills in the template. The policy allows the one script by its hash.
 func render(d document) ([]byte, error) {
 	code := script()

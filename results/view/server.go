@@ -26,7 +26,7 @@ type Server struct {
 	listener net.Listener
 	token    string
 	http     *http.Server
-	page     []byte
+	pages    map[string][]byte // by path behind the token; "" is the first
 	clients  chan struct{}
 
 	mu      sync.Mutex
@@ -43,7 +43,8 @@ func NewServer(port int) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		listener: l, token: rand.Text(), clients: make(chan struct{}, maxClients), changed: make(chan struct{}),
+		listener: l, token: rand.Text(), pages: map[string][]byte{}, clients: make(chan struct{}, maxClients),
+		changed: make(chan struct{}),
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10}
 	return s, nil
@@ -52,15 +53,22 @@ func NewServer(port int) (*Server, error) {
 // URL returns the address of the page, with the token.
 func (s *Server) URL() string { return fmt.Sprintf("http://%s/%s/", s.listener.Addr(), s.token) }
 
-// Show makes the page that of finished runs.
-func (s *Server) Show(title, about string, runs []*Model) (err error) {
-	s.page, err = Page(title, about, runs)
+// Show adds a page of finished runs under a name; the empty name is the first page. Pages are added
+// before Serve.
+func (s *Server) Show(name, title, about string, runs []*Model) (err error) {
+	s.pages[name], err = Page(title, about, runs)
 	return err
 }
 
-// Live makes the page that of runs that go on: see Publish.
+// List makes the first page a list of links to others.
+func (s *Server) List(title string, links []Link) (err error) {
+	s.pages[""], err = listPage(title, links)
+	return err
+}
+
+// Live makes the first page that of runs that go on: see Publish.
 func (s *Server) Live(title, about string) (err error) {
-	s.page, err = livePage(title, about, "stream")
+	s.pages[""], err = livePage(title, about, "stream")
 	return err
 }
 
@@ -111,15 +119,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	page, ok := s.pages[rest]
 	switch {
 	// A page of elsewhere may resolve its own name to this address.
 	case r.Host != s.listener.Addr().String(), subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 		http.Error(w, "no such page; weft view prints its address", http.StatusNotFound)
 	case r.Method != http.MethodGet:
 		http.Error(w, "only GET", http.StatusMethodNotAllowed)
-	case rest == "":
+	case ok:
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(s.page) // a client that has left misses nothing
+		_, _ = w.Write(page) // a client that has left misses nothing
 	case rest == "stream":
 		s.stream(w, r)
 	default:

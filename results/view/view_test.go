@@ -230,7 +230,7 @@ func serve(t *testing.T, prepare func(*Server) error) (*Server, func(path, host 
 
 // Only who has the token gets the page, and not under another name of this machine.
 func TestStrangersGetNothing(t *testing.T) {
-	s, get := serve(t, func(s *Server) error { return s.Show("small", "", []*Model{mustLoad(t, writeRun(t, 2))}) })
+	s, get := serve(t, func(s *Server) error { return s.Show("", "small", "", []*Model{mustLoad(t, writeRun(t, 2))}) })
 	if !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
 		t.Errorf("the page is at %s", s.URL())
 	}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"weft/results/record"
+	"weft/results/view"
+)
+
+// act is a part of the show: a lab with two points, shown side by side.
+type act struct {
+	lab string // inside the program
+	view.Link
+}
+
+// acts are the parts of the show, in order.
+var acts = []act{
+	{"show/1-queues", view.Link{
+		Name: "queues", Text: "1. Sixteen to one: DCQCN beside PC4",
+		Note: "Press space. DCQCN's queue floods the link's buffer with megabytes, swings, and empties; PC4's stays at " +
+			"some packets. Both finish at nearly the same time. Click the link from switch0 to h16 for its queue.",
+	}},
+	{"show/2-failure", view.Link{
+		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
+		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that ECMP put " +
+			"there waits for a timeout; STrack's packets take other paths at once. Look at the rates on the right.",
+	}},
+	{"show/3-clocks", view.Link{
+		Name: "clocks", Text: "3. Clocks that disagree: nobody keeps them, beside Huygens",
+		Note: "PC4 reads queues from one-way delays. With clocks up to 300 ns apart it misreads them: rates fan out, " +
+			"and whoever is ahead takes the link. Huygens keeps the clocks within a nanosecond, and all share it.",
+	}},
+}
+
+// showCommand returns weft demo show.
+func (a *app) showCommand() *cobra.Command {
+	var root string
+	var port int
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "prepare a show of ten minutes, and serve it",
+		Long: `Simulate three labs, each twice, and serve their pages on this machine until Ctrl-C: queues of
+DCQCN beside PC4, a link that is cut, and clocks that drift. It needs neither root nor a network, and
+takes half a minute to prepare; runs that were prepared before with this program are used again. Notes
+for the speaker are on the first page and in docs/teaching.md.`,
+		Example: "  weft demo show",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := view.NewServer(port)
+			if err != nil {
+				return fmt.Errorf("serve the show: %w", err)
+			}
+			if err := a.prepareShow(cmd.Context(), s, root); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout, s.URL())
+			fmt.Fprintln(a.stderr, "open this address in a browser on this machine; Ctrl-C ends the show")
+			return s.Serve(cmd.Context())
+		},
+	}
+	outFlag(cmd.Flags(), &root)
+	cmd.Flags().IntVar(&port, "port", 0, "port of 127.0.0.1 to serve on; 0: any that is free")
+	return cmd
+}
+
+// prepareShow runs the labs of all acts and adds their pages to a server.
+func (a *app) prepareShow(ctx context.Context, s *view.Server, root string) error {
+	var links []view.Link
+	for _, act := range acts {
+		var models []*view.Model
+		var loadErr error
+		flags := runFlags{out: root, resume: true, quiet: true, done: func(runs []*record.Summary) {
+			for _, r := range runs {
+				m, err := view.Load(r.Run)
+				models, loadErr = append(models, m), errors.Join(loadErr, err)
+			}
+		}}
+		flags.lab.builtIn = true
+		flags.lab.Engine.Kind = "sim"
+		fmt.Fprintf(a.stderr, "preparing %s\n", act.Text)
+		quiet := *a
+		quiet.stdout = io.Discard
+		if err := errors.Join(quiet.run(ctx, []string{act.lab}, flags), loadErr); err != nil {
+			return fmt.Errorf("%s: %w", act.lab, err)
+		}
+		if err := s.Show(act.Name, "Weft: "+act.Text, "", models); err != nil {
+			return err
+		}
+		links = append(links, act.Link)
+	}
+	return s.List("Weft: a show of ten minutes", links)
+}
