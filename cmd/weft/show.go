@@ -22,13 +22,13 @@ type act struct {
 var acts = []act{
 	{"show/1-queues", view.Link{
 		Name: "queues", Text: "1. Sixteen to one: DCQCN beside PC4",
-		Note: "Press space. DCQCN's queue floods the link's buffer with megabytes, swings, and empties; PC4's stays at " +
-			"some packets. Both finish at nearly the same time. Click the link from switch0 to h16 for its queue.",
+		Note: "Press space. DCQCN's queue floods the buffer with megabytes, swings, and empties; PC4's stays at some " +
+			"packets. Both finish at nearly the same time. Click the link from switch0 to h16 for its queue.",
 	}},
 	{"show/2-failure", view.Link{
 		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
-		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that ECMP put " +
-			"there waits for a timeout; STrack's packets take other paths at once. Look at the rates on the right.",
+		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that ECMP " +
+			"put there waits for a timeout; STrack's packets take other paths at once. Look at the rates on the right.",
 	}},
 	{"show/3-clocks", view.Link{
 		Name: "clocks", Text: "3. Clocks that disagree: nobody keeps them, beside Huygens",
