@@ -10,7 +10,7 @@ import (
 
 // Kinds of message between the orchestrator and a node, in the order of their first use. The
 // orchestrator sends configure, start and finally stop. The node sends ready, progress at
-// intervals, done once, and results. After Config.More the sequence begins again with configure.
+// intervals, done once, rows, and results. After Config.More the sequence begins again with configure.
 const (
 	// KindLend: empty, instead of configure: another process will drive the node, and the
 	// orchestrator sends nothing more
@@ -29,7 +29,8 @@ const (
 	// KindDone: Progress: every item of the host is complete; the node still answers
 	KindDone    = "done"
 	KindStop    = "stop"    // empty: stop answering, send results
-	KindResults = "results" // Results
+	KindRows    = "rows"    // Rows, any number of times: a part of the results
+	KindResults = "results" // Results, without what Rows had
 )
 
 // Adopt hands a node to a process that drives several. On the connection that comes with it the

@@ -131,7 +131,7 @@ func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err 
 			n.conn.Close()
 			continue
 		}
-		if err := n.conn.SendValue(KindResults, n.results()); err != nil {
+		if err := n.results().send(n.conn); err != nil {
 			return i, err
 		}
 	}

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +41,9 @@ func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 }
 
 // collect asks every process that is still there for its results. Nodes come first, so that the
-// fabric's report covers everything they sent. failed is the reason why the run ended, or nil.
-func (r *run) collect(failed error) {
+// fabric's report covers everything they sent. failed is the reason why the run ended, or nil; then
+// collect returns an error if results are missing.
+func (r *run) collect(ctx context.Context, failed error) error {
 	r.endCPU()
 	limit := collectTime
 	if failed != nil {
@@ -53,7 +55,10 @@ func (r *run) collect(failed error) {
 			r.nodes[i].lose(err)
 		}
 	}
-	r.await(limit, func() bool {
+	if failed != nil {
+		ctx = context.WithoutCancel(ctx) // its end is known, and must not hide what there is
+	}
+	r.await(ctx, limit, func() bool {
 		for i := range r.nodes {
 			if !r.nodes[i].told && r.nodes[i].lost == nil {
 				return false
@@ -64,31 +69,61 @@ func (r *run) collect(failed error) {
 	if err := r.carrier.conn.SendValue(realtime.KindStop, nil); err != nil {
 		r.fabric.lose(err)
 	}
-	r.await(limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
-	r.merge()
+	r.await(ctx, limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
+	lost := r.merge()
 	r.shareCPU()
+	switch {
+	case len(lost) == 0:
+		return nil
+	case failed != nil:
+		r.outcome.Warnings = append(r.outcome.Warnings, lost...)
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("results are missing: %s", strings.Join(lost, "; "))
 }
 
-// await handles news until enough returns true or the limit has passed.
-func (r *run) await(limit time.Duration, enough func() bool) {
-	over := time.After(limit)
+// await handles news until enough returns true, no part of any results has come for the limit, or
+// collectTimes as long has passed. When ctx ends, the rest must come within the time for a rescue.
+func (r *run) await(ctx context.Context, limit time.Duration, enough func() bool) {
+	last := time.After(collectTimes * limit)
+	quiet := time.NewTimer(limit)
+	defer quiet.Stop()
+	interrupted := ctx.Done()
 	for !enough() {
 		select {
 		case n := <-r.news:
 			// a process that fails now is marked as lost
 			_ = r.take(n)
-		case <-over:
+			if k := n.message.Kind; k == agent.KindRows || k == agent.KindResults {
+				quiet.Reset(limit)
+			}
+		case <-interrupted:
+			interrupted = nil
+			limit = rescue()
+			last = time.After(limit)
+		case <-quiet.C:
+			return
+		case <-last:
 			return
 		}
 	}
 }
 
-// merge combines the results of all processes.
-func (r *run) merge() {
+// merge combines the results of all processes. It returns a line about those that are missing for
+// each reason.
+func (r *run) merge() (lost []string) {
 	o := r.outcome
+	var missing []string // nodes by reason, in the order of the first node of each
+	at := map[string][]string{}
 	for i, n := range o.Results {
 		if n == nil {
-			o.Warnings = append(o.Warnings, fmt.Sprintf("%s sent no results: %s", r.name(i), r.nodes[i].why()))
+			why := r.nodes[i].why()
+			if at[why] == nil {
+				missing = append(missing, why)
+			}
+			at[why] = append(at[why], r.name(i))
 			continue
 		}
 		if n.Uncorrupted > 0 {
@@ -102,9 +137,14 @@ func (r *run) merge() {
 		o.RTT.Merge(n.RTT)
 		o.OneWay.Merge(n.OneWay)
 	}
+	for _, why := range missing {
+		lost = append(lost, fmt.Sprintf("%s sent no results: %s", firstNames(at[why]), why))
+	}
 	if o.Report == nil {
-		o.Warnings = append(o.Warnings, r.carrier.who+" sent no report: "+r.fabric.why())
-		return
+		lost = append(lost, r.carrier.who+" sent no report: "+r.fabric.why())
+	}
+	if o.Report == nil {
+		return lost
 	}
 	o.Fabric = o.Report.Network
 	if n := o.Report.Uncaptured; n > 0 {
@@ -114,9 +154,10 @@ func (r *run) merge() {
 	if r.x.Kernel != nil {
 		// as measured by receivers: nobody sees a packet in the kernel's queues
 		o.QueueDelay.Merge(o.OneWay)
-		return
+		return lost
 	}
 	o.QueueDelay.Merge(o.Report.QueueDelay)
+	return lost
 }
 
 // Spared warns about planned corruptions at a host that were never applied.
@@ -135,12 +176,13 @@ func (p *peerState) why() string {
 // judge computes the verdict on the run.
 func (r *run) judge() {
 	o := r.outcome
-	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
+	e := evidence{baseRTT: r.x.BaseRTT, target: r.x.DelayTarget, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
 	var sockets int64
 	ours, others := unsent{}, unsent{}
+	var silent []string
 	for i, n := range o.Results {
 		if n == nil {
-			e.broken = append(e.broken, fmt.Sprintf("%s did not report how late it was", r.name(i)))
+			silent = append(silent, r.name(i))
 			continue
 		}
 		sockets += n.Dropped
@@ -149,6 +191,9 @@ func (r *run) judge() {
 		} else {
 			ours.add(r.name(i), n.Unsent)
 		}
+	}
+	if len(silent) > 0 {
+		e.broken = append(e.broken, fmt.Sprintf("no report how late they were from %s", firstNames(silent)))
 	}
 	e.drops = []drops{{where: "receive buffers of nodes", n: sockets}, {where: "send queues of " + ours.names(),
 		n: ours.n}}
@@ -188,7 +233,7 @@ func tooFewSockets(nodes []*agent.Results) []string {
 			packets += n.Counters.DataPackets
 		}
 	}
-	if opened*100 <= packets {
+	if packets == 0 || opened*100 <= packets {
 		return nil
 	}
 	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which delays them: the "+
@@ -211,12 +256,15 @@ func (u *unsent) add(node string, n int64) {
 }
 
 // names lists the nodes, or the first of many.
-func (u *unsent) names() string {
+func (u *unsent) names() string { return firstNames(u.from) }
+
+// firstNames lists names, or the first of many.
+func firstNames(names []string) string {
 	const shown = 4
-	if more := len(u.from) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(u.from[:shown], ", "), more)
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
 	}
-	return strings.Join(u.from, ", ")
+	return strings.Join(names, ", ")
 }
 
 // latenessOf returns each kind of lateness that was measured.
@@ -228,9 +276,9 @@ func latenessOf(o *Outcome) []lateness {
 			reactions.Merge(n.Reaction)
 		}
 	}
-	late := []lateness{{"timers of nodes", timers}, {"reactions of nodes", reactions}}
+	late := []lateness{{what: "timers of nodes", dist: timers}, {what: "reactions of nodes", dist: reactions}}
 	if f := o.Report; f != nil && f.Delivery != nil {
-		late = append(late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
+		late = append(late, lateness{"deliveries", f.Delivery, true}, lateness{"departures", f.Departure, true})
 	}
 	return late
 }

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,12 @@ const (
 	// slowStart is startDelay for the kernel datapath. User Mode Linux needs it, where one slow
 	// processor does everything; the machine's own kernel would need less.
 	slowStart = 300 * time.Millisecond
-	// collectTime is for the results of the nodes, and of the fabric, to arrive.
+	// collectTime is the longest time without a message while the results of the nodes, or of the
+	// fabric, arrive.
 	collectTime = 10 * time.Second
 	rescueTime  = time.Second // collectTime after a failure or an interruption
+	// collectTimes is the longest time for all results, as a multiple of collectTime.
+	collectTimes = 60
 	// lastWords is from a broken connection to the news that the process ended.
 	lastWords  = 500 * time.Millisecond
 	watchEvery = 100 * time.Millisecond
@@ -113,7 +117,7 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 	}
 	if err == nil {
 		err = r.accompany(ctx)
-		r.collect(err)
+		err = cmp.Or(err, r.collect(ctx, err))
 	}
 	r.stopListening()
 	r.judge()
@@ -189,6 +193,8 @@ type nodeState struct {
 	// its last report; before any, Total is that of its plan
 	progress agent.Progress
 	done     bool
+	results  agent.Results // what has arrived of its results
+	size     int           // bytes of their rows
 }
 
 // fabricPeer marks news of the carrier among those of nodes.

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -160,7 +161,7 @@ func (r *run) stalled(still time.Duration, why string) error {
 	if err := r.carrier.conn.SendValue(realtime.KindLook, nil); err != nil {
 		r.fabric.lose(err)
 	}
-	r.await(rescueTime, func() bool { return r.seen != nil || r.fabric.lost != nil })
+	r.await(context.Background(), rescueTime, func() bool { return r.seen != nil || r.fabric.lost != nil })
 	if r.seen == nil {
 		return fmt.Errorf("%w%s", ErrStalled, text)
 	}

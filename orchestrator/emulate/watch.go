@@ -279,21 +279,43 @@ func (r *run) takeNode(i int, m control.Message) error {
 			return &hostError{p.Failed, p.GaveUp}
 		}
 		return nil
+	case agent.KindRows:
+		err := n.addRows(m)
+		if err != nil {
+			n.lose(err)
+		}
+		return err
 	case agent.KindResults:
 		n.told = true
-		results := new(agent.Results)
-		err := m.Decode(results)
+		last := new(agent.Results)
+		err := m.Decode(last)
 		if err == nil {
-			err = checkResults(&r.x.Plans[i], results)
+			err = n.results.Complete(last)
+		}
+		if err == nil {
+			err = checkResults(&r.x.Plans[i], &n.results)
 		}
 		if err != nil {
 			n.lose(err)
 			return err
 		}
-		r.outcome.Results[i] = results
+		r.outcome.Results[i] = &n.results
 		return nil
 	}
 	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// addRows adds a part of the node's results.
+func (n *nodeState) addRows(m control.Message) error {
+	if n.size += len(m.Body); n.size > agent.MaxResults {
+		return fmt.Errorf("its results have more than %d MiB; record less: a longer clocks.sample, or a shorter run",
+			agent.MaxResults>>20)
+	}
+	var rows agent.Rows
+	if err := m.Decode(&rows); err != nil {
+		return err
+	}
+	return n.results.Append(&rows)
 }
 
 func (r *run) state(peer int) *peerState {
