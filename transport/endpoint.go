@@ -120,27 +120,11 @@ func (e *Endpoint) Open(s Spec) error {
 // newSender returns the sending half of a connection, with its controller, paths and timers.
 func newSender(cfg Config, s *Spec, sch scheme) sender {
 	echo := newEcho(s.Forward, sch.telemetry)
-	overhead := perPacket + echo.size()
-	if sch.tagged {
-		overhead += wire.CoordinationSize
-	}
-	packet := cfg.MTU + overhead
-	l := cc.Link{
-		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
-	}
-	ack := wire.AckSize + echo.size()
-	if sch.selective {
-		ack = wire.SackSize
-	}
-	l.BaseRTT = l.Baseline + s.Reverse.Delay(ack+wire.Overhead)
-	l.NetRTT = s.NetRTT
-	if l.NetRTT == 0 {
-		l.NetRTT = l.BaseRTT
-	}
+	l := linkOf(cfg, s, sch, echo.size())
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward,
 		full: l.Baseline,
-		ctl:  sch.controller(l), echo: echo, perPacket: overhead, paths: sch.paths,
+		ctl:  sch.controller(l), echo: echo, perPacket: l.Packet - cfg.MTU, paths: sch.paths,
 		rto: newRTO(s, l),
 	}
 	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
@@ -153,6 +137,28 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 		n.coordinated, _ = n.ctl.(cc.Coordinated)
 	}
 	return n
+}
+
+// linkOf returns what the congestion control of a connection knows about its path. echoed is the
+// size of the telemetry in a data packet and in its acknowledgement.
+func linkOf(cfg Config, s *Spec, sch scheme, echoed units.Bytes) cc.Link {
+	packet := cfg.MTU + perPacket + echoed
+	if sch.tagged {
+		packet += wire.CoordinationSize
+	}
+	l := cc.Link{
+		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
+	}
+	ack := wire.AckSize + echoed
+	if sch.selective {
+		ack = wire.SackSize
+	}
+	l.BaseRTT = l.Baseline + s.Reverse.Delay(ack+wire.Overhead)
+	l.NetRTT = s.NetRTT
+	if l.NetRTT == 0 {
+		l.NetRTT = l.BaseRTT
+	}
+	return l
 }
 
 // sender returns the sending half of a connection and its index. Most packets belong to the

@@ -21,18 +21,19 @@ import (
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network. needs, lossless and around list the
-// conditions under which the transport does what its authors describe.
+// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay. needs, lossless
+// and around list the conditions under which the transport does what its authors describe.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays"),
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays").
+		aims(pc4Target),
 	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).marked().marking(markingOfPreset).
 		needs(Marks, "DCQCN reacts to marks alone").lossless(),
-	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)),
+	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).aims(swiftTarget),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
 	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().
-		needs(Marks, "its window and its choice of paths follow marks"),
+		aims(strackTarget).needs(Marks, "its window and its choice of paths follow marks"),
 	register("spray", "", spraySection, sprayScheme).as("strack").selective().marked().netRTT().
-		needs(Marks, "its window follows marks").unless(checkPathCount),
+		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
 	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().
 		around(innerOf, insideOfCCM),
 }
@@ -50,6 +51,9 @@ type kind struct {
 
 	// marks returns its default for ECN marking; nil: it has none. written is as in MarkingOf.
 	marks func(written func(key string) (text string, ok bool)) Marking
+
+	// target returns the queueing delay that a connection aims at; nil: it does not steer by delay
+	target func(s *Spec, p cc.Params, l cc.Link) units.Time
 
 	// inner returns the transport inside this one, by parameters, and inside its name, by the keys
 	// that a lab sets; nil: there is none.

@@ -108,6 +108,15 @@ const hiccup = 1e6
 // programs come and go, and the verdict shows their effect.
 const busyStretch = 2
 
+// StrictRTT returns the base round trip that limits lateness in a choice of dilation: that of the
+// network, or a shorter one if the verdict allows less because of the delay that transports aim at.
+func StrictRTT(baseRTT, delayTarget units.Time) units.Time {
+	if delayTarget == 0 {
+		return baseRTT
+	}
+	return min(baseRTT, units.Time(float64(delayTarget)/record.OKLateness))
+}
+
 // AutoDilation returns the smallest dilation, to two significant digits, at which a machine of
 // capacity c carries load data packets per second of lab time and is late by less than the verdict
 // allows for a network with the given base round trip. It tolerates at least a hiccup.

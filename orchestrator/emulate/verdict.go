@@ -19,12 +19,15 @@ const (
 type lateness struct {
 	what string // "deliveries"
 	dist *stats.Dist
+	// packets arrive late by it, so it is part of the delays that hosts measure
+	measured bool
 }
 
 // evidence is the input of a verdict.
 type evidence struct {
 	late      []lateness
 	baseRTT   units.Time
+	target    units.Time // Experiment.DelayTarget
 	drops     []drops
 	cpu       float64  // busiest second, as a share of all processors
 	disturbed []string // foreign packets that crossed the network
@@ -41,7 +44,8 @@ type drops struct {
 // judge returns the verdict. The worst kind of lateness decides: many deliveries on time do not
 // make up for late timers.
 func judge(e evidence) record.Fidelity {
-	f := record.Fidelity{Verdict: OK, BaseRTTNS: e.baseRTT.Nanoseconds(), CPUMax: e.cpu}
+	f := record.Fidelity{Verdict: OK, BaseRTTNS: e.baseRTT.Nanoseconds(), CPUMax: e.cpu,
+		DelayTargetNS: e.target.Nanoseconds()}
 	for _, l := range e.late {
 		if l.dist == nil || l.dist.Count() == 0 {
 			continue
@@ -57,6 +61,16 @@ func judge(e evidence) record.Fidelity {
 				l.what, p99.Nanoseconds(), 100*share, 100*record.OKLateness))
 		}
 		f.Verdict = Worse(f.Verdict, verdict)
+		if e.target == 0 || !l.measured {
+			continue
+		}
+		f.DelayErrorP99NS = max(f.DelayErrorP99NS, p99.Nanoseconds())
+		if p99 > e.target {
+			f.Verdict = Worse(f.Verdict, Degraded)
+			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, above the queueing delay of %.0f "+
+				"ns that the transport aims at: senders slow down for queues that are not there",
+				l.what, p99.Nanoseconds(), e.target.Nanoseconds()))
+		}
 	}
 	for _, d := range e.drops {
 		if d.n == 0 {
@@ -94,16 +108,13 @@ const (
 // Helps reports whether a higher dilation can improve a verdict. It cannot if a node sends too fast
 // by itself: its losses are the same at any dilation.
 func Helps(f *record.Fidelity) bool {
-	return f.LatenessP99NS > record.OKLateness*f.BaseRTTNS || f.UnorderedDrops > f.ForeignDrops
+	return f.Lateness() > 1 || f.UnorderedDrops > f.ForeignDrops
 }
 
 // Slower returns the dilation for another try after a run that was not ok, the factor by which it
 // is higher, and the reason.
 func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string) {
-	late := 0.0 // as a multiple of the ok bound
-	if f.BaseRTTNS > 0 {
-		late = f.LatenessP99NS / (record.OKLateness * f.BaseRTTNS)
-	}
+	late := f.Lateness()
 	switch wanted := late / retryShare; {
 	case late <= 1:
 		factor, why = minRetry, "packets were lost, or parts of the run could not be judged"

@@ -31,17 +31,17 @@ func TestVerdict(t *testing.T) {
 		reason  string
 	}{
 		{"nothing happened", evidence{}, OK, ""},
-		{"at the bound", evidence{late: []lateness{{"timers", latenessDist(500*ns, 9000*ns)}}}, OK, ""},
-		{"beyond it", evidence{late: []lateness{{"timers", latenessDist(510*ns, 510*ns)}}}, Degraded,
+		{"at the bound", evidence{late: []lateness{{what: "timers", dist: latenessDist(500*ns, 9000*ns)}}}, OK, ""},
+		{"beyond it", evidence{late: []lateness{{what: "timers", dist: latenessDist(510*ns, 510*ns)}}}, Degraded,
 			"lateness of timers is 510 ns, 5.1 %"},
-		{"the last degraded", evidence{late: []lateness{{"timers", latenessDist(2000*ns, 2000*ns)}}}, Degraded,
+		{"the last degraded", evidence{late: []lateness{{what: "timers", dist: latenessDist(2000*ns, 2000*ns)}}}, Degraded,
 			"20.0 %"},
-		{"beyond that", evidence{late: []lateness{{"timers", latenessDist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
-		{"the worst kind decides", evidence{late: []lateness{{"a", latenessDist(0, 0)},
-			{"b", latenessDist(3000*ns, 3000*ns)}, {"c", nil}}}, Invalid, "lateness of b"},
+		{"beyond that", evidence{late: []lateness{{what: "timers", dist: latenessDist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
+		{"the worst kind decides", evidence{late: []lateness{{what: "a", dist: latenessDist(0, 0)},
+			{what: "b", dist: latenessDist(3000*ns, 3000*ns)}, {what: "c"}}}, Invalid, "lateness of b"},
 		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, Degraded,
 			"1 packets lost in queues"},
-		{"a drop does not mend", evidence{late: []lateness{{"b", latenessDist(3000*ns, 3000*ns)}},
+		{"a drop does not mend", evidence{late: []lateness{{what: "b", dist: latenessDist(3000*ns, 3000*ns)}},
 			drops: []drops{{where: "queues", n: 1}}}, Invalid, ""},
 		{"broken", evidence{broken: []string{"two and two are five"}}, Invalid, "two and two"},
 	} {
@@ -52,7 +52,21 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.name, f.Verdict, reasons, c.verdict, c.reason)
 		}
 	}
-	f := judge(evidence{late: []lateness{{"a", latenessDist(500*ns, 9000*ns)}}, baseRTT: rtt, cpu: 0.5})
+	f := judge(evidence{late: []lateness{{what: "deliveries", dist: latenessDist(150*ns, 150*ns), measured: true},
+		{what: "timers", dist: latenessDist(400*ns, 400*ns)}}, baseRTT: rtt, target: 100 * ns})
+	if text := strings.Join(f.Reasons, "; "); f.Verdict != Degraded || f.DelayTargetNS != 100 || !Helps(&f) ||
+		!strings.Contains(text, "p99 lateness of deliveries is 150 ns, above the queueing delay of 100 ns that") ||
+		strings.Contains(text, "timers") {
+		t.Errorf("late by more than the delay target: %+v", f)
+	}
+	if d, _, _ := Slower(&f, 100); d < 200 {
+		t.Errorf("repeat it at %g", d)
+	}
+	if f := judge(evidence{late: []lateness{{what: "deliveries", dist: latenessDist(99*ns, 99*ns), measured: true}},
+		baseRTT: rtt, target: 100 * ns}); f.Verdict != OK {
+		t.Errorf("late by less than the delay target: %+v", f)
+	}
+	f = judge(evidence{late: []lateness{{what: "a", dist: latenessDist(500*ns, 9000*ns)}}, baseRTT: rtt, cpu: 0.5})
 	if f.LatenessP99NS < 499 || f.LatenessP99NS > 501 || f.LatenessMaxNS < 8990 || f.BaseRTTNS != 10000 ||
 		f.CPUMax != 0.5 {
 		t.Errorf("numbers of the verdict: %+v", f)

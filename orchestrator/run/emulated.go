@@ -203,7 +203,7 @@ func slowdownReason(r realtime.Ready) string {
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
-		Dilation: dilation, BaseRTT: x.BaseRTT,
+		Dilation: dilation, BaseRTT: x.BaseRTT, DelayTarget: x.DelayTarget(),
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
 	}

@@ -9,6 +9,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
 	"weft/results/store"
+	"weft/units"
 )
 
 // runFunc runs an experiment and returns its outcome. On an error the outcome has the results up to
@@ -92,8 +93,9 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 func (p placement) chooseDilation(
 	ctx context.Context, x *experiment.Experiment, load float64, o Options,
 ) (d float64, how string, err error) {
+	rtt := emulate.StrictRTT(x.BaseRTT, x.DelayTarget())
 	if p.datapath != experiment.OnKernel {
-		return fabricDilation(ctx, x, load, p.processes(o))
+		return fabricDilation(ctx, x, load, rtt, p.processes(o))
 	}
 	d, how = x.Lab.Engine.Dilation, "asked for"
 	if d == 0 {
@@ -102,7 +104,7 @@ func (p placement) chooseDilation(
 			return 0, "", err
 		}
 		n := x.Switches()
-		d = pace.Dilation(load, n, x.BaseRTT)
+		d = pace.Dilation(load, n, rtt)
 		how = fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
 	}
 	return d, how, x.Honoured(d, p.kernel)
@@ -132,10 +134,11 @@ func slowerDilations(x *experiment.Experiment, p placement, d float64) (all []fl
 }
 
 // fabricDilation returns the dilation on the modelled fabric and how it was chosen: the lab's, or
-// the smallest at which this machine carries load, in data packets per second of lab time. It
+// the smallest at which this machine carries load, in data packets per second of lab time, late by
+// no more than a network with the base round trip rtt allows. It
 // returns an error if the lab's dilation cannot work on this machine.
 func fabricDilation(
-	ctx context.Context, x *experiment.Experiment, load float64, p emulate.Processes,
+	ctx context.Context, x *experiment.Experiment, load float64, rtt units.Time, p emulate.Processes,
 ) (d float64, how string, err error) {
 	if d := x.Lab.Engine.Dilation; d > 0 && emulate.Certain(d, load) {
 		return d, "asked for", nil
@@ -148,11 +151,11 @@ func fabricDilation(
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
 	}
 	if d := x.Lab.Engine.Dilation; d > 0 {
-		if err := emulate.CheckDilation(c, d, load, x.BaseRTT); err != nil {
+		if err := emulate.CheckDilation(c, d, load, rtt); err != nil {
 			return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)
 		}
 		return d, "asked for", nil
 	}
 	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond)
-	return emulate.AutoDilation(c, load, x.BaseRTT), how, nil
+	return emulate.AutoDilation(c, load, rtt), how, nil
 }

@@ -275,15 +275,19 @@ type Class struct {
 
 // Fidelity says how well an emulated run kept to its schedule.
 type Fidelity struct {
-	Verdict        string   `json:"verdict"`         // ok, degraded or invalid
-	LatenessP99NS  float64  `json:"lateness_p99_ns"` // lab time
-	LatenessMaxNS  float64  `json:"lateness_max_ns"`
-	BaseRTTNS      float64  `json:"base_rtt_ns"`
-	UnorderedDrops int64    `json:"unordered_drops"`         // packets lost outside the model
-	ForeignDrops   int64    `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
-	CPUMax         float64  `json:"cpu_max"`                 // busiest second, as a share of all processors
-	Reasons        []string `json:"reasons,omitempty"`
-	Advice         string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+	Verdict       string  `json:"verdict"`         // ok, degraded or invalid
+	LatenessP99NS float64 `json:"lateness_p99_ns"` // lab time
+	LatenessMaxNS float64 `json:"lateness_max_ns"`
+	BaseRTTNS     float64 `json:"base_rtt_ns"`
+	// shortest queueing delay that a connection aims at; 0: none steers by delay
+	DelayTargetNS float64 `json:"delay_target_ns,omitempty"`
+	// p99 of what the machine adds to measured delays; 0 without DelayTargetNS
+	DelayErrorP99NS float64  `json:"delay_error_p99_ns,omitempty"`
+	UnorderedDrops  int64    `json:"unordered_drops"`         // packets lost outside the model
+	ForeignDrops    int64    `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
+	CPUMax          float64  `json:"cpu_max"`                 // busiest second, as a share of all processors
+	Reasons         []string `json:"reasons,omitempty"`
+	Advice          string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
 }
 
 // The largest p99 lateness that is still ok or degraded, as a share of the base round trip.
@@ -291,6 +295,18 @@ const (
 	OKLateness       = 0.05
 	DegradedLateness = 0.20
 )
+
+// Lateness returns the p99 lateness of a run as a multiple of the largest that is still ok: that
+// share of the base round trip and, where connections steer by delay, their target.
+func (f *Fidelity) Lateness() (times float64) {
+	if f.BaseRTTNS > 0 {
+		times = f.LatenessP99NS / (OKLateness * f.BaseRTTNS)
+	}
+	if f.DelayTargetNS > 0 {
+		times = max(times, f.DelayErrorP99NS/f.DelayTargetNS)
+	}
+	return times
+}
 
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
 func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == "invalid" }

@@ -162,14 +162,28 @@ func (s *Sender) unit() float64 {
 // no formula for a scaled target, only words (section III-C): proportional to the baseline and to
 // 1/N. N is the line rate divided by the base rate, or 1 without a base rate.
 func (s *Sender) target() units.Time {
-	if s.params.TargetQtime != Scaled {
-		return s.params.TargetQtime
+	return s.params.target(s.link, s.baseRecorded)
+}
+
+// target returns the target on a path, with the given base rate or, if that is 0, without one.
+func (p *Params) target(l cc.Link, base units.Bandwidth) units.Time {
+	if p.TargetQtime != Scaled {
+		return p.TargetQtime
 	}
 	n := 1.0
-	if s.baseRecorded > 0 {
-		n = float64(s.link.Line) / float64(s.baseRecorded)
+	if base > 0 {
+		n = float64(l.Line) / float64(base)
 	}
-	return max(units.Time(targetBaselines*float64(s.link.Baseline)/n), minTarget)
+	return max(units.Time(targetBaselines*float64(l.Baseline)/n), minTarget)
+}
+
+// DelayTarget returns the one-way queueing delay above which the rate falls, with the planned base
+// rate; 0 if the rate is not adjusted.
+func (p Params) DelayTarget(l cc.Link, base units.Bandwidth) units.Time {
+	if p.AdjustInterval == 0 {
+		return 0
+	}
+	return p.target(l, base)
 }
 
 // Constants of the scaled target. They are ours: the paper gives none.

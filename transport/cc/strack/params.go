@@ -2,6 +2,7 @@ package strack
 
 import (
 	"weft/params"
+	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -31,6 +32,22 @@ type Params struct {
 	// Paths is the number of paths to spray over, 1 to MaxPaths. It is a power of two if paths are
 	// chosen obliviously.
 	Paths int
+}
+
+// DelayTarget returns the queueing delay at which the window settles.
+func (p Params) DelayTarget(l cc.Link) units.Time {
+	if p.Target == 0 {
+		return netRTT(l)
+	}
+	return p.Target
+}
+
+// netRTT returns the base RTT of the network, or that of the path if it is not known.
+func netRTT(l cc.Link) units.Time {
+	if l.NetRTT == 0 {
+		return l.BaseRTT
+	}
+	return l.NetRTT
 }
 
 // Keys implements params.Section.

@@ -53,19 +53,13 @@ const unknown units.Bytes = math.MaxInt64
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	net := l.NetRTT
-	if net == 0 {
-		net = l.BaseRTT
-	}
+	net := netRTT(l)
 	bdp := float64(l.Line) * net.Seconds() / 8
 	sf := bdp / scaleBDP
 	s := &Sender{
-		params: p, packet: float64(l.Packet), target: p.Target, baseRTT: l.BaseRTT, lastDecrease: never,
+		params: p, packet: float64(l.Packet), target: p.DelayTarget(l), baseRTT: l.BaseRTT, lastDecrease: never,
 		// α = 4·bdp_sf·delay_sf/base_rtt, where delay_sf/base_rtt is 1/12 us on every path.
 		alpha: p.Alpha * sf / float64(scaleDelay), beta: p.Beta * sf, eta: p.Eta * sf,
-	}
-	if s.target == 0 {
-		s.target = net
 	}
 	s.high = units.Time(p.High * float64(s.target))
 	s.maxWindow = max(p.MaxCWND*bdp/s.packet, minWindow)

@@ -3,6 +3,7 @@ package swift
 import (
 	"math"
 
+	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -23,6 +24,13 @@ func newTarget(p Params, hops int) target {
 		fixed: p.BaseTarget + units.Time(hops)*p.PerHop, span: span,
 		alpha: alpha, beta: -alpha / math.Sqrt(p.FSMax), compat: p.BoltCompat,
 	}
+}
+
+// DelayTarget returns the part of the target delay of a large window that is left for queues. It is
+// negative if the idle path takes longer than the target.
+func (p Params) DelayTarget(l cc.Link) units.Time {
+	t := newTarget(p, l.Hops)
+	return t.delay(p.FSMax) - l.BaseRTT
 }
 
 // delay returns the target delay for a window of cwnd packets.

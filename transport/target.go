@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"weft/transport/cc"
+	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
+	"weft/transport/cc/swift"
+	"weft/units"
+)
+
+// DelayTarget returns the queueing delay above which the congestion control of a connection slows
+// down, however short the queue really is. Whatever makes packets late by more than that decides
+// the connection's rate. 0 means that delays do not matter to it, or that the idle path already
+// exceeds its target. It returns an error if cfg or s is invalid.
+func DelayTarget(cfg Config, s *Spec) (units.Time, error) {
+	err := cfg.check()
+	if err == nil {
+		err = s.check(s.Src)
+	}
+	if err != nil {
+		return 0, err
+	}
+	sch, err := newScheme(s)
+	if err != nil {
+		return 0, err
+	}
+	k, err := kindOf(s.Kind)
+	p := s.CC
+	for err == nil && k.inner != nil {
+		var name string
+		name, p = k.inner(p)
+		k, err = kindOf(name)
+	}
+	if err != nil || k.target == nil {
+		return 0, err
+	}
+	echo := newEcho(s.Forward, sch.telemetry)
+	return max(0, k.target(s, p, linkOf(cfg, s, sch, echo.size()))), nil
+}
+
+// aims adds the queueing delay that a transport aims at.
+func (k kind) aims(target func(s *Spec, p cc.Params, l cc.Link) units.Time) kind {
+	k.target = target
+	return k
+}
+
+// pc4Target is the target of one-way delays.
+func pc4Target(s *Spec, p cc.Params, l cc.Link) units.Time {
+	return p.(pc4.Params).DelayTarget(l, s.Initial)
+}
+
+// swiftTarget is what the target round trip leaves for queues.
+func swiftTarget(_ *Spec, p cc.Params, l cc.Link) units.Time { return p.(swift.Params).DelayTarget(l) }
+
+// strackTarget is the target queueing delay of STrack and spray.
+func strackTarget(_ *Spec, p cc.Params, l cc.Link) units.Time {
+	return p.(strack.Params).DelayTarget(l)
+}
