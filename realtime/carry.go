@@ -124,8 +124,12 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 		refused.Malformed++
 		return false
 	}
-	if l.spoofed(h, p.Header, &d) {
+	switch address, mac := l.spoofed(h, p.Header, &d); {
+	case address:
 		refused.Spoofed++
+		return false
+	case mac:
+		refused.SpoofedMAC++
 		return false
 	}
 	c, ok := read(p.Header, &d)
@@ -159,19 +163,20 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 	return true
 }
 
-// spoofed reports whether the frame has a false source: an address of the network, or, on a packet
-// to one of Weft's own ports, an address other than the host's. Fragments have no ports and are
-// reassembled at the receiver, so every UDP fragment must have the host's address. Other traffic
-// may come from elsewhere: a host may forward, or bridge.
-func (l *loop) spoofed(h fabric.HostID, frame []byte, d *datagram) bool {
+// spoofed reports whether the frame has a false IP address as its source, or else a false MAC
+// address: an address of the network, or, on a packet to one of Weft's own ports, one other than
+// the host's. Fragments have no ports and are reassembled at the receiver, so every UDP fragment
+// must have the host's address. Other traffic may come from elsewhere: a host may forward, or
+// bridge.
+func (l *loop) spoofed(h fabric.HostID, frame []byte, d *datagram) (address, mac bool) {
 	if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
-		return true
+		return true, false
 	}
 	if d.proto != protoUDP || !d.fragment && !own(d.dport) {
-		return false
+		return false, false
 	}
 	from := &l.cfg.Hosts[h]
-	return d.src != addressOf(from.IP) || MAC(frame[macLen:2*macLen]) != from.MAC
+	return d.src != addressOf(from.IP), MAC(frame[macLen:2*macLen]) != from.MAC
 }
 
 // own reports whether packets to a UDP port are Weft's own: of the transport or of clock

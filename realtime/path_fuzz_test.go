@@ -460,7 +460,7 @@ func (p *fuzzedFabric) checkIdle() {
 	known := c.Injected - own + l.report.ARP + l.report.Early + l.report.Halted
 	for h := range l.ports {
 		r := l.refusals[h]
-		known += r.Malformed + r.NotRouted + r.Spoofed
+		known += r.Malformed + r.NotRouted + r.Spoofed + r.SpoofedMAC
 		if held := &l.ports[h]; held.held.n != 0 || held.heldBytes != 0 {
 			p.t.Errorf("host %d still has %d packets of %d bytes held", h, held.held.n, held.heldBytes)
 		}

@@ -134,7 +134,10 @@ type HostState struct {
 type Refusals struct {
 	Malformed int64 // cut short, or with a broken header: IPv4's or, to Weft's port, UDP's
 	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
-	Spoofed   int64 // from an address of the network, or to Weft's ports from an address that is not the host's
+	// from an IP address of the network, or to Weft's ports from one that is not the host's
+	Spoofed int64
+	// to Weft's ports, from the host's IP address and a MAC address that is not the host's
+	SpoofedMAC int64
 }
 
 // Add adds the counters of another host.
@@ -142,6 +145,7 @@ func (r *Refusals) Add(o Refusals) {
 	r.Malformed += o.Malformed
 	r.NotRouted += o.NotRouted
 	r.Spoofed += o.Spoofed
+	r.SpoofedMAC += o.SpoofedMAC
 }
 
 // AliveEvery is the real time between two messages that say that the fabric process is not stuck.

@@ -487,7 +487,8 @@ func TestDropsWhatIsNotFromItsSender(t *testing.T) {
 	if l.expect(KindState, &seen); seen.Hosts[0].Own != 1 || seen.Hosts[1].Own != 0 {
 		t.Errorf("%+v; want one frame to Weft's ports", seen.Hosts)
 	}
-	if r := l.finish(); r.Refusals[0] != (Refusals{Spoofed: spoofed, Malformed: 1}) || r.Refusals[1] != (Refusals{}) {
+	if r := l.finish(); r.Refusals[0].Spoofed+r.Refusals[0].SpoofedMAC != spoofed || r.Refusals[0].SpoofedMAC != 4 ||
+		r.Refusals[0].Malformed != 1 || r.Refusals[0].NotRouted != 0 || r.Refusals[1] != (Refusals{}) {
 		t.Errorf("refused %+v, want %d that pretend to be somebody else's and one malformed", r.Refusals, spoofed)
 	}
 }

@@ -21,8 +21,8 @@ import (
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay. needs, lossless
-// and around list the conditions under which the transport does what its authors describe.
+// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay. needs,
+// lossless and around list the conditions under which the transport does what its authors describe.
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays").
 		aims(pc4Target),

@@ -306,6 +306,9 @@ func (a *app) onDeployed(arg string, do func(*deploy.Handle) error) error {
 		case err != nil:
 			return err
 		case len(names) == 0:
+			if err := deploy.Unreachable(""); err != nil {
+				return err
+			}
 			return usagef("no lab is deployed; weft deploy LAB brings one up")
 		case len(names) > 1:
 			return usagef("%d labs are deployed: %s; name one with --lab", len(names), strings.Join(names, ", "))
@@ -318,7 +321,7 @@ func (a *app) onDeployed(arg string, do func(*deploy.Handle) error) error {
 	case err != nil:
 		return err
 	case r == nil:
-		return fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
+		return deploy.Unreachable(name)
 	}
 	defer r.Close()
 	h, err := deploy.Open(r, name)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,9 +57,15 @@ in this lab.`,
 		if err != nil {
 			return err
 		}
+		unused, err := experiment.Unused(l)
+		if err != nil {
+			return err
+		}
 		settings := []record.Setting{}
 		for _, s := range l.Sources {
-			settings = append(settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})
+			if !slices.Contains(unused, s.Path) {
+				settings = append(settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})
+			}
 		}
 		if asJSON {
 			return writeJSON(a.stdout, explained{l.Name, runs, l.Point, settings, effective})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -271,7 +272,11 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 		o.errs = append(o.errs, failedRun{name, s.Run != "", err})
 	}
 	if err := pages.Leave(j.lab, s); err != nil {
-		o.errs = append(o.errs, fmt.Errorf("%s: report: %w", name, err))
+		err = fmt.Errorf("report: %w", err)
+		if s.Status == record.OK {
+			err = errors.Join(err, store.Fail(s.Run, s, err))
+		}
+		o.errs = append(o.errs, failedRun{name, false, err})
 	}
 	return o
 }

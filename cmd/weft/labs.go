@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -19,12 +20,14 @@ import (
 // labFlags are the flags of every command that reads lab files and may change them.
 type labFlags struct {
 	lab.Options
-	builtIn bool // only labs inside the program, no files
+	builtIn bool           // only labs inside the program, no files
+	cmd     *cobra.Command // prints what else a name may mean; nil: nobody does
 }
 
 // register adds the flags to a command.
 func (f *labFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	f.cmd = cmd
 	setFlag(flags, &f.Set)
 	flags.StringVar(&f.Engine.Kind, "engine", "", "auto, sim, emu or both (default the lab's, else auto)")
 }
@@ -106,6 +109,9 @@ func (f *labFlags) loadOne(name string) (labfile.File, error) {
 	src, err := labfile.Open(name, f.builtIn)
 	if err != nil {
 		return labfile.File{}, usageError{err}
+	}
+	if src.Note != "" && f.cmd != nil {
+		fmt.Fprintln(f.cmd.ErrOrStderr(), "note: "+src.Note)
 	}
 	return labfile.Load(src, f.Options)
 }

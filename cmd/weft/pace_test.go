@@ -30,7 +30,7 @@ func TestPaceWithoutATerminal(t *testing.T) {
 		p.Set("ring", "ring running", int64(second), 1000) // 1 % in ten seconds
 		h.pass(time.Second)
 	}
-	want := "ring running: 6 %, 15m40s left\nring running: 12 %, 14m40s left\nring running: 18 %, 13m40s left\nring running: 24 %, 12m40s left\n"
+	want := "ring running: 6 %, 16m left\nring running: 12 %, 15m left\nring running: 18 %, 14m left\nring running: 24 %, 13m left\n"
 	if out.String() != want {
 		t.Errorf("slow: got\n%swant\n%s", out.String(), want)
 	}
@@ -42,6 +42,14 @@ func TestPaceWithoutATerminal(t *testing.T) {
 	want = "star running: 20 %, 40s left\nstar running: 40 %, 30s left\nstar running: 60 %, 20s left\nstar running: 80 %, 10s left\n"
 	if out.String() != want {
 		t.Errorf("fast: got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	for second := range 60 { // slower and slower: nobody knows how long the rest takes
+		p.Set("tail", "tail running", int64(1000-1000/(second+1)), 1000)
+		h.pass(time.Second)
+	}
+	if strings.Contains(out.String(), "left") || !strings.Contains(out.String(), "tail running: 9") {
+		t.Errorf("unsteady: %s", out.String())
 	}
 	out.Reset()
 	p.Set("star", "star running", 0, 100) // a second run of the task
@@ -138,9 +146,9 @@ func TestProgressNeverFalls(t *testing.T) {
 	first := &job{lab: again.lab}
 	for runs, want := range map[int]string{
 		1: "star running: 50 %, 1m0s left\nstar running again: 50 %, 1m0s left\n",
-		2: "0 of 2 runs done: 25 %, 3m0s left\n0 of 2 runs done: 49 %, 2m0s left\n" +
-			"0 of 2 runs done, repeating one: 49 %, 3m0s left\n0 of 2 runs done, repeating one: 49 %, 4m0s left\n" +
-			"1 of 2 runs done: 75 %, 1m40s left\n1 of 2 runs done: 99 %, 1s left\n",
+		2: "0 of 2 runs done: 25 %, 3m left\n0 of 2 runs done: 49 %, 2m left\n" +
+			"0 of 2 runs done, repeating one: 49 %\n0 of 2 runs done, repeating one: 49 %\n" +
+			"1 of 2 runs done: 75 %, 2m left\n1 of 2 runs done: 99 %, 1s left\n",
 	} {
 		var out strings.Builder
 		h := &fakeClock{time.Unix(1e9, 0)}

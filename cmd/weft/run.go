@@ -245,7 +245,7 @@ func (e printedRuns) Error() string {
 	if len(e) == 1 {
 		return e[0].name + " failed; see its summary"
 	}
-	return fmt.Sprintf("%d runs failed; see their summaries", len(e))
+	return fmt.Sprintf("%d runs failed; the reasons are above", len(e))
 }
 
 func (e printedRuns) Unwrap() (all []error) {

@@ -47,6 +47,40 @@ func TestEveryVerbReadsALabFromStandardInput(t *testing.T) {
 	}
 }
 
+// A directory is no lab and hides none. Where a file and a lab inside the program may be meant, a
+// note says which was taken.
+func TestDirectoriesAndFilesNamedLikeALab(t *testing.T) {
+	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("quickstart", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := func(wantCode int, said string, args ...string) {
+		t.Helper()
+		code, _, stderr := weft(t, &fake{}, args...)
+		if code != wantCode || !strings.Contains(stderr, said) || said == "" && strings.Contains(stderr, "note") {
+			t.Errorf("%v: code %d, stderr %q, want %d, %q", args, code, stderr, wantCode, said)
+		}
+	}
+	const text = "weft: 1\nname: mine\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 4MB}]\n"
+	write := func(name string) {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(0, "", "run", "quickstart")
+	write("quickstart/mine.yaml")
+	check(0, "note: quickstart: took the lab inside weft, not quickstart/mine.yaml in the", "run", "quickstart")
+	if err := os.Rename("quickstart", "own"); err != nil {
+		t.Fatal(err)
+	}
+	check(2, "own: is a directory; did you mean own/mine.yaml?", "run", "own")
+	write("quickstart")
+	check(0, "note: quickstart: took the file of that name, not the lab inside weft", "run", "quickstart")
+	write("quickstart.yaml")
+	check(0, "", "run", "quickstart.yaml")
+}
+
 func TestLabsInsideTheProgram(t *testing.T) {
 	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
 	t.Chdir(t.TempDir())

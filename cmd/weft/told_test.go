@@ -18,7 +18,7 @@ func TestPrintedFailuresAreBrief(t *testing.T) {
 	if !errors.Is(err, cause) || !errors.Is(err, other) {
 		t.Error("a cause is hidden from who asks for it")
 	}
-	if got := joinErrors([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; see their summaries" {
+	if got := joinErrors([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; the reasons are above" {
 		t.Errorf("got %q", got)
 	}
 	if got := joinErrors([]error{failedRun{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {

@@ -28,7 +28,7 @@ func dial(r *Root, name string) (*client, error) {
 	}
 	dir, err := r.folder(name)
 	if missing(err) {
-		return nil, fmt.Errorf("lab %s: %w", name, ErrNotDeployed)
+		return nil, Unreachable(name)
 	}
 	if errors.Is(err, errNotFolder) {
 		return nil, fmt.Errorf("lab %s: %w; weft destroy %s ends what still runs", name, err, name)

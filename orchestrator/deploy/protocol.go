@@ -167,10 +167,12 @@ type NodeState struct {
 	Unplugged bool `json:"unplugged,omitempty"` // it runs without its interface: the network does not reach it
 
 	// Frames of a host that the fabric did not carry: those without a destination, malformed ones
-	// and those with another host's source address.
-	NotRouted int64 `json:"not_routed,omitempty"`
-	Malformed int64 `json:"malformed,omitempty"`
-	Spoofed   int64 `json:"spoofed,omitempty"`
+	// and those with the IP or MAC address of another source. The kernel datapath counts the latter
+	// two together, as spoofed.
+	NotRouted  int64 `json:"not_routed,omitempty"`
+	Malformed  int64 `json:"malformed,omitempty"`
+	Spoofed    int64 `json:"spoofed,omitempty"`
+	SpoofedMAC int64 `json:"spoofed_mac,omitempty"`
 
 	// Frames of a host to Weft's own UDP ports. The fabric carried them, but no agent runs in a
 	// deployed lab: they are forged, or some program uses these ports.
@@ -220,9 +222,12 @@ type Totals struct {
 	Cut       int64 `json:"cut"`
 	Marks     int64 `json:"ce_marks"`
 	Refused   int64 `json:"unordered_drops"` // frames that a node's kernel refused
-	NotRouted int64 `json:"not_routed"`      // this and the next three: sums over NodeState
+	NotRouted int64 `json:"not_routed"`      // this and the next four: sums over NodeState
 	Malformed int64 `json:"malformed"`
 	Spoofed   int64 `json:"spoofed"`
-	Untaken   int64 `json:"untaken"`
-	Halted    int64 `json:"to_or_from_paused"`
+
+	SpoofedMAC int64 `json:"spoofed_mac"`
+
+	Untaken int64 `json:"untaken"`
+	Halted  int64 `json:"to_or_from_paused"`
 }

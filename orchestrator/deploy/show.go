@@ -111,11 +111,11 @@ func (s *State) Show(w io.Writer) error {
 			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Refused)
 	}
 	for _, n := range s.Nodes {
-		if n.NotRouted+n.Malformed+n.Spoofed > 0 {
+		if n.NotRouted+n.Malformed+n.Spoofed+n.SpoofedMAC > 0 {
 			fmt.Fprintf(w,
 				"%s sent frames that were not carried: %d without a destination, %d malformed, %d with a spoofed "+
-					"address\n",
-				n.Name, n.NotRouted, n.Malformed, n.Spoofed)
+					"address, %d with a spoofed MAC address\n",
+				n.Name, n.NotRouted, n.Malformed, n.Spoofed, n.SpoofedMAC)
 		}
 		if n.Unplugged {
 			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Why)

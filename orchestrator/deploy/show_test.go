@@ -10,12 +10,12 @@ import (
 func TestInspectShowsMarks(t *testing.T) {
 	s := State{Lab: "lab", Began: time.Unix(0, 0), Links: []LinkState{{
 		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
-	}}, Nodes: []NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3}}}
+	}}, Nodes: []NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3, SpoofedMAC: 2}}}
 	var b strings.Builder
 	if err := s.Show(&b); err != nil {
 		t.Fatal(err)
 	}
-	const refused = "h1 sent frames that were not carried: 1 without a destination, 0 malformed, 3 with a spoofed address"
+	const refused = "h1 sent frames that were not carried: 1 without a destination, 0 malformed, 3 with a spoofed address, 2 with a spoofed MAC address"
 	if text := b.String(); !strings.Contains(text, refused) || strings.Count(text, "not carried") != 1 {
 		t.Errorf("got %s\nwant %s", text, refused)
 	}

@@ -125,7 +125,8 @@ func (s *supervisor) describeLinks(out *State) error {
 	for h := range look.Hosts {
 		r := look.Hosts[h].Refusals
 		n := &out.Nodes[h]
-		n.NotRouted, n.Malformed, n.Spoofed, n.Untaken = r.NotRouted, r.Malformed, r.Spoofed, look.Hosts[h].Own
+		n.NotRouted, n.Malformed, n.Spoofed, n.SpoofedMAC = r.NotRouted, r.Malformed, r.Spoofed, r.SpoofedMAC
+		n.Untaken = look.Hosts[h].Own
 		if why := s.whyCutOff(h, &look.Hosts[h]); why != "" && n.PID != 0 {
 			n.Unplugged, n.Why = true, why
 		}
@@ -136,7 +137,7 @@ func (s *supervisor) describeLinks(out *State) error {
 	out.Network = &Totals{
 		Injected: c.Injected, Delivered: c.Delivered, Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
 		Refused: look.Refused, NotRouted: refused.NotRouted, Malformed: refused.Malformed, Spoofed: refused.Spoofed,
-		Untaken: untaken, Halted: look.Halted,
+		SpoofedMAC: refused.SpoofedMAC, Untaken: untaken, Halted: look.Halted,
 	}
 	return nil
 }

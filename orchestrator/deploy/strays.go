@@ -149,6 +149,22 @@ func Strays() (labs []string) {
 	return slices.Compact(labs)
 }
 
+// Unreachable returns the error for a lab that a command cannot reach: its supervisor still runs
+// but its folder is gone, or no such lab is deployed. An empty name means any lab, and the error is
+// nil if there is none.
+func Unreachable(lab string) error {
+	for _, s := range supervisors(lab) {
+		if s.unreachable(nil) {
+			return fmt.Errorf("lab %s: it still runs (process %d), but its folder in %s is gone, so that no command "+
+				"reaches it; weft destroy %[1]s or weft clean ends it", s.lab, s.pid, s.path)
+		}
+	}
+	if lab == "" {
+		return nil
+	}
+	return fmt.Errorf("lab %s: %w", lab, ErrNotDeployed)
+}
+
 // EndStrays ends the unreachable supervisors of a lab and returns their number. Weft calls it
 // before it enters a new user namespace, because it cannot judge supervisors of other namespaces
 // from within.

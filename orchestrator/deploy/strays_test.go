@@ -64,6 +64,14 @@ func TestPrivLabWithoutItsFolder(t *testing.T) {
 				if labs := Strays(); !slices.Contains(labs, "lost") || slices.Contains(labs, "guarded") {
 					t.Errorf("the strays are %v", labs)
 				}
+				for _, lab := range []string{"", "lost"} {
+					if err := Unreachable(lab); err == nil || !strings.Contains(err.Error(), "lab lost: it still runs") {
+						t.Errorf("of lab %q: %v", lab, err)
+					}
+				}
+				if err := Unreachable("guarded"); !errors.Is(err, ErrNotDeployed) {
+					t.Errorf("of another lab: %v", err)
+				}
 				if said := end(root); !strings.Contains(said, "lost") && verb != "deploy" {
 					t.Errorf("%s says %q", verb, said)
 				}

@@ -33,8 +33,8 @@ type Experiment struct {
 	Prefix   int        // length of the subnet's prefix; 0: 8
 	Dilation float64    // real time divided by lab time
 	BaseRTT  units.Time // of the network; the verdict compares lateness with it
-	// shortest queueing delay that a connection aims at, another limit of lateness; 0: none steers by
-	// delay
+	// shortest queueing delay that a connection aims at, another limit of lateness; 0: none steers
+	// by delay
 	DelayTarget units.Time
 
 	Kernel *Kernel // the machine's kernel carries packets; nil: the modelled fabric

@@ -75,7 +75,7 @@ func checkRefusals(t *testing.T, o *Outcome, ranks int) {
 	checkRefused(t, o,
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "malformed"},
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "without a destination"},
-		record.Refused{Host: "h3", By: record.ByNetwork, Why: "with a source address that is not the host's"},
+		record.Refused{Host: "h3", By: record.ByNetwork, Why: "with an IP address as its source that is not the host's"},
 		record.Refused{Host: "h0", By: record.ByHost, Why: "unreadable"},
 		record.Refused{Host: "h1", By: record.ByHost, Why: "of no connection with their sender"},
 	)
@@ -144,7 +144,7 @@ func TestUMLHostileNode(t *testing.T) {
 	checkData(t, o, 4)
 	checkRefused(t, o,
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "without a destination"},
-		record.Refused{Host: "h3", By: record.ByNetwork, Why: "with a source address that is not the host's"},
+		record.Refused{Host: "h3", By: record.ByNetwork, Why: "with an IP or MAC address as its source that is not the host's"},
 		record.Refused{Host: "h0", By: record.ByHost, Why: "unreadable"},
 	)
 	if t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused); o.Fidelity.Verdict == OK {

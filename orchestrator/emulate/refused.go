@@ -26,13 +26,17 @@ func Refusals(name string, r transport.Refusals) (list []record.Refused) {
 // lateness.
 func (r *run) refused() (list []record.Refused, disturbed []string) {
 	o := r.outcome
+	address := "with an IP address as its source that is not the host's"
+	if r.x.Kernel != nil { // which counts both together
+		address = "with an IP or MAC address as its source that is not the host's"
+	}
 	if o.Report != nil {
 		for h, n := range o.Report.Refusals {
 			for _, k := range []struct {
 				why     string
 				packets int64
 			}{{"malformed", n.Malformed}, {"without a destination", n.NotRouted},
-				{"with a source address that is not the host's", n.Spoofed}} {
+				{address, n.Spoofed}, {"with a MAC address as its source that is not the host's", n.SpoofedMAC}} {
 				if k.packets > 0 {
 					list = append(list, record.Refused{Host: r.name(h), By: record.ByNetwork, Why: k.why,
 						Packets: k.packets})
@@ -40,7 +44,16 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 			}
 		}
 	}
+	// who sends comes before what that did to others
+	if o.Report != nil && r.alone() {
+		if n, from := r.hosts(o.Report.Beside); n > 0 {
+			o.Beside += n
+			disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are not part "+
+				"of the workload", n, from))
+		}
+	}
 	shuffles := disorderly(&r.x.Fabric, r.x.Changes)
+	refused := make([]int64, len(o.Results))
 	for h, n := range o.Results {
 		if n == nil {
 			continue
@@ -51,28 +64,31 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 		if shuffles {
 			counts[transport.Impossible] = 0
 		}
-		if all := counts.Total(); all > 0 {
-			disturbed = append(disturbed, fmt.Sprintf("%d packets that %s refused crossed the network: they took "+
-				"bandwidth from others", all, r.name(h)))
-		}
+		refused[h] = counts.Total()
+	}
+	if n, by := r.hosts(refused); n > 0 {
+		disturbed = append(disturbed, fmt.Sprintf("%d packets that %s refused crossed the network: they took "+
+			"bandwidth from others", n, by))
 	}
 	if o.Report != nil && r.alone() {
-		for h, n := range o.Report.Beside {
-			if n > 0 {
-				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d packets of %s crossed the network that are not part "+
-					"of the workload", n, r.name(h)))
-			}
-		}
-		for h, n := range o.Report.Answers {
-			if n > 0 {
-				o.Beside += n
-				disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network in which %s answers "+
-					"packets that are not part of the workload", n, r.name(h)))
-			}
+		if n, by := r.hosts(o.Report.Answers); n > 0 {
+			o.Beside += n
+			disturbed = append(disturbed, fmt.Sprintf("%d ICMP errors crossed the network in which %s answered "+
+				"packets that are not part of the workload", n, by))
 		}
 	}
 	return list, disturbed
+}
+
+// hosts returns the sum of a count by host, and the hosts that have one.
+func (r *run) hosts(counts []int64) (sum int64, names string) {
+	var have []string
+	for h, n := range counts {
+		if sum += n; n > 0 {
+			have = append(have, r.name(h))
+		}
+	}
+	return sum, firstNames(have)
 }
 
 // strange reports whether a host sends traffic of its own outside of the workload. Losses in its

@@ -32,7 +32,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 			Answers: []int64{10, 0, 0}}, false, []string{
 			"67618 packets lost in send queues of h2, among packets that are not part of the workload, which",
 			"9 packets of h2 crossed the network that are not part",
-			"10 ICMP errors crossed the network in which h0 answers packets"}},
+			"10 ICMP errors crossed the network in which h0 answered packets"}},
 		{"a flood that goes nowhere", [3]int64{0, 0, 5}, realtime.Report{Refusals: []realtime.Refusals{{}, {},
 			{NotRouted: 3}}}, false,
 			[]string{"5 packets lost in send queues of h2, among"}},

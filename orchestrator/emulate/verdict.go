@@ -67,8 +67,8 @@ func judge(e evidence) record.Fidelity {
 		f.DelayErrorP99NS = max(f.DelayErrorP99NS, p99.Nanoseconds())
 		if p99 > e.target {
 			f.Verdict = Worse(f.Verdict, Degraded)
-			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, above the queueing delay of %.0f "+
-				"ns that the transport aims at: senders slow down for queues that are not there",
+			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, above the queueing delay of "+
+				"%.0f ns that the transport aims at: senders slow down for queues that are not there",
 				l.what, p99.Nanoseconds(), e.target.Nanoseconds()))
 		}
 	}

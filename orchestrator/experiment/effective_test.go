@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,6 +117,26 @@ func TestEffectiveSettingsAreTheExperiments(t *testing.T) {
 		if got[at] != Short(x.RTOMin).String() || got["queues.host.ecn.kmin"] != port.ECN.Kmin.String() || got["queues.host.buffer"] != port.Buffer.String() {
 			t.Errorf("%s: timeout %s, kmin %s, buffer %s; want %v, %v, %v", kind, got[at], got["queues.host.ecn.kmin"], got["queues.host.buffer"],
 				x.RTOMin, port.ECN.Kmin, port.Buffer)
+		}
+	}
+}
+
+// explain leaves out a default of every link that no link has, because each tier has its own.
+func TestUnusedDefaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"tiers: {host: {rate: 50Gbps}, leaf: {rate: 25Gbps, delay: 2us}}":              "[topology.link.rate]",
+		"link: {rate: 10Gbps}, tiers: {host: {rate: 50Gbps}, leaf: {rate: 25Gbps}}":    "[]",
+		"tiers: {host: {rate: 50Gbps}}, oversubscription: 1":                           "[topology.link.rate]",
+		"tiers: {leaf: {rate: 25Gbps}}":                                                "[]",
+		"tiers: {host: {rate: 100Gbps, delay: 3us}, leaf: {rate: 25Gbps, delay: 2us}}": "[topology.link.delay]",
+	} {
+		whole := "weft: 1\nname: unused\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, " + text + "}\n"
+		labs, err := lab.Parse("unused.yaml", []byte(whole), lab.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got, err := Unused(labs[0]); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, %v, want %s", text, got, err, want)
 		}
 	}
 }

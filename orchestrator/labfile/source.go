@@ -7,9 +7,9 @@
 // The one idea: problems of one stage do not hide those of the next. A section with an error is
 // left out of later checks, and so is everything that only follows from it.
 //
-// A file on disk takes precedence over a lab inside the program. Standard input is read once and
-// is the same wherever it is named. Files that a lab names are found beside it, also inside the
-// program.
+// A file on disk takes precedence over a lab inside the program, a directory does not. Standard
+// input is read once and is the same wherever it is named. Files that a lab names are found beside
+// it, also inside the program.
 //
 // Start reading at Open and Load; Complete serves the shell.
 package labfile
@@ -47,33 +47,72 @@ type Source struct {
 	Name string // for messages and results
 	Text []byte
 	Read func(string) ([]byte, error) // reads the files that the lab names
+	Note string                       // what else the name may mean, if it is not clear; empty: nothing
 }
 
 // Open reads a lab: a file, standard input or, if there is no such file, a lab inside the
-// program by its path or name, such as quickstart, labs/pc4/incast.yaml or pc4-incast. builtIn
-// skips files.
+// program by its path or name, such as quickstart, labs/pc4/incast.yaml or pc4-incast. A directory
+// is no lab, and hides none. builtIn skips files.
 func Open(name string, builtIn bool) (Source, error) {
 	if name == Stdin {
 		text, err := readStdin()
-		return Source{StdinName, text, beside(StdinName)}, err
+		return Source{Name: StdinName, Text: text, Read: beside(StdinName)}, err
 	}
 	text, err := []byte(nil), error(fs.ErrNotExist)
 	if !builtIn {
 		if text, err = readLab(name); err == nil {
-			return Source{name, text, beside(name)}, nil
+			return Source{Name: name, Text: text, Read: beside(name), Note: hidden(name)}, nil
 		}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	folder := errors.Is(err, unix.EISDIR)
+	if !errors.Is(err, fs.ErrNotExist) && !folder {
 		return Source{}, err
 	}
 	inside, ok := catalogue.Find(library.Files, name)
-	if !ok {
+	switch {
+	case !ok && folder:
+		return Source{}, noLab(name, err)
+	case !ok:
 		return Source{}, notThere(name, err)
 	}
-	text, err = library.Files.ReadFile(inside)
-	return Source{"labs/" + inside, text, func(other string) ([]byte, error) {
+	src := Source{Name: "labs/" + inside, Read: func(other string) ([]byte, error) {
 		return library.Files.ReadFile(path.Join(path.Dir(inside), other))
-	}}, err
+	}}
+	if labs := labsIn(name); folder && len(labs) > 0 {
+		src.Note = fmt.Sprintf("%s: took the lab inside weft, not %s in the directory of that name", name, labs[0])
+	}
+	src.Text, err = library.Files.ReadFile(inside)
+	return src, err
+}
+
+// hidden returns the note about a file without a suffix that has the name of a lab inside the
+// program.
+func hidden(name string) string {
+	if path.Ext(name) != "" {
+		return ""
+	}
+	if _, ok := catalogue.Find(library.Files, name); !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s: took the file of that name, not the lab inside weft", name)
+}
+
+// noLab returns the error for a directory, with a lab in it.
+func noLab(name string, err error) error {
+	if labs := labsIn(name); len(labs) > 0 {
+		return fmt.Errorf("%w; did you mean %s?", err, labs[0])
+	}
+	return err
+}
+
+// labsIn returns the lab files in a directory.
+func labsIn(name string) (files []string) {
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		// an error means that the name is no pattern; then nothing is found
+		found, _ := filepath.Glob(filepath.Join(name, pattern))
+		files = append(files, found...)
+	}
+	return files
 }
 
 // notThere returns the error for a name that is neither a file nor a lab, with similar labs.

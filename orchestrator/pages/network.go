@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/topology/render"
@@ -22,7 +21,7 @@ func Leave(l *lab.Lab, s *record.Summary) error {
 	if svg, err := usage(l, s); err != nil {
 		return err
 	} else if len(svg) > 0 {
-		if err := regular.WriteOutput(filepath.Join(s.Run, NetworkFile), svg); err != nil {
+		if err := write(filepath.Join(s.Run, NetworkFile), svg); err != nil {
 			return err
 		}
 	}

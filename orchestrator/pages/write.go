@@ -87,7 +87,19 @@ func Save(path string, p *report.Page) error {
 	if err := p.Write(&b); err != nil {
 		return err
 	}
-	return regular.WriteOutput(path, b.Bytes())
+	return write(path, b.Bytes())
+}
+
+// write writes a file that a disk without space does not leave cut short.
+func write(path string, content []byte) error {
+	err := regular.WriteOutput(path, content)
+	if err == nil {
+		return nil
+	}
+	if info, e := os.Lstat(path); e == nil && info.Mode().IsRegular() {
+		_ = os.Remove(path) // the first error matters more
+	}
+	return err
 }
 
 // Draw writes the charts of a run into its plots/, as svg or png, and a new report.html. It returns
@@ -134,7 +146,7 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 		return "", false, err
 	}
 	path = filepath.Join(folder, name+"."+format)
-	return path, true, regular.WriteOutput(path, b)
+	return path, true, write(path, b)
 }
 
 // WriteSweep writes the results of all points of a sweep into a directory: a table, charts, and a
@@ -148,8 +160,8 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
 		return err
 	}
-	err = errors.Join(regular.WriteOutput(filepath.Join(dir, store.SweepFile), append(text, '\n')),
-		regular.WriteOutput(filepath.Join(dir, TableFile), b.Bytes()))
+	err = errors.Join(write(filepath.Join(dir, store.SweepFile), append(text, '\n')),
+		write(filepath.Join(dir, TableFile), b.Bytes()))
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,8 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	s.Refused, s.Network.Beside = o.Refused, o.Beside
 	for _, r := range o.Refused {
 		s.Network.Refused += r.Packets
-		s.Warnings = append(s.Warnings, refusal(&r))
 	}
+	s.Warnings = append(s.Warnings, refusals(o.Refused)...)
 	if o.Events != nil {
 		q := o.Events.Describe(units.Microsecond)
 		s.Network.QueueEventDelay = &q
@@ -105,14 +105,6 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	}
 	s.Verified = verified(x, o.Dones)
 	s.Warnings = append(s.Warnings, wrong(x, o.Dones)...)
-}
-
-// refusal returns the warning about packets that were refused.
-func refusal(r *record.Refused) string {
-	if r.By == record.ByNetwork {
-		return fmt.Sprintf("the network refused %d packets of %s: %s", r.Packets, r.Host, r.Why)
-	}
-	return fmt.Sprintf("%s refused %d packets: %s", r.Host, r.Packets, r.Why)
 }
 
 // sortOutcome sorts the rows, so that no engine's scheduling shows in their order.

@@ -305,6 +305,26 @@ func (r *Run) Finish(now time.Time, s *record.Summary) error {
 	return r.end(now, s.Status, s.Error)
 }
 
+// Fail marks a finished run as failed because something that belongs to it, such as its report,
+// could not be written. It changes s, the manifest and the summary in the run's directory.
+func Fail(dir string, s *record.Summary, why error) error {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	r := &Run{dir: dir, manifest: *m}
+	for _, f := range r.manifest.Files {
+		if f.Name != LabFile && f.Name != SummaryFile {
+			r.order = append(r.order, f.Name)
+		}
+	}
+	s.Status, s.Error = record.Failed, why.Error()
+	r.manifest.Status, r.manifest.Error = s.Status, s.Error
+	err = writeJSON(filepath.Join(dir, SummaryFile), s)
+	r.manifest.Files = r.contents()
+	return errors.Join(r.writeManifest(), err)
+}
+
 // Abandon closes a run without a summary. It does nothing after Finish, so it may be deferred.
 func (r *Run) Abandon(now time.Time, why error) error {
 	if r.closed {

@@ -19,6 +19,13 @@ type Pace struct {
 	said  time.Time // time of the last line, or of the start before any
 	share float64   // share in the last line
 	last  float64   // share at the last call of Set
+	seen  []progressAt
+}
+
+// progressAt is the share of a task that was done at an instant.
+type progressAt struct {
+	at    time.Time
+	share float64
 }
 
 // NewPace returns a pace that writes to words, with a bar if that is a terminal. now returns the
@@ -41,9 +48,13 @@ const (
 )
 
 // The time left appears after leftAfter and beyond leftShare, since the first steps predict little.
+// It appears only while the speed of the last quarter of the time is within a factor of leftSteady
+// of that of the whole: the rest of work that is not steady cannot be predicted. Ours.
 const (
-	leftAfter = 2 * time.Second
-	leftShare = 0.02
+	leftAfter  = 2 * time.Second
+	leftShare  = 0.02
+	leftSteady = 1.5
+	maxSeen    = 256 // instants remembered
 )
 
 // Set shows under a label that done of total is done. A new task, or less progress than before,
@@ -54,12 +65,12 @@ func (p *Pace) Set(what, label string, done, total int64) {
 	}
 	now, share := p.now(), min(max(float64(done)/float64(total), 0), 1)
 	if what != p.what || share < p.last {
-		p.what, p.began, p.said, p.share = what, now, now, 0
+		p.what, p.began, p.said, p.share, p.seen = what, now, now, 0, p.seen[:0]
 	}
 	p.last = share
 	left := ""
-	if took := now.Sub(p.began); share > leftShare && share < 1 && took >= leftAfter {
-		left = ", " + lasting(time.Duration(float64(took)*(1-share)/share)) + " left"
+	if d, known := p.left(now, share); known {
+		left = ", " + lasting(d) + " left"
 	}
 	if p.bar != nil {
 		p.bar.Set(label+left, done, total)
@@ -72,8 +83,45 @@ func (p *Pace) Set(what, label string, done, total int64) {
 	}
 }
 
-// lasting formats a duration to the second.
-func lasting(d time.Duration) string { return max(d.Round(time.Second), time.Second).String() }
+// left returns the time left, and remembers the progress.
+func (p *Pace) left(now time.Time, share float64) (d time.Duration, known bool) {
+	took := now.Sub(p.began)
+	if len(p.seen) == maxSeen { // keep every second
+		for i := range maxSeen / 2 {
+			p.seen[i] = p.seen[2*i]
+		}
+		p.seen = p.seen[:maxSeen/2]
+	}
+	p.seen = append(p.seen, progressAt{now, share})
+	if share <= leftShare || share >= 1 || took < leftAfter {
+		return 0, false
+	}
+	mark := p.seen[0] // the last before the last quarter of the time
+	for _, s := range p.seen {
+		if now.Sub(s.at) < took/4 {
+			break
+		}
+		mark = s
+	}
+	whole := float64(took) * (1 - share) / share
+	recent := float64(now.Sub(mark.at)) * (1 - share) / (share - mark.share)
+	if !(recent < leftSteady*whole && whole < leftSteady*recent) {
+		return 0, false
+	}
+	return time.Duration(max(whole, recent)), true
+}
+
+// lasting formats a duration that is only roughly known: seconds below ten of them, then five
+// seconds, and minutes from two of them on.
+func lasting(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return max(d.Round(time.Second), time.Second).String()
+	case d < 115*time.Second:
+		return d.Round(5 * time.Second).String()
+	}
+	return fmt.Sprintf("%dm", int(d.Minutes()+0.5))
+}
 
 // Say writes a line of text.
 func (p *Pace) Say(line string) {
