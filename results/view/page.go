@@ -58,7 +58,7 @@ type document struct {
 // Page returns the page that shows the given runs side by side, complete in itself.
 func Page(title, about string, runs []*Model) ([]byte, error) {
 	var z bytes.Buffer
-	w, err := gzip.NewWriterLevel(&z, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&z, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
