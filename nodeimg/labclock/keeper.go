@@ -1,0 +1,128 @@
+package labclock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/control"
+)
+
+// keeperVar is an environment variable that makes a process the keeper of a lab.
+const keeperVar = "WEFT_TIMEKEEPER"
+
+// kindAttach is the only kind of message to a keeper. It has three descriptors: the keeper's end of
+// a program's socket, the Page of its node, and where to write what goes wrong.
+const kindAttach = "attach"
+
+// init becomes the keeper if this process is one. It is here because only init runs before
+// everything else, in weft and in tests alike.
+func init() {
+	if _, ok := os.LookupEnv(keeperVar); !ok {
+		return
+	}
+	os.Unsetenv(keeperVar)
+	code := 0
+	if err := keepHere(); err != nil {
+		fmt.Fprintf(os.Stderr, "weft: keeper of lab time: %v\n", err)
+		code = 1
+	}
+	unix.Exit(code)
+}
+
+// keepHere runs the keeper on the connection that this process inherits, until its other end is
+// closed.
+func keepHere() error {
+	conn, err := control.Open(control.FD)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := control.KeepDescriptors(); err != nil {
+		return err
+	}
+	return keep(conn)
+}
+
+// A Keeper is the process that gives lab time to the programs of a lab. It is a process of its own
+// since it waits for threads of programs with ptrace, and their parent for them with wait. It ends
+// with its connection, and so with the process that started it. Programs that run then keep lab
+// time but cannot start others.
+type Keeper struct {
+	mu   sync.Mutex
+	conn *control.Conn
+	cmd  *exec.Cmd
+}
+
+// Start starts a keeper. program is the path of this program, env its environment.
+func Start(program string, env []string) (*Keeper, error) {
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	conn, theirs, err := control.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: program, Args: []string{"weft-timekeeper"},
+		Env: append(env[:len(env):len(env)], keeperVar+"=1"), ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("start the keeper of lab time: %w", err)
+	}
+	return &Keeper{conn: conn, cmd: cmd}, nil
+}
+
+// Attach makes the keeper ready for a program in a node with the given clocks, and returns the
+// socket that the program gives to Install. errors receives a line for each program that could not
+// be given lab time; nil: nobody does.
+func (k *Keeper) Attach(page *Page, errors *os.File) (*os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("lab time: %w", err)
+	}
+	defer unix.Close(fds[0])
+	program := os.NewFile(uintptr(fds[1]), "lab time")
+	if errors == nil {
+		if errors, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+			program.Close()
+			return nil, err
+		}
+		defer errors.Close()
+	}
+	if err := k.conn.SendValue(kindAttach, nil, fds[0], int(page.file.Fd()), int(errors.Fd())); err != nil {
+		program.Close()
+		return nil, fmt.Errorf("the keeper of lab time has ended: %w", err)
+	}
+	return program, nil
+}
+
+// Close ends the keeper and waits for it.
+func (k *Keeper) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.cmd == nil {
+		return nil
+	}
+	err := errors.Join(k.conn.Close(), k.cmd.Wait())
+	k.cmd = nil
+	return err
+}
+
+// printable returns text that came from a program without control characters, and not too long.
+func printable(text string) string {
+	if len(text) > 100 {
+		text = text[:100] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, text)
+}
