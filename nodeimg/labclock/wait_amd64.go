@@ -30,6 +30,7 @@ type waiting struct {
 	call  int32     // its system call
 	args  [6]uint64 // and the arguments
 	timer *time.Timer
+	woken bool // it has ended, and its thread was interrupted
 }
 
 // maxWaits bounds the threads that a session remembers. Threads that ended are forgotten when their
@@ -92,8 +93,11 @@ func (s *session) wait(n *notification) {
 }
 
 // begin notes a wait until an instant of a clock that shows shown at CLOCK_MONOTONIC now. It reports
-// whether the wait has not ended yet. A program that waits again until the same instant, such as one
-// that was woken for nothing, has waited in between.
+// whether the wait has not ended yet.
+//
+// A program that waits again until the same instant, since it was woken for nothing or found that
+// its clock has not reached the instant, waits for what its clock says remains. To end such a wait
+// at once would make a program that looks at its clock spin: libstdc++'s wait_until does.
 func (w *waits) begin(s *session, n *notification, until, shown, now int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,18 +106,16 @@ func (w *waits) begin(s *session, n *notification, until, shown, now int64) bool
 	if old != nil {
 		old.timer.Stop()
 	}
-	is := &waiting{until: until, end: now + max(0, until-shown), call: n.call, args: n.args}
-	if old != nil && old.until == until {
-		is.end = old.end
-	}
-	if is.end <= now {
+	restarted := old != nil && old.woken && old.call == n.call && old.args == n.args && old.until == until
+	if restarted || until <= shown {
 		delete(w.of, thread)
 		return false
 	}
 	if old == nil && len(w.of) >= maxWaits {
 		w.prune()
 	}
-	is.timer = time.AfterFunc(time.Duration(is.end-now), func() { s.interrupt(thread, is, firstRetry) })
+	is := &waiting{until: until, end: now + until - shown, call: n.call, args: n.args}
+	is.timer = time.AfterFunc(time.Duration(until-shown), func() { s.interrupt(thread, is, firstRetry) })
 	w.of[thread] = is
 	return true
 }
@@ -163,6 +165,7 @@ func (s *session) interrupt(thread int, is *waiting, retry time.Duration) {
 	case runs:
 		is.timer = time.AfterFunc(retry, func() { s.interrupt(thread, is, min(2*retry, lastRetry)) })
 	case waitsOn:
+		is.woken = true
 		go wake(thread)
 	}
 }
