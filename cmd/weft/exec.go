@@ -15,17 +15,21 @@ import (
 )
 
 func (a *app) execCommand() *cobra.Command {
-	var name string
+	var name, clock string
 	cmd := &cobra.Command{
 		Use:   "exec NODE [-- CMD...]",
 		Short: "run a program inside a node of a deployed lab",
 		Long: `Run a program inside a node: ping, iperf3, tcpdump, or a shell if no program is named. It can resolve
 the names of the other nodes, and has full control of the node's network.
 
+With --clock lab the program and its children read lab time instead of the machine's: what they
+measure is in the units of the lab. Sleeps and timeouts stay real.
+
 Exit codes: the program's, or 128 plus the number of the signal that ended it; 125 if the node or the
 lab ended, before or while the program ran, or if the node is paused; 1 if the program could not be
 started.`,
 		Example: `  weft exec h0 -- ping -c3 h15
+  weft exec --clock lab h0 -- ping -c3 h15
   weft exec h0 -- iperf3 -c h15
   weft exec h0 -- tcpdump -ni eth0
   weft exec h0`,
@@ -38,13 +42,20 @@ started.`,
 			if len(program) == 0 {
 				program = []string{shell()}
 			}
-			return a.onDeployed(name, func(h *deploy.Handle) error {
-				return a.exec(cmd.Context(), h, args[0], program)
-			})
+			e := deploy.Exec{Node: args[0], Args: program}
+			switch clock {
+			case "real":
+			case "lab":
+				e.LabTime = true
+			default:
+				return usagef("--clock %q: it is real or lab", clock)
+			}
+			return a.onDeployed(name, func(h *deploy.Handle) error { return a.exec(cmd.Context(), h, e) })
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	deployedFlag(cmd, &name)
+	cmd.Flags().StringVar(&clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
 	return cmd
 }
 
@@ -57,8 +68,7 @@ func shell() string {
 }
 
 // exec runs a program in a node, and returns its exit code as an error.
-func (a *app) exec(ctx context.Context, h *deploy.Handle, node string, program []string) error {
-	e := deploy.Exec{Node: node, Args: program}
+func (a *app) exec(ctx context.Context, h *deploy.Handle, e deploy.Exec) error {
 	var exit deploy.Exit
 	var err error
 	if terminal.Is(os.Stdin) && terminal.Is(os.Stdout) {

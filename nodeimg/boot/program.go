@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
+	"weft/nodeimg/labclock"
 	"weft/units"
 )
 
@@ -28,6 +29,7 @@ type Program struct {
 	Groups    int         `json:"groups"`
 	Processes uint64      `json:"processes"` // largest number of processes and threads of User; 0: unlimited
 	Memory    units.Bytes `json:"memory"`    // largest data segment of one process; 0: unlimited
+	LabTime   bool        `json:"lab_time"`  // read lab time; labclock's socket is inherited after Groups
 }
 
 // programVar is an environment variable that tells the first image of a program which program to
@@ -43,9 +45,10 @@ const firstUser = 0x70000000
 func ProgramUser(pid int) int { return firstUser + pid }
 
 // Command changes cmd, which is otherwise ready, to start p. groups are the files of its control
-// groups.
-func (p *Program) Command(cmd *exec.Cmd, groups []*os.File) error {
-	p.Groups = len(groups)
+// groups, labTime is the socket of labclock.Keeper.Attach; nil: the program reads the machine's
+// clocks.
+func (p *Program) Command(cmd *exec.Cmd, groups []*os.File, labTime *os.File) error {
+	p.Groups, p.LabTime = len(groups), labTime != nil
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -53,6 +56,9 @@ func (p *Program) Command(cmd *exec.Cmd, groups []*os.File) error {
 	cmd.Path = "/proc/self/exe" // works even if the node's tree covers the file
 	cmd.Env = append(cmd.Env, programVar+"="+string(text))
 	cmd.ExtraFiles = groups
+	if labTime != nil {
+		cmd.ExtraFiles = append(groups[:len(groups):len(groups)], labTime)
+	}
 	return nil
 }
 
@@ -111,6 +117,11 @@ func (p *Program) become() error {
 	}
 	if err := filterCalls(); err != nil {
 		return err
+	}
+	if p.LabTime {
+		if err := labclock.Install(3 + p.Groups); err != nil {
+			return err
+		}
 	}
 	resetSignals()
 	// last: until here this process may need more than the program may have

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -109,10 +110,16 @@ func (k *Keeper) Close() error {
 	if k.cmd == nil {
 		return nil
 	}
+	late := time.AfterFunc(closeTime, func() { _ = k.cmd.Process.Kill() }) // an error means that it has ended
 	err := errors.Join(k.conn.Close(), k.cmd.Wait())
+	late.Stop()
 	k.cmd = nil
 	return err
 }
+
+// closeTime is how long a keeper may take to end before it is killed. Our own choice: it takes less
+// than a millisecond, unless it is stopped.
+const closeTime = time.Second
 
 // printable returns text that came from a program without control characters, and not too long.
 func printable(text string) string {

@@ -93,6 +93,12 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	} else if why != "" {
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: why})
 	}
+	if e.LabTime {
+		var err error
+		if command.Clock, err = s.lab.Clock(e.Node); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
 	go func() {

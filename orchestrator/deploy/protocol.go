@@ -47,6 +47,8 @@ type Exec struct {
 	Args []string `json:"args"`
 	Env  []string `json:"env,omitempty"`
 	TTY  bool     `json:"tty,omitempty"`
+
+	LabTime bool `json:"lab_time,omitempty"` // the program's clocks show lab time
 }
 
 // Exit is how a program ended.

@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/control"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/labclock"
 )
 
 // A Launch starts every process of a lab, waits until all are configured and connected, and
@@ -103,6 +104,9 @@ type Command struct {
 	Dir            string   // empty: the node's own /tmp, or the image's
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Clock is what the program's clocks show; nil: the machine's time. A program of an image cannot
+	// have one.
+	Clock *labclock.Page
 	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
 	// Ctrl-C then reaches the program.
 	TTY bool

@@ -16,6 +16,7 @@ import (
 
 	"weft/internal/thread"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/labclock"
 	"weft/units"
 )
 
@@ -33,6 +34,9 @@ type Inside struct {
 	Hidden []string     // boot.NodeSpec.Hidden
 	Memory units.Bytes  // data limit of one process; 0: DefaultMemory
 	Groups []*os.File   // cgroup.procs files of the program's control groups; Run closes them
+
+	// Keeper returns the lab's keeper of lab time.
+	Keeper func() (*labclock.Keeper, error)
 }
 
 // Run runs a program of this machine in a node and waits for it. The program runs as a user of its
@@ -51,13 +55,31 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 	if len(command.Args) == 0 {
 		return errors.New("no program to run: the command is empty")
 	}
+	socket, err := n.attach(&command)
+	if err != nil {
+		return err
+	}
+	defer socket.Close() // harmless for nil
 	result := make(chan error, 1)
-	thread.Own(func() { result <- n.run(ctx, &command) })
+	thread.Own(func() { result <- n.run(ctx, &command, socket) })
 	return <-result
 }
 
+// attach prepares lab time for a program. It returns nil if the command does not ask for it.
+func (n *Inside) attach(command *Command) (*os.File, error) {
+	if command.Clock == nil {
+		return nil, nil
+	}
+	keeper, err := n.Keeper()
+	if err != nil {
+		return nil, err
+	}
+	errors, _ := command.Stderr.(*os.File)
+	return keeper.Attach(command.Clock, errors)
+}
+
 // run runs the program on the calling thread, which stays in the node.
-func (n *Inside) run(ctx context.Context, command *Command) error {
+func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) error {
 	p := boot.Program{User: boot.ProgramUser(n.PID), Processes: MaxProcesses, Memory: cmp.Or(n.Memory, DefaultMemory)}
 	if !boot.HasUser(p.User) {
 		p.Processes = 0 // the limit would count the whole lab's processes
@@ -86,7 +108,7 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 	cmd.Args = command.Args
 	cmd.Env = append(Environment(), command.Env...)
 	cmd.Dir = cmp.Or(command.Dir, "/tmp")
-	if err := p.Command(cmd, n.Groups); err != nil {
+	if err := p.Command(cmd, n.Groups, socket); err != nil {
 		return err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
@@ -98,6 +120,7 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	socket.Close() // if the program fails before it has used its own, the keeper sees the end
 	raiseOOMScore(cmd.Process.Pid)
 	return Status(cmd.Wait())
 }

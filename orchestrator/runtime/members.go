@@ -14,6 +14,7 @@ import (
 	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/labclock"
 )
 
 // A Member is a process of a lab as its runtime represents it.
@@ -37,6 +38,7 @@ type Members[P Member] struct {
 	started []P
 	closing bool
 	forget  func() bool // stops watching the context of Launch
+	keeper  *labclock.Keeper
 }
 
 // Role is a process's role in a lab.
@@ -138,6 +140,27 @@ func (m *Members[P]) HangUp() {
 			conn.Close()
 		}
 	}
+	if m.keeper != nil {
+		m.keeper.Close()
+		m.keeper = nil
+	}
+}
+
+// Keeper returns the lab's keeper of lab time. The first call starts it, as a process of the lab.
+func (m *Members[P]) Keeper(s *Spec) (*labclock.Keeper, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing {
+		return nil, ErrClosing
+	}
+	if m.keeper == nil {
+		keeper, err := labclock.Start(s.Self, append(Environment(), s.Env...))
+		if err != nil {
+			return nil, err
+		}
+		m.keeper = keeper
+	}
+	return m.keeper, nil
 }
 
 // Closing reports whether the lab is being closed.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
+	"weft/nodeimg/labclock"
 	"weft/orchestrator/runtime"
 )
 
@@ -61,7 +62,8 @@ func (c *Cluster) execHere(ctx context.Context, p *proc, command runtime.Command
 	if err != nil {
 		return err
 	}
-	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: p.spec.Hidden, Memory: c.spec.Memory, Groups: groups}
+	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: p.spec.Hidden, Memory: c.spec.Memory, Groups: groups,
+		Keeper: func() (*labclock.Keeper, error) { return c.Keeper(&c.spec) }}
 	return inside.Run(ctx, command)
 }
 
@@ -101,6 +103,10 @@ func (p *proc) enter() error {
 
 // execImage runs a program of an image in a container beside the node.
 func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Command) error {
+	if command.Clock != nil {
+		return errors.New("a program of an image cannot read lab time; run a program of this machine, or with the " +
+			"machine's clock")
+	}
 	if command.TTY {
 		return fmt.Errorf("a program of an image cannot have a terminal; use docker exec -it %s instead",
 			c.containerName(p.Name))

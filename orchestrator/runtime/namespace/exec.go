@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/nodeimg/labclock"
 	"weft/orchestrator/runtime"
 )
 
@@ -35,7 +36,8 @@ func (c *Cluster) exec(ctx context.Context, p *proc, command runtime.Command) er
 	if err != nil {
 		return err
 	}
-	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(p.Name), Memory: c.spec.Memory, Groups: procs}
+	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(p.Name), Memory: c.spec.Memory, Groups: procs,
+		Keeper: func() (*labclock.Keeper, error) { return c.Keeper(&c.spec) }}
 	return inside.Run(ctx, command)
 }
 
