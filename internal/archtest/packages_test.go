@@ -101,8 +101,10 @@ func packages() []entry {
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
 			"internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units",
-			"becomes a node as it is told over a socket"},
+		{"nodeimg/labclock", "internal/clock internal/control",
+			"changes the clocks of programs in a process that is told whose; reads the machine's"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock units",
+			"becomes a node as it is told over a socket, or a program in one with lab time"},
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
@@ -160,13 +162,14 @@ func packages() []entry {
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
 			"runs tests under another kernel"},
 
-		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot units",
-			"what runtimes share: starting boot in processes, talking to them, taking them down"},
+		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
+			"nodeimg/labclock units",
+			"what runtimes share: starting boot in processes, talking to them, taking them down, lab time of programs"},
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot " +
-			"nodeimg/image orchestrator/runtime",
+			"nodeimg/image nodeimg/labclock orchestrator/runtime",
 			"a runtime"},
 		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/terminal internal/thread " +
-			"nodeimg/boot orchestrator/runtime units",
+			"nodeimg/boot nodeimg/labclock orchestrator/runtime units",
 			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot " +
@@ -180,8 +183,9 @@ func packages() []entry {
 			"tries every runtime and kernel"},
 		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/cleanup internal/clock " +
-			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath " +
-			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/frames " +
+			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot nodeimg/labclock " +
+			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime " +
+			"results/frames " +
 			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +

@@ -78,8 +78,8 @@ func imm(v uint32, code ...byte) []byte {
 // the offset of each. original is the address of the vDSO's own clock_gettime, page that of the
 // node's Page. Both differ between programs, so each has a code page of its own.
 //
-// The functions follow the System V ABI: arguments in rdi and rsi, result in rax; rbx and r12 to r15
-// are preserved, and rsp is a multiple of 16 at calls.
+// The functions follow the System V ABI: arguments in rdi and rsi, result in rax; rbx and r12 to
+// r15 are preserved, and rsp is a multiple of 16 at calls.
 func assemble(original, page uint64) (code []byte, functions map[string]int) {
 	a := &assembler{labels: map[string]int{}}
 	a.clockGettime()

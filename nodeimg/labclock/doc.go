@@ -9,9 +9,9 @@
 //	                          └── ptrace, at exec only ──────────┘
 //
 // The one idea: a C library and Go's runtime find the functions that read clocks in the vDSO, a
-// small ELF image that the kernel maps into each new program. At each exec the keeper maps a page of
-// code and the node's Page into the program, and lets the symbols of the vDSO lead to that code
-// (image_amd64.go). The code calls the original for CLOCK_MONOTONIC, then multiplies
+// small ELF image that the kernel maps into each new program. At each exec the keeper maps a page
+// of code and the node's Page into the program, and lets the symbols of the vDSO lead to that code
+// (exec_amd64.go). The code calls the original for CLOCK_MONOTONIC, then multiplies
 // (code_amd64.go). Nothing runs before it: the program has not executed an instruction yet.
 //
 // A seccomp filter (filter_amd64.go), which children inherit, reports exec to the keeper, so that
@@ -30,8 +30,8 @@
 //   - A program that cannot be given lab time does not run: its exec fails, or it is killed, and
 //     standard error says why.
 //   - The clocks of a program are ahead of the machine's: CLOCK_REALTIME begins on 1 January 2037,
-//     CLOCK_MONOTONIC at a multiple of a million seconds. The kernel, which compares an instant with
-//     its own clocks, so never ends a wait too early; the keeper ends it in time.
+//     CLOCK_MONOTONIC at a multiple of a million seconds. So the kernel, which compares an instant
+//     with its own clocks, never ends a wait too early; the keeper ends it in time.
 //   - Programs never write a Page. CLOCK_MONOTONIC never runs back.
 //
 // What it cannot reach: the time stamp counter read by the program itself, times of files, CPU time

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,9 +44,8 @@ func (s *session) exec(n *notification) {
 	thread := int(n.pid)
 	err := seize(thread, unix.PTRACE_O_EXITKILL|unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_TRACESYSGOOD)
 	switch {
-	case errors.Is(err, unix.ESRCH):
-		s.fail(n, unix.EINTR) // it was killed
-		return
+	case err != nil && s.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.id)) != 0:
+		return // it was killed
 	case err != nil:
 		s.complain(n.pid, "a process that another one traces, or that may not be traced, cannot start a program with "+
 			"lab time (%v); attach the debugger to the program once it runs, or use --clock real", err)
@@ -73,7 +73,7 @@ func (s *session) exec(n *notification) {
 		case started:
 			_ = unix.PtraceCont(stop.thread, int(stop.signal))
 		default: // the exec failed, or is about to be repeated and reported again
-			_ = detach(stop.thread, stop.signal)
+			detach(stop.thread, stop.signal)
 			return
 		}
 	}
@@ -85,12 +85,12 @@ func (s *session) start(process int) {
 	s.tracing.set(process, true)
 	defer s.tracing.set(process, false)
 	if err := s.patch(process); err != nil {
-		if !errors.Is(err, errKilled) {
+		if !errors.Is(err, errKilled) && !errors.Is(err, unix.ESRCH) {
 			s.complain(uint32(process), "the program cannot be given lab time and was killed: %v", err)
 		}
 		_ = unix.Kill(process, unix.SIGKILL)
 	}
-	_ = detach(process, 0) // an error means that it was killed
+	detach(process, 0)
 }
 
 // errKilled is the error for a process that ended while it was being patched.

@@ -5,8 +5,8 @@ import (
 )
 
 // takeFile is the number of a system call that does not exist. The keeper lets a program make it,
-// once at each exec, and answers it with a descriptor of the node's Page. It is below the numbers of
-// the x32 ABI and far above the kernel's.
+// once at each exec, and answers it with a descriptor of the node's Page. It is below the numbers
+// of the x32 ABI and far above the kernel's.
 const takeFile = 0x00570ef7
 
 // Operations of futex(2) that wait until an instant. The kernel calls all others' timeouts
@@ -33,7 +33,8 @@ var (
 // through to the next.
 type filter []unix.SockFilter
 
-// Offsets in struct seccomp_data. Halves of arguments: the lower comes first.
+// atCall and atArgument are offsets in struct seccomp_data. The lower half of an argument comes
+// first.
 const atCall, atArgument, argumentSize, half = 0, 16, 8, 4
 
 // load loads a 32-bit word.
@@ -95,8 +96,8 @@ func (f *filter) ifPointer(i uint32) {
 	f.verdict(notify)
 }
 
-// calls returns the filter. It does not look at the architecture: the filter of package boot refuses
-// all calls but this one's.
+// calls returns the filter. It does not look at the architecture: the filter of package boot
+// refuses all calls but this one's.
 func calls() []unix.SockFilter {
 	var f filter
 	f.load(atCall)

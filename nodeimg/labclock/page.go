@@ -29,8 +29,8 @@ type Lines struct{ Mono, Real Line }
 // 32-bit times have a year from there.
 const Begin = 2114380800 * 1e9
 
-// step is the grid of CLOCK_MONOTONIC at lab time 0. A float64, as in Python's time.monotonic, has a
-// resolution of 0.2 ns there; larger values have a coarser one.
+// step is the grid of CLOCK_MONOTONIC at lab time 0. A float64, as in Python's time.monotonic, has
+// a resolution of 0.2 ns there; larger values have a coarser one.
 const step = 1e6 * 1e9
 
 // Exact returns clocks without error: lab time is 0 at CLOCK_MONOTONIC t0, and advances by 1
@@ -40,8 +40,8 @@ func Exact(t0 int64, dilation float64) Lines {
 	return Lines{Mono: Line{t0, mono, 1 / dilation}, Real: Line{t0, Begin, 1 / dilation}}
 }
 
-// shift is the number of fraction bits of a rate as the program's code multiplies by it, and maxRate
-// what then fits into 64 bits.
+// shift is the number of fraction bits of a rate as the program's code multiplies by it, and
+// maxRate what then fits into 64 bits.
 const (
 	shift   = 62
 	maxRate = 3

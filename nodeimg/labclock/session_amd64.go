@@ -185,7 +185,8 @@ func (s *session) fail(n *notification, errno unix.Errno) {
 	_ = s.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: n.id, error: -int32(errno)}))
 }
 
-// giveFile answers takeFile with a descriptor of the Page, if this process makes the thread call it.
+// giveFile answers takeFile with a descriptor of the Page, if this process makes the thread call
+// it.
 func (s *session) giveFile(n *notification) {
 	if !s.tracing.has(int(n.pid)) {
 		s.fail(n, unix.ENOSYS)

@@ -18,13 +18,20 @@ func seize(thread, options int) error {
 	return nil
 }
 
-// detach lets a stopped thread run untraced, and delivers a signal if it is not 0.
-func detach(thread int, signal unix.Signal) error {
-	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(thread), 0, uintptr(signal), 0, 0)
-	if errno != 0 {
-		return errno
+// detach lets a stopped thread run untraced, and delivers a signal if it is not 0. If the thread
+// was killed, detach waits for its end: its parent is not told before.
+func detach(thread int, signal unix.Signal) {
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(thread), 0, uintptr(signal), 0, 0)
+		if errno == 0 {
+			return
+		}
+		s, ok := await()
+		if !ok {
+			return
+		}
+		thread, signal = s.thread, s.signal
 	}
-	return nil
 }
 
 // A stop is why a traced thread stands still.
@@ -69,7 +76,7 @@ type remote struct {
 	stopped bool   // a SIGSTOP came meanwhile
 }
 
-// Requests that x/sys has no functions for. Masks have maskSize bytes.
+// maskSize is the size of a mask of signals in bytes.
 const maskSize = 8
 
 // borrow takes a stopped process over. No signal but SIGKILL and SIGSTOP reaches it until giveBack.

@@ -39,9 +39,9 @@ const maxWaits = 4096
 
 func (w *waits) init() { w.of = map[int]*waiting{} }
 
-// instant returns where a call has its instant, whether that is one of CLOCK_REALTIME, and the error
-// by which the call reports that it has passed. ok is false for calls that wait for something else,
-// such as CPU time.
+// instant returns where a call has its instant, whether that is one of CLOCK_REALTIME, and the
+// error by which the call reports that it has passed. ok is false for calls that wait for something
+// else, such as CPU time.
 func (n *notification) instant() (address uint64, realtime bool, passed unix.Errno, ok bool) {
 	const timeout = unix.ETIMEDOUT
 	switch n.call {
@@ -92,8 +92,8 @@ func (s *session) wait(n *notification) {
 	s.fail(n, passed)
 }
 
-// begin notes a wait until an instant of a clock that shows shown at CLOCK_MONOTONIC now. It reports
-// whether the wait has not ended yet.
+// begin notes a wait until an instant of a clock that shows shown at CLOCK_MONOTONIC now. It
+// reports whether the wait has not ended yet.
 //
 // A program that waits again until the same instant, since it was woken for nothing or found that
 // its clock has not reached the instant, waits for what its clock says remains. To end such a wait
@@ -130,8 +130,8 @@ func (w *waits) prune() {
 	}
 }
 
-// restart handles restart_syscall(2), by which the kernel continues a wait that was interrupted. Its
-// arguments are still those of the call that waited.
+// restart handles restart_syscall(2), by which the kernel continues a wait that was interrupted.
+// Its arguments are still those of the call that waited.
 func (s *session) restart(n *notification) {
 	s.waits.mu.Lock()
 	is := s.waits.of[int(n.pid)]
@@ -147,12 +147,12 @@ func (s *session) restart(n *notification) {
 	s.fail(n, unix.ETIMEDOUT)
 }
 
-// Between retries of an interruption. Our own choice: a thread that runs on is looked at ten times a
-// second.
+// firstRetry is the time until interrupt looks at a running thread again. It doubles up to
+// lastRetry. Our own choice.
 const firstRetry, lastRetry = time.Millisecond, 100 * time.Millisecond
 
-// interrupt ends the wait of a thread, if the thread still waits. A thread that runs may be about to
-// wait; it is looked at again after retry.
+// interrupt ends the wait of a thread, if the thread still waits. A thread that runs may be about
+// to wait; it is looked at again after retry.
 func (s *session) interrupt(thread int, is *waiting, retry time.Duration) {
 	s.waits.mu.Lock()
 	defer s.waits.mu.Unlock()
@@ -181,7 +181,7 @@ func wake(thread int) {
 		return
 	}
 	if stop, ok := await(); ok {
-		_ = detach(stop.thread, stop.signal) // an error means that it was killed
+		detach(stop.thread, stop.signal)
 	}
 }
 

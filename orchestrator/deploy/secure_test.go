@@ -285,6 +285,12 @@ func fabricPID(t *testing.T, supervisor int) int {
 // runScript runs a script in the first node and returns its exit code and output.
 func runScript(t *testing.T, h *Handle, script string) (code int, out string) {
 	t.Helper()
+	return runProgram(t, h, Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}})
+}
+
+// runProgram runs a program and returns its exit code and output.
+func runProgram(t *testing.T, h *Handle, e Exec) (code int, out string) {
+	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +302,7 @@ func runScript(t *testing.T, h *Handle, script string) (code int, out string) {
 	defer null.Close()
 	text := make(chan string, 1)
 	go func() { b, _ := io.ReadAll(read); text <- string(b) }()
-	exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}}, null, write, write)
+	exit, err := h.Exec(t.Context(), e, null, write, write)
 	write.Close()
 	out = <-text
 	read.Close()

@@ -193,8 +193,8 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
 
-// Clock returns what the clocks of programs in a node show: lab time, without error. A node keeps its
-// clocks when it is restarted.
+// Clock returns what the clocks of programs in a node show: lab time, without error. A node keeps
+// its clocks when it is restarted.
 func (s *Standing) Clock(node string) (*labclock.Page, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()

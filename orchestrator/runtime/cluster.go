@@ -104,8 +104,8 @@ type Command struct {
 	Dir            string   // empty: the node's own /tmp, or the image's
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Clock is what the program's clocks show; nil: the machine's time. A program of an image cannot
-	// have one.
+	// Clock is what the program's clocks show; nil: the machine's time. A program of an image
+	// cannot have one.
 	Clock *labclock.Page
 	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
 	// Ctrl-C then reaches the program.

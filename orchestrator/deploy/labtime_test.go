@@ -1,0 +1,90 @@
+package deploy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/quiettest"
+	"weft/nodeimg/labclock"
+)
+
+// needLabTime skips a test on machines whose programs cannot read lab time.
+func needLabTime(t *testing.T) {
+	t.Helper()
+	if err := labclock.Available(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// A program that asks for lab time reads it, in both runtimes, as do its children, and others do
+// not. Nodes agree, and a restart of a node does not change its clocks.
+func TestPrivExecInLabTime(t *testing.T) {
+	needLabTime(t)
+	for _, runtime := range []string{"namespace", "docker"} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime != "namespace" { // there the test program can be a node
+				useRuntime(t, runtime)
+			}
+			_, h := newGuardedLab(t)
+			script := func(node string, labTime bool, script string) string {
+				t.Helper()
+				code, out := runProgram(t, h, Exec{Node: node, Args: []string{"/bin/sh", "-c", script}, LabTime: labTime})
+				if code != 0 {
+					t.Errorf("%s: %q exits with %d: %s", node, script, code, out)
+				}
+				return out
+			}
+			if out := script("h0", false, "date -u +%Y"); out != fmt.Sprintf("%d\n", time.Now().UTC().Year()) {
+				t.Errorf("by the machine's clock it is %q", out)
+			}
+			const twice = "date -u +%F; (date -u +%F)"
+			for _, node := range []string{"h0", "h1"} {
+				if out := script(node, true, twice); out != "2037-01-01\n2037-01-01\n" {
+					t.Errorf("on %s it is %q", node, out)
+				}
+			}
+			before := script("h1", true, "date -u +%s.%N")
+			if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
+				t.Fatal(err)
+			}
+			if after := script("h1", true, "date -u +%s.%N"); len(after) != len(before) || after <= before {
+				t.Errorf("before a restart it was %q, afterwards %q", before, after)
+			}
+		})
+	}
+}
+
+// A program with lab time is bounded like any other: it may exhaust its memory and its processes,
+// and the lab stays.
+func TestPrivLabTimeOfGreedyPrograms(t *testing.T) {
+	needLabTime(t)
+	_, h := newGuardedLab(t)
+	for _, script := range []string{
+		"perl -e 'my $x = \"a\" x 4e9; exit 3' ; test $? != 3",
+		"for i in $(seq 600); do sleep 3 >/dev/null 2>&1 & done; true",
+		"i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done",
+	} {
+		begin := time.Now()
+		code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}, LabTime: true})
+		t.Logf("%q: exit code %d after %v: %.200s", script, code, time.Since(begin), out)
+	}
+	if err := h.Node(Node{Node: "h0", Action: NodeKill}); err != nil {
+		t.Fatal(err)
+	}
+	awaitDead(t, h, 0)
+	if err := h.Node(Node{Node: "h0", Action: NodeRestart}); err != nil {
+		t.Fatal(err)
+	}
+	quiettest.Await(t, func() error {
+		code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"date", "-u", "+%Y"}, LabTime: true})
+		if code != 0 || strings.TrimSpace(out) != "2037" {
+			return fmt.Errorf("exit code %d: %s", code, out)
+		}
+		return nil
+	})
+}
