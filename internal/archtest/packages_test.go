@@ -181,7 +181,7 @@ func packages() []entry {
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime and kernel"},
-		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host " +
+		{"orchestrator/emulate", "clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/cleanup internal/clock " +
 			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot nodeimg/labclock " +
 			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime " +

@@ -15,7 +15,6 @@ import (
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/labclock"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/units"
@@ -41,8 +40,7 @@ type Deployment struct {
 	asking  sync.Mutex // one request at a time
 	answers chan control.Message
 
-	reading sync.Mutex                // guards clocks
-	clocks  map[string]*labclock.Page // by node; those that programs have asked for
+	clocks hostClocks // of programs
 }
 
 // answerTime is the real time in which the fabric process must answer. Ours: it answers within one
@@ -70,7 +68,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	s := &Deployment{
 		cluster: cluster, carrier: carrier,
 		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
-		programs: x.Programs, ended: x.Ended, clocks: map[string]*labclock.Page{},
+		programs: x.Programs, ended: x.Ended,
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.out = runtime.NewLines(x.Processes.Stderr)
@@ -93,6 +91,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	}
 	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(startDelay)
+	s.clocks = hostClocks{scale: s.scale, free: x.Clocks, none: x.NoClocks}
 	if err == nil {
 		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
 	}
@@ -192,21 +191,6 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
-
-// Clock returns what the clocks of programs in a node show: lab time, without error. A node keeps
-// its clocks when it is restarted.
-func (s *Standing) Clock(node string) (*labclock.Page, error) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if p := s.clocks[node]; p != nil {
-		return p, nil
-	}
-	p, err := labclock.NewPage(labclock.Exact(s.scale.T0, s.scale.Dilation))
-	if err == nil {
-		s.clocks[node] = p
-	}
-	return p, err
-}
 
 // Memory describes the memory limit of the nodes in words.
 func (s *Deployment) Memory() string { return s.cluster.Bound() }
@@ -339,11 +323,6 @@ func (s *Deployment) Close() error {
 	s.carrier.close()
 	s.running.Wait()
 	<-s.broken
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	for node, p := range s.clocks {
-		p.Close()
-		delete(s.clocks, node)
-	}
+	s.clocks.close()
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	oscillator "weft/clocksync/clock"
 	"weft/fabric"
 	"weft/host"
 	"weft/nodeimg/agent"
@@ -59,6 +60,12 @@ type Experiment struct {
 	Stall time.Duration
 
 	Programs []Program // programs that hosts run beside the workload
+
+	// Clocks are what the clocks of programs in a standing lab show, by host; nil: lab time.
+	// NoClocks, if not empty, is why they show nothing.
+	Clocks   []oscillator.Config
+	NoClocks string
+
 	Captures []Capture // of frames in the modelled fabric
 
 	// Ended, if not nil, receives the end of a host's program in a deployed lab.

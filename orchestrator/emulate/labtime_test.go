@@ -1,0 +1,71 @@
+package emulate
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	oscillator "weft/clocksync/clock"
+	"weft/clocksync/labtime"
+	"weft/internal/clock"
+	"weft/nodeimg/labclock"
+	"weft/units"
+)
+
+// The clocks of a host show its oscillator's error and offset. CLOCK_MONOTONIC has no offset, and
+// does not run back.
+func TestClocksOfProgramsHaveErrors(t *testing.T) {
+	const dilation = 1000
+	now := clock.Monotonic()
+	t0 := now - int64(2*time.Hour)
+	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation}, free: []oscillator.Config{
+		{Offset: units.Millisecond, Skew: 100e-6, Grid: units.Second},
+		{Offset: -units.Millisecond, Skew: -100e-6, Wander: 1e-6, Grid: units.Second, Seed: [2]uint64{1, 2}},
+	}}
+	defer c.close()
+	exact := labclock.Exact(t0, dilation)
+	lab := float64(now-t0) / dilation
+	for host, w := range []struct{ mono, real, within float64 }{{lab * 100e-6, lab*100e-6 + 1e6, 100},
+		{-lab * 100e-6, -lab*100e-6 - 1e6, 1e5}} {
+		page, err := c.page([]string{"h0", "h1"}[host], host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mono := float64(page.Mono(now)-exact.Mono.Value) - lab
+		real := float64(page.Real(now)-exact.Real.Value) - lab
+		if math.Abs(mono-w.mono) > w.within || math.Abs(real-w.real) > w.within {
+			t.Errorf("h%d is off by %.0f and %.0f ns, want %.0f and %.0f", host, mono, real, w.mono, w.real)
+		}
+		if again, err := c.page([]string{"h0", "h1"}[host], host); err != nil || again != page {
+			t.Errorf("asked again: %p, %v; was %p", again, err, page)
+		}
+	}
+	c.mu.Lock()
+	n := c.of["h1"]
+	c.mu.Unlock()
+	last := int64(0)
+	for at := now; at < now+int64(time.Hour); at += int64(time.Minute) / 7 {
+		c.mu.Lock()
+		if v := n.page.Mono(at); v < last {
+			t.Fatalf("it shows %d after %d", v, last)
+		} else {
+			last = v
+		}
+		if err := n.page.Set(c.lines(n, at)); err != nil {
+			t.Fatal(err)
+		}
+		if v := n.page.Mono(at); v < last {
+			t.Fatalf("its next line shows %d after %d", v, last)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// Clocks without an answer are refused by name.
+func TestClocksThatNobodySynchronizes(t *testing.T) {
+	c := hostClocks{none: "PTP does not run"}
+	defer c.close()
+	if _, err := c.page("h0", 0); err == nil || err.Error() != c.none {
+		t.Errorf("got %v", err)
+	}
+}
