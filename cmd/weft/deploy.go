@@ -157,7 +157,7 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
 		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times longer than in the lab, "+
-			"rates %[1]g times lower.\n", d.Dilation)
+			"rates %[1]g times lower. With weft exec --clock lab they see lab time.\n", d.Dilation)
 	}
 	return nil
 }

@@ -6,6 +6,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -14,49 +18,132 @@ import (
 	"weft/orchestrator/deploy"
 )
 
+// execFlags are the flags of weft exec.
+type execFlags struct {
+	lab, clock, launch string
+	env                []string
+	timeout            time.Duration
+}
+
 func (a *app) execCommand() *cobra.Command {
-	var name, clock string
+	var f execFlags
 	cmd := &cobra.Command{
-		Use:   "exec NODE [-- CMD...]",
-		Short: "run a program inside a node of a deployed lab",
+		Use:   "exec NODE[,NODE...] [-- CMD...]",
+		Short: "run a program inside a node of a deployed lab, or several",
 		Long: `Run a program inside a node: ping, iperf3, tcpdump, or a shell if no program is named. It can resolve
 the names of the other nodes, and has full control of the node's network.
 
 With --clock lab the program and its children read lab time instead of the machine's: what they
-measure is in the units of the lab. Sleeps and timeouts stay real.
+measure is in the units of the lab. Sleeps and timeouts stay real (docs/applications.md).
 
-Exit codes: the program's, or 128 plus the number of the signal that ended it; 125 if the node or the
-lab ended, before or while the program ran, or if the node is paused; 1 if the program could not be
-started.`,
+On several nodes (h0,h1,h2, or all: every host) one program each starts at the same time. Lines of
+their output have the node in front. When one fails, the others are ended. --launch torchrun tells
+each its rank and the others, by the environment variables of torchrun.
+
+Exit codes: the program's, or 128 plus the number of the signal that ended it; of several, that of
+the first to fail. 124 if --timeout ended it; 125 if the node or the lab ended, before or while the
+program ran, or if the node is paused; 1 if the program could not be started.`,
 		Example: `  weft exec h0 -- ping -c3 h15
-  weft exec --clock lab h0 -- ping -c3 h15
+  weft exec --clock lab h0 -- ping -c3 -l3 h15
+  weft exec --clock lab --launch torchrun h0,h1,h2,h3 -- labs/apps/allreduce.py
   weft exec h0 -- iperf3 -c h15
   weft exec h0 -- tcpdump -ni eth0
   weft exec h0`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			program := args[1:]
-			if len(program) > 0 && program[0] == "--" {
-				program = program[1:]
-			}
-			if len(program) == 0 {
-				program = []string{shell()}
-			}
-			e := deploy.Exec{Node: args[0], Args: program}
-			switch clock {
-			case "real":
-			case "lab":
-				e.LabTime = true
-			default:
-				return usagef("--clock %q: it is real or lab", clock)
-			}
-			return a.onDeployed(name, func(h *deploy.Handle) error { return a.exec(cmd.Context(), h, e) })
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runExec(cmd.Context(), &f, args) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	deployedFlag(cmd, &name)
-	cmd.Flags().StringVar(&clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
+	deployedFlag(cmd, &f.lab)
+	cmd.Flags().StringVar(&f.clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
+	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "environment variable `NAME=VALUE` of the program; may be repeated")
+	cmd.Flags().StringVar(&f.launch, "launch", "none", "what programs on several nodes are told: none, or torchrun")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this real time, such as 60s; 0: never")
 	return cmd
+}
+
+// runExec checks the command line and runs the program.
+func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
+	program := args[1:]
+	if len(program) > 0 && program[0] == "--" {
+		program = program[1:]
+	}
+	t := deploy.Together{Nodes: strings.Split(args[0], ","), Launch: f.launch, Timeout: f.timeout,
+		Exec: deploy.Exec{Args: program, Env: f.env, LabTime: f.clock == "lab"}}
+	alone := len(t.Nodes) == 1 && args[0] != everyHost && f.launch == "none" && f.timeout == 0
+	switch {
+	case f.clock != "real" && f.clock != "lab":
+		return usagef("--clock %q: it is real or lab", f.clock)
+	case !slices.Contains(deploy.Launches(), f.launch):
+		return usagef("--launch %q: it is one of %s", f.launch, strings.Join(deploy.Launches(), ", "))
+	case f.timeout < 0:
+		return usagef("--timeout %v: it is a time from now on, such as 60s", f.timeout)
+	case len(program) == 0 && !alone:
+		return usagef("a shell runs on one node; name the program to run on several: weft exec %s -- CMD", args[0])
+	}
+	for _, e := range f.env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return usagef("--env %q: it is NAME=VALUE", e)
+		}
+	}
+	for i, node := range t.Nodes {
+		if node == "" || slices.Contains(t.Nodes[:i], node) {
+			return usagef("%q names no node, or one twice: it is h0,h1,h2, or all", args[0])
+		}
+	}
+	if len(program) == 0 {
+		t.Exec.Args = []string{shell()}
+	} else if path := program[0]; strings.Contains(path, "/") { // the supervisor has another working directory
+		if _, err := os.Stat(path); err == nil {
+			if path, err = filepath.Abs(path); err != nil {
+				return err
+			}
+			t.Exec.Args = append([]string{path}, program[1:]...)
+		}
+	}
+	return a.onDeployed(f.lab, func(h *deploy.Handle) error {
+		if alone {
+			t.Exec.Node = args[0]
+			return a.exec(ctx, h, t.Exec)
+		}
+		return a.execAll(ctx, h, t)
+	})
+}
+
+// everyHost stands for all hosts of a lab.
+const everyHost = "all"
+
+// exitTimeout is the exit code of a program that --timeout ended, as that of timeout(1).
+const exitTimeout = 124
+
+// execAll runs a program on several nodes and says how those ended that failed.
+func (a *app) execAll(ctx context.Context, h *deploy.Handle, t deploy.Together) error {
+	if slices.Equal(t.Nodes, []string{everyHost}) {
+		hosts, err := h.Hosts()
+		if err != nil {
+			return err
+		}
+		t.Nodes = hosts
+	}
+	endings, first := h.ExecAll(ctx, t, a.stdout, a.stderr)
+	if ctx.Err() != nil {
+		return exitCode(exitInterrupted)
+	}
+	if first < 0 {
+		return nil
+	}
+	for _, e := range endings {
+		if e.Failed() {
+			fmt.Fprintf(a.stderr, "weft: %s: %s\n", e.Node, e.How())
+		}
+	}
+	switch e := endings[first]; {
+	case e.Err != nil:
+		return exitCode(exitFailed)
+	case e.Cut != "":
+		return exitCode(exitTimeout)
+	default:
+		return exitCode(e.Exit.Code)
+	}
 }
 
 // shell returns the program to run in a node if none is named.

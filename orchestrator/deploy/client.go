@@ -126,6 +126,20 @@ func (h *Handle) State() (*State, error) {
 	return s, nil
 }
 
+// Hosts returns the names of the lab's hosts.
+func (h *Handle) Hosts() (names []string, err error) {
+	s, err := h.State()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range s.Nodes {
+		if n.Address != "" && n.MAC != "" { // switches have no MAC
+			names = append(names, n.Name)
+		}
+	}
+	return names, nil
+}
+
 // Link changes a link.
 func (h *Handle) Link(k Link) error { return h.call(kindLink, k, kindDone, nil) }
 

@@ -79,7 +79,7 @@ func (s *supervisor) answer(conn *control.Conn, err error) error {
 
 // exec runs a program in a node until it ends, the client disconnects, or the lab ends.
 func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
-	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY}
+	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY, Whole: e.Whole}
 	switch {
 	case e.TTY && len(files) == 1:
 		command.Stdin, command.Stdout, command.Stderr = files[0], files[0], files[0]

@@ -49,6 +49,7 @@ type Exec struct {
 	TTY  bool     `json:"tty,omitempty"`
 
 	LabTime bool `json:"lab_time,omitempty"` // the program's clocks show lab time
+	Whole   bool `json:"whole,omitempty"`    // its process group ends with it
 }
 
 // Exit is how a program ended.

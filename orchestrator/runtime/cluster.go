@@ -107,6 +107,9 @@ type Command struct {
 	// Clock is what the program's clocks show; nil: the machine's time. A program of an image
 	// cannot have one.
 	Clock *labclock.Page
+	// Whole ends the program's process group with the program, which makes its own: not what became
+	// a daemon. It has no effect with TTY.
+	Whole bool
 	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
 	// Ctrl-C then reaches the program.
 	TTY bool

@@ -117,6 +117,15 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	if command.TTY {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	}
+	if command.Whole && !command.TTY {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGTERM) }
+		defer func() {
+			if cmd.Process != nil {
+				_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // an error means that nothing is left
+			}
+		}()
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
