@@ -23,8 +23,8 @@ type Clocks struct {
 	node.Protocols            // the lab's, with what follows from the run
 	Warmup         units.Time // time of synchronization before the workload begins
 
-	// Free are the clocks of the hosts of a network that stands, where no protocol corrects them, by
-	// host; nil: they are exact, or meant to be synchronized.
+	// Free are the clocks of the hosts of a network that stands, where no protocol corrects them,
+	// by host; nil: they are exact, or meant to be synchronized.
 	Free []clock.Config
 }
 
