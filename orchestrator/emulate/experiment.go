@@ -61,7 +61,7 @@ type Experiment struct {
 
 	Programs []Program // programs that hosts run beside the workload
 
-	// Clocks are what the clocks of programs in a standing lab show, by host; nil: lab time.
+	// Clocks are what the clocks of programs in a deployed lab show, by host; nil: lab time.
 	// NoClocks, if not empty, is why they show nothing.
 	Clocks   []oscillator.Config
 	NoClocks string

@@ -11,7 +11,7 @@ import (
 	"weft/nodeimg/labclock"
 )
 
-// hostClocks are what the programs of a standing lab read, made when the first one of a node asks.
+// hostClocks are what the programs of a deployed lab read, made when the first one of a node asks.
 type hostClocks struct {
 	scale labtime.Scale
 	free  []oscillator.Config // by host; nil: clocks are exact
@@ -35,7 +35,7 @@ const steerEvery = 20 * time.Millisecond
 
 // Clock returns what the clocks of programs in a node show. A node keeps its clocks when it is
 // restarted. A switch has exact ones.
-func (s *Standing) Clock(node string) (*labclock.Page, error) {
+func (s *Deployment) Clock(node string) (*labclock.Page, error) {
 	host := allHosts
 	for i := range s.cluster.Nodes() {
 		if s.cluster.Node(i).Name == node {

@@ -23,13 +23,13 @@ type Clocks struct {
 	node.Protocols            // the lab's, with what follows from the run
 	Warmup         units.Time // time of synchronization before the workload begins
 
-	// Free are the clocks of the hosts of a network that stands, where no protocol corrects them,
+	// Free are the clocks of the hosts of a deployed network, where no protocol corrects them,
 	// by host; nil: they are exact, or meant to be synchronized.
 	Free []clock.Config
 }
 
-// addFreeClocks gives the hosts of a standing network their clocks. Their frequency changes every
-// second: such a network stands for days.
+// addFreeClocks gives the hosts of a deployed network their clocks. Their frequency changes every
+// second: such a network stays up for days.
 func (x *compiler) addFreeClocks() {
 	if kind := x.Lab.Clocks.Kind(); kind.Perfect || kind.Talks {
 		return

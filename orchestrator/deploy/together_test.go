@@ -1,0 +1,53 @@
+package deploy
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Programs on several nodes are told about each other, their lines have the node in front, and each
+// end is reported.
+func TestPrivExecAll(t *testing.T) {
+	_, h := newGuardedLab(t)
+	hosts, err := h.Hosts()
+	if err != nil || len(hosts) < 2 || hosts[0] != "h0" {
+		t.Fatalf("the hosts are %v, %v", hosts, err)
+	}
+	nodes := []string{"h1", "h0"}
+	run := func(launch, script string, timeout time.Duration) (endings []Ending, first int, out string) {
+		var stdout, stderr bytes.Buffer
+		endings, first = h.ExecAll(t.Context(), Together{Nodes: nodes, Launch: launch, Timeout: timeout,
+			Exec: Exec{Args: []string{"/bin/sh", "-c", script}, Env: []string{"MINE=x"}}}, &stdout, &stderr)
+		lines := slices.Sorted(strings.Lines(stdout.String()))
+		return endings, first, strings.Join(lines, "") + stderr.String()
+	}
+	endings, first, out := run("torchrun", "echo $RANK of $WORLD_SIZE with $MASTER_ADDR $MINE; printf part", 0)
+	const want = "h0: 1 of 2 with h1 x\nh0: part\nh1: 0 of 2 with h1 x\nh1: part\n"
+	if first != -1 || out != want || endings[0].Failed() || endings[1].Failed() {
+		t.Errorf("first failure %d of %+v, output %q", first, endings, out)
+	}
+
+	// One fails; the other has a child that would hold the output for a minute.
+	const fails = "test $(hostname) = h0 && exit 7; sleep 60 & wait"
+	begin := time.Now()
+	endings, first, _ = run("none", fails, 0)
+	if first != 1 || endings[1].How() != "exit status 7" || endings[0].How() != "it was ended, since h0 failed" {
+		t.Errorf("first failure %d of %+v", first, endings)
+	}
+	if code, out := runProgram(t, h, Exec{Node: "h1", Args: []string{"sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep"}}); code != 1 {
+		t.Errorf("a child was left: %s", out)
+	}
+	endings, first, _ = run("none", "test $(hostname) = h0 || sleep 60", time.Second)
+	if first != 0 || endings[0].How() != "it did not end within 1s" || endings[1].Failed() {
+		t.Errorf("first failure %d of %+v", first, endings)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("programs that should have been ended took %v", took)
+	}
+	if endings, first, _ = run("rockets", "true", 0); first < 0 || endings[0].Err == nil && endings[1].Err == nil {
+		t.Errorf("an unknown launch: %d, %+v", first, endings)
+	}
+}
