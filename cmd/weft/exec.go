@@ -57,7 +57,7 @@ program ran, or if the node is paused; 1 if the program could not be started.`,
 	cmd.Flags().StringVar(&f.clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
 	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "environment variable `NAME=VALUE` of the program; "+
 		"may be repeated")
-	cmd.Flags().StringVar(&f.launch, "launch", "none", "what programs on several nodes are told: none, or torchrun")
+	cmd.Flags().StringVar(&f.launch, "launch", "", "tell programs on several nodes about each other, as `torchrun` does")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this real time, such as 60s; 0: never")
 	return cmd
 }
@@ -70,12 +70,12 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 	}
 	t := deploy.Together{Nodes: strings.Split(args[0], ","), Launch: f.launch, Timeout: f.timeout,
 		Exec: deploy.Exec{Args: program, Env: f.env, LabTime: f.clock == "lab"}}
-	alone := len(t.Nodes) == 1 && args[0] != everyHost && f.launch == "none" && f.timeout == 0
+	alone := len(t.Nodes) == 1 && args[0] != everyHost && f.launch == "" && f.timeout == 0
 	switch {
 	case f.clock != "real" && f.clock != "lab":
 		return usagef("--clock %q: it is real or lab", f.clock)
-	case !slices.Contains(deploy.Launches(), f.launch):
-		return usagef("--launch %q: it is one of %s", f.launch, strings.Join(deploy.Launches(), ", "))
+	case f.launch != "" && !slices.Contains(deploy.Launches(), f.launch):
+		return usagef("--launch %q: it is %s", f.launch, strings.Join(deploy.Launches(), " or "))
 	case f.timeout < 0:
 		return usagef("--timeout %v: it is a time from now on, such as 60s", f.timeout)
 	case len(program) == 0 && !alone:

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -41,15 +43,16 @@ func keep(conn *control.Conn) error {
 
 // attach receives the listener of a program, and serves it and its children until all have ended.
 func attach(image *vdso, program, page, errors *os.File) {
-	defer errors.Close()
 	listener, err := receiveListener(int(program.Fd()))
 	if err != nil {
 		page.Close()
+		errors.Close()
 		program.Close() // it has ended, or says itself that there is no answer
 		return
 	}
 	defer unix.Close(listener)
 	s := &session{listener: listener, image: image, errors: errors, complaints: make(chan struct{}, maxComplaints)}
+	defer func() { go func() { s.writing.Wait(); errors.Close() }() }()
 	s.waits.init()
 	answer := ready
 	if s.page, err = openPage(page); err != nil {
@@ -93,6 +96,7 @@ type session struct {
 	page       *Page
 	errors     *os.File
 	complaints chan struct{} // holds one element for each complaint that is being written
+	writing    sync.WaitGroup
 	waits      waits
 	tracing    tracing
 }
@@ -199,16 +203,26 @@ func (s *session) giveFile(n *notification) {
 	}
 }
 
-// complain writes a line about a process. It does not wait for whoever reads it.
+// patience is how long complain waits for a program that does not read its own output. Our own
+// choice: to write takes microseconds.
+const patience = 100 * time.Millisecond
+
+// complain writes a line about a process.
 func (s *session) complain(pid uint32, format string, args ...any) {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	line := fmt.Sprintf("weft: %s: %s\n", printable(strings.TrimSpace(string(name))), fmt.Sprintf(format, args...))
 	select {
 	case s.complaints <- struct{}{}:
-		go func() {
+		written := make(chan struct{})
+		s.writing.Go(func() {
 			_, _ = s.errors.WriteString(line) // nobody may read it any more
 			<-s.complaints
-		}()
+			close(written)
+		})
+		select {
+		case <-written:
+		case <-time.After(patience):
+		}
 	default:
 	}
 }

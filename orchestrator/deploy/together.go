@@ -16,12 +16,12 @@ import (
 type Together struct {
 	Nodes   []string
 	Exec    Exec          // Node and TTY are not used
-	Launch  string        // one of Launches: what each program is told about the others
+	Launch  string        // one of Launches: what each program is told about the others; empty: nothing
 	Timeout time.Duration // real time after which all are ended; 0: none
 }
 
 // Launches are the ways to tell programs about each other, by environment variables.
-func Launches() []string { return []string{"none", "torchrun"} }
+func Launches() []string { return []string{"torchrun"} }
 
 // torchPort is the port of the first rank's store: torchrun's own default.
 const torchPort = 29500
@@ -29,7 +29,7 @@ const torchPort = 29500
 // environment returns what the program with number i is told.
 func (t *Together) environment(i int) ([]string, error) {
 	switch t.Launch {
-	case "", "none":
+	case "":
 		return nil, nil
 	case "torchrun": // https://pytorch.org/docs/stable/elastic/run.html#environment-variables
 		return []string{

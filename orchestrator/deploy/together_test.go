@@ -33,14 +33,14 @@ func TestPrivExecAll(t *testing.T) {
 	// One fails; the other has a child that would hold the output for a minute.
 	const fails = "test $(hostname) = h0 && exit 7; sleep 60 & wait"
 	begin := time.Now()
-	endings, first, _ = run("none", fails, 0)
+	endings, first, _ = run("", fails, 0)
 	if first != 1 || endings[1].How() != "exit status 7" || endings[0].How() != "it was ended, since h0 failed" {
 		t.Errorf("first failure %d of %+v", first, endings)
 	}
 	if code, out := runProgram(t, h, Exec{Node: "h1", Args: []string{"sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep"}}); code != 1 {
 		t.Errorf("a child was left: %s", out)
 	}
-	endings, first, _ = run("none", "test $(hostname) = h0 || sleep 60", time.Second)
+	endings, first, _ = run("", "test $(hostname) = h0 || sleep 60", time.Second)
 	if first != 0 || endings[0].How() != "it did not end within 1s" || endings[1].Failed() {
 		t.Errorf("first failure %d of %+v", first, endings)
 	}
