@@ -214,9 +214,8 @@ except OSError as e: print("refused")`)
 	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.keeper.Close(); err != nil {
-		t.Error(err)
-	}
+	b.keeper.conn.Close()
+	<-b.keeper.Ended()
 	in.Close()
 	said, err := io.ReadAll(out)
 	if err != nil || string(said) != "2037\nrefused\n" {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,9 +54,10 @@ func keepHere() error {
 // with its connection, and so with the process that started it. Programs that run then keep lab
 // time but cannot start others.
 type Keeper struct {
-	mu   sync.Mutex
-	conn *control.Conn
-	cmd  *exec.Cmd
+	conn  *control.Conn
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has ended
+	err   error         // how it ended; valid then
 }
 
 // Start starts a keeper. program is the path of this program, env its environment.
@@ -76,8 +76,16 @@ func Start(program string, env []string) (*Keeper, error) {
 		conn.Close()
 		return nil, fmt.Errorf("start the keeper of lab time: %w", err)
 	}
-	return &Keeper{conn: conn, cmd: cmd}, nil
+	k := &Keeper{conn: conn, cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		k.err = cmd.Wait()
+		close(k.ended)
+	}()
+	return k, nil
 }
+
+// Ended returns a channel that is closed when the keeper has ended.
+func (k *Keeper) Ended() <-chan struct{} { return k.ended }
 
 // Attach makes the keeper ready for a program in a node with the given clocks, and returns the
 // socket that the program gives to Install. errors receives a line for each program that could not
@@ -105,16 +113,11 @@ func (k *Keeper) Attach(page *Page, errors *os.File) (*os.File, error) {
 
 // Close ends the keeper and waits for it.
 func (k *Keeper) Close() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.cmd == nil {
-		return nil
-	}
 	late := time.AfterFunc(closeTime, func() { _ = k.cmd.Process.Kill() }) // an error means that it has ended
-	err := errors.Join(k.conn.Close(), k.cmd.Wait())
-	late.Stop()
-	k.cmd = nil
-	return err
+	defer late.Stop()
+	err := k.conn.Close()
+	<-k.ended
+	return errors.Join(err, k.err)
 }
 
 // closeTime is how long a keeper may take to end before it is killed. Our own choice: it takes less

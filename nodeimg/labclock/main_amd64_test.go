@@ -136,6 +136,11 @@ func newBench(t testing.TB, dilation float64) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		select {
+		case <-b.keeper.Ended(): // by the test
+			return
+		default:
+		}
 		if err := b.keeper.Close(); err != nil {
 			t.Error(err)
 		}

@@ -146,12 +146,21 @@ func (m *Members[P]) HangUp() {
 	}
 }
 
-// Keeper returns the lab's keeper of lab time. The first call starts it, as a process of the lab.
+// Keeper returns the lab's keeper of lab time. The first call starts it, as a process of the lab,
+// and so does one after its end.
 func (m *Members[P]) Keeper(s *Spec) (*labclock.Keeper, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closing {
 		return nil, ErrClosing
+	}
+	if m.keeper != nil {
+		select {
+		case <-m.keeper.Ended():
+			m.keeper.Close()
+			m.keeper = nil
+		default:
+		}
 	}
 	if m.keeper == nil {
 		keeper, err := labclock.Start(s.Self, append(Environment(), s.Env...))
