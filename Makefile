@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
+.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -160,6 +160,9 @@ strack: build ## the figures of the STrack paper at their quick sizes, simulated
 
 ccm: build ## coordinated congestion management, simulated: two minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" $$(ls labs/ccm/*.yaml | grep -v emu)
+
+apps: build ## unmodified programs in lab time, at D and 4 D beside the ideal: ping, iperf3, PyTorch (minutes; skips what is not installed)
+	.ci/apps bin/weft
 
 collectives: build ## every algorithm against its closed form, simulated: a minute
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/collectives/*.yaml
