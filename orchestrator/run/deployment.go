@@ -49,8 +49,8 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 	}
 	s.Emulation.Clocks = x.Clocks.Free
 	if kind := x.Lab.Clocks.Kind(); kind.Talks {
-		s.Emulation.NoClocks = fmt.Sprintf("programs cannot read the clocks of this lab: %s does not run in a "+
-			"deployed lab; deploy it with --set clocks.sync=none for free clocks, or clocks.sync=perfect for exact ones",
+		s.Emulation.NoClocks = fmt.Sprintf("programs cannot read this lab's clocks: %s does not run in a deployed "+
+			"lab; deploy it with --set clocks.sync=none for free clocks, or =perfect for exact ones",
 			kind.Title)
 	}
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and an idle network must cost nothing
