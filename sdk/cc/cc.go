@@ -11,7 +11,7 @@
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o fixed.wasm .
 //
-// Weft calls the methods with what happens at a sender and reads Window, Rate and Timer after each.
+// Weft calls the methods with what happens at a sender and reads Window and others after each.
 // There is no clock: the time comes with every event, in picoseconds. There are no files, and no
 // random numbers but those of Rand, which follow from the seed of the lab. Sizes are bytes on the
 // wire, with all headers.
@@ -45,68 +45,61 @@ const (
 // Seconds returns the time in seconds.
 func (t Time) Seconds() float64 { return float64(t) / 1e12 }
 
-// Controller is a congestion control of one connection. Embed Default for what a control does not
-// need.
+// Controller is a congestion control of one connection. It may have the methods of the other
+// interfaces as well; Weft calls those that it has.
 type Controller interface {
 	// Init is called once, before everything else, on a struct whose bytes are 0.
 	Init(l Link, p Values)
-	// Start is called when data is queued on an idle connection, with nothing in flight.
-	Start(now Time)
-	// Sent is called after a packet has left.
-	Sent(now Time, p Sent)
 	// Ack is called for every acknowledgement.
 	Ack(now Time, a Ack)
 	// Loss is called when packets are given up as lost.
 	Loss(now Time, l Loss)
-	// Notified is called for every congestion notification packet, if Module.CNP is set.
-	Notified(now Time)
-	// Expired is called at or after the instant of Timer.
-	Expired(now Time)
-
 	// Window returns how many bytes may be in flight, at least 1. A packet may leave while less
 	// than that is in flight, so the last packet may overshoot it. Unlimited is a window.
 	Window() float64
-	// Rate returns the rate in b/s at which packets are spaced, at most that of the line; 0: they
-	// are not.
-	Rate() float64
-	// Timer returns when Expired must be called, or Never. After Expired it is later than now.
-	Timer() Time
-	// NotBefore returns an instant before which nothing leaves; 0: there is none.
-	NotBefore() Time
 }
 
 // Unlimited is a window without a limit, for controls that have a rate only.
 const Unlimited = 1e300
 
-// Default has methods that do nothing. A control embeds it and adds those that it needs.
-type Default struct{}
+// Starter is a Controller that acts at the beginning of a message.
+type Starter interface {
+	// Start is called when data is queued on an idle connection, with nothing in flight.
+	Start(now Time)
+}
 
-// Start implements Controller.
-func (Default) Start(Time) {}
+// Sender is a Controller that counts what leaves.
+type Sender interface {
+	// Sent is called after a packet has left.
+	Sent(now Time, p Sent)
+}
 
-// Sent implements Controller.
-func (Default) Sent(Time, Sent) {}
+// Notified is a Controller whose receivers answer marks by congestion notification packets.
+type Notified interface {
+	// Notify is called for every such packet.
+	Notify(now Time)
+}
 
-// Ack implements Controller.
-func (Default) Ack(Time, Ack) {}
+// Timed is a Controller with timers.
+type Timed interface {
+	// Timer returns when Expire must be called, or Never. After Expire it is later than now.
+	Timer() Time
+	// Expire is called at or after that instant.
+	Expire(now Time)
+}
 
-// Loss implements Controller.
-func (Default) Loss(Time, Loss) {}
+// Paced is a Controller with a rate. Without it packets are not paced.
+type Paced interface {
+	// Rate returns the rate in b/s at which packets are spaced, at most that of the line; 0: they
+	// are not.
+	Rate() float64
+}
 
-// Notified implements Controller.
-func (Default) Notified(Time) {}
-
-// Expired implements Controller.
-func (Default) Expired(Time) {}
-
-// Rate implements Controller: packets are not paced.
-func (Default) Rate() float64 { return 0 }
-
-// Timer implements Controller: there is none.
-func (Default) Timer() Time { return Never }
-
-// NotBefore implements Controller.
-func (Default) NotBefore() Time { return 0 }
+// Held is a Controller that delays the next packet beyond its rate.
+type Held interface {
+	// NotBefore returns an instant before which nothing leaves; 0: there is none.
+	NotBefore() Time
+}
 
 // Link is what a control knows from the topology: the path of its connection on an idle network.
 type Link struct {

@@ -9,7 +9,6 @@ type Module struct {
 	// Params are the keys of transport.wasm.params, at most 64.
 	Params []Param
 	ECN    bool // its packets may be marked by switches; a lab can change that
-	CNP    bool // receivers answer marks by congestion notification packets, for Notified
 	INT    bool // switches write telemetry into its packets, for Hops; a lab can change that
 	// Selective makes selective repeat the default recovery, and not go-back-N.
 	Selective bool
@@ -54,10 +53,16 @@ func (v *Values) Flag(i int) bool { return v[i] != 0 }
 
 // served is what Serve was called with.
 var served struct {
-	control Controller
-	text    []byte
-	state   unsafe.Pointer
-	size    uintptr
+	control  Controller
+	starter  Starter
+	sender   Sender
+	notified Notified
+	timed    Timed
+	paced    Paced
+	held     Held
+	text     []byte
+	state    unsafe.Pointer
+	size     uintptr
 }
 
 // Serve makes a program a module with a congestion control. c points to the struct that Weft moves
@@ -68,6 +73,13 @@ func Serve[T any, C interface {
 	Controller
 }](m Module, c C) bool {
 	served.control, served.state, served.size = c, unsafe.Pointer(c), unsafe.Sizeof(*c)
+	all := any(c)
+	served.starter, _ = all.(Starter)
+	served.sender, _ = all.(Sender)
+	served.notified, _ = all.(Notified)
+	served.timed, _ = all.(Timed)
+	served.paced, _ = all.(Paced)
+	served.held, _ = all.(Held)
 	served.text = m.json(pointers(*c))
 	return true
 }
@@ -84,7 +96,9 @@ func (m *Module) json(pointers bool) []byte {
 	b := text(append([]byte(nil), `{"name":`...), m.Name)
 	b = text(append(b, `,"about":`...), m.About)
 	b = flag(b, "ecn", m.ECN)
-	b = flag(b, "cnp", m.CNP)
+	b = flag(b, "cnp", served.notified != nil)
+	b = flag(b, "start", served.starter != nil)
+	b = flag(b, "sent", served.sender != nil)
 	b = flag(b, "int", m.INT)
 	b = flag(b, "selective", m.Selective)
 	if pointers {

@@ -57,9 +57,13 @@ func handle(event int32) {
 		l := Link{m.float(0), m.int(1), m.int(2), m.time(3), m.time(4), m.time(5), int(m.args[6]), m.args[7]}
 		c.Init(l, *(*Values)(unsafe.Pointer(&m.args[8])))
 	case eventStart:
-		c.Start(m.now)
+		if served.starter != nil {
+			served.starter.Start(m.now)
+		}
 	case eventSent:
-		c.Sent(m.now, Sent{m.int(0), m.int(1), m.bool(2)})
+		if served.sender != nil {
+			served.sender.Sent(m.now, Sent{m.int(0), m.int(1), m.bool(2)})
+		}
 	case eventAck:
 		flags := m.args[6]
 		c.Ack(m.now, Ack{Size: m.int(0), Packets: int(m.args[1]), InFlight: m.int(2), SentAt: m.time(3), RTT: m.time(4),
@@ -68,11 +72,24 @@ func handle(event int32) {
 	case eventLoss:
 		c.Loss(m.now, Loss{Kind(m.args[0]), m.int(1), int(m.args[2])})
 	case eventCNP:
-		c.Notified(m.now)
+		if served.notified != nil {
+			served.notified.Notify(m.now)
+		}
 	case eventTimer:
-		c.Expired(m.now)
+		if served.timed != nil {
+			served.timed.Expire(m.now)
+		}
 	}
-	m.window, m.rate, m.timer, m.notBefore = c.Window(), c.Rate(), c.Timer(), c.NotBefore()
+	m.window, m.rate, m.timer, m.notBefore = c.Window(), 0, Never, 0
+	if served.paced != nil {
+		m.rate = served.paced.Rate()
+	}
+	if served.timed != nil {
+		m.timer = served.timed.Timer()
+	}
+	if served.held != nil {
+		m.notBefore = served.held.NotBefore()
+	}
 }
 
 // Hops returns the number of hops of an acknowledgement, in the method Ack.

@@ -6,7 +6,6 @@ import "weft/sdk/cc"
 
 // aimd is what a connection remembers.
 type aimd struct {
-	cc.Default
 	increase float64 // packets
 	decrease float64 // share
 	packet   float64 // bytes

@@ -34,7 +34,7 @@ const (
 )
 
 var _ = cc.Serve(cc.Module{
-	Name: "dcqcn", About: "DCQCN as NVIDIA's NICs run it.", ECN: true, CNP: true,
+	Name: "dcqcn", About: "DCQCN as NVIDIA's NICs run it.", ECN: true,
 	Params: []cc.Param{
 		clamp: {Name: "clamp", Kind: cc.Choice, Words: []string{"always", "after-increase", "after-bytes"}, Default: "after-increase",
 			Source: nvidia, About: "When a cut lowers the target rate."},
@@ -55,7 +55,6 @@ func main() {}
 
 // sender is the reaction point of a connection.
 type sender struct {
-	cc.Default
 	clamp                           int
 	g, firstRate                    float64
 	alphaInterval, decreaseInterval cc.Time
@@ -88,9 +87,15 @@ func (s *sender) Init(l cc.Link, p cc.Values) {
 	s.line, s.minRate, s.rate, s.target = l.Line, min(p[minRate], l.Line), l.Line, l.Line
 }
 
-// Notified records a notification. The next ticks of two clocks, which the first one starts, raise α
+// Ack does nothing: only notifications signal congestion.
+func (s *sender) Ack(cc.Time, cc.Ack) {}
+
+// Loss does nothing: DCQCN assumes a lossless network.
+func (s *sender) Loss(cc.Time, cc.Loss) {}
+
+// Notify records a notification. The next ticks of two clocks, which the first one starts, raise α
 // and cut the rate.
-func (s *sender) Notified(now cc.Time) {
+func (s *sender) Notify(now cc.Time) {
 	if !s.notified {
 		s.notified = true
 		s.first, s.alphaAt = now, now
@@ -118,9 +123,9 @@ func (s *sender) Timer() cc.Time {
 	return at
 }
 
-// Expired performs the cuts and stages that are due, each as of its own instant. If both are due at
+// Expire performs the cuts and stages that are due, each as of its own instant. If both are due at
 // once, the cut comes first and restarts the timer.
-func (s *sender) Expired(now cc.Time) {
+func (s *sender) Expire(now cc.Time) {
 	for at := s.Timer(); at <= now; at = s.Timer() {
 		if s.cutPending && s.cutAt == at {
 			s.cutPending = false

@@ -53,8 +53,6 @@ func main() {}
 
 // sender is what a connection remembers.
 type sender struct {
-	cc.Default
-
 	// Parameters, resolved for the path.
 	ai, beta, maxMDF float64
 	retxReset        int

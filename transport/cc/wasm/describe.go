@@ -24,6 +24,8 @@ type Description struct {
 	ECN       bool    `json:"ecn"`       // its packets may be marked
 	CNP       bool    `json:"cnp"`       // it handles congestion notification packets
 	INT       bool    `json:"int"`       // it reads telemetry
+	Start     bool    `json:"start"`     // it handles the start of a message
+	Sent      bool    `json:"sent"`      // it handles packets that have left
 	Selective bool    `json:"selective"` // selective repeat is its default recovery
 	Error     string  `json:"error"`     // why it cannot be used
 	Params    []Param `json:"params"`

@@ -14,6 +14,9 @@ import (
 	"weft/internal/sandbox"
 )
 
+// MaxBytes is the maximum size of a module.
+const MaxBytes = sandbox.MaxModule
+
 // Module is a loaded module. It may be used by several goroutines.
 type Module struct {
 	Hash  string // SHA-256 of Bytes, in hexadecimal digits

@@ -128,6 +128,9 @@ func eventName(event uint64) string {
 
 // OnStart implements cc.Controller.
 func (s *Sender) OnStart(now units.Time) {
+	if s.module == nil || !s.module.Start {
+		return
+	}
 	if in := s.begin(now); in != nil {
 		s.end(in, eventStart, now)
 	}
@@ -135,6 +138,9 @@ func (s *Sender) OnStart(now units.Time) {
 
 // OnSent implements cc.Controller.
 func (s *Sender) OnSent(now units.Time, p cc.Sent) {
+	if s.module == nil || !s.module.Sent {
+		return
+	}
 	in := s.begin(now)
 	if in == nil {
 		return
