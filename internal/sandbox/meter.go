@@ -9,7 +9,7 @@ import (
 // Bounds of a module. A Go program has 2 MB of code in 2,000 functions, of which the largest has
 // 30 KB and nests 400 blocks. Ours.
 const (
-	MaxModule   = 8 << 20 // bytes
+	MaxModule   = 4 << 20 // bytes
 	maxBody     = 256 << 10
 	maxNesting  = 4096
 	maxLocals   = 4096 // of a function, parameters not counted

@@ -4,8 +4,8 @@ package main
 
 import "weft/sdk/cc"
 
-// aimd is what a connection remembers.
-type aimd struct {
+// controller is what a connection remembers.
+type controller struct {
 	increase float64 // packets
 	decrease float64 // share
 	packet   float64 // bytes
@@ -20,19 +20,19 @@ var _ = cc.Serve(cc.Module{
 		{Name: "increase", Kind: cc.Number, Min: 0.001, Max: 1000, Default: "1", About: "Packets added per RTT."},
 		{Name: "decrease", Kind: cc.Share, Min: 0.01, Max: 0.99, Default: "0.5", About: "Share taken by a mark or loss."},
 	},
-}, &aimd{})
+}, &controller{})
 
 func main() {}
 
 // Init begins with the bandwidth-delay product of the path.
-func (c *aimd) Init(l cc.Link, p cc.Values) {
+func (c *controller) Init(l cc.Link, p cc.Values) {
 	c.increase, c.decrease = p[0], p[1]
 	c.packet, c.rtt, c.cut = float64(l.Packet), l.BaseRTT, -l.BaseRTT
 	c.window = max(l.Line*l.BaseRTT.Seconds()/8, c.packet)
 }
 
 // Ack adds a share of a packet, or cuts if the packet was marked.
-func (c *aimd) Ack(now cc.Time, a cc.Ack) {
+func (c *controller) Ack(now cc.Time, a cc.Ack) {
 	c.rtt = a.RTT
 	if a.Marked {
 		c.shrink(now)
@@ -42,10 +42,10 @@ func (c *aimd) Ack(now cc.Time, a cc.Ack) {
 }
 
 // Loss cuts.
-func (c *aimd) Loss(now cc.Time, _ cc.Loss) { c.shrink(now) }
+func (c *controller) Loss(now cc.Time, _ cc.Loss) { c.shrink(now) }
 
 // shrink cuts the window at most once per round trip: only then does the last cut show.
-func (c *aimd) shrink(now cc.Time) {
+func (c *controller) shrink(now cc.Time) {
 	if now-c.cut < c.rtt {
 		return
 	}
@@ -53,4 +53,4 @@ func (c *aimd) shrink(now cc.Time) {
 }
 
 // Window returns the window in bytes.
-func (c *aimd) Window() float64 { return c.window }
+func (c *controller) Window() float64 { return c.window }
