@@ -1,6 +1,6 @@
-// Package examples holds the program that weft new cc begins with. The programs below cc are modules
-// of congestion controls, which make builds: aimd to learn from, and swift and dcqcn, whose runs have
-// the same data files as those of the built-in ones.
+// Package examples holds the program that weft new cc begins with. The programs below cc are
+// modules of congestion controls, which make builds: aimd to learn from, and swift and dcqcn,
+// whose runs have the same data files as those of the built-in ones.
 package examples
 
 import "embed"

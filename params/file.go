@@ -10,8 +10,8 @@ import (
 // maxFile is the maximum length of the name of a file in bytes.
 const maxFile = 255
 
-// File is the name of a file: a path relative to the lab file that stays in its folder. example is a
-// name for messages.
+// File is the name of a file: a path relative to the lab file that stays in its folder. example is
+// a name for messages.
 func File(to *string, example string) Of[string] {
 	expected := "a file below the lab file's folder, such as " + example
 	return Custom(to, func(name string) (string, error) {

@@ -76,8 +76,8 @@ func (s *Wasm) Keys() []params.Key {
 	selective := s.Selective.Keys()
 	for i := range selective {
 		selective[i] = selective[i].Only(func() (bool, string) {
-			return s.Recovery == SelectiveRepeat, "it is a key of selective repeat; leave it out, or expected recovery: " +
-				SelectiveRepeat
+			return s.Recovery == SelectiveRepeat,
+				"it is a key of selective repeat; leave it out, or expected recovery: " + SelectiveRepeat
 		})
 	}
 	return slices.Concat([]params.Key{
@@ -108,7 +108,8 @@ func (s *Wasm) Keys() []params.Key {
 			if s.module == nil {
 				return false, ""
 			}
-			return s.module.CNP, "the module " + s.module.Name + " handles no congestion notification packets; leave it out"
+			return s.module.CNP, "the module " + s.module.Name +
+				" handles no congestion notification packets; leave it out"
 		}),
 	}, selective, s.Timeouts.Keys())
 }
@@ -120,15 +121,15 @@ func (s *Wasm) Rules(r params.Rules) {
 		r.Refuse("module", "%v", s.why)
 	}
 	if n := s.Params.Paths; n > 1 && s.Recovery == GoBackN {
-		r.Refuse("paths", "packets of several paths overtake each other, which go-back-n takes for losses; expected 1, or "+
-			"recovery: %s", SelectiveRepeat)
+		r.Refuse("paths", "packets of several paths overtake each other, which go-back-n takes for losses; "+
+			"expected 1, or recovery: %s", SelectiveRepeat)
 	}
 	if n := s.Params.Paths; s.Spread == spreadInTurn && n&(n-1) != 0 {
 		r.Refuse("paths", "%d is not a power of two, which spread: %s needs", n, spreadInTurn)
 	}
 	if s.Params.INT && s.Recovery == SelectiveRepeat {
-		r.Refuse("telemetry", "acknowledgements of selective repeat do not carry telemetry; expected false, or recovery: %s",
-			GoBackN)
+		r.Refuse("telemetry", "acknowledgements of selective repeat do not carry telemetry; expected false, or "+
+			"recovery: %s", GoBackN)
 	}
 }
 
@@ -174,7 +175,9 @@ func wasmScheme(s *Spec, p wasm.Params) scheme {
 		},
 	}
 	if p.CNP {
-		sch.receiver = func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(dcqcn.Params{CNPInterval: p.Interval}) }
+		sch.receiver = func(units.Bandwidth) cc.Receiver {
+			return dcqcn.NewNotifier(dcqcn.Params{CNPInterval: p.Interval})
+		}
 	}
 	switch {
 	case paths > 1 && p.Adaptive:

@@ -31,8 +31,8 @@ const (
 	maxSaid    = 4096 // bytes of output that are kept
 )
 
-// stub is a function of WASI. It has the number of parameters of each type, and one result unless it
-// does not return. The parameters are on the stack, where the result goes.
+// stub is a function of WASI. It has the number of parameters of each type, and one result unless
+// it does not return. The parameters are on the stack, where the result goes.
 type stub struct {
 	params []api.ValueType
 	call   func(in *Instance, mem api.Memory, stack []uint64) (errno uint64)
@@ -47,8 +47,9 @@ func returning(errno uint64, types ...api.ValueType) stub {
 	return stub{types, func(*Instance, api.Memory, []uint64) uint64 { return errno }}
 }
 
-// stubs are the functions that a module may import. Clocks stand at 0, random bytes are 0, and there
-// are no arguments, variables or files. What a module prints is kept for the message about a failure.
+// stubs are the functions that a module may import. Clocks stand at 0, random bytes are 0, and
+// there are no arguments, variables or files. What a module prints is kept for the message about a
+// failure.
 var stubs = map[string]stub{
 	"args_get":            returning(wasiOK, i32, i32),
 	"args_sizes_get":      {params(i32, i32), noStrings},

@@ -33,8 +33,8 @@ func (m *Module) load(fds []int) error {
 		return nil
 	}
 	if len(fds) == 0 || m.Size < 0 || m.Size > wasm.MaxBytes {
-		return fmt.Errorf("module of %d bytes with %d descriptors; expected one, and at most %d bytes", m.Size, len(fds),
-			wasm.MaxBytes)
+		return fmt.Errorf("module of %d bytes with %d descriptors; expected one, and at most %d bytes", m.Size,
+			len(fds), wasm.MaxBytes)
 	}
 	f := os.NewFile(uintptr(fds[0]), "module")
 	fds = fds[1:]

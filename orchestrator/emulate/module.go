@@ -10,8 +10,8 @@ import (
 	"weft/transport/cc/wasm"
 )
 
-// moduleFile returns a file with the bytes of a module that nobody can change, for the nodes. Nil if
-// there is no module.
+// moduleFile returns a file with the bytes of a module that nobody can change, for the nodes. Nil
+// if there is no module.
 func moduleFile(m *wasm.Module) (*os.File, error) {
 	if m == nil {
 		return nil, nil

@@ -18,7 +18,8 @@
 //
 // These must hold. The struct is all that a connection remembers: it is moved byte by byte, so it
 // contains no pointers, slices, maps, strings, channels, functions or interfaces, and the program
-// keeps nothing elsewhere between events. An event must end soon: a loop that does not ends the run.
+// keeps nothing elsewhere between events. An event must end soon: a loop that does not ends the
+// run.
 //
 // This package imports nothing and stays compatible: a module that was built with version 1 keeps
 // working. docs/your-own-congestion-control.md in Weft's repository is the tutorial, and
@@ -49,11 +50,11 @@ func (t Time) Seconds() float64 { return float64(t) / 1e12 }
 // interfaces as well; Weft calls those that it has.
 type Controller interface {
 	// Init is called once, before everything else, on a struct whose bytes are 0.
-	Init(l Link, p Values)
+	Init(l *Link, p *Values)
 	// Ack is called for every acknowledgement.
-	Ack(now Time, a Ack)
+	Ack(now Time, a *Ack)
 	// Loss is called when packets are given up as lost.
-	Loss(now Time, l Loss)
+	Loss(now Time, l *Loss)
 	// Window returns how many bytes may be in flight, at least 1. A packet may leave while less
 	// than that is in flight, so the last packet may overshoot it. Unlimited is a window.
 	Window() float64
@@ -71,7 +72,7 @@ type Starter interface {
 // Sender is a Controller that counts what leaves.
 type Sender interface {
 	// Sent is called after a packet has left.
-	Sent(now Time, p Sent)
+	Sent(now Time, p *Sent)
 }
 
 // Notified is a Controller whose receivers answer marks by congestion notification packets.
@@ -109,31 +110,42 @@ type Link struct {
 	Baseline Time    // one-way delay of a full packet
 	BaseRTT  Time    // Baseline plus the delay of the acknowledgement
 	NetRTT   Time    // the largest BaseRTT in the network
-	Hops     int     // links in the forward direction
+	Hops     int64   // links in the forward direction
 	Seed     uint64  // for Rand; another one for each connection
 }
 
-// Sent describes a packet that has left.
+// Sent describes a packet that has left. It is valid during the call.
 type Sent struct {
 	Size     int64
 	InFlight int64 // with this packet
-	Resent   bool  // it is a retransmission
+	Again    int64 // 1: it is a retransmission
 }
 
-// Ack describes an acknowledgement.
+// Ack describes an acknowledgement. It is valid during the call.
 type Ack struct {
-	Size       int64 // newly acknowledged bytes; 0: a duplicate
-	Packets    int   // newly acknowledged packets
-	InFlight   int64 // bytes still in flight
-	SentAt     Time  // when the acknowledged packet left
-	RTT        Time  // now - SentAt, positive
-	OneWay     Time  // one-way queueing delay that the receiver measured; may be negative
-	Path       int   // the path that the packet took
-	Marked     bool  // the packet was ECN-marked
-	AppLimited bool  // less than the window was in flight
-	Probe      bool  // it answers a probe, not data
-	hops       int
+	Size     int64 // newly acknowledged bytes; 0: a duplicate
+	Packets  int64 // newly acknowledged packets
+	InFlight int64 // bytes still in flight
+	SentAt   Time  // when the acknowledged packet left
+	RTT      Time  // now - SentAt, positive
+	OneWay   Time  // one-way queueing delay that the receiver measured; may be negative
+	Flags    Flags
+	Path     int64 // the path that the packet took
+	Hops     int64 // number of switches that wrote into the packet; see Hop
 }
+
+// Flags of an Ack, added.
+type Flags uint64
+
+// The flags.
+const (
+	Marked     Flags = 1 // the packet was ECN-marked
+	AppLimited Flags = 2 // less than the window was in flight
+	Probe      Flags = 4 // it answers a probe, not data
+)
+
+// Has reports whether a flag is set.
+func (f Flags) Has(flag Flags) bool { return f&flag != 0 }
 
 // Hop is what a switch port wrote into the packet (in-band telemetry).
 type Hop struct {
@@ -144,7 +156,7 @@ type Hop struct {
 }
 
 // Kind is how a loss was detected.
-type Kind int
+type Kind int64
 
 // Kinds of Loss.
 const (
@@ -153,11 +165,11 @@ const (
 	Probed  Kind = 3 // an answered probe without the packets sent before it
 )
 
-// Loss describes packets that were given up as lost.
+// Loss describes packets that were given up as lost. It is valid during the call.
 type Loss struct {
 	Kind Kind
 	Size int64 // bytes to retransmit
-	Try  int   // timeouts in a row, from 1, if Kind is Timeout
+	Try  int64 // timeouts in a row, from 1, if Kind is Timeout
 }
 
 // Rand is a stream of random numbers. It is part of a control's struct: Rand{l.Seed} in Init.

@@ -66,8 +66,8 @@ var served struct {
 }
 
 // Serve makes a program a module with a congestion control. c points to the struct that Weft moves
-// the state of connections in and out of. The result is only there so that Serve can be called where
-// a variable is declared.
+// the state of connections in and out of. The result is only there so that Serve can be called
+// where a variable is declared.
 func Serve[T any, C interface {
 	*T
 	Controller

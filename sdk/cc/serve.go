@@ -44,33 +44,26 @@ func describe() {
 
 func address(p unsafe.Pointer) uint32 { return uint32(uintptr(p)) }
 
-func (m *mailbox) time(i int) Time     { return Time(m.args[i]) }
-func (m *mailbox) int(i int) int64     { return int64(m.args[i]) }
-func (m *mailbox) bool(i int) bool     { return m.args[i] != 0 }
-func (m *mailbox) float(i int) float64 { return *(*float64)(unsafe.Pointer(&m.args[i])) }
-
-// handle passes an event to the control, and puts what follows into the mailbox.
+// handle passes an event to the control, and puts what follows into the mailbox. The arguments of an
+// event have the layout of the struct that describes it.
 func handle(event int32) {
 	c, m := served.control, &mail
+	args := unsafe.Pointer(&m.args)
 	switch event {
 	case eventInit:
-		l := Link{m.float(0), m.int(1), m.int(2), m.time(3), m.time(4), m.time(5), int(m.args[6]), m.args[7]}
-		c.Init(l, *(*Values)(unsafe.Pointer(&m.args[8])))
+		c.Init((*Link)(args), (*Values)(unsafe.Pointer(&m.args[8])))
 	case eventStart:
 		if served.starter != nil {
 			served.starter.Start(m.now)
 		}
 	case eventSent:
 		if served.sender != nil {
-			served.sender.Sent(m.now, Sent{m.int(0), m.int(1), m.bool(2)})
+			served.sender.Sent(m.now, (*Sent)(args))
 		}
 	case eventAck:
-		flags := m.args[6]
-		c.Ack(m.now, Ack{Size: m.int(0), Packets: int(m.args[1]), InFlight: m.int(2), SentAt: m.time(3), RTT: m.time(4),
-			OneWay: m.time(5), Marked: flags&1 != 0, AppLimited: flags&2 != 0, Probe: flags&4 != 0,
-			Path: int(m.args[7]), hops: int(m.args[8])})
+		c.Ack(m.now, (*Ack)(args))
 	case eventLoss:
-		c.Loss(m.now, Loss{Kind(m.args[0]), m.int(1), int(m.args[2])})
+		c.Loss(m.now, (*Loss)(args))
 	case eventCNP:
 		if served.notified != nil {
 			served.notified.Notify(m.now)
@@ -92,11 +85,6 @@ func handle(event int32) {
 	}
 }
 
-// Hops returns the number of hops of an acknowledgement, in the method Ack.
-func (a *Ack) Hops() int { return a.hops }
-
-// Hop returns hop i of an acknowledgement, in the order of the path. It is valid in the method Ack.
-func (a *Ack) Hop(i int) Hop {
-	at := hopsAt + 4*i
-	return Hop{mail.time(at), mail.int(at + 1), mail.int(at + 2), mail.float(at + 3)}
-}
+// Hop returns hop i of an acknowledgement, from 0 to a.Hops-1, in the order of the path. It is valid
+// in the method Ack.
+func (a *Ack) Hop(i int64) Hop { return *(*Hop)(unsafe.Pointer(&mail.args[hopsAt+4*i])) }

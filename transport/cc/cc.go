@@ -79,8 +79,8 @@ type Held interface {
 	NotBefore() units.Time
 }
 
-// Failing is a Controller that can fail, as one does that is a module of the user. The endpoint asks
-// after every call, and gives up the connection at an error.
+// Failing is a Controller that can fail, as one does that is a module of the user. The endpoint
+// asks after every call, and gives up the connection at an error.
 type Failing interface {
 	Controller
 	// Err returns why the controller cannot continue, or nil.

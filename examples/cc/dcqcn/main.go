@@ -36,18 +36,25 @@ const (
 var _ = cc.Serve(cc.Module{
 	Name: "dcqcn", About: "DCQCN as NVIDIA's NICs run it.", ECN: true,
 	Params: []cc.Param{
-		clamp: {Name: "clamp", Kind: cc.Choice, Words: []string{"always", "after-increase", "after-bytes"}, Default: "after-increase",
-			Source: nvidia, About: "When a cut lowers the target rate."},
-		g:                {Name: "g", Kind: cc.Gain, Default: "5/1024", Source: nvidia, About: "Gain of alpha."},
-		initialAlpha:     {Name: "initial_alpha", Kind: cc.Gain, Default: "1023/1024", Source: nvidia, About: "Alpha at the first CNP."},
-		alphaInterval:    {Name: "alpha_interval", Kind: cc.Delay, Min: tick, Max: most, Default: "1us", Source: nvidia, About: "Alpha decay period."},
-		decreaseInterval: {Name: "decrease_interval", Kind: cc.Delay, Min: tick, Max: most, Default: "4us", Source: nvidia, About: "Minimum between cuts."},
-		firstRate:        {Name: "first_rate", Kind: cc.Share, Min: 0.001, Max: 1, Default: "1", Source: nvidia, About: "Rate left by the first CNP; 1: off."},
-		minRate:          {Name: "min_rate", Kind: cc.Rate, Default: "1Mbps", Source: nvidia, About: "Minimum rate."},
-		rpTimer:          {Name: "rp_timer", Kind: cc.Delay, Min: tick, Max: most, Default: "300us", Source: nvidia, About: "Period of a recovery stage."},
-		stages:           {Name: "f", Kind: cc.Integer, Min: 1, Max: 1000, Default: "1", Source: nvidia, About: "Fast recovery stages."},
-		rai:              {Name: "rai", Kind: cc.Rate, Default: "5Mbps", Source: nvidia, About: "Additive increase."},
-		rhai:             {Name: "rhai", Kind: cc.Rate, Default: "50Mbps", Source: nvidia, About: "Hyper increase."},
+		clamp: {Name: "clamp", Kind: cc.Choice, Words: []string{"always", "after-increase", "after-bytes"},
+			Default: "after-increase",
+			Source:  nvidia, About: "When a cut lowers the target rate."},
+		g: {Name: "g", Kind: cc.Gain, Default: "5/1024", Source: nvidia, About: "Gain of alpha."},
+		initialAlpha: {Name: "initial_alpha", Kind: cc.Gain, Default: "1023/1024",
+			Source: nvidia, About: "Alpha at the first CNP."},
+		alphaInterval: {Name: "alpha_interval", Kind: cc.Delay, Min: tick, Max: most, Default: "1us",
+			Source: nvidia, About: "Alpha decay period."},
+		decreaseInterval: {Name: "decrease_interval", Kind: cc.Delay, Min: tick, Max: most, Default: "4us",
+			Source: nvidia, About: "Minimum between cuts."},
+		firstRate: {Name: "first_rate", Kind: cc.Share, Min: 0.001, Max: 1, Default: "1",
+			Source: nvidia, About: "Rate left by the first CNP; 1: off."},
+		minRate: {Name: "min_rate", Kind: cc.Rate, Default: "1Mbps", Source: nvidia, About: "Minimum rate."},
+		rpTimer: {Name: "rp_timer", Kind: cc.Delay, Min: tick, Max: most, Default: "300us",
+			Source: nvidia, About: "Period of a recovery stage."},
+		stages: {Name: "f", Kind: cc.Integer, Min: 1, Max: 1000, Default: "1",
+			Source: nvidia, About: "Fast recovery stages."},
+		rai:  {Name: "rai", Kind: cc.Rate, Default: "5Mbps", Source: nvidia, About: "Additive increase."},
+		rhai: {Name: "rhai", Kind: cc.Rate, Default: "50Mbps", Source: nvidia, About: "Hyper increase."},
 	},
 }, &sender{})
 
@@ -80,7 +87,7 @@ type sender struct {
 const maxStage = 1 << 20
 
 // Init begins at line rate.
-func (s *sender) Init(l cc.Link, p cc.Values) {
+func (s *sender) Init(l *cc.Link, p *cc.Values) {
 	s.clamp, s.g, s.alpha, s.firstRate = int(p.Int(clamp)), p[g], p[initialAlpha], p[firstRate]
 	s.alphaInterval, s.decreaseInterval, s.rpTimer = p.Time(alphaInterval), p.Time(decreaseInterval), p.Time(rpTimer)
 	s.f, s.rai, s.rhai = int(p.Int(stages)), p[rai], p[rhai]
@@ -88,10 +95,10 @@ func (s *sender) Init(l cc.Link, p cc.Values) {
 }
 
 // Ack does nothing: only notifications signal congestion.
-func (s *sender) Ack(cc.Time, cc.Ack) {}
+func (s *sender) Ack(cc.Time, *cc.Ack) {}
 
 // Loss does nothing: DCQCN assumes a lossless network.
-func (s *sender) Loss(cc.Time, cc.Loss) {}
+func (s *sender) Loss(cc.Time, *cc.Loss) {}
 
 // Notify records a notification. The next ticks of two clocks, which the first one starts, raise α
 // and cut the rate.

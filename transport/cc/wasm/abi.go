@@ -59,8 +59,8 @@ const (
 	maxText   = 64 << 10 // bytes
 )
 
-// Limits of a module. Ours: a Go program starts with 2.4 MB of memory and 0.5 million units of fuel,
-// and an event takes 10 to 100 units; one that runs the collector of garbage takes 50,000.
+// Limits of a module. Ours: a Go program starts with 2.4 MB of memory and 0.5 million units of
+// fuel, and an event takes 10 to 100 units; one that runs the collector of garbage takes 50,000.
 const (
 	memoryPages = 256 // of 64 KiB
 	startFuel   = 50_000_000

@@ -19,8 +19,8 @@ func described(params string) string { return strings.Replace(build.Plain, "[]",
 
 func answers(code []byte) build.Module { return build.Module{Event: code} }
 
-// A module that does not do what the interface says cannot be loaded, and the error says why, within
-// a second.
+// A module that does not do what the interface says cannot be loaded, and the error says why,
+// within a second.
 func TestLoadRefuses(t *testing.T) {
 	good := build.Answer(100_000)
 	param := func(rest string) build.Module {

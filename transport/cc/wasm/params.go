@@ -60,7 +60,8 @@ func (p Params) Check() error {
 	case len(p.Values) != len(m.Params):
 		return fmt.Errorf("module %s: %d values for %d parameters", m.Name, len(p.Values), len(m.Params))
 	case p.Paths < 0 || p.Paths > 256 || p.Interval < 0:
-		return fmt.Errorf("module %s: %d paths, or notifications every %v, are out of range", m.Name, p.Paths, p.Interval)
+		return fmt.Errorf("module %s: %d paths, or notifications every %v, are out of range", m.Name, p.Paths,
+			p.Interval)
 	}
 	s := m.Section()
 	s.set(p.Values)

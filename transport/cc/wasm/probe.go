@@ -65,7 +65,8 @@ var probeLink = cc.Link{
 	NetRTT: 8 * units.Microsecond, Hops: 2,
 }
 
-// probe passes event i of a try to the sender. Those of a bad connection have more marks and losses.
+// probe passes event i of a try to the sender. Those of a bad connection have more marks and
+// losses.
 func (s *Sender) probe(i int, bad bool) answer {
 	now := units.Time(i+1) * 3 * units.Microsecond
 	rtt := probeLink.BaseRTT + units.Time(i%5)*2*units.Microsecond

@@ -63,8 +63,8 @@ func newSender(m *Module, p Params, l cc.Link) *Sender {
 	return s
 }
 
-// begin returns an instance with the connection's state, ready for the arguments of an event; nil if
-// the sender has failed.
+// begin returns an instance with the connection's state, ready for the arguments of an event; nil
+// if the sender has failed.
 func (s *Sender) begin(now units.Time) *instance {
 	if s.err != nil {
 		return nil
@@ -94,12 +94,13 @@ func (s *Sender) end(in *instance, event uint64, now units.Time) {
 	case !(window >= 1):
 		s.fail(fmt.Errorf("%s: its window is %v bytes; expected at least 1", eventName(event), window))
 	case rate != 0 && !(rate >= 1 && rate <= float64(s.line)):
-		s.fail(fmt.Errorf("%s: its rate is %v b/s; expected 0, or 1 to that of the line, %v", eventName(event), rate, s.line))
+		s.fail(fmt.Errorf("%s: its rate is %v b/s; expected 0, or 1 to that of the line, %v", eventName(event), rate,
+			s.line))
 	case event == eventTimer && timer <= now:
 		s.fail(fmt.Errorf("%s: its next timer is at %v, which is not after now, %v", eventName(event), timer, now))
 	case notBefore > now+maxWait:
-		s.fail(fmt.Errorf("%s: nothing may leave before %v; expected at most %v from now, %v", eventName(event), notBefore,
-			maxWait, now))
+		s.fail(fmt.Errorf("%s: nothing may leave before %v; expected at most %v from now, %v", eventName(event),
+			notBefore, maxWait, now))
 	default:
 		s.window = unlimited
 		if window < mostBytes {
