@@ -75,6 +75,7 @@ func (s *Wasm) Keys() []params.Key {
 	known := func() (bool, string) { return s.module != nil, "" }
 	selective := s.Selective.Keys()
 	for i := range selective {
+		selective[i].About = "As transport.strack." + selective[i].Name + "."
 		selective[i] = selective[i].Only(func() (bool, string) {
 			return s.Recovery == SelectiveRepeat,
 				"it is a key of selective repeat; leave it out, or expected recovery: " + SelectiveRepeat
@@ -82,29 +83,29 @@ func (s *Wasm) Keys() []params.Key {
 	}
 	return slices.Concat([]params.Key{
 		params.New("module", params.File(&s.File, "aimd.wasm"),
-			"The module: a WebAssembly file in the lab file's folder or below."),
-		params.Sub("params", func() params.Section { return s.values }, "Parameters that the module declares.").
+			"Its file."),
+		params.Sub("params", func() params.Section { return s.values }, "As it declares.").
 			Unlisted().Only(known),
 		params.New("window", params.Amount(&s.Params.Window).Or("module", params.Size{}),
-			"Maximum window, whatever the module returns; module: as it returns.").Default("module", "ours"),
-		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery.").
+			"Maximum window; module: its own.").Default("module", "ours"),
+		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "As transport.roce.recovery.").
 			Following(func() (text, source string) {
 				if s.module != nil && s.module.Selective {
 					return SelectiveRepeat, "module " + s.module.Name
 				}
 				return "", ""
-			}).Default(GoBackN, "ours: as of swift"),
-		params.New("paths", params.Integer(&s.Params.Paths, 1, 256), "Source ports per connection.").
+			}).Default(GoBackN, "RoCEv2"),
+		params.New("paths", params.Integer(&s.Params.Paths, 1, 256), "Source ports.").
 			Default("1", "ours: as of swift"),
 		params.New("spread", params.Word(&s.Spread, spreadInTurn, spreadAdaptive),
-			"Several paths in turn, or as STrack chooses them.").Default(spreadInTurn, "ours").Only(many),
-		params.New("ecn", params.Flag(&s.Params.ECN), "Packets are ECN-capable.").
+			"Choice of paths.").Default(spreadInTurn, "ours").Only(many),
+		params.New("ecn", params.Flag(&s.Params.ECN), "ECN-capable.").
 			Following(about(func(d wasm.Description) bool { return d.ECN })).Default("false", "ours"),
-		params.New("telemetry", params.Flag(&s.Params.INT), "Switches write telemetry into packets (INT).").
+		params.New("telemetry", params.Flag(&s.Params.INT), "INT.").
 			Following(about(func(d wasm.Description) bool { return d.INT })).Default("false", "ours"),
 		params.New("cnp_interval", params.Time(&s.Params.Interval, 0, 10*units.Second),
-			"Minimum between CNPs of a connection, for modules that handle them; 0s: one per mark.").
-			Default("4us", "as of roce").Only(func() (bool, string) {
+			"As transport.roce.cnp_interval.").
+			Default("4us", "ours: that of NVIDIA's NICs").Only(func() (bool, string) {
 			if s.module == nil {
 				return false, ""
 			}

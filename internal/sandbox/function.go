@@ -78,6 +78,7 @@ const (
 
 // function rewrites functions, one after another.
 type function struct {
+	led     bool  // the first instruction that branches is a loop, whose charge covers the function
 	loops   []int // size of each loop in bytes, in the order of their beginnings
 	out     []byte
 	locals  uint32 // with parameters; the scratch locals follow
@@ -107,12 +108,15 @@ func (f *function) rewrite(body []byte, params int, counter uint32) ([]byte, err
 		return nil, err
 	}
 
+	f.led = f.led && len(body)-f.loops[0] < bytesPerFuel // else code beside the loop would be free
 	header := &reader{b: body}
 	header.count()
 	f.out = appendU32(f.out[:0], uint32(groups)+scratchLocals)
 	f.out = append(f.out, body[header.at:begin]...)
 	f.out = append(f.out, 1, 0x7e, 1, 0x7f, 1, 0x7d, 1, 0x7c) // a local of each type, as scratch names them
-	f.charge(len(body))
+	if !f.led {
+		f.charge(len(body))
+	}
 	r.at = begin
 	if err := f.scan(r, f.write(r)); err != nil {
 		return nil, err
@@ -126,8 +130,13 @@ type visitor func(op byte, sub uint32, begin int)
 
 // measure returns a visitor that fills loops.
 func (f *function) measure(r *reader) visitor {
+	f.led = false
+	branched := false
 	open := []int{-1} // loops that the open blocks are, by index; -1: another block
 	return func(op byte, _ uint32, _ int) {
+		if !branched && (op <= opCallIndirect && op != opUnreachable) {
+			branched, f.led = true, op == opLoop
+		}
 		switch op {
 		case opBlock, opIf:
 			open = append(open, -1)

@@ -62,8 +62,9 @@ type module struct {
 
 // meter returns a module with a counter: an exported global variable, initially fuel, from which
 // every function and every iteration of a loop subtracts 1 and another 1 for each 256 bytes of its
-// code, and operations on memory 1 for each 64 bytes. Below zero the module traps. Bits of NaNs are
-// canonical where the module can see them. Custom sections are dropped.
+// code, and operations on memory 1 for each 64 bytes. Below zero the module traps. A function that
+// begins with a loop, as those of Go do, pays for the loop only. Bits of NaNs are canonical where
+// the module can see them. Custom sections are dropped.
 //
 // meter checks what it needs to know and bounds what a module declares. wazero validates the rest.
 func meter(binary []byte, fuel int64) ([]byte, error) {

@@ -3,6 +3,7 @@ package wasm
 import (
 	"encoding/binary"
 	"math"
+	"sync/atomic"
 
 	"weft/internal/sandbox"
 	"weft/units"
@@ -70,6 +71,7 @@ const (
 // instance is a running module with the places of its memory that the interface names.
 type instance struct {
 	running *sandbox.Instance
+	busy    atomic.Bool // somebody uses it
 	event   sandbox.Function
 	mail    *[mailSize]byte
 	state   []byte

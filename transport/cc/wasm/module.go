@@ -25,7 +25,7 @@ type Module struct {
 
 	program *sandbox.Program
 	mu      sync.Mutex
-	idle    []*instance
+	all     []*instance // as many as threads used the module at once
 }
 
 // loaded are the modules of this process, and errors of those that could not be loaded, by hash.
@@ -91,14 +91,15 @@ func load(bytes []byte, o sandbox.Options) (m *Module, err error) {
 		}
 	}()
 	m = &Module{Hash: HashOf(bytes), Bytes: slices.Clone(bytes), program: program}
-	in, err := m.start()
+	in, err := m.acquire(nil)
 	if err != nil {
 		return nil, err
 	}
 	if m.Description, err = parseDescription(in.text); err != nil {
 		return nil, err
 	}
-	m.release(in)
+	m.stateSize = len(in.state)
+	in.release()
 	return m, m.probe()
 }
 
@@ -152,22 +153,38 @@ func (in *instance) connect() error {
 	return nil
 }
 
-// acquire returns an instance that nobody else uses until release.
-func (m *Module) acquire() (*instance, error) {
+// acquire returns an instance that nobody else uses until release: the one that is offered, if it is
+// free, because a thread's memory has it.
+func (m *Module) acquire(offered *instance) (*instance, error) {
+	if offered != nil && offered.busy.CompareAndSwap(false, true) {
+		return offered, nil
+	}
 	m.mu.Lock()
-	if n := len(m.idle); n > 0 {
-		in := m.idle[n-1]
-		m.idle = m.idle[:n-1]
-		m.mu.Unlock()
-		return in, nil
+	for _, in := range m.all {
+		if in.busy.CompareAndSwap(false, true) {
+			m.mu.Unlock()
+			return in, nil
+		}
 	}
 	m.mu.Unlock()
-	return m.start()
+	in, err := m.start()
+	if err != nil {
+		return nil, err
+	}
+	in.busy.Store(true)
+	m.mu.Lock()
+	m.all = append(m.all, in)
+	m.mu.Unlock()
+	return in, nil
 }
 
-// release returns an instance.
-func (m *Module) release(in *instance) {
+// release makes an instance free.
+func (in *instance) release() { in.busy.Store(false) }
+
+// discard closes an instance that failed. It stays busy, so that nobody takes it.
+func (m *Module) discard(in *instance) {
 	m.mu.Lock()
-	m.idle = append(m.idle, in)
+	m.all = slices.DeleteFunc(m.all, func(other *instance) bool { return other == in })
 	m.mu.Unlock()
+	in.running.Close()
 }

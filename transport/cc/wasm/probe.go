@@ -16,7 +16,6 @@ var errImpure = errors.New("the events of one connection change another: it keep
 // share an instance differ from one that has it alone. It finds mistakes, such as a global variable
 // in the place of a field; it does not prove that there are none.
 func (m *Module) probe() error {
-	m.stateSize = len(m.idle[0].state)
 	s := m.Section()
 	for _, k := range s.Keys() {
 		if _, err := k.Value.Set(k.Text, false); err != nil {

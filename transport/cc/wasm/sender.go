@@ -22,6 +22,7 @@ const maxWait = 1000 * units.Second
 type Sender struct {
 	module *Module
 	state  []byte
+	last   *instance   // that handled the last event
 	limit  units.Bytes // maximum window, of the lab
 	line   units.Bandwidth
 
@@ -69,11 +70,12 @@ func (s *Sender) begin(now units.Time) *instance {
 	if s.err != nil {
 		return nil
 	}
-	in, err := s.module.acquire()
+	in, err := s.module.acquire(s.last)
 	if err != nil {
 		s.fail(err)
 		return nil
 	}
+	s.last = in
 	copy(in.state, s.state)
 	in.begin(now)
 	return in
@@ -82,14 +84,14 @@ func (s *Sender) begin(now units.Time) *instance {
 // end passes the event to the module, keeps the state and checks what the module answers.
 func (s *Sender) end(in *instance, event uint64, now units.Time) {
 	if err := in.call(event); err != nil {
-		in.running.Close()
+		s.module.discard(in)
 		s.fail(fmt.Errorf("%s: %w", eventName(event), err))
 		return
 	}
 	copy(s.state, in.state)
 	window, rate := math.Float64frombits(in.read(mailWindow)), math.Float64frombits(in.read(mailRate))
 	timer, notBefore := units.Time(in.read(mailTimer)), units.Time(in.read(mailNotBefore))
-	s.module.release(in)
+	in.release()
 	switch {
 	case !(window >= 1):
 		s.fail(fmt.Errorf("%s: its window is %v bytes; expected at least 1", eventName(event), window))
