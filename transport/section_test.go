@@ -19,7 +19,7 @@ func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 		section, path, _ := SectionOf(kind)
 		if s, ok := section.(params.Reading); ok { // its keys follow from a file
 			s.ReadWith(func(string) ([]byte, error) { return sandboxtest.Module{Event: sandboxtest.Answer(9)}.Bytes(), nil })
-			section.(params.Foreseeing).Foresee(func(string) (string, bool) { return "a.wasm", true })
+			section.(params.Prescanner).Prescan(func(string) (string, bool) { return "a.wasm", true })
 		}
 		params.SetDefaults(section)
 		if key, inside := InsideOf(section); key != "" {
