@@ -31,8 +31,8 @@ type Wasm struct {
 
 // Values of Wasm.Spread.
 const (
-	spreadInTurn   = "spray"
-	spreadAdaptive = "strack"
+	spreadInTurn   = "in-turn"
+	spreadAdaptive = "adaptive"
 )
 
 func wasmSection() Section { return new(Wasm) }

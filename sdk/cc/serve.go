@@ -44,8 +44,8 @@ func describe() {
 
 func address(p unsafe.Pointer) uint32 { return uint32(uintptr(p)) }
 
-// handle passes an event to the control, and puts what follows into the mailbox. The arguments of an
-// event have the layout of the struct that describes it.
+// handle passes an event to the control, and puts what follows into the mailbox. The arguments of
+// an event have the layout of the struct that describes it.
 func handle(event int32) {
 	c, m := served.control, &mail
 	args := unsafe.Pointer(&m.args)
@@ -85,6 +85,6 @@ func handle(event int32) {
 	}
 }
 
-// Hop returns hop i of an acknowledgement, from 0 to a.Hops-1, in the order of the path. It is valid
-// in the method Ack.
+// Hop returns hop i of an acknowledgement, from 0 to a.Hops-1, in the order of the path. It is
+// valid in the method Ack.
 func (a *Ack) Hop(i int64) Hop { return *(*Hop)(unsafe.Pointer(&mail.args[hopsAt+4*i])) }

@@ -27,7 +27,7 @@ const (
 const bolt = "Bolt, NSDI 2023: its authors' simulations of Swift at 100 Gb/s"
 
 var _ = cc.Serve(cc.Module{
-	Name: "swift", About: "Swift: a window that follows a target delay.",
+	Name: "swift-module", About: "Swift: a window that follows a target delay.",
 	Params: []cc.Param{
 		ai: {Name: "ai", Kind: cc.Number, Min: 0.001, Max: 1000, Default: "1",
 			Source: bolt, About: "Packets added per RTT."},

@@ -153,8 +153,8 @@ func (in *instance) connect() error {
 	return nil
 }
 
-// acquire returns an instance that nobody else uses until release: the one that is offered, if it is
-// free, because a thread's memory has it.
+// acquire returns an instance that nobody else uses until release: the one that is offered, if it
+// is free, because a thread's memory has it.
 func (m *Module) acquire(offered *instance) (*instance, error) {
 	if offered != nil && offered.busy.CompareAndSwap(false, true) {
 		return offered, nil
