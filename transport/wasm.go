@@ -32,7 +32,7 @@ type Wasm struct {
 // Values of Wasm.Spread.
 const (
 	spreadInTurn   = "in-turn"
-	spreadAdaptive = "adaptive"
+	spreadAdaptive = "by-marks"
 )
 
 func wasmSection() Section { return new(Wasm) }

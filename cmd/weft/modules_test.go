@@ -233,7 +233,7 @@ func TestKeysOfModules(t *testing.T) {
 		{"    params: {gian: 0.3}\n", "lab.yaml:9:14: transport.wasm.params.gian: unknown key"},
 		{"    params: 7\n", "lab.yaml:9:13: transport.wasm.params"},
 		{"    paths: 4\n", "lab.yaml:9:12: transport.wasm.paths: packets of several paths overtake"},
-		{"    spread: adaptive\n", "lab.yaml:9:13: transport.wasm.spread: there is one path"},
+		{"    spread: by-marks\n", "lab.yaml:9:13: transport.wasm.spread: there is one path"},
 		{"    cnp_interval: 1us\n", "lab.yaml:9:19: transport.wasm.cnp_interval: the module tiny handles no"},
 		{"    threshold: 5\n", "lab.yaml:9:16: transport.wasm.threshold: it is a key of selective repeat"},
 		{"    telemetry: true\n    recovery: selective-repeat\n", "lab.yaml:9:16: transport.wasm.telemetry: acknowledgements"},
