@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools
+.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,13 @@ tools:
 	  dockerd docker.io "no test of the Docker runtime" \
 	  linux.uml user-mode-linux "no test of the kernel datapath, unless this kernel has all its qdiscs, and none of --kernel uml"
 
-build: go ## build bin/weft, one static binary
+build: go modules ## build bin/weft, one static binary, and the modules of examples/cc
 	go build -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
+
+MODULES := $(patsubst examples/cc/%/main.go,%,$(wildcard examples/cc/*/main.go))
+
+modules: go ## build the congestion controls of examples/cc as WebAssembly modules, beside their sources
+	for m in $(MODULES); do GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -ldflags '-s -w' -o examples/cc/$$m/$$m.wasm ./examples/cc/$$m; done
 
 install: ## put the weft that was built into PREFIX/bin (/usr/local/bin)
 	@[ -x bin/weft ] || { echo "make build first"; exit 1; }

@@ -378,6 +378,9 @@ func (h *Host) connFailed(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
 	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)",
 		transport.ErrFailed, e.Tries-1, e.Resent)
+	if e.Err != nil {
+		err = e.Err
+	}
 	if i := l.find(e.Message.ID); i >= 0 {
 		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
 		return

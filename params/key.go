@@ -28,6 +28,7 @@ type Key struct {
 	First    bool   // the key is read before all that are not First
 	Later    bool   // the key is read in a second step, when more of the lab is known
 	Foreign  bool   // the key belongs to something else than is written here, and is never suggested
+	Free     bool   // the keys of the section below are not known without a file that the lab names
 	Moot     string // the text that is accepted where the key does not apply, because it changes nothing
 	Refused  string // the key is no longer part of the format: why, and what to write instead
 
@@ -96,6 +97,13 @@ func Refusal(name, why string) Key { return Key{Name: name, Refused: why} }
 // Or lets a key hold a section in the place of a list or a value.
 func (k Key) Or(open func() Section) Key {
 	k.Open = open
+	return k
+}
+
+// Unlisted says that the section below a key has keys that follow from a file, so that the schema
+// allows any.
+func (k Key) Unlisted() Key {
+	k.Free = true
 	return k
 }
 
@@ -183,6 +191,14 @@ type Ruled interface {
 type Prescanner interface {
 	Section
 	Prescan(written func(path string) (text string, ok bool))
+}
+
+// Reading is a Section whose list of keys depends on a file that the lab names. ReadWith is called
+// before Keys, and before Prescan; read returns the content of a file by its path below the lab
+// file's folder, and an error where a lab cannot name files.
+type Reading interface {
+	Section
+	ReadWith(read func(name string) ([]byte, error))
 }
 
 // Rules lets a rule ask about the keys of its section and report errors at them. A key may be the

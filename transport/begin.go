@@ -32,6 +32,9 @@ func Begin(cfg Config, s Spec) (Beginning, error) {
 		return Beginning{}, err
 	}
 	n := newSender(cfg, &s, sch)
+	if n.failing != nil && n.failing.Err() != nil {
+		return Beginning{}, n.failing.Err()
+	}
 	n.start(0)
 	b := Beginning{
 		BaseRTT: n.rto.baseRTT, Packet: n.mtu + n.perPacket, Window: n.ctl.Window(), Rate: n.ctl.PacingRate(),

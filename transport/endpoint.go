@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"weft/internal/splitmix"
 	"weft/transport/cc"
 	"weft/transport/path"
 	"weft/transport/wire"
@@ -112,7 +113,12 @@ func (e *Endpoint) Open(s Spec) error {
 	if sch.tagged {
 		e.indexFlows(&s, int32(len(e.senders)))
 	}
-	e.senders = append(e.senders, newSender(e.cfg, &s, sch))
+	n := newSender(e.cfg, &s, sch)
+	if n.failing != nil && n.failing.Err() != nil {
+		delete(e.conns, s.ID)
+		return fmt.Errorf("transport: connection %d: %w", s.ID, n.failing.Err())
+	}
+	e.senders = append(e.senders, n)
 	e.timers.add()
 	return nil
 }
@@ -133,6 +139,7 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	}
 	n.timed, _ = n.ctl.(cc.Timed)
 	n.held, _ = n.ctl.(cc.Held)
+	n.failing, _ = n.ctl.(cc.Failing)
 	if sch.tagged {
 		n.coordinated, _ = n.ctl.(cc.Coordinated)
 	}
@@ -148,6 +155,7 @@ func linkOf(cfg Config, s *Spec, sch scheme, echoed units.Bytes) cc.Link {
 	}
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
+		Seed: splitmix.Mix(cfg.Seed ^ uint64(s.ID+1)*splitmix.Gamma),
 	}
 	ack := wire.AckSize + echoed
 	if sch.selective {
@@ -414,6 +422,9 @@ func (e *Endpoint) TimedOut() []TimedOut { return e.timedOut }
 // worth it.
 func (e *Endpoint) schedule(i int32, now units.Time) {
 	s := &e.senders[i]
+	if s.failing != nil && !s.failed && s.failing.Err() != nil {
+		e.fail(now, s, s.failing.Err())
+	}
 	at, armed := units.Never, false
 	if !s.ready && s.flight != nil && s.flight.probing {
 		e.round.push(e.senders, i)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/wire"
 	"weft/units"
@@ -23,6 +24,15 @@ func FactsOf(name string) Facts {
 		return Facts{}
 	}
 	return k.facts
+}
+
+// FactsFor is FactsOf for a transport with these parameters, on which facts can depend.
+func FactsFor(name string, p cc.Params) Facts {
+	f := FactsOf(name)
+	if t, ok := p.(interface{ Telemetry() bool }); ok {
+		f.Telemetry = t.Telemetry()
+	}
+	return f
 }
 
 // Data returns the bytes that data packets carry after their headers on a path across that many

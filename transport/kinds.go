@@ -36,6 +36,7 @@ var kinds = []kind{
 		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
 	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().
 		around(innerOf, insideOfCCM),
+	register("wasm", "A module of your own.", wasmSection, wasmScheme),
 }
 
 // kind is a registered transport.

@@ -167,7 +167,7 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 		e.timedOut = append(e.timedOut, TimedOut{s.id, now, s.rto.wait})
 	}
 	if !s.rto.expire() {
-		e.fail(now, s)
+		e.fail(now, s, nil)
 		return
 	}
 	if s.flight != nil {
@@ -178,13 +178,17 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 	e.lose(now, s, cc.Timeout)
 }
 
-// fail gives up the connection. The application gets ConnFailed, so that even the loss of the last
-// packets is not silent.
-func (e *Endpoint) fail(now units.Time, s *sender) {
+// fail gives up the connection: its retries are exhausted, or err says why its controller cannot
+// continue. The application gets ConnFailed, so that even the loss of the last packets is not
+// silent.
+func (e *Endpoint) fail(now units.Time, s *sender, err error) {
 	e.counters.Failed++
-	m := s.messages.at(0)
-	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent,
-		Tries: s.rto.tries})
+	failed := Event{Kind: ConnFailed, Conn: s.id, At: now, Resent: s.resent, Tries: s.rto.tries, Err: err}
+	if s.messages.len() > 0 {
+		m := s.messages.at(0)
+		failed.Message, failed.Queued = m.Message, m.at
+	}
+	e.events.push(failed)
 	s.failed = true
 	if s.flight != nil {
 		s.flight.probing = false

@@ -3,6 +3,7 @@ package transport
 import (
 	"testing"
 
+	"weft/internal/sandbox/sandboxtest"
 	"weft/params"
 )
 
@@ -16,6 +17,10 @@ func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 	}
 	for _, kind := range Kinds() {
 		section, path, _ := SectionOf(kind)
+		if s, ok := section.(params.Reading); ok { // its keys follow from a file
+			s.ReadWith(func(string) ([]byte, error) { return sandboxtest.Module{Event: sandboxtest.Answer(9)}.Bytes(), nil })
+			section.(params.Prescanner).Prescan(func(string) (string, bool) { return "a.wasm", true })
+		}
 		params.SetDefaults(section)
 		if key, inside := InsideOf(section); key != "" {
 			params.SetDefaults(inside)

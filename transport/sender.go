@@ -29,8 +29,9 @@ type sender struct {
 	flight    *flight // selective repeat; nil: go-back-N
 	echo      *echo   // telemetry; nil: none
 	chooser   path.Chooser
-	timed     cc.Timed // ctl, or nil
-	held      cc.Held  // ctl, or nil
+	timed     cc.Timed   // ctl, or nil
+	held      cc.Held    // ctl, or nil
+	failing   cc.Failing // ctl, or nil
 	mtu       units.Bytes
 	perPacket units.Bytes // overhead of every data packet on the wire
 

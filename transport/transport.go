@@ -115,4 +115,5 @@ type Event struct {
 	Queued  units.Time // MessageAcked: when Send was called
 	Resent  int        // retransmitted packets of the connection so far
 	Tries   int        // ConnFailed: timeouts in a row, of the first attempt and of Spec.Tries retries
+	Err     error      // ConnFailed: why the controller cannot continue; nil: the retries are exhausted
 }

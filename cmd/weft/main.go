@@ -36,10 +36,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"weft/internal/control"
 	"weft/orchestrator/uml"
+	"weft/transport/cc/wasm"
 )
 
 func main() {
@@ -50,6 +52,9 @@ func main() {
 	if err := control.KeepDescriptors(); err != nil {
 		fmt.Fprintf(os.Stderr, "weft: %v\n", err)
 		os.Exit(exitFailed)
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		wasm.SetCache(filepath.Join(dir, "weft", "modules"))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// A terminal that closes may send SIGHUP twice, to the session leader and to the foreground

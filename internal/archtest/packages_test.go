@@ -42,6 +42,8 @@ func packages() []entry {
 		{"internal/thread", "", "a thread for a function"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
 		{"internal/regular", "", "opens files, whatever is in them"},
+		{"internal/sandbox", "", "runs modules, whatever they compute"},
+		{"internal/sandbox/sandboxtest", "", "writes modules for tests"},
 		{"internal/sample", "", "chooses cases of tests"},
 		{"internal/testenv", "", "the environment of tests"},
 
@@ -54,6 +56,12 @@ func packages() []entry {
 		{"transport/cc/*", "params transport/cc units", "a controller with keys"},
 		{"transport/cc/ccm", "transport/cc transport/cc/dcqcn transport/cc/pc4 transport/cc/swift units",
 			"holds back the schemes that the draft names"},
+		{"transport/cc/wasm", "internal/sandbox params transport/cc units",
+			"a controller whose keys and decisions are a module's, which runs in a sandbox"},
+		{"sdk/cc", "", "what modules are written against: imports nothing, so that a copy stands alone"},
+		{"sdk", "", "holds the source of sdk/cc"},
+		{"examples", "", "holds the program that weft new begins with"},
+		{"examples/cc/*", "sdk/cc", "a module"},
 		{"transport/path", "internal/splitmix units", "paths are drawn; congested ones are left for a time"},
 		{"transport/wire", "units", "headers carry times and sizes"},
 		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
@@ -99,7 +107,7 @@ func packages() []entry {
 			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
-			"internal/control internal/poller results/stats transport transport/wire units",
+			"internal/control internal/poller results/stats transport transport/cc/wasm transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
 		{"nodeimg/labclock", "internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
@@ -184,9 +192,9 @@ func packages() []entry {
 		{"orchestrator/emulate", "clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/cleanup internal/clock " +
 			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot nodeimg/labclock " +
-			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime " +
-			"results/frames " +
-			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
+			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
+			"realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
+			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
@@ -214,7 +222,7 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/plural " +
+		{"cmd/weft", "collectives/bench collectives/schedule examples internal/cleanup internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
@@ -223,7 +231,7 @@ func packages() []entry {
 			"orchestrator/starter " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
-			"results/table results/view transport/wire/dissector units",
+			"results/table results/view sdk transport/cc/wasm transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

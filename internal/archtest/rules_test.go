@@ -11,7 +11,7 @@ import (
 // drivers are the packages at the edge: they own sockets, devices, processes, files and the clock.
 func drivers() []string {
 	return []string{
-		"cmd", "labs", "realtime", "nodeimg", "internal/poller", "internal/clock",
+		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
 		"orchestrator/doctor", "orchestrator/uml", "results/store", "results/view",

@@ -75,7 +75,11 @@ func configure(lent []adopted, takeOver func(room int64) string) (failed int, mo
 	}
 	for i, a := range lent {
 		var cfg Config
-		if _, err := a.conn.Expect(KindConfigure, &cfg); err != nil {
+		fds, err := a.conn.Expect(KindConfigure, &cfg)
+		if err == nil {
+			err = cfg.Module.load(fds)
+		}
+		if err != nil {
 			return i, false, err
 		}
 		if nodes[i], err = newNode(cfg, a.conn, a.sockets, a.keeper, maxOpen, t, shelf); err != nil {

@@ -61,6 +61,8 @@ type Config struct {
 	// and ports
 	Switched bool
 	More     bool // another configure follows the results
+	// the congestion control of Plan, if it is a module, with a descriptor beside this message
+	Module *Module `json:",omitempty"`
 	// real nanoseconds between two Progress messages; 0: 200 ms
 	Report int64
 }

@@ -76,6 +76,9 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 		if err := m.Is(KindConfigure, &cfg); err != nil {
 			return err
 		}
+		if err := cfg.Module.load(fds); err != nil {
+			return err
+		}
 		n, err := newNode(cfg, conn, sockets, nil, maxSockets, new(tray), nil)
 		if err == nil {
 			_, err = driveAll([]*node{n}, takeOver)
@@ -83,7 +86,7 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 		if err != nil || !cfg.More {
 			return err
 		}
-		if m, _, err = conn.Recv(); err != nil {
+		if m, fds, err = conn.Recv(); err != nil {
 			return err
 		}
 	}

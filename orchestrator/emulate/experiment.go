@@ -18,6 +18,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
+	"weft/transport/cc/wasm"
 	"weft/units"
 )
 
@@ -37,6 +38,8 @@ type Experiment struct {
 	// shortest queueing delay that a connection aims at, another limit of lateness; 0: none steers
 	// by delay
 	DelayTarget units.Time
+
+	Module *wasm.Module // the congestion control of Plans, if it is a module
 
 	Kernel *Kernel // the machine's kernel carries packets; nil: the modelled fabric
 

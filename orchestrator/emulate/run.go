@@ -226,7 +226,15 @@ func (r *run) configure(ctx context.Context) error {
 		}
 		return err
 	}))
-	var err error
+	module, err := moduleFile(r.x.Module)
+	if err != nil {
+		return err
+	}
+	var fds []int
+	if module != nil {
+		defer module.Close()
+		fds = append(fds, int(module.Fd()))
+	}
 	// it measures links, which needs a quiet machine, and chooses the dilation
 	if r.x.Kernel != nil {
 		err = group.Wait()
@@ -237,7 +245,7 @@ func (r *run) configure(ctx context.Context) error {
 		for i := range r.nodes {
 			conn, config := r.crew.conns[i], r.x.nodeConfig(i, peers)
 			group.Go(do(i, func() error {
-				err := conn.SendValue(agent.KindConfigure, config)
+				err := conn.SendValue(agent.KindConfigure, config, fds...)
 				if err == nil {
 					_, err = conn.Expect(agent.KindReady, nil)
 				}

@@ -38,7 +38,7 @@ func (x *compiler) checkTimeout() error {
 
 // checkTelemetry rejects paths across more switches than packets have room for.
 func (x *compiler) checkTelemetry() error {
-	if !transport.FactsOf(x.Lab.Transport.Kind).Telemetry {
+	if !transport.FactsFor(x.Lab.Transport.Kind, x.Lab.Transport.Section.Control()).Telemetry {
 		return nil
 	}
 	if far := &x.reach; far.switches > wire.MaxHops {

@@ -59,7 +59,8 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 
 // largest returns the size of the largest packet of a lab on the wire.
 func largest(l *lab.Lab) units.Bytes {
-	return dataWire(l.Topology.MTU) + transport.FactsOf(l.Transport.Kind).Data(wire.MaxHops)
+	facts := transport.FactsFor(l.Transport.Kind, l.Transport.Section.Control())
+	return dataWire(l.Topology.MTU) + facts.Data(wire.MaxHops)
 }
 
 // at returns the queues of the switch ports of a link.

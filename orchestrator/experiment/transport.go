@@ -36,13 +36,13 @@ func replyWire(s *transport.Spec) units.Bytes {
 	if s.Selects() {
 		return wire.SackSize + wire.Overhead
 	}
-	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
+	return ackWire + transport.FactsFor(s.Kind, s.CC).Reply(switchesOn(s.Forward))
 }
 
 // beside returns the bytes that follow the headers of a connection's data packets: tags and
 // telemetry.
 func beside(s *transport.Spec) units.Bytes {
-	return transport.FactsOf(s.Kind).Data(switchesOn(s.Forward))
+	return transport.FactsFor(s.Kind, s.CC).Data(switchesOn(s.Forward))
 }
 
 // switchesOn returns the number of switches on a path.

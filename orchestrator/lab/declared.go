@@ -98,6 +98,9 @@ func (s *section) all(to params.Section) {
 // read reads the keys of a section into the fields that they are bound to, and applies its rules.
 // With only, it reads just those keys and applies no rules: they were applied before.
 func (s *section) read(to params.Section, only ...string) *keyReader {
+	if f, ok := to.(params.Reading); ok {
+		f.ReadWith(s.d.file)
+	}
 	if f, ok := to.(params.Prescanner); ok {
 		f.Prescan(s.n.written)
 	}
@@ -446,7 +449,10 @@ func keySchema(k params.Key) *jsonschema.Schema {
 		}
 		all = append(all, items)
 	}
-	if k.Open != nil {
+	switch {
+	case k.Free:
+		all = append(all, anything("object"))
+	case k.Open != nil:
 		all = append(all, objectOf(k.Open()))
 	}
 	if len(all) == 1 {

@@ -68,7 +68,7 @@ func (r *itemReader) Keys() []params.Key {
 		})
 	}
 	keys := []params.Key{
-		params.New("trace", traceFile(&r.trace),
+		params.New("trace", params.File(&r.trace, "traces/step.csv"),
 			"CSV file below the lab's folder whose collectives the ranks run in order; replaces collective "+
 				"(docs/collectives.md).").OrNone(),
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),

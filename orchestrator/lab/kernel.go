@@ -42,6 +42,9 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
 	}
 	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
+	if s := l.Transport.Section; s != nil {
+		facts = transport.FactsFor(kind, s.Control())
+	}
 	if l.Queues.PerPacket() && !facts.Coordinated {
 		refuse("queues.routing", "hashes addresses and ports and cannot route packet by packet; expected ecmp")
 	}

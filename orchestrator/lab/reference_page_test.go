@@ -129,8 +129,8 @@ func (p *page) section(path string, s *jsonschema.Schema) {
 	if base != nil {
 		b.WriteString(row(fmt.Sprintf("keys of [%s](#%s)", base.path, anchor(base.path)), "", "", "as there"))
 	}
-	var elsewhere []string // keys that another section explains
-	var home string        // its path
+	var homes []string                 // sections that explain keys of this one
+	elsewhere := map[string][]string{} // those keys, by section
 	for k := s.Properties.Oldest(); k != nil; k = k.Next() {
 		if base != nil && base.keys[k.Key] != "" {
 			continue
@@ -149,14 +149,17 @@ func (p *page) section(path string, s *jsonschema.Schema) {
 			kind = fmt.Sprintf("[%s](#%s)", kind, anchor(where))
 		}
 		if other := p.twin(where, k.Value); other != "" {
-			elsewhere, home = append(elsewhere, "`"+k.Key+"`"), other
+			if elsewhere[other] == nil {
+				homes = append(homes, other)
+			}
+			elsewhere[other] = append(elsewhere[other], "`"+k.Key+"`")
 			continue
 		}
 		standard := p.defaultOf(pattern(where), slices.Contains(s.Required, k.Key))
 		b.WriteString(row("`"+k.Key+"`", kind, standard, inCell(k.Value.Description)))
 	}
-	if len(elsewhere) > 0 {
-		b.WriteString(row(strings.Join(elsewhere, ", "), "", "", fmt.Sprintf("as in [%s](#%s)", home, anchor(home))))
+	for _, home := range homes {
+		b.WriteString(row(strings.Join(elsewhere[home], ", "), "", "", fmt.Sprintf("as in [%s](#%s)", home, anchor(home))))
 	}
 	p.headings[at].text = b.String()
 }

@@ -3,9 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
@@ -17,7 +14,6 @@ import (
 const (
 	maxTraceItems = 20_000  // collectives of all traces of a lab, counting each group of ranks and repetition
 	maxTraceParts = 1 << 20 // ranks of these collectives
-	maxTraceFile  = 255     // bytes of its name
 )
 
 // Trace is a file of collectives that the lab names, such as those of a training step.
@@ -80,26 +76,9 @@ func (r *itemReader) readTrace(rules params.Rules) {
 	refuse(err)
 }
 
-// traceFile is the name of a trace: a path relative to the lab file that stays in its folder.
-func traceFile(to *string) params.Value {
-	const expected = "a file below the lab file's folder, such as traces/step.csv"
-	return params.Custom(to, func(name string) (string, error) {
-		if len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) ||
-			strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name {
-			return "", fmt.Errorf("%q; expected %s", params.Clip(name), expected)
-		}
-		return name, nil
-	}, func(name string) string { return name }, expected, func() params.Form { return params.Form{} })
-}
-
-func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }
-
 // readTrace returns the collectives of a trace.
 func (d *decoder) readTrace(name string) ([]trace.Item, error) {
-	if d.read == nil {
-		return nil, fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(name))
-	}
-	text, err := d.read(name)
+	text, err := d.file(name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +87,14 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 		d.keepTrace(Trace{File: name, Text: text})
 	}
 	return lines, err
+}
+
+// file returns the content of a file that the lab names.
+func (d *decoder) file(name string) ([]byte, error) {
+	if d.read == nil {
+		return nil, fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(name))
+	}
+	return d.read(name)
 }
 
 // keepTrace adds a trace to those of the lab, once.

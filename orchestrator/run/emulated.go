@@ -16,6 +16,7 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -201,8 +202,10 @@ func slowdownReason(r realtime.Ready) string {
 
 // emulation returns the experiment in the form that package emulate runs.
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
+	module, _ := transport.ModuleOf(x.Lab.Transport.Section)
 	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Module: module,
+		Prefix:   x.Subnet.Prefix().Bits(),
 		Dilation: dilation, BaseRTT: x.BaseRTT, DelayTarget: x.DelayTarget(),
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),

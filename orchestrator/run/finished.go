@@ -31,6 +31,9 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 		engine != "auto" && m.Engine != engine || len(m.Settings) != len(l.Sources) {
 		return false
 	}
+	if a, b := m.Module, moduleOf(l); (a == nil) != (b == nil) || a != nil && *a != *b {
+		return false
+	}
 	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {
 		return false
 	}

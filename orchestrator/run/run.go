@@ -22,6 +22,7 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -152,7 +153,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.placement.runtime,
-		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: record.OK,
+		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind,
+		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
 	for _, p := range x.Outside() {
@@ -226,7 +228,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed,
 		Version: o.Version, Program: o.Program, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
-		Machine: machine(), Faults: summary.FaultRows(x),
+		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})
@@ -235,6 +237,15 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})
 	}
 	return m
+}
+
+// moduleOf returns the module that is the lab's congestion control, or nil.
+func moduleOf(l *lab.Lab) *record.Module {
+	m, file := transport.ModuleOf(l.Transport.Section)
+	if m == nil {
+		return nil
+	}
+	return &record.Module{File: file, Name: m.Name, SHA256: m.Hash}
 }
 
 func machine() record.Machine {

@@ -10,6 +10,7 @@ type Manifest struct {
 	Set       []string       `json:"set,omitempty"`    // settings of the command line, as path=value
 	Settings  []Setting      `json:"settings"`         // the resolved lab, with defaults
 	Traces    []Trace        `json:"traces,omitempty"` // trace files that the lab names
+	Module    *Module        `json:"module,omitempty"` // the congestion control, if it is a module
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
@@ -78,6 +79,13 @@ type Setting struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
 	From  string `json:"from"`
+}
+
+// Module is a congestion control that is a WebAssembly module.
+type Module struct {
+	File   string `json:"file"` // relative to the directory of the lab file
+	Name   string `json:"name"` // as the module calls itself
+	SHA256 string `json:"sha256"`
 }
 
 // Trace is a trace file that the lab names.

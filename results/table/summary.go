@@ -37,6 +37,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Flows.Count > 0 || s.Clocks.Samples == 0 {
 		add("flows", Flows(s))
 	}
+	if m := s.Module; m != nil {
+		add("module", fmt.Sprintf("%s, %s, sha256 %s", m.Name, m.File, m.SHA256))
+	}
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
 		micros(s.WallS*1e6)))
 	n := s.Network

@@ -79,6 +79,14 @@ type Held interface {
 	NotBefore() units.Time
 }
 
+// Failing is a Controller that can fail, as one does that is a module of the user. The endpoint
+// asks after every call, and gives up the connection at an error.
+type Failing interface {
+	Controller
+	// Err returns why the controller cannot continue, or nil.
+	Err() error
+}
+
 // Notified is a Controller that handles congestion notification packets (DCQCN).
 type Notified interface {
 	Controller
@@ -143,6 +151,7 @@ type Link struct {
 	BaseRTT  units.Time      // Baseline plus the delay of the acknowledgement
 	NetRTT   units.Time      // the largest BaseRTT in the network (STrack, net_base_rtt)
 	Hops     int             // links in the forward direction
+	Seed     uint64          // of the controller's random numbers; another one for each connection
 }
 
 // Sent describes a packet that has left.

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/examples"
+	"weft/sdk"
+)
+
+func (a *app) newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "write a program to start from: a congestion control of your own",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("cannot make a %q; expected weft new cc NAME", args[0])
+			}
+			return usagef("expected weft new cc NAME")
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "cc NAME",
+		Short: "write a congestion control to start from, with a test and a lab",
+		Long: `Write the folder NAME with a congestion control in Go, its test, a lab that compares it, and all that
+go build needs: no network. It becomes a WebAssembly module, which runs in both engines as
+transport.kind: wasm. The program is additive increase and multiplicative decrease; make it yours.`,
+		Example: `  weft new cc mine
+  cd mine
+  GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o mine.wasm .
+  weft run lab.yaml --engine sim`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("expected one name, such as weft new cc mine")
+			}
+			return a.newCC(args[0])
+		},
+	})
+	return cmd
+}
+
+// ccName matches names of new congestion controls.
+var ccName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
+
+// newCC writes the folder of a new congestion control. If anything fails, nothing stays.
+func (a *app) newCC(name string) (err error) {
+	if !ccName.MatchString(name) {
+		return usagef("%q is not a name; expected up to 32 letters a-z and digits, the first a letter", name)
+	}
+	if err := os.Mkdir(name, 0o755); errors.Is(err, fs.ErrExist) {
+		return usagef("%s exists; expected a name that no file here has", name)
+	} else if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(name) // made here; the first error says more
+		}
+	}()
+	files := map[string]string{
+		"go.mod":             "module " + name + "\n\ngo 1.26\n\nrequire weft v1.0.0 // weft/sdk/cc, in vendor\n",
+		"vendor/modules.txt": "# weft v1.0.0\n## explicit; go 1.26\nweft/sdk/cc\n",
+	}
+	own := map[string]string{"main.go": name + ".go", "main_test.go": name + "_test.go", "lab.yaml": "lab.yaml"}
+	for from, to := range own {
+		text, err := examples.AIMD.ReadFile("cc/aimd/" + from)
+		if err != nil {
+			return err
+		}
+		files[to] = strings.ReplaceAll(string(text), "aimd", name)
+	}
+	err = fs.WalkDir(sdk.Files, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := sdk.Files.ReadFile(file)
+		files[path.Join("vendor/weft/sdk", file)] = string(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for file, text := range files {
+		to := filepath.Join(name, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(a.stdout, `%s has %s.go, %s_test.go and lab.yaml. Next:
+
+  cd %s
+  go test
+  GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o %s.wasm .
+  weft run lab.yaml --engine sim
+`, name, name, name, name, name)
+	return err
+}

@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// Options say how modules run.
+type Options struct {
+	Memory    uint32 // maximum size of the memory, in pages of 64 KiB
+	Start     int64  // fuel for the start of an instance
+	Cache     string // folder for compiled code; "": it is compiled each time
+	Interpret bool   // interpret the code instead of compiling it
+}
+
+// Program is a module, checked and compiled.
+type Program struct {
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+}
+
+// Compile checks a module and compiles it.
+func Compile(module []byte, o Options) (p *Program, err error) {
+	metered, err := meter(module, o.Start)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	config := wazero.NewRuntimeConfigCompiler()
+	if o.Interpret {
+		config = wazero.NewRuntimeConfigInterpreter()
+	}
+	config = config.WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(o.Memory).
+		WithMemoryCapacityFromMax(true).WithDebugInfoEnabled(false)
+	if o.Cache != "" && !o.Interpret {
+		if cache, err := wazero.NewCompilationCacheWithDir(o.Cache); err == nil { // else it is only slower
+			config = config.WithCompilationCache(cache)
+		}
+	}
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("cannot be compiled: %v", v)
+		}
+		if err != nil {
+			p = nil
+			_ = r.Close(ctx) // the error says more
+		}
+	}()
+	if err := addStubs(ctx, r); err != nil {
+		return nil, err
+	}
+	compiled, err := r.CompileModule(ctx, metered)
+	if err != nil {
+		return nil, fmt.Errorf("invalid module: %s", firstLine(err))
+	}
+	return &Program{runtime: r, compiled: compiled}, nil
+}
+
+// Close frees the program and all its instances.
+func (p *Program) Close() error { return p.runtime.Close(context.Background()) }
+
+// Instance is a running module. It belongs to one goroutine at a time.
+type Instance struct {
+	ctx    context.Context
+	module api.Module
+	fuel   api.MutableGlobal
+	budget int64 // of the last call
+	said   []byte
+	exited *errExit
+}
+
+// New starts an instance of the program: its function _initialize, if it has one.
+func (p *Program) New() (in *Instance, err error) {
+	in = new(Instance)
+	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
+	defer func() {
+		if v := recover(); v != nil {
+			in, err = nil, fmt.Errorf("cannot be started: %v", v)
+		}
+	}()
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	module, err := p.runtime.InstantiateModule(in.ctx, p.compiled, config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be started: %w", in.explain(err))
+	}
+	in.module = module
+	in.fuel, _ = module.ExportedGlobal(fuelName).(api.MutableGlobal)
+	if in.fuel == nil || module.Memory() == nil {
+		in.Close()
+		return nil, errors.New("it has no memory")
+	}
+	if f := module.ExportedFunction("_initialize"); f != nil {
+		in.budget = 1 // not the reason if it did not run
+		if d := f.Definition(); len(d.ParamTypes())+len(d.ResultTypes()) > 0 {
+			in.Close()
+			return nil, errors.New("its function _initialize has parameters or results")
+		}
+		if err := f.CallWithStack(in.ctx, nil); err != nil {
+			err = in.explain(err)
+			in.Close()
+			return nil, fmt.Errorf("cannot be started: %w", err)
+		}
+	}
+	return in, nil
+}
+
+// Close frees the instance.
+func (in *Instance) Close() { _ = in.module.Close(in.ctx) }
+
+// Function is an exported function of an instance.
+type Function struct {
+	in   *Instance
+	call api.Function
+}
+
+// Function returns an exported function. An error says that there is none with these types.
+func (in *Instance) Function(name string, params, results []api.ValueType) (Function, error) {
+	f := in.module.ExportedFunction(name)
+	if f == nil {
+		return Function{}, fmt.Errorf("it exports no function %s", name)
+	}
+	d := f.Definition()
+	if !bytes.Equal(d.ParamTypes(), params) || !bytes.Equal(d.ResultTypes(), results) {
+		return Function{}, fmt.Errorf("its function %s has other parameters or results than the interface", name)
+	}
+	return Function{in, f}, nil
+}
+
+// Call calls the function with at most the given fuel. stack has the parameters, and the results
+// afterwards. After an error the instance is useless.
+func (f Function) Call(fuel int64, stack []uint64) error {
+	f.in.fuel.Set(uint64(fuel))
+	if err := f.call.CallWithStack(f.in.ctx, stack); err != nil {
+		return f.in.explain(err)
+	}
+	return nil
+}
+
+// Fuel returns what the last call left of its fuel; below zero it took more.
+func (in *Instance) Fuel() int64 { return int64(in.fuel.Get()) }
+
+// View returns the bytes of the memory from at to at + n, without a copy. It stays valid: memory
+// that grows is not moved.
+func (in *Instance) View(at, n uint32) ([]byte, bool) { return in.module.Memory().Read(at, n) }
+
+// ErrFuel is the error of a call that took more fuel than it had.
+var ErrFuel = errors.New("it ran too long")
+
+// explain returns the reason of a failed call in words.
+func (in *Instance) explain(err error) error {
+	switch {
+	case in.exited != nil && len(in.said) == 0:
+		return *in.exited
+	case in.fuel != nil && in.Fuel() < 0:
+		return ErrFuel
+	case len(in.said) > 0:
+		return fmt.Errorf("%s; it printed %q", firstLine(err), printed(in.said))
+	}
+	return errors.New(firstLine(err))
+}
+
+// printed returns the first lines of what a module printed.
+func printed(said []byte) string {
+	text := strings.Map(func(c rune) rune {
+		if c == '\n' {
+			return ' '
+		}
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, string(said))
+	text = strings.Join(strings.Fields(text), " ")
+	return text[:min(len(text), 160)]
+}
+
+// firstLine returns an error of wazero without its stack trace.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimPrefix(strings.TrimSuffix(line, " (recovered by wazero)"), "wasm error: ")
+}

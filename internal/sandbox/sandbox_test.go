@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"weft/internal/fuzztest"
+	build "weft/internal/sandbox/sandboxtest"
+)
+
+const (
+	startFuel = 1_000_000
+	callFuel  = 1_000_000
+)
+
+// outcome is what came of a module: the memory and the fuel that was left, or an error.
+type outcome struct {
+	failed bool
+	long   bool // it ran too long
+	fuel   int64
+	memory string
+}
+
+// try compiles a module, starts it and calls weft_event a few times.
+func try(t testing.TB, module []byte, interpret bool) (outcome, error) {
+	t.Helper()
+	p, err := Compile(module, Options{Memory: 16, Start: startFuel, Interpret: interpret})
+	if err != nil {
+		return outcome{failed: true}, err
+	}
+	defer p.Close()
+	in, err := p.New()
+	if err != nil {
+		return outcome{failed: true}, err
+	}
+	f, err := in.Function("weft_event", []api.ValueType{i32}, nil)
+	if err != nil {
+		return outcome{failed: true}, err
+	}
+	for range 4 {
+		if err := f.Call(callFuel, []uint64{0}); err != nil {
+			return outcome{failed: true, long: errors.Is(err, ErrFuel)}, err
+		}
+	}
+	view, _ := in.View(0, 65536)
+	return outcome{fuel: in.Fuel(), memory: string(view)}, nil
+}
+
+// A call ends after the same amount of fuel, compiled and interpreted, whatever the module does to
+// last.
+func TestEndsWhatLasts(t *testing.T) {
+	for name, code := range map[string][]byte{
+		"loop": build.Forever(), "grow": build.Grow(), "fill": build.Fill(), "recurse": build.Recurse(),
+	} {
+		for _, interpret := range []bool{false, true} {
+			begin := time.Now()
+			got, err := try(t, build.Module{Event: code}.Bytes(), interpret)
+			if !got.failed || name != "recurse" && !got.long {
+				t.Errorf("%s, interpreted: %t: %+v, %v", name, interpret, got.long, err)
+			}
+			if took := time.Since(begin); took > 20*time.Second { // a second on a machine that is not busy
+				t.Errorf("%s, interpreted: %t: took %v", name, interpret, took)
+			}
+		}
+		if _, err := try(t, build.Module{Start: code, Event: build.Answer(1)}.Bytes(), false); err == nil {
+			t.Errorf("%s at the start: no error", name)
+		}
+	}
+}
+
+// The counter counts the same in both ways of execution: functions, iterations and memory.
+func TestFuelIsTheSame(t *testing.T) {
+	ten := build.Code( // for state := 10; state != 0; state-- {}
+		build.StoreInt(build.State, build.Int(10)), build.Op(opLoop, voidBlock),
+		build.StoreInt(build.State, build.Code(build.Load(build.State), build.Int(1), build.Op(opI64Sub))),
+		build.Load(build.State), build.Int(0), build.Op(0x52, opBrIf, 0, opEnd)) // i64.ne
+	fill := build.Code(build.I32(0), build.I32(0), build.I32(6400), build.Op(opBulk, bulkMemoryFill, 0))
+	for _, c := range []struct {
+		name string
+		code []byte
+		want int64
+	}{{"nothing", nil, 1}, {"ten iterations", ten, 10}, {"6400 bytes", fill, 101}} {
+		for _, interpret := range []bool{false, true} {
+			got, err := try(t, build.Module{Event: c.code}.Bytes(), interpret)
+			if used := callFuel - got.fuel; err != nil || used != c.want {
+				t.Errorf("%s, interpreted: %t: %d units of fuel, %v; want %d", c.name, interpret, used, err, c.want)
+			}
+		}
+	}
+}
+
+// A NaN has the same bits wherever a module can see them.
+func TestCanonicalNaN(t *testing.T) {
+	nan := build.Float(math.Float64frombits(0xfff8dead00000001))
+	code := build.Code(
+		build.StoreFloat(build.State, nan),
+		build.StoreInt(build.State+8, build.Code(nan, build.Op(opI64FromF64))),
+		build.StoreFloat(build.State+16, build.Code(build.Float(1), nan, build.Op(opF64Copysign))),
+		build.StoreFloat(build.State+24, build.Code(build.Float(0), build.Float(0), build.Op(0xa3)))) // f64.div
+	want := "\x00\x00\x00\x00\x00\x00\xf8\x7f"
+	for _, interpret := range []bool{false, true} {
+		got, err := try(t, build.Module{Event: code}.Bytes(), interpret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := got.memory[build.State:]; m[:8] != want || m[8:16] != want || m[24:32] != want {
+			t.Errorf("interpreted: %t: NaNs are % x", interpret, m[:32])
+		}
+		if one := got.memory[build.State+16:][:8]; one != "\x00\x00\x00\x00\x00\x00\xf0\x3f" {
+			t.Errorf("interpreted: %t: 1 with the sign of a NaN is % x", interpret, one)
+		}
+	}
+}
+
+// What a module must not contain or declare has an error that names it.
+func TestRefuses(t *testing.T) {
+	valid := build.Module{Event: build.Answer(1)}.Bytes()
+	for _, c := range []struct{ module, want string }{
+		{"", "not a WebAssembly module"},
+		{"hello, world", "not a WebAssembly module"},
+		{string(valid[:len(valid)-3]), "ends too early"},
+		{string(valid) + "\x01\x01\x00", "out of order"},
+		{string(valid) + "\x0d\x01\x00", "unknown or out of order"},
+		{string(build.Module{Import: "path_open"}.Bytes()), "imports wasi_snapshot_preview1.path_open"},
+		{string(build.Module{Pages: 17}.Bytes()), "memory"},
+		{string(build.Module{Event: build.Op(0xfd, 0x0c)}.Bytes()), "instruction 0xfd is not supported"},
+		{string(build.Module{Event: build.Op(0x23, 0)}.Bytes()), "global variable 0 of 0"},
+		{string(build.Module{Event: build.Op(0x20, 1)}.Bytes()), "local variable 1 of 1"},
+		{string(build.Module{Event: build.Op(0xfc, 15, 0)}.Bytes()), "tables do not change"},
+		{string(build.Module{Event: build.Op(opDrop)}.Bytes()), "invalid module"},
+	} {
+		_, err := try(t, []byte(c.module), false)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v; want %q", c.module[:min(len(c.module), 20)], err, c.want)
+		}
+	}
+}
+
+// Whatever the bytes, both ways of execution say the same, quickly, and the process survives.
+func FuzzModule(f *testing.F) {
+	seeds := fuzztest.New(f)
+	for _, code := range [][]byte{
+		build.Answer(1000), build.Forever(), build.Grow(), build.Fill(), build.Trap(),
+		build.After(2, build.Answer(5)),
+		build.Code(build.StoreFloat(build.State, build.Code(build.Float(0), build.Float(0), build.Op(0xa3)))),
+	} {
+		seeds.Add(build.Module{Event: code, Globals: 2}.Bytes())
+		seeds.Add(build.Module{Event: code, Start: build.Answer(3), Import: "proc_exit"}.Bytes())
+	}
+	seeds.Fuzz(func(t *testing.T, module []byte) {
+		compiled, err1 := try(t, module, false)
+		interpreted, err2 := try(t, module, true)
+		if deep(err1) || deep(err2) {
+			return // the two have room for another number of calls
+		}
+		if compiled != interpreted {
+			t.Errorf("compiled: failed %t, fuel %d, %v; interpreted: failed %t, fuel %d, %v", compiled.failed,
+				compiled.fuel, err1, interpreted.failed, interpreted.fuel, err2)
+		}
+	})
+}
+
+func deep(err error) bool { return err != nil && strings.Contains(err.Error(), "stack overflow") }

@@ -1,0 +1,106 @@
+package wasm
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+
+	"weft/internal/sandbox"
+	"weft/units"
+)
+
+// Version is the version of the interface. docs/module-abi.md describes it, with the numbers below.
+const Version = 1
+
+// The header, at the address that weft_cc returns: six numbers of 32 bits.
+const (
+	headerVersion = 4 * iota
+	headerMail
+	headerState
+	headerStateSize
+	headerText
+	headerTextSize
+	headerSize
+)
+
+// The mailbox: numbers of 64 bits. The module writes the first four, Weft the others.
+const (
+	mailWindow    = 0  // float64, bytes
+	mailRate      = 8  // float64, b/s
+	mailTimer     = 16 // ps
+	mailNotBefore = 24 // ps
+	mailNow       = 32 // ps
+	mailArgs      = 40
+	mailSize      = 1024
+)
+
+// Events, the parameter of weft_event, with the number of their arguments.
+const (
+	eventInit  = 0 // 8, and one for each parameter of the module
+	eventStart = 1 // 0
+	eventSent  = 2 // 3
+	eventAck   = 3 // 9, and four for each hop
+	eventLoss  = 4 // 3
+	eventCNP   = 5 // 0
+	eventTimer = 6 // 0
+)
+
+// Bits of the argument flags of eventAck.
+const (
+	flagMarked = 1 << iota
+	flagAppLimited
+	flagProbe
+)
+
+// Bounds of the interface.
+const (
+	maxParams = 64
+	maxHops   = (mailSize - mailArgs - 9*8) / 32
+	maxState  = 64 << 10 // bytes
+	maxText   = 64 << 10 // bytes
+)
+
+// Limits of a module. Ours: a Go program starts with 2.4 MB of memory and 0.5 million units of
+// fuel, and an event takes 10 to 100 units; one that runs the collector of garbage takes 50,000.
+const (
+	memoryPages = 256 // of 64 KiB
+	startFuel   = 50_000_000
+	callFuel    = 1_000_000
+)
+
+// instance is a running module with the places of its memory that the interface names.
+type instance struct {
+	running *sandbox.Instance
+	busy    atomic.Bool // somebody uses it
+	event   sandbox.Function
+	mail    *[mailSize]byte
+	state   []byte
+	text    []byte
+	args    int // bytes of arguments that the last event wrote
+	stack   [1]uint64
+}
+
+// begin clears what is left of the last event, and writes now.
+func (in *instance) begin(now units.Time) {
+	clear(in.mail[:mailArgs+in.args])
+	in.args = 0
+	in.word(mailNow, uint64(now))
+}
+
+func (in *instance) word(at int, v uint64) { binary.LittleEndian.PutUint64(in.mail[at:], v) }
+
+// arg appends an argument.
+func (in *instance) arg(v uint64) {
+	in.word(mailArgs+in.args, v)
+	in.args += 8
+}
+
+func (in *instance) float(v float64) { in.arg(math.Float64bits(v)) }
+
+func (in *instance) read(at int) uint64 { return binary.LittleEndian.Uint64(in.mail[at:]) }
+
+// call passes an event to the module.
+func (in *instance) call(event uint64) error {
+	in.stack[0] = event
+	return in.event.Call(callFuel, in.stack[:])
+}

@@ -1,0 +1,190 @@
+package wasm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"weft/internal/sandbox"
+)
+
+// MaxBytes is the maximum size of a module.
+const MaxBytes = sandbox.MaxModule
+
+// Module is a loaded module. It may be used by several goroutines.
+type Module struct {
+	Hash  string // SHA-256 of Bytes, in hexadecimal digits
+	Bytes []byte
+	Description
+
+	program *sandbox.Program
+	mu      sync.Mutex
+	all     []*instance // as many as threads used the module at once
+}
+
+// loaded are the modules of this process, and errors of those that could not be loaded, by hash.
+// They follow from their bytes, so that loading one again changes nothing.
+var loaded struct {
+	sync.Mutex
+	all   map[string]result
+	cache string
+}
+
+type result struct {
+	module *Module
+	err    error
+}
+
+// SetCache names a folder for compiled modules, which takes a second for one in Go. Without it they
+// are compiled in every process.
+func SetCache(dir string) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	loaded.cache = dir
+}
+
+// HashOf returns the hash of a module's bytes.
+func HashOf(bytes []byte) string {
+	sum := sha256.Sum256(bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// Load returns the module with these bytes, or an error that says what is wrong with it.
+func Load(bytes []byte) (*Module, error) {
+	hash := HashOf(bytes)
+	loaded.Lock()
+	defer loaded.Unlock()
+	if r, ok := loaded.all[hash]; ok {
+		return r.module, r.err
+	}
+	m, err := load(bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: loaded.cache})
+	if loaded.all == nil {
+		loaded.all = make(map[string]result)
+	}
+	loaded.all[hash] = result{m, err}
+	return m, err
+}
+
+// Loaded returns the module with a hash, if Load returned it before in this process.
+func Loaded(hash string) (*Module, bool) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	r := loaded.all[hash]
+	return r.module, r.module != nil
+}
+
+func load(bytes []byte, o sandbox.Options) (m *Module, err error) {
+	program, err := sandbox.Compile(bytes, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			m = nil
+			_ = program.Close() // the error says more
+		}
+	}()
+	m = &Module{Hash: HashOf(bytes), Bytes: slices.Clone(bytes), program: program}
+	in, err := m.acquire(nil)
+	if err != nil {
+		return nil, err
+	}
+	if m.Description, err = parseDescription(in.text); err != nil {
+		return nil, err
+	}
+	m.stateSize = len(in.state)
+	in.release()
+	return m, m.probe()
+}
+
+// start returns a new instance.
+func (m *Module) start() (in *instance, err error) {
+	running, err := m.program.New()
+	if err != nil {
+		return nil, err
+	}
+	in = &instance{running: running}
+	if err = in.connect(); err != nil {
+		running.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// connect finds the functions and the memory of the interface.
+func (in *instance) connect() error {
+	about, err := in.running.Function("weft_cc", nil, []api.ValueType{api.ValueTypeI32})
+	if err == nil {
+		in.event, err = in.running.Function("weft_event", []api.ValueType{api.ValueTypeI32}, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; expected the interface of docs/module-abi.md", err)
+	}
+	if err := about.Call(callFuel, in.stack[:]); err != nil {
+		return fmt.Errorf("weft_cc: %w", err)
+	}
+	header, ok := in.running.View(uint32(in.stack[0]), headerSize)
+	if !ok {
+		return errors.New("weft_cc returns an address outside of its memory")
+	}
+	field := func(at int) uint32 { return binary.LittleEndian.Uint32(header[at:]) }
+	if v := field(headerVersion); v != Version {
+		return fmt.Errorf("it has version %d of the interface; expected %d", v, Version)
+	}
+	stateSize, textSize := field(headerStateSize), field(headerTextSize)
+	if stateSize > maxState || textSize > maxText {
+		return fmt.Errorf("its state has %d bytes and its description %d; expected at most %d and %d", stateSize,
+			textSize, maxState, maxText)
+	}
+	mail, ok1 := in.running.View(field(headerMail), mailSize)
+	state, ok2 := in.running.View(field(headerState), stateSize)
+	text, ok3 := in.running.View(field(headerText), textSize)
+	if !ok1 || !ok2 || !ok3 {
+		return errors.New("its mailbox, state or description is outside of its memory")
+	}
+	in.mail, in.state, in.text = (*[mailSize]byte)(mail), state, slices.Clone(text)
+	in.args = mailSize - mailArgs
+	return nil
+}
+
+// acquire returns an instance that nobody else uses until release: the one that is offered, if it
+// is free, because a thread's memory has it.
+func (m *Module) acquire(offered *instance) (*instance, error) {
+	if offered != nil && offered.busy.CompareAndSwap(false, true) {
+		return offered, nil
+	}
+	m.mu.Lock()
+	for _, in := range m.all {
+		if in.busy.CompareAndSwap(false, true) {
+			m.mu.Unlock()
+			return in, nil
+		}
+	}
+	m.mu.Unlock()
+	in, err := m.start()
+	if err != nil {
+		return nil, err
+	}
+	in.busy.Store(true)
+	m.mu.Lock()
+	m.all = append(m.all, in)
+	m.mu.Unlock()
+	return in, nil
+}
+
+// release makes an instance free.
+func (in *instance) release() { in.busy.Store(false) }
+
+// discard closes an instance that failed. It stays busy, so that nobody takes it.
+func (m *Module) discard(in *instance) {
+	m.mu.Lock()
+	m.all = slices.DeleteFunc(m.all, func(other *instance) bool { return other == in })
+	m.mu.Unlock()
+	in.running.Close()
+}

@@ -1,0 +1,232 @@
+package wasm
+
+import (
+	"fmt"
+	"math"
+
+	"weft/transport/cc"
+	"weft/units"
+)
+
+// unlimited is the window of a module that has none, as of other controls with a rate only.
+const unlimited units.Bytes = math.MaxInt64
+
+// mostBytes is the window from which one counts as unlimited.
+const mostBytes = 1 << 62
+
+// maxWait bounds NotBefore, as that of Swift is.
+const maxWait = 1000 * units.Second
+
+// Sender controls one connection by a module. It implements cc.Timed, cc.Held, cc.Notified and
+// cc.Failing.
+type Sender struct {
+	module *Module
+	state  []byte
+	last   *instance   // that handled the last event
+	limit  units.Bytes // maximum window, of the lab
+	line   units.Bandwidth
+
+	window    units.Bytes
+	rate      units.Bandwidth
+	timer     units.Time
+	notBefore units.Time
+	err       error
+}
+
+// NewSender returns a sender for a connection on path l. p must pass Check.
+func NewSender(p Params, l cc.Link) *Sender {
+	if m, ok := Loaded(p.Module); ok {
+		return newSender(m, p, l)
+	}
+	return &Sender{window: 1, timer: units.Never, err: errNotLoaded(p.Module)}
+}
+
+func newSender(m *Module, p Params, l cc.Link) *Sender {
+	s := &Sender{
+		module: m, state: make([]byte, m.stateSize), limit: p.Limit(l), line: l.Line, window: 1, timer: units.Never,
+	}
+	in := s.begin(0)
+	if in == nil {
+		return s
+	}
+	in.float(float64(l.Line))
+	in.arg(uint64(l.MTU))
+	in.arg(uint64(l.Packet))
+	in.arg(uint64(l.Baseline))
+	in.arg(uint64(l.BaseRTT))
+	in.arg(uint64(l.NetRTT))
+	in.arg(uint64(l.Hops))
+	in.arg(l.Seed)
+	for i := range p.Values {
+		in.float(p.Values[i].on(l.Line))
+	}
+	s.end(in, eventInit, 0)
+	return s
+}
+
+// begin returns an instance with the connection's state, ready for the arguments of an event; nil
+// if the sender has failed.
+func (s *Sender) begin(now units.Time) *instance {
+	if s.err != nil {
+		return nil
+	}
+	in, err := s.module.acquire(s.last)
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	s.last = in
+	copy(in.state, s.state)
+	in.begin(now)
+	return in
+}
+
+// end passes the event to the module, keeps the state and checks what the module answers.
+func (s *Sender) end(in *instance, event uint64, now units.Time) {
+	if err := in.call(event); err != nil {
+		s.module.discard(in)
+		s.fail(fmt.Errorf("%s: %w", eventName(event), err))
+		return
+	}
+	copy(s.state, in.state)
+	window, rate := math.Float64frombits(in.read(mailWindow)), math.Float64frombits(in.read(mailRate))
+	timer, notBefore := units.Time(in.read(mailTimer)), units.Time(in.read(mailNotBefore))
+	in.release()
+	switch {
+	case !(window >= 1):
+		s.fail(fmt.Errorf("%s: its window is %v bytes; expected at least 1", eventName(event), window))
+	case rate != 0 && !(rate >= 1 && rate <= float64(s.line)):
+		s.fail(fmt.Errorf("%s: its rate is %v b/s; expected 0, or 1 to that of the line, %v", eventName(event), rate,
+			s.line))
+	case event == eventTimer && timer <= now:
+		s.fail(fmt.Errorf("%s: its next timer is at %v, which is not after now, %v", eventName(event), timer, now))
+	case notBefore > now+maxWait:
+		s.fail(fmt.Errorf("%s: nothing may leave before %v; expected at most %v from now, %v", eventName(event),
+			notBefore, maxWait, now))
+	default:
+		s.window = unlimited
+		if window < mostBytes {
+			s.window = units.Bytes(window)
+		}
+		s.window = min(s.window, s.limit)
+		s.rate, s.timer, s.notBefore = units.Bandwidth(rate), timer, notBefore
+	}
+}
+
+// fail ends the sender.
+func (s *Sender) fail(err error) {
+	name := "module"
+	if s.module != nil && s.module.Name != "" {
+		name += " " + s.module.Name
+	}
+	s.err = fmt.Errorf("%s: %w", name, err)
+	s.window, s.rate, s.timer, s.notBefore = 1, 0, units.Never, 0
+}
+
+// eventName returns an event in words.
+func eventName(event uint64) string {
+	return [...]string{"at the start of the connection", "at the start of a message", "after a packet was sent",
+		"after an acknowledgement", "after a loss", "after a congestion notification", "at its timer"}[event]
+}
+
+// OnStart implements cc.Controller.
+func (s *Sender) OnStart(now units.Time) {
+	if s.module == nil || !s.module.Start {
+		return
+	}
+	if in := s.begin(now); in != nil {
+		s.end(in, eventStart, now)
+	}
+}
+
+// OnSent implements cc.Controller.
+func (s *Sender) OnSent(now units.Time, p cc.Sent) {
+	if s.module == nil || !s.module.Sent {
+		return
+	}
+	in := s.begin(now)
+	if in == nil {
+		return
+	}
+	in.arg(uint64(p.Size))
+	in.arg(uint64(p.InFlight))
+	in.arg(bit(p.Resent, 1))
+	s.end(in, eventSent, now)
+}
+
+// OnAck implements cc.Controller.
+func (s *Sender) OnAck(now units.Time, a cc.Ack) {
+	in := s.begin(now)
+	if in == nil {
+		return
+	}
+	hops := a.INT[:min(len(a.INT), maxHops)]
+	in.arg(uint64(a.Size))
+	in.arg(uint64(a.Packets))
+	in.arg(uint64(a.InFlight))
+	in.arg(uint64(a.SentAt))
+	in.arg(uint64(a.RTT))
+	in.arg(uint64(a.OneWay))
+	in.arg(bit(a.Marked, flagMarked) | bit(a.AppLimited, flagAppLimited) | bit(a.Probe, flagProbe))
+	in.arg(uint64(a.Path))
+	in.arg(uint64(len(hops)))
+	for i := range hops {
+		in.arg(uint64(hops[i].At))
+		in.arg(uint64(hops[i].Sent))
+		in.arg(uint64(hops[i].Queued))
+		in.float(float64(hops[i].Rate))
+	}
+	s.end(in, eventAck, now)
+}
+
+// OnLoss implements cc.Controller.
+func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
+	in := s.begin(now)
+	if in == nil {
+		return
+	}
+	in.arg(uint64(l.Kind))
+	in.arg(uint64(l.Size))
+	in.arg(uint64(l.Try))
+	s.end(in, eventLoss, now)
+}
+
+// OnCNP implements cc.Notified.
+func (s *Sender) OnCNP(now units.Time) {
+	if in := s.begin(now); in != nil {
+		s.end(in, eventCNP, now)
+	}
+}
+
+// Deadline implements cc.Timed.
+func (s *Sender) Deadline() (units.Time, bool) { return s.timer, s.timer != units.Never }
+
+// Advance implements cc.Timed.
+func (s *Sender) Advance(now units.Time) {
+	if s.timer > now {
+		return
+	}
+	if in := s.begin(now); in != nil {
+		s.end(in, eventTimer, now)
+	}
+}
+
+// NotBefore implements cc.Held.
+func (s *Sender) NotBefore() units.Time { return s.notBefore }
+
+// Window implements cc.Controller.
+func (s *Sender) Window() units.Bytes { return s.window }
+
+// PacingRate implements cc.Controller.
+func (s *Sender) PacingRate() units.Bandwidth { return s.rate }
+
+// Err implements cc.Failing.
+func (s *Sender) Err() error { return s.err }
+
+// bit returns flag if v is true.
+func bit(v bool, flag uint64) uint64 {
+	if v {
+		return flag
+	}
+	return 0
+}
