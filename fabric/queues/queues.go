@@ -18,6 +18,7 @@ type Queues struct {
 	Shared  *Shared     // the memory of each switch, for all its ports; never nil with PFC
 	ECN     *ECN        // nil: off
 	PFC     *PFC        // nil: off
+	Trim    *Trim       // nil: off; never with Shared
 	Routing string      // one of Routings
 	Light   params.Size // adaptive: a port is light, that is uncongested, while at most this waits
 
@@ -82,6 +83,13 @@ func (q *Queues) Keys() []params.Key {
 			"Marking by queue length.", "on", "off"),
 		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC },
 			"Priority flow control of the data class.", "on", "off").Default("off", "ours"),
+		params.Sub("trim", func() params.Section { q.Trim = new(Trim); return q.Trim },
+			"Cut packets that do not fit to their headers, which then overtake data. buffer then bounds data, "+
+				"and twice as much the rest.", "on", "off").
+			Default("off", "ours").
+			Only(func() (bool, string) {
+				return !q.shared && !q.pfc, "trimming needs a buffer per port; leave out shared and pfc"
+			}),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
 			"Choice among equal paths: per flow, or per packet at random or by queue length.").
 			Default("ecmp", "ours"),
@@ -203,6 +211,24 @@ func (e *ECN) Rules(r params.Rules) {
 	case e.Kmin == e.Kmax && e.Pmax != 1:
 		r.Idle("pmax", "kmin", "says how often packets are marked between kmin and kmax, but both are %v "+
 			"and beyond kmax every packet is; expected 1, or another kmax", e.Kmin)
+	}
+}
+
+// Trim is packet trimming, see fabric.TrimConfig.
+type Trim struct {
+	Size units.Bytes // of a trimmed packet on the wire; 0: its headers
+	Fair bool        // sometimes trim the last packet that waits in place of the one that does not fit
+}
+
+// Keys implements params.Section.
+func (t *Trim) Keys() []params.Key {
+	return []params.Key{
+		params.New("size", params.Bytes(&t.Size, 1, units.KB).Or("headers", 0),
+			"What a trimmed packet takes on links. headers: its headers, 106 bytes.").
+			Default("headers", "ours; htsim: 64 bytes (main_uec.cpp, trimsize)"),
+		params.New("victim", params.Choice(&t.Fair, "arriving", "either"),
+			"What is trimmed: the packet that does not fit, or by chance the last one that waits.").
+			Default("arriving", "ours; htsim: either (compositequeue.cpp, receivePacket)"),
 	}
 }
 

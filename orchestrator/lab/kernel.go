@@ -41,6 +41,9 @@ func (d *decoder) checkKernel(l *Lab) {
 	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
 		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
 	}
+	if l.trims() {
+		refuse("queues.trim", "drops packets at full queues and cannot cut them to their headers; expected off")
+	}
 	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
 	if l.Queues.PerPacket() && !facts.Coordinated {
 		refuse("queues.routing", "hashes addresses and ports and cannot route packet by packet; expected ecmp")
@@ -60,6 +63,19 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("clocks.priority", "serves all packets in order of arrival; expected data")
 	}
 	d.kernelLines(l, refuse)
+}
+
+// trims reports whether switch ports of a lab trim packets.
+func (l *Lab) trims() bool {
+	t := &l.Topology
+	for _, spec := range t.Tiers {
+		if spec.Queues != nil && spec.Queues.Trim != nil {
+			return true
+		}
+	}
+	_, links := t.Drawn()
+	return l.Queues.Trim != nil ||
+		slices.ContainsFunc(links, func(k topology.CustomLink) bool { return k.Queues != nil && k.Queues.Trim != nil })
 }
 
 // kernelMarks reports queues that mark in another place than the kernel's do, of the lab and of

@@ -33,12 +33,12 @@ func (r *Reject) Encode(b []byte) {
 	putPrefix(b, TypeReject, f, r.Conn, r.PSN, 0)
 	binary.BigEndian.PutUint64(b[16:], uint64(r.Due))
 	binary.BigEndian.PutUint64(b[24:], uint64(r.Path)<<48)
-	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // Decode reads the header at the beginning of b. If it returns an error, r is undefined.
 func (r *Reject) Decode(b []byte) error {
-	if err := checkShort(b, TypeReject, CE|LastHop); err != nil {
+	if err := checkHead(b, TypeReject, RejectSize, CE|LastHop, checkShort); err != nil {
 		return err
 	}
 	last := binary.BigEndian.Uint64(b[24:])
@@ -47,7 +47,7 @@ func (r *Reject) Decode(b []byte) error {
 	r.PSN = binary.BigEndian.Uint32(b[8:])
 	r.Due = units.Time(binary.BigEndian.Uint64(b[16:]))
 	r.Path = uint16(last >> 48)
-	if last<<16 != 0 {
+	if last<<16 != 0 || b[14] != 0 || b[15] != 0 {
 		return ErrRange
 	}
 	return nil
@@ -68,39 +68,18 @@ func (c *Credit) Encode(b []byte) {
 	b = b[:CreditSize]
 	putPrefix(b, TypeCredit, 0, c.Conn, c.Granted, 0)
 	clear(b[16:])
-	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+	binary.BigEndian.PutUint16(b[12:], checkShort(b))
 }
 
 // Decode reads the header at the beginning of b. If it returns an error, c is undefined.
 func (c *Credit) Decode(b []byte) error {
-	if err := checkShort(b, TypeCredit, 0); err != nil {
+	if err := checkHead(b, TypeCredit, CreditSize, 0, checkShort); err != nil {
 		return err
 	}
-	if binary.BigEndian.Uint64(b[16:]) != 0 || binary.BigEndian.Uint64(b[24:]) != 0 {
+	if b[14] != 0 || b[15] != 0 || binary.BigEndian.Uint64(b[16:]) != 0 || binary.BigEndian.Uint64(b[24:]) != 0 {
 		return ErrRange
 	}
 	c.Conn = binary.BigEndian.Uint32(b[4:])
 	c.Granted = binary.BigEndian.Uint32(b[8:])
-	return nil
-}
-
-// checkShort returns an error unless b begins with a valid header of CNPSize, of the given type and
-// without other flags.
-func checkShort(b []byte, want Type, flags Flags) error {
-	t, err := Peek(b)
-	switch {
-	case err != nil:
-		return err
-	case t != want:
-		return ErrType
-	case len(b) < CNPSize:
-		return ErrShort
-	case binary.BigEndian.Uint16(b[12:]) != checkCNP(b):
-		return ErrCheck
-	case Flags(b[3])&^flags != 0:
-		return ErrFlags
-	case b[14] != 0 || b[15] != 0:
-		return ErrRange
-	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCreditRefusals(t *testing.T) {
 	change := func(b []byte, at int, v byte) []byte {
 		b[at] = v
 		b[12], b[13] = 0, 0
-		sum := checkCNP(b)
+		sum := checkShort(b)
 		b[12], b[13] = byte(sum>>8), byte(sum)
 		return b
 	}
