@@ -99,7 +99,8 @@ type ECNConfig struct {
 type TrimConfig struct {
 	On bool `json:"on,omitempty"`
 
-	// Size is the bytes on the wire that a trimmed packet has. 0: those of its headers, Packet.Keep.
+	// Size is the bytes on the wire that a trimmed packet has. 0: those of its headers,
+	// Packet.Keep.
 	Size units.Bytes `json:"size,omitempty"`
 
 	// Fair trims, with a probability of one half, the data packet that joined last in place of the

@@ -8,9 +8,9 @@ import (
 )
 
 // CheckConservation returns an error unless: every packet and byte that was injected, or copied by
-// a link, was delivered, dropped, lost, trimmed or cut off, or is in a queue, on a link or late; the sums of
-// every port agree with what it holds, and so do the accounts of switches; and everything that can
-// happen next is armed.
+// a link, was delivered, dropped, lost, trimmed or cut off, or is in a queue, on a link or late;
+// the sums of every port agree with what it holds, and so do the accounts of switches; and
+// everything that can happen next is armed.
 func (n *Network) CheckConservation() error { return audit{n}.check() }
 
 // audit checks the invariants of a network.

@@ -137,9 +137,9 @@ func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay uni
 	return nil
 }
 
-// SetQueue changes the room and the marking thresholds of a port, for packets that join or leave its
-// queue from now on. Packets that wait stay. It does nothing to a NIC, or to a port of a switch that
-// accounts for its memory.
+// SetQueue changes the room and the marking thresholds of a port, for packets that join or leave
+// its queue from now on. Packets that wait stay. It does nothing to a NIC, or to a port of a switch
+// that accounts for its memory.
 func (l Links) SetQueue(now units.Time, port int, q Queue) {
 	o := &l.net.ports[port]
 	if o.is(nic | accounted) {

@@ -108,7 +108,7 @@ func newPort(cfg *Config, i int) port {
 	o.set(nic, cfg.isHost(c.From))
 	o.set(marksSoon, c.ECN.On && c.ECN.Ingress)
 	o.set(marksLate, c.ECN.On && !c.ECN.Ingress)
-	o.set(trims, c.Trim.On)
+	o.set(trims, c.Trim.On && !o.is(nic))
 	o.set(trimsFair, c.Trim.Fair)
 	if o.is(nic) || o.buffer == 0 {
 		o.buffer = unlimited

@@ -3,9 +3,9 @@ package fabric
 import "weft/units"
 
 // Packet trimming (Ultra Ethernet Specification 1.0, section 4.1, "packet trimming"; NDP, SIGCOMM
-// 2017, section 3.1). A data packet that does not fit into the queue of a port is cut to its headers
-// and joins the control class, which is served first. So its receiver soon knows which packet is
-// missing, and that it was congestion.
+// 2017, section 3.1). A data packet that does not fit into the queue of a port is cut to its
+// headers and joins the control class, which is served first. So its receiver soon knows which
+// packet is missing, and that it was congestion.
 //
 // The sender says which packets may be trimmed (Packet.Keep); the others are dropped. Data and
 // control packets have room of their own. What the driver has to do with the header of a trimmed
@@ -15,8 +15,8 @@ import "weft/units"
 // given size: twice as many, as in htsim (compositequeue.cpp, receivePacket).
 func controlRoom(buffer units.Bytes) units.Bytes { return 2 * buffer }
 
-// fit makes room for e in the queue of o, which trims, or trims e. It returns the packet to put into
-// the queue, or nil if e was dropped.
+// fit makes room for e in the queue of o, which trims, or trims e. It returns the packet to put
+// into the queue, or nil if e was dropped.
 func (n *Network) fit(now units.Time, o *port, e *Packet) *Packet {
 	if e.Class != 0 {
 		if o.classes[e.Class].bytes+e.Size <= o.buffer {
@@ -62,8 +62,8 @@ func (n *Network) cutPayload(o *port, e *Packet) {
 	}
 }
 
-// removeLast takes the packet that joined the class of e last out of the queue, if it may be trimmed
-// and e fits in its place. Otherwise it returns nil.
+// removeLast takes the packet that joined the class of e last out of the queue, if it may be
+// trimmed and e fits in its place. Otherwise it returns nil.
 func (o *port) removeLast(now units.Time, e *Packet) *Packet {
 	c := &o.classes[e.Class]
 	if c.empty() || c.last.Keep == 0 || c.last.Size < e.Size {

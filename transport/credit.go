@@ -9,10 +9,10 @@ import (
 	"weft/units"
 )
 
-// Credits of the receiver (UEC, RCCC; uet-htsim, uec.cpp). A sender begins with credit for a maximum
-// window, and then sends what its receiver grants. Each packet says how much credit the sender would
-// like to have had (target); each credit says how much the receiver has granted so far. So a lost
-// message costs time, and no credit.
+// Credits of the receiver (UEC, RCCC; uet-htsim, uec.cpp). A sender begins with credit for a
+// maximum window, and then sends what its receiver grants. Each packet says how much credit the
+// sender would like to have had (target); each credit says how much the receiver has granted so
+// far. So a lost message costs time, and no credit.
 //
 //	sender ── data, target ──► receiver: target above granted? join the round
 //	   ▲                          │
@@ -40,8 +40,8 @@ func (c *credits) stopSpeculating() {
 	}
 }
 
-// target returns the target for a packet after which backlog bytes are left, of which a share of the
-// host's connections that want to send is asked for (UecSrc::computePullTarget).
+// target returns the target for a packet after which backlog bytes are left, of which a share of
+// the host's connections that want to send is asked for (UecSrc::computePullTarget).
 func (c *credits) target(backlog, window, packet units.Bytes, others int) uint32 {
 	want := backlog
 	if c.windowed {

@@ -10,13 +10,13 @@ import (
 )
 
 // Selective repeat on networks that trim packets (UEC; uet-htsim, uec.cpp). A switch without room
-// for a packet sends its header on, and the receiver rejects it by name. So the sender need not infer
-// losses from the order of arrival, which says nothing when packets take all paths. Only a header
-// can get lost in silence. For those each packet has a timer of its own: if it was neither
+// for a packet sends its header on, and the receiver rejects it by name. So the sender need not
+// infer losses from the order of arrival, which says nothing when packets take all paths. Only a
+// header can get lost in silence. For those each packet has a timer of its own: if it was neither
 // acknowledged nor rejected after the retransmission timeout, it leaves again.
 //
-// The receiver acknowledges after so many bytes, marked packets, what it is asked to, and duplicates
-// (UecSink::processData).
+// The receiver acknowledges after a number of bytes, and at once marked packets, duplicates, and
+// what asks for it (UecSink::processData).
 
 // departures are the transmissions of a connection, for their timers.
 type departures struct {
@@ -122,8 +122,8 @@ func (s *sender) wantsSack(again bool, left units.Bytes) bool {
 	return s.flight.inFlight()+1 >= s.ctl.Window()
 }
 
-// takePatiently is take where packets are trimmed. It reports whether an acknowledgement is due: for
-// the first packet, and when no packet is missing any more and one was requested before
+// takePatiently is take where packets are trimmed. It reports whether an acknowledgement is due:
+// for the first packet, and when no packet is missing any more and one was requested before
 // (UecSink::processData).
 func (x *arrivals) takePatiently(psn uint64, size units.Bytes, requested bool) (due bool) {
 	due = x.bytes == 0

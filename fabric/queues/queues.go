@@ -1,7 +1,15 @@
 // Package queues is the section `queues` of a lab file: the queues of switches, with their keys,
-// defaults and rules. Sizes may be relative to the link behind a queue, as in 5bdp. The ports of
-// package fabric, which act on these settings, have them in bytes; orchestrator/experiment converts
-// them.
+// defaults and rules.
+//
+// In goes the text of the section, by way of package params; out comes Queues. Sizes may be
+// relative to the link behind a queue, as in 5bdp. The ports of package fabric, which act on these
+// settings, have them in bytes; orchestrator/experiment converts them.
+//
+// The one idea is that a setting is declared once, in Keys, with its range, default and source.
+// What must hold between settings is in Rules and in the conditions of keys: PFC needs a memory
+// that the ports of a switch share, and trimming needs a buffer for each port.
+//
+// Start reading at Queues.Keys. The settings of single links and tiers are in link.go.
 package queues
 
 import (

@@ -129,7 +129,8 @@ func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...a
 	}
 	for i := range l.Faults {
 		if l.Faults[i].Scaled {
-			refuse(fmt.Sprintf("faults.%d.queues", i), "keeps the queues of a link when its rate changes; expected kept")
+			refuse(fmt.Sprintf("faults.%d.queues", i),
+				"keeps the queues of a link when its rate changes; expected kept")
 		}
 		if e := l.Faults[i].BitErrors; e != nil && *e > 0 {
 			refuse(fmt.Sprintf("faults.%d.bit_errors", i),

@@ -10,7 +10,7 @@ import (
 // behind the header, in RequestSize bytes.
 type Request struct {
 	On     bool   // the packet may be trimmed, and has a target
-	Target uint32 // credit that the sender would like to have had by now, in CreditUnit, modulo 2³²
+	Target uint32 // credit that the sender would like to have been granted, in CreditUnit, modulo 2³²
 }
 
 // RequestSize is the size of a request in bytes.

@@ -8,27 +8,33 @@ import (
 // MaxPaths is the largest number of entropy values of a connection.
 const MaxPaths = 256
 
-// Kinds of congestion control, for Params.CC.
+// Control is who controls congestion.
+type Control uint8
+
+// Kinds of Control.
 const (
-	NSCC = "nscc" // windows of the sender
-	RCCC = "rccc" // credits of the receiver
-	Both = "both"
+	NSCC Control = iota // windows of the sender
+	RCCC                // credits of the receiver
+	Both
 )
 
-// Choices of paths, for Params.Paths.
+// Choice is how packets choose among the entropy values of a connection.
+type Choice uint8
+
+// Kinds of Choice. Package path has them.
 const (
-	Mixed     = "mixed"
-	REPS      = "reps"
-	Bitmap    = "bitmap"
-	Oblivious = "oblivious"
-	ECMP      = "ecmp"
+	Mixed Choice = iota
+	REPS
+	Bitmap
+	Oblivious
+	ECMP // there is one
 )
 
 // Params are the parameters of the transport. The symbols of the simulator are in uec.cpp, in
 // UecSrc::initNsccParams unless another function is named.
 type Params struct {
-	CC        string  // NSCC, RCCC or Both
-	Paths     string  // how packets choose among the entropy values
+	CC        Control
+	Paths     Choice
 	Entropies int     // entropy values, each a source port; a power of two
 	MaxCWND   float64 // maximum window, in bandwidth-delay products of the network; also the credit at the start
 	CWND      int     // initial window in packets; 0: the maximum
@@ -45,7 +51,7 @@ type Params struct {
 	Gamma     float64    // strength of the multiplicative decrease
 	MaxMDF    float64    // the largest multiplicative decrease
 	QAGate    int        // quick adapt if less than the maximum window divided by 2 to this power has arrived
-	QAHigh    float64    // quick adapt at delays above so many targets
+	QAHigh    float64    // quick adapt at delays above this, in targets
 
 	// RCCC.
 	CreditRate float64     // credits are granted at this share of the line rate
@@ -65,13 +71,13 @@ func (p *Params) Keys() []params.Key {
 		return p.Paths != ECMP, "paths: ecmp has one; leave it out"
 	}
 	return []params.Key{
-		params.New("cc", params.Word(&p.CC, NSCC, RCCC, Both),
+		params.New("cc", params.Option(&p.CC, "nscc", "rccc", "both"),
 			"Windows of the sender, credits of the receiver, or both.").
-			Default(NSCC, "uet-htsim, main_uec.cpp: sender_driven"),
-		params.New("paths", params.Word(&p.Paths, Mixed, REPS, Bitmap, Oblivious, ECMP),
+			Default("nscc", "uet-htsim, main_uec.cpp: sender_driven"),
+		params.New("paths", params.Option(&p.Paths, "mixed", "reps", "bitmap", "oblivious", "ecmp"),
 			"How packets choose paths: return on those that were free (reps), skip those that were not (bitmap), "+
 				"the first and else the second (mixed), all in turn, or one.").
-			Default(Mixed, "uet-htsim, main_uec.cpp: load_balancing_algo"),
+			Default("mixed", "uet-htsim, main_uec.cpp: load_balancing_algo"),
 		params.New("entropies", params.Integer(&p.Entropies, 1, MaxPaths),
 			"Source ports per connection, a power of two.").
 			Default("64", "uet-htsim, main_uec.cpp: path_entropy_size").Only(spread),
@@ -116,7 +122,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("qa_gate", params.Integer(&p.QAGate, 0, 30),
 			"Quick adapt if less than the maximum window / 2^qa_gate arrived in a round trip.").
 			Default("3", htsim+"_qa_gate").Only(window),
-		params.New("qa_high", params.Decimal(&p.QAHigh, 0, most), "Quick adapt above so many targets.").
+		params.New("qa_high", params.Decimal(&p.QAHigh, 0, most), "Quick adapt at delays above this, in targets.").
 			Default("4", htsim+"_qa_threshold").Only(window),
 		params.New("credit_rate", params.Share(&p.CreditRate, 0.01, 1), "Share of the line rate that is granted.").
 			Default("0.99", "uet-htsim, main_uec.cpp: UecPullPacer").Only(credit),

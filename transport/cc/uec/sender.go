@@ -155,8 +155,8 @@ func (s *Sender) shorten(rtt units.Time) {
 	}
 }
 
-// averageWith returns the average delay after a sample. A long delay without a mark is old news: the
-// queue behind the packet was short again (update_delay).
+// averageWith returns the average delay after a sample. A long delay without a mark is old news:
+// the queue behind the packet was short again (update_delay).
 func (s *Sender) averageWith(delay units.Time, marked bool) float64 {
 	sample := float64(delay)
 	if !marked && delay > s.target {
