@@ -17,8 +17,8 @@ func trimming(t *testing.T, c TrimConfig, buffer units.Bytes) (*world, func(at u
 	}
 }
 
-// A packet that does not fit is cut to its headers, which overtake the data. What may not be trimmed
-// is dropped.
+// A packet that does not fit is cut to its headers, which overtake the data. What may not be
+// trimmed is dropped.
 func TestTrim(t *testing.T) {
 	w, send := trimming(t, TrimConfig{On: true}, 2000)
 	for i := range 4 {

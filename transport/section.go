@@ -211,14 +211,14 @@ func (s *Selective) Keys() []params.Key {
 // UEC is the section of Ultra Ethernet.
 type UEC struct {
 	Params   uec.Params
-	AckEvery units.Bytes // bytes on the wire per acknowledgement
+	AckEvery units.Bytes // bytes on the wire per acknowledgement (uet-htsim, uec.cpp: _bytes_unacked_threshold)
 	Timeouts
 }
 
 // Keys implements params.Section.
 func (s *UEC) Keys() []params.Key {
 	every := params.New("ack_every", params.Bytes(&s.AckEvery, 1, units.GB), "Bytes per acknowledgement.").
-		Default("16KiB", "uet-htsim, uec.cpp: _bytes_unacked_threshold")
+		Default("16KiB", "uet-htsim")
 	return slices.Concat(s.Params.Keys(), []params.Key{every}, s.Timeouts.Keys())
 }
 

@@ -92,8 +92,7 @@ func (q *Queues) Keys() []params.Key {
 		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC },
 			"Priority flow control of the data class.", "on", "off").Default("off", "ours"),
 		params.Sub("trim", func() params.Section { q.Trim = new(Trim); return q.Trim },
-			"Cut packets that do not fit to their headers, which then overtake data. buffer then bounds data, "+
-				"and twice as much the rest.", "on", "off").
+			"Packets that do not fit are cut to their headers, which overtake data; not with shared.", "on", "off").
 			Default("off", "ours").
 			Only(func() (bool, string) {
 				return !q.shared && !q.pfc, "trimming needs a buffer per port; leave out shared and pfc"
@@ -232,10 +231,10 @@ type Trim struct {
 func (t *Trim) Keys() []params.Key {
 	return []params.Key{
 		params.New("size", params.Bytes(&t.Size, 1, units.KB).Or("headers", 0),
-			"What a trimmed packet takes on links. headers: its headers, 106 bytes.").
+			"Of a trimmed packet on links; headers: 106 bytes.").
 			Default("headers", "ours; htsim: 64 bytes (main_uec.cpp, trimsize)"),
 		params.New("victim", params.Choice(&t.Fair, "arriving", "either"),
-			"What is trimmed: the packet that does not fit, or by chance the last one that waits.").
+			"either: by chance the last that waits.").
 			Default("arriving", "ours; htsim: either (compositequeue.cpp, receivePacket)"),
 	}
 }
