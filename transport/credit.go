@@ -85,11 +85,11 @@ func (s *sender) starved() bool {
 // ask has a probe say what the sender would like to have, after a time without credit: a credit, or
 // what asked for it, was lost. The retries of the connection count if nothing else is outstanding.
 func (e *Endpoint) ask(now units.Time, s *sender) {
-	s.credits.askAt = now + s.rto.floor
 	if !s.outstanding() && !s.rto.expire() {
 		e.fail(now, s)
 		return
 	}
+	s.credits.askAt = now + s.rto.floor<<min(s.rto.tries, maxDoublings)
 	s.flight.probing = true
 }
 

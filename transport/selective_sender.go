@@ -230,9 +230,11 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 		s.credits.stopSpeculating()
 	}
 	size, full := f.received-before, s.mtu+s.perPacket
-	if f.departures != nil && size > 0 && s.outstanding() {
-		s.rto.tries = 0 // the first packet may be missing for long
-		s.rto.restart(now, s.pacingTimeout())
+	if f.departures != nil && (size > 0 || a.Probe) { // the first packet may be missing for long
+		s.rto.tries = 0
+		if s.outstanding() {
+			s.rto.restart(now, s.pacingTimeout())
+		}
 	}
 	s.ctl.OnAck(now, cc.Ack{
 		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
