@@ -87,7 +87,8 @@ func (p *Params) Keys() []params.Key {
 			Default("64", htsim).Only(spread),
 		params.New("max_cwnd", params.Decimal(&p.MaxCWND, 0.1, most), "Maximum window, or first credit, in BDPs.").
 			Default("1.5", htsim),
-		params.New("cwnd", params.Integer(&p.CWND, 1, 100_000).Or("auto", 0), "First window in packets; auto: maximum.").
+		params.New("cwnd", params.Integer(&p.CWND, 1, 100_000).Or("auto", 0),
+			"First window in packets; auto: maximum.").
 			Default("auto", htsim).Only(window).MayBe("auto"),
 		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0),
 			"Queueing delay to settle at; auto: target_rtt.").Default("auto", htsim).Only(window),

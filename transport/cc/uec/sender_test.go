@@ -66,8 +66,8 @@ func small(cwnd int) func(*uec.Params) {
 	return func(p *uec.Params) { p.CWND, p.Eta = cwnd, 0 }
 }
 
-// The window begins at 1.5 bandwidth-delay products, and a full packet must fit into what is left of
-// it.
+// The window begins at 1.5 bandwidth-delay products, and a full packet must fit into what is left
+// of it.
 func TestStart(t *testing.T) {
 	s := newScript(t, nil)
 	s.expect(t, "start", most)
@@ -86,7 +86,8 @@ func TestProportionalIncrease(t *testing.T) {
 	}
 	s.expect(t, "eight packets", 80_000)
 	s.ack(us/10, 1, 3*us, false)
-	// alpha = 4 packets * (9/12) / 9 us per ps of the missing 6 us: 4 * 0.75 * 6/9 = 2 packets a window
+	// alpha = 4 packets * (9/12) / 9 us per ps of the missing 6 us: 4 * 0.75 * 6/9 = 2 packets a
+	// window
 	s.expect(t, "nine packets", 80_000+2*packet*9*packet/80_000.)
 }
 
@@ -108,8 +109,8 @@ func TestMarksAloneChangeNothing(t *testing.T) {
 	s.expect(t, "marks", 80_000)
 }
 
-// Marked at or above the target: a decrease once per round trip, by the average delay, and by a half
-// at most.
+// Marked at or above the target: a decrease once per round trip, by the average delay, and by a
+// half at most.
 func TestMultiplicativeDecrease(t *testing.T) {
 	s := newScript(t, func(p *uec.Params) { p.CWND, p.Eta, p.EWMA = 20, 0, 1 })
 	s.ack(us, 1, 2*target, true)
