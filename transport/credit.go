@@ -177,10 +177,15 @@ type pacer struct {
 	on     bool
 }
 
-// want handles the target of a packet or probe (UecSink::handlePullTarget).
+// want handles the target of a packet or probe (UecSink::handlePullTarget). A target beyond what an
+// honest sender asks for is cut, so that nobody keeps the pacer busy.
 func (e *Endpoint) want(now units.Time, r *receiver, target uint32) {
-	if int32(target-r.grants.target) > 0 {
-		r.grants.target = target
+	g := r.grants
+	if most := g.granted + 2*g.most + g.each; int32(target-most) > 0 {
+		target = most
+	}
+	if int32(target-g.target) > 0 {
+		g.target = target
 		e.pace(now, r)
 	}
 }

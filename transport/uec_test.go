@@ -231,3 +231,71 @@ func TestLostCreditsAreAskedFor(t *testing.T) {
 		t.Errorf("%d acknowledged, %+v", acked, c)
 	}
 }
+
+// Targets of any size keep a receiver's pacer busy for two maximum windows at most, and forged
+// packets change nothing but the counter of bad ones.
+func TestHostileRequests(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps}}
+		e, err := transport.New(transport.Config{MTU: 1000, LineRate: units.Gbps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
+			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "uec", CC: defaultsOf(uec.Both, uec.Mixed),
+				Forward: path, Reverse: path}
+			if err := e.Open(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Send(0, 0, transport.Message{Size: 20_000}); err != nil {
+			t.Fatal(err)
+		}
+		var out transport.Outgoing
+		now, refused := units.Time(0), int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "packets") {
+			now += units.Time(rapid.Int64Range(0, int64(20*us)).Draw(t, "wait"))
+			in := transport.Incoming{At: now, Src: transport.HostID(rapid.IntRange(0, 2).Draw(t, "src"))}
+			var b [transport.MaxHeader]byte
+			conn, psn := uint32(rapid.IntRange(0, 2).Draw(t, "conn")), rapid.Uint32Range(0, 25).Draw(t, "psn")
+			due := units.Time(rapid.Int64().Draw(t, "due"))
+			switch rapid.IntRange(0, 3).Draw(t, "type") {
+			case 0:
+				(&wire.Reject{Conn: conn, PSN: psn, Due: due}).Encode(b[:])
+				in.Header = b[:wire.RejectSize]
+			case 1:
+				(&wire.Credit{Conn: conn, Granted: rapid.Uint32().Draw(t, "granted")}).Encode(b[:])
+				in.Header = b[:wire.CreditSize]
+			case 2:
+				p := wire.Probe{Conn: conn, PSN: psn, SentAt: due, Request: wire.Request{On: true, Target: rapid.Uint32().Draw(t, "target")}}
+				p.Encode(b[:])
+				in.Header = b[:p.Len()]
+			default:
+				d := wire.Data{Flags: wire.Announce, Conn: conn, PSN: psn, Payload: 1, Size: 1, SentAt: due,
+					Request: wire.Request{On: true, Target: rapid.Uint32().Draw(t, "target")}, Trimmed: rapid.Bool().Draw(t, "trimmed")}
+				d.Encode(b[:])
+				in.Header = b[:d.Len()]
+				if !d.Trimmed {
+					in.Payload = 1
+				}
+			}
+			if _, err := e.Receive(now, &in); err != nil {
+				refused++
+			}
+			for range 3 {
+				e.Transmit(now, &out)
+			}
+		}
+		if got := e.Counters().BadPackets; got != refused {
+			t.Fatalf("%d refused, %d counted", refused, got)
+		}
+		credits := e.Counters().Credits
+		for end := now + 100*units.Millisecond; now < end; now += 100 * us {
+			for e.Transmit(now, &out) {
+			}
+		}
+		if more := e.Counters().Credits - credits; more > 100 {
+			t.Fatalf("%d credits after the last request", more)
+		}
+	})
+}
