@@ -20,6 +20,14 @@ type Link struct {
 	BitErrors float64         `json:"bit_errors,omitempty"` // probability that a bit is corrupted, in [0, 1]
 
 	Disorder *Disorder `json:"disorder,omitempty"` // nil: unchanged; see Links.SetDisorder
+	Queue    *Queue    `json:"queue,omitempty"`    // nil: unchanged; see Links.SetQueue
+}
+
+// Queue is the room and the marking thresholds of a switch's port.
+type Queue struct {
+	Buffer units.Bytes `json:"buffer"`
+	Kmin   units.Bytes `json:"kmin"`
+	Kmax   units.Bytes `json:"kmax"`
 }
 
 // Make applies the change at now. It returns the first error of a link or of the tables; the ports
@@ -35,6 +43,9 @@ func (c *Change) Make(now units.Time, n *Network) error {
 			}
 			if err := n.Links().SetErrors(now, p, l.Loss, l.BitErrors); err != nil {
 				return err
+			}
+			if l.Queue != nil {
+				n.Links().SetQueue(now, p, *l.Queue)
 			}
 			if l.Disorder != nil {
 				if err := n.Links().SetDisorder(now, p, *l.Disorder); err != nil {

@@ -83,6 +83,9 @@ func (c *Config) checkPort(p *PortConfig) error {
 	case e.On && (e.Kmin < 0 || e.Kmax < e.Kmin || !(e.Pmax >= 0 && e.Pmax <= 1)):
 		return fmt.Errorf("ECN with Kmin %d, Kmax %d, Pmax %g", e.Kmin, e.Kmax, e.Pmax)
 	}
+	if err := c.checkTrim(p); err != nil {
+		return err
+	}
 	for class, f := range p.PFC {
 		if err := c.checkPFC(p, f); err != nil {
 			return fmt.Errorf("PFC of class %d: %w", class, err)
@@ -95,6 +98,22 @@ func (c *Config) checkPort(p *PortConfig) error {
 		return errors.New("PFC on a link that delivers packets late or twice: headroom does not allow for that")
 	}
 	return checkErrors(p.Loss, p.BitErrors)
+}
+
+func (c *Config) checkTrim(p *PortConfig) error {
+	switch t := p.Trim; {
+	case t == TrimConfig{}:
+		return nil
+	case !t.On:
+		return errors.New("trimming has settings, but is not on")
+	case c.isHost(p.From):
+		return nil // it has no limit
+	case t.Size < 0 || t.Size > p.Buffer:
+		return fmt.Errorf("trimmed packets of %d bytes, with a buffer of %d bytes", t.Size, p.Buffer)
+	case c.accounting()[int(p.From)-c.Hosts]:
+		return errors.New("trimming in a switch that accounts for its memory; expected a buffer per port")
+	}
+	return nil
 }
 
 func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {

@@ -45,6 +45,10 @@ type PortConfig struct {
 	Buffer units.Bytes `json:"buffer,omitempty"`
 	ECN    ECNConfig   `json:"ecn"`
 
+	// Trim is whether a switch's port cuts packets that do not fit to their headers. Buffer then
+	// bounds the data that waits, and twice as much the control packets.
+	Trim TrimConfig `json:"trim,omitzero"`
+
 	// Light and Congested are queue lengths of a packet's class. A port is light, that is
 	// uncongested, for an adaptive switch while at most Light bytes wait, and congested for a
 	// switch with CCM while more than Congested bytes wait. The words are those of the CCM draft.
@@ -89,6 +93,20 @@ type ECNConfig struct {
 	// Ingress marks a packet when it joins the queue, by the bytes that it finds there. Otherwise
 	// it is marked when its transmission starts, by the bytes that it leaves behind.
 	Ingress bool `json:"ingress,omitempty"`
+}
+
+// TrimConfig is packet trimming: see trim.go.
+type TrimConfig struct {
+	On bool `json:"on,omitempty"`
+
+	// Size is the bytes on the wire that a trimmed packet has. 0: those of its headers,
+	// Packet.Keep.
+	Size units.Bytes `json:"size,omitempty"`
+
+	// Fair trims, with a probability of one half, the data packet that joined last in place of the
+	// one that does not fit, as htsim does (compositequeue.cpp, receivePacket). So senders in step
+	// do not decide whose packets are cut.
+	Fair bool `json:"fair,omitempty"`
 }
 
 // SwitchConfig is the forwarding tables and the memory of a switch.

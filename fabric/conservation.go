@@ -8,9 +8,9 @@ import (
 )
 
 // CheckConservation returns an error unless: every packet and byte that was injected, or copied by
-// a link, was delivered, dropped, lost or cut off, or is in a queue, on a link or late; the sums of
-// every port agree with what it holds, and so do the accounts of switches; and everything that can
-// happen next is armed.
+// a link, was delivered, dropped, lost, trimmed or cut off, or is in a queue, on a link or late;
+// the sums of every port agree with what it holds, and so do the accounts of switches; and
+// everything that can happen next is armed.
 func (n *Network) CheckConservation() error { return audit{n}.check() }
 
 // audit checks the invariants of a network.
@@ -19,7 +19,7 @@ type audit struct{ *Network }
 func (n audit) check() error {
 	c := n.sum()
 	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
-	bytes := c.DeliveredBytes + c.DroppedBytes + c.LostBytes + c.CutBytes
+	bytes := c.DeliveredBytes + c.DroppedBytes + c.LostBytes + c.CutBytes + c.TrimmedBytes
 	for i := range n.ports {
 		o := &n.ports[i]
 		waiting, size, err := o.conserves()
@@ -69,9 +69,13 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 		waiting += packets
 		size += k.bytes
 	}
-	if waiting != o.waiting || size > o.buffer && !o.is(accounted) {
+	room := o.buffer
+	if o.is(trims) {
+		room += controlRoom(o.buffer)
+	}
+	if waiting != o.waiting || size > room && !o.is(accounted) {
 		return 0, 0, fmt.Errorf("%d packets and %d bytes wait, counted %d packets, room for %d bytes",
-			waiting, size, o.waiting, o.buffer)
+			waiting, size, o.waiting, room)
 	}
 	return waiting, size, nil
 }

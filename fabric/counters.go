@@ -23,9 +23,11 @@ type Counters struct { // packets; Injected does not include Duplicated
 	DuplicatedBytes units.Bytes
 	Late            int64 // packets that links delivered late
 	CCM             CCMCounters
-	PathSwitches    int64 // times that a balancing switch moved a flow to another port
-	Overflows       int64 // packets of a lossless class among Dropped: its headroom was too small
-	Pauses          int64 // frames sent that pause a class
+	PathSwitches    int64       // times that a balancing switch moved a flow to another port
+	Trimmed         int64       // packets that switches cut to their headers
+	TrimmedBytes    units.Bytes // what they cut off
+	Overflows       int64       // packets of a lossless class among Dropped: its headroom was too small
+	Pauses          int64       // frames sent that pause a class
 }
 
 // PortCounters are the counters of one port.
@@ -35,6 +37,7 @@ type PortCounters struct { // transmissions started, up to the port's last look
 	Drops     int64       // packets that did not fit into the queue
 	DropBytes units.Bytes
 	Marks     int64       // packets marked CE
+	Trims     int64       // packets cut to their headers
 	MaxQueue  units.Bytes // largest number of bytes that waited
 
 	Lost int64 // corrupted on its link
@@ -53,6 +56,8 @@ type coldCounters struct {
 	down      bool   // its link is down
 	drops     int64
 	dropBytes units.Bytes
+	trims     int64
+	trimSize  units.Bytes // TrimConfig.Size
 	lost, cut int64
 	cutBy     []int64 // by each time that the port was down, see PortCounters.CutBy
 	pauses    [Classes]int64
@@ -87,7 +92,7 @@ func (n *Network) PortCounters(port int) PortCounters {
 	o, t := &n.ports[port], &n.cold[port]
 	c := PortCounters{
 		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes,
-		Marks: o.marks, MaxQueue: o.maxQueue,
+		Marks: o.marks, Trims: t.trims, MaxQueue: o.maxQueue,
 		Lost: t.lost, Cut: t.cut, CutBy: slices.Clone(t.cutBy), Pauses: t.pauses, Paused: t.paused,
 	}
 	for class := range uint8(Classes) {
@@ -122,6 +127,8 @@ func (c *Counters) add(k *Counters) {
 	c.LostBytes += k.LostBytes
 	c.Cut += k.Cut
 	c.CutBytes += k.CutBytes
+	c.Trimmed += k.Trimmed
+	c.TrimmedBytes += k.TrimmedBytes
 	c.Overflows += k.Overflows
 	c.Pauses += k.Pauses
 	c.Late += k.Late

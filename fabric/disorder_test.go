@@ -199,7 +199,7 @@ func (k peekSink) Deliver(now units.Time, p *Packet) {
 // with links going down.
 func TestConservationInDisorder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := drawNetwork(rt)
+		cfg := drawTrims(rt, drawNetwork(rt))
 		for i := range cfg.Ports {
 			p := &cfg.Ports[i]
 			p.Loss = rapid.SampledFrom([]float64{0, 0.1}).Draw(rt, "loss")

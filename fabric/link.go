@@ -137,6 +137,18 @@ func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay uni
 	return nil
 }
 
+// SetQueue changes the room and the marking thresholds of a port, for packets that join or leave
+// its queue from now on. Packets that wait stay. It does nothing to a NIC, or to a port of a switch
+// that accounts for its memory.
+func (l Links) SetQueue(now units.Time, port int, q Queue) {
+	o := &l.net.ports[port]
+	if o.is(nic | accounted) {
+		return
+	}
+	o.catchUp(l.net.of(o.index), now)
+	o.buffer, o.ecn.Kmin, o.ecn.Kmax = max(q.Buffer, o.queued()), q.Kmin, q.Kmax
+}
+
 // SetErrors changes how a port's link corrupts packets that start from now on: see PortConfig. Its
 // Disorder does not change. It returns an error unless both probabilities are in [0, 1].
 func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) error {

@@ -25,6 +25,21 @@ func (l *list) pop() *Packet {
 	return p
 }
 
+// popLast removes and returns the last packet, after a walk over the list, which must not be empty.
+func (l *list) popLast() *Packet {
+	p := l.last
+	if l.first == p {
+		l.first = nil
+		return p
+	}
+	before := l.first
+	for before.behind != p {
+		before = before.behind
+	}
+	before.behind, l.last = nil, before
+	return p
+}
+
 // empty reports whether the list has no packet.
 func (l *list) empty() bool { return l.first == nil }
 

@@ -99,7 +99,7 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
 		from := cfg.Ports[i].From
-		n.cold[i].from = from
+		n.cold[i].from, n.cold[i].trimSize = from, cfg.Ports[i].Trim.Size
 		if cfg.isHost(from) {
 			n.NICs.of[from] = int32(i)
 		} else {
@@ -245,11 +245,15 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 		}
 		return
 	}
-	if o.is(accounted) {
-		n.pfc.admit(n, now, o, from, e)
-		return
-	}
-	if o.queued()+e.Size > o.buffer {
+	if o.is(accounted | trims) {
+		if o.is(accounted) {
+			n.pfc.admit(n, now, o, from, e)
+			return
+		}
+		if e = n.fit(now, o, e); e == nil {
+			return
+		}
+	} else if o.queued()+e.Size > o.buffer {
 		n.refuse(o, e)
 		return
 	}

@@ -24,7 +24,7 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes that a Packet holds without storage of its own. With it
 // a Packet takes three cache lines.
-const HeaderRoom = 65
+const HeaderRoom = 64
 
 // Packet is one packet in the network. It comes from Network.Get and returns with Network.Put.
 // Between Inject and Sink.Deliver the network owns it.
@@ -61,15 +61,24 @@ type Packet struct {
 	SrcPort uint16           // UDP source port, by which notifications name the flow; read with CCM only
 	Port    uint16           // UDP destination port, 0 for that of the transport; see Config.Stations
 	INT     bool             // switch ports append a Hop when they start to send it; see Network.Telemetry
+	Keep    uint8            // bytes on the wire that remain if a switch trims it; 0: it must not
 	room    [HeaderRoom]byte // initial storage of Header
 }
 
 // Values of Packet.flags.
 const (
-	asksINT uint8 = 1 << iota // switch ports append in-band telemetry
-	passed                    // the stations of switches on the path see it: see Stations
-	local                     // it is for the station at the end of its link
+	asksINT     uint8 = 1 << iota // switch ports append in-band telemetry
+	passed                        // the stations of switches on the path see it: see Stations
+	local                         // it is for the station at the end of its link
+	trimmed                       // a switch has cut its payload off
+	trimmedLast                   // that was the last switch on its path
 )
+
+// Trimmed reports whether a switch has cut the payload off, and whether that was the last switch on
+// the path. It is valid until Put.
+func (p *Packet) Trimmed() (cut, last bool) {
+	return p.flags&trimmed != 0, p.flags&trimmedLast != 0
+}
 
 // enter derives the fields that hops read from those that the sender of p has set.
 func (n *Network) enter(p *Packet) {
@@ -105,6 +114,6 @@ func (n *Network) Get() *Packet {
 func (l *ledger) Put(p *Packet) {
 	p.Size, p.Queued, p.SentAt, p.Src, p.Dst = 0, 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.FlowHash, p.Context = 0, 0, 0, 0, 0
-	p.Header, p.Tag, p.SrcPort, p.Port, p.INT = p.Header[:0], Tag{}, 0, 0, false
+	p.Header, p.Tag, p.SrcPort, p.Port, p.INT, p.Keep = p.Header[:0], Tag{}, 0, 0, false, 0
 	l.pool.put(p)
 }

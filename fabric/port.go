@@ -58,6 +58,8 @@ const (
 	marksLate        // marks packets that leave its queue
 	marksSoon        // marks packets that join its queue
 	faulty           // its link corrupts, delays or duplicates packets
+	trims            // cuts packets that do not fit to their headers
+	trimsFair        // sometimes cuts the last that waits in their place
 )
 
 func (o *port) is(t traits) bool { return o.traits&t != 0 }
@@ -106,6 +108,8 @@ func newPort(cfg *Config, i int) port {
 	o.set(nic, cfg.isHost(c.From))
 	o.set(marksSoon, c.ECN.On && c.ECN.Ingress)
 	o.set(marksLate, c.ECN.On && !c.ECN.Ingress)
+	o.set(trims, c.Trim.On && !o.is(nic))
+	o.set(trimsFair, c.Trim.Fair)
 	if o.is(nic) || o.buffer == 0 {
 		o.buffer = unlimited
 	}
@@ -207,7 +211,7 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 // mark sets CE on e if it is ECN-capable and the queue of its class demands it: see ECNConfig.
 func (o *port) mark(n *Network, e *Packet) {
 	q := o.classes[e.Class].bytes
-	if q <= o.ecn.Kmin || e.ECN == NotECT {
+	if q <= o.ecn.Kmin || e.ECN == NotECT || e.flags&trimmed != 0 {
 		return
 	}
 	if n.ccm != nil && e.Tag.On && !e.Tag.mark {

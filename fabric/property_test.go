@@ -48,6 +48,18 @@ func drawNetwork(t *rapid.T) Config {
 	return w.route()
 }
 
+// drawTrims returns cfg with some ports that trim.
+func drawTrims(t *rapid.T, cfg Config) Config {
+	for i := range cfg.Ports {
+		if rapid.Bool().Draw(t, "trim") {
+			cfg.Ports[i].Trim = TrimConfig{
+				On: true, Fair: rapid.Bool().Draw(t, "fair"), Size: units.Bytes(rapid.IntRange(0, 1).Draw(t, "size")),
+			}
+		}
+	}
+	return cfg
+}
+
 // load runs random traffic over cfg, checking conservation after every event, and returns what
 // arrived.
 func load(t testing.TB, cfg Config, seed uint64) *world {
@@ -60,7 +72,10 @@ func load(t testing.TB, cfg Config, seed uint64) *world {
 			continue
 		}
 		n.run(now)
-		n.send(now, src, dst, units.Bytes(64+rng.IntN(1437)), i, func(p *Packet) { p.Class = uint8(rng.IntN(2)) })
+		n.send(now, src, dst, units.Bytes(64+rng.IntN(1437)), i, func(p *Packet) {
+			p.Class = uint8(rng.IntN(2))
+			p.Keep = uint8(p.Class) * uint8(rng.IntN(200)) // longer than some packets
+		})
 		now += units.Time(rng.IntN(3)) * units.Time(rng.IntN(300_000))
 	}
 	n.run(units.Never)
@@ -71,27 +86,35 @@ func load(t testing.TB, cfg Config, seed uint64) *world {
 // A packet's time is the sum of its parts, so no event came late.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := drawNetwork(rt)
+		cfg := drawTrims(rt, drawNetwork(rt))
 		n := load(t, cfg, rapid.Uint64().Draw(rt, "traffic"))
 		k := n.net.Counters()
 		if k.Injected != k.Delivered+k.Dropped || int(k.Delivered) != len(n.arrivals) {
 			t.Fatalf("%+v, %d arrivals", k, len(n.arrivals))
 		}
-		var perPort, drops, marks int64
+		var perPort, drops, marks, trims int64
 		for i := range n.net.Ports() {
 			c := n.net.PortCounters(i)
 			perPort += c.Packets
 			drops += c.Drops
 			marks += c.Marks
-			if b := cfg.Ports[i].Buffer; c.MaxQueue > b && !cfg.isHost(cfg.Ports[i].From) {
+			trims += c.Trims
+			b := cfg.Ports[i].Buffer
+			if cfg.Ports[i].Trim.On {
+				b += controlRoom(b)
+			}
+			if c.MaxQueue > b && !cfg.isHost(cfg.Ports[i].From) {
 				t.Fatalf("port %d: %d bytes waited in a buffer of %d", i, c.MaxQueue, b)
 			}
 		}
-		if drops != k.Dropped || marks != k.Marks {
-			t.Fatalf("ports dropped %d and marked %d, total %+v", drops, marks, k)
+		if drops != k.Dropped || marks != k.Marks || trims != k.Trimmed {
+			t.Fatalf("ports dropped %d, marked %d and trimmed %d, total %+v", drops, marks, trims, k)
 		}
 		var hops int64
 		for _, a := range n.arrivals {
+			if cut, last := a.packet.Trimmed(); cut && a.packet.Class != 0 || last && !cut {
+				t.Fatalf("trimmed %t, at the last switch %t, in class %d", cut, last, a.packet.Class)
+			}
 			hops += int64(a.packet.Hops) + 1
 		}
 		if perPort < hops {
@@ -102,7 +125,7 @@ func TestConservation(t *testing.T) {
 
 func TestSameSeedSameRun(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := drawNetwork(rt)
+		cfg := drawTrims(rt, drawNetwork(rt))
 		seed := rapid.Uint64().Draw(rt, "traffic")
 		a, b := load(t, cfg, seed), load(t, cfg, seed)
 		for i := range a.arrivals {

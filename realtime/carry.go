@@ -210,7 +210,7 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram)
 	l.fire(now)
 	at, ok := l.cut(p, c)
 	if c.shape.Data() {
-		p.INT = c.shape.Asks()
+		p.INT, p.Keep = c.shape.Asks(), c.shape.Keep()
 		if l.cfg.Network.CCM != nil {
 			readTag(p, c, d)
 		}
@@ -288,12 +288,15 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if note, ok := l.net.NoteOf(p); ok {
 		p.Header = l.notification(p.Header, p.Dst, &note)
 	}
+	c := contentsOf(p)
+	if trimmed, last := p.Trimmed(); trimmed {
+		p.Header = c.trim(p.Header, last)
+	}
 	frame := p.Header
 	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])
 	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
 		markCE(frame)
 	}
-	c := contentsOf(p)
 	if c.leaves == heldBack {
 		l.restamp(c, frame, p.SentAt)
 	}

@@ -48,7 +48,7 @@ func contentsOf(p *fabric.Packet) contents {
 }
 
 // datagram returns the UDP datagram in the frame, or nil if there is none. The length in the IPv4
-// header has been checked (parseIPv4), and only loop.cut changes it.
+// header has been checked (parseIPv4), and only shorten changes it.
 func (c contents) datagram(frame []byte) []byte {
 	if c.udp == 0 {
 		return nil
@@ -112,16 +112,29 @@ func (l *loop) cut(p *fabric.Packet, c contents) (at units.Time, ok bool) {
 	if at, ok = wire.Departure(udp); !ok {
 		return 0, false
 	}
-	ip := p.Header[ethLen:]
-	total := binary.BigEndian.Uint16(ip[2:])
-	sum := binary.BigEndian.Uint16(p.Header[ipSumAt:])
-	binary.BigEndian.PutUint16(p.Header[ipSumAt:], updateChecksum(sum, total, total-wire.DepartureSize))
-	binary.BigEndian.PutUint16(ip[2:], total-wire.DepartureSize)
-	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(len(udp)-wire.DepartureSize))
-	binary.BigEndian.PutUint16(udp[udpSumAt:], 0) // nodes ask for no checksum
-	p.Header = p.Header[:ethLen+int(total)-wire.DepartureSize]
+	p.Header = shorten(p.Header, udp, len(udp)-wire.DepartureSize)
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
 	return at, true
+}
+
+// trim cuts the payload off the data packet in frame, which may be trimmed. last says that the
+// packet was at the last switch of its path.
+func (c contents) trim(frame []byte, last bool) []byte {
+	udp := c.datagram(frame)
+	return shorten(frame, udp, udpLen+c.shape.Trim(udp[udpLen:], last))
+}
+
+// shorten makes the datagram udp in frame n bytes long, with its header, and returns the frame.
+func shorten(frame, udp []byte, n int) []byte {
+	ip := frame[ethLen:]
+	total := binary.BigEndian.Uint16(ip[2:])
+	less := total - uint16(len(udp)-n)
+	sum := binary.BigEndian.Uint16(frame[ipSumAt:])
+	binary.BigEndian.PutUint16(frame[ipSumAt:], updateChecksum(sum, total, less))
+	binary.BigEndian.PutUint16(ip[2:], less)
+	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(n))
+	binary.BigEndian.PutUint16(udp[udpSumAt:], 0) // nodes ask for no checksum
+	return frame[:ethLen+int(less)]
 }
 
 // maxHeader is the size of the longest header of a data packet, in bytes.

@@ -22,6 +22,10 @@ func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 	s.in.Payload = units.Bytes(p.Context)
 	s.in.CE = p.ECN == fabric.CE
 	s.in.INT = nil
+	if trimmed, last := p.Trimmed(); trimmed {
+		wire.PeekTrim(p.Header, last)
+		s.in.Payload = 0
+	}
 	if p.INT {
 		s.telemetry(p)
 	}
@@ -94,6 +98,6 @@ func (s *partition) inject(now units.Time, h fabric.HostID) {
 		c := wire.PeekCoordination(p.Header)
 		p.Tag, p.SrcPort = fabric.Tag{On: c.On, CC: c.CC, AR: c.AR}, o.SrcPort
 	}
-	p.INT = asksTelemetry(p.Header)
+	p.INT, p.Keep = asksTelemetry(p.Header), wire.PeekKeep(p.Header)
 	s.net.Inject(now, p)
 }

@@ -34,6 +34,8 @@ type Endpoint struct {
 	timedOut []TimedOut        // the first maxTimedOut
 	records  fifo[records]     // telemetry of the replies that have room for it, in order
 	sacks    fifo[wire.Sack]   // the replies that are selective acknowledgements, in order
+	rejects  fifo[wire.Reject] // the replies that are rejections, in order
+	pacer    pacer             // of credits
 }
 
 // Counters count the packets and events of an endpoint since New.
@@ -45,15 +47,18 @@ type Counters struct {
 	Recoveries  int64 // rounds of recovery under selective repeat
 	Probes      int64 // sent
 	Acks        int64 // sent, NAKs included
-	Naks        int64 // sent
+	Naks        int64 // sent, rejections of trimmed packets included
 	CNPs        int64 // congestion notifications sent
 	Received    int64 // data packets that arrived, including those dropped later
 	Delivered   int64 // payload bytes placed
 	OutOfOrder  int64 // data packets dropped because an earlier one was missing
 	Reordered   int64 // data packets placed although an earlier one was missing
+	Trimmed     int64 // headers of trimmed packets that arrived
 	Duplicates  int64 // data packets dropped because they had arrived before
 	AcksIn      int64 // acknowledgements that arrived, NAKs included
 	CNPsIn      int64 // congestion notifications that arrived
+	Credits     int64 // sent
+	CreditsIn   int64 // credits that arrived
 	ProbesIn    int64 // probes that arrived
 	BadPackets  int64 // rejected: malformed, unknown connection, wrong host, impossible numbers
 	AckDrops    int64 // acknowledgements dropped because maxReplies were waiting
@@ -104,7 +109,10 @@ func (e *Endpoint) Open(s Spec) error {
 		e.conns[s.ID] = ^int32(len(e.receivers))
 		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate)}
 		if sch.selective {
-			r.arrivals = newArrivals(&s)
+			r.arrivals = newArrivals(&s, sch.trims)
+		}
+		if sch.credit != nil {
+			r.grants = sch.credit.receiving(linkOf(e.cfg, &s, sch, 0), len(e.receivers))
 		}
 		e.receivers = append(e.receivers, r)
 		return nil
@@ -137,6 +145,9 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	if sch.selective {
 		n.flight = newFlight(s, l, sch)
 	}
+	if sch.credit != nil {
+		n.credits = sch.credit.sending(l)
+	}
 	n.timed, _ = n.ctl.(cc.Timed)
 	n.held, _ = n.ctl.(cc.Held)
 	n.failing, _ = n.ctl.(cc.Failing)
@@ -152,6 +163,9 @@ func linkOf(cfg Config, s *Spec, sch scheme, echoed units.Bytes) cc.Link {
 	packet := cfg.MTU + perPacket + echoed
 	if sch.tagged {
 		packet += wire.CoordinationSize
+	}
+	if sch.trims {
+		packet += wire.RequestSize
 	}
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
@@ -253,7 +267,13 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	case t == wire.TypeCNP:
 		err = e.receiveCNP(now, in)
 	case t == wire.TypeProbe:
-		err = e.receiveProbe(in)
+		err = e.receiveProbe(now, in)
+	case t == wire.TypeTrimmed:
+		err = e.receiveTrimmed(now, in)
+	case t == wire.TypeReject:
+		err = e.receiveReject(now, in)
+	case t == wire.TypeCredit:
+		err = e.receiveCredit(now, in)
 	case t == wire.TypeNotice:
 		if err = e.receiveNotice(now, in); err != nil {
 			e.counters.Refused++
@@ -271,7 +291,7 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 // connections that may send, in turn. It returns false if nothing may leave before the next call or
 // Deadline.
 func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
-	if at, ok := e.timers.next(); ok && at <= now {
+	if at, ok := e.Deadline(); ok && at <= now {
 		e.Advance(now)
 	}
 	if e.replies.len() > 0 {
@@ -292,7 +312,7 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 		}
 		if s.maySend() && s.paceAt() <= now {
 			e.counters.DataPackets++
-			if s.send(now, e.clockOffset, out) {
+			if s.send(now, e.clockOffset, e.round.n, out) {
 				e.counters.Retransmits++
 			}
 			e.counters.DataBytes += int64(out.Payload)
@@ -320,7 +340,7 @@ func (e *Endpoint) roundTrip(in *Incoming, stamp, baseRTT units.Time) (rtt units
 
 // TransmitControl is Transmit for a NIC whose data class is paused (PFC): only class 0 leaves.
 func (e *Endpoint) TransmitControl(now units.Time, out *Outgoing) bool {
-	if at, ok := e.timers.next(); ok && at <= now {
+	if at, ok := e.Deadline(); ok && at <= now {
 		e.Advance(now)
 	}
 	if e.replies.len() == 0 {
@@ -349,6 +369,19 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 		e.sacks.pop()
 		e.counters.Acks++
 		size = wire.SackSize
+	case replyReject:
+		a := e.rejects.at(0)
+		a.Encode(out.Header[:])
+		out.Conn = ConnID(a.Conn)
+		e.rejects.pop()
+		e.counters.Acks++
+		e.counters.Naks++
+		size = wire.RejectSize
+	case replyCredit:
+		c := wire.Credit{Conn: r.ack.Conn, Granted: r.ack.PSN}
+		c.Encode(out.Header[:])
+		e.counters.Credits++
+		size = wire.CreditSize
 	case replyAck:
 		r.ack.Encode(out.Header[:])
 		e.counters.Acks++
@@ -365,10 +398,17 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 
 // Deadline returns the time by which Advance or Transmit must be called. ok is false if no timer
 // runs.
-func (e *Endpoint) Deadline() (units.Time, bool) { return e.timers.next() }
+func (e *Endpoint) Deadline() (units.Time, bool) {
+	at, ok := e.timers.next()
+	if e.pacer.on && (!ok || e.pacer.at < at) {
+		return e.pacer.at, true
+	}
+	return at, ok
+}
 
 // Advance fires every timer that is due at now.
 func (e *Endpoint) Advance(now units.Time) {
+	e.grant(now)
 	for {
 		at, ok := e.timers.next()
 		if !ok || at > now {
@@ -387,7 +427,14 @@ func (e *Endpoint) Advance(now units.Time) {
 			e.timeout(now, s)
 		}
 		if f := s.flight; f != nil && s.outstanding() && f.probeAt <= now {
-			f.probing, f.probeAt = true, now+f.probeAfter
+			if f.departures != nil {
+				e.expire(now, s)
+			} else {
+				f.probing, f.probeAt = true, now+f.probeAfter
+			}
+		}
+		if s.starved() && s.credits.askAt <= now {
+			e.ask(now, s)
 		}
 		e.schedule(i, now)
 	}
@@ -441,6 +488,9 @@ func (e *Endpoint) schedule(i int32, now units.Time) {
 		if s.flight != nil {
 			at = min(at, s.flight.probeAt)
 		}
+	}
+	if s.starved() {
+		at, armed = min(at, s.credits.askAt), true
 	}
 	if s.timed != nil && !s.failed {
 		if d, ok := s.timed.Deadline(); ok {

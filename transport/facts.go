@@ -15,6 +15,7 @@ type Facts struct {
 	NetRTT      bool // its base RTT is the longest of the network, for every connection
 	Selective   bool // its default recovery is selective repeat
 	Lossless    bool // it is meant for lossless networks: those with PFC
+	Trimmable   bool // switches may trim its data packets (UEC)
 }
 
 // FactsOf returns the facts of a transport; the zero value for an unknown name.
@@ -40,6 +41,9 @@ func FactsFor(name string, p cc.Params) Facts {
 func (f Facts) Data(switches int) units.Bytes {
 	if f.Coordinated {
 		return wire.CoordinationSize
+	}
+	if f.Trimmable {
+		return wire.RequestSize
 	}
 	return f.Reply(switches)
 }

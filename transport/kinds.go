@@ -13,6 +13,7 @@ import (
 	"weft/transport/cc/pc4"
 	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
+	"weft/transport/cc/uec"
 	"weft/transport/path"
 	"weft/transport/wire"
 	"weft/units"
@@ -36,6 +37,9 @@ var kinds = []kind{
 		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
 	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().
 		around(innerOf, insideOfCCM),
+	register("uec", "Ultra Ethernet.", uecSection, uecScheme).selective().marked().netRTT().trims().
+		needs(Marks, "its window and its choice of paths follow marks").
+		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
 	register("wasm", "A module of your own.", wasmSection, wasmScheme),
 }
 
@@ -142,6 +146,12 @@ func (k kind) unless(wrong func(*Spec) error) kind {
 		return build(s)
 	}
 	return k
+}
+
+// trims lets switches trim data packets.
+func (k kind) trims() kind {
+	k.facts.Trimmable = true
+	return k.with(func(s *scheme) { s.trims = true })
 }
 
 // plain is a controller at the sender and nothing else.
@@ -269,6 +279,40 @@ func sprayScheme(s *Spec, p strack.Params) scheme {
 		windowed: true, paths: p.Paths,
 		span: func(l cc.Link) uint64 { return spanWindows*uint64(strack.NewSender(p, l).MaxWindow()) + wire.SackBits },
 	}
+}
+
+// uecScheme is Ultra Ethernet: a window, credits or both, over paths of its choice.
+func uecScheme(s *Spec, p uec.Params) scheme {
+	id := s.ID
+	sch := scheme{
+		controller: func(l cc.Link) cc.Controller {
+			if p.Windowed() {
+				return uec.NewSender(p, l)
+			}
+			return uec.Unlimited{}
+		},
+		receiver: meter,
+		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {
+			seed ^= uint64(id+1) * splitmix.Gamma
+			switch p.Paths {
+			case uec.REPS:
+				return path.NewREPS(p.Entropies, seed)
+			case uec.Bitmap:
+				return path.NewBitmap(p.Entropies, seed)
+			case uec.Oblivious:
+				return path.NewSpray(p.Entropies, seed)
+			case uec.Mixed:
+				return path.NewMixed(p.Entropies, seed)
+			}
+			return path.ECMP{}
+		},
+		windowed: true, paths: p.SourcePorts(),
+		span: func(cc.Link) uint64 { return maxSpan / 2 }, // uet-htsim, uec.h: uecMaxInFlightPkts
+	}
+	if p.Credited() {
+		sch.credit = &creditScheme{most: p.MaxCWND, each: p.PerCredit, rate: p.CreditRate, windowed: p.Windowed()}
+	}
+	return sch
 }
 
 // spanWindows is the number of windows that may follow a missing packet. A loss shows after one

@@ -18,6 +18,8 @@ const (
 	Marks
 	// SyncedClocks means that the clocks of hosts agree, so that one-way delays can be measured.
 	SyncedClocks
+	// Trimming means that switches cut packets without room to their headers.
+	Trimming
 	// InOrder means that the packets of a connection arrive in the order in which they were sent.
 	InOrder
 )

@@ -99,8 +99,8 @@ func TestManyPacketsUnderHeavyLoss(t *testing.T) {
 	}
 }
 
-// faults are the probabilities that the network loses, duplicates and delays a packet.
-type faults struct{ loss, copies, hold float64 }
+// faults are the probabilities that the network loses, duplicates, delays and trims a packet.
+type faults struct{ loss, copies, hold, trim float64 }
 
 // faultyStar returns a star of three hosts whose links have faults, and a ledger of its messages.
 func faultyStar(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {

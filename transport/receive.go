@@ -162,9 +162,12 @@ func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
 
 // timeout handles a retransmission timeout: nothing new was acknowledged for that long.
 func (e *Endpoint) timeout(now units.Time, s *sender) {
-	e.counters.Timeouts++
-	if len(e.timedOut) < maxTimedOut {
-		e.timedOut = append(e.timedOut, TimedOut{s.id, now, s.rto.wait})
+	trims := s.flight != nil && s.flight.departures != nil // every packet has a timer of its own, which counts
+	if !trims {
+		e.counters.Timeouts++
+		if len(e.timedOut) < maxTimedOut {
+			e.timedOut = append(e.timedOut, TimedOut{s.id, now, s.rto.wait})
+		}
 	}
 	if !s.rto.expire() {
 		e.fail(now, s, nil)
@@ -172,7 +175,9 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 	}
 	if s.flight != nil {
 		s.rto.restart(now, s.pacingTimeout())
-		e.recover(now, s, s.order.next, cc.Timeout)
+		if !trims {
+			e.recover(now, s, s.order.next, cc.Timeout)
+		}
 		return
 	}
 	e.lose(now, s, cc.Timeout)

@@ -15,6 +15,7 @@ type receiver struct {
 
 	order    receiveOrder
 	arrivals *arrivals // selective repeat; nil: go-back-N
+	grants   *grants   // nil: no credits
 	expected int       // announced flows that have not ended; see Endpoint.Expect
 	active   bool      // packets of a flow have arrived, but not its last; stays set if the sender dies
 
@@ -55,7 +56,9 @@ type reply struct {
 type replyKind uint8
 
 const (
-	replyAck  replyKind = iota
-	replyCNP            // a congestion notification
-	replySack           // the first of Endpoint.sacks
+	replyAck    replyKind = iota
+	replyCNP              // a congestion notification
+	replySack             // the first of Endpoint.sacks
+	replyReject           // the first of Endpoint.rejects
+	replyCredit           // a credit: of ack, Conn and what was granted in PSN
 )

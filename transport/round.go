@@ -4,6 +4,7 @@ package transport
 // per turn.
 type round struct {
 	head, tail int32 // indices of senders; -1: empty
+	n          int   // number of senders
 }
 
 func newRound() round { return round{head: -1, tail: -1} }
@@ -11,6 +12,7 @@ func newRound() round { return round{head: -1, tail: -1} }
 // push appends sender i, which must not be in the round.
 func (r *round) push(all []sender, i int32) {
 	all[i].ready, all[i].next = true, -1
+	r.n++
 	if r.tail < 0 {
 		r.head = i
 	} else {
@@ -30,5 +32,6 @@ func (r *round) pop(all []sender) (i int32, ok bool) {
 		r.tail = -1
 	}
 	all[i].ready = false
+	r.n--
 	return i, true
 }

@@ -21,6 +21,8 @@ type scheme struct {
 	selective bool                   // recovery is selective repeat
 	either    bool                   // both go-back-N and selective repeat are supported
 	windowed  bool                   // reordering of up to a window is no sign of a loss
+	trims     bool                   // switches may trim data packets, and losses are not inferred; see trimmed.go
+	credit    *creditScheme          // nil: no credits
 	paths     int                    // number of source ports; 0: one
 	spaced    bool                   // a retransmission timeout is at least twice the time between paced packets
 	span      func(l cc.Link) uint64 // selective repeat: max. packets from the first missing to the last sent

@@ -10,6 +10,7 @@ import (
 	"weft/transport/cc/pc4"
 	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
+	"weft/transport/cc/uec"
 	"weft/units"
 )
 
@@ -72,6 +73,8 @@ func of[P cc.Params, D declared[P]]() Section { return new(plainSection[P, D]) }
 func roceSection() Section { return new(RoCE) }
 
 func ccmSection() Section { return new(CCM) }
+
+func uecSection() Section { return new(UEC) }
 
 func strackSection() Section { return new(STrack) }
 
@@ -203,6 +206,31 @@ func (s *Selective) Keys() []params.Key {
 			"Base RTTs without acknowledgement before a probe.").
 			Default("3", "STrack paper, section 3.3.2"),
 	}
+}
+
+// UEC is the section of Ultra Ethernet.
+type UEC struct {
+	Params   uec.Params
+	AckEvery units.Bytes // bytes on the wire per acknowledgement (uet-htsim, uec.cpp: _bytes_unacked_threshold)
+	Timeouts
+}
+
+// Keys implements params.Section.
+func (s *UEC) Keys() []params.Key {
+	every := params.New("ack_every", params.Bytes(&s.AckEvery, 1, units.GB), "Bytes per acknowledgement.").
+		Default("16KiB", "uet-htsim")
+	return slices.Concat(s.Params.Keys(), []params.Key{every}, s.Timeouts.Keys())
+}
+
+// Rules implements params.Ruled.
+func (s *UEC) Rules(r params.Rules) { s.Params.Rules(r) }
+
+// Control implements Section.
+func (s *UEC) Control() cc.Params { return s.Params }
+
+// Set implements Section.
+func (s *UEC) Set(c *Spec) {
+	c.CC, c.Selective.AckEvery, c.RTOMin, c.Tries = s.Params, s.AckEvery, s.RTOMin, s.Tries
 }
 
 // CCM is the section of coordinated congestion management, for source hosts and all switches.

@@ -28,6 +28,8 @@ type arrivals struct {
 	lowest     uint64      // lowest packet that arrived since then; noPacket: none
 	every      units.Bytes // an acknowledgement is due after this many bytes
 	fin        uint64      // 1 + the last packet with the Fin flag
+	patient    bool        // switches trim packets: a closed gap needs no acknowledgement; see trimmed.go
+	asked      bool        // patient: an acknowledgement was requested while packets were missing
 	open       []partial   // incomplete messages
 }
 
@@ -41,8 +43,8 @@ type partial struct {
 	left  units.Bytes // payload that is missing
 }
 
-func newArrivals(s *Spec) *arrivals {
-	return &arrivals{every: s.Selective.ackEvery(), lowest: noPacket}
+func newArrivals(s *Spec, trims bool) *arrivals {
+	return &arrivals{every: s.Selective.ackEvery(), lowest: noPacket, patient: trims}
 }
 
 // ackEvery returns AckEvery or its default.
@@ -69,7 +71,8 @@ func (x *arrivals) fresh(psn uint64) bool {
 // and with earlier packets of that message.
 func (x *arrivals) fits(psn uint64, d *wire.Data, mtu units.Bytes) bool {
 	k := uint64(d.Offset / mtu)
-	if d.Offset%mtu != 0 || d.Payload != min(mtu, d.Size-d.Offset) || k > psn || d.Room > 0 {
+	if d.Offset%mtu != 0 || d.Payload != min(mtu, d.Size-d.Offset) || k > psn || d.Room > 0 ||
+		d.Request.On != x.patient {
 		return false
 	}
 	i := x.find(psn - k)
@@ -174,6 +177,10 @@ type flight struct {
 	probeDue   units.Time // when the last probe was to arrive at the receiver; identifies its answer
 	probeNext  uint64     // the first packet that was not sent before the last probe
 	others     int        // acknowledgements since the last probe
+
+	// departures has the timers of packets where switches trim them. There are no probes but those
+	// that ask for credit, and probeAt is when the first timer expires. nil: losses are inferred.
+	departures *departures
 }
 
 // newFlight returns the state of a sending half before its first packet.
@@ -191,6 +198,9 @@ func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 		after = DefaultProbeAfter
 	}
 	f.probeAfter = max(units.Time(after*float64(l.NetRTT)), 1)
+	if sch.trims {
+		f.departures, f.probeAt = new(departures), units.Never
+	}
 	return f
 }
 

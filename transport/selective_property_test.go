@@ -141,7 +141,10 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 			if l.rng.Float64() < x.hold {
 				f.Hold = units.Time(l.rng.Int64N(int64(30 * units.Microsecond)))
 			}
-			if f.Drop {
+			if x.trim > 0 && l.rng.Float64() < x.trim {
+				f.Trim, f.Last = true, l.rng.IntN(2) == 0
+			}
+			if f.Drop || f.Trim {
 				l.step(connectionOf(p))
 			}
 			return f

@@ -26,6 +26,9 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		e.observed++
 	}
 	size := d.Payload + perPacket
+	if x.patient {
+		size += wire.RequestSize
+	}
 	f := r.feedback.OnData(now, cc.Data{
 		At: in.At + in.ClockOffset, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size,
 		Expected: e.expected, Observed: e.observed,
@@ -39,11 +42,18 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		if psn != x.expected {
 			e.counters.Reordered++
 		}
-		due = x.take(psn, size) || due
+		if x.patient {
+			due = x.takePatiently(psn, size, d.Flags&wire.AckNow != 0) || due
+		} else {
+			due = x.take(psn, size) || due
+		}
 		pl = e.place(now, r, psn, d)
 	} else {
 		e.counters.Duplicates++
 		due = true // the sender does not know that it has arrived
+	}
+	if r.grants != nil {
+		e.want(now, r, d.Request.Target)
 	}
 	x.lowest = min(x.lowest, psn)
 	if due || x.since >= x.every {
@@ -95,7 +105,7 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 }
 
 // receiveProbe answers a probe at once (STrack, section 3.3.2).
-func (e *Endpoint) receiveProbe(in *Incoming) error {
+func (e *Endpoint) receiveProbe(now units.Time, in *Incoming) error {
 	var p wire.Probe
 	if err := p.Decode(in.Header); err != nil {
 		return err
@@ -106,7 +116,7 @@ func (e *Endpoint) receiveProbe(in *Incoming) error {
 		return fmt.Errorf("probe on connection %d: %w", p.Conn, err)
 	case in.Src != r.src:
 		return fmt.Errorf("probe on connection %d from host %d: %w", p.Conn, in.Src, ErrForeign)
-	case in.payload(wire.ProbeSize) != 0 || r.arrivals == nil:
+	case in.payload(p.Len()) != 0 || r.arrivals == nil || p.Request.On != (r.grants != nil):
 		return fmt.Errorf("probe on connection %d: %w", p.Conn, ErrProtocol)
 	}
 	psn, ok := r.arrivals.expand(p.PSN)
@@ -114,6 +124,10 @@ func (e *Endpoint) receiveProbe(in *Incoming) error {
 		return fmt.Errorf("probe on connection %d for %d: %w", p.Conn, p.PSN, ErrProtocol)
 	}
 	e.counters.ProbesIn++
+	if r.grants != nil {
+		e.want(now, r, p.Request.Target)
+		e.pace(now, r)
+	}
 	e.queueSack(r, psn, &wire.Sack{
 		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline,
 		OneWay: in.At + in.ClockOffset - p.SentAt - p.Baseline, Path: p.Path,

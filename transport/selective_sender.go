@@ -44,7 +44,7 @@ func (s *sender) inFlight() units.Bytes {
 func (s *sender) maySelect() bool {
 	f := s.flight
 	return (f.waiting > 0 || s.order.next < s.queued && s.order.next-s.order.acked < f.span) &&
-		!s.failed && f.inFlight() < s.ctl.Window()
+		!s.failed && f.inFlight() < s.ctl.Window() && (s.credits == nil || s.credits.have > 0)
 }
 
 // find returns the message of packet psn, which is not acknowledged.
@@ -97,7 +97,7 @@ func (s *sender) recordSent(now units.Time, psn uint64, size units.Bytes, again 
 	if again {
 		f.resend(psn, size, s.reorderBound())
 	} else {
-		if !s.outstanding() {
+		if f.departures == nil && !s.outstanding() {
 			f.probeAt = now + f.probeAfter
 		}
 		f.sent += size
@@ -110,6 +110,15 @@ func (s *sender) recordSent(now units.Time, psn uint64, size units.Bytes, again 
 	}
 	since := now - f.left
 	f.left = now
+	if f.departures != nil {
+		f.departures.sent(psn, now)
+		f.probeAt = min(f.probeAt, now+s.rto.floor)
+		left := s.bytes - s.order.nextBytes
+		if !again {
+			left -= size
+		}
+		return s.wantsSack(again, left)
+	}
 	return s.wantsAck(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span, size, since)
 }
 
@@ -215,14 +224,26 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	}
 	s.markArrived(base, a.Bitmap)
 	f.received = max(f.received, a.Received, s.order.ackedBytes)
-	f.probeAt, f.probing = now+f.probeAfter, false
+	if f.departures == nil {
+		f.probeAt, f.probing = now+f.probeAfter, false
+	} else if s.credits != nil {
+		s.credits.stopSpeculating()
+	}
 	size, full := f.received-before, s.mtu+s.perPacket
+	if f.departures != nil && (size > 0 || a.Probe) { // the first packet may be missing for long
+		s.rto.tries = 0
+		if s.outstanding() {
+			s.rto.restart(now, s.pacingTimeout())
+		}
+	}
 	s.ctl.OnAck(now, cc.Ack{
 		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
 		OneWay: a.OneWay, Marked: a.CE, Path: a.Path, AppLimited: appLimited, Probe: a.Probe,
 	})
 	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
-	e.detect(now, s, &a, expected, rtt)
+	if f.departures == nil {
+		e.detect(now, s, &a, expected, rtt)
+	}
 	if e.cfg.Observer != nil {
 		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, OneWay: a.OneWay, Marked: a.CE})
 		e.observe(now, s)
@@ -276,11 +297,17 @@ func (s *sender) probe(now, clockOffset units.Time, out *Outgoing) {
 		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now + clockOffset, Baseline: s.forward.Delay(size),
 		Path: s.chooser.Choose(now),
 	}
+	class := uint8(1) // in the queue of the data
+	if s.credits != nil {
+		p.Request, class, s.credits.asked = s.request(now, 0, 0), 0, now
+	}
 	p.Encode(out.Header[:])
-	// in the queue of the data
-	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect, 1
-	out.Size, out.N = size, wire.ProbeSize
+	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect && class == 1, class
+	out.Size, out.N = wire.Overhead+p.Len(), int(p.Len())
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, 0, 0, 0
-	f.probing, f.probeAt = false, now+f.probeAfter
+	f.probing = false
+	if f.departures == nil {
+		f.probeAt = now + f.probeAfter
+	}
 	f.probeDue, f.probeNext, f.others = p.SentAt+p.Baseline, s.order.next, 0
 }

@@ -25,9 +25,10 @@ type sender struct {
 	next      int32 // next sender in the round
 	ctl       cc.Controller
 	order     sendOrder
-	queued    uint64  // 1 + the last packet of all messages
-	flight    *flight // selective repeat; nil: go-back-N
-	echo      *echo   // telemetry; nil: none
+	queued    uint64   // 1 + the last packet of all messages
+	flight    *flight  // selective repeat; nil: go-back-N
+	credits   *credits // nil: no credits
+	echo      *echo    // telemetry; nil: none
 	chooser   path.Chooser
 	timed     cc.Timed   // ctl, or nil
 	held      cc.Held    // ctl, or nil
@@ -130,7 +131,8 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 
 // send writes the next packet into out, with the time stamp now + clockOffset. The caller has
 // checked maySend and paceAt. resent is true for a retransmission.
-func (s *sender) send(now, clockOffset units.Time, out *Outgoing) (resent bool) {
+// others is the number of the host's other senders that may send.
+func (s *sender) send(now, clockOffset units.Time, others int, out *Outgoing) (resent bool) {
 	m, psn, offset := s.messages.at(s.cursor), s.order.next, s.offset
 	again := s.flight != nil && s.flight.waiting > 0
 	if again {
@@ -147,7 +149,7 @@ func (s *sender) send(now, clockOffset units.Time, out *Outgoing) (resent bool) 
 	d := wire.Data{
 		Conn: uint32(s.id), PSN: uint32(psn), Payload: payload, Message: m.ID, Tag: m.Tag, Offset: offset, Size: m.Size,
 		SentAt: now + clockOffset, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
-		Coordination: s.tag(),
+		Coordination: s.tag(), Request: s.request(now, size, others),
 	}
 	if offset == 0 {
 		d.Flags |= wire.Announce

@@ -1,7 +1,15 @@
 // Package queues is the section `queues` of a lab file: the queues of switches, with their keys,
-// defaults and rules. Sizes may be relative to the link behind a queue, as in 5bdp. The ports of
-// package fabric, which act on these settings, have them in bytes; orchestrator/experiment converts
-// them.
+// defaults and rules.
+//
+// In goes the text of the section, by way of package params; out comes Queues. Sizes may be
+// relative to the link behind a queue, as in 5bdp. The ports of package fabric, which act on these
+// settings, have them in bytes; orchestrator/experiment converts them.
+//
+// The one idea is that a setting is declared once, in Keys, with its range, default and source.
+// What must hold between settings is in Rules and in the conditions of keys: PFC needs a memory
+// that the ports of a switch share, and trimming needs a buffer for each port.
+//
+// Start reading at Queues.Keys. The settings of single links and tiers are in link.go.
 package queues
 
 import (
@@ -18,6 +26,7 @@ type Queues struct {
 	Shared  *Shared     // the memory of each switch, for all its ports; never nil with PFC
 	ECN     *ECN        // nil: off
 	PFC     *PFC        // nil: off
+	Trim    *Trim       // nil: off; never with Shared
 	Routing string      // one of Routings
 	Light   params.Size // adaptive: a port is light, that is uncongested, while at most this waits
 
@@ -82,6 +91,12 @@ func (q *Queues) Keys() []params.Key {
 			"Marking by queue length.", "on", "off"),
 		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC },
 			"Priority flow control of the data class.", "on", "off").Default("off", "ours"),
+		params.Sub("trim", func() params.Section { q.Trim = new(Trim); return q.Trim },
+			"Packets that do not fit are cut to their headers, which overtake data; not with shared.", "on", "off").
+			Default("off", "ours").
+			Only(func() (bool, string) {
+				return !q.shared && !q.pfc, "trimming needs a buffer per port; leave out shared and pfc"
+			}),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
 			"Choice among equal paths: per flow, or per packet at random or by queue length.").
 			Default("ecmp", "ours"),
@@ -203,6 +218,24 @@ func (e *ECN) Rules(r params.Rules) {
 	case e.Kmin == e.Kmax && e.Pmax != 1:
 		r.Idle("pmax", "kmin", "says how often packets are marked between kmin and kmax, but both are %v "+
 			"and beyond kmax every packet is; expected 1, or another kmax", e.Kmin)
+	}
+}
+
+// Trim is packet trimming, see fabric.TrimConfig.
+type Trim struct {
+	Size units.Bytes // of a trimmed packet on the wire; 0: its headers
+	Fair bool        // sometimes trim the last packet that waits in place of the one that does not fit
+}
+
+// Keys implements params.Section.
+func (t *Trim) Keys() []params.Key {
+	return []params.Key{
+		params.New("size", params.Bytes(&t.Size, 1, units.KB).Or("headers", 0),
+			"Of a trimmed packet on links; headers: 106 bytes.").
+			Default("headers", "ours; htsim: 64 bytes (main_uec.cpp, trimsize)"),
+		params.New("victim", params.Choice(&t.Fair, "arriving", "either"),
+			"either: by chance the last that waits.").
+			Default("arriving", "ours; htsim: either (compositequeue.cpp, receivePacket)"),
 	}
 }
 

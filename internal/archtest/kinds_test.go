@@ -90,6 +90,8 @@ func others() map[string]string {
 		"transport/cc/pc4/receiver.go all-reduce":       mode,
 		"transport/cc/pc4/receiver.go all-to-all":       mode,
 		"transport/cc/pc4/receiver.go all-gather":       mode,
+		"transport/cc/uec/params.go both":               "UEC: a window and credits",
+		"transport/cc/uec/params.go ecmp":               "UEC: a connection on one path",
 	}
 }
 

@@ -141,7 +141,23 @@ func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
 		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),
 	}
+	if o.Scaled {
+		begin.Line.Queue, end.Line.Queue = x.scaled(begin.Ports, float64(begin.Line.Rate)/float64(k.Rate))
+	}
 	return begin, end
+}
+
+// scaled returns the settings of the first of some ports that is of a switch, times share, and as
+// they are. nil: there is none.
+func (x *Experiment) scaled(ports []int, share float64) (changed, own *fabric.Queue) {
+	for _, i := range ports {
+		if p := &x.Fabric.Ports[i]; int(p.From) >= x.Graph.Hosts {
+			of := func(b units.Bytes) units.Bytes { return units.Bytes(float64(b) * share) }
+			return &fabric.Queue{Buffer: of(p.Buffer), Kmin: of(p.ECN.Kmin), Kmax: of(p.ECN.Kmax)},
+				&fabric.Queue{Buffer: p.Buffer, Kmin: p.ECN.Kmin, Kmax: p.ECN.Kmax}
+		}
+	}
+	return nil, nil
 }
 
 // reroutes returns the changes at which all switches learn that links went down or came up.

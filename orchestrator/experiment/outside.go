@@ -146,6 +146,10 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 			return "clocks.sync", "the hosts' clocks are not synchronized; expected clocks.sync: " +
 				strings.Join(synchronized(), ", ")
 		}
+	case transport.Trimming:
+		if l.Queues.Trim == nil {
+			return "queues.trim", "queues drop packets whole; expected queues.trim: on"
+		}
 	case transport.InOrder:
 		return overtaken(l)
 	}

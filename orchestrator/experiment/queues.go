@@ -95,6 +95,9 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 		if q.Shared == nil {
 			p.Buffer = m.on(q.Buffer, k.Rate)
 		}
+		if t := q.Trim; t != nil {
+			p.Trim = fabric.TrimConfig{On: true, Size: t.Size, Fair: t.Fair}
+		}
 		if e := q.ECN; e != nil {
 			p.ECN = fabric.ECNConfig{
 				On: true, Kmin: m.on(e.Kmin, k.Rate), Kmax: m.on(e.Kmax, k.Rate), Pmax: e.Pmax, Ingress: e.Ingress,

@@ -130,6 +130,9 @@ func (f *faultReader) Keys() []params.Key {
 		link(at),
 		link(params.New("down", ever(&f.For), "Duration; true: until the end.").OrNone()),
 		link(params.New("rate", params.Maybe(&f.Rate, "", params.Bandwidth), "New rate.").OrNone()),
+		link(when(params.New("queues", params.Choice(&f.Scaled, "kept", "scaled"),
+			"scaled: buffers and marks change with the rate.").
+			Default("kept", "ours"), f.written("rate"), "applies to a new rate")),
 		link(params.New("delay", params.Maybe(&f.Delay, "",
 			func(to *units.Time) params.Of[units.Time] { return params.Time(to, 0, topology.MaxDelay) }),
 			"New delay.").OrNone()),

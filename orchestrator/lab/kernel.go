@@ -41,6 +41,9 @@ func (d *decoder) checkKernel(l *Lab) {
 	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
 		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
 	}
+	if l.trims() {
+		refuse("queues.trim", "drops packets at full queues and cannot cut them to their headers; expected off")
+	}
 	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
 	if s := l.Transport.Section; s != nil {
 		facts = transport.FactsFor(kind, s.Control())
@@ -63,6 +66,19 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("clocks.priority", "serves all packets in order of arrival; expected data")
 	}
 	d.kernelLines(l, refuse)
+}
+
+// trims reports whether switch ports of a lab trim packets.
+func (l *Lab) trims() bool {
+	t := &l.Topology
+	for _, spec := range t.Tiers {
+		if spec.Queues != nil && spec.Queues.Trim != nil {
+			return true
+		}
+	}
+	_, links := t.Drawn()
+	return l.Queues.Trim != nil ||
+		slices.ContainsFunc(links, func(k topology.CustomLink) bool { return k.Queues != nil && k.Queues.Trim != nil })
 }
 
 // kernelMarks reports queues that mark in another place than the kernel's do, of the lab and of
@@ -115,6 +131,10 @@ func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...a
 		}
 	}
 	for i := range l.Faults {
+		if l.Faults[i].Scaled {
+			refuse(fmt.Sprintf("faults.%d.queues", i),
+				"keeps the queues of a link when its rate changes; expected kept")
+		}
 		if e := l.Faults[i].BitErrors; e != nil && *e > 0 {
 			refuse(fmt.Sprintf("faults.%d.bit_errors", i),
 				"would deliver corrupted packets, which the modelled link drops; expected loss")

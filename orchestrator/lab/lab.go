@@ -121,6 +121,7 @@ type Fault struct {
 	Clock *ClockFault // nil: the fault is of no clock
 
 	Rate            *units.Bandwidth // new rate of the link; nil: unchanged
+	Scaled          bool             // with Rate: buffers and marking thresholds change in proportion
 	Delay           *units.Time      // new delay; nil: unchanged
 	Loss, BitErrors *float64         // new shares of lost packets and wrong bits; nil: unchanged
 	Toward          string           // the change is only in the direction to this end; "": in both

@@ -62,6 +62,10 @@ func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 			d.ecnOff = field{} // some switch ports mark
 		}
 	}
+	if own.field("trim").n != nil {
+		q.Trim = nil
+		read("trim")
+	}
 	switch p := own.field("pfc"); {
 	case p.n == nil:
 	case q.PFC == nil:

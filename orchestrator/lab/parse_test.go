@@ -266,7 +266,7 @@ func TestSetProblems(t *testing.T) {
 // A list for a single value, in the file or by --set, is answered with the sweep that it is.
 func TestListsHintAtSweeps(t *testing.T) {
 	wantProblems(t, star+"transport: {kind: [pc4, roce]}\n", Options{Set: []string{"seed=[1, 2]"}},
-		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, wasm. To run the lab with each of several values: --set 'sweep.transport.kind=[pc4, roce]', or sweep: {transport.kind: [pc4, roce]} in the file`,
+		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm. To run the lab with each of several values: --set 'sweep.transport.kind=[pc4, roce]', or sweep: {transport.kind: [pc4, roce]} in the file`,
 		`--set seed=[1, 2]: seed: is a list; expected a whole number such as 1. To run the lab with each of several values: --set 'sweep.seed=[1, 2]', or sweep: {seed: [1, 2]} in the file`,
 	)
 }
@@ -310,7 +310,7 @@ func TestSweptBaseValues(t *testing.T) {
 	swept := "sweep:\n  transport.kind: [pc4, roce]\n  workload.0.size: [1MB, 2MB]\n"
 	wantProblems(t, strings.Replace(star, "size: ", "size: x", 1)+"transport: {kind: nonsense}\n"+swept, Options{},
 		`lab.yaml:5:42: workload.0.size: "x1MB" does not begin with a decimal number; expected a size such as 4KiB or 50MB`,
-		`lab.yaml:6:19: transport.kind: unknown value "nonsense"; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, wasm`)
+		`lab.yaml:6:19: transport.kind: unknown value "nonsense"; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm`)
 	wantProblems(t, star+"transport: pc4\n"+swept, Options{},
 		`lab.yaml:6:12: transport: is the single value "pc4"; expected a section of keys: transport: {kind: pc4}`)
 	mustParse(t, star+"queues: {routing: ecmp, light: 10KB}\nsweep: {\"queues.routing, queues.light\": [[adaptive, 20KB], [adaptive, 10KB]]}\n", Options{})
@@ -322,7 +322,7 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 	section := func(was string) string {
 		return `lab.yaml:6:12: transport: is the single value "` + was + `"; expected a section of keys: transport: {kind: pc4}`
 	}
-	const kinds = "expected one of pc4, roce, swift, hpcc, strack, spray, ccm, wasm"
+	const kinds = "expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm"
 	wantProblems(t, star+"transport: pc4\nsweep:\n  foo.bar: [1]\n  transport.kind: [dcqcn, roce, PC4]\n", Options{}, section("pc4"),
 		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
 		`lab.yaml:9:20: transport.kind: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
@@ -337,7 +337,7 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 
 // A key that is unknown in a fault explains why nothing happens there.
 func TestUnknownKeysOfFaults(t *testing.T) {
-	const keys = "expected one of corrupt, clock, at, link, down, rate, delay, loss, bit_errors, reroute, host, toward, for, kill, pause"
+	const keys = "expected one of corrupt, clock, at, link, down, rate, queues, delay, loss, bit_errors, reroute, host, toward, for, kill, pause"
 	for fault, want := range map[string][]string{
 		"{at: 1us, link: h3-sw0, state: down}": {`lab.yaml:6:34: faults.0.state: unknown key (did you mean "down"?); ` + keys},
 		"{at: 1us, host: h3, crash: true}":     {`lab.yaml:6:30: faults.0.crash: unknown key (did you mean "kill"?); ` + keys},

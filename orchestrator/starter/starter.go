@@ -30,6 +30,7 @@ type Lab struct {
 func (l *Lab) Text() (string, error) {
 	var n needs
 	n.lossless = transport.FactsOf(l.Transport).Lossless
+	n.trims = transport.FactsOf(l.Transport).Trimmable
 	text := l.text(n)
 	labs, err := parse(text)
 	if n.lossless && err == nil {
@@ -67,6 +68,7 @@ type needs struct {
 	lossless bool // PFC
 	upDown   bool // routes without a cyclic buffer dependency
 	deep     bool // buffers larger than the marking thresholds
+	trims    bool // switches that trim packets
 }
 
 func (l *Lab) text(n needs) string {
@@ -81,6 +83,9 @@ func (l *Lab) text(n needs) string {
 	}
 	if n.lossless {
 		fmt.Fprintf(&b, "\nqueues:\n  pfc: on # %s is made for networks that lose nothing\n", l.Transport)
+	}
+	if n.trims {
+		fmt.Fprintf(&b, "\nqueues:\n  trim: on # %s learns of losses by the headers of trimmed packets\n", l.Transport)
 	}
 	if n.deep {
 		fmt.Fprintf(&b, "\nqueues:\n  buffer: 40bdp # %s slows down by marks, and its switches mark beyond the "+

@@ -196,6 +196,9 @@ const (
 	Timeout
 	// Probed is an answered probe without the packets sent before it.
 	Probed
+	// Trimmed is a packet of which only the header has arrived, because a switch had no room for it
+	// (UEC).
+	Trimmed
 )
 
 // Loss describes packets that were given up as lost.
@@ -203,6 +206,11 @@ type Loss struct {
 	Kind LossKind
 	Size units.Bytes // bytes to retransmit
 	Try  int         // number of timeouts in a row, from 1, if Kind is Timeout
+
+	// If Kind is Trimmed:
+	RTT      units.Time  // round trip of the header
+	LastHop  bool        // the last switch on the path trimmed it
+	InFlight units.Bytes // including the lost packet
 }
 
 // Data describes a data packet that has arrived, in order or not.

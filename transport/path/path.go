@@ -9,6 +9,9 @@
 //	PLB      the next path after several congested rounds
 //	Spray    all paths in turn, whatever comes back
 //	STrack   all paths in turn, but not those that returned a mark
+//	Bitmap   likewise, and longer after trimmed packets (UEC)
+//	REPS     paths that returned without a mark once more, and others at random (UEC)
+//	Mixed    paths that returned without a mark once more, otherwise as Bitmap (UEC)
 //
 // In come feedback (Feedback) and the time, out comes a path number. Choosers do no I/O and read no
 // clock. Start reading at Chooser.
@@ -28,7 +31,8 @@ type Chooser interface {
 type Feedback struct {
 	Path   uint16
 	Marked bool        // it was ECN-marked
-	Lost   bool        // it was given up as lost
+	Lost   bool        // it was given up as lost; Path is then unknown if the connection has many
+	Cut    bool        // a switch before the last one trimmed it (UEC)
 	Window units.Bytes // current window of the connection, which limits the paths of STrack
 }
 

@@ -27,6 +27,9 @@ type Data struct {
 	Path         uint16       // path of the connection that it was sent on
 	Coordination Coordination // tag behind the header; excludes telemetry
 	Room         uint8        // number of telemetry records that fit behind the header, 0 to MaxHops
+	Request      Request      // behind the header of a packet that may be trimmed; excludes the two above
+	Trimmed      bool         // a switch has cut the payload off
+	LastHop      bool         // Trimmed: it was the last switch on the path
 }
 
 // Len returns the size of the header with its coordination tag or telemetry, in bytes.
@@ -35,13 +38,26 @@ func (d *Data) Len() units.Bytes {
 	if d.Coordination.On {
 		n += CoordinationSize
 	}
+	if d.Request.On {
+		n += RequestSize
+	}
 	return n
 }
 
 // Encode writes the header to the first Len bytes of b, with an empty table of telemetry if there
-// is Room. Fields must be in range. Encode sets the flags Telemetry and Coordinated itself.
+// is Room. Fields must be in range. Encode sets the flags of what follows the header itself.
 func (d *Data) Encode(b []byte) {
-	flags := d.Flags
+	flags, t := d.Flags, TypeData
+	if d.Request.On {
+		flags |= Trimmable
+		binary.BigEndian.PutUint32(b[DataSize:], d.Request.Target)
+		if d.Trimmed {
+			t = TypeTrimmed
+		}
+		if d.LastHop {
+			flags |= LastHop
+		}
+	}
 	if d.Room > 0 {
 		flags |= Telemetry
 		clearTelemetry(b[DataSize:], d.Room)
@@ -51,7 +67,7 @@ func (d *Data) Encode(b []byte) {
 		putShim(b[DataSize:], d.Coordination)
 	}
 	b = b[:DataSize]
-	putPrefix(b, TypeData, flags, d.Conn, d.PSN, uint16(d.Payload))
+	putPrefix(b, t, flags, d.Conn, d.PSN, uint16(d.Payload))
 	binary.BigEndian.PutUint32(b[16:], d.Message)
 	binary.BigEndian.PutUint32(b[20:], d.Tag)
 	binary.BigEndian.PutUint64(b[24:], uint64(d.Offset))
@@ -68,7 +84,7 @@ func (d *Data) Decode(b []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case t != TypeData:
+	case t != TypeData && t != TypeTrimmed:
 		return ErrType
 	case len(b) < int(DataSize):
 		return ErrShort
@@ -78,11 +94,16 @@ func (d *Data) Decode(b []byte) error {
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(Announce|Fin|Telemetry|AckNow|Coordinated) != 0 ||
-		Flags(b[3])&(Telemetry|Coordinated) == Telemetry|Coordinated {
+	if !dataFlags(t, Flags(b[3])) {
 		return ErrFlags
 	}
-	d.Flags, d.Room, d.Coordination = Flags(b[3])&^(Telemetry|Coordinated), 0, Coordination{}
+	d.Flags, d.Room, d.Coordination = Flags(b[3])&^(behindData|LastHop), 0, Coordination{}
+	d.Trimmed, d.LastHop, d.Request = t == TypeTrimmed, Flags(b[3])&LastHop != 0, Request{}
+	if Flags(b[3])&Trimmable != 0 {
+		if d.Request, err = readRequest(behind); err != nil {
+			return err
+		}
+	}
 	if Flags(b[3])&Coordinated != 0 {
 		if d.Coordination, err = readShim(behind); err != nil {
 			return err
@@ -110,4 +131,17 @@ func (d *Data) Decode(b []byte) error {
 		return ErrFlags
 	}
 	return nil
+}
+
+// behindData is the flags that say what follows the header of a data packet. At most one is set.
+const behindData = Telemetry | Coordinated | Trimmable
+
+// dataFlags reports whether f are flags that a data packet, trimmed or not, can have.
+func dataFlags(t Type, f Flags) bool {
+	allowed := Announce | Fin | AckNow | behindData
+	behind := f & behindData
+	if t == TypeTrimmed {
+		return behind == Trimmable && f&^(allowed|LastHop) == 0
+	}
+	return behind&(behind-1) == 0 && f&^allowed == 0
 }

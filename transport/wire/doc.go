@@ -31,9 +31,14 @@
 // Other types: a congestion notification (CNP, 32 bytes) has only the path of the packet that
 // caused it, at 16. A pause (32 bytes) comes to a host from the emulated network, not from another
 // host; it has the number of the host in place of the connection, the class in place of the
-// payload, and two instants at 16 and 24. A notice (40 bytes) comes from a switch. Types from 9 are
-// free. Telemetry (HPCC) and coordination tags (CCM) follow a data header whose flags say so;
-// switches write there.
+// payload, and two instants at 16 and 24. A notice (40 bytes) comes from a switch. Telemetry
+// (HPCC), coordination tags (CCM) and requests (UEC) follow a data header whose flags say so;
+// switches write the first two.
+//
+// A switch trims a packet with a request: it changes the type and cuts the payload off, but leaves
+// its length in the header. The receiver answers with a rejection (32 bytes: due at 16, path at
+// 24). A credit (32 bytes) has what its receiver has granted so far in place of the packet number.
+// Types from 12 are free.
 //
 // Invariants: decoding what was encoded gives the same header. A header that is too short, of
 // another version or type, with a wrong check or with a field out of range is refused with an error

@@ -61,21 +61,29 @@ func Layout() []Header {
 		{"path", "Path", 44, 2, Number},
 		{"count", "Packets it stands for", 46, 2, Number},
 	}
+	data := []Field{
+		{"message", "Message", 16, 4, Number},
+		{"tag", "Tag", 20, 4, Number},
+		{"offset", "Offset in the message", 24, 8, Number},
+		{"size", "Size of the message", 32, 8, Number},
+		{"sent", "Sent at", 40, 8, Instant},
+		{"baseline", "Delay on an idle path", 48, 6, Span},
+		{"path", "Path", 54, 2, Number},
+	}
 	ackFlags := []Flag{{CE, "ce", "Congestion experienced"}, {Telemetry, "telemetry", "Telemetry follows"}}
 	return []Header{
 		{TypeData, "data", "Data", int(DataSize), []Flag{
 			{Announce, "announce", "First packet of a message"}, {Fin, "fin", "Nothing is queued behind it"},
 			{Telemetry, "telemetry", "Telemetry follows"}, {AckNow, "acknow", "Asks for an acknowledgement at once"},
 			{Coordinated, "coordinated", "A coordination tag follows"},
-		}, []Field{
-			{"message", "Message", 16, 4, Number},
-			{"tag", "Tag", 20, 4, Number},
-			{"offset", "Offset in the message", 24, 8, Number},
-			{"size", "Size of the message", 32, 8, Number},
-			{"sent", "Sent at", 40, 8, Instant},
-			{"baseline", "Delay on an idle path", 48, 6, Span},
-			{"path", "Path", 54, 2, Number},
-		}},
+			{Trimmable, "trimmable", "A request follows; switches may trim the packet"},
+		}, data},
+		{TypeTrimmed, "trimmed", "Trimmed data", int(DataSize), []Flag{
+			{Announce, "announce", "First packet of a message"}, {Fin, "fin", "Nothing is queued behind it"},
+			{AckNow, "acknow", "Asks for an acknowledgement at once"},
+			{LastHop, "lasthop", "The last switch trimmed it"},
+			{Trimmable, "trimmable", "A request follows"},
+		}, data},
 		{TypeAck, "ack", "Acknowledgement", int(AckSize), ackFlags, acked},
 		{TypeNak, "nak", "Go back", int(AckSize), ackFlags, acked},
 		{TypeCNP, "cnp", "Congestion notification", CNPSize, nil, []Field{{"path", "Path", 16, 2, Number}}},
@@ -96,6 +104,13 @@ func Layout() []Header {
 			{"baseline", "Delay on an idle path", 24, 6, Span},
 			{"path", "Path", 30, 2, Number},
 		}},
+		{TypeReject, "reject", "Rejection of a trimmed packet", RejectSize, []Flag{
+			{CE, "ce", "Congestion experienced"}, {LastHop, "lasthop", "The last switch trimmed it"},
+		}, []Field{
+			{"due", "Due on an idle path at", 16, 8, Instant},
+			{"path", "Path", 24, 2, Number},
+		}},
+		{TypeCredit, "credit", "Credit", CreditSize, nil, nil},
 		{TypePause, "pause", "NIC paused or resumed", PauseSize, []Flag{{held, "held", "Held back"}}, []Field{
 			{"at", "At", 16, 8, Instant},
 			{"clears", "NIC is empty at", 24, 8, Instant},
@@ -110,6 +125,12 @@ func Layout() []Header {
 			{"at", "At", 32, 8, Instant},
 		}},
 	}
+}
+
+// RequestLayout returns the layout of a request, which follows the header of a data packet with the
+// flag Trimmable, whether trimmed or not.
+func RequestLayout() []Field {
+	return []Field{{"target", "Credit target", 0, RequestSize, Number}}
 }
 
 // Shim returns the layout of a coordination tag, which follows the header of a data packet with the

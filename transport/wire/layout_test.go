@@ -48,6 +48,12 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 		{TypeProbe, buf((&Probe{Conn: conn, PSN: psn, SentAt: 1, Baseline: 2, Path: path}).Encode), 0,
 			map[string]uint64{
 				"payload": 0, "sent": 1, "baseline": 2, "path": path}},
+		{TypeTrimmed, buf((&Data{Flags: Announce, Conn: conn, PSN: psn, Payload: 77, Message: 3, Tag: 4, Size: 99, SentAt: -5,
+			Baseline: 6, Path: path, Request: Request{On: true}, Trimmed: true, LastHop: true}).Encode), Announce | LastHop | Trimmable, map[string]uint64{
+			"payload": 77, "message": 3, "tag": 4, "offset": 0, "size": 99, "sent": 1<<64 - 5, "baseline": 6, "path": path}},
+		{TypeReject, buf((&Reject{CE: true, LastHop: true, Conn: conn, PSN: psn, Due: -5, Path: path}).Encode), CE | LastHop,
+			map[string]uint64{"payload": 0, "due": 1<<64 - 5, "path": path}},
+		{TypeCredit, buf((&Credit{Conn: conn, Granted: psn}).Encode), 0, map[string]uint64{"payload": 0}},
 		{TypePause, buf((&Pause{Host: conn, Seq: psn, Class: 1, Held: true, At: 2, Clears: 3}).Encode), held,
 			map[string]uint64{
 				"payload": 1, "at": 2, "clears": 3}},
@@ -78,7 +84,7 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 				t.Errorf("%s.%s is %#x, want %#x", h.Name, f.Name, got, want)
 			}
 		}
-		if reserved := h.Size - covered; reserved != 0 && reserved != 4 && h.Type != TypeCNP { // acknowledgements have four such bytes
+		if reserved := h.Size - covered; reserved != 0 && reserved != 4 && h.Size != CNPSize { // acknowledgements have four such bytes
 			t.Errorf("%s: fields cover %d of %d bytes", h.Name, covered, h.Size)
 		}
 		var known Flags
@@ -101,6 +107,14 @@ func TestShimIsWhatEncodersWrite(t *testing.T) {
 		if got := Shim()[i].value(b[DataSize:]); got != want {
 			t.Errorf("%s is %d, want %d", Shim()[i].Name, got, want)
 		}
+	}
+}
+
+func TestRequestIsWhatEncodersWrite(t *testing.T) {
+	b := make([]byte, DataSize+RequestSize)
+	(&Data{Payload: 1, Size: 1, Flags: Announce, Request: Request{On: true, Target: 0x01020304}}).Encode(b)
+	if got := RequestLayout()[0].value(b[DataSize:]); Flags(b[3])&Trimmable == 0 || got != 0x01020304 {
+		t.Errorf("flags %#x, target %#x", b[3], got)
 	}
 }
 

@@ -15,6 +15,7 @@ type Shape uint8
 const (
 	shapeData   Shape = 1 << 7
 	shapeTagged Shape = 1 << 6
+	shapeTrims  Shape = 1 << 5
 	shapeRoom   Shape = 1<<4 - 1 // records of telemetry that fit
 )
 
@@ -25,9 +26,15 @@ func ShapeOf(b []byte) (Shape, error) {
 	if err := d.Decode(b); err != nil {
 		return 0, err
 	}
+	if d.Trimmed {
+		return 0, ErrType
+	}
 	s := shapeData | Shape(d.Room)
 	if d.Coordination.On {
 		s |= shapeTagged
+	}
+	if d.Request.On {
+		s |= shapeTrims
 	}
 	return s, nil
 }
@@ -37,6 +44,22 @@ func (s Shape) Data() bool { return s&shapeData != 0 }
 
 // Asks reports whether the packet has room for telemetry.
 func (s Shape) Asks() bool { return s&shapeRoom != 0 }
+
+// Keep returns the bytes of headers that remain on the wire if the packet is trimmed, 0 if it must
+// not be.
+func (s Shape) Keep() uint8 {
+	if s&shapeTrims == 0 {
+		return 0
+	}
+	return trimmedSize
+}
+
+// Trim makes the header of a packet that may be trimmed that of a trimmed packet, and returns its
+// length. last says that the packet was at the last switch of its path.
+func (s Shape) Trim(b []byte, last bool) (n int) {
+	trim(b, last)
+	return int(DataSize + RequestSize)
+}
 
 // Records returns the packet's telemetry.
 func (s Shape) Records(b []byte) Records {

@@ -20,7 +20,7 @@ const Version = 1
 // Type is the type of a packet.
 type Type uint8
 
-// Types of packet. Numbers from 9 are free.
+// Types of packet. Numbers from 12 are free.
 const (
 	TypeData   Type = 1
 	TypeAck    Type = 2
@@ -30,6 +30,10 @@ const (
 	TypeProbe  Type = 6 // requests a selective acknowledgement (STrack)
 	TypeNotice Type = 8 // notice of a switch about a flow (CCM)
 	TypePause  Type = 7 // the host's NIC is paused or resumed (IEEE 802.1Qbb), in emulation
+
+	TypeTrimmed Type = 9  // the header of a data packet whose payload a switch has cut off (UEC)
+	TypeReject  Type = 10 // a trimmed packet has arrived: send it again (UEC, NACK)
+	TypeCredit  Type = 11 // a receiver's credit (UEC, pull)
 )
 
 // Flags are the one-bit fields of a header.
@@ -44,6 +48,8 @@ const (
 	AckNow      Flags = 1 << 4 // data: requests an acknowledgement at once (STrack, section 3.3.1)
 	Coordinated Flags = 1 << 6 // data: a coordination tag follows the header (CCM)
 	Probed      Flags = 1 << 5 // selective ack: a probe caused it
+	LastHop     Flags = 1 << 5 // trimmed, reject: the last switch on the path cut the packet (UEC)
+	Trimmable   Flags = 1 << 7 // data: a request follows the header, and switches may trim the packet (UEC)
 )
 
 const (

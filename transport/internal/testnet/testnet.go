@@ -45,6 +45,8 @@ const (
 // Fault is what happens to a packet in the switch.
 type Fault struct {
 	Drop   bool
+	Trim   bool       // cut to its header, if it may be trimmed
+	Last   bool       // Trim: as the last switch on the path
 	Copies int        // number of additional copies
 	Hold   units.Time // delay before it joins its queue
 }
@@ -80,7 +82,9 @@ type Net struct {
 
 	// Packets that left a host, reached one, were dropped, and were added by Fault.Copies.
 	Injected, Delivered, Dropped, Copied int
-	MaxQueue                             units.Bytes
+
+	Trimmed  int // packets that Fault.Trim cut
+	MaxQueue units.Bytes
 }
 
 // port is an output of the switch.
@@ -230,6 +234,11 @@ func (n *Net) arrive(p *Packet) {
 	if f.Drop {
 		n.Dropped++
 		return
+	}
+	if keep := wire.PeekKeep(p.Header); f.Trim && keep > 0 {
+		n.Trimmed++
+		wire.PeekTrim(p.Header, f.Last)
+		p.Size, p.Payload, p.Class = units.Bytes(keep), 0, 0
 	}
 	for range f.Copies {
 		q := *p

@@ -41,6 +41,9 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	for _, p := range wire.Shim() {
 		declare(&b, "weft.tag", p)
 	}
+	for _, p := range wire.RequestLayout() {
+		declare(&b, "weft.request", p)
+	}
 	b.WriteString(help)
 	for _, h := range wire.Layout() {
 		layout(&b, h)
@@ -53,6 +56,11 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 		fmt.Fprintf(&b, "  tag:add(f.tag_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
 	}
 	fmt.Fprintf(&b, "  return at + %d\nend\n", wire.CoordinationSize)
+	fmt.Fprintf(&b, request, wire.RequestSize)
+	for _, p := range wire.RequestLayout() {
+		fmt.Fprintf(&b, "  request:add(f.request_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
+	}
+	fmt.Fprintf(&b, "  return at + %d\nend\n", wire.RequestSize)
 	fmt.Fprintf(&b, body, wire.Version, wire.Version, wire.Port)
 	return []byte(b.String())
 }
@@ -125,6 +133,12 @@ local function shim(tree, buf, at)
   if buf:len() < at + %[1]d then return at end
   local tag = tree:add(buf(at, %[1]d), "Coordination tag")
 `
+	request = `
+-- request shows the request behind a header that may be trimmed.
+local function request(tree, buf, at)
+  if buf:len() < at + %[1]d then return at end
+  local request = tree:add(buf(at, %[1]d), "Request")
+`
 	help = `
 -- number reads an unsigned number of 5 to 7 bytes.
 local function number(buf, at, size)
@@ -172,6 +186,7 @@ function weft.dissector(buf, pinfo, root)
   local behind = h.size
   if h.telemetry and buf(3, 1):bitfield(4, 1) == 1 then behind = hops(tree, buf, behind) end
   if h.name == "data" and buf(3, 1):bitfield(1, 1) == 1 then behind = shim(tree, buf, behind) end
+  if (h.name == "data" or h.name == "trimmed") and buf(3, 1):bitfield(0, 1) == 1 then behind = request(tree, buf, behind) end
   pinfo.cols.info = h.name .. " conn " .. buf(4, 4):uint() .. " psn " .. buf(8, 4):uint()
   if behind < buf:len() then Dissector.get("data"):call(buf(behind):tvb(), pinfo, root) end
   return buf:len()
