@@ -71,6 +71,10 @@ func packages() []entry {
 		{"collectives/symbolic", "collectives/schedule internal/splitmix units",
 			"executes steps on hashes of contributions"},
 		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
+		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
+
+		{"inputs/*", "collectives/graph units", "reads a format of jobs"},
+		{"inputs", "collectives/graph inputs/*", "chooses the format"},
 
 		{"clocksync", "units", "clocks show lab time"},
 		{"clocksync/clock", "units", "clocks show lab time"},
@@ -126,7 +130,7 @@ func packages() []entry {
 		{"orchestrator/topology", "fabric/queues internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
-			"collectives/trace fabric/queues " +
+			"collectives/graph collectives/trace fabric/queues inputs inputs/flows " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},

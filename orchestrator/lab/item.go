@@ -26,8 +26,9 @@ type itemReader struct {
 	d     *decoder // nil: the keys are only listed
 	hosts hosts
 
-	traced bool // the item is a trace
-	rooted bool // a root is written
+	traced  bool // the item is a trace
+	flowing bool // the item is flows
+	rooted  bool // a root is written
 
 	trace   string         // name of the file
 	facts   schedule.Facts // of the algorithm, once it is read
@@ -36,7 +37,10 @@ type itemReader struct {
 	drawn   drawnRanks     // ranks: a section
 	chosen  *Ranks         // what the three above say; nil until somebody asks
 	poisson *poisson       // nil: the item runs once
-	lines   []Item         // of the trace
+	lines   []Item         // of the trace or the job
+
+	flowFile string       // flows: the name of a file
+	listed   []listedFlow // flows: a list
 }
 
 // fewRanks selects ranks that are not listed: all hosts, or the first ones.
@@ -49,6 +53,10 @@ type fewRanks struct {
 func (r *itemReader) Prescan(written func(path string) (text string, ok bool)) {
 	_, r.traced = written("trace")
 	_, r.rooted = written("root")
+	_, r.flowing = written("flows")
+	if _, collective := written("collective"); collective || r.traced {
+		r.flowing = false
+	}
 }
 
 // Keys implements params.Section.
@@ -89,12 +97,7 @@ func (r *itemReader) Keys() []params.Key {
 		needed(params.New("size", params.Lazy(func() params.Value {
 			return params.Bytes(&r.Size, r.element(), maxSize)
 		}), "As in nccl-tests: each rank's buffer. incast, ps: bytes per sender.")),
-		params.New("flows", params.Integer(&r.Flows, 1, maxFlows),
-			"incast: connections per sender, each with a message.").Default("1", "ours").
-			Only(func() (bool, string) {
-				return listed || r.Collective == "" || schedule.Of(r.Collective).Flows,
-					"applies to " + with(func(f schedule.Facts) bool { return f.Flows }) + ", not to " + r.Collective
-			}).MayBe("1"),
+		r.flowsKey(),
 		of(params.New("parallel", params.Integer(&r.Parallel, 0, topology.MaxHosts),
 			"all-to-all (direct, windowed): concurrent peers per rank; 0: all.").
 			Default("0", "PC4 paper, section IV-B: all flows at once").MayBe("0"),
@@ -136,6 +139,13 @@ func (r *itemReader) Keys() []params.Key {
 			"Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
 		params.Sub("poisson", func() params.Section { r.poisson = new(poisson); return r.poisson },
 			"Repeat as a Poisson process, with random ranks redrawn; measured and verified.").OrNone(),
+	}
+	if r.flowing {
+		for i, k := range keys {
+			if !slices.Contains([]string{"flows", "ranks", "repeat", "start"}, k.Name) {
+				keys[i] = k.Elsewhere("applies to a collective, not to flows; leave it out")
+			}
+		}
 	}
 	if r.traced {
 		for i, k := range keys {
@@ -220,6 +230,10 @@ func (r *itemReader) Rules(rules params.Rules) {
 	}
 	if r.traced {
 		r.readTrace(rules)
+		return
+	}
+	if r.flowing {
+		r.readFlows(rules)
 		return
 	}
 	if r.Flows == 0 {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -32,6 +33,10 @@ type Options struct {
 	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An
 	// error is reported where the lab names the file. Nil: a lab cannot name files.
 	Read func(name string) ([]byte, error)
+
+	// Files is the lab file's folder, for jobs, which may be folders and too large for Read. Nil: a
+	// lab cannot name them.
+	Files fs.FS
 }
 
 // EngineOptions are the flags --engine, --runtime, --datapath and --dilation as given.
@@ -85,6 +90,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 			kinds[k] = true
 		}
 	}
+	jobs := map[jobKey]*job{}
 	one := func(r *report, tree *node, values map[string]any) *Lab {
 		for _, s := range sets {
 			tree = s.apply(r, tree)
@@ -92,7 +98,8 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		if opts.Retry != "" {
 			tree = setting("--retry-dilation", opts.Retry, "engine", "dilation").apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read}
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
+			files: opts.Files, jobs: jobs}
 		l := d.lab(r.file, tree, values)
 		if opts.ClocksAlone {
 			d.clocksAlone(l)

@@ -84,12 +84,18 @@ func (r *itemReader) readTrace(rules params.Rules) {
 func traceFile(to *string) params.Value {
 	const expected = "a file below the lab file's folder, such as traces/step.csv"
 	return params.Custom(to, func(name string) (string, error) {
-		if len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) ||
-			strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name {
+		if !localName(name) {
 			return "", fmt.Errorf("%q; expected %s", params.Clip(name), expected)
 		}
 		return name, nil
 	}, func(name string) string { return name }, expected, func() params.Form { return params.Form{} })
+}
+
+// localName reports whether name is a plain path below a folder. It may end in a slash.
+func localName(name string) bool {
+	return len(name) <= maxTraceFile && filepath.IsLocal(name) && !strings.Contains(name, `\`) &&
+		!strings.ContainsFunc(name, unprintable) &&
+		filepath.ToSlash(filepath.Clean(name)) == strings.TrimSuffix(name, "/")
 }
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }

@@ -46,7 +46,7 @@ func (w *workload) all() (items []Item) {
 		it := r.Item
 		it.Row = rows
 		switch {
-		case r.traced:
+		case r.traced || r.flowing:
 			for k := range r.lines {
 				r.lines[k].Row += rows
 			}

@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// among gives labs the files of a folder.
+func among(files map[string]string) Options {
+	folder := fstest.MapFS{}
+	for name, text := range files {
+		folder[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	o := reading(files)
+	o.Files = folder
+	return o
+}
+
+// A list of flows becomes a job of the hosts that it names.
+func TestListedFlows(t *testing.T) {
+	labs, err := Parse("lab.yaml", []byte(traced+`workload:
+  - flows:
+      - {from: h5, to: h1, size: 2MB, id: a}
+      - {from: h1, to: h0, size: 1KB, at: 3us, after: a}
+    start: 2us
+    repeat: 3
+`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := &labs[0].Workload[0]
+	if it.Collective != schedule.Graph || it.Given == nil || it.Size != 2_001_000 || it.Repeat != 3 ||
+		it.Start != 2*units.Microsecond || !slices.Equal(it.Ranks.Names, []string{"h0", "h1", "h5"}) {
+		t.Errorf("%+v", it)
+	}
+	program := it.Given.Parts[1].Program // of h1
+	if len(program) != 3 || program[0].Kind != schedule.Recv || program[1].Time() != 3*units.Microsecond ||
+		program[2].After[0] != 1 {
+		t.Errorf("%+v", program)
+	}
+}
+
+// A file of flows needs as many hosts as it has nodes.
+func TestFlowsFromFile(t *testing.T) {
+	files := among(map[string]string{"m/a.cm": "Nodes 4\nConnections 1\n3->0 start 0 size 5000\n"})
+	labs, err := Parse("lab.yaml", []byte(traced+"workload: [{flows: m/a.cm}]"), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it := labs[0].Workload[0]; it.Ranks.First != 4 || it.Size != 5000 || it.Label != "m/a.cm" {
+		t.Errorf("%+v", it)
+	}
+}
+
+// Everything that is wrong with flows is reported where the lab has it.
+func TestFlowsRefused(t *testing.T) {
+	files := among(map[string]string{
+		"a.cm": "Nodes 9\nConnections 1\n3->0 start 0 size 5000\n", "bad.cm": "Nodes 4\n0->1 oops 5\n",
+	})
+	for _, c := range []struct{ workload, want string }{
+		{"{flows: a.cm}", "lab.yaml:4:20: workload.0.flows: a.cm is a job of 9 ranks; there are 8"},
+		{"{flows: bad.cm}", "bad.cm:2:"},
+		{"{flows: gone.cm}", "gone.cm: file does not exist"},
+		{"{flows: ../a.cm}", "below the lab file's folder"},
+		{"{flows: []}", "expected at least one flow"},
+		{"{flows: [{from: h0, to: h0, size: 1KB}]}", "is the sender, too"},
+		{"{flows: [{from: h0, to: h9, size: 1KB}]}", `no host is named "h9"`},
+		{"{flows: [{from: h0, to: h1, size: 1KB, after: x}]}", `no flow has the id "x"`},
+		{"{flows: [{from: h0, to: h1, size: 1KB, id: x}, {from: h2, to: h1, size: 1KB, after: x}]}", "cannot know when that ends"},
+		{"{flows: [{from: h0, to: h1, size: 1KB}], ranks: 4}", "names its hosts"},
+		{"{flows: [{from: h0, to: h1, size: 1KB}], algorithm: ring}", "applies to a collective, not to flows"},
+		{"{collective: all-reduce, size: 1KB, flows: 4}", "flows"},
+		{"{flows: 4}", "4: file does not exist"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
