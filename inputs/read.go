@@ -1,7 +1,6 @@
 package inputs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,26 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/chakra"
 	"weft/inputs/flows"
+	"weft/inputs/goal"
 )
 
 // Names of the formats of jobs, as a lab file writes them.
 const (
-	Flows = "flows"
+	Flows  = "flows"
+	GOAL   = "goal"
+	Chakra = "chakra"
 )
+
+// GroupsFile is the name of a file beside the traces of ranks with the members of process groups.
+const GroupsFile = "groups.json"
 
 // Options says how to read a job.
 type Options struct {
 	Format string  // "": told from the content
 	Scale  float64 // of the time of computations; 0: 1
+	Ranks  int     // ranks that do alike if there is one trace for all; 0: the files say
 }
 
 // format is the registration of a format.
@@ -31,7 +38,7 @@ type format struct {
 	looks func(head []byte) bool // whether a file begins like one of the format
 	read  func(file string, r io.Reader) (*graph.Graph, error)
 	// readAll reads the files of a folder, one for each rank, in order; nil: a job is one file.
-	readAll func(files []string, open func(string) (io.ReadCloser, error)) (*graph.Graph, error)
+	readAll func(files []string, ranks int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error)
 }
 
 // formats registers all formats.
@@ -43,6 +50,33 @@ var formats = []format{
 		}
 		return l.Graph()
 	}},
+	{name: GOAL, looks: goal.Looks, read: goal.Parse},
+	{name: Chakra, looks: chakra.Looks, readAll: chakra.Parse},
+}
+
+// Detect returns the name of the format that a file or a folder has, or "" if it is none of them.
+func Detect(files fs.FS, name string) (string, error) {
+	name = path.Clean(name)
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		names, err := list(files, name)
+		if err != nil {
+			return "", err
+		}
+		name = names[0]
+	}
+	r, err := open(files, name)
+	if err != nil {
+		return "", err
+	}
+	f, _ := formatOf(name, r.head, Options{})
+	if err := r.Close(); err != nil || f == nil {
+		return "", err
+	}
+	return f.name, nil
 }
 
 // Formats returns the names of all formats.
@@ -83,26 +117,6 @@ func Read(files fs.FS, name string, o Options) (*graph.Graph, string, error) {
 	return g, f.name, nil
 }
 
-// opened is a file with its first bytes.
-type opened struct {
-	io.Reader
-	io.Closer
-	head []byte
-}
-
-func open(files fs.FS, name string) (*opened, error) {
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	r := bufio.NewReaderSize(f, 1<<16)
-	head, err := r.Peek(headSize)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &opened{r, f, head}, nil
-}
-
 // formatOf returns the format of a file that begins with head.
 func formatOf(file string, head []byte, o Options) (*format, error) {
 	for i := range formats {
@@ -127,17 +141,18 @@ func readFile(files fs.FS, name string, o Options) (_ *graph.Graph, _ *format, e
 		return nil, nil, err
 	}
 	if f.read == nil {
-		g, err := f.readAll([]string{name}, func(string) (io.ReadCloser, error) { return r, nil })
+		g, err := f.readAll([]string{name}, o.Ranks, func(string) (io.ReadCloser, error) { return r, nil })
 		return g, f, err
 	}
 	g, err := f.read(name, r)
 	return g, f, err
 }
 
-func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, error) {
+// list returns the files of a folder, by the numbers in their names.
+func list(files fs.FS, name string) ([]string, error) {
 	entries, err := fs.ReadDir(files, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
@@ -146,10 +161,19 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 		}
 	}
 	if len(names) == 0 || len(names) > maxFiles {
-		return nil, nil, fmt.Errorf("%s: a folder with %d files; expected one for each rank, at most %d", name,
-			len(names), maxFiles)
+		return nil, fmt.Errorf("%s: a folder with %d files; expected one for each rank, at most %d", name, len(names),
+			maxFiles)
 	}
 	slices.SortFunc(names, byNumber)
+	slices.SortStableFunc(names, func(a, b string) int { return aside(a) - aside(b) })
+	return names, nil
+}
+
+func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, error) {
+	names, err := list(files, name)
+	if err != nil {
+		return nil, nil, err
+	}
 	first, err := open(files, names[0])
 	if err != nil {
 		return nil, nil, err
@@ -165,8 +189,16 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 		return nil, nil, fmt.Errorf("%s: a folder of %d files that begin like %s, of which each is a job; name one of "+
 			"them", name, len(names), f.name)
 	}
-	g, err := f.readAll(names, func(file string) (io.ReadCloser, error) { return open(files, file) })
+	g, err := f.readAll(names, o.Ranks, func(file string) (io.ReadCloser, error) { return open(files, file) })
 	return g, f, err
+}
+
+// aside returns 1 for a file beside the traces of ranks, 0 for others.
+func aside(name string) int {
+	if path.Base(name) == GroupsFile {
+		return 1
+	}
+	return 0
 }
 
 // byNumber orders names such that numbers in them count: rank 2 comes before rank 10.

@@ -257,57 +257,82 @@ func (g *Graph) match() ([]pair, error) {
 // checkOrder returns an error if ops of several ranks wait for each other in a circle. The ops of
 // each rank must be sorted.
 func (g *Graph) checkOrder(pairs []pair) error {
-	first := make([]int32, len(g.Ranks)+1) // by rank: number of its first op among all
-	for rank, ops := range g.Ranks {
-		first[rank+1] = first[rank] + int32(len(ops))
-	}
-	mate := make([]int32, first[len(g.Ranks)]) // by op: 1 + the send of a receive
-	for _, p := range pairs {
-		mate[first[p.dst]+p.recv] = first[p.src] + p.send + 1
-	}
-	calls := g.callOps(first)
-	rankOf := func(op int32) int {
-		i, found := slices.BinarySearch(first, op)
-		for found && i+1 < len(first) && first[i+1] == op {
-			i++ // ranks without ops
-		}
-		if !found {
-			i--
-		}
-		return i
-	}
-	n := int(first[len(g.Ranks)])
-	extra := make([]int32, 1) // reused
-	_, stuck := topological(n, func(i int) []int32 {
-		rank := rankOf(int32(i))
-		op := &g.Ranks[rank][int32(i)-first[rank]]
-		extra = extra[:0]
-		for _, a := range op.After {
-			extra = append(extra, first[rank]+a)
-		}
-		if mate[i] > 0 {
-			extra = append(extra, mate[i]-1)
-		}
-		if op.Kind == Collective { // begins when every member may: it waits for what they wait for
-			for _, other := range calls[op.Call] {
-				if other == int32(i) {
-					continue
-				}
-				r := rankOf(other)
-				for _, a := range g.Ranks[r][other-first[r]].After {
-					extra = append(extra, first[r]+a)
-				}
-			}
-		}
-		return extra
-	})
+	w := g.waits(pairs)
+	_, stuck := topological(w.n, w.of)
 	if stuck < 0 {
 		return nil
 	}
-	rank := rankOf(int32(stuck))
-	op := &g.Ranks[rank][int32(stuck)-first[rank]]
+	rank, op := w.rank(int32(stuck)), w.op(int32(stuck))
 	return g.errorf(rank, op, "rank %d would wait for ever: this %v waits for one of another rank that waits for it",
 		rank, op.Kind)
+}
+
+// waits knows what the ops of all ranks wait for. They are numbered rank by rank.
+type waits struct {
+	graph *Graph
+	n     int       // number of ops
+	first []int32   // by rank: its first op
+	mate  []int32   // by op: 1 + the send of a receive
+	calls [][]int32 // by collective: its ops
+	found []int32   // reused
+}
+
+func (g *Graph) waits(pairs []pair) *waits {
+	w := &waits{graph: g, first: make([]int32, len(g.Ranks)+1)}
+	for rank, ops := range g.Ranks {
+		w.first[rank+1] = w.first[rank] + int32(len(ops))
+	}
+	w.n = int(w.first[len(g.Ranks)])
+	w.mate = make([]int32, w.n)
+	for _, p := range pairs {
+		w.mate[w.first[p.dst]+p.recv] = w.first[p.src] + p.send + 1
+	}
+	w.calls = g.callOps(w.first)
+	return w
+}
+
+// rank returns the rank of an op.
+func (w *waits) rank(op int32) int {
+	i, found := slices.BinarySearch(w.first, op)
+	for found && i+1 < len(w.first) && w.first[i+1] == op {
+		i++ // ranks without ops
+	}
+	if !found {
+		i--
+	}
+	return i
+}
+
+func (w *waits) op(i int32) *Op {
+	rank := w.rank(i)
+	return &w.graph.Ranks[rank][i-w.first[rank]]
+}
+
+// of returns the ops that an op waits for, until the next call: those of its rank, the send of a
+// receive, and for a collective what any member waits for.
+func (w *waits) of(i int) []int32 {
+	rank := w.rank(int32(i))
+	op := &w.graph.Ranks[rank][int32(i)-w.first[rank]]
+	w.found = w.found[:0]
+	for _, a := range op.After {
+		w.found = append(w.found, w.first[rank]+a)
+	}
+	if w.mate[i] > 0 {
+		w.found = append(w.found, w.mate[i]-1)
+	}
+	if op.Kind != Collective {
+		return w.found
+	}
+	for _, other := range w.calls[op.Call] {
+		if other == int32(i) {
+			continue
+		}
+		r := w.rank(other)
+		for _, a := range w.graph.Ranks[r][other-w.first[r]].After {
+			w.found = append(w.found, w.first[r]+a)
+		}
+	}
+	return w.found
 }
 
 // callOps returns the ops of each collective, numbered over all ranks.

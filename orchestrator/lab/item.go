@@ -6,6 +6,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/inputs"
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
@@ -38,6 +39,9 @@ type itemReader struct {
 	chosen  *Ranks         // what the three above say; nil until somebody asks
 	poisson *poisson       // nil: the item runs once
 	lines   []Item         // of the trace or the job
+
+	format string  // of the trace
+	scale  float64 // of the computations of the trace
 
 	flowFile string       // flows: the name of a file
 	listed   []listedFlow // flows: a list
@@ -77,8 +81,13 @@ func (r *itemReader) Keys() []params.Key {
 	}
 	keys := []params.Key{
 		params.New("trace", traceFile(&r.trace),
-			"CSV file below the lab's folder whose collectives the ranks run in order; replaces collective "+
-				"(docs/collectives.md).").OrNone(),
+			"File or folder below the lab's folder with a job to run; replaces collective (docs/inputs.md).").OrNone(),
+		params.New("format", params.Word(&r.format, append([]string{"auto", csv}, inputs.Formats()...)...),
+			"Of the trace.").Default("auto", "its content").Only(func() (bool, string) {
+			return listed || r.traced, "applies to a trace"
+		}),
+		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Factor of the trace's computations.").
+			Default("1", "ours").Only(func() (bool, string) { return listed || r.traced, "applies to a trace" }),
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),
 		params.New("algorithm", params.Lazy(func() params.Value {
 			return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r}
@@ -150,7 +159,7 @@ func (r *itemReader) Keys() []params.Key {
 	if r.traced {
 		for i, k := range keys {
 			switch {
-			case slices.Contains([]string{"trace", "ranks", "repeat", "start"}, k.Name):
+			case slices.Contains([]string{"trace", "format", "scale_compute", "ranks", "repeat", "start"}, k.Name):
 			case trace.HasColumn(k.Name):
 				keys[i] = k.Elsewhere("applies to a collective; those of a trace have theirs in the file")
 			default:
@@ -229,6 +238,13 @@ func (r *itemReader) Rules(rules params.Rules) {
 		}
 	}
 	if r.traced {
+		if r.trace != "" && r.isJob() {
+			r.readTraceJob(rules)
+			return
+		}
+		if rules.Written("scale_compute") {
+			rules.Refuse("scale_compute", "applies to jobs, not to a trace of collectives; leave it out")
+		}
 		r.readTrace(rules)
 		return
 	}

@@ -88,6 +88,7 @@ type job struct {
 type jobKey struct {
 	file, format string
 	scale        float64
+	ranks        int
 }
 
 // readJob reads a job of operations, once for all points of a sweep.
@@ -101,7 +102,7 @@ func (d *decoder) readJob(k jobKey) *job {
 		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(k.file))
 		return j
 	}
-	g, _, err := inputs.Read(d.files, k.file, inputs.Options{Format: k.format, Scale: k.scale})
+	g, _, err := inputs.Read(d.files, k.file, inputs.Options{Format: k.format, Scale: k.scale, Ranks: k.ranks})
 	if err != nil {
 		j.err = err
 		return j
@@ -188,6 +189,35 @@ func (r *itemReader) readFlows(rules params.Rules) {
 	}
 	r.Ranks = Ranks{Names: names}
 	r.use(rules, "flows", j)
+}
+
+// csv is the format of traces that package trace reads.
+const csv = "csv"
+
+// isJob reports whether the trace of an item is a job: a file or a folder of one of the formats of
+// package inputs.
+func (r *itemReader) isJob() bool {
+	if r.format != "auto" || r.d.files == nil {
+		return r.format != csv && r.format != "auto"
+	}
+	format, err := inputs.Detect(r.d.files, r.trace)
+	if err != nil {
+		return false // reading it as CSV says why
+	}
+	return format != ""
+}
+
+// readTraceJob reads the job of an item.
+func (r *itemReader) readTraceJob(rules params.Rules) {
+	r.Label = r.trace
+	k := jobKey{file: r.trace, scale: r.scale}
+	if r.format != "auto" {
+		k.format = r.format
+	}
+	if !r.few.all {
+		k.ranks = r.Ranks.count(r.hosts.count)
+	}
+	r.use(rules, "trace", r.d.readJob(k))
 }
 
 // use makes the item the one of a job: the job itself, and then its collectives.

@@ -83,3 +83,48 @@ func TestFlowsRefused(t *testing.T) {
 		}
 	}
 }
+
+const goalJob = `num_ranks 2
+rank 0 {
+l1: calc 3000
+l2: send 4096b to 1 tag 7
+l2 requires l1
+}
+rank 1 {
+l1: recv 4096b from 0 tag 7
+}
+`
+
+// The format of a trace follows from its content or is given.
+func TestTraceIsJob(t *testing.T) {
+	files := among(map[string]string{"a/job": goalJob, "step.csv": step, "g/0.goal": goalJob})
+	for _, workload := range []string{"{trace: a/job}", "{trace: a/job, format: goal, scale_compute: 0.5}", "{trace: g/}"} {
+		labs, err := Parse("lab.yaml", []byte(traced+"workload: ["+workload+", {collective: all-reduce, size: 1KB, start: previous}]"), files)
+		if err != nil {
+			t.Errorf("%s: %v", workload, err)
+			continue
+		}
+		it := &labs[0].Workload[0]
+		want := 3 * units.Microsecond
+		if strings.Contains(workload, "scale") {
+			want /= 2
+		}
+		if it.Ranks.First != 2 || it.Size != 4096 || it.Given.Parts[0].Program[0].Time() != want {
+			t.Errorf("%s: %+v", workload, it)
+		}
+	}
+	for _, c := range []struct{ workload, want string }{
+		{"{trace: a/job, format: chakra}", "a/job"},
+		{"{trace: step.csv, format: goal}", "step.csv:1: character ','"},
+		{"{trace: step.csv, scale_compute: 2}", "applies to jobs, not to a trace of collectives"},
+		{"{trace: step.csv, format: excel}", `"excel"`},
+		{"{trace: gone}", "does not exist"},
+		{"{trace: a/job, ranks: 3}", "3 ranks for a job of 2"},
+		{"{collective: all-reduce, size: 1KB, format: goal}", "applies to a trace"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}

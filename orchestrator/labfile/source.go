@@ -118,6 +118,9 @@ func labsIn(name string) (files []string) {
 	return files
 }
 
+// Folder returns the folder of a file as a file system whose files can be opened without risk.
+func Folder(file string) fs.FS { return folder(file) }
+
 // folder is the folder of a lab file as a file system. Only regular files and folders in it can be
 // opened.
 type folder string
