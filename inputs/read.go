@@ -54,6 +54,16 @@ var formats = []format{
 	{name: Chakra, looks: chakra.Looks, readAll: chakra.Parse},
 }
 
+// ReadFlows reads a file of flows.
+func ReadFlows(files fs.FS, name string) (_ *flows.List, err error) {
+	r, err := open(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return flows.Parse(name, r)
+}
+
 // Detect returns the name of the format that a file or a folder has, or "" if it is none of them.
 func Detect(files fs.FS, name string) (string, error) {
 	name = path.Clean(name)

@@ -50,6 +50,28 @@ func (l *List) errorf(line int, format string, args ...any) error {
 	return &graph.Error{At: fmt.Sprintf("%s %d", l.Word, line), Err: fmt.Errorf(format, args...)}
 }
 
+// Compact renumbers the nodes such that those with flows are the ranks 0, 1, ... It returns their
+// numbers in the file, in order.
+func (l *List) Compact() (nodes []int) {
+	used := make([]bool, l.Nodes)
+	for i := range l.Flows {
+		used[l.Flows[i].From], used[l.Flows[i].To] = true, true
+	}
+	to := make([]int, l.Nodes)
+	for n, is := range used {
+		if is {
+			to[n] = len(nodes)
+			nodes = append(nodes, n)
+		}
+	}
+	for i := range l.Flows {
+		f := &l.Flows[i]
+		f.From, f.To = to[f.From], to[f.To]
+	}
+	l.Nodes = len(nodes)
+	return nodes
+}
+
 // Graph returns the flows as a graph.
 func (l *List) Graph() (*graph.Graph, error) {
 	if len(l.Flows) == 0 {

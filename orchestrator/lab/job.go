@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
@@ -81,6 +82,7 @@ type job struct {
 	graph *graph.Graph // without ops
 	given *schedule.Given
 	bytes units.Bytes
+	nodes []int // of a list of flows: the numbers of its ranks in the file
 	err   error
 }
 
@@ -102,6 +104,10 @@ func (d *decoder) readJob(k jobKey) *job {
 		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(k.file))
 		return j
 	}
+	if k.format == inputs.Flows {
+		j.readFlows(d.files, k.file)
+		return j
+	}
 	g, _, err := inputs.Read(d.files, k.file, inputs.Options{Format: k.format, Scale: k.scale, Ranks: k.ranks})
 	if err != nil {
 		j.err = err
@@ -109,6 +115,50 @@ func (d *decoder) readJob(k jobKey) *job {
 	}
 	j.compile(g)
 	return j
+}
+
+// readFlows reads a file of flows.
+func (j *job) readFlows(files fs.FS, name string) {
+	l, err := inputs.ReadFlows(files, name)
+	if err == nil {
+		j.nodes = l.Compact()
+		var g *graph.Graph
+		if g, err = l.Graph(); err == nil {
+			j.compile(g)
+		}
+	}
+	if err != nil {
+		j.err = err
+	}
+}
+
+// placeNodes sets the ranks to the hosts of nodes, which a file of flows numbers: among all hosts,
+// node 5 is h5, or the host at position 5 if none is called so; among chosen ranks, the one at
+// position 5.
+func (r *itemReader) placeNodes(nodes []int) error {
+	n := r.Ranks.count(r.hosts.count)
+	switch {
+	case n == 0 || len(nodes) == 0:
+		return nil // unknown
+	case r.Ranks.Random > 0:
+		return errors.New("a file of flows names its hosts by numbers; expected ranks that are not drawn")
+	}
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		name := "h" + strconv.Itoa(node)
+		switch {
+		case r.Ranks.All && r.hosts.has(name):
+		case node >= n:
+			return fmt.Errorf("%s has a flow of node %d; there are %d hosts", r.flowFile, node, n)
+		case len(r.Ranks.Names) > 0:
+			name = r.Ranks.Names[node]
+		default:
+			name = r.hosts.at(node)
+		}
+		names[i] = name
+	}
+	r.Ranks = Ranks{Names: names}
+	return nil
 }
 
 func (j *job) compile(g *graph.Graph) {
@@ -122,7 +172,14 @@ func (r *itemReader) readFlows(rules params.Rules) {
 	r.Label = "flows"
 	if r.flowFile != "" {
 		r.Label = r.flowFile
-		r.use(rules, "flows", r.d.readJob(jobKey{file: r.flowFile, format: inputs.Flows}))
+		j := r.d.readJob(jobKey{file: r.flowFile, format: inputs.Flows})
+		if j.err == nil {
+			if err := r.placeNodes(j.nodes); err != nil {
+				rules.Refuse("flows", "%v", err)
+				return
+			}
+		}
+		r.use(rules, "flows", j)
 		return
 	}
 	if rules.Written("ranks") {

@@ -52,7 +52,7 @@ func TestFlowsFromFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if it := labs[0].Workload[0]; it.Ranks.First != 4 || it.Size != 5000 || it.Label != "m/a.cm" {
+	if it := labs[0].Workload[0]; !slices.Equal(it.Ranks.Names, []string{"h0", "h3"}) || it.Size != 5000 || it.Label != "m/a.cm" {
 		t.Errorf("%+v", it)
 	}
 }
@@ -60,10 +60,10 @@ func TestFlowsFromFile(t *testing.T) {
 // Everything that is wrong with flows is reported where the lab has it.
 func TestFlowsRefused(t *testing.T) {
 	files := among(map[string]string{
-		"a.cm": "Nodes 9\nConnections 1\n3->0 start 0 size 5000\n", "bad.cm": "Nodes 4\n0->1 oops 5\n",
+		"a.cm": "Nodes 9\nConnections 1\n8->0 start 0 size 5000\n", "bad.cm": "Nodes 4\n0->1 oops 5\n",
 	})
 	for _, c := range []struct{ workload, want string }{
-		{"{flows: a.cm}", "lab.yaml:4:20: workload.0.flows: a.cm is a job of 9 ranks; there are 8"},
+		{"{flows: a.cm}", "lab.yaml:4:20: workload.0.flows: a.cm has a flow of node 8; there are 8 hosts"},
 		{"{flows: bad.cm}", "bad.cm:2:"},
 		{"{flows: gone.cm}", "gone.cm: file does not exist"},
 		{"{flows: ../a.cm}", "below the lab file's folder"},

@@ -100,7 +100,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		}
 		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
 			files: opts.Files, jobs: jobs}
-		l := d.lab(r.file, tree, values)
+		l := d.lab(r.file, d.imported(tree), values)
 		if opts.ClocksAlone {
 			d.clocksAlone(l)
 		}

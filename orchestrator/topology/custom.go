@@ -10,6 +10,9 @@ import (
 	"weft/params"
 )
 
+// CustomKind is the name of the kind of network whose nodes and links are written down.
+const CustomKind = "custom"
+
 // Custom has the nodes and links of a network, one by one.
 type Custom struct {
 	Nodes []CustomNode
