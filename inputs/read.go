@@ -13,6 +13,7 @@ import (
 	"weft/inputs/chakra"
 	"weft/inputs/flows"
 	"weft/inputs/goal"
+	"weft/inputs/msccl"
 )
 
 // Names of the formats of jobs, as a lab file writes them.
@@ -20,6 +21,7 @@ const (
 	Flows  = "flows"
 	GOAL   = "goal"
 	Chakra = "chakra"
+	MSCCL  = "msccl"
 )
 
 // GroupsFile is the name of a file beside the traces of ranks with the members of process groups.
@@ -52,6 +54,15 @@ var formats = []format{
 	}},
 	{name: GOAL, looks: goal.Looks, read: goal.Parse},
 	{name: Chakra, looks: chakra.Looks, readAll: chakra.Parse},
+	{name: MSCCL, looks: msccl.Looks, read: func(file string, r io.Reader) (*graph.Graph, error) {
+		if a, err := msccl.Parse(file, r); err != nil {
+			return nil, err
+		} else if err := a.Prove(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: an algorithm for a collective of any size, which is correct, and no job; "+
+			"workload.trace runs it with a size", file)
+	}},
 }
 
 // ReadFlows reads a file of flows.
@@ -62,6 +73,16 @@ func ReadFlows(files fs.FS, name string) (_ *flows.List, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	return flows.Parse(name, r)
+}
+
+// ReadAlgorithm reads an algorithm of a collective.
+func ReadAlgorithm(files fs.FS, name string) (_ *msccl.Algorithm, err error) {
+	r, err := open(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return msccl.Parse(name, r)
 }
 
 // Detect returns the name of the format that a file or a folder has, or "" if it is none of them.

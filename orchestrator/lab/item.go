@@ -159,6 +159,8 @@ func (r *itemReader) Keys() []params.Key {
 	if r.traced {
 		for i, k := range keys {
 			switch {
+			case k.Name == "size":
+				keys[i] = k.OrNone() // of an algorithm
 			case slices.Contains([]string{"trace", "format", "scale_compute", "ranks", "repeat", "start"}, k.Name):
 			case trace.HasColumn(k.Name):
 				keys[i] = k.Elsewhere("applies to a collective; those of a trace have theirs in the file")
@@ -238,6 +240,13 @@ func (r *itemReader) Rules(rules params.Rules) {
 		}
 	}
 	if r.traced {
+		if r.trace != "" && r.isJob() && r.format == inputs.MSCCL {
+			r.readAlgorithm(rules)
+			return
+		}
+		if rules.Written("size") {
+			rules.Refuse("size", "applies to a collective; those of a trace have theirs in the file")
+		}
 		if r.trace != "" && r.isJob() {
 			r.readTraceJob(rules)
 			return

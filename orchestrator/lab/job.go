@@ -254,14 +254,37 @@ const csv = "csv"
 // isJob reports whether the trace of an item is a job: a file or a folder of one of the formats of
 // package inputs.
 func (r *itemReader) isJob() bool {
-	if r.format != "auto" || r.d.files == nil {
-		return r.format != csv && r.format != "auto"
+	if r.format == "auto" && r.d.files != nil {
+		if format, err := inputs.Detect(r.d.files, r.trace); err == nil && format != "" {
+			r.format = format
+		}
 	}
-	format, err := inputs.Detect(r.d.files, r.trace)
-	if err != nil {
-		return false // reading it as CSV says why
+	return r.format != csv && r.format != "auto" // an unreadable file is read as CSV, which says why
+}
+
+// readAlgorithm reads the algorithm of an item, which runs it on its size.
+func (r *itemReader) readAlgorithm(rules params.Rules) {
+	if r.d.files == nil {
+		rules.Refuse("trace", "%q cannot be read here: no file goes with this lab", params.Clip(r.trace))
+		return
 	}
-	return format != ""
+	if r.Size == 0 {
+		rules.Refuse("trace", "%s is an algorithm for any size; expected size: 1MB", r.trace)
+		return
+	}
+	r.Label = r.trace
+	r.Type, r.Op, r.Flows = schedule.Float32, "", 1
+	a, err := inputs.ReadAlgorithm(r.d.files, r.trace)
+	j := &job{err: err}
+	if err == nil {
+		r.Collective = a.Collective
+		j.given, j.err = a.Compile(r.Size, r.Type)
+		j.bytes, j.graph = r.Size, &graph.Graph{}
+	}
+	if schedule.Of(r.Collective).Reduces {
+		r.Op = schedule.Sum
+	}
+	r.use(rules, "trace", j)
 }
 
 // readTraceJob reads the job of an item.
@@ -308,7 +331,10 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 		return
 	}
 	base := r.Item
-	base.Collective, base.Algorithm, base.Type = schedule.Graph, schedule.GivenPrograms, schedule.Float32
+	if base.Collective == "" {
+		base.Collective = schedule.Graph
+	}
+	base.Algorithm, base.Type = schedule.GivenPrograms, schedule.Float32
 	base.Flows, base.Given, base.Size = 1, j.given, j.bytes
 	calls, err := r.calls(j)
 	if err != nil {

@@ -128,3 +128,31 @@ func TestTraceIsJob(t *testing.T) {
 		}
 	}
 }
+
+// The XML of an algorithm runs with a size; a size belongs to nothing else.
+func TestAlgorithmFile(t *testing.T) {
+	files := among(map[string]string{"job": goalJob, "a.xml": `<algo name="x" nchunksperloop="2" ngpus="2" coll="alltoall" inplace="0">
+<gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu>
+<gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu></algo>`})
+	labs, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: a.xml, size: 8KB}]"), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it := labs[0].Workload[0]; it.Collective != schedule.AllToAll || it.Given == nil || it.Size != 8000 || it.Ranks.First != 2 {
+		t.Errorf("%+v", it)
+	}
+	for _, c := range []struct{ workload, want string }{
+		{"{trace: a.xml}", "an algorithm for any size; expected size"},
+		{"{trace: a.xml, size: 12B}", "no multiple of 2 chunks of 4 bytes"},
+		{"{trace: job, size: 1KB}", "applies to a collective"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
