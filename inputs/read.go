@@ -13,6 +13,7 @@ import (
 	"weft/inputs/chakra"
 	"weft/inputs/flows"
 	"weft/inputs/goal"
+	"weft/inputs/kineto"
 	"weft/inputs/msccl"
 )
 
@@ -21,6 +22,7 @@ const (
 	Flows  = "flows"
 	GOAL   = "goal"
 	Chakra = "chakra"
+	Kineto = "kineto"
 	MSCCL  = "msccl"
 )
 
@@ -54,6 +56,7 @@ var formats = []format{
 	}},
 	{name: GOAL, looks: goal.Looks, read: goal.Parse},
 	{name: Chakra, looks: chakra.Looks, readAll: chakra.Parse},
+	{name: Kineto, looks: kineto.Looks, readAll: kineto.Parse},
 	{name: MSCCL, looks: msccl.Looks, read: func(file string, r io.Reader) (*graph.Graph, error) {
 		if a, err := msccl.Parse(file, r); err != nil {
 			return nil, err

@@ -124,7 +124,7 @@ func TestRefuses(t *testing.T) {
 		{trace(appendNumber(typed(7, compNode), nodeDataDeps, 3)), "a.0.et: node 7: it depends on node 3, which is not there"},
 		{trace(typed(7, sendNode)), "a COMM_SEND_NODE without comm_dst"},
 		{trace(coll), "comm_type 9: there is no such collective here"},
-		{trace(odd), "401 bytes are no whole number of elements"},
+		{trace(odd), "401 bytes in 2 ranks; expected a whole number of elements"},
 		{trace(appendNumber(typed(7, compNode), nodeDuration, 1<<60)), "a duration of"},
 	} {
 		_, err := Parse([]string{"a.0.et"}, 2, opener(map[string][]byte{"a.0.et": c.text}))

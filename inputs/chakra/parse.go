@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"weft/collectives/graph"
-	"weft/collectives/schedule"
 	"weft/units"
 )
 
@@ -41,20 +40,13 @@ func Looks(head []byte) bool {
 type parser struct {
 	graph  *graph.Graph
 	groups map[string][]int32
-	calls  map[callKey]int32
 	total  int
-}
-
-// callKey identifies a collective: the number of it among those of its group.
-type callKey struct {
-	group string
-	n     int
 }
 
 // Parse reads the traces of all ranks. groups.json has the members of process groups:
 // {"tp0": [0, 1], ...}. With one trace and ranks above 1, every rank does the same.
 func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error) {
-	p := &parser{graph: &graph.Graph{Word: "node"}, calls: map[callKey]int32{}}
+	p := &parser{graph: &graph.Graph{Word: "node"}}
 	for _, name := range files {
 		if path.Base(name) != "groups.json" {
 			p.graph.Files = append(p.graph.Files, name)
@@ -68,7 +60,7 @@ func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) 
 	} else {
 		p.graph.Ranks = make([][]graph.Op, len(p.graph.Files))
 	}
-	var all [][]member
+	var all [][]graph.Part
 	for rank, name := range p.graph.Files {
 		if n, ok := rankOf(name); ok && n != rank && !alike {
 			return nil, fmt.Errorf("%s: the trace of rank %d where that of rank %d is expected", name, n, rank)
@@ -87,7 +79,7 @@ func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) 
 		p.graph.Ranks[rank] = slices.Clone(p.graph.Ranks[0])
 		all = append(all, all[0])
 	}
-	return p.graph, p.join(all)
+	return p.graph, p.graph.Join(all)
 }
 
 // rankOf returns the rank in a name such as moe.12.et or moe.12.et.gz.
@@ -119,18 +111,8 @@ func (p *parser) readGroups(name string, open func(string) (io.ReadCloser, error
 	return nil
 }
 
-// member is a rank's part in a collective.
-type member struct {
-	op    int32
-	kind  int64
-	size  int64
-	root  int64
-	group string
-	name  string
-}
-
 // rank reads the trace of a rank and returns its parts in collectives.
-func (p *parser) rank(file string, rank int, r io.Reader) ([]member, error) {
+func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) {
 	in := newReader(r)
 	if _, err := in.next(); err != nil { // the metadata
 		return nil, fmt.Errorf("%s: metadata: %w", file, err)
@@ -139,7 +121,7 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]member, error) {
 	var ops []graph.Op
 	var deps []uint64 // of all nodes, one after the other
 	var first []int   // by op: where its dependencies begin
-	var members []member
+	var members []graph.Part
 	var x node
 	for number := 1; ; number++ {
 		b, err := in.next()
@@ -167,12 +149,11 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]member, error) {
 		}
 		at[x.id] = int32(len(ops))
 		if op.Kind == graph.Collective {
-			root, ok := x.numbers[commRoot]
-			if !ok {
-				root = -1
+			part, err := x.part(int32(len(ops)), p.groups)
+			if err != nil {
+				return nil, refuse(err)
 			}
-			members = append(members, member{int32(len(ops)), x.numbers[commType], x.numbers[commSize], root, x.group,
-				clip(x.name)})
+			members = append(members, part)
 		}
 		first = append(first, len(deps))
 		deps = append(deps, x.deps...)
@@ -202,6 +183,21 @@ func unique(after []int32) []int32 {
 	slices.Sort(after)
 	after = slices.Compact(after)
 	return after[:len(after):len(after)]
+}
+
+// part returns the part in a collective that a node is.
+func (x *node) part(op int32, groups map[string][]int32) (graph.Part, error) {
+	kind, each := x.numbers[commType], x.numbers[commSize]
+	c, ok := collectives[kind]
+	if !ok {
+		return graph.Part{}, fmt.Errorf("comm_type %d: there is no such collective here", kind)
+	}
+	root, ok := x.numbers[commRoot]
+	if !ok {
+		root = -1
+	}
+	return graph.Part{Op: op, Group: x.group, Members: groups[x.group], Name: x.group, Collective: c.name, Root: root,
+		Size: func(ranks int) int64 { return c.size(min(each, int64(graph.MaxSize)), int64(ranks)) }}, nil
 }
 
 // op returns the operation of a node.
@@ -248,93 +244,6 @@ func (x *node) op(rank int) (graph.Op, error) {
 		return op, fmt.Errorf("a node of type %d", x.kind)
 	}
 	return op, nil
-}
-
-// join makes calls of the ranks' parts in collectives.
-func (p *parser) join(all [][]member) error {
-	groups := p.members(all)
-	for rank, members := range all {
-		seen := map[string]int{}
-		for _, m := range members {
-			op := &p.graph.Ranks[rank][m.op]
-			refuse := func(format string, args ...any) error {
-				return &graph.Error{At: p.graph.Where(rank, op), Err: fmt.Errorf(format, args...)}
-			}
-			key := callKey{m.group, seen[m.group]}
-			seen[m.group]++
-			ranks := groups[m.group]
-			c, ok := collectives[m.kind]
-			if !ok {
-				return refuse("comm_type %d: there is no such collective here", m.kind)
-			}
-			size, kind, err := sizeOf(c, m.size, int64(len(ranks)))
-			if err != nil {
-				return refuse("%s of group %q: %w", c.name, m.group, err)
-			}
-			call, ok := p.calls[key]
-			if !ok {
-				root := 0
-				if m.root >= 0 {
-					if root = slices.Index(ranks, int32(min(m.root, math.MaxInt32))); root < 0 {
-						return refuse("root %d is no member of group %q", m.root, m.group)
-					}
-				}
-				call = int32(len(p.graph.Calls))
-				p.calls[key] = call
-				p.graph.Calls = append(p.graph.Calls, graph.Call{Name: m.group, Collective: c.name, Type: kind, Size: size,
-					Members: ranks, Root: root, Place: op.Place})
-			}
-			if g := &p.graph.Calls[call]; g.Collective != c.name || g.Size != size {
-				return refuse("collective %d of group %q is %s of %v; another rank has %s of %v", key.n, m.group, c.name,
-					size, g.Collective, g.Size)
-			}
-			op.Call = call
-		}
-	}
-	return nil
-}
-
-// sizeOf returns the size of a collective and the type of its elements.
-func sizeOf(c collective, each, ranks int64) (units.Bytes, schedule.Type, error) {
-	if each > int64(graph.MaxSize)/max(1, ranks) {
-		return 0, "", fmt.Errorf("%d bytes of each rank", each)
-	}
-	size := units.Bytes(c.size(each, ranks))
-	switch kind := schedule.Float32; {
-	case size >= units.Bytes(4*ranks) && size%4 == 0:
-		return size, kind, nil
-	case size >= units.Bytes(2*ranks) && size%2 == 0:
-		return size, schedule.BFloat16, nil
-	}
-	return 0, "", fmt.Errorf("%d bytes are no whole number of elements of 2 or 4 bytes, one for each of %d ranks", size,
-		ranks)
-}
-
-// members returns the ranks of each group: as the file of groups has them, or those with a
-// collective of that group. Collectives without a group are of all ranks.
-func (p *parser) members(all [][]member) map[string][]int32 {
-	groups := map[string][]int32{}
-	for rank, members := range all {
-		for _, m := range members {
-			g := groups[m.group]
-			if len(g) == 0 || g[len(g)-1] != int32(rank) {
-				groups[m.group] = append(g, int32(rank))
-			}
-		}
-	}
-	for name, ranks := range p.groups {
-		if _, used := groups[name]; used {
-			groups[name] = ranks
-		}
-	}
-	if _, used := groups[""]; used {
-		every := make([]int32, len(all))
-		for r := range every {
-			every[r] = int32(r)
-		}
-		groups[""] = every
-	}
-	return groups
 }
 
 func clip(name []byte) string {
