@@ -13,7 +13,7 @@ import (
 // Bounds of files. A file is read as a stream, so these bound time, not memory.
 const (
 	maxBytes = 64 << 30 // of a file, after decompression
-	maxRatio = 1000     // of decompression, once more than freeBytes came out
+	maxRatio = 200      // of decompression, once more than free bytes came out
 	free     = 64 << 20
 )
 

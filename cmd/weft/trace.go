@@ -34,8 +34,10 @@ func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 
 // jobFlags adds the flags that say how to read a job.
 func jobFlags(cmd *cobra.Command, o *inputs.Options) {
-	cmd.Flags().StringVar(&o.Format, "format", "", "format of the file: "+orList(inputs.Formats())+"; default: its content")
-	cmd.Flags().IntVar(&o.Ranks, "ranks", 0, "ranks that all run the same trace (chakra); default: as many as there are files")
+	cmd.Flags().StringVar(&o.Format, "format", "",
+		"format of the file: "+orList(inputs.Formats())+"; default: its content")
+	cmd.Flags().IntVar(&o.Ranks, "ranks", 0,
+		"ranks that all run the same trace (chakra); default: as many as there are files")
 	_ = cmd.RegisterFlagCompletionFunc("format", completeFrom(inputs.Formats()...)) // the flag exists
 }
 
@@ -100,7 +102,8 @@ rank. What OUT's format cannot say is an error, with the place in IN, and nothin
 				return usageError{err}
 			}
 			// Twice: first to nowhere, so that nothing half-made stays.
-			if err := inputs.Write(g, to, args[1], func(string) (io.WriteCloser, error) { return nowhere{}, nil }); err != nil {
+			trial := func(string) (io.WriteCloser, error) { return nowhere{}, nil }
+			if err := inputs.Write(g, to, args[1], trial); err != nil {
 				return usageError{err}
 			}
 			if strings.HasSuffix(args[1], "/") {

@@ -9,14 +9,13 @@ import (
 
 // Facts is what a graph amounts to.
 type Facts struct {
-	Ranks, Ops            int
-	Computations          int
-	Messages              int
-	Bytes                 units.Bytes // of all messages, without those of collectives
-	LongestTime           units.Time  // of computing, of the rank that computes most
-	CriticalPath          units.Time  // longest chain of computations: the job takes no less on any network
-	Collectives           []Kinds
-	FirstRank, OtherRanks int // operations of rank 0 and, at most, of another rank
+	Ranks, Ops   int
+	Computations int
+	Messages     int
+	Bytes        units.Bytes // of all messages, without those of collectives
+	LongestTime  units.Time  // of computing, of the rank that computes most
+	CriticalPath units.Time  // longest chain of computations: the job takes no less on any network
+	Collectives  []Kinds
 }
 
 // Kinds counts collectives that are alike.
@@ -30,7 +29,7 @@ type Kinds struct {
 // About returns the facts of a graph that Compile has accepted.
 func About(g *Graph) Facts {
 	f := Facts{Ranks: len(g.Ranks), Ops: g.Ops()}
-	for rank, ops := range g.Ranks {
+	for _, ops := range g.Ranks {
 		var busy units.Time
 		for i := range ops {
 			switch op := &ops[i]; op.Kind {
@@ -43,11 +42,6 @@ func About(g *Graph) Facts {
 			}
 		}
 		f.LongestTime = max(f.LongestTime, busy)
-		if rank == 0 {
-			f.FirstRank = len(ops)
-		} else {
-			f.OtherRanks = max(f.OtherRanks, len(ops))
-		}
 	}
 	count := map[Kinds]int{}
 	for i := range g.Calls {
@@ -59,14 +53,15 @@ func About(g *Graph) Facts {
 		f.Collectives = append(f.Collectives, k)
 	}
 	slices.SortFunc(f.Collectives, func(a, b Kinds) int {
-		return cmp.Or(cmp.Compare(a.Collective, b.Collective), cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.Size, b.Size))
+		return cmp.Or(cmp.Compare(a.Collective, b.Collective), cmp.Compare(a.Ranks, b.Ranks),
+			cmp.Compare(a.Size, b.Size))
 	})
 	f.CriticalPath = g.criticalPath()
 	return f
 }
 
-// criticalPath returns the longest chain of computations, through messages and collectives that take
-// no time.
+// criticalPath returns the longest chain of computations, through messages and collectives that
+// take no time.
 func (g *Graph) criticalPath() (longest units.Time) {
 	pairs, err := g.match()
 	if err != nil {

@@ -55,7 +55,8 @@ func (g *Graph) Join(parts [][]Part) error {
 					Members: members, Root: root, Place: op.Place})
 			}
 			if c := &g.Calls[call]; c.Collective != p.Collective || c.Size != size {
-				return g.errorf(rank, op, "collective %d of group %q is %s of %v; another rank has %s of %v", k.n, p.Group,
+				return g.errorf(rank, op, "collective %d of group %q is %s of %v; another rank has %s of %v", k.n,
+					p.Group,
 					p.Collective, size, c.Collective, c.Size)
 			}
 			op.Call = call

@@ -135,8 +135,8 @@ func (x *node) attribute(b []byte) error {
 			name = data
 		case field == attrString:
 			text = data
-		case field == attrInt32 || field == attrInt64 || field == attrUint32 || field == attrUint64 || field == attrBool ||
-			fixed[field]:
+		case field == attrInt32 || field == attrInt64 || field == attrUint32 || field == attrUint64 ||
+			field == attrBool || fixed[field]:
 			value = int64(number)
 		case signed[field]:
 			value = protowire.DecodeZigZag(number)

@@ -239,7 +239,8 @@ func (x *node) op(rank int) (graph.Op, error) {
 		op.Kind = graph.Collective
 		return op, errors.Join(number(commType, func(int64) {}), number(commSize, func(int64) {}))
 	case memLoadNode, memStoreNode:
-		return op, fmt.Errorf("a %s: hosts have no model of their memory; give its time as a COMP_NODE", nodeNames[x.kind])
+		return op, fmt.Errorf("a %s: hosts have no model of their memory; give its time as a COMP_NODE",
+			nodeNames[x.kind])
 	default:
 		return op, fmt.Errorf("a node of type %d", x.kind)
 	}

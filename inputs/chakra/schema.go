@@ -62,8 +62,8 @@ const (
 // collective is a kind of collective.
 type collective struct {
 	name string
-	// size returns the size as nccl-tests has it from comm_size, which is what each rank has before,
-	// except for a gather and a scatter.
+	// size returns the size as nccl-tests has it from comm_size, which is what each rank has
+	// before, except for a gather and a scatter.
 	size func(each, ranks int64) int64
 	each func(size, ranks int64) int64 // the inverse
 }

@@ -447,16 +447,18 @@ func Write(w io.Writer, g *graph.Graph) error {
 			line = strconv.AppendInt(append(line[:0], 'l'), int64(i+1), 10)
 			switch {
 			case op.Kind == graph.Compute && op.Time%units.Nanosecond != 0:
-				return &graph.Error{At: g.Where(rank, op), Err: fmt.Errorf("a computation of %v: GOAL counts nanoseconds",
-					op.Time)}
+				return &graph.Error{At: g.Where(rank, op),
+					Err: fmt.Errorf("a computation of %v: GOAL counts nanoseconds",
+						op.Time)}
 			case op.Kind == graph.Compute:
 				line = strconv.AppendInt(append(line, ": calc "...), int64(op.Time/units.Nanosecond), 10)
 				if op.Stream > 0 {
 					line = strconv.AppendInt(append(line, " cpu "...), int64(op.Stream), 10)
 				}
 			case op.Stream > 0:
-				return &graph.Error{At: g.Where(rank, op), Err: errors.New("a flow beside others between two ranks: GOAL " +
-					"has one")}
+				return &graph.Error{At: g.Where(rank, op),
+					Err: errors.New("a flow beside others between two ranks: GOAL " +
+						"has one")}
 			case op.Tag > 1<<32-2:
 				return &graph.Error{At: g.Where(rank, op), Err: fmt.Errorf("tag %d: GOAL's have 32 bits", op.Tag)}
 			default:

@@ -72,9 +72,10 @@ var kinds = map[string]kind{
 	"allgather": {collective: "all-gather", output: true}, "_allgather_base": {collective: "all-gather", output: true},
 	"all_gather_into_tensor_coalesced": {collective: "all-gather", output: true},
 	"allgather_into_tensor_coalesced":  {collective: "all-gather", output: true},
-	"reduce_scatter":                   {collective: "reduce-scatter"}, "_reduce_scatter_base": {collective: "reduce-scatter"},
-	"reduce_scatter_tensor_coalesced": {collective: "reduce-scatter"},
-	"broadcast":                       {collective: "broadcast"}, "_broadcast_oop": {collective: "broadcast"},
+	"reduce_scatter":                   {collective: "reduce-scatter"},
+	"_reduce_scatter_base":             {collective: "reduce-scatter"},
+	"reduce_scatter_tensor_coalesced":  {collective: "reduce-scatter"},
+	"broadcast":                        {collective: "broadcast"}, "_broadcast_oop": {collective: "broadcast"},
 	"reduce": {collective: "reduce"}, "_reduce_oop": {collective: "reduce"},
 	"all_to_all": {collective: "all-to-all"}, "alltoall": {collective: "all-to-all"},
 	"alltoall_base": {collective: "all-to-all"}, "all_to_all_single": {collective: "all-to-all"},
@@ -115,7 +116,8 @@ func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*gr
 			p.rank = i
 		}
 		if p.rank >= len(files) || g.Files[p.rank] != "" {
-			return nil, fmt.Errorf("%s: the profile of rank %d, among those of %d ranks, each once", name, p.rank, len(files))
+			return nil, fmt.Errorf("%s: the profile of rank %d, among those of %d ranks, each once", name, p.rank,
+				len(files))
 		}
 		if total += len(p.kernels); total > graph.MaxOps/2 {
 			return nil, fmt.Errorf("%s: more than %d kernels", name, graph.MaxOps/2)
@@ -157,8 +159,9 @@ func read(file string, r io.Reader) (*profile, error) {
 		return nil, wrong(err)
 	}
 	if p.vague > 0 {
-		return nil, fmt.Errorf("%s: %s: it does not say its collective, group or size, nor do %d more of NCCL's kernels; "+
-			"profile with PyTorch 2.4 or newer", file, p.first, p.vague-1)
+		return nil,
+			fmt.Errorf("%s: %s: it does not say its collective, group or size, nor do %d more of NCCL's kernels; "+
+				"profile with PyTorch 2.4 or newer", file, p.first, p.vague-1)
 	}
 	return p, nil
 }
@@ -237,7 +240,8 @@ func (p *profile) events(d *json.Decoder) error {
 
 // event handles an event. Those of the CPU show as gaps between kernels.
 func (p *profile) event(number int, e *event) error {
-	if e.Phase != "X" || e.Args.Stream == nil || !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"}, e.Cat) {
+	if e.Phase != "X" || e.Args.Stream == nil || !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"},
+		e.Cat) {
 		return nil
 	}
 	const latest = 1e15 // us: 30 years

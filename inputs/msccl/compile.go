@@ -16,7 +16,8 @@ import (
 func (a *Algorithm) Compile(size units.Bytes, kind schedule.Type) (*schedule.Given, error) {
 	unit := units.Bytes(a.chunks) * kind.Size()
 	if size <= 0 || size%unit != 0 {
-		return nil, fmt.Errorf("%s: size %v is no multiple of %d chunks of %d bytes; expected one such as %v", a.file, size,
+		return nil, fmt.Errorf("%s: size %v is no multiple of %d chunks of %d bytes; expected one such as %v", a.file,
+			size,
 			a.chunks, kind.Size(), max(unit, size-size%unit))
 	}
 	if err := a.Prove(); err != nil {
@@ -142,7 +143,8 @@ func (c *compiler) region(rank int, p place, count int) (schedule.Buf, units.Byt
 		if c.Collective == schedule.AllGather {
 			most = each
 		}
-	case p.buffer == 'i' && c.Collective == schedule.AllGather, p.buffer == 'o' && c.Collective == schedule.ReduceScatter:
+	case p.buffer == 'i' && c.Collective == schedule.AllGather, p.buffer == 'o' &&
+		c.Collective == schedule.ReduceScatter:
 		first += own
 		most = own + each
 	}

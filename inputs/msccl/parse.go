@@ -60,8 +60,9 @@ var kinds = map[string]struct{ recv, reduce, send bool }{
 }
 
 var collectives = map[string]string{
-	"allreduce": "all-reduce", "allgather": "all-gather", "reduce_scatter": "reduce-scatter", "reducescatter": "reduce-scatter",
-	"alltoall": "all-to-all",
+	"allreduce": "all-reduce", "allgather": "all-gather", "reduce_scatter": "reduce-scatter",
+	"reducescatter": "reduce-scatter",
+	"alltoall":      "all-to-all",
 }
 
 // Looks reports whether a file that begins with head is an algorithm.
@@ -158,13 +159,15 @@ func (p *parser) element(name string) error {
 			return p.errorf("a thread block outside of a GPU")
 		}
 		b := block{}
-		if err := p.all(map[string]*int{"id+": &b.id, "send": &b.send, "recv": &b.recv, "chan+": &b.channel}); err != nil {
+		if err := p.all(map[string]*int{"id+": &b.id, "send": &b.send, "recv": &b.recv,
+			"chan+": &b.channel}); err != nil {
 			return err
 		}
 		blocks := &p.gpus[len(p.gpus)-1]
 		rank := len(p.gpus) - 1
 		if b.id != len(*blocks) || b.send >= p.Ranks || b.recv >= p.Ranks || b.send == rank || b.recv == rank {
-			return p.errorf("GPU %d: thread block %d, which sends to %d and receives from %d", rank, b.id, b.send, b.recv)
+			return p.errorf("GPU %d: thread block %d, which sends to %d and receives from %d", rank, b.id, b.send,
+				b.recv)
 		}
 		*blocks = append(*blocks, b)
 		return nil

@@ -65,7 +65,8 @@ func readContainerlab(file string, text []byte) (*Network, error) {
 			return nil, graph.Errorf(file, line, "link: %w", err)
 		}
 		if x.Type != "" && x.Type != "veth" || len(x.Endpoints) != 2 {
-			return nil, graph.Errorf(file, line, "a link of type %q with %d endpoints; expected a veth between two nodes",
+			return nil, graph.Errorf(file, line,
+				"a link of type %q with %d endpoints; expected a veth between two nodes",
 				clip(x.Type), len(x.Endpoints))
 		}
 		var ends [2]string

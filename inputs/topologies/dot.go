@@ -11,18 +11,19 @@ import (
 
 func looksDOT(text []byte) bool {
 	for line := range bytes.Lines(text[:min(len(text), 1<<16)]) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' || bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("/*")) {
+		words := bytes.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n{\"", r) })
+		if len(words) == 0 || line[0] == '#' || bytes.HasPrefix(words[0], []byte("//")) ||
+			bytes.HasPrefix(words[0], []byte("/*")) {
 			continue
 		}
-		word := strings.ToLower(string(bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '{' || r == '"' })[0]))
+		word := strings.ToLower(string(words[0]))
 		return word == "graph" || word == "digraph" || word == "strict"
 	}
 	return false
 }
 
-// dot reads a graph in the DOT language. Subgraphs and HTML are refused; attributes of the graph are
-// pictures and are skipped, as are those of nodes and links that say nothing about the network.
+// dot reads a graph in the DOT language. Subgraphs and HTML are refused; attributes of the graph
+// are pictures and are skipped, as are those of nodes and links that say nothing about the network.
 type dot struct {
 	file   string
 	text   []byte
@@ -227,7 +228,7 @@ func (d *dot) finish(ends []string, line int) error {
 		case "node", "graph", "edge":
 			for name := range attrs {
 				if used, _ := new(Link).property(name, "1"); used {
-					return d.errorf("defaults of links are not understood; give each its %s, or topology.link in the lab", name)
+					return d.errorf("defaults of links are not understood; give each link its %s", name)
 				}
 			}
 			return nil

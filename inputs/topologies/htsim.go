@@ -159,7 +159,8 @@ func (t *tree) network() (*Network, error) {
 	for r := range pods * racks {
 		n.Nodes = append(n.Nodes, Node{name("tor", r), true})
 		for h := range t.down[0] {
-			n.Links = append(n.Links, Link{A: name("h", r*t.down[0]+h), B: name("tor", r), Rate: t.rate[0], Delay: t.delay[0]})
+			n.Links = append(n.Links, Link{A: name("h", r*t.down[0]+h), B: name("tor", r), Rate: t.rate[0],
+				Delay: t.delay[0]})
 		}
 	}
 	for a := range pods * aggs {

@@ -83,7 +83,8 @@ func Parse(file string, r io.Reader) (*Network, error) {
 		}
 		n.Format = f.name
 		if len(n.Nodes) > maxNodes || len(n.Links) > maxLinks {
-			return nil, fmt.Errorf("%s: %d nodes and %d links; expected at most %d and %d", file, len(n.Nodes), len(n.Links),
+			return nil, fmt.Errorf("%s: %d nodes and %d links; expected at most %d and %d", file, len(n.Nodes),
+				len(n.Links),
 				maxNodes, maxLinks)
 		}
 		return n, n.check(file)
@@ -116,14 +117,14 @@ func (n *Network) check(file string) error {
 		}
 	}
 	if hosts < 2 {
-		return fmt.Errorf("%s: %d hosts among %d nodes: hosts are the nodes with one link, or those that the file says are; "+
+		return fmt.Errorf("%s: %d hosts among %d nodes: hosts have one link, or the file says that they are; "+
 			"expected at least 2", file, hosts, len(n.Nodes))
 	}
 	return nil
 }
 
-// byDegree makes hosts of the nodes with one link for which kind says nothing: it returns true for a
-// switch, false for a host, and ok false if the file does not say.
+// byDegree makes hosts of the nodes with one link for which kind says nothing: it returns true for
+// a switch, false for a host, and ok false if the file does not say.
 func (n *Network) byDegree(kind func(name string) (isSwitch, ok bool)) {
 	count := map[string]int{}
 	for _, l := range n.Links {

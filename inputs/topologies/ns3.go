@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// looksNS3 recognizes the first line: numbers of nodes, switches and links, or SimAI's with the GPUs
-// of a server, NVSwitches and the type of GPU.
+// looksNS3 recognizes the first line: numbers of nodes, switches and links, or SimAI's with the
+// GPUs of a server, NVSwitches and the type of GPU.
 func looksNS3(text []byte) bool {
 	f := firstLine(text)
 	if len(f) == 6 {

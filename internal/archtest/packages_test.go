@@ -73,8 +73,14 @@ func packages() []entry {
 		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
 		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
 
-		{"inputs/*", "collectives/graph units", "reads a format of jobs"},
-		{"inputs", "collectives/graph inputs/*", "chooses the format"},
+		{"inputs/chakra", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/flows", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/goal", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/kineto", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule units",
+			"makes programs of a format of algorithms, and proves them"},
+		{"inputs/topologies", "collectives/graph units", "reads formats of networks; errors have places as in jobs"},
+		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl", "chooses the format"},
 
 		{"clocksync", "units", "clocks show lab time"},
 		{"clocksync/clock", "units", "clocks show lab time"},
@@ -130,7 +136,7 @@ func packages() []entry {
 		{"orchestrator/topology", "fabric/queues internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
-			"collectives/graph collectives/trace fabric/queues inputs inputs/flows " +
+			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/topologies " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},

@@ -81,18 +81,17 @@ func (r *itemReader) Keys() []params.Key {
 	}
 	keys := []params.Key{
 		params.New("trace", traceFile(&r.trace),
-			"File or folder below the lab's folder with a job to run; replaces collective (docs/inputs.md).").OrNone(),
+			"File or folder with a job; replaces collective (docs/inputs.md).").OrNone(),
 		params.New("format", params.Word(&r.format, append([]string{"auto", csv}, inputs.Formats()...)...),
 			"Of the trace.").Default("auto", "its content").Only(func() (bool, string) {
 			return listed || r.traced, "applies to a trace"
 		}),
-		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Factor of the trace's computations.").
+		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Computation factor.").
 			Default("1", "ours").Only(func() (bool, string) { return listed || r.traced, "applies to a trace" }),
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),
 		params.New("algorithm", params.Lazy(func() params.Value {
 			return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r}
-		}), "auto is the collective's first: ring for all-reduce, all-gather, reduce-scatter; direct for "+
-			"all-to-all; chain for broadcast, reduce.").
+		}), "auto is the collective's first (docs/collectives.md).").
 			Default("auto", "ours").Following(func() (string, string) { return "auto", "auto, for " + r.Collective }).
 			Only(func() (bool, string) { return listed || r.Collective != "", "" }),
 		r.ranksKey(),
@@ -147,7 +146,7 @@ func (r *itemReader) Keys() []params.Key {
 		params.New("jitter", params.Time(&r.Jitter, 0, maxStart),
 			"Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
 		params.Sub("poisson", func() params.Section { r.poisson = new(poisson); return r.poisson },
-			"Repeat as a Poisson process, with random ranks redrawn; measured and verified.").OrNone(),
+			"Repeat as a Poisson process, with random ranks redrawn.").OrNone(),
 	}
 	if r.flowing {
 		for i, k := range keys {

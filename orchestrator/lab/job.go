@@ -36,9 +36,9 @@ func (f *listedFlow) Keys() []params.Key {
 		params.New("from", f.hosts.name(&f.From, f.d), "Sender."),
 		params.New("to", f.hosts.name(&f.To, f.d), "Receiver."),
 		params.New("size", params.Bytes(&f.Size, 1, maxSize), "Bytes."),
-		params.New("at", params.Time(&f.At, 0, maxStart), "Delay after start or after.").OrNone(),
-		params.New("id", params.Name(&f.ID), "Name for after.").OrNone(),
-		params.New("after", params.Name(&f.After), "Id of a flow from or to the sender, that ends before.").OrNone(),
+		params.New("at", params.Time(&f.At, 0, maxStart), "Delay.").OrNone(),
+		params.New("id", params.Name(&f.ID), "Name.").OrNone(),
+		params.New("after", params.Name(&f.After), "Earlier flow's id.").OrNone(),
 	}
 }
 
@@ -59,7 +59,7 @@ func (r *itemReader) flowsKey() params.Key {
 		f.hosts, f.d = r.hosts, r.d
 		return params.Each(f)
 	})
-	about := "Flows, or a file of them (docs/inputs.md). incast: connections per sender."
+	about := "Flows, or their file (docs/inputs.md). incast: connections per sender."
 	switch {
 	case r.d == nil:
 		k := params.New("flows", params.Union(number, file), about).Default("1", "ours")
@@ -233,7 +233,8 @@ func (r *itemReader) readFlows(rules params.Rules) {
 		case r.listed[before].To == f.From:
 			l.Flows[i].After = []flows.After{{Flow: before, Received: true}}
 		default:
-			rules.Refuse(key, "%s is no end of the flow %q, so it cannot know when that ends; expected one from or to %s",
+			rules.Refuse(key,
+				"%s is no end of the flow %q, so it cannot know when that ends; expected one from or to %s",
 				f.From, f.After, f.From)
 			return
 		}

@@ -24,7 +24,7 @@ type Spec struct {
 	MTU   units.Bytes // payload bytes per packet
 	Down  []string    // names of links that do not exist from the start
 
-	foreseen bool   // a lab is read
+	prescanned bool   // a lab is read
 	seed     uint64 // of links that are drawn to be down
 	linkRate bool   // link.rate is written
 }
@@ -109,11 +109,11 @@ func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
 // Keys implements params.Section: the keys of the kind, and those of others, which are refused.
 func (s *Spec) Keys() []params.Key {
 	kind := params.New("kind", params.Word(&s.Kind, names()...), "Shape of the network.").Before()
-	kind.Optional = !s.foreseen // a schema says that there is a kind or an import
+	kind.Optional = !s.prescanned // a schema says that there is a kind or an import
 	keys := []params.Key{
 		kind,
 		params.New("import", params.Text(new(string), "a file such as fabric.dot"),
-			"File with a network, which becomes custom: DOT, containerlab, GraphML, htsim, ns-3 (docs/inputs.md).").OrNone(),
+			"File of nodes and links (docs/inputs.md).").OrNone(),
 	}
 	var lists []params.Key // of a network that is written down
 	for _, k := range s.sizes() {
@@ -166,7 +166,7 @@ func payload(to *units.Bytes) params.Value {
 
 // Prescan implements params.Prescanner: sizes and tiers are those of the kind.
 func (s *Spec) Prescan(written func(path string) (text string, ok bool)) {
-	s.foreseen = true
+	s.prescanned = true
 	text, _ := written("kind")
 	if k, ok := kindNamed(text); ok {
 		s.Kind, s.Shape = text, k.new()
@@ -201,7 +201,7 @@ func (s *Spec) Rules(r params.Rules) {
 		}
 		seen[name] = true
 	}
-	s.seed, s.linkRate, s.foreseen = 0, false, false // only for reading: equal sections give equal Specs
+	s.seed, s.linkRate, s.prescanned = 0, false, false // only for reading: equal sections give equal Specs
 	if l, ok := s.Shape.(interface{ within(*Spec) }); ok {
 		l.within(nil)
 	}

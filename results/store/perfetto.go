@@ -132,7 +132,8 @@ func (t *timeline) queues(dir string) error {
 			r := &rows[i]
 			if !named {
 				named = true
-				err := t.put(&event{Name: "process_name", Phase: "M", Host: ports, Args: map[string]any{"name": "ports"}})
+				err := t.put(&event{Name: "process_name", Phase: "M", Host: ports,
+					Args: map[string]any{"name": "ports"}})
 				if err != nil {
 					return err
 				}
