@@ -220,7 +220,8 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/plural " +
+		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
+			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +

@@ -53,7 +53,7 @@ func (d *decoder) imported(tree *node) *node {
 		links.items = append(links.items, x)
 	}
 	whole := mappingAt(section.at)
-	whole.add("kind", word(topology.CustomKind))
+	whole.add("kind", word(topology.ListKind()))
 	for i, k := range section.keys {
 		if k.name != "import" && k.name != "kind" {
 			whole.keys, whole.items = append(whole.keys, k), append(whole.items, section.items[i])
@@ -80,7 +80,7 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 			return nil
 		}
 	}
-	if kind := section.get("kind"); kind != nil && kind.text != topology.CustomKind {
+	if kind := section.get("kind"); kind != nil && kind.text != topology.ListKind() {
 		f.problem("given together with kind: %s; leave kind out: what is imported is custom", params.Clip(kind.text))
 		return nil
 	}

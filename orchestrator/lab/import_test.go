@@ -23,7 +23,7 @@ func TestImport(t *testing.T) {
 	}
 	top := &labs[0].Topology
 	nodes, links := top.Drawn()
-	if top.Kind != topology.CustomKind || len(nodes) != 3 || !nodes[0].Switch || nodes[1].Switch || len(links) != 2 ||
+	if top.Kind != topology.ListKind() || len(nodes) != 3 || !nodes[0].Switch || nodes[1].Switch || len(links) != 2 ||
 		links[0].Rate != 400*units.Gbps || links[1].Rate != 50*units.Gbps || links[0].Delay != 3*units.Microsecond {
 		t.Errorf("%s: %+v, %+v", top.Kind, nodes, links)
 	}

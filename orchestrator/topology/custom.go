@@ -10,8 +10,11 @@ import (
 	"weft/params"
 )
 
-// CustomKind is the name of the kind of network whose nodes and links are written down.
-const CustomKind = "custom"
+// customKind is the name of the kind of network whose nodes and links are written down.
+const customKind = "custom"
+
+// ListKind returns the name of the kind of network that a lab lists node by node and link by link.
+func ListKind() string { return customKind }
 
 // Custom has the nodes and links of a network, one by one.
 type Custom struct {

@@ -25,8 +25,8 @@ type Spec struct {
 	Down  []string    // names of links that do not exist from the start
 
 	prescanned bool   // a lab is read
-	seed     uint64 // of links that are drawn to be down
-	linkRate bool   // link.rate is written
+	seed       uint64 // of links that are drawn to be down
+	linkRate   bool   // link.rate is written
 }
 
 // Seeded returns a Spec to be read, whose random links follow from a seed.
