@@ -314,7 +314,7 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 		Use:   "export RUN TABLE csv|json | export RUN perfetto",
 		Short: "print a data file of a run as CSV or as JSON lines, or its timeline for ui.perfetto.dev",
 		Example: "  weft results export quickstart flows csv\n  weft results export quickstart queues json\n" +
-			"  weft results export quickstart perfetto > timeline.json",
+			"  weft results export quickstart perfetto",
 		Args: cobra.RangeArgs(2, 3),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {

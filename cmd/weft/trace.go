@@ -16,12 +16,16 @@ import (
 	"weft/inputs"
 	"weft/internal/plural"
 	"weft/internal/regular"
+	library "weft/labs"
 	"weft/orchestrator/labfile"
 )
 
 // readJob reads a job that a person named.
 func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 	g, format, err := inputs.Read(labfile.Folder(filepath.Clean(name)), filepath.Base(filepath.Clean(name)), o)
+	if inside, ok := strings.CutPrefix(name, "labs/"); ok && errors.Is(err, fs.ErrNotExist) {
+		g, format, err = inputs.Read(library.Files, inside, o) // as labs inside the program are found
+	}
 	if err != nil {
 		var missing *fs.PathError
 		if errors.As(err, &missing) {
@@ -47,7 +51,7 @@ func (a *app) traceCommand() *cobra.Command {
 		Use: "trace FILE", Short: "say what is in a trace: ranks, bytes, collectives, critical path",
 		Long: `Say what is in a trace: ranks, messages, collectives, computations and the critical path, or what of it
 cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads (docs/inputs.md).`,
-		Example: "  weft trace llama7b/\n  weft trace job.goal",
+		Example: "  weft trace labs/questions/inputs/pair.goal",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			g, format, err := readJob(args[0], o)
@@ -84,8 +88,9 @@ func (a *app) convertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "convert IN OUT", Short: "write a trace in another format, if nothing of it is lost",
 		Long: `Write a trace in another format. OUT is x.goal, or x.et or a folder x/ for Chakra, with a file for each
-rank. What OUT's format cannot say is an error, with the place in IN, and nothing is written.`,
-		Example: "  weft convert job.goal job/\n  weft convert flows.cm job.goal",
+rank; the names of the files are printed. What OUT's format cannot say is an error, with the place in IN,
+and nothing is written.`,
+		Example: "  weft convert labs/questions/inputs/pair.goal job.et",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
@@ -112,6 +117,7 @@ rank. What OUT's format cannot say is an error, with the place in IN, and nothin
 				}
 			}
 			return inputs.Write(g, to, args[1], func(name string) (io.WriteCloser, error) {
+				fmt.Fprintln(a.stdout, name)
 				return regular.OpenOutput(name, os.O_TRUNC)
 			})
 		},

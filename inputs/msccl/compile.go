@@ -95,25 +95,22 @@ type origin struct {
 	step  *step
 }
 
-// reference is the algorithm of Weft whose layout a collective has.
-var reference = map[string]string{
-	schedule.AllReduce: schedule.Ring, schedule.AllGather: schedule.Ring, schedule.ReduceScatter: schedule.Ring,
-	schedule.AllToAll: schedule.Direct,
-}
-
 func (a *Algorithm) compile(chunk units.Bytes) (*compiler, error) {
 	c := &compiler{Algorithm: a, size: chunk, programs: make([]schedule.Program, a.Ranks),
 		layouts: make([]schedule.Layout, a.Ranks), from: make([][]origin, a.Ranks)}
-	spec := schedule.Spec{Collective: a.Collective, Algorithm: reference[a.Collective], Ranks: a.Ranks,
+	spec := schedule.Spec{Collective: a.Collective, Algorithm: schedule.Algorithms(a.Collective)[0], Ranks: a.Ranks,
 		Size: units.Bytes(a.chunks) * chunk}
 	for rank := range a.Ranks {
 		l, err := schedule.Shape(spec, rank)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.file, err)
 		}
-		if !a.inplace && l.In == 0 {
-			if l.In = spec.Size; a.Collective == schedule.AllGather {
-				l.In /= units.Bytes(a.Ranks)
+		if a.inplace && l.In > 0 {
+			return nil, graph.Errorf(a.file, 1, "%s in place; expected one with an output of its own", a.Collective)
+		}
+		if !a.inplace && l.In == 0 { // the layout is of an algorithm in place
+			for _, x := range l.Local {
+				l.In += x.Len
 			}
 		}
 		c.layouts[rank] = l
@@ -126,27 +123,22 @@ func (a *Algorithm) compile(chunk units.Bytes) (*compiler, error) {
 
 // region returns where chunks of a buffer are.
 func (c *compiler) region(rank int, p place, count int) (schedule.Buf, units.Bytes, error) {
-	each := c.chunks
-	if c.Collective != schedule.AllReduce {
-		each /= c.Ranks // chunks of a rank's block
-	}
-	own := rank * each
 	l := &c.layouts[rank]
-	buf, first, most := schedule.Out, p.chunk, c.chunks
+	chunks := func(n units.Bytes) int { return int(n / c.size) }
+	buf, first, most := schedule.Out, p.chunk, 0
 	switch {
 	case p.buffer == 's':
 		first += c.chunks
-		l.Out = max(l.Out, units.Bytes(first+count)*c.size)
+		l.Out = max(l.Out, units.Bytes(first+max(0, count))*c.size)
 		most = maxChunks
-	case p.buffer == 'i' && !c.inplace:
-		buf = schedule.In
-		if c.Collective == schedule.AllGather {
-			most = each
-		}
-	case p.buffer == 'i' && c.Collective == schedule.AllGather, p.buffer == 'o' &&
-		c.Collective == schedule.ReduceScatter:
-		first += own
-		most = own + each
+	case p.buffer == 'o':
+		end := l.Result[len(l.Result)-1]
+		first, most = first+chunks(l.Result[0].Off), chunks(end.Off+end.Len)
+	case c.inplace: // where the layout has the input
+		in := l.Local[0]
+		first, most = first+chunks(in.Off), chunks(in.Off+in.Len)
+	default:
+		buf, most = schedule.In, chunks(l.In)
 	}
 	if p.chunk < 0 || count < 1 || first+count > most {
 		return 0, 0, fmt.Errorf("chunks %d to %d of buffer %c of %d", p.chunk, p.chunk+count-1, p.buffer, most)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"weft/collectives/graph"
+	"weft/collectives/schedule"
 )
 
 // Algorithm is an algorithm for one collective.
@@ -191,9 +192,6 @@ func (p *parser) algo() error {
 		return p.errorf("collective %q; expected allreduce, allgather, reduce_scatter or alltoall", coll)
 	}
 	p.Name, p.inplace = p.attrs["name"], p.attrs["inplace"] == "1"
-	if p.inplace && p.Collective == "all-to-all" {
-		return p.errorf("an all-to-all in place; expected one with an output of its own")
-	}
 	p.chunks, err = p.number("nchunksperloop", 1, maxChunks)
 	return err
 }
@@ -240,7 +238,7 @@ func (p *parser) step() error {
 // finish checks what steps refer to.
 func (a *Algorithm) finish() error {
 	blocks := a.Ranks
-	if a.Collective != "all-reduce" && a.chunks%blocks != 0 {
+	if schedule.Of(a.Collective).Shared && a.chunks%blocks != 0 {
 		return graph.Errorf(a.file, 1, "nchunksperloop is %d; expected a multiple of %d GPUs", a.chunks, blocks)
 	}
 	for rank, blocks := range a.gpus {

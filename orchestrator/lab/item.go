@@ -79,15 +79,7 @@ func (r *itemReader) Keys() []params.Key {
 			return false, why()
 		})
 	}
-	keys := []params.Key{
-		params.New("trace", traceFile(&r.trace),
-			"File or folder with a job; replaces collective (docs/inputs.md).").OrNone(),
-		params.New("format", params.Word(&r.format, append([]string{"auto", csv}, inputs.Formats()...)...),
-			"Of the trace.").Default("auto", "its content").Only(func() (bool, string) {
-			return listed || r.traced, "applies to a trace"
-		}),
-		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Computation factor.").
-			Default("1", "ours").Only(func() (bool, string) { return listed || r.traced, "applies to a trace" }),
+	keys := append(r.traceKeys(), []params.Key{
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),
 		params.New("algorithm", params.Lazy(func() params.Value {
 			return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r}
@@ -147,7 +139,7 @@ func (r *itemReader) Keys() []params.Key {
 			"Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
 		params.Sub("poisson", func() params.Section { r.poisson = new(poisson); return r.poisson },
 			"Repeat as a Poisson process, with random ranks redrawn.").OrNone(),
-	}
+	}...)
 	if r.flowing {
 		for i, k := range keys {
 			if !slices.Contains([]string{"flows", "ranks", "repeat", "start"}, k.Name) {
@@ -169,6 +161,19 @@ func (r *itemReader) Keys() []params.Key {
 		}
 	}
 	return keys
+}
+
+// traceKeys are the keys of a trace.
+func (r *itemReader) traceKeys() []params.Key {
+	traced := func() (bool, string) { return r.d == nil || r.traced, "applies to a trace" }
+	return []params.Key{
+		params.New("trace", traceFile(&r.trace),
+			"File or folder with a job; replaces collective (docs/inputs.md).").OrNone(),
+		params.New("format", params.Word(&r.format, append([]string{"auto", csv}, inputs.Formats()...)...),
+			"Of the trace.").Default("auto", "its content").Only(traced),
+		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Computation factor.").
+			Default("1", "ours").Only(traced),
+	}
 }
 
 // algorithms returns auto and the algorithms of the collective, or those of all collectives if it

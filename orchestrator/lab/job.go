@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
@@ -83,7 +84,22 @@ type job struct {
 	given *schedule.Given
 	bytes units.Bytes
 	nodes []int // of a list of flows: the numbers of its ranks in the file
+	kept  *Trace
 	err   error
+}
+
+// maxKept is the size of the largest file of a job that a run keeps with its settings.
+const maxKept = 4 << 20
+
+// keep keeps the text of a file, unless it is a folder, compressed or large.
+func (j *job) keep(files fs.FS, name string) {
+	info, err := fs.Stat(files, name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
+		return
+	}
+	if text, err := fs.ReadFile(files, name); err == nil && utf8.Valid(text) {
+		j.kept = &Trace{File: name, Text: text}
+	}
 }
 
 // jobKey identifies a job of the files that a lab names.
@@ -104,6 +120,7 @@ func (d *decoder) readJob(k jobKey) *job {
 		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(k.file))
 		return j
 	}
+	j.keep(d.files, k.file)
 	if k.format == inputs.Flows {
 		j.readFlows(d.files, k.file)
 		return j
@@ -277,6 +294,7 @@ func (r *itemReader) readAlgorithm(rules params.Rules) {
 	r.Type, r.Op, r.Flows = schedule.Float32, "", 1
 	a, err := inputs.ReadAlgorithm(r.d.files, r.trace)
 	j := &job{err: err}
+	j.keep(r.d.files, r.trace)
 	if err == nil {
 		r.Collective = a.Collective
 		j.given, j.err = a.Compile(r.Size, r.Type)
@@ -318,6 +336,9 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 		}
 		rules.Refuse(key, "%v", j.err)
 		return
+	}
+	if j.kept != nil {
+		r.d.keepTrace(*j.kept)
 	}
 	need, n := len(j.given.Parts), r.Ranks.count(r.hosts.count)
 	switch {

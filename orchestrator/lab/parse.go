@@ -69,6 +69,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	if opts.Files == nil && opts.Read != nil {
+		opts.Files = FilesOf(opts.Read)
+	}
 	labs := decode(r, root, sets, opts, keys)
 	if err := r.err(); err != nil {
 		return nil, err
