@@ -44,11 +44,11 @@ const (
 
 // Source is the text of a lab before parsing.
 type Source struct {
-	Name string // for messages and results
-	Text []byte
-	Read func(string) ([]byte, error) // reads the files that the lab names
-	Files fs.FS                       // the folder of the lab file, for jobs
-	Note string                       // what else the name may mean, if it is not clear; empty: nothing
+	Name  string // for messages and results
+	Text  []byte
+	Read  func(string) ([]byte, error) // reads the files that the lab names
+	Files fs.FS                        // the folder of the lab file, for jobs
+	Note  string                       // what else the name may mean, if it is not clear; empty: nothing
 }
 
 // Open reads a lab: a file, standard input or, if there is no such file, a lab inside the
