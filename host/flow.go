@@ -50,7 +50,9 @@ func (h *Host) collect(i int32, w *work) error {
 				u.flow = int32(len(w.flows) - 1)
 				f = &w.flows[u.flow]
 			}
-			f.each++
+			if f.each++; r.item.Given != nil {
+				f.each = 1 // nobody knows when the next message comes: each is a flow
+			}
 		}
 	}
 	slices.SortStableFunc(w.flows, func(a, b inflow) int { return cmp.Compare(a.stage, b.stage) })

@@ -31,7 +31,8 @@ type Host struct {
 
 	plan   Plan
 	memory Memory    // nil: results are not verified
-	skip   []int32   // by run: the next run that does not start after the one before it
+	skip   []int32   // by run: the next run that starts at an instant of its own
+	prior  []int32   // by run: the one before it that is not called
 	first  int       // all runs before this one are over
 	out    []outLink // by connection
 
@@ -41,6 +42,9 @@ type Host struct {
 	flows flowLog
 	dones []Done
 	total units.Bytes // bytes to be received in all
+
+	wakes    wakes  // computations in progress
+	computed uint64 // number of computations so far
 
 	spoiler Spoiler // memory, if it is a Spoiler, otherwise nil
 
@@ -94,11 +98,16 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 		}
 		h.total += v.Received * units.Bytes(item.Repeat)
 	}
-	h.skip = make([]int32, len(h.runs))
+	h.skip, h.prior = make([]int32, len(h.runs)), make([]int32, len(h.runs))
 	for i, next := len(h.runs)-1, int32(len(h.runs)); i >= 0; i-- {
 		h.skip[i] = next
-		if !h.runs[i].item.Previous {
+		if !h.runs[i].item.Previous && !h.runs[i].item.Called {
 			next = int32(i)
+		}
+	}
+	for i := 1; i < len(h.runs); i++ {
+		if h.prior[i] = int32(i - 1); h.runs[i-1].item.Called {
+			h.prior[i] = h.prior[i-1]
 		}
 	}
 	return h, nil
@@ -283,10 +292,11 @@ func (h *Host) Deadline() (units.Time, bool) {
 // work is Deadline for the transport and the items alone.
 func (h *Host) work() (units.Time, bool) {
 	at, ok := h.endpoint.Deadline()
-	if h.nextStart == units.Never || ok && at <= h.nextStart {
+	next := h.nextWork()
+	if next == units.Never || ok && at <= next {
 		return at, ok
 	}
-	return h.nextStart, true
+	return next, true
 }
 
 // Advance handles everything that is due at now.
@@ -306,6 +316,7 @@ func (h *Host) Advance(now units.Time) {
 	if h.started && h.nextStart <= now && h.err == nil {
 		h.startItems(now)
 	}
+	h.wakeUp(now)
 }
 
 // drain handles the events of the transport.

@@ -167,6 +167,7 @@ type job struct {
 	jitter   units.Time
 	qps      int // 0: 1
 	split    bool
+	called   bool
 }
 
 // plansOf splits jobs over n hosts. A pair of hosts has one connection for all jobs.
@@ -213,6 +214,7 @@ func plansOf(t testing.TB, n int, jobs []job) []Plan {
 				Type: j.Type, Op: j.Op, Chunk: j.Chunk, Flows: j.Flows, QPs: j.qps, Split: j.split, Parallel: j.Parallel,
 				Group: j.Group, FarFirst: j.FarFirst, Repeat: j.repeat, Start: j.start, Previous: j.previous,
 				Compute: j.compute, Jitter: j.jitter, Permute: j.Permute,
+				Given: j.Given, Called: j.called,
 			}
 			sends, receives, err := schedule.Peers(j.Spec, r)
 			if err != nil {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/clocksync/node"
 	"weft/collectives/schedule"
@@ -31,6 +32,18 @@ type Plan struct {
 	Corrupt []units.Time `json:",omitempty"`
 }
 
+// Alone returns the plan without the programs of other hosts' ranks, to be sent to the host. In a
+// simulation, the plans share them.
+func (p Plan) Alone() Plan {
+	p.Items = slices.Clone(p.Items)
+	for i := range p.Items {
+		if it := &p.Items[i]; it.Given != nil {
+			it.Given = it.Given.Only(it.Rank)
+		}
+	}
+	return p
+}
+
 // InterfaceMTU returns the MTU that the interfaces of hosts need: room for a full data packet of
 // any plan, with its departure instant if a host's clock is not lab time. It is at least 1500.
 func InterfaceMTU(plans []Plan) units.Bytes {
@@ -45,7 +58,8 @@ func InterfaceMTU(plans []Plan) units.Bytes {
 	return max(payload+transport.MaxHeader+departure+ipAndUDP, least)
 }
 
-// Item is one collective of the workload as one host sees it.
+// Item is one collective of the workload as one host sees it, or a job: a graph of computations,
+// messages and collectives, which are the items after it.
 type Item struct {
 	Index      int                // its number in the lab, by which the items of a host are sorted
 	Name       string             // in messages; "": item and its Index
@@ -75,6 +89,12 @@ type Item struct {
 	Conns    []Peer     // connections to the peers that this rank sends to
 	Expect   []Peer     // connections from the peers that this rank receives from
 	Permute  []int      // permute: rank r sends to Permute[r]
+
+	// Given has the programs of a job, at least that of Rank; nil: the algorithm makes them.
+	Given *schedule.Given `json:",omitempty"`
+	// Called means that each repetition begins when an op of an earlier item calls it: the item
+	// with the number Index-1-Tag of that op.
+	Called bool `json:",omitempty"`
 }
 
 // name returns what messages call the item.
@@ -91,7 +111,7 @@ func (it *Item) Spec() schedule.Spec {
 		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks),
 		Type: it.Type, Op: it.Op, Root: it.Root,
 		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
-		Shuffle: it.Shuffle, Permute: it.Permute,
+		Shuffle: it.Shuffle, Permute: it.Permute, Given: it.Given,
 	}
 }
 

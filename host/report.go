@@ -230,9 +230,9 @@ func (h *Host) Waiting() string {
 		case r.phase == computing:
 			fmt.Fprintf(&b, " %s (%s) computes until %.3f us;",
 				r.item.name(), r.item.Collective, r.begun.Microseconds())
-		case r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over:
+		case r.phase == idle && r.item.Previous && i > 0 && h.runs[h.prior[i]].phase != over:
 			fmt.Fprintf(&b, " %s (%s) starts after the one before it;", r.item.name(), r.item.Collective)
-		case r.phase == idle:
+		case r.phase == idle && !r.item.Called:
 			fmt.Fprintf(&b, " %s (%s) starts at %.3f us;",
 				r.item.name(), r.item.Collective, r.item.Start.Microseconds())
 		}
@@ -249,7 +249,8 @@ func (h *Host) Resumes() (at units.Time, ok bool) {
 	case h.halts.frozen:
 		return h.halts.left[0].Until, true
 	}
-	return h.nextStart, h.nextStart != units.Never
+	next := h.nextWork()
+	return next, next != units.Never
 }
 
 // Awaits returns the hosts without which this one cannot continue, in order: those that have
@@ -266,7 +267,7 @@ func (h *Host) Awaits() []transport.HostID {
 			continue
 		}
 		for k, n := range r.work.waits {
-			if n == 0 || n == started {
+			if (n == 0 || n == started) && isMessage(&r.work.ops[k]) {
 				all = append(all, r.item.Ranks[r.work.ops[k].Peer])
 			}
 		}
@@ -293,6 +294,10 @@ func (h *Host) describe(b *strings.Builder, i int32) {
 		if named++; named > maxDescribed {
 			b.WriteString(" ...")
 			break
+		}
+		if !isMessage(o) {
+			fmt.Fprintf(b, " step %d, a %v that goes on;", k, o.Kind)
+			continue
 		}
 		if o.Kind == schedule.Send {
 			fmt.Fprintf(b, " step %d, %d bytes sent to rank %d on host %d and not acknowledged;",

@@ -32,6 +32,9 @@ type run struct {
 	repeat int        // current repetition
 	begun  units.Time // when it began; in phase computing, when it will
 	work   *work      // from the first repetition or the first early message to the end, otherwise nil
+
+	caller, callOp int32 // of an item that is Called: the run and the op that wait for the repetition
+	busy           bool  // runOps is on the stack
 }
 
 // span returns the number of tags that the item takes on each of its connections.
@@ -55,6 +58,8 @@ type work struct {
 	stage     uint8    // current stage
 	announced int      // number of flows of this stage that are announced
 	atOnce    int      // maximum number of flows of a stage that arrive at once
+
+	free []units.Time // by stream: when its last computation ends
 }
 
 // States of an op in work.waits, besides the number of ops before it.
@@ -75,7 +80,9 @@ func newRun(item *Item) (run, error) {
 		return r, fmt.Errorf("computes for %v and up to %v more; expected at least 0", item.Compute, item.Jitter)
 	}
 	var err error
-	r.tags, err = schedule.TagsOf(r.spec, item.Rank)
+	if r.tags, err = schedule.TagsOf(r.spec, item.Rank); err == nil && item.Given != nil {
+		err = item.Given.Check(item.Rank)
+	}
 	return r, err
 }
 
@@ -170,7 +177,7 @@ func (h *Host) startItems(now units.Time) {
 	}
 	for i := h.first; i < len(h.runs); i++ {
 		r := &h.runs[i]
-		if r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over {
+		if r.item.Called || r.phase == idle && r.item.Previous && i > 0 && h.runs[h.prior[i]].phase != over {
 			i = int(h.skip[i]) - 1 // so do all that start after this one
 			continue
 		}
@@ -202,6 +209,11 @@ func (h *Host) startItems(now units.Time) {
 // done.
 func (h *Host) runOps(now units.Time, i int32) {
 	r := &h.runs[i]
+	if r.busy {
+		return // the call below continues
+	}
+	r.busy = true
+	defer func() { r.busy = false }()
 	for r.phase == running && h.err == nil {
 		w := r.work
 		for w.first < len(w.due) && h.err == nil {
@@ -268,6 +280,10 @@ func (h *Host) finish(now units.Time, r *run) {
 	}
 	h.dones = append(h.dones, d)
 	if r.repeat++; r.repeat < r.item.Repeat {
+		if r.item.Called {
+			r.phase = idle
+			h.returned(now, r)
+		}
 		return
 	}
 	if h.memory != nil {
@@ -275,6 +291,10 @@ func (h *Host) finish(now units.Time, r *run) {
 	}
 	r.phase, r.work = over, nil
 	h.over++
+	if r.item.Called {
+		h.returned(now, r)
+		return
+	}
 	h.startItems(now) // an item may have waited for this one
 }
 
@@ -303,10 +323,17 @@ func (h *Host) blame(r *run) *Blame {
 func (h *Host) startOp(now units.Time, i, op int32) {
 	r := &h.runs[i]
 	o := &r.work.ops[op]
-	if o.Kind == schedule.Recv {
+	switch o.Kind {
+	case schedule.Recv:
 		if m := r.work.open[place{int32(r.repeat), op}]; m != nil {
 			h.take(now, m)
 		}
+		return
+	case schedule.Compute:
+		h.occupy(now, i, op)
+		return
+	case schedule.Call:
+		h.call(now, i, op)
 		return
 	}
 	lane, parts := r.item.lane(o), r.item.parts(o.Len)

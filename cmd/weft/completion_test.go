@@ -134,7 +134,7 @@ func TestLabCompletion(t *testing.T) {
 		{"validate mine/", "mine/own.yml", "4"},
 		{"validate linked/o", "linked/own.yml", "4"},
 		{"validate .g", ".git/", "6"},
-		{"run labs/qu", "labs/quickstart.yaml", "4"},
+		{"run labs/qui", "labs/quickstart.yaml", "4"},
 		{"run labs/pc", "labs/pc4/", "6"}, // once, though it is on disk and in the program
 		{"bench --lab labs/pc4/incast.", "labs/pc4/incast.yaml", "4"},
 		{"run labs/pc4/o", "labs/pc4/own.yaml", "4"},

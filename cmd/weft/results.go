@@ -311,13 +311,15 @@ report.html again. --json lists all files.`,
 
 func (a *app) resultsExport(root *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "export RUN TABLE csv|json", Short: "print a data file of a run as CSV or as JSON lines",
-		Example: "  weft results export quickstart flows csv\n  weft results export quickstart queues json",
-		Args:    cobra.ExactArgs(3),
+		Use:   "export RUN TABLE csv|json | export RUN perfetto",
+		Short: "print a data file of a run as CSV or as JSON lines, or its timeline for ui.perfetto.dev",
+		Example: "  weft results export quickstart flows csv\n  weft results export quickstart queues json\n" +
+			"  weft results export quickstart perfetto",
+		Args: cobra.RangeArgs(2, 3),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 1:
-				return tableNames(), cobra.ShellCompDirectiveNoFileComp
+				return append(tableNames(), perfetto), cobra.ShellCompDirectiveNoFileComp
 			case 2:
 				return []string{"csv", "json"}, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -331,6 +333,12 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			if len(dirs) > 1 {
 				return usagef("%s is a sweep of %d runs; name one of them: %s", args[0], len(dirs), dirs[0])
 			}
+			if args[1] == perfetto && len(args) == 2 {
+				return store.Perfetto(contextWriter{cmd.Context(), a.stdout}, dirs[0])
+			}
+			if len(args) != 3 {
+				return usagef("expected a run, a table and csv or json, or a run and perfetto")
+			}
 			name := strings.TrimSuffix(args[1], ".parquet")
 			if !slices.Contains(tableNames(), name) {
 				return usagef("unknown table %q; expected %s", args[1], orList(tableNames()))
@@ -342,6 +350,9 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 		},
 	}
 }
+
+// perfetto is the word for the timeline of a run.
+const perfetto = "perfetto"
 
 // contextWriter fails once its context is done, so that a signal ends a command that only writes.
 type contextWriter struct {

@@ -151,14 +151,18 @@ func (m *memory) verify(result []schedule.Want, rank, ranks int) error {
 			}
 			got := m.content[schedule.Out][at]
 			if !got.equal(want) {
-				return fmt.Errorf("byte %d of the result is the reduction of %v, want %v", units.Bytes(at)*m.grain, got,
-					want)
+				return m.wrong(at, "is the reduction of %v, want %v", got, want)
 			}
 			own := w.Rank == rank // a local copy that nothing else writes to
 			if !m.uses[schedule.Out][at].final && !own {
-				return fmt.Errorf("byte %d of the result was never called final", units.Bytes(at)*m.grain)
+				return m.wrong(at, "was never called final")
 			}
 		}
 	}
 	return nil
+}
+
+// wrong returns the error of a cell of the result.
+func (m *memory) wrong(cell int, format string, args ...any) error {
+	return &ByteError{units.Bytes(cell) * m.grain, fmt.Errorf(format, args...)}
 }

@@ -56,6 +56,36 @@ func (e *execution) run(next Order) error {
 	return e.finish()
 }
 
+// OpError is an op that does what it may not.
+type OpError struct {
+	Rank, Op int
+	Err      error
+}
+
+func (e *OpError) Error() string { return fmt.Sprintf("%v: %v", opID{e.Rank, e.Op}, e.Err) }
+
+// Unwrap returns the error without the op.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// ResultError is a wrong result of a rank. It is or wraps a ByteError if one byte is to blame.
+type ResultError struct {
+	Rank int
+	Err  error
+}
+
+func (e *ResultError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
+
+// Unwrap returns the error without the rank.
+func (e *ResultError) Unwrap() error { return e.Err }
+
+// ByteError says what is wrong with a byte of a result, which is the first one of a cell.
+type ByteError struct {
+	Off units.Bytes
+	Err error
+}
+
+func (e *ByteError) Error() string { return fmt.Sprintf("byte %d of the result %v", e.Off, e.Err) }
+
 // opID identifies an op of a rank.
 type opID struct{ rank, op int }
 
@@ -234,7 +264,7 @@ func (e *execution) take(s Step) error {
 		p.state = running
 		content, err := m.read(op)
 		if err != nil {
-			return fmt.Errorf("%v: %w", s.op, err)
+			return &OpError{s.op.rank, s.op.op, err}
 		}
 		mate := e.of(p.mate)
 		mate.sent = content
@@ -244,12 +274,12 @@ func (e *execution) take(s Step) error {
 	case Arrive:
 		p.state = running
 		if err := m.lock(op); err != nil {
-			return fmt.Errorf("%v: %w", s.op, err)
+			return &OpError{s.op.rank, s.op.op, err}
 		}
 		e.steps = append(e.steps, Step{Apply, s.op})
 	case Apply:
 		if err := m.write(op, p.sent); err != nil {
-			return fmt.Errorf("%v: %w", s.op, err)
+			return &OpError{s.op.rank, s.op.op, err}
 		}
 		p.sent = nil
 		e.steps = append(e.steps, Step{Acknowledge, p.mate})
@@ -290,7 +320,7 @@ func (e *execution) finish() error {
 	}
 	for r, l := range e.layouts {
 		if err := e.memory[r].verify(l.Result, r, len(e.programs)); err != nil {
-			return fmt.Errorf("rank %d: %w", r, err)
+			return &ResultError{r, err}
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ const (
 // collectives registers all collectives.
 var collectives = []collective{
 	allReduce, allGather, reduceScatter, allToAllOfRanks, broadcast, reduce, gatherToRoot, scatterOfRoot,
-	permuted, parameterServer, incastOfRoot,
+	permuted, parameterServer, incastOfRoot, jobOfRanks,
 }
 
 // The collectives that have several algorithms, each with a file of its own. The others are
@@ -101,6 +101,7 @@ type collective struct {
 	bus      func(ranks float64) float64     // bus bandwidth divided by algorithm bandwidth (nccl-tests)
 	due      func(s Spec, rank int) elements // elements of a rank's result that must be verified
 	variants []variant                       // its algorithms, the default first
+	hidden   bool                            // it has no algorithm and is in no list of collectives
 }
 
 // variant is the registration of an algorithm of a collective.
@@ -165,6 +166,9 @@ func (c *collective) variant(name string) *variant {
 	if c == nil {
 		return nil
 	}
+	if name == GivenPrograms {
+		return &variant{name: name, adds: func(f *Facts) { f.Given = true }}
+	}
 	for i := range c.variants {
 		if c.variants[i].name == name {
 			return &c.variants[i]
@@ -173,11 +177,13 @@ func (c *collective) variant(name string) *variant {
 	return nil
 }
 
-// Collectives returns the names of all collectives.
+// Collectives returns the names of all collectives that have algorithms.
 func Collectives() []string {
 	var names []string
 	for i := range collectives {
-		names = append(names, collectives[i].name)
+		if !collectives[i].hidden {
+			names = append(names, collectives[i].name)
+		}
 	}
 	return names
 }
@@ -212,6 +218,7 @@ type Facts struct {
 	Windowed   bool // Parallel must be set
 	Order      bool // uses FarFirst
 	Shuffle    bool // uses Shuffle
+	Given      bool // uses Given, and nothing else
 }
 
 // About returns the facts of an algorithm of a collective. Unknown names are an error.
@@ -259,8 +266,11 @@ func Due(s Spec, rank int) int64 {
 
 // find returns the algorithm that s selects, or nil.
 func find(s Spec) algorithm {
+	if s.Given != nil {
+		return given{s.Given}
+	}
 	v := named(s.Collective).variant(s.Algorithm)
-	if v == nil {
+	if v == nil || v.build == nil {
 		return nil
 	}
 	return v.build(s)

@@ -5,16 +5,23 @@ import "weft/units"
 // Kind is the kind of an Op.
 type Kind uint8
 
-// Kinds of Op.
+// Kinds of Op. Algorithms have only Send and Recv; the others are for Given.
 const (
 	Send Kind = iota + 1
 	Recv
+	Compute // takes a time: see Computation
+	Call    // runs a whole collective, which is complete when this rank's part in it is
 )
 
-// String returns "send" or "receive".
+// String returns the kind as a word for messages, such as "send" or "receive".
 func (k Kind) String() string {
-	if k == Send {
+	switch k {
+	case Send:
 		return "send"
+	case Compute:
+		return "computation"
+	case Call:
+		return "collective"
 	}
 	return "receive"
 }
@@ -30,7 +37,7 @@ const (
 
 // Op is one operation of a program. A send transmits a region of a buffer to a peer. A receive
 // takes a message of the same length from a peer and writes it to a region, or reduces it into the
-// region.
+// region. A Compute and a Call have no region.
 type Op struct {
 	Kind Kind
 	// Buf is the buffer that a send reads or a receive writes.
@@ -49,6 +56,7 @@ type Op struct {
 	// for each other.
 	Flow int32
 	// Tag identifies the message among those from one rank to another. It is the same at both ends.
+	// Of a Call, it is the number of the collective among those of the job.
 	Tag uint32
 	// Peer is the rank at the other end.
 	Peer int

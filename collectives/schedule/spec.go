@@ -54,6 +54,10 @@ type Spec struct {
 	// Permute lists the receivers of a permute: rank r sends to Permute[r]. It is a permutation
 	// without fixed points.
 	Permute []int
+
+	// Given has the programs if no algorithm makes them; Size is then their traffic, and what else
+	// an algorithm would use is ignored.
+	Given *Given
 }
 
 // Build returns the program of a rank.
@@ -141,7 +145,8 @@ func resolve(s Spec, rank int) (algorithm, error) {
 	if a == nil {
 		return nil, fmt.Errorf("collective %q has no algorithm %q", s.Collective, s.Algorithm)
 	}
-	if t := a.tags(); t > math.MaxInt32 || t*int64(s.Ranks) > math.MaxInt32/2 { // ops are numbered by int32
+	t := a.tags() // ops are numbered by int32
+	if s.Given == nil && (t > math.MaxInt32 || t*int64(s.Ranks) > math.MaxInt32/2) {
 		return nil, fmt.Errorf("%s: pieces of %d bytes cut the collective into too many messages",
 			s.Collective, s.Chunk)
 	}
@@ -156,6 +161,9 @@ func (s Spec) check(rank int) error {
 	}
 	if err := s.Op.check(); err != nil {
 		return err
+	}
+	if s.Given != nil {
+		return s.checkGiven(rank)
 	}
 	element := s.Type.Size()
 	switch {

@@ -45,7 +45,8 @@ func registrations() []registered {
 }
 
 // others says, by file and word, where the name of a kind stands that is also the name of something
-// else, and where a lab is given a kind by default.
+// else, where a lab is given a kind by default, and where the words of other programs are
+// translated.
 func others() map[string]string {
 	const (
 		initial  = "the default of a key or a flag"
@@ -54,6 +55,8 @@ func others() map[string]string {
 		balance  = "fabric's own: how a switch chooses among paths, of which routing names some"
 		unit     = "picoseconds"
 		nothing  = "nothing, in words"
+
+		translated = "the table of a format's words for collectives"
 	)
 	return map[string]string{
 		"clocksync/huygens/config.go huygens":           "where an error is, in the protocol's own package",
@@ -70,6 +73,22 @@ func others() map[string]string {
 		"fabric/queues/queues.go spray":                 balance,
 		"orchestrator/experiment/network.go ccm":        balance,
 		"transport/kinds.go spray":                      "a transport that is called as a routing is",
+		"inputs/chakra/schema.go all-reduce":            translated,
+		"inputs/chakra/schema.go reduce":                translated,
+		"inputs/chakra/schema.go all-gather":            translated,
+		"inputs/chakra/schema.go broadcast":             translated,
+		"inputs/chakra/schema.go all-to-all":            translated,
+		"inputs/chakra/schema.go reduce-scatter":        translated,
+		"inputs/kineto/parse.go all-reduce":             translated,
+		"inputs/kineto/parse.go reduce":                 translated,
+		"inputs/kineto/parse.go all-gather":             translated,
+		"inputs/kineto/parse.go broadcast":              translated,
+		"inputs/kineto/parse.go all-to-all":             translated,
+		"inputs/kineto/parse.go reduce-scatter":         translated,
+		"inputs/msccl/parse.go all-reduce":              translated,
+		"inputs/msccl/parse.go all-gather":              translated,
+		"inputs/msccl/parse.go reduce-scatter":          translated,
+		"inputs/msccl/parse.go all-to-all":              translated,
 		"orchestrator/deploy/up.go none":                "deploy.ActionNone",
 		"orchestrator/emulate/bench.go star":            measured,
 		"orchestrator/emulate/bench.go pc4":             measured,

@@ -79,6 +79,16 @@ func packages() []entry {
 		{"collectives/symbolic", "collectives/schedule internal/splitmix units",
 			"executes steps on hashes of contributions"},
 		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
+		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
+
+		{"inputs/chakra", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/flows", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/goal", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/kineto", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule units",
+			"makes programs of a format of algorithms, and proves them"},
+		{"inputs/topologies", "collectives/graph units", "reads formats of networks; errors have places as in jobs"},
+		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl", "chooses the format"},
 
 		{"clocksync", "units", "clocks show lab time"},
 		{"clocksync/clock", "units", "clocks show lab time"},
@@ -136,7 +146,7 @@ func packages() []entry {
 		{"orchestrator/topology", "fabric/queues internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
-			"collectives/trace fabric/queues " +
+			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/topologies " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
@@ -222,7 +232,8 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule examples internal/cleanup internal/control internal/plural " +
+		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule examples inputs internal/cleanup " +
+			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +

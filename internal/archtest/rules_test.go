@@ -49,8 +49,10 @@ func confined() map[string]struct {
 	return map[string]where{
 		"github.com/spf13/cobra": {[]string{"cmd"},
 			"commands are the business of the command line alone"},
-		"gopkg.in/yaml.v3": {[]string{"orchestrator/lab", "orchestrator/paper"},
+		"gopkg.in/yaml.v3": {[]string{"inputs/topologies", "orchestrator/lab", "orchestrator/paper"},
 			"YAML is how a lab is written, not what a lab is"},
+		"google.golang.org/protobuf/encoding/protowire": {[]string{"inputs/chakra"},
+			"protobuf is the form of one format of jobs"},
 		"github.com/invopop/jsonschema": {[]string{"orchestrator/lab", "results/schema"},
 			"schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"},

@@ -62,7 +62,9 @@ func newID() string {
 
 // parse returns the lab of a request; if it is a sweep, its first point.
 func (q *Request) parse() (*lab.Lab, error) {
-	labs, err := lab.Parse(q.File, q.Text, lab.Options{Set: q.Set, Engine: q.Engine, Read: q.read})
+	labs, err := lab.Parse(q.File, q.Text, lab.Options{
+		Set: q.Set, Engine: q.Engine, Read: q.read, Files: lab.FilesOf(q.read),
+	})
 	if err != nil {
 		return nil, err
 	}

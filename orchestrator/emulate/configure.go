@@ -253,7 +253,7 @@ func (x *Experiment) peers() [][4]byte {
 // nodeConfig returns the configuration of host i's node.
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
-		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
+		Plan: x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
 		Module: moduleRef(x.Module),

@@ -55,6 +55,7 @@ func (x *compiler) addItem(index int) error {
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
 		Repeat: it.Repeat,
 		Start:  it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
+		Given: it.Given, Called: it.Called,
 	}
 	base.QPs, base.Split = transport.QueuePairs(x.Lab.Transport.Section)
 	if it.Shuffled {
@@ -83,7 +84,7 @@ func (x *compiler) addItem(index int) error {
 			return err
 		}
 		for _, to := range sends {
-			for lane := range max(1, base.Flows) * max(1, base.QPs) {
+			for lane := range schedule.Lanes(spec, r, to) * max(1, base.QPs) {
 				id := x.connect(ranks[r], ranks[to], lane, it, rates[to])
 				items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Lane: lane, Conn: id})
 				items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Lane: lane, Conn: id})

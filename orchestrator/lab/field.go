@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ type decoder struct {
 	sources []Source
 	overlay map[string]value             // defaults that precede those of the declarations
 	read    func(string) ([]byte, error) // Options.Read
+	files   fs.FS                        // Options.Files
+	jobs    map[jobKey]*job              // that were read, for all points of a sweep
 	traces  []Trace                      // that were read
 	kinds   map[string]bool              // transports that runs of the file use
 	seed    uint64                       // of the lab

@@ -26,8 +26,7 @@ func (f *file) Keys() []params.Key {
 		return params.One(params.Text(text, "an expectation such as verified == true"))
 	}
 	sweep := params.Sub("sweep", func() params.Section { return nil },
-		"Paths and their values; every combination is a run. Comma-separated paths change together: their values "+
-			"are lists of equal length.").OnceKnown()
+		"Paths and values; every combination is a run. Comma-separated paths change together.").OnceKnown()
 	return []params.Key{
 		params.New("weft", version, "Format version.").OnceKnown(),
 		params.New("name", params.Name(&f.Name), "Names the results folder and labels the nodes."),
@@ -37,15 +36,14 @@ func (f *file) Keys() []params.Key {
 		section("queues", new(queues.Queues), "Egress queues of switches."),
 		section("clocks", new(Clocks), "Clock errors and synchronization."),
 		section("background", new(Background),
-			"Unmeasured bursts between random hosts, without congestion control; simulator only. For measured "+
-				"arrivals use poisson in the workload."),
+			"Unmeasured bursts between random hosts, without congestion control; simulator only."),
 		section("transport", new(Transport), "What carries the messages."),
 		new(workload).key().OnceKnown(),
 		new(faults).key().OnceKnown(),
 		section("measure", new(Measure), "What is recorded besides flows."),
 		params.List("expect", params.ItemsOf(new([]string), maxExpect, expectation),
-			"Checked after the run; a miss is exit code 3. A condition after when restricts an expectation to some "+
-				"points of a sweep.").OnceKnown(),
+			"Checked after the run; a miss is exit code 3. A condition after when selects points of a sweep.").
+			OnceKnown(),
 		sweep,
 		section("engine", new(Engine), "How the lab runs; flags override it."),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/inputs"
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
@@ -26,8 +27,9 @@ type itemReader struct {
 	d     *decoder // nil: the keys are only listed
 	hosts hosts
 
-	traced bool // the item is a trace
-	rooted bool // a root is written
+	traced  bool // the item is a trace
+	flowing bool // the item is flows
+	rooted  bool // a root is written
 
 	trace   string         // name of the file
 	facts   schedule.Facts // of the algorithm, once it is read
@@ -36,7 +38,13 @@ type itemReader struct {
 	drawn   drawnRanks     // ranks: a section
 	chosen  *Ranks         // what the three above say; nil until somebody asks
 	poisson *poisson       // nil: the item runs once
-	lines   []Item         // of the trace
+	lines   []Item         // of the trace or the job
+
+	format string  // of the trace
+	scale  float64 // of the computations of the trace
+
+	flowFile string       // flows: the name of a file
+	listed   []listedFlow // flows: a list
 }
 
 // fewRanks selects ranks that are not listed: all hosts, or the first ones.
@@ -49,6 +57,10 @@ type fewRanks struct {
 func (r *itemReader) Prescan(written func(path string) (text string, ok bool)) {
 	_, r.traced = written("trace")
 	_, r.rooted = written("root")
+	_, r.flowing = written("flows")
+	if _, collective := written("collective"); collective || r.traced {
+		r.flowing = false
+	}
 }
 
 // Keys implements params.Section.
@@ -67,15 +79,11 @@ func (r *itemReader) Keys() []params.Key {
 			return false, why()
 		})
 	}
-	keys := []params.Key{
-		params.New("trace", params.File(&r.trace, "traces/step.csv"),
-			"CSV file below the lab's folder whose collectives the ranks run in order; replaces collective "+
-				"(docs/collectives.md).").OrNone(),
+	keys := append(r.traceKeys(), []params.Key{
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),
 		params.New("algorithm", params.Lazy(func() params.Value {
 			return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r}
-		}), "auto is the collective's first: ring for all-reduce, all-gather, reduce-scatter; direct for "+
-			"all-to-all; chain for broadcast, reduce.").
+		}), "auto is the collective's first (docs/collectives.md).").
 			Default("auto", "ours").Following(func() (string, string) { return "auto", "auto, for " + r.Collective }).
 			Only(func() (bool, string) { return listed || r.Collective != "", "" }),
 		r.ranksKey(),
@@ -89,12 +97,7 @@ func (r *itemReader) Keys() []params.Key {
 		needed(params.New("size", params.Lazy(func() params.Value {
 			return params.Bytes(&r.Size, r.element(), maxSize)
 		}), "As in nccl-tests: each rank's buffer. incast, ps: bytes per sender.")),
-		params.New("flows", params.Integer(&r.Flows, 1, maxFlows),
-			"incast: connections per sender, each with a message.").Default("1", "ours").
-			Only(func() (bool, string) {
-				return listed || r.Collective == "" || schedule.Of(r.Collective).Flows,
-					"applies to " + with(func(f schedule.Facts) bool { return f.Flows }) + ", not to " + r.Collective
-			}).MayBe("1"),
+		r.flowsKey(),
 		of(params.New("parallel", params.Integer(&r.Parallel, 0, topology.MaxHosts),
 			"all-to-all (direct, windowed): concurrent peers per rank; 0: all.").
 			Default("0", "PC4 paper, section IV-B: all flows at once").MayBe("0"),
@@ -135,12 +138,21 @@ func (r *itemReader) Keys() []params.Key {
 		params.New("jitter", params.Time(&r.Jitter, 0, maxStart),
 			"Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
 		params.Sub("poisson", func() params.Section { r.poisson = new(poisson); return r.poisson },
-			"Repeat as a Poisson process, with random ranks redrawn; measured and verified.").OrNone(),
+			"Repeat as a Poisson process, with random ranks redrawn.").OrNone(),
+	}...)
+	if r.flowing {
+		for i, k := range keys {
+			if !slices.Contains([]string{"flows", "ranks", "repeat", "start"}, k.Name) {
+				keys[i] = k.Elsewhere("applies to a collective, not to flows; leave it out")
+			}
+		}
 	}
 	if r.traced {
 		for i, k := range keys {
 			switch {
-			case slices.Contains([]string{"trace", "ranks", "repeat", "start"}, k.Name):
+			case k.Name == "size":
+				keys[i] = k.OrNone() // of an algorithm
+			case slices.Contains([]string{"trace", "format", "scale_compute", "ranks", "repeat", "start"}, k.Name):
 			case trace.HasColumn(k.Name):
 				keys[i] = k.Elsewhere("applies to a collective; those of a trace have theirs in the file")
 			default:
@@ -149,6 +161,19 @@ func (r *itemReader) Keys() []params.Key {
 		}
 	}
 	return keys
+}
+
+// traceKeys are the keys of a trace.
+func (r *itemReader) traceKeys() []params.Key {
+	traced := func() (bool, string) { return r.d == nil || r.traced, "applies to a trace" }
+	return []params.Key{
+		params.New("trace", params.FileOrFolder(&r.trace, "traces/step.csv"),
+			"File or folder with a job; replaces collective (docs/inputs.md).").OrNone(),
+		params.New("format", params.Word(&r.format, append([]string{"auto", csv}, inputs.Formats()...)...),
+			"Of the trace.").Default("auto", "its content").Only(traced),
+		params.New("scale_compute", params.Decimal(&r.scale, 0.001, 1000), "Computation factor.").
+			Default("1", "ours").Only(traced),
+	}
 }
 
 // algorithms returns auto and the algorithms of the collective, or those of all collectives if it
@@ -219,7 +244,25 @@ func (r *itemReader) Rules(rules params.Rules) {
 		}
 	}
 	if r.traced {
+		if r.trace != "" && r.isJob() && r.format == inputs.MSCCL {
+			r.readAlgorithm(rules)
+			return
+		}
+		if rules.Written("size") {
+			rules.Refuse("size", "applies to a collective; those of a trace have theirs in the file")
+		}
+		if r.trace != "" && r.isJob() {
+			r.readTraceJob(rules)
+			return
+		}
+		if rules.Written("scale_compute") {
+			rules.Refuse("scale_compute", "applies to jobs, not to a trace of collectives; leave it out")
+		}
 		r.readTrace(rules)
+		return
+	}
+	if r.flowing {
+		r.readFlows(rules)
 		return
 	}
 	if r.Flows == 0 {

@@ -82,6 +82,11 @@ type Item struct {
 	// from no trace.
 	Line *Line
 
+	// Given has the programs of a job. Its collectives are the items after it, which are Called.
+	Given  *schedule.Given
+	Called bool
+	Label  string // in the summary, "" for none: the file of a job, or the name of a collective in it
+
 	// Arrivals is the number of Items that one item of the file became because it arrives as a
 	// Poisson process, and Arrival the number of this one, from 0. Each draws random ranks anew.
 	// 0: the item does not arrive so.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -32,6 +33,10 @@ type Options struct {
 	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An
 	// error is reported where the lab names the file. Nil: a lab cannot name files.
 	Read func(name string) ([]byte, error)
+
+	// Files is the lab file's folder, for jobs, which may be folders and too large for Read. Nil: a
+	// lab cannot name them.
+	Files fs.FS
 }
 
 // EngineOptions are the flags --engine, --runtime, --datapath and --dilation as given.
@@ -64,6 +69,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	if opts.Files == nil && opts.Read != nil {
+		opts.Files = FilesOf(opts.Read)
+	}
 	labs := decode(r, root, sets, opts, keys)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -85,6 +93,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 			kinds[k] = true
 		}
 	}
+	jobs := map[jobKey]*job{}
 	one := func(r *report, tree *node, values map[string]any) *Lab {
 		for _, s := range sets {
 			tree = s.apply(r, tree)
@@ -92,8 +101,9 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		if opts.Retry != "" {
 			tree = setting("--retry-dilation", opts.Retry, "engine", "dilation").apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read}
-		l := d.lab(r.file, tree, values)
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
+			files: opts.Files, jobs: jobs}
+		l := d.lab(r.file, d.imported(tree), values)
 		if opts.ClocksAlone {
 			d.clocksAlone(l)
 		}

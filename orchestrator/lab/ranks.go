@@ -172,8 +172,7 @@ func (r *itemReader) rootKey() params.Key {
 		return nil
 	}
 	return params.New("root", r.hosts.name(&r.Root, r.d, fits),
-		"broadcast, reduce, gather, scatter: default the first rank. incast, ps: the receiver, default the first "+
-			"non-rank.").OrNone().
+		"Default: the first rank. incast, ps: the receiver, default the first non-rank.").OrNone().
 		Following(r.usualRoot).
 		Only(func() (bool, string) {
 			if r.Algorithm != "" && !r.facts.Rooted {

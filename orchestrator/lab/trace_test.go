@@ -80,7 +80,7 @@ func TestTraceProblems(t *testing.T) {
 		{"{trace: step.csv}", "collective,size\ngossip,4B\n", `workload.0.trace: step.csv:2:1: collective is "gossip"`},
 		{"{trace: step.csv, size: 1MB}", step, "workload.0.size: applies to a collective; those of a trace have theirs in the file"},
 		{"{trace: step.csv, poisson: {every: 1us, for: 1ms}}", step, "workload.0.poisson: applies to a collective, and those of a trace have none; leave it out"},
-		{"{trace: step.csv, sise: 1MB}", step, "workload.0.sise: unknown key; expected one of trace, ranks, repeat, start"},
+		{"{trace: step.csv, sise: 1MB}", step, "workload.0.sise: unknown key (did you mean \"size\"?); expected one of trace, format, scale_compute, ranks, size, repeat, start"},
 		{"{trace: step.csv, ranks: 3}", step, "step.csv: collective 1 (grads): 3 ranks do not form groups of 4, 1 apart"},
 		{"{trace: step.csv, repeat: 100000}", step, "are more than 20000"},
 		{"{trace: step.csv, repeat: 2}", "collective,size,start\nreduce,4B,\nreduce,4B,1us\n", "workload.0.repeat: collective 2 of step.csv starts at an instant of its own"},

@@ -35,7 +35,7 @@ func (w *workload) key() params.Key {
 			}
 			return params.Each(&w.items[i])
 		},
-	}, "Collectives; they run concurrently unless start says otherwise.")
+	}, "Collectives and jobs, concurrent unless start says otherwise.")
 }
 
 // all returns the items: one for each collective of a trace, each arrival and each group of ranks.
@@ -46,7 +46,7 @@ func (w *workload) all() (items []Item) {
 		it := r.Item
 		it.Row = rows
 		switch {
-		case r.traced:
+		case r.traced || r.flowing:
 			for k := range r.lines {
 				r.lines[k].Row += rows
 			}

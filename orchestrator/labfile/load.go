@@ -34,7 +34,7 @@ func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
 // Load parses a lab with the command line's settings and checks it. It returns everything that is
 // wrong as one lab.Problems.
 func Load(src Source, opts lab.Options) (File, error) {
-	opts.Read = src.Read
+	opts.Read, opts.Files = src.Read, src.Files
 	labs, err := lab.Parse(src.Name, src.Text, opts)
 	var problems lab.Problems
 	switch {

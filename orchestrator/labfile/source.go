@@ -44,10 +44,11 @@ const (
 
 // Source is the text of a lab before parsing.
 type Source struct {
-	Name string // for messages and results
-	Text []byte
-	Read func(string) ([]byte, error) // reads the files that the lab names
-	Note string                       // what else the name may mean, if it is not clear; empty: nothing
+	Name  string // for messages and results
+	Text  []byte
+	Read  func(string) ([]byte, error) // reads the files that the lab names
+	Files fs.FS                        // the folder of the lab file, for jobs
+	Note  string                       // what else the name may mean, if it is not clear; empty: nothing
 }
 
 // Open reads a lab: a file, standard input or, if there is no such file, a lab inside the
@@ -56,21 +57,21 @@ type Source struct {
 func Open(name string, builtIn bool) (Source, error) {
 	if name == Stdin {
 		text, err := readStdin()
-		return Source{Name: StdinName, Text: text, Read: beside(StdinName)}, err
+		return Source{Name: StdinName, Text: text, Read: beside(StdinName), Files: folder(StdinName)}, err
 	}
 	text, err := []byte(nil), error(fs.ErrNotExist)
 	if !builtIn {
 		if text, err = readLab(name); err == nil {
-			return Source{Name: name, Text: text, Read: beside(name), Note: hidden(name)}, nil
+			return Source{Name: name, Text: text, Read: beside(name), Files: folder(name), Note: hidden(name)}, nil
 		}
 	}
-	folder := errors.Is(err, unix.EISDIR)
-	if !errors.Is(err, fs.ErrNotExist) && !folder {
+	isFolder := errors.Is(err, unix.EISDIR)
+	if !errors.Is(err, fs.ErrNotExist) && !isFolder {
 		return Source{}, err
 	}
 	inside, ok := catalogue.Find(library.Files, name)
 	switch {
-	case !ok && folder:
+	case !ok && isFolder:
 		return Source{}, noLab(name, err)
 	case !ok:
 		return Source{}, notThere(name, err)
@@ -78,11 +79,13 @@ func Open(name string, builtIn bool) (Source, error) {
 	src := Source{Name: "labs/" + inside, Read: func(other string) ([]byte, error) {
 		return library.Files.ReadFile(path.Join(path.Dir(inside), other))
 	}}
-	if labs := labsIn(name); folder && len(labs) > 0 {
+	if labs := labsIn(name); isFolder && len(labs) > 0 {
 		src.Note = fmt.Sprintf("%s: took the lab inside weft, not %s in the directory of that name", name, labs[0])
 	}
+	files, bad := fs.Sub(library.Files, path.Dir(inside))
 	src.Text, err = library.Files.ReadFile(inside)
-	return src, err
+	src.Files = files
+	return src, errors.Join(err, bad)
 }
 
 // hidden returns the note about a file without a suffix that has the name of a lab inside the
@@ -113,6 +116,26 @@ func labsIn(name string) (files []string) {
 		files = append(files, found...)
 	}
 	return files
+}
+
+// Folder returns the folder of a file as a file system whose files can be opened without risk.
+func Folder(file string) fs.FS { return folder(file) }
+
+// folder is the folder of a lab file as a file system. Only regular files and folders in it can be
+// opened.
+type folder string
+
+// Open implements fs.FS.
+func (labFile folder) Open(name string) (_ fs.File, err error) {
+	root, err := os.OpenRoot(filepath.Dir(string(labFile)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if info, err := root.Stat(name); err == nil && info.IsDir() {
+		return root.Open(name)
+	}
+	return regular.OpenIn(root, name, os.O_RDONLY, 0)
 }
 
 // notThere returns the error for a name that is neither a file nor a lab, with similar labs.

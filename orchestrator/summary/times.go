@@ -26,7 +26,7 @@ func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collect
 			c.Label, step = it.Line.Name, it.Line.Step
 			c.Groups = groups * it.Line.Groups
 		} else {
-			c.Groups = groups
+			c.Label, c.Groups = it.Label, groups
 		}
 		c.FastestUS = c.TimeUS
 		rows[it.Row].add(step, &c)

@@ -10,6 +10,12 @@ import (
 	"weft/params"
 )
 
+// customKind is the name of the kind of network whose nodes and links are written down.
+const customKind = "custom"
+
+// ListKind returns the name of the kind of network that a lab lists node by node and link by link.
+func ListKind() string { return customKind }
+
 // Custom has the nodes and links of a network, one by one.
 type Custom struct {
 	Nodes []CustomNode

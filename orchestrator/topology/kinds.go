@@ -30,7 +30,7 @@ var kinds = []Registration{
 	register("dumbbell", "two switches with hosts, joined by one link", Dumbbell{4}, Tier{"host", hostLinks},
 		Tier{"core", "middle link"}).free(upAndDown),
 	register("star", "one switch with hosts", Star{8}, Tier{"host", hostLinks}).free(upAndDown),
-	register("custom", "nodes and links by name", Custom{}),
+	register(customKind, "nodes and links by name", Custom{}),
 }
 
 const (

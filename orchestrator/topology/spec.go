@@ -24,8 +24,9 @@ type Spec struct {
 	MTU   units.Bytes // payload bytes per packet
 	Down  []string    // names of links that do not exist from the start
 
-	seed     uint64 // of links that are drawn to be down
-	linkRate bool   // link.rate is written
+	prescanned bool   // a lab is read
+	seed       uint64 // of links that are drawn to be down
+	linkRate   bool   // link.rate is written
 }
 
 // Seeded returns a Spec to be read, whose random links follow from a seed.
@@ -107,8 +108,12 @@ func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
 
 // Keys implements params.Section: the keys of the kind, and those of others, which are refused.
 func (s *Spec) Keys() []params.Key {
+	kind := params.New("kind", params.Word(&s.Kind, names()...), "Shape of the network.").Before()
+	kind.Optional = !s.prescanned // a schema says that there is a kind or an import
 	keys := []params.Key{
-		params.New("kind", params.Word(&s.Kind, names()...), "Shape of the network.").Before(),
+		kind,
+		params.New("import", params.Text(new(string), "a file such as fabric.dot"),
+			"File of nodes and links (docs/inputs.md).").OrNone(),
 	}
 	var lists []params.Key // of a network that is written down
 	for _, k := range s.sizes() {
@@ -161,6 +166,7 @@ func payload(to *units.Bytes) params.Value {
 
 // Prescan implements params.Prescanner: sizes and tiers are those of the kind.
 func (s *Spec) Prescan(written func(path string) (text string, ok bool)) {
+	s.prescanned = true
 	text, _ := written("kind")
 	if k, ok := kindNamed(text); ok {
 		s.Kind, s.Shape = text, k.new()
@@ -195,7 +201,7 @@ func (s *Spec) Rules(r params.Rules) {
 		}
 		seen[name] = true
 	}
-	s.seed, s.linkRate = 0, false // only for reading: equal sections give equal Specs
+	s.seed, s.linkRate, s.prescanned = 0, false, false // only for reading: equal sections give equal Specs
 	if l, ok := s.Shape.(interface{ within(*Spec) }); ok {
 		l.within(nil)
 	}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/collectives/graph"
+	"weft/inputs"
+	"weft/internal/plural"
+	"weft/internal/regular"
+	library "weft/labs"
+	"weft/orchestrator/labfile"
+)
+
+// readJob reads a job that a person named.
+func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
+	g, format, err := inputs.Read(labfile.Folder(filepath.Clean(name)), filepath.Base(filepath.Clean(name)), o)
+	if inside, ok := strings.CutPrefix(name, "labs/"); ok && errors.Is(err, fs.ErrNotExist) {
+		g, format, err = inputs.Read(library.Files, inside, o) // as labs inside the program are found
+	}
+	if err != nil {
+		var missing *fs.PathError
+		if errors.As(err, &missing) {
+			return nil, "", usagef("%s: %v", name, missing.Err)
+		}
+		return nil, "", usageError{err}
+	}
+	return g, format, nil
+}
+
+// jobFlags adds the flags that say how to read a job.
+func jobFlags(cmd *cobra.Command, o *inputs.Options) {
+	cmd.Flags().StringVar(&o.Format, "format", "",
+		"format of the file: "+orList(inputs.Formats())+"; default: its content")
+	cmd.Flags().IntVar(&o.Ranks, "ranks", 0,
+		"ranks that all run the same trace (chakra); default: as many as there are files")
+	_ = cmd.RegisterFlagCompletionFunc("format", completeFrom(inputs.Formats()...)) // the flag exists
+}
+
+func (a *app) traceCommand() *cobra.Command {
+	var o inputs.Options
+	cmd := &cobra.Command{
+		Use: "trace FILE", Short: "say what is in a trace: ranks, bytes, collectives, critical path",
+		Long: `Say what is in a trace: ranks, messages, collectives, computations and the critical path, or what of it
+cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads (docs/inputs.md).`,
+		Example: "  weft trace labs/questions/inputs/pair.goal",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			g, format, err := readJob(args[0], o)
+			if err != nil {
+				return err
+			}
+			if _, _, err := graph.Compile(g); err != nil {
+				return usageError{err}
+			}
+			_, err = io.WriteString(a.stdout, describeJob(args[0], format, graph.About(g)))
+			return err
+		},
+	}
+	jobFlags(cmd, &o)
+	return cmd
+}
+
+// describeJob returns the facts of a job for people.
+func describeJob(name, format string, f graph.Facts) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s, %s, %s\n", name, format, plural.Count(f.Ranks, "rank"), plural.Count(f.Ops, "operation"))
+	fmt.Fprintf(&b, "  computations   %d, up to %v of one rank\n", f.Computations, f.LongestTime)
+	fmt.Fprintf(&b, "  messages       %d, %v\n", f.Messages, f.Bytes)
+	for _, c := range f.Collectives {
+		fmt.Fprintf(&b, "  %-14s %d of %v in %s\n", c.Collective, c.Count, c.Size, plural.Count(c.Ranks, "rank"))
+	}
+	fmt.Fprintf(&b, "  critical path  %v of computations: no network makes the job faster\n", f.CriticalPath)
+	return b.String()
+}
+
+func (a *app) convertCommand() *cobra.Command {
+	var o inputs.Options
+	var to string
+	cmd := &cobra.Command{
+		Use: "convert IN OUT", Short: "write a trace in another format, if nothing of it is lost",
+		Long: `Write a trace in another format. OUT is x.goal, or x.et or a folder x/ for Chakra, with a file for each
+rank; the names of the files are printed. What OUT's format cannot say is an error, with the place in IN,
+and nothing is written.`,
+		Example: "  weft convert labs/questions/inputs/pair.goal job.et",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if to == "" {
+				to = inputs.FormatOf(args[1])
+			}
+			if to == "" {
+				return usagef("%s stands for no format; expected x.goal, x.et or a folder such as x/, or --to", args[1])
+			}
+			g, _, err := readJob(args[0], o)
+			if err != nil {
+				return err
+			}
+			if _, _, err := graph.Compile(g); err != nil {
+				return usageError{err}
+			}
+			// Twice: first to nowhere, so that nothing half-made stays.
+			trial := func(string) (io.WriteCloser, error) { return nowhere{}, nil }
+			if err := inputs.Write(g, to, args[1], trial); err != nil {
+				return usageError{err}
+			}
+			if strings.HasSuffix(args[1], "/") {
+				if err := os.MkdirAll(args[1], 0o777); err != nil {
+					return err
+				}
+			}
+			return inputs.Write(g, to, args[1], func(name string) (io.WriteCloser, error) {
+				fmt.Fprintln(a.stdout, name)
+				return regular.OpenOutput(name, os.O_TRUNC)
+			})
+		},
+	}
+	jobFlags(cmd, &o)
+	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+orList(inputs.Written())+"; default: by its name")
+	_ = cmd.RegisterFlagCompletionFunc("to", completeFrom(inputs.Written()...)) // the flag exists
+	return cmd
+}
+
+// nowhere is an output that keeps nothing.
+type nowhere struct{ bytes.Buffer }
+
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (nowhere) Close() error                { return nil }

@@ -1,0 +1,159 @@
+package chakra
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"weft/collectives/graph"
+	"weft/internal/fuzztest"
+	"weft/units"
+)
+
+// job returns a job with every kind of operation that Chakra has.
+func job() *graph.Graph {
+	us := units.Microsecond
+	return &graph.Graph{
+		Word: "node",
+		Ranks: [][]graph.Op{
+			{{Kind: graph.Compute, Time: 5 * us, Place: 1}, {Kind: graph.Compute, Time: 7 * us, Stream: 3, Place: 2},
+				{Kind: graph.Send, Peer: 1, Tag: 9, Size: 4096, After: []int32{0, 1}, Place: 3},
+				{Kind: graph.Collective, Call: 0, After: []int32{2}, Place: 4}, {Kind: graph.Collective, Call: 1, Place: 5}},
+			{{Kind: graph.Recv, Peer: 0, Tag: 9, Size: 4096, Place: 1}, {Kind: graph.Collective, Call: 0, After: []int32{0}, Place: 2}},
+			{{Kind: graph.Collective, Call: 1, Place: 1}},
+		},
+		Calls: []graph.Call{
+			{Name: "dp", Collective: "all-gather", Type: "float32", Size: 8192, Members: []int32{0, 1}, Place: 4},
+			{Name: "tp", Collective: "broadcast", Type: "float32", Size: 1000, Members: []int32{0, 2}, Root: 1, Place: 5},
+		},
+	}
+}
+
+// written returns the traces of a graph by their names.
+func written(t testing.TB, g *graph.Graph) (names []string, files map[string][]byte) {
+	files = map[string][]byte{}
+	for rank := range g.Ranks {
+		var b bytes.Buffer
+		if err := Write(&b, g, rank); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("job.%d.et", rank)
+		names, files[name] = append(names, name), b.Bytes()
+	}
+	return names, files
+}
+
+func opener(files map[string][]byte) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		text, ok := files[name]
+		if !ok {
+			return nil, os.ErrNotExist
+		}
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+}
+
+// What is written is read as the same graph.
+func TestRoundTrip(t *testing.T) {
+	names, files := written(t, job())
+	if !Looks(files[names[0]]) {
+		t.Error("is not recognized")
+	}
+	g, err := Parse(names, 0, opener(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := job()
+	want.Files = names
+	if !reflect.DeepEqual(g, want) {
+		t.Errorf("%+v\nbecame\n%+v", want, g)
+	}
+	if _, total, err := graph.Compile(g); err != nil || total != 4096 {
+		t.Error(total, err)
+	}
+}
+
+// One trace can be that of every rank, and groups can be given.
+func TestAlikeAndGroups(t *testing.T) {
+	g := &graph.Graph{Ranks: [][]graph.Op{{{Kind: graph.Collective}}, {{Kind: graph.Collective}}},
+		Calls: []graph.Call{{Collective: "all-reduce", Size: 4096, Members: []int32{0, 1}}}}
+	_, files := written(t, g)
+	alike, err := Parse([]string{"job.0.et"}, 8, opener(files))
+	if err != nil || len(alike.Ranks) != 8 || len(alike.Calls) != 1 || len(alike.Calls[0].Members) != 8 {
+		t.Errorf("%+v, %v", alike, err)
+	}
+	names, files := written(t, job())
+	files["groups.json"] = []byte(`{"dp": [1, 0]}`)
+	grouped, err := Parse(append(names, "groups.json"), 0, opener(files))
+	if err != nil || !reflect.DeepEqual(grouped.Calls[0].Members, []int32{1, 0}) {
+		t.Errorf("%+v, %v", grouped, err)
+	}
+}
+
+// trace returns a trace of nodes, after metadata.
+func trace(nodes ...[]byte) []byte {
+	var b []byte
+	for _, m := range append([][]byte{appendBytes(nil, metaVersion, []byte("x"))}, nodes...) {
+		b = append(protowire.AppendVarint(b, uint64(len(m))), m...)
+	}
+	return b
+}
+
+func TestRefuses(t *testing.T) {
+	typed := func(id, kind uint64) []byte { return appendNumber(appendNumber(nil, nodeID, id), nodeType, kind) }
+	coll := appendAttr(appendAttr(typed(4, collNode), commType, attrInt64, 9), commSize, attrInt64, 400)
+	odd := appendAttr(appendAttr(typed(4, collNode), commType, attrInt64, 0), commSize, attrInt64, 401)
+	for _, c := range []struct {
+		text []byte
+		want string
+	}{
+		{nil, "a.0.et: metadata: EOF"},
+		{trace([]byte{0xff}), "a.0.et: message 1: not a protobuf message"},
+		{trace(typed(7, compNode))[:6], "the file ends within a message"},
+		{append(trace(), 0xff, 0xff, 0xff, 0x7f), "a message of 268435455 bytes"},
+		{trace(typed(7, memLoadNode)), "a.0.et: node 7 (): a MEM_LOAD_NODE: hosts have no model of their memory"},
+		{trace(typed(7, 99)), "a.0.et: node 7 (): a node of type 99"},
+		{trace(typed(7, compNode), typed(7, compNode)), "node 7 (): the id is used twice"},
+		{trace(appendNumber(typed(7, compNode), nodeDataDeps, 3)), "a.0.et: node 7: it depends on node 3, which is not there"},
+		{trace(typed(7, sendNode)), "a COMM_SEND_NODE without comm_dst"},
+		{trace(coll), "comm_type 9: there is no such collective here"},
+		{trace(odd), "401 bytes in 2 ranks; expected a whole number of elements"},
+		{trace(appendNumber(typed(7, compNode), nodeDuration, 1<<60)), "a duration of"},
+	} {
+		_, err := Parse([]string{"a.0.et"}, 2, opener(map[string][]byte{"a.0.et": c.text}))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: %v; want %q", c.text, err, c.want)
+		}
+	}
+	if _, err := Parse([]string{"a.1.et"}, 0, opener(nil)); err == nil || !strings.Contains(err.Error(), "the trace of rank 1") {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
+	names, files := written(f, job())
+	for _, name := range names {
+		corpus.Add(files[name])
+	}
+	corpus.Fuzz(func(t *testing.T, text []byte) {
+		open := opener(map[string][]byte{"a.et": text})
+		g, err := Parse([]string{"a.et"}, 2, open)
+		if err != nil {
+			return
+		}
+		if _, _, err := graph.Compile(g); err != nil {
+			var at *graph.Error
+			if !errors.As(err, &at) {
+				t.Errorf("an error without a place: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package chakra
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// maxMessage is the maximum size of a node in bytes.
+const maxMessage = 1 << 20
+
+// node is a node with what of it is used. Its slices are reused for the next one.
+type node struct {
+	id       uint64
+	kind     int
+	duration uint64 // microseconds
+	deps     []uint64
+	name     []byte
+	numbers  map[string]int64
+	group    string
+	cpu      bool
+}
+
+// reader reads the messages of a file.
+type reader struct {
+	r   *bufio.Reader
+	buf []byte
+}
+
+func newReader(r io.Reader) *reader { return &reader{r: bufio.NewReaderSize(r, 1<<16)} }
+
+// next returns the next message, which is valid until the next call, or io.EOF.
+func (r *reader) next() ([]byte, error) {
+	n, err := binary.ReadUvarint(r.r)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	case err != nil:
+		return nil, err
+	case n > maxMessage:
+		return nil, fmt.Errorf("a message of %d bytes; expected at most %d", n, maxMessage)
+	}
+	if uint64(cap(r.buf)) < n {
+		r.buf = make([]byte, n)
+	}
+	r.buf = r.buf[:n]
+	if _, err := io.ReadFull(r.r, r.buf); err != nil {
+		return nil, fmt.Errorf("the file ends within a message of %d bytes", n)
+	}
+	return r.buf, nil
+}
+
+var errWire = errors.New("not a protobuf message of this format")
+
+// fields calls f for each field of a message: number is that of varint and fixed fields, and data
+// that of others.
+func fields(b []byte, f func(field int, number uint64, data []byte) error) error {
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errWire
+		}
+		b = b[n:]
+		var number uint64
+		var data []byte
+		switch kind {
+		case protowire.VarintType:
+			number, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			data, n = protowire.ConsumeBytes(b)
+		case protowire.Fixed32Type:
+			var x uint32
+			x, n = protowire.ConsumeFixed32(b)
+			number = uint64(x)
+		case protowire.Fixed64Type:
+			number, n = protowire.ConsumeFixed64(b)
+		default:
+			return errWire
+		}
+		if n < 0 {
+			return errWire
+		}
+		b = b[n:]
+		if err := f(int(field), number, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode reads a node.
+func (x *node) decode(b []byte) error {
+	x.id, x.kind, x.duration, x.deps, x.name, x.group, x.cpu = 0, 0, 0, x.deps[:0], x.name[:0], "", false
+	clear(x.numbers)
+	return fields(b, func(field int, number uint64, data []byte) error {
+		switch field {
+		case nodeID:
+			x.id = number
+		case nodeName:
+			x.name = append(x.name[:0], data...)
+		case nodeType:
+			x.kind = int(min(number, 1<<20))
+		case nodeDuration:
+			x.duration = number
+		case nodeCtrlDeps, nodeDataDeps:
+			if data == nil {
+				x.deps = append(x.deps, number)
+				return nil
+			}
+			for len(data) > 0 { // packed
+				id, n := protowire.ConsumeVarint(data)
+				if n < 0 {
+					return errWire
+				}
+				x.deps, data = append(x.deps, id), data[n:]
+			}
+		case nodeAttr:
+			return x.attribute(data)
+		}
+		return nil
+	})
+}
+
+// attribute reads an attribute of a node.
+func (x *node) attribute(b []byte) error {
+	var name, text []byte
+	var value int64
+	err := fields(b, func(field int, number uint64, data []byte) error {
+		switch {
+		case field == attrName:
+			name = data
+		case field == attrString:
+			text = data
+		case field == attrInt32 || field == attrInt64 || field == attrUint32 || field == attrUint64 ||
+			field == attrBool || fixed[field]:
+			value = int64(number)
+		case signed[field]:
+			value = protowire.DecodeZigZag(number)
+		}
+		return nil
+	})
+	switch string(name) {
+	case pgName:
+		x.group = string(text)
+	case isCPUOp:
+		x.cpu = value != 0
+	case stream, commType, commSize, commSrc, commDst, commTag, commRoot:
+		if x.numbers == nil {
+			x.numbers = map[string]int64{}
+		}
+		x.numbers[string(name)] = value
+	}
+	return err
+}

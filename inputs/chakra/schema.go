@@ -1,0 +1,84 @@
+package chakra
+
+// Types of nodes.
+const (
+	metadataNode = 1
+	memLoadNode  = 2
+	memStoreNode = 3
+	compNode     = 4
+	sendNode     = 5
+	recvNode     = 6
+	collNode     = 7
+)
+
+var nodeNames = map[int]string{
+	metadataNode: "METADATA_NODE", memLoadNode: "MEM_LOAD_NODE", memStoreNode: "MEM_STORE_NODE", compNode: "COMP_NODE",
+	sendNode: "COMM_SEND_NODE", recvNode: "COMM_RECV_NODE", collNode: "COMM_COLL_NODE",
+}
+
+// Numbers of the fields of a node, of its attributes, and of the metadata at the beginning.
+const (
+	nodeID       = 1
+	nodeName     = 2
+	nodeType     = 3
+	nodeCtrlDeps = 4
+	nodeDataDeps = 5
+	nodeDuration = 7 // microseconds
+	nodeAttr     = 10
+
+	attrName   = 1
+	attrDouble = 3
+	attrFloat  = 5
+	attrInt32  = 7
+	attrInt64  = 9
+	attrUint32 = 11
+	attrUint64 = 13
+	attrBool   = 27
+	attrString = 29
+
+	metaVersion = 1
+	metaAttr    = 2
+)
+
+// signed are fields of attributes with zigzag numbers; fixed are those of 4 and 8 bytes.
+var (
+	signed = map[int]bool{15: true, 17: true}
+	fixed  = map[int]bool{19: true, 21: true, 23: true, 25: true}
+)
+
+// Names of attributes.
+const (
+	isCPUOp  = "is_cpu_op"
+	stream   = "stream"
+	commType = "comm_type"
+	commSize = "comm_size"
+	commSrc  = "comm_src"
+	commDst  = "comm_dst"
+	commTag  = "comm_tag"
+	commRoot = "root_rank"
+	pgName   = "pg_name"
+)
+
+// collective is a kind of collective.
+type collective struct {
+	name string
+	// size returns the size as nccl-tests has it from comm_size, which is what each rank has
+	// before, except for a gather and a scatter.
+	size func(each, ranks int64) int64
+	each func(size, ranks int64) int64 // the inverse
+}
+
+func same(n, _ int64) int64      { return n }
+func times(n, ranks int64) int64 { return n * ranks }
+func over(n, ranks int64) int64  { return n / ranks }
+
+// collectives are the kinds by comm_type.
+var collectives = map[int64]collective{
+	0: {"all-reduce", same, same},
+	1: {"reduce", same, same},
+	2: {"all-gather", times, over},
+	5: {"broadcast", same, same},
+	6: {"all-to-all", same, same},
+	7: {"reduce-scatter", same, same},
+	8: {"reduce-scatter", same, same},
+}

@@ -1,0 +1,19 @@
+// Package goal reads and writes GOAL schedules, the text form that LogGOPSim and ATLAHS execute.
+//
+//	num_ranks 2
+//	rank 0 {
+//	l1: calc 1000
+//	l2: send 4096b to 1 tag 7
+//	l2 requires l1
+//	}
+//	rank 1 {
+//	l1: recv 4096b from 0 tag 7 cpu 1
+//	}
+//
+// In comes a text with a statement on each line, read as a stream; out comes a graph.Graph. A calc
+// is a computation of nanoseconds on its cpu, of which each rank has as many as it names. "a
+// requires b" makes a wait for b. "a irequires b" makes it wait for what b waits for, since an
+// operation begins as soon as it may.
+//
+// Start reading at Parse. Write is its inverse, for what GOAL can say.
+package goal

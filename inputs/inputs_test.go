@@ -1,0 +1,168 @@
+package inputs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"weft/collectives/graph"
+)
+
+const job = `num_ranks 3
+rank 0 {
+l1: calc 5000
+l2: send 4097b to 1 tag 3
+l3: send 70000b to 2 tag 4
+l2 requires l1
+}
+rank 1 {
+l1: recv 4097b from 0 tag 3
+l2: calc 2000 cpu 2
+l2 requires l1
+}
+rank 2 {
+l1: recv 70000b from 0 tag 4
+}
+`
+
+// memory is a folder that is written to.
+type memory struct {
+	fstest.MapFS
+}
+
+type file struct {
+	bytes.Buffer
+	done func([]byte)
+}
+
+func (f *file) Close() error { f.done(f.Bytes()); return nil }
+
+func (m memory) create(name string) (io.WriteCloser, error) {
+	return &file{done: func(b []byte) { m.MapFS[name] = &fstest.MapFile{Data: slices.Clone(b)} }}, nil
+}
+
+// A job that is written as GOAL and as Chakra is executed as the same programs.
+func TestSameJobInTwoFormats(t *testing.T) {
+	files := memory{fstest.MapFS{"job.goal": {Data: []byte(job)}}}
+	compiled := func(name, want string) any {
+		g, format, err := Read(files, name, Options{})
+		if err != nil || format != want {
+			t.Fatal(name, format, err)
+		}
+		given, _, err := graph.Compile(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return given
+	}
+	g, _, err := Read(files, "job.goal", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"et/", "again.goal", "job.et"} {
+		if err := Write(g, FormatOf(to), to, files.create); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := compiled("job.goal", GOAL)
+	if !reflect.DeepEqual(compiled("et", Chakra), want) || !reflect.DeepEqual(compiled("again.goal", GOAL), want) {
+		t.Error("the programs differ")
+	}
+}
+
+// lazy is a file system with one file that is made while it is read.
+type lazy func() io.Reader
+
+func (l lazy) Open(name string) (fs.File, error) {
+	if name != "x" {
+		return nil, fs.ErrNotExist
+	}
+	return &lazyFile{l()}, nil
+}
+
+type lazyFile struct{ io.Reader }
+
+func (f *lazyFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *lazyFile) Close() error               { return nil }
+func (f *lazyFile) Name() string               { return "x" }
+func (f *lazyFile) Size() int64                { return 0 }
+func (f *lazyFile) Mode() fs.FileMode          { return 0 }
+func (f *lazyFile) ModTime() time.Time         { return time.Time{} }
+func (f *lazyFile) IsDir() bool                { return false }
+func (f *lazyFile) Sys() any                   { return nil }
+
+// A large file is a stream: it takes no memory. A bomb is refused.
+func TestLargeFiles(t *testing.T) {
+	const size = 80 << 20
+	blank := func() io.Reader {
+		return io.MultiReader(strings.NewReader("num_ranks 2\n"), &lines{n: size / 1024}, strings.NewReader("oops\n"))
+	}
+	allocated := testing.AllocsPerRun(1, func() {
+		_, _, err := Read(lazy(blank), "x", Options{})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("x:%d: \"oops\" is not understood", size/1024+2)) {
+			t.Error(err)
+		}
+	})
+	if allocated > 1000 {
+		t.Errorf("%v allocations", allocated)
+	}
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, err := io.Copy(z, io.MultiReader(strings.NewReader("num_ranks 2\n"), &lines{n: size / 1024}))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Read(lazy(func() io.Reader { return &bomb }), "x", Options{})
+	if err == nil || !strings.Contains(err.Error(), "compressed more than") {
+		t.Error(err)
+	}
+}
+
+// lines is a file of lines of 1023 blanks.
+type lines struct{ n int64 }
+
+func (l *lines) Read(b []byte) (int, error) {
+	if l.n <= 0 {
+		return 0, io.EOF
+	}
+	if len(b) < 1024 {
+		return 0, io.ErrShortBuffer
+	}
+	for i := range b[:1024] {
+		b[i] = ' '
+	}
+	b[1023] = '\n'
+	l.n--
+	return 1024, nil
+}
+
+// A folder has a file for each rank, in the order of the numbers in their names.
+func TestFolders(t *testing.T) {
+	names := []string{"r/x.10.et", "r/x.2.et", "r/" + GroupsFile, "r/x.0.et"}
+	slices.SortFunc(names, byNumber)
+	if got := strings.Join(names, " "); got != "r/groups.json r/x.0.et r/x.2.et r/x.10.et" {
+		t.Error(got)
+	}
+	files := fstest.MapFS{"a/1.goal": {Data: []byte(job)}, "a/2.goal": {Data: []byte(job)}, "b/job": {Data: []byte(job)},
+		"c": {Data: []byte("?")}}
+	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format begins so", "d": "does not exist"} {
+		if _, _, err := Read(files, name, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+	if format, err := Detect(files, "b/"); format != GOAL || err != nil {
+		t.Error(format, err)
+	}
+	if format, err := Detect(files, "c"); format != "" || err != nil {
+		t.Error(format, err)
+	}
+}

@@ -1,0 +1,97 @@
+package kineto
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"weft/collectives/graph"
+	"weft/internal/fuzztest"
+	"weft/units"
+)
+
+// profileOf returns the profile of a rank: two kernels, an all-reduce on another stream that waits
+// for them, and a kernel that waits for it.
+func profileOf(rank int) string {
+	return fmt.Sprintf(`{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 2}, "deviceProperties": [{"id": 0}],
+"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1.000, "dur": 2, "args": {"External id": 1}},
+{"ph": "M", "name": "process_name", "args": {"name": "python"}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1000.5, "dur": 10, "args": {"stream": 7, "correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "relu", "ts": 1012.5, "dur": 5, "args": {"stream": 7, "correlation": 2}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ts": 1018.5, "dur": 100, "args": {"stream": 20, "Collective name": "allreduce",
+ "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "ts": 1118.5, "dur": 3, "args": {"stream": 7}}
+]}`, rank)
+}
+
+func opener(files map[string]string) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
+}
+
+// The order of kernels is rebuilt from streams and times; gaps are kept.
+func TestParse(t *testing.T) {
+	if !Looks([]byte(profileOf(0))) {
+		t.Error("is not recognized")
+	}
+	g, err := Parse([]string{"a", "b"}, 0, opener(map[string]string{"a": profileOf(1), "b": profileOf(0)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, op := range g.Ranks[0] {
+		fmt.Fprintf(&got, "%v %v after %v; ", op.Kind, op.Time, op.After)
+	}
+	want := "computation 10us after []; computation 2us after [0]; computation 5us after [1]; computation 1us after [2]; " +
+		"collective 0s after [3]; computation 3us after [2 4]; "
+	if got.String() != want {
+		t.Errorf("%s\nwant\n%s", &got, want)
+	}
+	if len(g.Calls) != 1 || g.Calls[0].Size != 2000*units.Byte || g.Files[0] != "b" {
+		t.Errorf("%+v, %v", g.Calls, g.Files)
+	}
+	if _, _, err := graph.Compile(g); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for _, c := range []struct{ old, text, want string }{
+		{`"Collective name": "allreduce",`, "", "a: event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): it does not say its collective"},
+		{`"allreduce"`, `"alltoallv"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): collective "alltoallv": there is none such here`},
+		{`"BFloat16"`, `"Complex"`, `elements of type "Complex"`},
+		{`"rank": 0`, `"rank": 7`, "the profile of rank 7, among those of 2 ranks"},
+		{`"dur": 10`, `"dur": -10`, "event 2 (gemm): begins at 1000.5 us and takes -10 us"},
+		{`"ts": 1012.5`, `"ts": "soon"`, "event 3"},
+		{`]}`, ``, "a: byte "},
+		{`"[0, 1]"`, `"[0, 5]"`, "in which only 1 rank takes part"},
+		{`"In msg nelems": 1000`, `"In msg nelems": 1001`, "another rank has all-reduce of"},
+	} {
+		text := strings.Replace(profileOf(0), c.old, c.text, 1)
+		if c.old == "]}" {
+			text = strings.TrimSuffix(profileOf(0), c.old)
+		}
+		g, err := Parse([]string{"a", "b"}, 0, opener(map[string]string{"a": text, "b": profileOf(1)}))
+		if err == nil {
+			_, _, err = graph.Compile(g)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.text, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte(profileOf(0)))
+	corpus.Fuzz(func(t *testing.T, text []byte) {
+		open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+		g, err := Parse([]string{"a"}, 0, open)
+		if err != nil {
+			return
+		}
+		_, _, _ = graph.Compile(g)
+	})
+}

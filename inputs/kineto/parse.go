@@ -1,0 +1,404 @@
+package kineto
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/collectives/graph"
+	"weft/units"
+)
+
+// Looks reports whether a file that begins with head is a profile.
+func Looks(head []byte) bool {
+	head = bytes.TrimSpace(head)
+	return len(head) > 0 && head[0] == '{' && (bytes.Contains(head, []byte(`"traceEvents"`)) ||
+		bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)))
+}
+
+// event is what of an event is used.
+type event struct {
+	Phase string  `json:"ph"`
+	Cat   string  `json:"cat"`
+	Name  string  `json:"name"`
+	At    float64 `json:"ts"`  // us
+	Dur   float64 `json:"dur"` // us
+	Args  struct {
+		Stream     *int64          `json:"stream"`
+		Collective string          `json:"Collective name"`
+		In         int64           `json:"In msg nelems"`
+		Out        int64           `json:"Out msg nelems"`
+		Type       string          `json:"dtype"`
+		Group      json.RawMessage `json:"Process Group Name"`
+		Ranks      string          `json:"Process Group Ranks"`
+		Dst        *int64          `json:"Dst Rank"`
+		Src        *int64          `json:"Src Rank"`
+	} `json:"args"`
+}
+
+// kernel is an event of a GPU.
+type kernel struct {
+	number     int // of the event, from 0
+	start, end units.Time
+	stream     int64
+	comm       *comm // nil: it computes
+}
+
+// comm is the communication that a kernel is.
+type comm struct {
+	kind     kind
+	group    string
+	members  []int32
+	in, out  int64 // bytes
+	src, dst *int64
+}
+
+// kind is a kind of communication.
+type kind struct {
+	collective string // "": a message
+	send       bool
+	output     bool // its size is that of the output
+}
+
+// kinds are the kinds by the names of PyTorch.
+var kinds = map[string]kind{
+	"allreduce": {collective: "all-reduce"}, "allreduce_coalesced": {collective: "all-reduce"},
+	"allgather": {collective: "all-gather", output: true}, "_allgather_base": {collective: "all-gather", output: true},
+	"all_gather_into_tensor_coalesced": {collective: "all-gather", output: true},
+	"allgather_into_tensor_coalesced":  {collective: "all-gather", output: true},
+	"reduce_scatter":                   {collective: "reduce-scatter"},
+	"_reduce_scatter_base":             {collective: "reduce-scatter"},
+	"reduce_scatter_tensor_coalesced":  {collective: "reduce-scatter"},
+	"broadcast":                        {collective: "broadcast"}, "_broadcast_oop": {collective: "broadcast"},
+	"reduce": {collective: "reduce"}, "_reduce_oop": {collective: "reduce"},
+	"all_to_all": {collective: "all-to-all"}, "alltoall": {collective: "all-to-all"},
+	"alltoall_base": {collective: "all-to-all"}, "all_to_all_single": {collective: "all-to-all"},
+	"send": {send: true}, "recv": {},
+}
+
+// sizes are the bytes of an element by the names of PyTorch.
+var sizes = map[string]int64{
+	"Float": 4, "Int": 4, "BFloat16": 2, "Half": 2, "Double": 8, "Long": 8, "Byte": 1, "Char": 1, "Bool": 1, "Short": 2,
+	"Float8_e4m3fn": 1, "Float8_e5m2": 1,
+}
+
+// profile is a file.
+type profile struct {
+	file    string
+	rank    int // -1: it does not say
+	kernels []kernel
+	groups  map[string][]int32
+	vague   int    // NCCL's kernels that say too little
+	first   string // the first of them
+}
+
+// Parse reads the profiles of all ranks.
+func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error) {
+	g := &graph.Graph{Word: "event", Files: make([]string, len(files)), Ranks: make([][]graph.Op, len(files))}
+	parts := make([][]graph.Part, len(files))
+	total := 0
+	for i, name := range files {
+		f, err := open(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := read(name, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		if p.rank < 0 {
+			p.rank = i
+		}
+		if p.rank >= len(files) || g.Files[p.rank] != "" {
+			return nil, fmt.Errorf("%s: the profile of rank %d, among those of %d ranks, each once", name, p.rank,
+				len(files))
+		}
+		if total += len(p.kernels); total > graph.MaxOps/2 {
+			return nil, fmt.Errorf("%s: more than %d kernels", name, graph.MaxOps/2)
+		}
+		g.Files[p.rank] = name
+		if g.Ranks[p.rank], parts[p.rank], err = p.ops(); err != nil {
+			return nil, err
+		}
+	}
+	return g, g.Join(parts)
+}
+
+// read reads a profile.
+func read(file string, r io.Reader) (*profile, error) {
+	p := &profile{file: file, rank: -1, groups: map[string][]int32{}}
+	d := json.NewDecoder(r)
+	wrong := func(err error) error { return fmt.Errorf("%s: byte %d: %w", file, d.InputOffset(), err) }
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, wrong(errors.Join(errors.New("expected a profile"), err))
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, wrong(err)
+		}
+		switch t {
+		case "distributedInfo":
+			err = p.distributed(d)
+		case "traceEvents":
+			err = p.events(d)
+		default:
+			err = skip(d)
+		}
+		if err != nil {
+			return nil, wrong(err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, wrong(err)
+	}
+	if p.vague > 0 {
+		return nil,
+			fmt.Errorf("%s: %s: it does not say its collective, group or size, nor do %d more of NCCL's kernels; "+
+				"profile with PyTorch 2.4 or newer", file, p.first, p.vague-1)
+	}
+	return p, nil
+}
+
+// skip reads a value without keeping it.
+func skip(d *json.Decoder) error {
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// distributed reads the rank and the groups.
+func (p *profile) distributed(d *json.Decoder) error {
+	var info struct {
+		Rank   *int `json:"rank"`
+		Groups []struct {
+			Name  json.RawMessage `json:"pg_name"`
+			Ranks []int32         `json:"ranks"`
+		} `json:"pg_config"`
+	}
+	if err := d.Decode(&info); err != nil {
+		return err
+	}
+	if info.Rank != nil {
+		p.rank = *info.Rank
+		if p.rank < 0 {
+			return fmt.Errorf("rank %d", p.rank)
+		}
+	}
+	for _, g := range info.Groups {
+		if len(g.Ranks) > 0 {
+			p.groups[word(g.Name)] = g.Ranks
+		}
+	}
+	return nil
+}
+
+// word returns a JSON string, or the text of another value.
+func word(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// events reads the events.
+func (p *profile) events(d *json.Decoder) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return errors.Join(errors.New("expected a list of events"), err)
+	}
+	for number := 0; d.More(); number++ {
+		var e event
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("event %d: %w", number, err)
+		}
+		if err := p.event(number, &e); err != nil {
+			return fmt.Errorf("event %d (%s): %w", number, clip(e.Name), err)
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// event handles an event. Those of the CPU show as gaps between kernels.
+func (p *profile) event(number int, e *event) error {
+	if e.Phase != "X" || e.Args.Stream == nil || !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"},
+		e.Cat) {
+		return nil
+	}
+	const latest = 1e15 // us: 30 years
+	if !(e.At >= 0 && e.At < latest && e.Dur >= 0 && e.Dur <= float64(graph.MaxTime/units.Microsecond)) {
+		return fmt.Errorf("begins at %v us and takes %v us", e.At, e.Dur)
+	}
+	if len(p.kernels) >= graph.MaxOps/2 {
+		return fmt.Errorf("more than %d kernels", graph.MaxOps/2)
+	}
+	// Nanoseconds: a profile's times are from the epoch, and picoseconds would not fit.
+	start := math.Round(e.At * 1000)
+	k := kernel{number: number, start: units.Time(start), stream: *e.Args.Stream,
+		end: units.Time(start) + units.Time(math.Round(e.Dur*1000))}
+	if strings.HasPrefix(e.Name, "nccl") {
+		c, err := p.communication(e)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			if p.vague++; p.vague == 1 {
+				p.first = fmt.Sprintf("event %d (%s)", number, clip(e.Name))
+			}
+			return nil
+		}
+		k.comm = c
+	}
+	p.kernels = append(p.kernels, k)
+	return nil
+}
+
+// communication returns what a kernel of NCCL does, or nil if the profile does not say.
+func (p *profile) communication(e *event) (*comm, error) {
+	a := &e.Args
+	size := sizes[a.Type]
+	if a.Collective == "" || a.Type == "" || a.In == 0 && a.Out == 0 {
+		return nil, nil
+	}
+	k, ok := kinds[a.Collective]
+	const most = 1 << 40
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("collective %q: there is none such here", clip(a.Collective))
+	case size == 0:
+		return nil, fmt.Errorf("elements of type %q", clip(a.Type))
+	case a.In < 0 || a.Out < 0 || a.In > most || a.Out > most:
+		return nil, fmt.Errorf("%d elements in, %d out", a.In, a.Out)
+	}
+	c := &comm{kind: k, group: word(a.Group), in: a.In * size, out: a.Out * size, src: a.Src, dst: a.Dst}
+	if strings.HasPrefix(a.Ranks, "[") && strings.HasSuffix(a.Ranks, "]") && !strings.Contains(a.Ranks, "...") {
+		if json.Unmarshal([]byte(a.Ranks), &c.members) != nil {
+			return nil, fmt.Errorf("the ranks %q of a group", clip(a.Ranks))
+		}
+		c.group += " " + a.Ranks
+	}
+	return c, nil
+}
+
+// ops returns the operations of the rank, and its parts in collectives.
+func (p *profile) ops() (ops []graph.Op, parts []graph.Part, err error) {
+	slices.SortStableFunc(p.kernels, func(a, b kernel) int {
+		if a.start != b.start {
+			return int(min(1, max(-1, a.start-b.start)))
+		}
+		return a.number - b.number
+	})
+	type last struct {
+		op  int32
+		end units.Time
+	}
+	streams := map[int64]int32{}
+	var done []last // by stream: its last kernel; op -1: none
+	for i := range p.kernels {
+		k := &p.kernels[i]
+		s, ok := streams[k.stream]
+		if !ok {
+			s = int32(len(streams))
+			streams[k.stream] = s
+			done = append(done, last{op: -1})
+		}
+		var after []int32
+		free := done[s].end
+		if done[s].op >= 0 {
+			after = append(after, done[s].op)
+		}
+		var other last
+		for j := range done {
+			if x := done[j]; int32(j) != s && x.op >= 0 && x.end <= k.start && x.end > max(free, other.end) {
+				other = x
+			}
+		}
+		if other.end > free {
+			after, free = append(after, other.op), other.end
+		}
+		if gap := k.start - free; gap > 0 && len(after) > 0 {
+			gap = min(gap, graph.MaxTime/units.Nanosecond+1) // Compile refuses it
+			ops = append(ops, graph.Op{Kind: graph.Compute, Stream: s, Time: gap * units.Nanosecond, After: after,
+				Place: int64(k.number)})
+			after = []int32{int32(len(ops) - 1)}
+		}
+		op := graph.Op{Kind: graph.Compute, Stream: s, Time: (k.end - k.start) * units.Nanosecond, After: after,
+			Place: int64(k.number)}
+		if k.comm != nil {
+			if err := k.comm.op(&op); err != nil {
+				return nil, nil, &graph.Error{At: fmt.Sprintf("%s: event %d", p.file, k.number), Err: err}
+			}
+			if op.Kind == graph.Collective {
+				parts = append(parts, p.part(k.comm, int32(len(ops))))
+			}
+		}
+		ops = append(ops, op)
+		done[s] = last{int32(len(ops) - 1), k.end}
+	}
+	return ops, parts, nil
+}
+
+// op makes op the communication.
+func (c *comm) op(op *graph.Op) error {
+	op.Time, op.Stream = 0, 0
+	if c.kind.collective != "" {
+		op.Kind = graph.Collective
+		return nil
+	}
+	peer, size := c.src, max(c.in, c.out)
+	op.Kind = graph.Recv
+	if c.kind.send {
+		op.Kind, peer = graph.Send, c.dst
+	}
+	if peer == nil || *peer < 0 || *peer >= graph.MaxRanks {
+		return errors.New("a message without the rank at its other end")
+	}
+	op.Peer, op.Size = int32(*peer), units.Bytes(size)
+	return nil
+}
+
+// part returns the part in a collective.
+func (p *profile) part(c *comm, op int32) graph.Part {
+	members := c.members
+	if members == nil {
+		members = p.groups[c.group]
+	}
+	size := c.in
+	if c.kind.output || size == 0 {
+		size = c.out
+	}
+	return graph.Part{Op: op, Group: c.group, Members: members, Collective: c.kind.collective, Root: -1,
+		Size: func(int) int64 { return size }}
+}
+
+func clip(name string) string {
+	const most = 60
+	if len(name) > most {
+		name = name[:most] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name)
+}

@@ -1,0 +1,263 @@
+package msccl
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"weft/collectives/graph"
+	"weft/collectives/schedule"
+)
+
+// Algorithm is an algorithm for one collective.
+type Algorithm struct {
+	Name       string
+	Collective string // of package schedule
+	Ranks      int
+	file       string
+	inplace    bool
+	gpus       [][]block // by rank
+	chunks     int       // of the buffer whose size nccl-tests prints
+}
+
+// block is a thread block: its peers, and its steps.
+type block struct {
+	id, send, recv, channel int
+	steps                   []step
+}
+
+// step is a step of a thread block.
+type step struct {
+	number   int
+	kind     string
+	src, dst place
+	count    int
+	block    int // it waits for a step of this thread block; -1: none
+	after    int
+	line     int
+}
+
+// place is a chunk of a buffer: i, o or s.
+type place struct {
+	buffer byte
+	chunk  int
+}
+
+// Bounds of a file.
+const (
+	maxSteps  = 1 << 20
+	maxGPUs   = 4096
+	maxChunks = 1 << 16
+)
+
+// kinds are the types of steps: whether they receive, reduce and send.
+var kinds = map[string]struct{ recv, reduce, send bool }{
+	"s": {send: true}, "r": {recv: true}, "rrc": {recv: true, reduce: true}, "rcs": {recv: true, send: true},
+	"rrs": {recv: true, reduce: true, send: true}, "rrcs": {recv: true, reduce: true, send: true}, "nop": {}, "cpy": {},
+}
+
+var collectives = map[string]string{
+	"allreduce": "all-reduce", "allgather": "all-gather", "reduce_scatter": "reduce-scatter",
+	"reducescatter": "reduce-scatter",
+	"alltoall":      "all-to-all",
+}
+
+// Looks reports whether a file that begins with head is an algorithm.
+func Looks(head []byte) bool { return bytes.Contains(head, []byte("<algo ")) }
+
+// parser reads one file.
+type parser struct {
+	*Algorithm
+	d     *xml.Decoder
+	attrs map[string]string
+	line  int
+	steps int
+}
+
+// Parse reads an algorithm.
+func Parse(file string, r io.Reader) (*Algorithm, error) {
+	p := &parser{Algorithm: &Algorithm{file: file}, d: xml.NewDecoder(r)}
+	for {
+		t, err := p.d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		p.line, _ = p.d.InputPos()
+		if err != nil {
+			return nil, p.errorf("%w", err)
+		}
+		start, ok := t.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		p.attrs = map[string]string{}
+		for _, a := range start.Attr {
+			p.attrs[a.Name.Local] = a.Value
+		}
+		if err := p.element(start.Name.Local); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p.Ranks == 0:
+		return nil, p.errorf("a file without <algo>")
+	case len(p.gpus) != p.Ranks:
+		return nil, p.errorf("%d GPUs; expected %d", len(p.gpus), p.Ranks)
+	}
+	return p.Algorithm, p.finish()
+}
+
+func (p *parser) errorf(format string, args ...any) error {
+	return graph.Errorf(p.file, max(1, p.line), format, args...)
+}
+
+// number returns an attribute that is a whole number from least.
+func (p *parser) number(name string, least, most int) (int, error) {
+	n, err := strconv.Atoi(p.attrs[name])
+	if err != nil || n < least || n > most {
+		return 0, p.errorf("%s is %q; expected a whole number from %d to %d", name, p.attrs[name], least, most)
+	}
+	return n, nil
+}
+
+// all sets each number to an attribute. The values are from -1, or from 0 if the name ends in +.
+func (p *parser) all(to map[string]*int) error {
+	for name, n := range to {
+		least := -1
+		if name[len(name)-1] == '+' {
+			name, least = name[:len(name)-1], 0
+		}
+		x, err := p.number(name, least, maxChunks)
+		if err != nil {
+			return err
+		}
+		*n = x
+	}
+	return nil
+}
+
+// element handles the beginning of an element.
+func (p *parser) element(name string) error {
+	switch name {
+	case "algo":
+		return p.algo()
+	case "gpu":
+		id, err := p.number("id", 0, p.Ranks-1)
+		if err != nil {
+			return err
+		}
+		if id != len(p.gpus) {
+			return p.errorf("GPU %d; expected GPU %d", id, len(p.gpus))
+		}
+		p.gpus = append(p.gpus, nil)
+		return nil
+	case "tb":
+		if len(p.gpus) == 0 {
+			return p.errorf("a thread block outside of a GPU")
+		}
+		b := block{}
+		if err := p.all(map[string]*int{"id+": &b.id, "send": &b.send, "recv": &b.recv,
+			"chan+": &b.channel}); err != nil {
+			return err
+		}
+		blocks := &p.gpus[len(p.gpus)-1]
+		rank := len(p.gpus) - 1
+		if b.id != len(*blocks) || b.send >= p.Ranks || b.recv >= p.Ranks || b.send == rank || b.recv == rank {
+			return p.errorf("GPU %d: thread block %d, which sends to %d and receives from %d", rank, b.id, b.send,
+				b.recv)
+		}
+		*blocks = append(*blocks, b)
+		return nil
+	case "step", "op":
+		return p.step()
+	}
+	return p.errorf("<%s> is not understood; expected algo, gpu, tb or step", name)
+}
+
+// algo reads the root of the file.
+func (p *parser) algo() error {
+	if p.Ranks > 0 {
+		return p.errorf("<algo> is there twice")
+	}
+	var err error
+	if p.Ranks, err = p.number("ngpus", 2, maxGPUs); err != nil {
+		return err
+	}
+	coll := p.attrs["coll"]
+	if p.Collective = collectives[coll]; p.Collective == "" {
+		return p.errorf("collective %q; expected allreduce, allgather, reduce_scatter or alltoall", coll)
+	}
+	p.Name, p.inplace = p.attrs["name"], p.attrs["inplace"] == "1"
+	p.chunks, err = p.number("nchunksperloop", 1, maxChunks)
+	return err
+}
+
+// step reads a step.
+func (p *parser) step() error {
+	if len(p.gpus) == 0 || len(p.gpus[len(p.gpus)-1]) == 0 {
+		return p.errorf("a step outside of a thread block")
+	}
+	if p.steps++; p.steps > maxSteps {
+		return p.errorf("more than %d steps", maxSteps)
+	}
+	blocks := p.gpus[len(p.gpus)-1]
+	b := &blocks[len(blocks)-1]
+	s := step{kind: p.attrs["type"], line: p.line}
+	k, ok := kinds[s.kind]
+	switch {
+	case s.kind == "re":
+		return p.errorf("type re: programs here do not reduce without a receive")
+	case !ok:
+		return p.errorf("type %q; expected s, r, rrc, rcs, rrs, rrcs, cpy or nop", s.kind)
+	case k.send && b.send < 0 || k.recv && b.recv < 0:
+		return p.errorf("%s in a thread block that sends to %d and receives from %d", s.kind, b.send, b.recv)
+	}
+	err := p.all(map[string]*int{"s+": &s.number, "srcoff": &s.src.chunk, "dstoff": &s.dst.chunk, "cnt": &s.count,
+		"depid": &s.block, "deps": &s.after})
+	if err != nil {
+		return err
+	}
+	for name, to := range map[string]*byte{"srcbuf": &s.src.buffer, "dstbuf": &s.dst.buffer} {
+		text := p.attrs[name]
+		if !slices.Contains([]string{"i", "o", "s"}, text) {
+			return p.errorf("%s is %q; expected i, o or s", name, text)
+		}
+		*to = text[0]
+	}
+	if s.number != len(b.steps) {
+		return p.errorf("step %d; expected step %d", s.number, len(b.steps))
+	}
+	b.steps = append(b.steps, s)
+	return nil
+}
+
+// finish checks what steps refer to.
+func (a *Algorithm) finish() error {
+	blocks := a.Ranks
+	if schedule.Of(a.Collective).Shared && a.chunks%blocks != 0 {
+		return graph.Errorf(a.file, 1, "nchunksperloop is %d; expected a multiple of %d GPUs", a.chunks, blocks)
+	}
+	for rank, blocks := range a.gpus {
+		for t := range blocks {
+			for i := range blocks[t].steps {
+				s := &blocks[t].steps[i]
+				if s.block < 0 {
+					continue
+				}
+				if s.block >= len(blocks) || s.after < 0 || s.after >= len(blocks[s.block].steps) {
+					return graph.Errorf(a.file, s.line, "%s waits for step %d of thread block %d, which is not there",
+						describe(rank, t, s), s.after, s.block)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func describe(rank, block int, s *step) string {
+	return fmt.Sprintf("GPU %d, thread block %d, step %d (%s)", rank, block, s.number, s.kind)
+}

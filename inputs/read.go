@@ -1,0 +1,264 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"weft/collectives/graph"
+	"weft/inputs/chakra"
+	"weft/inputs/flows"
+	"weft/inputs/goal"
+	"weft/inputs/kineto"
+	"weft/inputs/msccl"
+)
+
+// Names of the formats of jobs, as a lab file writes them.
+const (
+	Flows  = "flows"
+	GOAL   = "goal"
+	Chakra = "chakra"
+	Kineto = "kineto"
+	MSCCL  = "msccl"
+)
+
+// GroupsFile is the name of a file beside the traces of ranks with the members of process groups.
+const GroupsFile = "groups.json"
+
+// Options says how to read a job.
+type Options struct {
+	Format string  // "": told from the content
+	Scale  float64 // of the time of computations; 0: 1
+	Ranks  int     // ranks that do alike if there is one trace for all; 0: the files say
+}
+
+// format is the registration of a format.
+type format struct {
+	name  string
+	looks func(head []byte) bool // whether a file begins like one of the format
+	read  func(file string, r io.Reader) (*graph.Graph, error)
+	// readAll reads the files of a folder, one for each rank, in order; nil: a job is one file.
+	readAll func(files []string, ranks int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error)
+}
+
+// formats registers all formats.
+var formats = []format{
+	{name: Flows, looks: flows.Looks, read: func(file string, r io.Reader) (*graph.Graph, error) {
+		l, err := flows.Parse(file, r)
+		if err != nil {
+			return nil, err
+		}
+		return l.Graph()
+	}},
+	{name: GOAL, looks: goal.Looks, read: goal.Parse},
+	{name: Chakra, looks: chakra.Looks, readAll: chakra.Parse},
+	{name: Kineto, looks: kineto.Looks, readAll: kineto.Parse},
+	{name: MSCCL, looks: msccl.Looks, read: func(file string, r io.Reader) (*graph.Graph, error) {
+		if a, err := msccl.Parse(file, r); err != nil {
+			return nil, err
+		} else if err := a.Prove(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: an algorithm for a collective of any size, which is correct, and no job; "+
+			"workload.trace runs it with a size", file)
+	}},
+}
+
+// ReadFlows reads a file of flows.
+func ReadFlows(files fs.FS, name string) (_ *flows.List, err error) {
+	r, err := open(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return flows.Parse(name, r)
+}
+
+// ReadAlgorithm reads an algorithm of a collective.
+func ReadAlgorithm(files fs.FS, name string) (_ *msccl.Algorithm, err error) {
+	r, err := open(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return msccl.Parse(name, r)
+}
+
+// Detect returns the name of the format that a file or a folder has, or "" if it is none of them.
+func Detect(files fs.FS, name string) (string, error) {
+	name = path.Clean(name)
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		names, err := list(files, name)
+		if err != nil {
+			return "", err
+		}
+		name = names[0]
+	}
+	r, err := open(files, name)
+	if err != nil {
+		return "", err
+	}
+	f, _ := formatOf(name, r.head, Options{})
+	if err := r.Close(); err != nil || f == nil {
+		return "", err
+	}
+	return f.name, nil
+}
+
+// Formats returns the names of all formats.
+func Formats() (names []string) {
+	for i := range formats {
+		names = append(names, formats[i].name)
+	}
+	return names
+}
+
+// headSize is how much of a file is looked at to tell its format.
+const headSize = 1 << 12
+
+// maxFiles bounds the files of a folder.
+const maxFiles = 4096
+
+// Read reads a job: a file, or a folder with a file for each rank. It returns the name of its
+// format.
+func Read(files fs.FS, name string, o Options) (*graph.Graph, string, error) {
+	name = path.Clean(name)
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, "", err
+	}
+	var g *graph.Graph
+	var f *format
+	if info.IsDir() {
+		g, f, err = readFolder(files, name, o)
+	} else {
+		g, f, err = readFile(files, name, o)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if o.Scale > 0 && o.Scale != 1 {
+		g.Scale(o.Scale)
+	}
+	return g, f.name, nil
+}
+
+// formatOf returns the format of a file that begins with head.
+func formatOf(file string, head []byte, o Options) (*format, error) {
+	for i := range formats {
+		if f := &formats[i]; o.Format == f.name || o.Format == "" && f.looks(head) {
+			return f, nil
+		}
+	}
+	if o.Format != "" {
+		return nil, fmt.Errorf("format %q is unknown; expected one of %s", o.Format, strings.Join(Formats(), ", "))
+	}
+	return nil, fmt.Errorf("%s:1: no known format begins so; expected one of %s", file, strings.Join(Formats(), ", "))
+}
+
+func readFile(files fs.FS, name string, o Options) (_ *graph.Graph, _ *format, err error) {
+	r, err := open(files, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	f, err := formatOf(name, r.head, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.read == nil {
+		g, err := f.readAll([]string{name}, o.Ranks, func(string) (io.ReadCloser, error) { return r, nil })
+		return g, f, err
+	}
+	g, err := f.read(name, r)
+	return g, f, err
+}
+
+// list returns the files of a folder, by the numbers in their names.
+func list(files fs.FS, name string) ([]string, error) {
+	entries, err := fs.ReadDir(files, name)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name()[0] != '.' {
+			names = append(names, path.Join(name, e.Name()))
+		}
+	}
+	if len(names) == 0 || len(names) > maxFiles {
+		return nil, fmt.Errorf("%s: a folder with %d files; expected one for each rank, at most %d", name, len(names),
+			maxFiles)
+	}
+	slices.SortFunc(names, byNumber)
+	slices.SortStableFunc(names, func(a, b string) int { return aside(a) - aside(b) })
+	return names, nil
+}
+
+func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, error) {
+	names, err := list(files, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := open(files, names[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := formatOf(names[0], first.head, o)
+	if err = errors.Join(err, first.Close()); err != nil {
+		return nil, nil, err
+	}
+	if f.readAll == nil {
+		if len(names) == 1 {
+			return readFile(files, names[0], o)
+		}
+		return nil, nil, fmt.Errorf("%s: a folder of %d files that begin like %s, of which each is a job; name one of "+
+			"them", name, len(names), f.name)
+	}
+	g, err := f.readAll(names, o.Ranks, func(file string) (io.ReadCloser, error) { return open(files, file) })
+	return g, f, err
+}
+
+// aside returns 1 for a file beside the traces of ranks, 0 for others.
+func aside(name string) int {
+	if path.Base(name) == GroupsFile {
+		return 1
+	}
+	return 0
+}
+
+// byNumber orders names such that numbers in them count: rank 2 comes before rank 10.
+func byNumber(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == "" || y == "" {
+			if a[0] != b[0] {
+				return int(a[0]) - int(b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		a, b = a[len(x):], b[len(y):]
+		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		if d := len(x) - len(y); d != 0 {
+			return d
+		}
+		if d := strings.Compare(x, y); d != 0 {
+			return d
+		}
+	}
+	return len(a) - len(b)
+}
+
+// digits returns the digits that s begins with.
+func digits(s string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+}

@@ -1,0 +1,133 @@
+package topologies
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"weft/internal/fuzztest"
+)
+
+// fabric is one network in every format that can have names.
+var samples = map[string]string{
+	"dot": `// Air
+graph "fabric" {
+  layout=neato; node [shape=box]
+  "leaf0" [function="leaf" memory=1024]
+  "leaf0":"swp1" -- "server0":"eth1" [rate="100Gbps", delay=2us]
+  leaf0:swp2 -- server1
+}
+`,
+	"containerlab": `name: fabric
+topology:
+  defaults: {kind: linux}
+  nodes:
+    leaf0: {kind: nokia_srlinux, image: x}
+    server0: {}
+    server1:
+      kind: linux
+  links:
+    - endpoints: ["leaf0:e1-1", "server0:eth1"]
+    - type: veth
+      endpoints: [{node: leaf0, interface: e1-2}, {node: server1, interface: eth1}]
+`,
+	"graphml": `<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="edge" attr.name="bandwidth" attr.type="string"/>
+<graph edgedefault="undirected">
+<node id="leaf0"/><node id="server0"/><node id="server1"/>
+<edge source="leaf0" target="server0"><data key="d0">100Gbps</data></edge>
+<edge source="leaf0" target="server1"/>
+</graph></graphml>
+`,
+	"simai": "3 1 2\n0\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 0.001ms 0.01\nthat is all\n",
+	"htsim": `Nodes 16
+Tiers 3
+Podsize 4
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 200
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 500
+Tier 2
+Downlink_speed_Gbps 200
+Radix_Down 4
+Downlink_Latency_ns 2000
+`,
+}
+
+func TestFormats(t *testing.T) {
+	want := map[string]string{
+		"dot":          "3 nodes, 2 hosts, 2 links, the first leaf0-server0 at 100Gbps with 2us and loss 0",
+		"containerlab": "3 nodes, 2 hosts, 2 links, the first leaf0-server0 at 0bps with 0s and loss 0",
+		"graphml":      "3 nodes, 2 hosts, 2 links, the first leaf0-server0 at 100Gbps with 0s and loss 0",
+		"simai":        "3 nodes, 2 hosts, 2 links, the first s0-h1 at 100Gbps with 1us and loss 0",
+		"htsim":        "36 nodes, 16 hosts, 48 links, the first h0-tor0 at 100Gbps with 1us and loss 0",
+	}
+	for name, text := range samples {
+		n, err := Parse(name, strings.NewReader(text))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		hosts := 0
+		for _, node := range n.Nodes {
+			if !node.Switch {
+				hosts++
+			}
+		}
+		l := n.Links[0]
+		got := fmt.Sprintf("%d nodes, %d hosts, %d links, the first %s-%s at %v with %v and loss %v", len(n.Nodes), hosts,
+			len(n.Links), l.A, l.B, l.Rate, l.Delay, l.Loss)
+		if n.Format != name || got != want[name] {
+			t.Errorf("%s: %s; %s", name, n.Format, got)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
+	for _, c := range []struct{ text, want string }{
+		{"", "f:1: no known format begins so"},
+		{"graph { a -- b -- c -- a }", "0 hosts among 3 nodes"},
+		{"graph { s -- a; s -- b; a [role=host]; a -- b }", "f:1: host a has a second link"},
+		{"graph {\n subgraph x { a -- b } }", "f:2: subgraphs are not understood"},
+		{"graph {\n edge [rate=5Gbps]; a -- b }", "f:2: defaults of links are not understood"},
+		{"graph { a -- b [rate=fast] }", "f:1: rate"},
+		{"graph { a -- <b> }", "f:1: HTML is not understood"},
+		{"graph { \"a", "f:1: a name without a closing quote"},
+		{replaced("containerlab", "type: veth", "type: mgmt-net"), "f:11: a link of type \"mgmt-net\""},
+		{replaced("containerlab", "leaf0:e1-1", "leaf9:e1-1"), "f:10: a link of \"leaf9\", which is no node"},
+		{replaced("graphml", "100Gbps", "quick"), "f:5: bandwidth"},
+		{replaced("graphml", "<edge source", "<hyperedge/><edge source"), "f:5: a hyperedge"},
+		{replaced("graphml", "</graph>", ""), "f:7: XML syntax error"},
+		{replaced("simai", "3 1 2", "3 1 3"), "expected a link"},
+		{replaced("simai", "0 2 100", "0 7 100"), "f:4: a link from 0 to 7 of 3 nodes"},
+		{replaced("htsim", "Podsize 4", "Podsize 5"), "16 cannot be divided into 5"},
+		{replaced("htsim", "Radix_Up 2", "Queue_Up 2"), "f:7: queue_up: queues belong to the lab"},
+		{replaced("htsim", "Radix_Up 2", "Switch_Latency_ns 20"), "f:7: switches have no latency of their own"},
+		{replaced("htsim", "Radix_Down 4", "Radix_Down 3"), "tier 2 has a radix_down of 3"},
+	} {
+		if _, err := Parse("f", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60q: %v; want %q", c.text, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
+	for _, text := range samples {
+		corpus.Add([]byte(text))
+	}
+	corpus.Fuzz(func(t *testing.T, text []byte) {
+		n, err := Parse("f", bytes.NewReader(text))
+		if err == nil && len(n.Nodes) < 2 {
+			t.Errorf("%q: %+v", text, n)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"weft/collectives/graph"
+	"weft/inputs/chakra"
+	"weft/inputs/goal"
+)
+
+// Written returns the names of the formats that jobs can be written in.
+func Written() []string { return []string{GOAL, Chakra} }
+
+// FormatOf returns the format that the name of a new file stands for: x.goal, or x/ and x.et for
+// Chakra. "": none.
+func FormatOf(name string) string {
+	switch {
+	case strings.HasSuffix(name, "/"), path.Ext(name) == ".et":
+		return Chakra
+	case path.Ext(name) == ".goal":
+		return GOAL
+	}
+	return ""
+}
+
+// Write writes a job in a format. create opens one of its files: the one called name, or for Chakra
+// those of the ranks, name.0.et or in a folder name/ rank.0.et. It returns an error if the format
+// cannot say what the job says; files may then be incomplete.
+func Write(g *graph.Graph, format, name string, create func(name string) (io.WriteCloser, error)) error {
+	one := func(name string, write func(io.Writer) error) error {
+		f, err := create(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	switch format {
+	case GOAL:
+		return one(name, func(w io.Writer) error { return goal.Write(w, g) })
+	case Chakra:
+		base := strings.TrimSuffix(name, ".et")
+		if strings.HasSuffix(name, "/") {
+			base = name + "rank"
+		}
+		for rank := range g.Ranks {
+			file := fmt.Sprintf("%s.%d.et", base, rank)
+			if err := one(file, func(w io.Writer) error { return chakra.Write(w, g, rank) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("jobs cannot be written as %q; expected one of %s", format, strings.Join(Written(), ", "))
+}

@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+
+	"weft/inputs/topologies"
+	"weft/orchestrator/topology"
+	"weft/params"
+)
+
+// imported returns the tree of a lab with topology.import replaced by what the file has: a custom
+// topology whose nodes and links have the position of the import.
+func (d *decoder) imported(tree *node) *node {
+	section := tree.get("topology")
+	if section == nil || section.kind != mapping {
+		return tree
+	}
+	file := section.get("import")
+	if file == nil {
+		return tree
+	}
+	net := d.network(section, file)
+	if net == nil {
+		net = &topologies.Network{}
+	}
+	word := func(text string) *node { return &node{kind: scalar, at: file.at, text: text, plain: true} }
+	nodes, links := &node{kind: list, at: file.at}, &node{kind: list, at: file.at}
+	for _, n := range net.Nodes {
+		x := mappingAt(file.at)
+		x.add("name", &node{kind: scalar, at: file.at, text: n.Name})
+		if n.Switch {
+			x.add("switch", word("true"))
+		}
+		nodes.items = append(nodes.items, x)
+	}
+	for _, l := range net.Links {
+		x, ends := mappingAt(file.at), &node{kind: list, at: file.at}
+		for _, end := range []string{l.A, l.B} {
+			ends.items = append(ends.items, &node{kind: scalar, at: file.at, text: end})
+		}
+		x.add("between", ends)
+		if l.Rate > 0 {
+			x.add("rate", word(l.Rate.String()))
+		}
+		if l.Delay > 0 {
+			x.add("delay", word(l.Delay.String()))
+		}
+		if l.Loss > 0 {
+			x.add("loss", word(strconv.FormatFloat(l.Loss, 'f', -1, 64)))
+		}
+		links.items = append(links.items, x)
+	}
+	whole := mappingAt(section.at)
+	whole.add("kind", word(topology.ListKind()))
+	for i, k := range section.keys {
+		if k.name != "import" && k.name != "kind" {
+			whole.keys, whole.items = append(whole.keys, k), append(whole.items, section.items[i])
+		}
+	}
+	whole.add("nodes", nodes)
+	whole.add("links", links)
+	root := *tree
+	root.items = append([]*node(nil), tree.items...)
+	for i, k := range root.keys {
+		if k.name == "topology" {
+			root.items[i] = whole
+		}
+	}
+	return &root
+}
+
+// network reads the file of an import. It returns nil if it reported a problem.
+func (d *decoder) network(section, file *node) *topologies.Network {
+	f := field{d: d, path: "topology.import", pattern: "topology.import", n: file, at: file.at}
+	for _, name := range []string{"nodes", "links"} {
+		if section.get(name) != nil {
+			f.problem("given together with topology.%s; expected one of them", name)
+			return nil
+		}
+	}
+	if kind := section.get("kind"); kind != nil && kind.text != topology.ListKind() {
+		f.problem("given together with kind: %s; leave kind out: what is imported is custom", params.Clip(kind.text))
+		return nil
+	}
+	if file.kind != scalar || !params.LocalName(file.text) {
+		f.problem("expected a file below the lab file's folder, such as fabric.dot")
+		return nil
+	}
+	if d.files == nil {
+		f.problem("%q cannot be read here: no file goes with this lab", params.Clip(file.text))
+		return nil
+	}
+	r, err := d.files.Open(file.text)
+	if err == nil {
+		var net *topologies.Network
+		net, err = topologies.Parse(file.text, r)
+		if err = errors.Join(err, r.Close()); err == nil {
+			return net
+		}
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		f.problem("%s: %v", file.text, path.Err)
+	} else {
+		f.problem("%v", err)
+	}
+	return nil
+}
+
+func mappingAt(at origin) *node { return &node{kind: mapping, at: at} }
+
+// add adds a key to a mapping that is being built.
+func (n *node) add(name string, value *node) {
+	n.keys = append(n.keys, key{name, value.at})
+	n.items = append(n.items, value)
+}

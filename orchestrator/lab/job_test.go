@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// among gives labs the files of a folder.
+func among(files map[string]string) Options {
+	folder := fstest.MapFS{}
+	for name, text := range files {
+		folder[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	o := reading(files)
+	o.Files = folder
+	return o
+}
+
+// A list of flows becomes a job of the hosts that it names.
+func TestListedFlows(t *testing.T) {
+	labs, err := Parse("lab.yaml", []byte(traced+`workload:
+  - flows:
+      - {from: h5, to: h1, size: 2MB, id: a}
+      - {from: h1, to: h0, size: 1KB, at: 3us, after: a}
+    start: 2us
+    repeat: 3
+`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := &labs[0].Workload[0]
+	if it.Collective != schedule.Graph || it.Given == nil || it.Size != 2_001_000 || it.Repeat != 3 ||
+		it.Start != 2*units.Microsecond || !slices.Equal(it.Ranks.Names, []string{"h0", "h1", "h5"}) {
+		t.Errorf("%+v", it)
+	}
+	program := it.Given.Parts[1].Program // of h1
+	if len(program) != 3 || program[0].Kind != schedule.Recv || program[1].Time() != 3*units.Microsecond ||
+		program[2].After[0] != 1 {
+		t.Errorf("%+v", program)
+	}
+}
+
+// A file of flows needs as many hosts as it has nodes.
+func TestFlowsFromFile(t *testing.T) {
+	files := among(map[string]string{"m/a.cm": "Nodes 4\nConnections 1\n3->0 start 0 size 5000\n"})
+	labs, err := Parse("lab.yaml", []byte(traced+"workload: [{flows: m/a.cm}]"), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it := labs[0].Workload[0]; !slices.Equal(it.Ranks.Names, []string{"h0", "h3"}) || it.Size != 5000 || it.Label != "m/a.cm" {
+		t.Errorf("%+v", it)
+	}
+}
+
+// Everything that is wrong with flows is reported where the lab has it.
+func TestFlowsRefused(t *testing.T) {
+	files := among(map[string]string{
+		"a.cm": "Nodes 9\nConnections 1\n8->0 start 0 size 5000\n", "bad.cm": "Nodes 4\n0->1 oops 5\n",
+	})
+	for _, c := range []struct{ workload, want string }{
+		{"{flows: a.cm}", "lab.yaml:4:20: workload.0.flows: a.cm has a flow of node 8; there are 8 hosts"},
+		{"{flows: bad.cm}", "bad.cm:2:"},
+		{"{flows: gone.cm}", "gone.cm: file does not exist"},
+		{"{flows: ../a.cm}", "below the lab file's folder"},
+		{"{flows: []}", "expected at least one flow"},
+		{"{flows: [{from: h0, to: h0, size: 1KB}]}", "is the sender, too"},
+		{"{flows: [{from: h0, to: h9, size: 1KB}]}", `no host is named "h9"`},
+		{"{flows: [{from: h0, to: h1, size: 1KB, after: x}]}", `no flow has the id "x"`},
+		{"{flows: [{from: h0, to: h1, size: 1KB, id: x}, {from: h2, to: h1, size: 1KB, after: x}]}", "cannot know when that ends"},
+		{"{flows: [{from: h0, to: h1, size: 1KB}], ranks: 4}", "names its hosts"},
+		{"{flows: [{from: h0, to: h1, size: 1KB}], algorithm: ring}", "applies to a collective, not to flows"},
+		{"{collective: all-reduce, size: 1KB, flows: 4}", "flows"},
+		{"{flows: 4}", "4: file does not exist"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
+
+const goalJob = `num_ranks 2
+rank 0 {
+l1: calc 3000
+l2: send 4096b to 1 tag 7
+l2 requires l1
+}
+rank 1 {
+l1: recv 4096b from 0 tag 7
+}
+`
+
+// The format of a trace follows from its content or is given.
+func TestTraceIsJob(t *testing.T) {
+	files := among(map[string]string{"a/job": goalJob, "step.csv": step, "g/0.goal": goalJob})
+	for _, workload := range []string{"{trace: a/job}", "{trace: a/job, format: goal, scale_compute: 0.5}", "{trace: g/}"} {
+		labs, err := Parse("lab.yaml", []byte(traced+"workload: ["+workload+", {collective: all-reduce, size: 1KB, start: previous}]"), files)
+		if err != nil {
+			t.Errorf("%s: %v", workload, err)
+			continue
+		}
+		it := &labs[0].Workload[0]
+		want := 3 * units.Microsecond
+		if strings.Contains(workload, "scale") {
+			want /= 2
+		}
+		if kept := labs[0].Traces; strings.Contains(workload, "a/job") && (len(kept) != 1 || string(kept[0].Text) != goalJob) {
+			t.Errorf("%s: kept %+v", workload, kept)
+		}
+		if it.Ranks.First != 2 || it.Size != 4096 || it.Given.Parts[0].Program[0].Time() != want {
+			t.Errorf("%s: %+v", workload, it)
+		}
+	}
+	for _, c := range []struct{ workload, want string }{
+		{"{trace: a/job, format: chakra}", "a/job"},
+		{"{trace: step.csv, format: goal}", "step.csv:1: character ','"},
+		{"{trace: step.csv, scale_compute: 2}", "applies to jobs, not to a trace of collectives"},
+		{"{trace: step.csv, format: excel}", `"excel"`},
+		{"{trace: gone}", "does not exist"},
+		{"{trace: a/job, ranks: 3}", "3 ranks for a job of 2"},
+		{"{collective: all-reduce, size: 1KB, format: goal}", "applies to a trace"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
+
+// The XML of an algorithm runs with a size; a size belongs to nothing else.
+func TestAlgorithmFile(t *testing.T) {
+	files := among(map[string]string{"job": goalJob, "a.xml": `<algo name="x" nchunksperloop="2" ngpus="2" coll="alltoall" inplace="0">
+<gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu>
+<gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu></algo>`})
+	labs, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: a.xml, size: 8KB}]"), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it := labs[0].Workload[0]; it.Collective != schedule.AllToAll || it.Given == nil || it.Size != 8000 || it.Ranks.First != 2 {
+		t.Errorf("%+v", it)
+	}
+	for _, c := range []struct{ workload, want string }{
+		{"{trace: a.xml}", "an algorithm for any size; expected size"},
+		{"{trace: a.xml, size: 12B}", "no multiple of 2 chunks of 4 bytes"},
+		{"{trace: job, size: 1KB}", "applies to a collective"},
+	} {
+		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
