@@ -30,7 +30,7 @@ import (
 // Names of the files in the directory of a run or a sweep.
 const (
 	PageFile    = "report.html"
-	NetworkFile = "topology.svg" // the network of a run, drawn by Leave
+	NetworkFile = "topology.svg"  // the network of a run, drawn by Leave
 	ViewFile    = report.ViewFile // the run over time
 	PlotsFolder = "plots"
 	TableFile   = "table.csv" // of a sweep
