@@ -108,6 +108,20 @@ func sendForged(t *testing.T, every time.Duration, stop <-chan struct{}) (forged
 	}
 }
 
+// A node counts what it refuses by sender, of a bounded number of them.
+func TestRefusedBySender(t *testing.T) {
+	var l loop
+	for src := range transport.HostID(maxSenders + 4) {
+		l.refuse(src, transport.Foreign)
+		l.refuse(0, transport.Unreadable)
+	}
+	of := l.results.RefusedFrom
+	if len(of) != maxSenders || of[0][transport.Unreadable] != maxSenders+4 || of[0][transport.Foreign] != 1 ||
+		of[maxSenders-1].Total() != 1 || l.results.Refused[transport.Foreign] != maxSenders+4 {
+		t.Errorf("of all %v, by sender %v", l.results.Refused, of)
+	}
+}
+
 // Sixteen forged notifications for each packet that a node sends, over real sockets, are refused
 // and counted, and delay none of the packets: the last leaves at most 5 % later.
 func TestFloodOfForgedNotices(t *testing.T) {

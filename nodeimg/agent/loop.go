@@ -255,7 +255,7 @@ func (l *loop) take(d datagram) {
 	now := l.monotonic(l.now)
 	pl, err := l.machine.Receive(now, in)
 	if err != nil {
-		l.results.Refused[transport.RefusalOf(err)]++
+		l.refuse(src, transport.RefusalOf(err))
 		return
 	}
 	if pl.Payload > 0 {
@@ -273,8 +273,22 @@ func (l *loop) takeSync(d datagram, src transport.HostID, known bool) {
 	in := &l.incoming
 	*in = transport.Incoming{At: l.arrival(d), Src: src, Port: d.port, Header: d.data}
 	if _, err := l.machine.Receive(l.monotonic(l.now), in); err != nil {
-		l.results.Refused[transport.RefusalOf(err)]++
+		l.refuse(src, transport.RefusalOf(err))
 	}
+}
+
+// refuse counts a refused datagram of a host.
+func (l *loop) refuse(src transport.HostID, why transport.Refusal) {
+	l.results.Refused[why]++
+	of, known := l.results.RefusedFrom[src]
+	if !known && len(l.results.RefusedFrom) == maxSenders {
+		return
+	}
+	if l.results.RefusedFrom == nil {
+		l.results.RefusedFrom = map[transport.HostID]transport.Refusals{}
+	}
+	of[why]++
+	l.results.RefusedFrom[src] = of
 }
 
 // arrival returns when the kernel received a datagram, and records how long it waited for the node.

@@ -118,7 +118,14 @@ type Results struct {
 
 	// datagrams that the transport refused, or from an unknown sender
 	Refused transport.Refusals
+	// RefusedFrom is, by sender, those of Refused that came from hosts of the lab, of the first
+	// maxSenders senders.
+	RefusedFrom map[transport.HostID]transport.Refusals `json:",omitempty"`
 }
+
+// maxSenders is the maximum number of senders in Results.RefusedFrom. Ours: more are no attack of
+// one host, and results stay small.
+const maxSenders = 16
 
 // Step is an action of a source for coordinated congestion management: see
 // transport.CoordinationObserver.

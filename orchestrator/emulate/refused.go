@@ -2,22 +2,52 @@ package emulate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"weft/fabric"
+	"weft/nodeimg/agent"
 	"weft/realtime"
 	"weft/results/record"
 	"weft/transport"
 )
 
-// Refusals lists the packets that a host refused, by reason.
-func Refusals(name string, r transport.Refusals) (list []record.Refused) {
+// Refusals lists the packets that a host refused, by reason. from is the name of their sender;
+// empty: unknown.
+func Refusals(name, from string, r transport.Refusals) (list []record.Refused) {
 	for why, n := range r {
 		if n > 0 {
-			list = append(list, record.Refused{Host: name, By: record.ByHost, Why: transport.Refusal(why).String(),
-				Packets: n})
+			list = append(list, record.Refused{Host: name, By: record.ByHost, From: from,
+				Why: transport.Refusal(why).String(), Packets: n})
 		}
 	}
 	return list
+}
+
+// refusedBy lists the packets that host h refused, by sender and reason, and adds to from, by
+// sending host, those that may worsen the verdict. It returns those whose sender is unknown. On
+// links that deliver packets twice, or long after others, packets may contradict those.
+func (r *run) refusedBy(h int, n *agent.Results, shuffles bool, from []int64) (list []record.Refused, unknown int64) {
+	rest := n.Refused
+	total := func(c transport.Refusals) int64 {
+		if shuffles {
+			c[transport.Impossible] = 0
+		}
+		return c.Total()
+	}
+	for _, src := range slices.Sorted(maps.Keys(n.RefusedFrom)) {
+		of := n.RefusedFrom[src]
+		if src < 0 || int(src) >= len(from) {
+			continue // no host: the node's own word
+		}
+		for why := range of {
+			of[why] = max(0, min(of[why], rest[why]))
+			rest[why] -= of[why]
+		}
+		list = append(list, Refusals(r.name(h), r.name(int(src)), of)...)
+		from[src] += total(of)
+	}
+	return append(list, Refusals(r.name(h), "", rest)...), total(rest)
 }
 
 // refused lists the packets that the network and the hosts refused, and those that worsen the
@@ -53,20 +83,20 @@ func (r *run) refused() (list []record.Refused, disturbed []string) {
 		}
 	}
 	shuffles := disorderly(&r.x.Fabric, r.x.Changes)
-	refused := make([]int64, len(o.Results))
+	from, unknown := make([]int64, len(o.Results)), make([]int64, len(o.Results))
 	for h, n := range o.Results {
 		if n == nil {
 			continue
 		}
-		list = append(list, Refusals(r.name(h), n.Refused)...)
-		counts := n.Refused
-		// packets that arrive twice, or long after others, may contradict those
-		if shuffles {
-			counts[transport.Impossible] = 0
-		}
-		refused[h] = counts.Total()
+		var own []record.Refused
+		own, unknown[h] = r.refusedBy(h, n, shuffles, from)
+		list = append(list, own...)
 	}
-	if n, by := r.hosts(refused); n > 0 {
+	if n, who := r.hosts(from); n > 0 {
+		disturbed = append(disturbed, fmt.Sprintf("%s sent %d packets that crossed the network and were refused "+
+			"by their receivers: they took bandwidth from others", who, n))
+	}
+	if n, by := r.hosts(unknown); n > 0 {
 		disturbed = append(disturbed, fmt.Sprintf("%d packets that %s refused crossed the network: they took "+
 			"bandwidth from others", n, by))
 	}

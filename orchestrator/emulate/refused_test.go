@@ -2,13 +2,16 @@ package emulate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/results/stats"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -59,6 +62,37 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 		}
 		if strings.Contains(reasons, "packets of h0") {
 			t.Errorf("%s: h0 is named as a source:\n%s", c.name, reasons)
+		}
+	}
+}
+
+// What hosts refused is told by sender, as far as the sum that they report has it.
+func TestRefusedPacketsNameTheirSender(t *testing.T) {
+	r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
+	for i := range r.outcome.Results {
+		r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist()}
+	}
+	many := func(unreadable int64) (n transport.Refusals) {
+		n[transport.Unreadable] = unreadable
+		return n
+	}
+	r.outcome.Results[0].Refused = many(7)
+	r.outcome.Results[0].RefusedFrom = map[transport.HostID]transport.Refusals{2: many(5), 3: many(9), -1: many(9)}
+	r.outcome.Results[1].Refused = many(4)
+	r.outcome.Results[1].RefusedFrom = map[transport.HostID]transport.Refusals{2: many(1 << 40), 0: many(-3)}
+	r.outcome.Report = &realtime.Report{}
+	r.judge()
+	refused, why := record.Refused{By: record.ByHost, Why: transport.Unreadable.String()}, r.outcome.Fidelity.Reasons
+	want := []record.Refused{refused, refused, refused}
+	want[0].Host, want[0].From, want[0].Packets = "h0", "h2", 5
+	want[1].Host, want[1].Packets = "h0", 2
+	want[2].Host, want[2].From, want[2].Packets = "h1", "h2", 4
+	if !slices.Equal(r.outcome.Refused, want) {
+		t.Errorf("refused %+v, want %+v", r.outcome.Refused, want)
+	}
+	for _, line := range []string{"h2 sent 9 packets that crossed the network", "2 packets that h0 refused"} {
+		if !slices.ContainsFunc(why, func(r string) bool { return strings.HasPrefix(r, line) }) {
+			t.Errorf("no reason begins with %q: %q", line, why)
 		}
 	}
 }

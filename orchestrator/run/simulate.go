@@ -172,7 +172,7 @@ func cutBy(x *experiment.Experiment, counters func(port int) fabric.PortCounters
 // addRefusals adds the packets that hosts refused.
 func addRefusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
 	for h := range hosts {
-		o.Refused = append(o.Refused, emulate.Refusals(hosts[h].Name(), s.RefusedBy(h))...)
+		o.Refused = append(o.Refused, emulate.Refusals(hosts[h].Name(), "", s.RefusedBy(h))...)
 	}
 	if n, first := s.Refused(); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("the first of %d packets that hosts refused: %v", n, first))

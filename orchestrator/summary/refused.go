@@ -11,51 +11,88 @@ import (
 // maxRefusing is the maximum number of hosts that the warning about refused packets names.
 const maxRefusing = 4
 
-// refusals returns the warnings about packets that were refused: first one for each host whose
-// packets the network refused, the worst first, then one about what hosts refused.
-func refusals(all []record.Refused) (lines []string) {
-	type sender struct {
-		host    string
-		packets int64
-		why     []string
+// rejected counts refused packets, by reason.
+type rejected struct {
+	packets int64
+	by      []string // hosts, if hosts refused them
+	reasons []string
+	reason  map[string]int64
+}
+
+func (j *rejected) add(r *record.Refused) {
+	if j.packets += r.Packets; r.By != record.ByNetwork && !slices.Contains(j.by, r.Host) {
+		j.by = append(j.by, r.Host)
 	}
-	var senders []*sender
-	var crossed int64
-	var by, reasons []string
-	reason := map[string]int64{}
-	for i := range all {
-		r := &all[i]
-		if r.By != record.ByNetwork {
-			if crossed += r.Packets; !slices.Contains(by, r.Host) {
-				by = append(by, r.Host)
-			}
-			if _, known := reason[r.Why]; !known {
-				reasons = append(reasons, r.Why)
-			}
-			reason[r.Why] += r.Packets
-			continue
-		}
-		k := slices.IndexFunc(senders, func(s *sender) bool { return s.host == r.Host })
-		if k < 0 {
-			k, senders = len(senders), append(senders, &sender{host: r.Host})
-		}
-		senders[k].packets += r.Packets
-		senders[k].why = append(senders[k].why, fmt.Sprintf("%d %s", r.Packets, r.Why))
+	if _, known := j.reason[r.Why]; !known {
+		j.reasons = append(j.reasons, r.Why)
 	}
-	slices.SortStableFunc(senders, func(a, b *sender) int { return cmpSeq(b.packets, a.packets) })
-	for _, s := range senders {
-		lines = append(lines, fmt.Sprintf("%s sent %d packets that the network refused: %s", s.host, s.packets,
-			strings.Join(s.why, ", ")))
+	if j.reason == nil {
+		j.reason = map[string]int64{}
 	}
-	if crossed == 0 {
-		return lines
+	j.reason[r.Why] += r.Packets
+}
+
+// why returns the reasons, with their numbers of packets.
+func (j *rejected) why() string {
+	var list []string
+	for _, why := range j.reasons {
+		list = append(list, fmt.Sprintf("%d %s", j.reason[why], why))
 	}
-	for i, why := range reasons {
-		reasons[i] = fmt.Sprintf("%d %s", reason[why], why)
-	}
+	return strings.Join(list, ", ")
+}
+
+// who returns the hosts that refused.
+func (j *rejected) who() string {
+	by := j.by
 	if more := len(by) - maxRefusing; more > 0 {
 		by = append(by[:maxRefusing:maxRefusing], fmt.Sprintf("%d more", more))
 	}
-	return append(lines, fmt.Sprintf("%d packets crossed the network and were refused by %s: %s", crossed,
-		strings.Join(by, ", "), strings.Join(reasons, ", ")))
+	return strings.Join(by, ", ")
+}
+
+// refusals returns the warnings about packets that were refused: first one for each known sender,
+// the worst first, then one about what hosts refused of unknown senders.
+func refusals(all []record.Refused) (lines []string) {
+	type sender struct {
+		host          string
+		edge, crossed rejected // refused by the network, and by hosts
+	}
+	var senders []*sender
+	var strange rejected
+	of := func(host string) *sender {
+		k := slices.IndexFunc(senders, func(s *sender) bool { return s.host == host })
+		if k < 0 {
+			k, senders = len(senders), append(senders, &sender{host: host})
+		}
+		return senders[k]
+	}
+	for i := range all {
+		switch r := &all[i]; {
+		case r.By == record.ByNetwork:
+			of(r.Host).edge.add(r)
+		case r.From != "":
+			of(r.From).crossed.add(r)
+		default:
+			strange.add(r)
+		}
+	}
+	slices.SortStableFunc(senders, func(a, b *sender) int {
+		return cmpSeq(b.edge.packets+b.crossed.packets, a.edge.packets+a.crossed.packets)
+	})
+	for _, s := range senders {
+		var said []string
+		if n := s.edge.packets; n > 0 {
+			said = append(said, fmt.Sprintf("%d packets that the network refused: %s", n, s.edge.why()))
+		}
+		if n := s.crossed.packets; n > 0 {
+			said = append(said, fmt.Sprintf("%d packets that crossed the network and were refused by %s: %s", n,
+				s.crossed.who(), s.crossed.why()))
+		}
+		lines = append(lines, s.host+" sent "+strings.Join(said, "; and "))
+	}
+	if strange.packets > 0 {
+		lines = append(lines, fmt.Sprintf("%d packets crossed the network and were refused by %s: %s", strange.packets,
+			strange.who(), strange.why()))
+	}
+	return lines
 }

@@ -60,6 +60,7 @@ type Summary struct {
 type Refused struct {
 	Host    string `json:"host"` // the sender if By is network, else the receiver
 	By      string `json:"by" jsonschema:"enum=network,enum=host"`
+	From    string `json:"from,omitempty"` // the sender if By is host; empty: unknown
 	Why     string `json:"why"`
 	Packets int64  `json:"packets"`
 }
