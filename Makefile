@@ -69,8 +69,8 @@ image: build ## make a container image that runs weft, IMAGE (weft:VERSION), wit
 release: go ## make dist/: archives for linux amd64 and arm64 (static binary, manual pages, completions) and SHA256SUMS; reproducible
 	.ci/release '$(VERSION)'
 
-demo: build ## build, then run labs/quickstart.yaml
-	bin/weft run labs/quickstart.yaml
+demo: build ## build, then run the quickstart
+	bin/weft demo
 
 # vet compiles all packages, so that the three parts of e2e do not each do so.
 test: vet tools build labs ## everything that can be tested on this machine: minutes

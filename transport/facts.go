@@ -16,6 +16,7 @@ type Facts struct {
 	Selective   bool // its default recovery is selective repeat
 	Lossless    bool // it is meant for lossless networks: those with PFC
 	Trimmable   bool // switches may trim its data packets (UEC)
+	Module      bool // it is a file beside the lab, which the lab must name
 }
 
 // FactsOf returns the facts of a transport; the zero value for an unknown name.

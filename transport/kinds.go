@@ -40,7 +40,7 @@ var kinds = []kind{
 	register("uec", "Ultra Ethernet.", uecSection, uecScheme).selective().marked().netRTT().trims().
 		needs(Marks, "its window and its choice of paths follow marks").
 		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
-	register("wasm", "A module of your own.", wasmSection, wasmScheme),
+	register("wasm", "A module of your own.", wasmSection, wasmScheme).inModule(),
 }
 
 // kind is a registered transport.
@@ -145,6 +145,12 @@ func (k kind) unless(wrong func(*Spec) error) kind {
 		}
 		return build(s)
 	}
+	return k
+}
+
+// inModule says that the scheme is in a file beside the lab.
+func (k kind) inModule() kind {
+	k.facts.Module = true
 	return k
 }
 

@@ -115,7 +115,11 @@ func TestExamplesInHelpWork(t *testing.T) {
 	seen := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		for line := range strings.Lines(c.Example) {
+		example := c.Example
+		if c.CommandPath() == "weft new cc" {
+			example = "" // it writes files and builds them: see TestYourOwnCongestionControl
+		}
+		for line := range strings.Lines(example) {
 			line = strings.ReplaceAll(strings.TrimSpace(line), "report.xml", report)
 			line = strings.ReplaceAll(line, "summary.md", report+".md")
 			line = strings.ReplaceAll(line, "job.et", report+".et")
@@ -215,7 +219,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"link x h0-s0 set colour=red", "reorder_by or jitter"},
 		{"node x h0 tickle", "expected kill"},
 		{"node x", "expected a lab, a node"},
-		{"paper pc5 --quick", `unknown paper "pc5"; expected ccm, clocksync, pc4 or strack`},
+		{"paper pc5 --quick", `unknown paper "pc5"; expected ccm, clocksync, pc4, strack or uec`},
 		{"paper pc4 --only P99", `no figure "P99"`},
 		{"results show nothing", "`weft results ls`"},
 		{"results export quickstart pods csv", "no run is called"},

@@ -23,7 +23,8 @@ var acts = []act{
 	{"show/1-queues", view.Link{
 		Name: "queues", Text: "1. Sixteen to one: DCQCN beside PC4",
 		Note: "Press space. DCQCN's queue floods the buffer with megabytes, swings, and empties; PC4's stays at some " +
-			"packets. Both finish at nearly the same time. Click the link from switch0 to h16 for its queue.",
+			"packets. DCQCN's flows end a fifth later: senders stay slow after the queue has drained. Click the link " +
+			"from switch0 to h16 for its queue.",
 	}},
 	{"show/2-failure", view.Link{
 		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
@@ -88,7 +89,7 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string) erro
 		if err := errors.Join(quiet.run(ctx, []string{act.lab}, flags), loadErr); err != nil {
 			return fmt.Errorf("%s: %w", act.lab, err)
 		}
-		if err := s.Show(act.Name, "Weft: "+act.Text, "", models); err != nil {
+		if err := s.Show(act.Name, "Weft: "+act.Text, act.Note, models); err != nil {
 			return err
 		}
 		links = append(links, act.Link)

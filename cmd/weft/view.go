@@ -87,6 +87,9 @@ func viewTitle(models []*view.Model) string {
 func loadModels(root string, names []string) (models []*view.Model, about string, err error) {
 	var dirs []string
 	for _, name := range names {
+		if strings.HasSuffix(name, ".yaml") {
+			return nil, "", usagef("%s is a lab, not a run; weft run %s --view runs it and shows it", name, name)
+		}
 		found, err := runsNamed(root, name)
 		if err != nil {
 			return nil, "", err
@@ -94,8 +97,8 @@ func loadModels(root string, names []string) (models []*view.Model, about string
 		dirs = append(dirs, found...)
 	}
 	if len(dirs) > maxViewed {
-		return nil, "", usagef("%d runs are too many for one page; expected at most %d, such as %s",
-			len(dirs), maxViewed, strings.Join(dirs[:2], " "))
+		return nil, "", usagef("%d runs are too many for one page; name at most %d of them: `weft results ls` lists runs with what tells them apart",
+			len(dirs), maxViewed)
 	}
 	var errs []error
 	var shown []string

@@ -18,12 +18,15 @@ export function nice(v) {
   return [1, 2, 2.5, 5, 10].map((k) => k * p).find((k) => k >= v * 0.999);
 }
 
-// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across.
+// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across. Values are
+// shown times factor, in the unit.
 export class Chart {
-  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0 }) {
+  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0, factor = 1 }) {
+    series = series.map((s) => ({ ...s, points: factor === 1 ? s.points : s.points.map(([t, y]) => [t, y * factor]) }));
+    lines = lines.map((l) => ({ ...l, y: l.y * factor }));
     Object.assign(this, { clock, title, unit, series, lines, height });
     this.end = end > 0 ? end : 1;
-    const top = Math.max(max, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
+    const top = Math.max(max * factor, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
     this.max = nice(top);
     this.element = document.createElement("figure");
     this.element.className = "chart";
@@ -52,10 +55,10 @@ export class Chart {
     }
     this.svg.append(svg("text", { x: left, y: h - 5 }, "0"), svg("text", { x: w - right, y: h - 5, class: "end" }, time(this.end)));
     this.svg.append(svg("text", { x: left + 4, y: top + 7, class: "unit" }, this.unit));
-    let above = Infinity;
+    let above = -Infinity;
     for (const l of this.lines) {
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold" }));
-      if (above - this.py(l.y) < 10) continue; // no room for its name
+      if (this.py(l.y) - above < 10) continue; // no room for its name
       above = this.py(l.y);
       this.svg.append(svg("text", { x: w - right - 2, y: above - 3, class: "end" }, l.name));
     }

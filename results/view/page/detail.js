@@ -5,11 +5,16 @@ import { bytes, count, palette, time } from "./format.js";
 
 const most = 6; // lines in a chart
 
-// thresholds returns the marking thresholds of a port as lines of a chart in KB.
+// sized returns the unit of a chart of bytes up to max, for Chart.
+function sized(max) {
+  return max >= 2e6 ? { unit: "MB", factor: 1e-6 } : { unit: "KB", factor: 1e-3 };
+}
+
+// thresholds returns the marking thresholds of a port as lines of a chart.
 function thresholds(port) {
   const out = [];
-  if (port.ecn_kmin_bytes) out.push({ y: port.ecn_kmin_bytes / 1e3, name: "Kmin" });
-  if (port.ecn_kmax_bytes) out.push({ y: port.ecn_kmax_bytes / 1e3, name: "Kmax" });
+  if (port.ecn_kmax_bytes) out.push({ y: port.ecn_kmax_bytes, name: "Kmax" });
+  if (port.ecn_kmin_bytes) out.push({ y: port.ecn_kmin_bytes, name: "Kmin" });
   return out;
 }
 
@@ -17,25 +22,25 @@ function thresholds(port) {
 export function overview(runs, clock) {
   const names = runs.map((r) => r.title);
   const charts = [new Chart(clock, {
-    title: "Waiting in all switches", unit: "KB",
-    series: runs.map((r, i) => ({ name: names[i], points: Array.from(r.total, (v, k) => [r.time(k), v / 1e3]) })),
+    title: "Waiting in all switches", ...sized(Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)))),
+    series: runs.map((r, i) => ({ name: names[i], points: Array.from(r.total, (v, k) => [r.time(k), v]) })),
   })];
   const worst = runs.map(longest);
-  const max = Math.max(...worst.map((p, i) => peak(runs[i], p))) / 1e3;
+  const max = Math.max(...worst.map((p, i) => peak(runs[i], p)));
   runs.forEach((r, i) => {
     const p = worst[i];
     if (p < 0) return;
     charts.push(new Chart(clock, {
-      title: `${runs.length > 1 ? `${names[i]}: ` : ""}longest queue, ${r.ports[p].name}`, unit: "KB", max,
-      series: [{ name: r.ports[p].name, points: r.series(r.queue, p, 1e-3), color: palette[i] }], lines: thresholds(r.ports[p]),
+      title: `${runs.length > 1 ? `${names[i]}: ` : ""}longest queue, ${r.ports[p].name}`, max, ...sized(max),
+      series: [{ name: r.ports[p].name, points: r.series(r.queue, p), color: palette[i] }], lines: thresholds(r.ports[p]),
     }));
   });
+  const rates = runs.map((r) => busiest(r).map((c) => ({ name: `${r.conns[c].src} to ${r.conns[c].dst}`, points: r.connSeries(c).rate, step: true })));
+  const fastest = Math.max(0, ...rates.flat().map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)));
   runs.forEach((r, i) => {
-    const busy = busiest(r);
-    if (busy.length === 0) return;
+    if (rates[i].length === 0) return;
     charts.push(new Chart(clock, {
-      title: `${runs.length > 1 ? `${names[i]}: ` : ""}rates of ${busy.length} of ${count(r.conns.length)} connections`, unit: "Gb/s",
-      series: busy.map((c) => ({ name: `${r.conns[c].src} to ${r.conns[c].dst}`, points: r.connSeries(c).rate, step: true })),
+      title: `${runs.length > 1 ? `${names[i]}: ` : ""}rates of ${rates[i].length} of ${count(r.conns.length)} connections`, unit: "Gb/s", max: fastest, series: rates[i],
     }));
   });
   runs.forEach((r, i) => {
@@ -89,7 +94,7 @@ function aboutPort(run, p, clock, select) {
     heading: port.name, facts,
     links: [[run.nodes[port.from].name, () => select({ node: port.from })], [run.nodes[port.to].name, () => select({ node: port.to })]],
     charts: [
-      new Chart(clock, { title: "Queue", unit: "KB", series: [{ name: port.name, points: run.series(run.queue, p, 1e-3) }], lines: thresholds(port) }),
+      new Chart(clock, { title: "Queue", ...sized(peak(run, p)), series: [{ name: port.name, points: run.series(run.queue, p) }], lines: thresholds(port) }),
       new Chart(clock, { title: "Use of the link", unit: "%", max: 100, series: [{ name: port.name, points: run.series(run.use, p, 100), step: true, color: palette[2] }] }),
       new Chart(clock, { title: "Marked and dropped per frame", unit: "packets", series: [{ name: "marked", points: run.series(run.mark, p), step: true, color: palette[4] }, { name: "dropped", points: run.series(run.drop, p), step: true, color: palette[1] }] }),
     ],
@@ -101,7 +106,7 @@ function aboutNode(run, i, clock, select) {
   const busy = ports.map(([p, k]) => [peak(run, k), p, k]).sort((a, b) => b[0] - a[0]).slice(0, most);
   const charts = [];
   if (!node.host) {
-    charts.push(new Chart(clock, { title: "Longest queues", unit: "KB", series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.queue, k, 1e-3) })) }));
+    charts.push(new Chart(clock, { title: "Longest queues", ...sized(busy[0]?.[0] ?? 0), series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.queue, k) })) }));
   }
   charts.push(new Chart(clock, { title: "Use of its links, outward", unit: "%", max: 100, series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.use, k, 100), step: true })) }));
   const links = busy.map(([, p, k]) => [p.name, () => select({ port: k })]);

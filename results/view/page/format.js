@@ -25,8 +25,10 @@ export function number(v) {
   return a >= 1000 ? count(Math.round(v)) : a >= 10 || Number.isInteger(v) ? `${Math.round(v * 10) / 10}` : v.toPrecision(2);
 }
 
-// The colours of Okabe and Ito, which colour-blind people can tell apart.
-export const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#a0522d"];
+// The colours of Okabe and Ito, which colour-blind people can tell apart. On dark, the light blue
+// comes first.
+const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+export const palette = [dark ? "#56b4e9" : "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", dark ? "#0072b2" : "#56b4e9", "#7f7f7f", "#a0522d"];
 
 // level returns how full a queue is: 0 below the marking threshold, 1 while it marks, 2 beyond.
 export function level(port, queued) {

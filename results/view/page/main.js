@@ -3,7 +3,7 @@
 import { Clock } from "./clock.js";
 import { Run, unpack } from "./data.js";
 import { about, overview } from "./detail.js";
-import { bytes, count, time } from "./format.js";
+import { bytes, count, palette, time } from "./format.js";
 import { HeatMap } from "./heat.js";
 import { NetworkView } from "./network.js";
 import { Ranks } from "./ranks.js";
@@ -56,6 +56,7 @@ function fullest() {
 // measure computes what all views share.
 function measure() {
   scale.max = Math.max(1, ...runs.map((r) => r.maxQueue));
+  $("bar").textContent = `longest bar: ${bytes(scale.max)}`;
   clock.extend(Math.max(...runs.map((r) => r.length)));
   drawTrack();
 }
@@ -86,7 +87,7 @@ function drawTrack() {
     for (let f = 0; f < run.frames; f++) g.lineTo((run.time(f) / clock.end) * c.width, c.height - (run.total[f] / max) * c.height * 0.95);
     g.lineTo((run.length / clock.end) * c.width, c.height);
     g.globalAlpha = 0.45;
-    g.fillStyle = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"][i % 4];
+    g.fillStyle = palette[i % palette.length];
     g.fill();
     g.globalAlpha = 1;
     for (const f of run.model.faults ?? []) {
@@ -192,16 +193,21 @@ function listen() {
   for (const b of document.querySelectorAll("nav button")) b.addEventListener("click", () => { tab = b.dataset.tab; renderPanels(); });
   window.addEventListener("resize", () => { drawTrack(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { renderPanels(); update(); });
+  let clicked = false; // the focus came from a click
+  document.addEventListener("pointerdown", () => { clicked = true; });
+  document.addEventListener("keydown", (e) => { if (e.key === "Tab") clicked = false; }, true);
   document.addEventListener("keydown", (e) => {
-    if (e.target.matches("input, select") || e.ctrlKey || e.metaKey || e.altKey || $("help").open) return;
-    if (e.key === " " && e.target.matches("button")) return; // presses the button
+    if (e.ctrlKey || e.metaKey || e.altKey || $("help").open) return;
+    if (e.target.matches("input, select") && e.key !== " " && (e.key.startsWith("Arrow") || e.target.matches("select"))) return;
+    const tabbed = e.target.matches("button:focus-visible"); // reached by the keyboard, where space presses
+    if (e.key === " " && tabbed && !clicked) return;
     const act = {
       " ": () => clock.toggle(), ArrowRight: () => (e.shiftKey ? step(1, stepper) : step(1)), ArrowLeft: () => (e.shiftKey ? step(-1, stepper) : step(-1)),
       Home: () => clock.set(0), End: () => clock.set(clock.end), "+": () => speed(2), "-": () => speed(0.5), p: projector, "?": () => $("help").showModal(),
       Escape: () => select(0, null), 1: () => choose("overview"), 2: () => choose("heat"), 3: () => choose("ranks"), f: () => { clock.follow = true; clock.set(clock.end); },
       z: () => views.forEach((v) => v.zoomAt(1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
       x: () => views.forEach((v) => v.zoomAt(1 / 1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
-    }[e.key];
+    }[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     if (act) { e.preventDefault(); act(); }
   });
 }

@@ -107,8 +107,9 @@ export class NetworkView {
   }
 
   drawLinks(g, s, frame, base, coarse) {
-    const run = this.run, shades = Array.from({ length: steps + 1 }, () => []);
+    const run = this.run, shades = Array.from({ length: steps + 1 }, () => []), down = this.downPorts();
     for (let p = 0; p < run.ports.length; p++) {
+      if (down.has(p)) continue;
       const use = frame >= 0 ? run.use[base + p] : 0;
       shades[use > 0.002 ? Math.max(1, Math.round(use * steps)) : 0].push(p);
     }
@@ -125,6 +126,14 @@ export class NetworkView {
       g.stroke();
     });
     g.globalAlpha = 1;
+    if (down.size > 0) {
+      g.beginPath();
+      for (const p of down) {
+        const [ax, ay, bx, by] = this.ends(p);
+        g.moveTo(ax, ay); g.lineTo(bx, by);
+      }
+      g.setLineDash([3, 5]); g.strokeStyle = s.line; g.lineWidth = 1; g.stroke(); g.setLineDash([]);
+    }
     if (this.route.size > 0) {
       g.beginPath();
       for (const p of this.route) {
@@ -185,6 +194,7 @@ export class NetworkView {
     const run = this.run, r = this.size, font = Math.max(9, Math.min(r * 1.05, 15)) * s.scale;
     const label = run.nodes.length <= 80 || this.zoom > 3;
     const hosts = run.nodes.filter((n) => n.host).length;
+    this.named = null;
     g.font = `${font}px system-ui, sans-serif`; g.textAlign = "center"; g.textBaseline = "middle";
     run.nodes.forEach((n, i) => {
       const x = this.x(n.x), y = this.y(n.y);
@@ -196,7 +206,7 @@ export class NetworkView {
       g.fill();
       const own = this.selected?.node === i;
       if (!coarse || own) { g.strokeStyle = s.text; g.lineWidth = own ? 3 : 0.8; g.stroke(); }
-      if (label) {
+      if (label && !this.crowded(g, n, x)) {
         g.fillStyle = s.text;
         if (n.host) g.fillText(n.name, x, y + r / 2 + font * 0.75);
         else g.fillText(n.name, x, y - r * 0.55 - font * 0.65);
@@ -204,10 +214,32 @@ export class NetworkView {
     });
   }
 
+  // crowded reports whether the name of a host would overlap the one drawn before in its row.
+  crowded(g, n, x) {
+    if (!n.host) return false;
+    const half = g.measureText(n.name).width / 2, before = this.named;
+    if (before && before.y === n.y && x > before.x && x - half < before.x + before.half + 3) return true;
+    this.named = { x, y: n.y, half };
+    return false;
+  }
+
   drawFaults(g, s) {
     for (const f of this.run.faultsAt(this.t)) {
       for (const [x, y] of this.placesOf(f)) this.cross(g, x, y, this.size * 0.8, "#d55e00");
     }
+  }
+
+  // downPorts returns the ports whose link a fault has cut at the present instant.
+  downPorts() {
+    const run = this.run, out = new Set();
+    for (const f of run.faultsAt(this.t)) {
+      if (!f.link || f.what !== "down") continue;
+      run.ports.forEach((p, i) => {
+        const a = run.nodes[p.from].name, b = run.nodes[p.to].name;
+        if (f.link === `${a}-${b}` || f.link === `${b}-${a}`) out.add(i);
+      });
+    }
+    return out;
   }
 
   placesOf(f) {
