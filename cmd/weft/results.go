@@ -257,8 +257,11 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	if !gate || worse == 0 && len(missing) == 0 {
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s; NEW lacks a successful run for %s of BASE\n",
-		worse, len(d), flags.tolerance, plural.Count(len(missing), "run"))
+	lacks := ""
+	if n := len(missing); n > 0 {
+		lacks = "; NEW lacks a successful run for " + plural.Count(n, "run") + " of BASE"
+	}
+	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s%s\n", worse, len(d), flags.tolerance, lacks)
 	return errMissed
 }
 
