@@ -24,7 +24,7 @@ func TestDelayTarget(t *testing.T) {
 	tight.BaseTarget, tight.PerHop, tight.BoltCompat = us, 0, false
 	st := params.Defaults[strack.Params]()
 	st.Target = 7 * us
-	inside := ccm.Params{PC4: &pc, Timeout: units.Millisecond, Paths: 1}
+	inside := ccm.Params{PC4: &pc, Timeout: units.Millisecond, Paths: 1, LastResort: "tag"}
 
 	link := Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps, units.Gbps}}
 	cfg := Config{MTU: 1000, LineRate: units.Gbps}

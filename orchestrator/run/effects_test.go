@@ -91,6 +91,7 @@ var effects = map[string]map[string]effect{
 		"pfc.reserve":    values("0B", "40KB", dynamic, "queues.shared.alpha=1/64", "transport.pc4.initial=line"),
 		"pfc.headroom":   values("auto", "300KB", dynamic, "queues.shared.alpha=1/64", "transport.pc4.initial=line"),
 		"pfc.response":   values("0s", "5us", paused, "transport.kind=roce"),
+		"trim":           values("off", "on", "transport.kind=uec", "queues={buffer: 60KB, ecn: {kmin: 20KB, kmax: 50KB}}"),
 		"routing":        values("ecmp", "spray", forks, across, "transport.kind=strack"),
 		"light":          values("1KB", "200KB", "queues.routing=adaptive", forks, across, "transport.kind=strack"),
 	},

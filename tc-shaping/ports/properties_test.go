@@ -20,7 +20,7 @@ const (
 var properties = map[reflect.Type]map[string]string{
 	reflect.TypeFor[fabric.PortConfig](): {
 		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
-		"BitErrors": refused, "PFC": refused, "Disorder": mapped,
+		"BitErrors": refused, "PFC": refused, "Trim": refused, "Disorder": mapped,
 		"Light": modeled, "Congested": modeled, "Aside": modeled, // per-packet routing and CCM, which are refused
 	},
 	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped,
