@@ -54,7 +54,7 @@ func writeView(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := view.Page("Weft: "+m.Title, filepath.ToSlash(dir), []*view.Model{m})
+	text, err := view.Page("Weft: "+m.Title, m.About, []*view.Model{m})
 	if err != nil || len(text) > maxView {
 		return false, err
 	}

@@ -30,6 +30,7 @@ var ErrNoFrames = errors.New("the run kept no frames")
 // Model is what the page needs of one run. Times are in microseconds of lab time.
 type Model struct {
 	Title   string             `json:"title"` // tells the run from those beside it
+	About   string             `json:"-"`     // what the lab says of itself
 	Status  string             `json:"status"`
 	Facts   []string           `json:"facts"`
 	BeginUS float64            `json:"begin_us"` // start of the workload; the page counts from there
@@ -82,6 +83,11 @@ func Load(dir string) (*Model, error) {
 	}
 	m := &Model{
 		Title: title(dir, manifest), Status: manifest.Status, Network: network, Faults: manifest.Faults,
+	}
+	for _, s := range manifest.Settings {
+		if s.Path == "about" {
+			m.About = s.Value
+		}
 	}
 	if s, err := store.ReadSummary(dir); err == nil {
 		m.EndUS, m.Facts = s.LabTimeUS, facts(s)
