@@ -11,8 +11,8 @@ import (
 const firstHeap = 256 << 20
 
 // delayGC postpones the first garbage collection until the heap has firstHeap bytes. After that, or
-// after a call of restore, GOGC applies as usual. A program that has a larger heap already, since it
-// ran labs before, collects as usual.
+// after a call of restore, GOGC applies as usual. A program whose heap is larger already, because
+// it ran labs before, collects as usual.
 func delayGC() (restore func()) {
 	// The heap at the first collection with GOGC=100; it is proportional (debug.SetGCPercent).
 	const firstAt100 = 4 << 20

@@ -29,7 +29,8 @@ type Lab struct {
 // Text returns the text of a valid lab file.
 func (l *Lab) Text() (string, error) {
 	if transport.FactsOf(l.Transport).Module {
-		return "", fmt.Errorf("transport %s is a module of your own; `weft new cc NAME` writes one, with a lab", l.Transport)
+		return "", fmt.Errorf("transport %s is a module of your own; `weft new cc NAME` writes one, with a lab",
+			l.Transport)
 	}
 	var n needs
 	n.lossless = transport.FactsOf(l.Transport).Lossless
