@@ -97,8 +97,8 @@ func loadModels(root string, names []string) (models []*view.Model, about string
 		dirs = append(dirs, found...)
 	}
 	if len(dirs) > maxViewed {
-		return nil, "", usagef("%d runs are too many for one page; name at most %d of them: `weft results ls` lists runs "+
-			"with what tells them apart", len(dirs), maxViewed)
+		return nil, "", usagef("%d runs are too many for one page; name at most %d of them: `weft results ls` "+
+			"lists runs with what tells them apart", len(dirs), maxViewed)
 	}
 	var errs []error
 	var shown []string
