@@ -247,13 +247,17 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 // try runs a job once, and writes the pages of its directory. A run that never started gets a
 // summary with status failed or interrupted.
 func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
-	s, err := a.runJob(ctx, j, orchestrate.Options{
+	options := orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(),
 		Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.parallel),
 		Captures: j.captures, Retry: j.retry, Retries: flags.retry, Announced: w.announced,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
-	})
+	}
+	if flags.live != nil {
+		options.Frames = flags.live.update
+	}
+	s, err := a.runJob(ctx, j, options)
 	if s == nil {
 		s = &record.Summary{
 			Lab: j.lab.Name, Point: j.lab.Point, Engine: j.engine, Seed: j.lab.Seed, Transport: j.lab.Transport.Kind,

@@ -107,10 +107,11 @@ func readCalls() reading {
 func cost() error {
 	const n = 200000
 	begin := time.Now()
+	last := begin
 	for range n {
-		time.Now()
+		last = time.Now()
 	}
-	fmt.Println(float64(time.Since(begin)) / n)
+	fmt.Println(float64(last.Sub(begin)) / n)
 	return nil
 }
 
