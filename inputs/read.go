@@ -121,7 +121,7 @@ func Formats() (names []string) {
 	return names
 }
 
-// headSize is how much of a file is looked at to tell its format.
+// headSize is the number of bytes at the start of a file by which its format is recognized.
 const headSize = 1 << 12
 
 // maxFiles bounds the files of a folder.

@@ -59,9 +59,7 @@ for the speaker are on the first page and in docs/teaching.md.`,
 			if err := a.prepareShow(cmd.Context(), s, root); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stdout, s.URL())
-			fmt.Fprintln(a.stderr, "open this address in a browser on this machine; Ctrl-C ends the show")
-			return s.Serve(cmd.Context())
+			return a.servePages(cmd.Context(), s)
 		},
 	}
 	outFlag(cmd.Flags(), &root)

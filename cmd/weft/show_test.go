@@ -20,25 +20,7 @@ func TestShow(t *testing.T) {
 	if err := a.prepareShow(t.Context(), s, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	get := func(name string) string {
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = answer.Body.Close() }()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s, %v", name, answer.Status, err)
-		}
-		return string(text)
-	}
+	get := getPages(t, s)
 	first := get("")
 	for _, act := range acts {
 		if !strings.Contains(first, `href="`+act.Name+`"`) {
@@ -47,10 +29,6 @@ func TestShow(t *testing.T) {
 		if page := get(act.Name); len(page) < 100_000 || !strings.Contains(page, `id="data"`) {
 			t.Errorf("%s: %d bytes", act.Name, len(page))
 		}
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -71,25 +49,39 @@ func TestRunPublishesFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.End("it has ended")
-	ctx, stop := context.WithCancel(t.Context())
+	text := getPages(t, s)("stream")
+	if !strings.HasPrefix(text, `event: runs`) || !strings.Contains(text, `"status":"running"`) || flags.live.run == "" {
+		t.Errorf("run %q, the stream has %.100s", flags.live.run, text)
+	}
+}
+
+// getPages serves a server's pages until the end of the test, and returns a function that gets one.
+func getPages(t *testing.T, s *view.Server) func(name string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"stream", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || !strings.HasPrefix(string(text), `event: runs`) || !strings.Contains(string(text), `"status":"running"`) ||
-		flags.live.run == "" {
-		t.Errorf("%v, run %q, the stream has %.100s", err, flags.live.run, text)
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return func(name string) string {
+		t.Helper()
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v", name, answer.Status, err)
+		}
+		return string(text)
 	}
 }

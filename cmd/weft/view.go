@@ -59,12 +59,7 @@ weft run LAB --view.`,
 			if err := s.Show("", title, about, models); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "%s\n", s.URL())
-			fmt.Fprintln(a.stderr, "open this address in a browser on this machine; Ctrl-C ends it")
-			if err := s.Serve(cmd.Context()); err != nil {
-				return err
-			}
-			return nil
+			return a.servePages(cmd.Context(), s)
 		},
 	}
 	f := cmd.Flags()
@@ -72,6 +67,13 @@ weft run LAB --view.`,
 	f.StringVar(&file, "file", "", "write the page to this file instead of serving it")
 	f.IntVar(&port, "port", 0, "port of 127.0.0.1 to serve on; 0: any that is free")
 	return cmd
+}
+
+// servePages prints the address of a server, and serves until the context ends.
+func (a *app) servePages(ctx context.Context, s *view.Server) error {
+	fmt.Fprintln(a.stdout, s.URL())
+	fmt.Fprintln(a.stderr, "open this address in a browser on this machine; Ctrl-C ends it")
+	return s.Serve(ctx)
 }
 
 // viewTitle returns the title of a page of runs.

@@ -21,7 +21,7 @@ import (
 )
 
 // Looks reports whether a file that begins with head is a Chakra trace: a length, and then metadata
-// of which the first field is a version.
+// whose first field is a version.
 func Looks(head []byte) bool {
 	n, used := binary.Uvarint(head)
 	if used <= 0 || n > maxMessage || n < 2 || uint64(len(head)-used) < min(n, 3) {

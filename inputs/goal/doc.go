@@ -11,7 +11,7 @@
 //	}
 //
 // In comes a text with a statement on each line, read as a stream; out comes a graph.Graph. A calc
-// is a computation of nanoseconds on its cpu, of which each rank has as many as it names. "a
+// computes for its nanoseconds on its cpu; a rank has the cpus that its statements name. "a
 // requires b" makes a wait for b. "a irequires b" makes it wait for what b waits for, since an
 // operation begins as soon as it may.
 //

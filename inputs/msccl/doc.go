@@ -7,7 +7,7 @@
 //	      <step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="-1"
 //	            deps="-1" hasdep="0"/>
 //
-// In comes the file; out comes an Algorithm, of which Compile makes the programs of a collective
+// In comes the file; out comes an Algorithm, from which Compile makes the programs of a collective
 // for a size. Before that the algorithm is proved: it is executed symbolically in several orders,
 // and must leave every contribution exactly once where the collective wants it. What is wrong is an
 // error with the GPU, the thread block, the step and the chunk.

@@ -58,7 +58,7 @@ func writeView(dir string) (bool, error) {
 	if err != nil || len(text) > maxView {
 		return false, err
 	}
-	return true, regular.WriteOutput(filepath.Join(dir, ViewFile), text)
+	return true, write(filepath.Join(dir, ViewFile), text)
 }
 
 // Write writes report.html and view.html of a run directory and replaces existing ones.
