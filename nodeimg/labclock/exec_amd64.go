@@ -1,6 +1,7 @@
 package labclock
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -121,36 +122,34 @@ func (s *session) patch(process int) error {
 	return errors.Join(err, r.giveBack())
 }
 
-// mapTries is how often mapPage asks for a descriptor. Our own choice.
-const mapTries = 3
-
-// mapPage has the process map the node's Page, and returns the descriptor and the address. Many
-// execs at once have, rarely, got a number that is no file to map (ENODEV); why is not known. The
-// next try gets one. That number is left alone: it may be the program's own.
-func (s *session) mapPage(r *remote) (fd, page uint64, err error) {
-	for range mapTries {
-		if fd, err = r.call(takeFile); err != nil {
-			return 0, 0, fmt.Errorf("a descriptor for its clocks: %w", err)
-		}
-		page, err = r.call(unix.SYS_MMAP, 0, pageSize, unix.PROT_READ, unix.MAP_SHARED, fd, 0)
-		if !errors.Is(err, unix.ENODEV) {
-			break
-		}
-	}
+// mapPage has the process map the node's Page, and returns the address. It leaves no descriptor.
+func (s *session) mapPage(r *remote) (uint64, error) {
+	fd, err := r.call(takeFile)
 	if err != nil {
-		return 0, 0, fmt.Errorf("map its clocks: %w", err)
+		return 0, fmt.Errorf("a descriptor for its clocks: %w", err)
 	}
-	return fd, page, nil
+	page, err := r.call(unix.SYS_MMAP, 0, pageSize, unix.PROT_READ, unix.MAP_SHARED, fd, 0)
+	if err != nil {
+		return 0, fmt.Errorf("map its clocks: %w", err)
+	}
+	var name [8]byte
+	if _, err := unix.PtracePeekData(r.process, uintptr(page+8*atName), name[:]); err != nil {
+		return 0, fmt.Errorf("read its clocks: %w", err)
+	}
+	if binary.LittleEndian.Uint64(name[:]) != s.page.name() {
+		return 0, fmt.Errorf("descriptor %d is not the one of its clocks", fd)
+	}
+	if _, err := r.call(unix.SYS_CLOSE, fd); err != nil {
+		return 0, fmt.Errorf("close the descriptor of its clocks: %w", err)
+	}
+	return page, nil
 }
 
 // install does so by system calls of the process.
 func (s *session) install(r *remote, base uint64) error {
-	fd, page, err := s.mapPage(r)
+	page, err := s.mapPage(r)
 	if err != nil {
 		return err
-	}
-	if _, err := r.call(unix.SYS_CLOSE, fd); err != nil {
-		return fmt.Errorf("close the descriptor of its clocks: %w", err)
 	}
 	place, err := r.call(unix.SYS_MMAP, 0, pageSize, unix.PROT_READ|unix.PROT_EXEC,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)

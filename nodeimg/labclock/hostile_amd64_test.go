@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
 )
@@ -89,6 +93,41 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 		}
 	}
 	os.Remove("/tmp/labclock-script")
+}
+
+// Signals that reach the keeper while it hands over a descriptor change nothing. Standard input is
+// a file that can be mapped: it must not pass for the clocks.
+func TestSignalsToTheKeeper(t *testing.T) {
+	b := newBench(t, 1000)
+	stop := make(chan struct{})
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			pid := b.keeper.cmd.Process.Pid
+			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+			for _, thread := range threads {
+				tid, _ := strconv.Atoi(thread.Name())
+				_ = unix.Tgkill(pid, tid, unix.SIGURG) // what Go's runtime sends to preempt
+			}
+		}
+	})
+	defer sender.Wait()
+	defer close(stop)
+	out, said, err := b.python(t, `
+import subprocess
+for _ in range(4):
+    all = [subprocess.Popen(["/bin/date", "-u", "+%Y"], stdin=open("/etc/passwd"), stdout=subprocess.PIPE) for _ in range(50)]
+    outs = {p.communicate()[0] for p in all}
+    assert outs == {b"2037\n"}, outs
+print("2037")`)
+	if err != nil || out != "2037\n" {
+		t.Errorf("%q, %v; %s", out, err, said)
+	}
 }
 
 // A program that cannot be given lab time does not run.

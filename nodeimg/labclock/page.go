@@ -1,6 +1,8 @@
 package labclock
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -62,11 +64,12 @@ const (
 	atSequence = iota // odd while the page is being written
 	atMono
 	atReal = atMono + lineWords
+	atName = atReal + lineWords // a random number, by which the keeper recognizes the page
 
 	lineWords           = 3
 	lineBase, lineValue = 0, 1
 	lineRate            = 2
-	words               = atReal + lineWords
+	words               = atName + 1
 )
 
 // pageSize is the size of a page of memory on every architecture that this package covers.
@@ -95,6 +98,9 @@ func NewPage(lines Lines) (*Page, error) {
 			unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
 	if err == nil {
+		var name [8]byte
+		_, _ = rand.Read(name[:]) // never returns an error
+		atomic.StoreUint64(p.word(atName), binary.LittleEndian.Uint64(name[:]))
 		err = p.Set(lines)
 	}
 	if err != nil {
@@ -131,6 +137,9 @@ func (p *Page) Close() error {
 	}
 	return err
 }
+
+// name returns the number by which the keeper recognizes the page in a program.
+func (p *Page) name() uint64 { return atomic.LoadUint64(p.word(atName)) }
 
 // word returns word i.
 func (p *Page) word(i int) *uint64 { return (*uint64)(unsafe.Pointer(&p.memory[8*i])) }

@@ -148,8 +148,19 @@ func (s *session) serve() {
 }
 
 func (s *session) control(request uintptr, argument unsafe.Pointer) unix.Errno {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(argument))
+	_, errno := s.request(request, argument)
 	return errno
+}
+
+// request makes a request of the listener. All but the one for the next call are made again after a
+// signal: an answer that is lost would leave a program waiting.
+func (s *session) request(request uintptr, argument unsafe.Pointer) (int, unix.Errno) {
+	for {
+		value, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(argument))
+		if errno != unix.EINTR || request == unix.SECCOMP_IOCTL_NOTIF_RECV {
+			return int(value), errno
+		}
+	}
 }
 
 // handle handles a system call. What takes long is left to a goroutine.
@@ -191,16 +202,23 @@ func (s *session) fail(n *notification, errno unix.Errno) {
 
 // giveFile answers takeFile with a descriptor of the Page, if this process makes the thread call
 // it.
+//
+// It adds the descriptor and answers in two steps. With SECCOMP_ADDFD_FLAG_SEND, which does both at
+// once, a signal that reaches this thread meanwhile (Go's runtime sends them to preempt) takes the
+// descriptor back but leaves the answer: the call returns 0, and the program's standard input
+// passes for its clocks. Without it, the request is made again after the signal.
 func (s *session) giveFile(n *notification) {
 	if !s.tracing.has(int(n.pid)) {
 		s.fail(n, unix.ENOSYS)
 		return
 	}
-	a := addition{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, source: uint32(s.page.file.Fd()),
-		newFlags: unix.O_CLOEXEC}
-	if errno := s.control(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)); errno != 0 {
+	a := addition{id: n.id, source: uint32(s.page.file.Fd()), newFlags: unix.O_CLOEXEC}
+	fd, errno := s.request(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	if errno != 0 {
 		s.fail(n, errno)
+		return
 	}
+	s.succeed(n, int64(fd))
 }
 
 // patience is how long complain waits for a program that does not read its own output. Our own
