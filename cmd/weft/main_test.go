@@ -138,6 +138,14 @@ func TestExamplesInHelpWork(t *testing.T) {
 				continue
 			}
 			switch args[1] {
+			case "sweep": // shards are processes of the built program: see TestKilledShards of package e2e
+				if args[2] == "submit" {
+					continue
+				}
+				if _, _, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "no submitted sweep") {
+					t.Errorf("%s: stderr %q", line, stderr)
+				}
+				continue
 			case "paper":
 				continue // real runs: see TestPaper
 			case "demo":

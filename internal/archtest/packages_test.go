@@ -232,6 +232,15 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
+		{"orchestrator/sweep", "orchestrator/lab", "a submission has the options of its lab"},
+		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +
+			"orchestrator/pages orchestrator/run orchestrator/sweep results/record results/store",
+			"runs points as run does, leaves their pages, and reads its lab from a submission"},
+		{"orchestrator/sweep/local", "internal/regular orchestrator/sweep orchestrator/sweep/shard",
+			"starts shards as processes"},
+		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/sweep " +
+			"orchestrator/sweep/shard results/record results/store results/table",
+			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule examples inputs internal/cleanup " +
 			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
@@ -240,6 +249,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/starter " +
+			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
 			"results/table results/view sdk transport/cc/wasm transport/wire/dissector units",

@@ -14,7 +14,8 @@ func drivers() []string {
 		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
-		"orchestrator/doctor", "orchestrator/uml", "results/store", "results/view",
+		"orchestrator/doctor", "orchestrator/uml", "orchestrator/sweep/local", "orchestrator/sweep/manage",
+		"orchestrator/sweep/shard", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
@@ -147,7 +148,8 @@ func checkCalls(s *source) []string {
 	})
 	s.uses("os/exec", func(n ast.Node, name string) {
 		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime",
-			"orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") &&
+			"orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg",
+			"orchestrator/sweep/local", "orchestrator/sweep/shard") && // a shard is a process, which may be killed
 			s.name != "internal/terminal/pager.go" { // the pager, which is the user's, and is only written to
 			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; "+
 				"use a library or the kernel's interface", name)

@@ -36,6 +36,9 @@ type Options struct {
 	Self string
 	// Root is the directory of all runs. Empty means runs.
 	Root string
+	// As is the path that the files of the run, and its summary, have of its directory, if it moves
+	// there once it is finished. Empty means where it is.
+	As string
 	// LabText is the text of the lab file. The run directory keeps it.
 	LabText []byte
 	// Version is the version of weft. The run directory keeps it.
@@ -134,7 +137,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	start := time.Now()
 	dir, err := store.Open(store.Options{
-		Root: o.Root, Now: start, Series: o.Series, LabText: o.LabText, Manifest: manifest(x, e, o),
+		Root: o.Root, Now: start, Series: o.Series, As: o.As, LabText: o.LabText,
+		Manifest: manifest(x, e, o),
 	})
 	if err != nil {
 		return nil, err

@@ -48,6 +48,7 @@ type Options struct {
 	Series   Series          // of the command line; names the directory
 	Manifest record.Manifest // Lab must be set; Open fills in Run, Started, Status and Process
 	LabText  []byte          // contents of the lab file, kept with the results; may be empty
+	As       string          // path in the run's files if it is moved there once it is finished; empty: its directory
 }
 
 // Series identifies a run among those that one command line makes of a lab, such as the points of a
@@ -93,7 +94,7 @@ func Open(o Options) (*Run, error) {
 	}
 	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]stream{}, live: o.Manifest.Engine != "sim"}
 	r.manifest.Format = Format
-	r.manifest.Run = filepath.ToSlash(dir)
+	r.manifest.Run = filepath.ToSlash(cmp.Or(o.As, dir))
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
 	r.manifest.Status = record.Running
 	r.manifest.Process = runProcess()
@@ -284,9 +285,9 @@ func (r *Run) Plot(name string, svg []byte) error {
 }
 
 // Finish completes the directory at the end of the run: it flushes and syncs the data files, writes
-// summary.json with s.Run set to the directory, and copies the status of the summary to the
-// manifest. If a write failed, the manifest gets status failed if possible, and Finish returns the
-// first error.
+// summary.json with s.Run set to the directory or to Options.As, and copies the status of the
+// summary to the manifest. If a write failed, the manifest gets status failed if possible, and
+// Finish returns the first error.
 func (r *Run) Finish(now time.Time, s *record.Summary) error {
 	if r.closed {
 		return r.err

@@ -1,0 +1,460 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weft/internal/plural"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/local"
+	"weft/orchestrator/sweep/manage"
+	"weft/orchestrator/sweep/shard"
+	"weft/results/record"
+	"weft/results/store"
+	"weft/results/table"
+)
+
+// schedulers are the values of --on.
+func schedulers() []shard.Scheduler { return []shard.Scheduler{local.Scheduler{}} }
+
+// schedulerOf returns the scheduler with a name.
+func schedulerOf(name string) (shard.Scheduler, error) {
+	var names []string
+	for _, s := range schedulers() {
+		if s.Name() == name {
+			return s, nil
+		}
+		names = append(names, s.Name())
+	}
+	return nil, usagef("--on %q: expected %s", name, strings.Join(names, ", "))
+}
+
+// sweepFlags are the flags of weft sweep submit and resume.
+type sweepFlags struct {
+	lab     labFlags
+	on      string
+	shards  int
+	results string
+	round   sweep.Round
+	memory  string
+	quiet   bool
+	json    bool
+}
+
+func (f *sweepFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.on, "on", "local", "where the shards run: "+strings.Join(schedulerNames(), ", "))
+	flags.IntVar(&f.round.Workers, "workers", 1, "processors that each shard of a simulation uses (local: shares all)")
+}
+
+func schedulerNames() (names []string) {
+	for _, s := range schedulers() {
+		names = append(names, s.Name())
+	}
+	return names
+}
+
+// resultsFlag adds --results, the directory of all runs that machines share.
+func resultsFlag(f *pflag.FlagSet, results *string) {
+	*results = store.DefaultRoot()
+	f.Var((*dirFlag)(results), "results", "directory of all runs, the same on every machine; "+store.RootVar+
+		" sets another default")
+}
+
+func (a *app) sweepCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "run the points of a sweep on several machines",
+		Long: `Run the points of a lab's sweep in shards, on this machine or on many that share a directory. Each
+point leaves a run directory in its place, as with weft run, and weft sweep collect prints and draws
+all points as weft run does.
+
+submit returns at once. Everything about the sweep is in the directory of the results, so any machine
+that sees it can ask, cancel, resume or collect. Killed or cut-off machines cost only time: every
+point is in the results exactly once. docs/scale-out.md has the details.`,
+		Example: `  weft sweep submit labs/pc4/incast-vs.yaml --engine sim
+  weft sweep wait sweep-20260101T000000-sim
+  weft sweep collect sweep-20260101T000000-sim`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.submitCommand(), a.sweepStatusCommand(), a.sweepWaitCommand(), a.sweepCancelCommand(),
+		a.sweepCollectCommand(), a.sweepResumeCommand(), a.shardCommand(), a.driveCommand())
+	return cmd
+}
+
+// submitted is what submit and resume print with --json.
+type submitted struct {
+	ID     string `json:"id"`
+	Dir    string `json:"dir"`
+	On     string `json:"on"`
+	Round  int    `json:"round"`
+	Points int    `json:"points"`
+	Shards int    `json:"shards"`
+	Handle string `json:"handle"`
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var flags sweepFlags
+	cmd := &cobra.Command{
+		Use: "submit LAB", Short: "start the shards of a sweep, and return",
+		Long: `Submit the points of a lab. The first line printed is the ID of the sweep, for the other commands. A
+lab that leaves the engine open is simulated, whatever the machines can do: --engine emu emulates.
+
+Points are dealt to shards in turn. By default there are four shards for each processor that the
+engine has, and at most one for each point.`,
+		Example: `  weft sweep submit labs/pc4/incast-vs.yaml
+  weft sweep submit labs/pc4/incast-vs.yaml --shards 8 --set seed=3`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: labFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on, err := schedulerOf(flags.on)
+			if err != nil {
+				return err
+			}
+			if flags.shards < 0 || flags.shards > sweep.MaxShards {
+				return usagef("--shards %d: expected 1 to %d", flags.shards, sweep.MaxShards)
+			}
+			src, err := labfile.Open(args[0], false)
+			if err != nil {
+				return usageError{err}
+			}
+			q := &manage.Request{Source: src, Options: flags.lab.Options, Results: flags.results, Shards: flags.shards,
+				Version: versionText(), Round: flags.round, Now: time.Now()}
+			d, err := manage.Submit(cmd.Context(), on, q)
+			var refused manage.Refused
+			if errors.As(err, &refused) {
+				return usageError{err}
+			}
+			if err != nil {
+				return err
+			}
+			return a.showSubmitted(d, flags.json)
+		},
+	}
+	f := cmd.Flags()
+	flags.lab.register(cmd)
+	runtimeFlag(f, &flags.lab.Engine)
+	dilationFlag(f, &flags.lab.Engine)
+	flags.register(f)
+	f.IntVar(&flags.shards, "shards", 0, "number of shards (default four for each processor)")
+	resultsFlag(f, &flags.results)
+	f.BoolVar(&flags.json, "json", false, "print JSON")
+	return cmd
+}
+
+// showSubmitted prints the ID of a sweep whose shards were started, and what runs.
+func (a *app) showSubmitted(d *shard.Dir, asJSON bool) error {
+	r, _, err := d.Round()
+	if err != nil {
+		return err
+	}
+	out := submitted{ID: d.Sub.ID, Dir: d.Path, On: r.On, Round: r.Number, Points: len(d.Sub.Points),
+		Shards: d.Sub.Shards, Handle: r.Handle}
+	if asJSON {
+		return writeJSON(a.stdout, out)
+	}
+	fmt.Fprintln(a.stdout, out.ID)
+	fmt.Fprintf(a.stderr, "engine %s: %s in %s on %s; weft sweep wait %s waits for them\n", d.Sub.Kind,
+		plural.Count(out.Points-r.Done, "point"), plural.Count(out.Shards, "shard"), out.On, out.ID)
+	return nil
+}
+
+// sweepVerb returns a command about the sweep with an ID.
+func (a *app) sweepVerb(use, short, long string, f *sweepFlags,
+	do func(ctx context.Context, d *shard.Dir) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use + " ID", Short: short, Long: long, Args: cobra.ExactArgs(1),
+		Example: "  weft sweep " + use + " sweep-20260101T000000-sim\n  weft sweep " + use +
+			" sweep-20260101T000000-sim --results /shared/runs",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := shard.Find(f.results, args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			return do(cmd.Context(), d)
+		},
+	}
+	resultsFlag(cmd.Flags(), &f.results)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) sweepStatusCommand() *cobra.Command {
+	var f sweepFlags
+	return a.sweepVerb("status", "show the progress of a sweep", `Show how many points have a result, which shard runs where, and how
+long the rest will take.`, &f, func(ctx context.Context, d *shard.Dir) error {
+		st, err := manage.Status(ctx, schedulerOf, d, time.Now())
+		if err != nil {
+			return err
+		}
+		return a.showStatus(&st, f.json)
+	})
+}
+
+// showStatus prints the status of a sweep.
+func (a *app) showStatus(st *sweep.Status, asJSON bool) error {
+	if asJSON {
+		return writeJSON(a.stdout, st)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	line := fmt.Sprintf("%s  %s on %s, %d of %s", st.ID, st.State, st.On, st.Done, plural.Count(st.Points, "point"))
+	if st.EtaS > 0 {
+		line += ", about " + (time.Duration(st.EtaS) * time.Second).String() + " left"
+	}
+	fmt.Fprintln(w, line)
+	fmt.Fprintln(w, "shard\tstate\tpoints\thost\t")
+	for _, s := range st.Shards {
+		fmt.Fprintf(w, "%d\t%s\t%d of %d\t%s\t%s\n", s.Shard, s.State, s.Done, s.Points, s.Host, s.Error)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, p := range st.Problems {
+		fmt.Fprintf(a.stdout, "%s: %s\n", p.Name, p.Error)
+	}
+	if st.Say != "" {
+		fmt.Fprintln(a.stderr, st.Say)
+	}
+	return nil
+}
+
+// waitTime is how often weft sweep wait looks. Our own choice.
+const waitTime = 500 * time.Millisecond
+
+func (a *app) sweepWaitCommand() *cobra.Command {
+	var f sweepFlags
+	var limit time.Duration
+	cmd := a.sweepVerb("wait", "wait until a sweep is over", `Wait until every point has a result, or no shard is left to run the
+others. Exit codes: 0 every point has a result; 1 points are missing, or were given up after three
+tries. A point that failed is a result; weft sweep collect judges it.`, &f,
+		func(ctx context.Context, d *shard.Dir) error {
+			if limit > 0 {
+				var end context.CancelFunc
+				ctx, end = context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sweep is not over after %v", limit))
+				defer end()
+			}
+			st, err := a.awaitSweep(ctx, d, f.quiet)
+			if err != nil {
+				return err
+			}
+			if err := a.showStatus(&st, f.json); err != nil {
+				return err
+			}
+			if st.State != sweep.Done {
+				return fmt.Errorf("%s: %s", d.Sub.ID, st.State)
+			}
+			return nil
+		})
+	quietFlag(cmd, &f.quiet)
+	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up waiting after this time (10m); the sweep goes on")
+	return cmd
+}
+
+// awaitSweep waits until a sweep is over.
+func (a *app) awaitSweep(ctx context.Context, d *shard.Dir, quiet bool) (sweep.Status, error) {
+	pace := a.newPace(quiet)
+	defer pace.Clear()
+	for {
+		st, err := manage.Status(ctx, schedulerOf, d, time.Now())
+		if err != nil || st.Over() {
+			return st, err
+		}
+		pace.Set("points", fmt.Sprintf("%d of %s done on %s", st.Done, plural.Count(st.Points, "point"), st.On),
+			int64(st.Done), int64(st.Points))
+		select {
+		case <-ctx.Done():
+			return st, context.Cause(ctx)
+		case <-time.After(waitTime):
+		}
+	}
+}
+
+func (a *app) sweepCancelCommand() *cobra.Command {
+	var f sweepFlags
+	return a.sweepVerb("cancel", "end the shards of a sweep; finished points stay", `End the shards of a sweep and remove what the engine keeps of them.
+Points with a result keep it, and weft sweep resume runs the others. It succeeds twice.`, &f,
+		func(ctx context.Context, d *shard.Dir) error {
+			if err := manage.Cancel(ctx, schedulerOf, d); err != nil {
+				return err
+			}
+			st, err := manage.Status(ctx, schedulerOf, d, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.showStatus(&st, f.json)
+		})
+}
+
+func (a *app) sweepResumeCommand() *cobra.Command {
+	var f sweepFlags
+	cmd := a.sweepVerb("resume", "run the points of a sweep that have no result", `Start the shards again, here or on another engine, for points without
+a result and for those that were given up. Shards that still run are ended first.`, &f,
+		func(ctx context.Context, d *shard.Dir) error {
+			last, ok, err := d.Round()
+			if err != nil {
+				return err
+			}
+			r := f.round
+			if r.On = f.on; r.On == "" && ok {
+				r.On = last.On
+			}
+			if r.Image == "" {
+				r.Image = last.Image
+			}
+			if err := manage.Resume(ctx, schedulerOf, d, r, time.Now()); err != nil {
+				return err
+			}
+			return a.showSubmitted(d, f.json)
+		})
+	f.register(cmd.Flags())
+	f.on = ""
+	cmd.Flags().Lookup("on").DefValue = ""
+	cmd.Flags().Lookup("on").Usage += " (default: as before)"
+	return cmd
+}
+
+func (a *app) sweepCollectCommand() *cobra.Command {
+	var f sweepFlags
+	return a.sweepVerb("collect", "print and draw all points of a sweep", `Print the table of all points, judge the expectations across them, and
+write the page of the sweep, as weft run does at the end of a local sweep. What the shards left beside
+their results is removed. Exit codes are those of weft run.`, &f,
+		func(ctx context.Context, d *shard.Dir) error {
+			labs, runs, err := manage.Collect(ctx, schedulerOf, d)
+			if err != nil {
+				return err
+			}
+			return a.collected(ctx, d, labs, runs, f.json)
+		})
+}
+
+// collected prints and draws the points of a sweep as run does those of a local one.
+func (a *app) collected(ctx context.Context, d *shard.Dir, labs []*lab.Lab, runs []*record.Summary, asJSON bool) error {
+	jobs := make([]job, len(labs))
+	var failed error
+	for i, l := range labs {
+		jobs[i] = job{lab: l, text: []byte(d.Sub.Text), engine: d.Sub.Kind, sweep: d.Path,
+			series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
+		if asJSON {
+			failed = errors.Join(failed, writeLine(a.stdout, runs[i]))
+		}
+	}
+	judged, err := a.acrossPoints(jobs, runs)
+	all := append(runs[:len(runs):len(runs)], judged...)
+	if !asJSON {
+		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
+	}
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	return verdict(ctx, all, nil, "")
+}
+
+// shardVars are the environment variables that give a task its shard: weft's own, Slurm's, and that
+// of an indexed job of Kubernetes.
+var shardVars = []string{"WEFT_SHARD", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
+
+// shardCommand returns the hidden command of a task, which keeps the process of its shard.
+func (a *app) shardCommand() *cobra.Command {
+	var number, round, workers int
+	var points bool
+	cmd := &cobra.Command{
+		Use: "shard DIR", Short: "run the points of a shard", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, err := shardNumber(number)
+			if err != nil {
+				return err
+			}
+			d, err := shard.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if number >= d.Sub.Shards {
+				return usagef("shard %d: the sweep has %d", number, d.Sub.Shards)
+			}
+			if !points {
+				return a.keepShard(cmd.Context(), d, shard.KeepOptions{Shard: number, Round: round, Workers: workers,
+					Stderr: a.stderr})
+			}
+			if d.Sub.Kind != "sim" {
+				if err := a.elevate(d.Sub.Engine.Runtime); err != nil {
+					return err
+				}
+			} else {
+				delayGC()
+			}
+			host, _ := os.Hostname() // for messages
+			err = d.Run(cmd.Context(), shard.Options{Shard: number, Round: round, Host: host, Workers: workers,
+				Run: a.engine.Run, Say: func(line string) { fmt.Fprintln(a.stderr, line) }})
+			var machine shard.MachineError
+			switch {
+			case errors.Is(err, shard.ErrOver):
+				return nil
+			case errors.As(err, &machine):
+				fmt.Fprintf(a.stderr, "weft: %v\n", err)
+				return exitCode(shard.ExitMachine)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&number, "shard", -1, "the shard")
+	f.IntVar(&round, "round", 1, "the round")
+	f.IntVar(&workers, "workers", 1, "processors of a simulation")
+	f.BoolVar(&points, "points", false, "run the points in this process")
+	return cmd
+}
+
+// keepShard keeps the process of a shard.
+func (a *app) keepShard(ctx context.Context, d *shard.Dir, o shard.KeepOptions) (err error) {
+	if o.Self, err = os.Executable(); err != nil {
+		return err
+	}
+	if err = d.Keep(ctx, o); errors.Is(err, shard.ErrOver) {
+		return nil
+	}
+	return err
+}
+
+// shardNumber returns the shard of this task.
+func shardNumber(flag int) (int, error) {
+	if flag >= 0 {
+		return flag, nil
+	}
+	for _, name := range shardVars {
+		if text := os.Getenv(name); text != "" {
+			var n int
+			if _, err := fmt.Sscanf(text, "%d", &n); err != nil || n < 0 {
+				return 0, usagef("%s=%q is not the number of a shard", name, text)
+			}
+			return n, nil
+		}
+	}
+	return 0, usagef("weft sweep shard is started by an engine, which sets %s", strings.Join(shardVars, " or "))
+}
+
+// driveCommand returns the hidden command of the process that keeps the shards of --on local.
+func (a *app) driveCommand() *cobra.Command {
+	var round int
+	cmd := &cobra.Command{
+		Use: "drive DIR", Short: "keep the shards of a local sweep", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := shard.Open(args[0])
+			if err != nil {
+				return err
+			}
+			return local.Scheduler{}.Drive(cmd.Context(), d, round)
+		},
+	}
+	cmd.Flags().IntVar(&round, "round", 1, "the round")
+	return cmd
+}

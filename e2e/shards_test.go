@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+	"weft/results/store"
+)
+
+// sharded is a lab of a dozen points of some hundred milliseconds.
+const sharded = `
+weft: 1
+name: sharded
+topology: {kind: star, hosts: 9, link: {rate: 100Gbps, delay: 1us}}
+workload: [{collective: incast, ranks: 2, size: 2MB}]
+sweep: {workload.0.ranks: [2, 4, 8], seed: [1, 2, 3, 4]}
+expect: ["drops == 0"]
+`
+
+// processesOf returns the processes whose command line has all words.
+func processesOf(t *testing.T, words ...string) (pids []int) {
+	t.Helper()
+	for _, name := range store.EntryNames("/proc") {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("/proc", name, "cmdline"))
+		line := strings.ReplaceAll(string(text), "\x00", " ")
+		all := err == nil && line != ""
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// sweepStatus returns the status of a sweep.
+func (d *workspace) sweepStatus(id string) (st sweep.Status) {
+	d.t.Helper()
+	r := d.run("sweep", "status", id, "--json").wantCode(0)
+	if err := json.Unmarshal([]byte(r.stdout), &st); err != nil {
+		d.t.Fatal(err, r.stdout)
+	}
+	return st
+}
+
+// submit submits a lab and returns the ID of the sweep.
+func (d *workspace) submit(args ...string) string {
+	d.t.Helper()
+	return strings.TrimSpace(d.run(append([]string{"sweep", "submit"}, args...)...).wantCode(0).stdout)
+}
+
+// wantSameRuns fails the test unless two roots have the same runs of a lab: the same numbers, and
+// in each the same bytes of all that does not depend on the time.
+func wantSameRuns(t *testing.T, local, remote string, points int) {
+	t.Helper()
+	number := func(root string) map[string]string {
+		out := map[string]string{}
+		for _, dir := range store.Runs(root, "") {
+			_, n, _ := strings.Cut(filepath.Base(dir), "-")
+			if out[n] != "" {
+				t.Errorf("point %s is in %s and %s", n, out[n], dir)
+			}
+			out[n] = dir
+		}
+		return out
+	}
+	a, b := number(local), number(remote)
+	if len(a) != points || len(b) != points {
+		t.Fatalf("%d local runs and %d others, want %d", len(a), len(b), points)
+	}
+	files := 0
+	for n, dir := range a {
+		want, err := shard.PrintOf(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := shard.PrintOf(b[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The list of settings says where each value came from; the same values are what counts.
+		if files += len(want); !maps.Equal(got, want) {
+			for name := range want {
+				if got[name] != want[name] {
+					t.Errorf("point %s: %s differs in %s and %s", n, name, dir, b[n])
+				}
+			}
+		}
+	}
+	t.Logf("%d files of %d points have the same bytes", files, points)
+}
+
+// Shards and the process that keeps them are killed at random until a dozen were. Resumed, each
+// point is in the results exactly once, with the bytes of a local sweep, and nothing else is left.
+func TestKilledShards(t *testing.T) {
+	d := newWorkspace(t)
+	file := d.writeLab("lab.yaml", sharded)
+	d.run("run", file, "--engine", "sim", "--out", "local", "-q").wantCode(0)
+	id := d.submit(file, "--engine", "sim", "--shards", "4")
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	kills, rounds := 0, 1
+	for kills < 12 {
+		what := "--points"
+		if random.IntN(4) == 0 {
+			what = "drive"
+		}
+		// The instant of the kill is random, not an event.
+		<-time.After(time.Duration(random.IntN(150)) * time.Millisecond)
+		for _, pid := range processesOf(t, weft, d.dir, "sweep", what) {
+			if unix.Kill(pid, unix.SIGKILL) == nil {
+				kills++
+			}
+			break
+		}
+		if st := d.sweepStatus(id); st.State == sweep.Stopped || st.State == sweep.Failed {
+			d.run("sweep", "resume", id).wantCode(0)
+			rounds++
+		} else if st.State == sweep.Done {
+			break
+		}
+	}
+	for {
+		r := d.run("sweep", "wait", id, "-q")
+		if r.code == 0 {
+			break
+		}
+		if rounds++; rounds > 40 {
+			t.Fatal(r.stdout, r.stderr)
+		}
+		d.run("sweep", "resume", id).wantCode(0)
+	}
+	t.Logf("%d processes were killed in %d rounds", kills, rounds)
+	d.run("sweep", "collect", id).wantCode(0).wantPrinted("drops")
+	wantSameRuns(t, filepath.Join(d.dir, "local"), filepath.Join(d.dir, "runs"), 12)
+	left := store.EntryNames(filepath.Join(d.dir, "runs", "sharded", id, shard.Folder))
+	if fmt.Sprint(left) != "[collected notes rounds submission.json]" {
+		t.Errorf("left %v", left)
+	}
+	if left := processesOf(t, weft, d.dir); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	d.run("sweep", "collect", id).wantCode(0)
+	d.run("sweep", "resume", id).wantCode(1).wantOnStderr("every point has a result")
+}
+
+// A point that needs more memory than there is ends its process each time. It is tried three times
+// and given up by name; the other points of its shard have results.
+func TestShardOutOfMemory(t *testing.T) {
+	d := newWorkspace(t)
+	file := d.writeLab("lab.yaml", "weft: 1\nname: large\ntopology: {kind: star, hosts: 2}\nworkload: [{collective: "+
+		"permute, size: 8KB}]\nsweep: {topology.hosts: [2, 20000, 3]}\n")
+	cmd := d.command("sweep", "submit", file, "--shards", "1", "--engine", "sim")
+	p := d.startCommand(limited(cmd, 320<<20))
+	id := strings.TrimSpace(p.wait().wantCode(0).stdout)
+	d.run("sweep", "wait", id, "-q").wantCode(1).wantPrinted("topology.hosts=20000: given up after 3 tries")
+	st := d.sweepStatus(id)
+	if st.Done != 3 || len(st.Problems) != 1 || len(st.Problems[0].Hosts) != 3 || st.State != sweep.Failed {
+		t.Errorf("%+v", st)
+	}
+	d.run("sweep", "collect", id).wantCode(1).wantOnStderr("given up after 3 tries")
+	if runs := d.runs(); len(runs) != 2 {
+		t.Errorf("runs %v", runs)
+	}
+	d.run("sweep", "resume", id).wantCode(0) // without the limit
+	d.run("sweep", "wait", id, "-q").wantCode(0)
+	d.run("sweep", "collect", id).wantCode(0)
+	if runs := d.runs(); len(runs) != 3 {
+		t.Errorf("runs %v", runs)
+	}
+}
+
+// Cancelled shards end at once and leave nothing. Finished points stay, and the rest can be
+// resumed.
+func TestCancelledSweep(t *testing.T) {
+	d := newWorkspace(t)
+	file := d.writeLab("long.yaml", long)
+	id := d.submit(file, "--engine", "sim", "--set", "sweep.seed=[1,2,3]")
+	if wrong := eventually(patience, func() string {
+		if len(processesOf(t, weft, d.dir, "--points")) == 0 {
+			return "no shard has started"
+		}
+		return ""
+	}); wrong != "" {
+		t.Fatal(wrong)
+	}
+	d.run("sweep", "cancel", id).wantCode(0)
+	d.run("sweep", "cancel", id).wantCode(0)
+	if st := d.sweepStatus(id); st.State != sweep.Cancelled {
+		t.Errorf("%+v", st)
+	}
+	if left := processesOf(t, weft, d.dir); len(left) > 0 || len(d.runs()) > 0 {
+		t.Errorf("processes %v and runs %v are left", left, d.runs())
+	}
+	d.run("sweep", "collect", id).wantCode(1).wantOnStderr("3 of 3 points have no result")
+	d.run("sweep", "wait", id).wantCode(1).wantPrinted("cancelled")
+	d.run("sweep", "status", "sweep-x").wantCode(2).wantOnStderr("no submitted sweep sweep-x")
+	d.run("sweep", "submit", file, "--engine", "both").wantCode(2)
+	d.run("sweep", "submit", file, "--on", "moon").wantCode(2).wantOnStderr("expected local")
+}
+
+// limited returns a command that runs with at most bytes of memory of its own.
+func limited(cmd *exec.Cmd, bytes int) *exec.Cmd {
+	cmd.Args = append([]string{"prlimit", fmt.Sprintf("--data=%d", bytes), cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.Err = exec.LookPath("prlimit")
+	return cmd
+}

@@ -1,0 +1,257 @@
+// Package manage does what weft sweep is asked: it submits a sweep, follows, ends and resumes it,
+// and brings its results together.
+//
+// In go a lab file or the directory of a sweep, and a scheduler. Out come a directory (package
+// shard), its status (package sweep), and at the end the summaries of all points in their order,
+// which are judged and shown as those of a local sweep.
+//
+// The one idea: nothing is kept anywhere but in the directory of the results, so any machine that
+// sees it can ask, end, resume or collect. No process has to stay.
+package manage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+	"weft/results/record"
+	"weft/results/store"
+	"weft/results/table"
+)
+
+// Request is a sweep to submit.
+type Request struct {
+	Source  labfile.Source
+	Options lab.Options
+	Results string // directory of all runs
+	Shards  int    // 0: as many as the scheduler has use for
+	Version string
+	Round   sweep.Round // On, Image, Workers and Memory
+	Now     time.Time
+}
+
+// Refused is the error for a request that no machine could run.
+type Refused struct{ error }
+
+func (e Refused) Unwrap() error { return e.error }
+
+// Read reads the lab of a request, with the files that it names, and returns the submission without
+// names, and its labs. A lab that leaves the engine open is simulated.
+func Read(q *Request) (*sweep.Submission, []*lab.Lab, error) {
+	files := labfile.NewRecorder(sweep.MaxInputs)
+	f, err := labfile.Load(files.Record(q.Source), q.Options)
+	if err == nil && q.Options.Engine.Kind == "" && f.Labs[0].Engine.Kind == "auto" {
+		q.Options.Engine.Kind = "sim"
+		f, err = labfile.Load(files.Record(q.Source), q.Options)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &sweep.Submission{
+		Format: sweep.Format, Lab: f.Labs[0].Name, File: q.Source.Name, Text: string(q.Source.Text),
+		Inputs: files.Files(), Set: q.Options.Set, Engine: q.Options.Engine, Kind: f.Labs[0].Engine.Kind,
+		Results: filepath.ToSlash(q.Results), Version: q.Version, Program: store.Program(), Series: rand.Text(),
+	}
+	for _, l := range f.Labs {
+		if l.Engine.Kind != s.Kind {
+			return nil, nil, Refused{errors.New("the points have different engines: --engine sim or --engine emu " +
+				"chooses one")}
+		}
+		s.Points = append(s.Points, table.Point(l.Point))
+	}
+	if s.Kind != "sim" && s.Kind != "emu" {
+		return nil, nil, Refused{fmt.Errorf("engine %s: other machines may choose differently; --engine sim or "+
+			"--engine emu says what the sweep is", s.Kind)}
+	}
+	again, err := shard.Labs(s)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the lab reads differently on another machine: %w", err)
+	}
+	for i, l := range again {
+		if table.Point(l.Point) != s.Points[i] || len(l.Sources) != len(f.Labs[i].Sources) {
+			return nil, nil, errors.New("the lab reads differently on another machine")
+		}
+	}
+	return s, f.Labs, nil
+}
+
+// Submit writes a submission and starts its shards. After an error nothing is left.
+func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, err error) {
+	s, _, err := Read(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.Check(ctx, s.Kind); err != nil {
+		return nil, err
+	}
+	if err := store.CheckRoot(q.Results, s.Lab); err != nil {
+		return nil, err
+	}
+	if s.Shards = q.Shards; s.Shards == 0 {
+		slots, err := on.Slots(ctx, s.Kind)
+		if err != nil {
+			return nil, err
+		}
+		s.Shards = sweep.DefaultShards(len(s.Points), slots)
+	}
+	s.Shards = min(s.Shards, len(s.Points))
+	if s.Began, err = sweep.Began(q.Now, store.EntryNames(filepath.Join(q.Results, s.Lab))); err != nil {
+		return nil, err
+	}
+	path, err := store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", store.NewFolder)
+	if err != nil {
+		return nil, fmt.Errorf("create a directory for the sweep: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}()
+	s.ID = filepath.Base(path)
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if d, err = shard.Create(path, s); err != nil {
+		return nil, err
+	}
+	return d, start(ctx, on, d, q.Round, q.Now)
+}
+
+// start starts the next round.
+func start(ctx context.Context, on shard.Scheduler, d *shard.Dir, r sweep.Round, now time.Time) error {
+	last, _, err := d.Round()
+	if err != nil {
+		return err
+	}
+	r.Number, r.On, r.Began, r.Done = last.Number+1, on.Name(), now.UTC(), d.Settled()
+	if err := d.AddRound(r); err != nil { // before the tasks, which read it
+		return err
+	}
+	if err := on.Start(ctx, d, &r); err != nil {
+		return errors.Join(err, d.Cancel())
+	}
+	return d.AddRound(r)
+}
+
+// Status returns the state of a sweep. on has the scheduler of each round by its name.
+func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), d *shard.Dir, now time.Time,
+) (sweep.Status, error) {
+	r, ok, err := d.Round()
+	if err != nil {
+		return sweep.Status{}, err
+	}
+	var tasks []sweep.Task
+	var answer error
+	f := d.Scan()
+	if ok && !f.Collected {
+		s, err := on(r.On)
+		if err != nil {
+			return sweep.Status{}, err
+		}
+		tasks, answer = s.Tasks(ctx, d, r)
+	}
+	return d.Sub.Judge(r, f, tasks, answer, now), nil
+}
+
+// Cancel ends the tasks of a sweep. Results that are finished stay.
+func Cancel(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir) error {
+	if err := d.Cancel(); err != nil {
+		return err
+	}
+	return end(ctx, on, d)
+}
+
+// end ends the tasks of the last round, and removes what its scheduler keeps.
+func end(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir) error {
+	r, ok, err := d.Round()
+	if err != nil || !ok {
+		return err
+	}
+	s, err := on(r.On)
+	if err != nil {
+		return err
+	}
+	return s.End(ctx, d, r)
+}
+
+// ErrNothingLeft is returned by Resume if no point is without a result.
+var ErrNothingLeft = errors.New("every point has a result; weft sweep collect prints them")
+
+// Resume starts the shards again, for points without a result and for those that were given up.
+// tasks of the last round are ended first. r has On, Image, Workers and Memory.
+func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir, r sweep.Round, now time.Time,
+) error {
+	next, err := on(r.On)
+	if err != nil {
+		return err
+	}
+	if err := next.Check(ctx, d.Sub.Kind); err != nil {
+		return err
+	}
+	if d.Sub.Program != store.Program() {
+		return fmt.Errorf("%s was submitted by another build of weft (%s), and its results would be of two; "+
+			"submit the sweep anew, or use that build", d.Sub.ID, d.Sub.Version)
+	}
+	forgotten, err := d.Forget()
+	if err != nil {
+		return err
+	}
+	if d.Settled() == len(d.Sub.Points) {
+		if forgotten > 0 { // copies disagreed: the first ones stay
+			return nil
+		}
+		return ErrNothingLeft
+	}
+	if err := Cancel(ctx, on, d); err != nil {
+		return err
+	}
+	if err := d.Reopen(); err != nil {
+		return err
+	}
+	return start(ctx, next, d, r, now)
+}
+
+// Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
+// returns the labs and summaries of all points in their order. A point without a run has a summary
+// that says why.
+func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir,
+) ([]*lab.Lab, []*record.Summary, error) {
+	labs, err := shard.Labs(d.Sub)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := d.Scan()
+	if left := len(d.Sub.Points) - d.Settled(); left > 0 {
+		return nil, nil, fmt.Errorf("%d of %d points have no result yet: weft sweep wait %s, or weft sweep resume",
+			left, len(d.Sub.Points), d.Sub.ID)
+	}
+	runs := make([]*record.Summary, len(labs))
+	for i, l := range labs {
+		dir, placed := d.RunDir(i)
+		if !placed {
+			runs[i] = &record.Summary{
+				Lab: l.Name, Point: l.Point, Engine: d.Sub.Kind, Seed: l.Seed, Transport: l.Transport.Kind,
+				Status: record.Failed, Error: f.Notes[i].Error, Collectives: []record.Collective{},
+				Expect: []record.Expect{},
+			}
+			continue
+		}
+		if runs[i], err = store.ReadSummary(dir); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", d.Sub.PointName(i), err)
+		}
+		runs[i].Run = dir
+	}
+	if err := d.Finish(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	return labs, runs, end(ctx, on, d)
+}
