@@ -26,9 +26,6 @@ const (
 	MSCCL  = "msccl"
 )
 
-// GroupsFile is the name of a file beside the traces of ranks with the members of process groups.
-const GroupsFile = "groups.json"
-
 // Options says how to read a job.
 type Options struct {
 	Format string  // "": told from the content
@@ -229,7 +226,7 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 
 // aside returns 1 for a file beside the traces of ranks, 0 for others.
 func aside(name string) int {
-	if path.Base(name) == GroupsFile {
+	if path.Base(name) == chakra.GroupsFile {
 		return 1
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -37,7 +38,8 @@ func Ratio(to *float64, before, after string, most float64, example string) Of[f
 		parse: func(text string) (float64, error) {
 			v, ok := parseRatio(strings.TrimPrefix(text, before), after)
 			if !ok {
-				return 0, fmt.Errorf("%q is not understood; expected off or a value such as %s", Clip(text), example)
+				return 0, fmt.Errorf("%q is not understood; expected off or a value such as %s", clip.Text(text),
+					example)
 			}
 			return v, nil
 		},

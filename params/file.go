@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"weft/internal/clip"
 )
 
 // maxFile is the maximum length of the name of a file in bytes.
@@ -24,7 +26,7 @@ func named(to *string, example string, valid func(name string) bool) Of[string] 
 	expected := "a file below the lab file's folder, such as " + example
 	return Custom(to, func(name string) (string, error) {
 		if !valid(name) {
-			return "", fmt.Errorf("%q; expected %s", Clip(name), expected)
+			return "", fmt.Errorf("%q; expected %s", clip.Text(name), expected)
 		}
 		return name, nil
 	}, same, expected, func() Form { return Form{} })

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -26,11 +27,11 @@ func Integer(to *int, lo, hi int) Of[int] {
 		form: func() Form { return Form{Number: "integer", Least: strconv.Itoa(lo), Most: strconv.Itoa(hi)} },
 		parse: func(text string) (int, error) {
 			if !Digits(text) {
-				return 0, fmt.Errorf("%q is not a whole number; expected %s", Clip(text), expected())
+				return 0, fmt.Errorf("%q is not a whole number; expected %s", clip.Text(text), expected())
 			}
 			v, err := strconv.Atoi(text)
 			if err != nil {
-				err = fmt.Errorf("%q is out of range; expected %s", Clip(text), expected())
+				err = fmt.Errorf("%q is out of range; expected %s", clip.Text(text), expected())
 			}
 			return v, err
 		},
@@ -68,7 +69,7 @@ func Probability(to *float64) Of[float64] {
 		parse: func(text string) (float64, error) {
 			p, err := OrPercent(parseProbability)(text)
 			if err != nil {
-				err = fmt.Errorf("%q is not a share; expected %s", Clip(text), expected)
+				err = fmt.Errorf("%q is not a share; expected %s", clip.Text(text), expected)
 			}
 			return p, err
 		},
@@ -126,7 +127,7 @@ func Flag(to *bool) Of[bool] {
 			case "false", "off", "no":
 				return false, nil
 			}
-			return false, fmt.Errorf("%q is neither true nor false", Clip(text))
+			return false, fmt.Errorf("%q is neither true nor false", clip.Text(text))
 		},
 	}
 }
@@ -135,7 +136,7 @@ func Flag(to *bool) Of[bool] {
 func ParseDecimal(text string) (float64, error) {
 	whole, fraction, point := strings.Cut(text, ".")
 	if !Digits(whole) || point && !Digits(fraction) || len(text) > 32 {
-		return 0, fmt.Errorf("%q is not a decimal number; expected one such as 1.25", Clip(text))
+		return 0, fmt.Errorf("%q is not a decimal number; expected one such as 1.25", clip.Text(text))
 	}
 	return strconv.ParseFloat(text, 64)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -50,7 +51,7 @@ func parseRate(text string) (Rate, error) {
 	case err != nil:
 		return r, err
 	case per && r.Rate >= MinRate && r.Rate <= MaxRate && r.Rate > r.Per:
-		return r, fmt.Errorf("%q is above the line rate; expected at most the rate after the slash", Clip(text))
+		return r, fmt.Errorf("%q is above the line rate; expected at most the rate after the slash", clip.Text(text))
 	}
 	return r, nil
 }
@@ -60,7 +61,7 @@ func parseRate(text string) (Rate, error) {
 func parsePer(text, per string) (units.Bandwidth, error) {
 	r, err := units.ParseBandwidth(per)
 	if err == nil && (r < MinRate || r > MaxRate) {
-		err = fmt.Errorf("%q is out of range; expected it for %v to %v", Clip(text), MinRate, MaxRate)
+		err = fmt.Errorf("%q is out of range; expected it for %v to %v", clip.Text(text), MinRate, MaxRate)
 	}
 	return r, err
 }
@@ -114,9 +115,9 @@ func parseSize(text string) (Size, error) {
 	switch {
 	case err != nil:
 		return Size{}, fmt.Errorf(
-			"%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", Clip(text))
+			"%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", clip.Text(text))
 	case v < 0 || v > maxBDP:
-		return Size{}, fmt.Errorf("%q is out of range; expected 0bdp to %dbdp", Clip(text), maxBDP)
+		return Size{}, fmt.Errorf("%q is out of range; expected 0bdp to %dbdp", clip.Text(text), maxBDP)
 	}
 	return Size{BDP: v}, nil
 }
@@ -126,7 +127,7 @@ func parseSizeInBytes(text string) (Size, error) {
 	bytes, rate, per := strings.Cut(text, "/")
 	b, err := units.ParseBytes(bytes)
 	if err == nil && (b < 0 || b > maxBuffer) {
-		err = fmt.Errorf("%q is out of range; expected 0B to %v", Clip(text), maxBuffer)
+		err = fmt.Errorf("%q is out of range; expected 0B to %v", clip.Text(text), maxBuffer)
 	}
 	if err != nil && !strings.Contains(err.Error(), "range") {
 		err = fmt.Errorf("%w, or in bandwidth-delay products such as 5bdp or 25%%bdp", err)

@@ -4,30 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"weft/internal/clip"
 )
-
-// Clip makes a word safe to print in a message: at most 40 characters, with U+FFFD for each that is
-// Forbidden.
-func Clip(word string) string {
-	runes := []rune(strings.Map(func(c rune) rune {
-		if Forbidden(c) {
-			return '\uFFFD'
-		}
-		return c
-	}, word))
-	const longest = 40
-	if len(runes) > longest {
-		runes = append(runes[:longest], '…')
-	}
-	return string(runes)
-}
-
-// Forbidden reports whether c must not be in a lab file: control characters, and those that only
-// change how the text around them looks or where its lines end.
-func Forbidden(c rune) bool {
-	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
-}
 
 // Regular expressions of names. NamePattern is the name of a lab, which becomes a folder, or of a
 // node, which becomes a host name (RFC 1123, section 2.1: at most 63 characters). LinkPattern is
@@ -60,7 +39,7 @@ func LinkName(to *string) Of[string] {
 func Matching(to *string, form *regexp.Regexp, example, expected, wrong string) Of[string] {
 	return Custom(to, func(text string) (string, error) {
 		if !form.MatchString(text) {
-			return "", fmt.Errorf(wrong, Clip(text))
+			return "", fmt.Errorf(wrong, clip.Text(text))
 		}
 		return text, nil
 	}, same, expected, func() Form {

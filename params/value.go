@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/internal/clip"
 )
 
 // Value is a kind of value, bound to the variable that the value is stored in.
@@ -50,7 +52,7 @@ func (e *Unknown) Error() string { return e.With("") }
 // With returns the message with a hint at what was probably meant, such as ` (did you mean
 // "ring"?)`.
 func (e *Unknown) With(hint string) string {
-	return fmt.Sprintf("unknown value %q%s; expected %s", Clip(e.Word), hint, e.Expected)
+	return fmt.Sprintf("unknown value %q%s; expected %s", clip.Text(e.Word), hint, e.Expected)
 }
 
 // Of is a Value of type T. Texts of messages are functions, because most values are valid and never
@@ -94,11 +96,11 @@ func (v Of[T]) Set(text string, quoted bool) (string, error) {
 		}
 	}
 	if quoted && v.bare != nil {
-		return "", fmt.Errorf("%q is not %s", Clip(text), v.bare())
+		return "", fmt.Errorf("%q is not %s", clip.Text(text), v.bare())
 	}
 	x, err := v.parse(text)
 	if err == nil && v.within != nil && !v.within(x) {
-		err = fmt.Errorf("%q is out of range; expected %s", Clip(text), v.bounds())
+		err = fmt.Errorf("%q is out of range; expected %s", clip.Text(text), v.bounds())
 	}
 	if err != nil {
 		return "", err

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 
 	"weft/collectives/schedule"
 	"weft/internal/plural"
 	"weft/units"
 )
 
-// Compile returns what hosts execute for a graph, and the number of bytes of all messages. The
-// graph may be changed by it.
+// Compile returns what hosts execute for a graph, and the number of bytes of all messages. It
+// reorders the ops of ranks that list an op before one that it waits for.
 func Compile(g *Graph) (*schedule.Given, units.Bytes, error) {
 	if err := g.check(); err != nil {
 		return nil, 0, err
@@ -35,10 +36,11 @@ func Compile(g *Graph) (*schedule.Given, units.Bytes, error) {
 // check returns an error unless every op is within the bounds.
 func (g *Graph) check() error {
 	if len(g.Ranks) < 2 || len(g.Ranks) > MaxRanks {
-		return errors.New(g.file() + ": a job of " + plural.Count(len(g.Ranks), "rank") + "; expected 2 to 65536")
+		return errors.New(g.file() + ": a job of " + plural.Count(len(g.Ranks), "rank") + "; expected 2 to " +
+			strconv.Itoa(MaxRanks))
 	}
 	if n := g.Ops(); n > MaxOps {
-		return errors.New(g.file() + ": " + plural.Count(n, "operation") + "; expected at most 16777216")
+		return errors.New(g.file() + ": " + plural.Count(n, "operation") + "; expected at most " + strconv.Itoa(MaxOps))
 	}
 	for rank, ops := range g.Ranks {
 		for i := range ops {
@@ -71,7 +73,8 @@ func (g *Graph) check() error {
 // checkCalls returns an error unless each member of a collective takes part once, and nobody else.
 func (g *Graph) checkCalls() error {
 	if len(g.Calls) > MaxCalls {
-		return errors.New(g.file() + ": " + plural.Count(len(g.Calls), "collective") + "; expected at most 20000")
+		return errors.New(g.file() + ": " + plural.Count(len(g.Calls), "collective") + "; expected at most " +
+			strconv.Itoa(MaxCalls))
 	}
 	parts := make([]int, len(g.Calls))
 	for i := range g.Calls {
@@ -99,7 +102,7 @@ func (g *Graph) checkCalls() error {
 	for i, n := range parts {
 		if c := &g.Calls[i]; n != len(c.Members) {
 			return &Error{g.where(int(c.Members[0]), c.Place), errors.New(c.Collective + " of " +
-				plural.Count(len(c.Members), "rank") + ", in which only " + plural.Count(n, "rank") + " takes part")}
+				plural.Count(len(c.Members), "rank") + ", in which only " + strconv.Itoa(n) + " of them take part")}
 		}
 	}
 	return nil
@@ -125,7 +128,7 @@ func (g *Graph) sort(rank int) error {
 	if sorted {
 		return nil
 	}
-	order, stuck := topological(len(ops), func(i int) []int32 { return ops[i].After })
+	order, stuck := Topological(len(ops), func(i int) []int32 { return ops[i].After })
 	if stuck >= 0 {
 		return g.errorf(rank, &ops[stuck], "the %v waits for itself, through others", ops[stuck].Kind)
 	}
@@ -146,9 +149,10 @@ func (g *Graph) sort(rank int) error {
 	return nil
 }
 
-// topological returns an order of n nodes in which each stands behind those that it waits for, the
-// lowest first. stuck is a node of a circle, or -1.
-func topological(n int, after func(int) []int32) (order []int32, stuck int) {
+// Topological returns an order of n nodes in which each stands behind those that it waits for, the
+// lowest first. after returns what a node waits for, which is valid until the next call. stuck is a
+// node that waits for itself, through others, so that there is no order; otherwise it is -1.
+func Topological(n int, after func(int) []int32) (order []int32, stuck int) {
 	waits, from := make([]int32, n), make([]int32, n+2)
 	for i := range n {
 		for _, a := range after(i) {
@@ -258,7 +262,7 @@ func (g *Graph) match() ([]pair, error) {
 // each rank must be sorted.
 func (g *Graph) checkOrder(pairs []pair) error {
 	w := g.waits(pairs)
-	_, stuck := topological(w.n, w.of)
+	_, stuck := Topological(w.n, w.of)
 	if stuck < 0 {
 		return nil
 	}
@@ -351,7 +355,7 @@ func (g *Graph) callOps(first []int32) [][]int32 {
 	return calls
 }
 
-// element is the unit of the places of messages in buffers.
+// element is the unit of the places of messages in buffers, in bytes.
 const element = schedule.Element
 
 // lay gives each message its place in the buffers and its tag. The messages between two ranks lie

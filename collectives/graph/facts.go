@@ -68,7 +68,7 @@ func (g *Graph) criticalPath() (longest units.Time) {
 		return 0
 	}
 	w := g.waits(pairs)
-	order, stuck := topological(w.n, w.of)
+	order, stuck := Topological(w.n, w.of)
 	if stuck >= 0 {
 		return 0
 	}

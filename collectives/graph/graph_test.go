@@ -90,7 +90,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a circle of ranks", [][]Op{{recv(1, 1), send(1, 2, 0)}, {recv(0, 2), send(0, 1, 0)}}, nil, "would wait for ever"},
 		{"nowhere", [][]Op{{send(1, 1, 5)}, {}}, nil, "waits for operation 5 of 1"},
 		{"long", [][]Op{{{Kind: Compute, Time: MaxTime + 1}}, {}}, nil, "computes for"},
-		{"half a collective", [][]Op{{call}, {}}, two, "in which only 1 rank takes part"},
+		{"half a collective", [][]Op{{call}, {}}, two, "in which only 1 of them take part"},
 		{"a collective twice", [][]Op{{call, call}, {call}}, two, "takes part twice"},
 		{"collectives crossed", [][]Op{{call, {Kind: Collective, Call: 1, After: []int32{0}}},
 			{{Kind: Collective, Call: 0, After: []int32{1}}, {Kind: Collective, Call: 1}}},

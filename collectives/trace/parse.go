@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -110,7 +111,7 @@ func (p *parser) header() {
 		name = strings.TrimSpace(name)
 		switch {
 		case !slices.Contains(columns[:], name):
-			p.problem(i, "no column is called %q; there are %s", clip(name), strings.Join(columns[:], ", "))
+			p.problem(i, "no column is called %q; there are %s", clip.Text(name), strings.Join(columns[:], ", "))
 		case slices.Contains(p.names, name):
 			p.problem(i, "column %s is listed twice", name)
 		}
@@ -247,7 +248,7 @@ func (p *parser) name() string {
 	const most = 100
 	if len(text) > most || strings.ContainsFunc(text,
 		func(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }) {
-		p.problem(at, "name %q; expected at most %d bytes that can be printed", clip(text), most)
+		p.problem(at, "name %q; expected at most %d bytes that can be printed", clip.Text(text), most)
 		return ""
 	}
 	return text
@@ -262,7 +263,7 @@ func (p *parser) choice(name string, all []string) string {
 	if all[0] == "" {
 		all = all[1:]
 	}
-	p.problem(at, "%s is %q; expected one of %s", name, clip(text), strings.Join(all, ", "))
+	p.problem(at, "%s is %q; expected one of %s", name, clip.Text(text), strings.Join(all, ", "))
 	return ""
 }
 
@@ -309,7 +310,7 @@ func (p *parser) number(name string, otherwise, least, most int) int {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < int64(least) || n > int64(min(most, math.MaxInt32)) {
-		p.problem(at, "%s is %q; expected a whole number from %d to %d", name, clip(text), least, most)
+		p.problem(at, "%s is %q; expected a whole number from %d to %d", name, clip.Text(text), least, most)
 		return otherwise
 	}
 	return int(n)
@@ -322,13 +323,4 @@ func texts[T ~string](words []T) []string {
 		all[i] = string(w)
 	}
 	return all
-}
-
-// clip shortens text for an error message.
-func clip(text string) string {
-	const most = 40
-	if len(text) > most {
-		return text[:most] + "..."
-	}
-	return text
 }

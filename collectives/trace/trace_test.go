@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 		"collective,size,compute\nreduce,8B,-5us":                     "x.csv:2:11: compute is -5us; expected from 0s to 1000s",
 		"collective,size,start\nreduce,8B,-5us":                       "start is -5us",
 		"collective,size,chunk\nreduce,8B,6B":                         "chunk is 6B, which is no whole number",
-		"collective,size,name\nreduce,8B,a\x01b":                      `name "a\x01b"`,
+		"collective,size,name\nreduce,8B,a\x01b":                      `name "a�b"`,
 		"collective,size,name\nreduce,8B," + strings.Repeat("n", 200): "expected at most 100 bytes",
 	} {
 		_, err := Parse("x.csv", []byte(text))

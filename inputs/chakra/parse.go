@@ -2,7 +2,6 @@ package chakra
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -43,12 +43,16 @@ type parser struct {
 	total  int
 }
 
-// Parse reads the traces of all ranks. groups.json has the members of process groups:
-// {"tp0": [0, 1], ...}. With one trace and ranks above 1, every rank does the same.
+// GroupsFile is the name of a file beside the traces, with the members of process groups:
+// {"tp0": [0, 1], ...}.
+const GroupsFile = "groups.json"
+
+// Parse reads the traces of all ranks, and GroupsFile if it is among files. With one trace and
+// ranks above 1, every rank does the same.
 func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error) {
 	p := &parser{graph: &graph.Graph{Word: "node"}}
 	for _, name := range files {
-		if path.Base(name) != "groups.json" {
+		if path.Base(name) != GroupsFile {
 			p.graph.Files = append(p.graph.Files, name)
 		} else if err := p.readGroups(name, open); err != nil {
 			return nil, err
@@ -138,7 +142,7 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) 
 			return nil, fmt.Errorf("%s: more than %d nodes", file, graph.MaxOps)
 		}
 		refuse := func(err error) error {
-			return &graph.Error{At: fmt.Sprintf("%s: node %d (%s)", file, x.id, clip(x.name)), Err: err}
+			return &graph.Error{At: fmt.Sprintf("%s: node %d (%s)", file, x.id, clip.Text(string(x.name))), Err: err}
 		}
 		if _, twice := at[x.id]; twice {
 			return nil, refuse(errors.New("the id is used twice"))
@@ -245,21 +249,6 @@ func (x *node) op(rank int) (graph.Op, error) {
 		return op, fmt.Errorf("a node of type %d", x.kind)
 	}
 	return op, nil
-}
-
-func clip(name []byte) string {
-	const most = 60
-	if len(name) > most {
-		name = append(name[:most:most], "..."...)
-	}
-	return strings.ToValidUTF8(string(bytes.Map(printable, name)), "?")
-}
-
-func printable(r rune) rune {
-	if strconv.IsPrint(r) {
-		return r
-	}
-	return '?'
 }
 
 // Write writes the trace of one rank of a graph. It returns an error for what Chakra cannot say.

@@ -16,7 +16,8 @@ var nodeNames = map[int]string{
 	sendNode: "COMM_SEND_NODE", recvNode: "COMM_RECV_NODE", collNode: "COMM_COLL_NODE",
 }
 
-// Numbers of the fields of a node, of its attributes, and of the metadata at the beginning.
+// Numbers of the fields of a node, of its attributes, and of the metadata at the beginning
+// (MLCommons, schema/protobuf/et_def.proto).
 const (
 	nodeID       = 1
 	nodeName     = 2
@@ -40,7 +41,8 @@ const (
 	metaAttr    = 2
 )
 
-// signed are fields of attributes with zigzag numbers; fixed are those of 4 and 8 bytes.
+// signed are the fields of attributes with zigzag numbers (sint32, sint64). fixed are those of 4 or
+// 8 bytes.
 var (
 	signed = map[int]bool{15: true, 17: true}
 	fixed  = map[int]bool{19: true, 21: true, 23: true, 25: true}
@@ -62,17 +64,18 @@ const (
 // collective is a kind of collective.
 type collective struct {
 	name string
-	// size returns the size as nccl-tests has it from comm_size, which is what each rank has
-	// before, except for a gather and a scatter.
+	// size returns the size of the collective as nccl-tests counts it from comm_size: the bytes of
+	// a rank's input.
 	size func(each, ranks int64) int64
-	each func(size, ranks int64) int64 // the inverse
+	each func(size, ranks int64) int64 // the inverse of size
 }
 
 func same(n, _ int64) int64      { return n }
 func times(n, ranks int64) int64 { return n * ranks }
 func over(n, ranks int64) int64  { return n / ranks }
 
-// collectives are the kinds by comm_type.
+// collectives are the kinds by comm_type (CollectiveCommType). 8 is a reduce-scatter of equal
+// blocks, and so is every one here. A barrier, 9, moves no data and is refused with the others.
 var collectives = map[int64]collective{
 	0: {"all-reduce", same, same},
 	1: {"reduce", same, same},

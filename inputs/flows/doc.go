@@ -15,5 +15,6 @@
 // its sender is an end of the other; anything else needs a message that the file does not have, and
 // is an error.
 //
-// Start reading at Flow, then Graph in graph.go, cm.go and flowtxt.go.
+// Start reading at Flow, then Graph in graph.go. parse.go reads flow lists, and
+// matrix.go connection matrices.
 package flows

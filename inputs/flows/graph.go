@@ -3,7 +3,6 @@ package flows
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"weft/collectives/graph"
 	"weft/units"
@@ -149,33 +148,25 @@ func done(received bool) string {
 }
 
 // order returns the flows in an order in which each stands behind those that it waits for.
-func (l *List) order() ([]int, error) {
-	order := make([]int, 0, len(l.Flows))
-	waits := make([]int, len(l.Flows))
-	next := make([][]int, len(l.Flows))
+func (l *List) order() ([]int32, error) {
 	for i := range l.Flows {
 		for _, a := range l.Flows[i].After {
 			if a.Flow < 0 || a.Flow >= len(l.Flows) {
 				return nil, l.errorf(l.Flows[i].Line, "a flow after one that is not there")
 			}
-			next[a.Flow] = append(next[a.Flow], i)
-			waits[i]++
-		}
-		if waits[i] == 0 {
-			order = append(order, i)
 		}
 	}
-	for at := 0; at < len(order); at++ {
-		for _, i := range next[order[at]] {
-			if waits[i]--; waits[i] == 0 {
-				order = append(order, i)
-			}
+	var before []int32 // reused
+	order, stuck := graph.Topological(len(l.Flows), func(i int) []int32 {
+		before = before[:0]
+		for _, a := range l.Flows[i].After {
+			before = append(before, int32(a.Flow))
 		}
-	}
-	if len(order) < len(l.Flows) {
-		i := slices.IndexFunc(waits, func(n int) bool { return n > 0 })
-		return nil, l.errorf(l.Flows[i].Line, "the flow from %d to %d waits for itself, through others",
-			l.Flows[i].From, l.Flows[i].To)
+		return before
+	})
+	if stuck >= 0 {
+		f := &l.Flows[stuck]
+		return nil, l.errorf(f.Line, "the flow from %d to %d waits for itself, through others", f.From, f.To)
 	}
 	return order, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -46,7 +47,7 @@ func parseMatrix(s *scanner) (*List, error) {
 			}
 		default:
 			err = s.errorf("%q is not understood; expected Nodes, Connections, Triggers, a connection such as 0->5, "+
-				"or trigger", clip(first))
+				"or trigger", clip.Text(first))
 		}
 		if err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func (m *matrix) connection() error {
 			continue
 		}
 		if i++; i == len(m.fields) {
-			return m.errorf("%s without a value", clip(word))
+			return m.errorf("%s without a value", clip.Text(word))
 		}
 		value := m.fields[i]
 		n := 0
@@ -106,7 +107,7 @@ func (m *matrix) connection() error {
 			err = m.errorf("prio: all flows here have one priority; leave it out")
 		default:
 			err = m.errorf("%q is not understood; expected start, size, id, msg, trigger, send_done_trigger or "+
-				"recv_done_trigger", clip(word))
+				"recv_done_trigger", clip.Text(word))
 		}
 		if err != nil {
 			return err
@@ -151,7 +152,7 @@ func (m *matrix) trigger() error {
 			err = m.errorf("multishot: which flow it starts depends on which one ends first; expected oneshot or " +
 				"barrier")
 		default:
-			err = m.errorf("%q is not understood; expected id, count, oneshot or barrier", clip(word))
+			err = m.errorf("%q is not understood; expected id, count, oneshot or barrier", clip.Text(word))
 		}
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -80,7 +81,7 @@ func (s *scanner) errorf(format string, args ...any) error {
 func (s *scanner) number(what, text string, most int64) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > most {
-		return 0, s.errorf("%s is %q; expected a whole number from 0 to %d", what, clip(text), most)
+		return 0, s.errorf("%s is %q; expected a whole number from 0 to %d", what, clip.Text(text), most)
 	}
 	return int(n), nil
 }
@@ -89,7 +90,7 @@ func (s *scanner) number(what, text string, most int64) (int, error) {
 func (s *scanner) time(what, text string, unit units.Time) (units.Time, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0) || x*float64(unit) > float64(graph.MaxTime) {
-		return 0, s.errorf("%s is %q; expected a number from 0", what, clip(text))
+		return 0, s.errorf("%s is %q; expected a number from 0", what, clip.Text(text))
 	}
 	return units.Time(math.Round(x * float64(unit))), nil
 }
@@ -121,7 +122,7 @@ func parseFlowTxt(s *scanner) (*List, error) {
 		}
 		if s.fields[2] != group {
 			return nil, s.errorf("priority group %s after flows of group %s: all flows here have one priority",
-				clip(s.fields[2]), clip(group))
+				clip.Text(s.fields[2]), clip.Text(group))
 		}
 		if size, err = s.number("the size", s.fields[4], int64(graph.MaxSize)); err != nil {
 			return nil, err
@@ -140,13 +141,4 @@ func parseFlowTxt(s *scanner) (*List, error) {
 		return nil, s.end(fmt.Errorf("%d flows; the first line says %d", len(l.Flows), count))
 	}
 	return l, nil
-}
-
-// clip shortens text for an error message.
-func clip(text string) string {
-	const most = 40
-	if len(text) > most {
-		return text[:most] + "..."
-	}
-	return text
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -186,13 +187,13 @@ func (p *parser) statement() error {
 	case p.is(0, "num_ranks") && n == 2:
 		return p.ranks()
 	case p.graph == nil:
-		return p.errorf("%q before num_ranks", clip(p.words[0]))
+		return p.errorf("%q before num_ranks", clip.Text(string(p.words[0])))
 	case p.is(0, "rank") && n == 3 && p.is(2, "{"):
 		return p.begin()
 	case p.is(0, "}") && n == 1 && p.rank >= 0:
 		return p.end()
 	case p.rank < 0:
-		return p.errorf("%q is not understood; expected a rank such as rank 0 {", clip(p.words[0]))
+		return p.errorf("%q is not understood; expected a rank such as rank 0 {", clip.Text(string(p.words[0])))
 	case n == 3 && p.is(1, "requires"):
 		return p.depends(false)
 	case n == 3 && p.is(1, "irequires"):
@@ -201,7 +202,7 @@ func (p *parser) statement() error {
 		label := p.words[0]
 		p.words = p.words[2:]
 		if !p.labels.set(label, int32(len(p.ops))) {
-			return p.errorf("label %s is used twice", clip(label))
+			return p.errorf("label %s is used twice", clip.Text(string(label)))
 		}
 	}
 	return p.operation()
@@ -320,7 +321,7 @@ func (p *parser) depends(started bool) error {
 	for i, to := range []*int32{&d.op, &d.after} {
 		op, ok := p.labels.get(p.words[2*i])
 		if !ok {
-			return p.errorf("no operation before has the label %s", clip(p.words[2*i]))
+			return p.errorf("no operation before has the label %s", clip.Text(string(p.words[2*i])))
 		}
 		*to = op
 	}
@@ -350,7 +351,7 @@ func (p *parser) operation() error {
 		}
 		size, ok := bytes.CutSuffix(w[1], []byte("b"))
 		if !ok {
-			return p.errorf("size %q; expected bytes such as 4096b", clip(w[1]))
+			return p.errorf("size %q; expected bytes such as 4096b", clip.Text(string(w[1])))
 		}
 		n, err := p.integer("size", size, int64(graph.MaxSize))
 		if err != nil {
@@ -366,7 +367,8 @@ func (p *parser) operation() error {
 		op.Size, op.Peer = units.Bytes(n), int32(peer)
 		w = w[4:]
 	default:
-		return p.errorf("%q is not understood; expected calc, send, recv, requires or irequires", clip(w[0]))
+		return p.errorf("%q is not understood; expected calc, send, recv, requires or irequires",
+			clip.Text(string(w[0])))
 	}
 	for ; len(w) >= 2; w = w[2:] {
 		word := option(w[0])
@@ -389,11 +391,11 @@ func (p *parser) operation() error {
 		case word == "nic":
 			return p.errorf("nic %d: a host has one NIC here; expected nic 0", n)
 		default:
-			return p.errorf("%q is not understood; expected tag, cpu or nic", clip(w[0]))
+			return p.errorf("%q is not understood; expected tag, cpu or nic", clip.Text(string(w[0])))
 		}
 	}
 	if len(w) > 0 {
-		return p.errorf("%q without a number", clip(w[0]))
+		return p.errorf("%q without a number", clip.Text(string(w[0])))
 	}
 	p.ops = append(p.ops, op)
 	return nil
@@ -418,18 +420,9 @@ func (p *parser) integer(what string, text []byte, most int64) (int64, error) {
 		n = 10*n + int64(c-'0')
 	}
 	if !ok || n > most {
-		return 0, p.errorf("%s is %q; expected a whole number from 0 to %d", what, clip(text), most)
+		return 0, p.errorf("%s is %q; expected a whole number from 0 to %d", what, clip.Text(string(text)), most)
 	}
 	return n, nil
-}
-
-// clip shortens text for an error message.
-func clip(text []byte) string {
-	const most = 40
-	if len(text) > most {
-		return string(text[:most]) + "..."
-	}
-	return string(text)
 }
 
 // Write writes a graph as a schedule. It returns an error for what GOAL cannot say.

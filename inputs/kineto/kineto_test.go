@@ -66,7 +66,7 @@ func TestRefuses(t *testing.T) {
 		{`"dur": 10`, `"dur": -10`, "event 2 (gemm): begins at 1000.5 us and takes -10 us"},
 		{`"ts": 1012.5`, `"ts": "soon"`, "event 3"},
 		{`]}`, ``, "a: byte "},
-		{`"[0, 1]"`, `"[0, 5]"`, "in which only 1 rank takes part"},
+		{`"[0, 1]"`, `"[0, 5]"`, "in which only 1 of them take part"},
 		{`"In msg nelems": 1000`, `"In msg nelems": 1001`, "another rank has all-reduce of"},
 	} {
 		text := strings.Replace(profileOf(0), c.old, c.text, 1)

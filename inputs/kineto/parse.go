@@ -8,10 +8,10 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -231,7 +231,7 @@ func (p *profile) events(d *json.Decoder) error {
 			return fmt.Errorf("event %d: %w", number, err)
 		}
 		if err := p.event(number, &e); err != nil {
-			return fmt.Errorf("event %d (%s): %w", number, clip(e.Name), err)
+			return fmt.Errorf("event %d (%s): %w", number, clip.Text(e.Name), err)
 		}
 	}
 	_, err := d.Token()
@@ -262,7 +262,7 @@ func (p *profile) event(number int, e *event) error {
 		}
 		if c == nil {
 			if p.vague++; p.vague == 1 {
-				p.first = fmt.Sprintf("event %d (%s)", number, clip(e.Name))
+				p.first = fmt.Sprintf("event %d (%s)", number, clip.Text(e.Name))
 			}
 			return nil
 		}
@@ -283,16 +283,16 @@ func (p *profile) communication(e *event) (*comm, error) {
 	const most = 1 << 40
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("collective %q: there is none such here", clip(a.Collective))
+		return nil, fmt.Errorf("collective %q: there is none such here", clip.Text(a.Collective))
 	case size == 0:
-		return nil, fmt.Errorf("elements of type %q", clip(a.Type))
+		return nil, fmt.Errorf("elements of type %q", clip.Text(a.Type))
 	case a.In < 0 || a.Out < 0 || a.In > most || a.Out > most:
 		return nil, fmt.Errorf("%d elements in, %d out", a.In, a.Out)
 	}
 	c := &comm{kind: k, group: word(a.Group), in: a.In * size, out: a.Out * size, src: a.Src, dst: a.Dst}
 	if strings.HasPrefix(a.Ranks, "[") && strings.HasSuffix(a.Ranks, "]") && !strings.Contains(a.Ranks, "...") {
 		if json.Unmarshal([]byte(a.Ranks), &c.members) != nil {
-			return nil, fmt.Errorf("the ranks %q of a group", clip(a.Ranks))
+			return nil, fmt.Errorf("the ranks %q of a group", clip.Text(a.Ranks))
 		}
 		c.group += " " + a.Ranks
 	}
@@ -388,17 +388,4 @@ func (p *profile) part(c *comm, op int32) graph.Part {
 	}
 	return graph.Part{Op: op, Group: c.group, Members: members, Collective: c.kind.collective, Root: -1,
 		Size: func(int) int64 { return size }}
-}
-
-func clip(name string) string {
-	const most = 60
-	if len(name) > most {
-		name = name[:most] + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, name)
 }

@@ -7,6 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 )
 
 func looksContainerlab(text []byte) bool {
@@ -45,7 +46,7 @@ func readContainerlab(file string, text []byte) (*Network, error) {
 		name := t.Nodes.Content[i].Value
 		var x node
 		if err := t.Nodes.Content[i+1].Decode(&x); err != nil {
-			return nil, graph.Errorf(file, t.Nodes.Content[i+1].Line, "node %s: %w", clip(name), err)
+			return nil, graph.Errorf(file, t.Nodes.Content[i+1].Line, "node %s: %w", clip.Text(name), err)
 		}
 		for _, kind := range []string{x.Kind, t.Groups[x.Group].Kind, t.Defaults.Kind} {
 			if kind != "" {
@@ -67,7 +68,7 @@ func readContainerlab(file string, text []byte) (*Network, error) {
 		if x.Type != "" && x.Type != "veth" || len(x.Endpoints) != 2 {
 			return nil, graph.Errorf(file, line,
 				"a link of type %q with %d endpoints; expected a veth between two nodes",
-				clip(x.Type), len(x.Endpoints))
+				clip.Text(x.Type), len(x.Endpoints))
 		}
 		var ends [2]string
 		for k := range x.Endpoints {

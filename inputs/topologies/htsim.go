@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -41,7 +42,7 @@ func readHTSim(file string, text []byte) (*Network, error) {
 		}
 		n, err := strconv.Atoi(f[1])
 		if err != nil || n < 0 || n > 1<<24 {
-			return nil, graph.Errorf(file, line, "%s is %q; expected a whole number", clip(f[0]), clip(f[1]))
+			return nil, graph.Errorf(file, line, "%s is %q; expected a whole number", clip.Text(f[0]), clip.Text(f[1]))
 		}
 		if err := t.set(strings.ToLower(f[0]), n, &tier); err != nil {
 			return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, line), Err: err}
@@ -73,7 +74,7 @@ func (t *tree) set(name string, n int, tier *int) error {
 		*tier, t.seen[n] = n, true
 	default:
 		if *tier < 0 {
-			return fmt.Errorf("%q before the first tier", clip(name))
+			return fmt.Errorf("%q before the first tier", clip.Text(name))
 		}
 		return t.setTier(name, n, *tier)
 	}
@@ -100,7 +101,7 @@ func (t *tree) setTier(name string, n, tier int) error {
 	case "queue_up", "queue_down":
 		return fmt.Errorf("%s: queues belong to the lab's queues section", name)
 	default:
-		return fmt.Errorf("%q is not understood", clip(name))
+		return fmt.Errorf("%q is not understood", clip.Text(name))
 	}
 	return nil
 }

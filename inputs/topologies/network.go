@@ -203,11 +203,3 @@ func numbers(fields []string) ([]int, bool) {
 	}
 	return all, true
 }
-
-func clip(text string) string {
-	const most = 40
-	if len(text) > most {
-		return text[:most] + "..."
-	}
-	return text
-}

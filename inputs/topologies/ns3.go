@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -80,7 +81,8 @@ func readNS3(file string, text []byte) (*Network, error) {
 		}
 		ends, ok := numbers(f[:2])
 		if !ok || ends[0] >= nodes || ends[1] >= nodes {
-			return nil, graph.Errorf(file, at, "a link from %s to %s of %d nodes", clip(f[0]), clip(f[1]), nodes)
+			return nil, graph.Errorf(file, at, "a link from %s to %s of %d nodes", clip.Text(f[0]), clip.Text(f[1]),
+				nodes)
 		}
 		l := Link{A: name(ends[0]), B: name(ends[1]), Line: at}
 		for i, property := range []string{"rate", "delay", "loss"} {

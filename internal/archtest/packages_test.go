@@ -24,7 +24,8 @@ func packages() []entry {
 		{"units", "", "what everything shares: time, bytes, rates"},
 		{"internal/splitmix", "", "hashes and random numbers"},
 		{"eventqueue", "internal/splitmix units", "instants are lab time; a hash orders those at one instant"},
-		{"params", "units", "values of keys have units"},
+		{"internal/clip", "", "shortens text, whatever it says"},
+		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},
 
 		{"internal/archtest", "", "its tests read source and the tables of kinds"},
 		{"internal/cleanup", "", "collects errors, whatever they are of"},
@@ -42,7 +43,7 @@ func packages() []entry {
 		{"internal/thread", "", "a thread for a function"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
 		{"internal/regular", "", "opens files, whatever is in them"},
-		{"internal/sandbox", "", "runs modules, whatever they compute"},
+		{"internal/sandbox", "internal/clip", "runs modules, whatever they compute"},
 		{"internal/sandbox/sandboxtest", "", "writes modules for tests"},
 		{"internal/sample", "", "chooses cases of tests"},
 		{"internal/testenv", "", "the environment of tests"},
@@ -53,10 +54,10 @@ func packages() []entry {
 
 		{"transport/cc", "units", "what controllers are told: times, bytes, rates"},
 		{"transport/cc/cctest", "transport/cc units", "tries any controller"},
-		{"transport/cc/*", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/*", "internal/clip params transport/cc units", "a controller with keys"},
 		{"transport/cc/ccm", "transport/cc transport/cc/dcqcn transport/cc/pc4 transport/cc/swift units",
 			"holds back the schemes that the draft names"},
-		{"transport/cc/wasm", "internal/sandbox params transport/cc units",
+		{"transport/cc/wasm", "internal/clip internal/sandbox params transport/cc units",
 			"a controller whose keys and decisions are a module's, which runs in a sandbox"},
 		{"sdk/cc", "", "what modules are written against: imports nothing, so that a copy stands alone"},
 		{"sdk", "", "holds the source of sdk/cc"},
@@ -78,16 +79,16 @@ func packages() []entry {
 		{"collectives/check", "collectives/schedule units", "executes schedules"},
 		{"collectives/symbolic", "collectives/schedule internal/splitmix units",
 			"executes steps on hashes of contributions"},
-		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
+		{"collectives/trace", "collectives/schedule internal/clip units", "names collectives and their sizes"},
 		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
 
-		{"inputs/chakra", "collectives/graph units", "reads a format of jobs"},
-		{"inputs/flows", "collectives/graph units", "reads a format of jobs"},
-		{"inputs/goal", "collectives/graph units", "reads a format of jobs"},
-		{"inputs/kineto", "collectives/graph units", "reads a format of jobs"},
+		{"inputs/chakra", "collectives/graph internal/clip units", "reads a format of jobs"},
+		{"inputs/flows", "collectives/graph internal/clip units", "reads a format of jobs"},
+		{"inputs/goal", "collectives/graph internal/clip units", "reads a format of jobs"},
+		{"inputs/kineto", "collectives/graph internal/clip units", "reads a format of jobs"},
 		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule units",
 			"makes programs of a format of algorithms, and proves them"},
-		{"inputs/topologies", "collectives/graph units", "reads formats of networks; errors have places as in jobs"},
+		{"inputs/topologies", "collectives/graph internal/clip units", "reads formats of networks; errors have places as in jobs"},
 		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl", "chooses the format"},
 
 		{"clocksync", "units", "clocks show lab time"},
@@ -119,7 +120,7 @@ func packages() []entry {
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
 			"internal/control internal/poller results/stats transport transport/cc/wasm transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/labclock", "internal/clock internal/control",
+		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
 		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock units",
 			"becomes a node as it is told over a socket, or a program in one with lab time"},
@@ -143,11 +144,11 @@ func packages() []entry {
 		{"results/report", "results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
-		{"orchestrator/topology", "fabric/queues internal/plural params units",
+		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/topologies " +
-			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
+			"internal/clip internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
@@ -209,14 +210,14 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
+		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
 			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/plural internal/regular " +
+		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +
 			"nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology realtime units",

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"weft/internal/clip"
 )
 
-// Bounds of a module. A Go program has 2 MB of code in 2,000 functions, of which the largest has
-// 30 KB and nests 400 blocks. Ours.
+// Bounds of a module. Our own choice: a Go program has 2 MB of code in 2,000 functions, the largest
+// of which has 30 KB and nests 400 blocks.
 const (
 	MaxModule   = 4 << 20 // bytes
 	maxBody     = 256 << 10
@@ -192,7 +194,7 @@ func (m *module) imports(r *reader) {
 		}
 		if what != 0 || from != wasiName || !known(name) {
 			r.fail(fmt.Errorf("it imports %s.%s; a module runs alone, and may import these functions of %s: %s",
-				printable(from), printable(name), wasiName, strings.Join(stubNames(), ", ")))
+				clip.Text(from), clip.Text(name), wasiName, strings.Join(stubNames(), ", ")))
 			return
 		}
 		r.u32()
@@ -263,15 +265,4 @@ func (m *module) code(r *reader) []byte {
 		out = append(appendU32(out, uint32(len(rewritten))), rewritten...)
 	}
 	return out
-}
-
-// printable returns a name of a module for a message.
-func printable(name string) string {
-	clean := strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
-			return '?'
-		}
-		return c
-	}, name)
-	return clean[:min(len(clean), 60)]
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clocks by their bit in a mask: those of lines.
+// Masks of clocks, by their numbers: those that show Lines.Mono, and those that show Lines.Real.
 const (
 	monoClocks = 1<<unix.CLOCK_MONOTONIC | 1<<unix.CLOCK_MONOTONIC_RAW | 1<<unix.CLOCK_MONOTONIC_COARSE |
 		1<<unix.CLOCK_BOOTTIME | 1<<unix.CLOCK_BOOTTIME_ALARM

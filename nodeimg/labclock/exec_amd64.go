@@ -145,7 +145,7 @@ func (s *session) mapPage(r *remote) (uint64, error) {
 	return page, nil
 }
 
-// install does so by system calls of the process.
+// install does what patch says, by system calls that it makes the process carry out.
 func (s *session) install(r *remote, base uint64) error {
 	page, err := s.mapPage(r)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	futexRealtime = 256
 )
 
-// Options of sockets by which the kernel stamps packets with its own clock, and the requests for
+// Options of sockets by which the kernel stamps packets with its own clock, and ioctl requests for
 // the last stamp.
 var (
 	stampOptions = []uint32{unix.SO_TIMESTAMP_OLD, unix.SO_TIMESTAMPNS_OLD, unix.SO_TIMESTAMPING_OLD,
@@ -79,7 +79,7 @@ func (f *filter) rule(call uint32, body func(*filter)) {
 	*f = append(*f, b...)
 }
 
-// ifAny appends: verdict, if the loaded word is one of ks.
+// ifAny appends a verdict for the case that the loaded word is one of ks.
 func (f *filter) ifAny(ks []uint32, verdict uint32) {
 	for _, k := range ks {
 		f.equal(k, 0, 1)
@@ -87,7 +87,7 @@ func (f *filter) ifAny(ks []uint32, verdict uint32) {
 	}
 }
 
-// ifPointer appends: notify, if argument i is not NULL.
+// ifPointer appends the verdict notify for the case that argument i is not NULL.
 func (f *filter) ifPointer(i uint32) {
 	f.argument(i)
 	f.equal(0, 0, 2)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -123,16 +122,3 @@ func (k *Keeper) Close() error {
 // closeTime is how long a keeper may take to end before it is killed. Our own choice: it takes less
 // than a millisecond, unless it is stopped.
 const closeTime = time.Second
-
-// printable returns text that came from a program without control characters, and not too long.
-func printable(text string) string {
-	if len(text) > 100 {
-		text = text[:100] + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, text)
-}

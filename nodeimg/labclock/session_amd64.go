@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/clip"
 	"weft/internal/clock"
 	"weft/internal/control"
 )
@@ -200,8 +201,8 @@ func (s *session) fail(n *notification, errno unix.Errno) {
 	_ = s.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: n.id, error: -int32(errno)}))
 }
 
-// giveFile answers takeFile with a descriptor of the Page, if this process makes the thread call
-// it.
+// giveFile answers takeFile with a descriptor of the Page. To a thread that makes the call on its
+// own, and not because install makes it, the call does not exist.
 //
 // It adds the descriptor and answers in two steps. With SECCOMP_ADDFD_FLAG_SEND, which does both at
 // once, a signal that reaches this thread meanwhile (Go's runtime sends them to preempt) takes the
@@ -228,7 +229,7 @@ const patience = 100 * time.Millisecond
 // complain writes a line about a process.
 func (s *session) complain(pid uint32, format string, args ...any) {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	line := fmt.Sprintf("weft: %s: %s\n", printable(strings.TrimSpace(string(name))), fmt.Sprintf(format, args...))
+	line := fmt.Sprintf("weft: %s: %s\n", clip.Text(strings.TrimSpace(string(name))), fmt.Sprintf(format, args...))
 	select {
 	case s.complaints <- struct{}{}:
 		written := make(chan struct{})

@@ -120,7 +120,8 @@ func (w *waits) begin(s *session, n *notification, until, shown, now int64) bool
 	return true
 }
 
-// prune forgets threads that have ended, and otherwise any: those wait longer than they should.
+// prune forgets threads that have ended. If there are far too many it forgets others as well, whose
+// waits then end too late.
 func (w *waits) prune() {
 	for thread, is := range w.of {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", thread)); err != nil || len(w.of) >= 2*maxWaits {

@@ -53,7 +53,7 @@ type Measured struct {
 
 // Checked is the end of a check.
 type Checked struct {
-	Links int `json:"links"` // of the lab, without absent ones
+	Links int `json:"links"` // of the lab, without absent ones; the kernel's are measured in each direction
 }
 
 // Tolerances of a check. Our own choice: a rate is measured with some hundred packets, a delay is

@@ -78,12 +78,12 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	o.step("before end supervisor")
 	err = endSupervisor(r, name, o)
 	o.step("after end supervisor")
-	j, again := openJournal(dir, o.Step) // the supervisor may have added what it took down
-	if missing(again) {                  // the supervisor has removed everything
+	j, reopened := openJournal(dir, o.Step) // the supervisor may have added what it took down
+	if missing(reopened) {                  // the supervisor has removed everything
 		return removeFolder(r, name)
 	}
-	if again != nil {
-		return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, again))
+	if reopened != nil {
+		return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, reopened))
 	}
 	defer j.Close()
 	var all cleanup.Errors

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"weft/fabric"
+	"weft/internal/clip"
 	"weft/internal/control"
 	"weft/orchestrator/run"
 	"weft/orchestrator/runtime"
@@ -66,7 +67,7 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 		}
 		return s.streamEvents(conn, f)
 	}
-	return fmt.Errorf("unknown request %q", clip(m.Kind))
+	return fmt.Errorf("unknown request %q", clip.Text(m.Kind))
 }
 
 // answer sends kindDone, or returns err for the caller to send.
@@ -125,7 +126,7 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 func (s *supervisor) host(name string) (int, error) {
 	h, ok := s.x.Graph.NodeNamed(name)
 	if !ok {
-		return 0, fmt.Errorf("lab %s has no node %q; weft inspect lists them", s.deployment.Lab, clip(name))
+		return 0, fmt.Errorf("lab %s has no node %q; weft inspect lists them", s.deployment.Lab, clip.Text(name))
 	}
 	if int(h) >= s.x.Graph.Hosts {
 		if s.switched() {
@@ -179,7 +180,7 @@ func (s *supervisor) endedText(name, how string) string {
 func (s *supervisor) link(k *Link) error {
 	id, ok := s.x.Graph.LinkNamed(k.Link)
 	if !ok {
-		return fmt.Errorf("lab %s has no link %q; weft inspect lists them", s.deployment.Lab, clip(k.Link))
+		return fmt.Errorf("lab %s has no link %q; weft inspect lists them", s.deployment.Lab, clip.Text(k.Link))
 	}
 	l := &s.x.Graph.Links[id]
 	if l.Down {
@@ -302,7 +303,7 @@ func (s *supervisor) node(n *Node) error {
 	case NodeRestart:
 		err = s.restart(h, is.dead == "")
 	default:
-		return fmt.Errorf("unknown action %q; expected kill, pause, resume or restart", clip(n.Action))
+		return fmt.Errorf("unknown action %q; expected kill, pause, resume or restart", clip.Text(n.Action))
 	}
 	if err != nil {
 		return err
@@ -341,7 +342,7 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	if len(files) != 1 {
 		return fmt.Errorf("a capture needs 1 file descriptor; got %d", len(files))
 	}
-	what, err := run.CapturePoint(s.x, clip(c.What))
+	what, err := run.CapturePoint(s.x, c.What)
 	if err != nil {
 		return err
 	}

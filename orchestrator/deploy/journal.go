@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	"weft/internal/regular"
 )
 
@@ -169,12 +170,12 @@ func (j *Journal) parseLines(text []byte) error {
 func (j *Journal) apply(e entry) error {
 	switch {
 	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):
-		return fmt.Errorf("%q is not its deployment", clip(e.Deployment))
+		return fmt.Errorf("%q is not its deployment", clip.Text(e.Deployment))
 	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name) || e.Name == "." ||
 		e.Name == journalFile):
-		return fmt.Errorf("%q is not a file of the lab's folder", clip(e.Name))
+		return fmt.Errorf("%q is not a file of the lab's folder", clip.Text(e.Name))
 	case e.Kind == kindSupervisor && e.Name != j.deployment:
-		return fmt.Errorf("%q is not its deployment", clip(e.Name))
+		return fmt.Errorf("%q is not its deployment", clip.Text(e.Name))
 	case e.Deployment != "":
 		j.deployment = e.Deployment
 	case e.Committed:
@@ -323,7 +324,7 @@ func (j *Journal) Unknown(by map[string]undoer) (what []string) {
 	defer j.mu.Unlock()
 	for _, e := range j.entries {
 		if !e.Undone && by[e.Kind] == nil {
-			what = append(what, fmt.Sprintf("%q of the kind %q", clip(e.Name), clip(e.Kind)))
+			what = append(what, fmt.Sprintf("%q of the kind %q", clip.Text(e.Name), clip.Text(e.Kind)))
 		}
 	}
 	return what

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/clip"
 	"weft/orchestrator/runtime"
 )
 
@@ -24,7 +25,7 @@ var deploymentName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // whose environment this user may not read: those are nodes, which end with their supervisor.
 func marked(deployment string) ([]int, error) {
 	if !deploymentName.MatchString(deployment) {
-		return nil, fmt.Errorf("%q is not a deployment", clip(deployment))
+		return nil, fmt.Errorf("%q is not a deployment", clip.Text(deployment))
 	}
 	return runtime.Processes(func(pid int) bool { return pid != os.Getpid() && hasMark(pid, deployment) }), nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -136,7 +137,7 @@ func readDeployment(dir *os.Root) (*Deployment, error) {
 		return nil, err
 	}
 	if !deploymentName.MatchString(d.ID) {
-		return nil, fmt.Errorf("%s: %q is not a deployment", deploymentFile, clip(d.ID))
+		return nil, fmt.Errorf("%s: %q is not a deployment", deploymentFile, clip.Text(d.ID))
 	}
 	if d.Subnet < 0 || d.Subnet > topology.MaxSubnets {
 		return nil, fmt.Errorf("%s: %d is not a subnet", deploymentFile, d.Subnet)

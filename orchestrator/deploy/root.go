@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	"weft/internal/regular"
 )
 
@@ -100,17 +101,9 @@ var labName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // CheckName returns an error unless name is valid for a lab. Valid names cannot be paths.
 func CheckName(name string) error {
 	if !labName.MatchString(name) {
-		return fmt.Errorf("%q is not the name of a lab; expected 1 to 63 of a-z, 0-9 and -", clip(name))
+		return fmt.Errorf("%q is not the name of a lab; expected 1 to 63 of a-z, 0-9 and -", clip.Text(name))
 	}
 	return nil
-}
-
-// clip shortens text from outside for a message.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }
 
 // lockSuffix ends the name of a lab's lock file.

@@ -14,7 +14,9 @@ import (
 func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot\t")
+	links := map[string]bool{} // in the kernel datapath a link has a row for each direction
 	for _, m := range all {
+		links[m.Link] = true
 		if !m.Tried {
 			fmt.Fprintf(t, "%s\tnot measured: %s\n", m.Link, m.Why)
 			continue
@@ -42,7 +44,7 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 		return err
 	}
 	const last = "%d of %s; rate, delay and loss are those of the whole path over which a link was measured\n"
-	_, err := fmt.Fprintf(w, last, len(all), plural.Count(of.Links, "link"))
+	_, err := fmt.Fprintf(w, last, len(links), plural.Count(of.Links, "link"))
 	return err
 }
 

@@ -71,10 +71,10 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	out.MAC, out.Cable = boot.MACOf(d.Subnet.HostAddr(id)).String(), string(p.Link.Kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch is := &s.nodes[id]; {
-	case is.dead != "":
-		out.State, out.Why = "dead", is.dead
-	case is.paused:
+	switch known := &s.nodes[id]; {
+	case known.dead != "":
+		out.State, out.Why = "dead", known.dead
+	case known.paused:
 		out.State, out.PID = "paused", p.PID
 	default:
 		out.State, out.PID = "running", p.PID

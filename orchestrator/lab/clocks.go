@@ -10,6 +10,7 @@ import (
 	"weft/clocksync/clock"
 	clocks "weft/clocksync/node"
 	"weft/clocksync/noise"
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -168,7 +169,7 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	case reference == "" && known.count > 0 && !f.written():
 		reference = known.at(0)
 	case reference != "" && known.count > 0 && !known.has(reference):
-		f.problem("no host is named %q%s", params.Clip(reference), known.hint(d, reference))
+		f.problem("no host is named %q%s", clip.Text(reference), known.hint(d, reference))
 		c.Reference, reference = "", ""
 	}
 	if of := r.inner(c.Sync); of != nil {
@@ -196,7 +197,7 @@ func (r *keyReader) aside(name string, of params.Section) {
 func (r *keyReader) follow(b clocksync.Boundary, reference string) {
 	for i, name := range b.Hosts {
 		if name != "" && name == reference {
-			r.field("boundary").items(mostNames)[i].problem("%s is the reference and follows no other clock", name)
+			r.field("boundary").items(maxNames)[i].problem("%s is the reference and follows no other clock", name)
 		}
 	}
 }
@@ -206,7 +207,7 @@ func transparent(to *Switches) params.Value {
 	return params.Custom(to, func(text string) (Switches, error) {
 		var s Switches
 		if _, err := params.Flag(&s.Transparent).Set(text, false); err != nil {
-			return s, fmt.Errorf("%q is none of true, false and peer", params.Clip(text))
+			return s, fmt.Errorf("%q is none of true, false and peer", clip.Text(text))
 		}
 		return s, nil
 	}, func(s Switches) string { return strconv.FormatBool(s.Transparent) }, "true, false or peer",
@@ -225,11 +226,11 @@ func delayNoise(to *noise.Delay) params.Value {
 		switch {
 		case !slices.Contains([]string{"uniform", "normal", "exponential"}, kind):
 			return noise.Delay{}, fmt.Errorf("%q is not understood; expected off, uniform ±100ns, normal 100ns or "+
-				"exponential 100ns", params.Clip(text))
+				"exponential 100ns", clip.Text(text))
 		case err != nil:
 			return noise.Delay{}, err
 		case t < 0 || t > maxJitter:
-			return noise.Delay{}, fmt.Errorf("%q is out of range; expected up to %v", params.Clip(text), maxJitter)
+			return noise.Delay{}, fmt.Errorf("%q is out of range; expected up to %v", clip.Text(text), maxJitter)
 		case t == 0:
 			return noise.Delay{}, nil
 		case kind == "uniform":

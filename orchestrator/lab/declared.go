@@ -246,12 +246,12 @@ func (r *keyReader) list(k params.Key, f field) *keyReader {
 	return inner
 }
 
-// mostNames is the maximum number of hosts that a key names.
-const mostNames = 1 << 14
+// maxNames is the maximum number of hosts that a key names.
+const maxNames = 1 << 14
 
 // hosts reads a list of host names and reports those that appear twice.
 func (f field) hosts(known hosts) (names []string) {
-	for _, item := range f.items(mostNames) {
+	for _, item := range f.items(maxNames) {
 		name := item.host(known)
 		if name != "" && slices.Contains(names, name) {
 			item.problem("%s is listed twice", name)

@@ -6,19 +6,19 @@ import (
 	"strconv"
 	"strings"
 
-	"weft/params"
+	"weft/internal/clip"
 )
 
 // splitPath splits a path such as workload.0.ranks, or returns an error if it leads nowhere.
 func splitPath(path string) ([]string, error) {
 	parts := strings.Split(path, ".")
 	if len(parts) > maxDepth {
-		return nil, fmt.Errorf("the path %q is longer than %d names", params.Clip(path), maxDepth)
+		return nil, fmt.Errorf("the path %q is longer than %d names", clip.Text(path), maxDepth)
 	}
 	for _, p := range parts {
 		if p == "" {
 			return nil, fmt.Errorf("%q is not a path; expected names joined by dots, such as transport.kind",
-				params.Clip(path))
+				clip.Text(path))
 		}
 	}
 	switch parts[0] {
@@ -45,11 +45,11 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	case hole:
 		return n, nil
 	case scalar:
-		return nil, fmt.Errorf("%q stands where %s would be", params.Clip(n.text), params.Clip(path[0]))
+		return nil, fmt.Errorf("%q stands where %s would be", clip.Text(n.text), clip.Text(path[0]))
 	case list:
 		var err error
 		if i, err = strconv.Atoi(path[0]); err != nil || i < 0 || i >= len(n.items) {
-			return nil, fmt.Errorf("%q is not an item of a list of %d (the first is 0)", params.Clip(path[0]),
+			return nil, fmt.Errorf("%q is not an item of a list of %d (the first is 0)", clip.Text(path[0]),
 				len(n.items))
 		}
 	case mapping:

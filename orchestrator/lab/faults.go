@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
@@ -188,7 +189,7 @@ func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key
 	case host:
 		return no("given together with host; a fault is about a link or a host")
 	case down:
-		return no("given together with down; expected down: " + params.Clip(f.lasts) + " instead")
+		return no("given together with down; expected down: " + clip.Text(f.lasts) + " instead")
 	}
 	return forever
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"weft/params"
+	"weft/internal/clip"
 )
 
 // decoder reads one tree into one Lab. Problems go to report, the origins of values to sources.
@@ -115,7 +115,7 @@ func (s *section) close() {
 		s.d.keys(s.pattern, slices.Concat(s.asked, s.foreign))
 	}
 	for _, k := range s.unknown() {
-		s.d.report.add(k.at, join(s.path, params.Clip(k.name)), "unknown key%s; expected one of %s",
+		s.d.report.add(k.at, join(s.path, clip.Text(k.name)), "unknown key%s; expected one of %s",
 			s.knownKey(k.name), strings.Join(s.asked, ", "))
 	}
 }
@@ -182,7 +182,7 @@ func (n *node) what() string {
 	case n.kind == list:
 		return "is a list"
 	default:
-		return fmt.Sprintf("is the single value %q", params.Clip(n.text))
+		return fmt.Sprintf("is the single value %q", clip.Text(n.text))
 	}
 }
 
@@ -195,7 +195,7 @@ func (f field) text(expected string) (string, bool) {
 	case f.n.several() && !f.at.sweep:
 		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or "+
 			"sweep: {%s: %s} in the file",
-			expected, f.path, params.Clip(f.n.String()), f.path, params.Clip(f.n.String()))
+			expected, f.path, clip.Text(f.n.String()), f.path, clip.Text(f.n.String()))
 	case f.n.kind != scalar || f.n.null():
 		f.problem("%s; expected %s", f.n.what(), expected)
 	default:

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"weft/fabric/queues"
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
 	"weft/params"
 )
@@ -54,7 +55,7 @@ func seed(to *uint64) params.Value {
 	return params.Custom(to, func(text string) (uint64, error) {
 		v, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || !params.Digits(text) {
-			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", params.Clip(text),
+			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", clip.Text(text),
 				uint64(1<<64-1))
 		}
 		return v, nil

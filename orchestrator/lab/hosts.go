@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
 	"weft/params"
 )
@@ -79,7 +80,7 @@ func (h hosts) most() int {
 func (h hosts) name(to *string, d *decoder, fits ...func(name string) error) params.Value {
 	return params.Custom(to, func(text string) (string, error) {
 		if h.count > 0 && !h.has(text) {
-			return "", fmt.Errorf("no host is named %q%s", params.Clip(text), h.hint(d, text))
+			return "", fmt.Errorf("no host is named %q%s", clip.Text(text), h.hint(d, text))
 		}
 		for _, fit := range fits {
 			if err := fit(text); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"weft/inputs/topologies"
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
 	"weft/params"
 )
@@ -81,7 +82,7 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		}
 	}
 	if kind := section.get("kind"); kind != nil && kind.text != topology.ListKind() {
-		f.problem("given together with kind: %s; leave kind out: what is imported is custom", params.Clip(kind.text))
+		f.problem("given together with kind: %s; leave kind out: what is imported is custom", clip.Text(kind.text))
 		return nil
 	}
 	if file.kind != scalar || !params.LocalName(file.text) {
@@ -89,7 +90,7 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		return nil
 	}
 	if d.files == nil {
-		f.problem("%q cannot be read here: no file goes with this lab", params.Clip(file.text))
+		f.problem("%q cannot be read here: no file goes with this lab", clip.Text(file.text))
 		return nil
 	}
 	r, err := d.files.Open(file.text)

@@ -12,6 +12,7 @@ import (
 	"weft/collectives/schedule"
 	"weft/inputs"
 	"weft/inputs/flows"
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -117,7 +118,7 @@ func (d *decoder) readJob(k jobKey) *job {
 	j := &job{}
 	d.jobs[k] = j
 	if d.files == nil {
-		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(k.file))
+		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", clip.Text(k.file))
 		return j
 	}
 	j.keep(d.files, k.file)
@@ -283,7 +284,7 @@ func (r *itemReader) isJob() bool {
 // readAlgorithm reads the algorithm of an item, which runs it on its size.
 func (r *itemReader) readAlgorithm(rules params.Rules) {
 	if r.d.files == nil {
-		rules.Refuse("trace", "%q cannot be read here: no file goes with this lab", params.Clip(r.trace))
+		rules.Refuse("trace", "%q cannot be read here: no file goes with this lab", clip.Text(r.trace))
 		return
 	}
 	if r.Size == 0 {
@@ -441,7 +442,7 @@ func (h hosts) index(name string) int {
 func jobFile(to *string, expected string) params.Value {
 	return params.Custom(to, func(name string) (string, error) {
 		if !params.LocalName(name) {
-			return "", fmt.Errorf("%q; expected %s", params.Clip(name), expected)
+			return "", fmt.Errorf("%q; expected %s", clip.Text(name), expected)
 		}
 		return name, nil
 	}, func(name string) string { return name }, expected, func() params.Form { return params.Form{} })

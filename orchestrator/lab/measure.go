@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -66,7 +67,7 @@ func port(to *string) params.Value {
 	return params.Custom(to, func(text string) (string, error) {
 		if !portText.MatchString(text) {
 			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off",
-				params.Clip(text))
+				clip.Text(text))
 		}
 		return text, nil
 	}, func(v string) string { return v }, "the name of a port such as switch0->h0", func() params.Form {
@@ -88,7 +89,7 @@ func (d *decoder) expect(f field) []Expectation {
 		text, ok := read(item, "an expectation such as verified == true", func(text string) (string, error) {
 			if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
 				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true",
-					params.Clip(text))
+					clip.Text(text))
 			}
 			return text, nil
 		}, func(v string) string { return v })
@@ -127,7 +128,7 @@ func (f field) holdsPart(condition string) bool {
 	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
 	if !ok || path == "" || want == "" {
 		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce",
-			params.Clip(condition))
+			clip.Text(condition))
 		return false
 	}
 	for _, s := range f.d.sources {
@@ -136,7 +137,7 @@ func (f field) holdsPart(condition string) bool {
 		}
 	}
 	f.problem("the condition names the unknown setting %q; `weft explain` lists all settings",
-		params.Clip(path))
+		clip.Text(path))
 	return false
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
-	"weft/params"
 	"weft/transport"
 )
 
@@ -186,7 +186,7 @@ const formatVersion = "1"
 func (d *decoder) version(f field) {
 	text, ok := f.text("weft: " + formatVersion + ", the version of the format")
 	if ok && text != formatVersion {
-		f.problem("unknown version of the format, %q; expected %s", params.Clip(text), formatVersion)
+		f.problem("unknown version of the format, %q; expected %s", clip.Text(text), formatVersion)
 	}
 }
 
@@ -201,7 +201,7 @@ type override struct {
 func (o Options) overrides(r *report) []override {
 	var sets []override
 	for _, set := range o.Set {
-		at := origin{flag: "--set " + params.Clip(set)}
+		at := origin{flag: "--set " + clip.Text(set)}
 		path, text, ok := strings.Cut(set, "=")
 		if !ok {
 			r.add(at, "", "no value; expected path=value such as seed=2")
@@ -216,7 +216,7 @@ func (o Options) overrides(r *report) []override {
 			}
 		}
 		if strings.TrimSpace(text) == "" {
-			r.add(at, params.Clip(path), "has no value")
+			r.add(at, clip.Text(path), "has no value")
 			continue
 		}
 		if value := load(r, []byte(text), func(int, int) origin { return at }); value != nil {
@@ -229,7 +229,7 @@ func (o Options) overrides(r *report) []override {
 		{"clocks", "for", "for", o.Span},
 	} {
 		if e.text != "" {
-			sets = append(sets, setting("--"+e.flag+" "+params.Clip(e.text), e.text, e.section, e.key))
+			sets = append(sets, setting("--"+e.flag+" "+clip.Text(e.text), e.text, e.section, e.key))
 		}
 	}
 	return sets
@@ -245,7 +245,7 @@ func setting(flag, text string, path ...string) override {
 func (o override) apply(r *report, root *node) *node {
 	edited, err := root.with(o.path, o.value, o.at)
 	if err != nil {
-		r.add(o.at, params.Clip(strings.Join(o.path, ".")), "%v", err)
+		r.add(o.at, clip.Text(strings.Join(o.path, ".")), "%v", err)
 		return root
 	}
 	return edited

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 
+	"weft/internal/clip"
 	"weft/orchestrator/topology"
 	"weft/params"
 )
@@ -16,7 +17,7 @@ func (r *itemReader) ranksKey() params.Key {
 	most := r.hosts.most()
 	few := params.Custom(&r.few, func(text string) (fewRanks, error) {
 		if !params.Digits(text) {
-			return fewRanks{}, fmt.Errorf("%q is not understood; expected %s", params.Clip(text), whichRanks)
+			return fewRanks{}, fmt.Errorf("%q is not understood; expected %s", clip.Text(text), whichRanks)
 		}
 		var n fewRanks
 		_, err := params.Integer(&n.first, 1, most).Set(text, false)
@@ -66,7 +67,7 @@ func (r *itemReader) settleRanks(rules params.Rules) {
 	for i, name := range r.Ranks.Names {
 		if name == "" && r.names[i] != "" {
 			rules.Refuse(fmt.Sprintf("ranks.%d", i), "%q is listed twice; expected each host once",
-				params.Clip(r.names[i]))
+				clip.Text(r.names[i]))
 		}
 	}
 }
@@ -173,7 +174,7 @@ func (r *itemReader) rootKey() params.Key {
 	}
 	return params.New("root", r.hosts.name(&r.Root, r.d, fits),
 		"Default: the first rank. incast, ps: the receiver, default the first non-rank.").OrNone().
-		Following(r.usualRoot).
+		Following(r.defaultRoot).
 		Only(func() (bool, string) {
 			if r.Algorithm != "" && !r.facts.Rooted {
 				return false, "applies to collectives that have one, such as broadcast and incast, not to " +
@@ -189,8 +190,8 @@ func (r *itemReader) full() bool {
 	return !ranks.All && ranks.count(r.hosts.count) == r.hosts.count
 }
 
-// usualRoot returns the default root, or "" if it is only known once the ranks are drawn.
-func (r *itemReader) usualRoot() (root, source string) {
+// defaultRoot returns the default root, or "" if it is only known once the ranks are drawn.
+func (r *itemReader) defaultRoot() (root, source string) {
 	ranks := r.ranks()
 	switch {
 	case r.Algorithm == "" || ranks.Random > 0 || r.RootApart() && r.full():

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 )
 
@@ -86,9 +87,9 @@ func setSweep(r *report, root *node, sets []override) (*node, []override) {
 				shared := slices.ContainsFunc(pathsOf(k.name),
 					func(name string) bool { return slices.Contains(pathsOf(s.path[1]), name) })
 				if k.name != s.path[1] && shared {
-					r.add(s.at, "sweep."+params.Clip(s.path[1]),
+					r.add(s.at, "sweep."+clip.Text(s.path[1]),
 						"it is swept together with others; expected all of them, as in --set 'sweep.%s=...'",
-						params.Clip(k.name))
+						clip.Text(k.name))
 				}
 			}
 		}
@@ -100,7 +101,7 @@ func setSweep(r *report, root *node, sets []override) (*node, []override) {
 // readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc,
 // 1000]]".
 func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
-	where := "sweep." + params.Clip(k.name)
+	where := "sweep." + clip.Text(k.name)
 	a := axis{key: k, names: pathsOf(k.name)}
 	for _, name := range a.names {
 		path, err := splitPath(name)
@@ -163,7 +164,7 @@ func distinct(r *report, where string, n *node) bool {
 	for _, v := range n.items {
 		text := v.String()
 		if seen[text] {
-			r.add(v.at, where, "%q is listed twice", params.Clip(text))
+			r.add(v.at, where, "%q is listed twice", clip.Text(text))
 			return false
 		}
 		seen[text] = true
@@ -237,7 +238,7 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 			values[a.names[k]] = v.value()
 			edited, err := root.with(a.paths[k], v, a.key.at)
 			if err != nil { // an earlier axis replaced what the path leads through
-				r.add(a.key.at, "sweep."+params.Clip(a.key.name), "%v", err)
+				r.add(a.key.at, "sweep."+clip.Text(a.key.name), "%v", err)
 				continue
 			}
 			root = edited

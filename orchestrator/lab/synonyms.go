@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 )
 
@@ -253,9 +254,9 @@ func (f field) unlike(expected string) string {
 			value = word
 		}
 		if params.Digits(name) {
-			return fmt.Sprintf("expected %s such as {%s: %s}", expected, key, params.Clip(value))
+			return fmt.Sprintf("expected %s such as {%s: %s}", expected, key, clip.Text(value))
 		}
-		return fmt.Sprintf("expected %s: %s: {%s: %s}", expected, name, key, params.Clip(value))
+		return fmt.Sprintf("expected %s: %s: {%s: %s}", expected, name, key, clip.Text(value))
 	case examples[f.pattern] != "":
 		return fmt.Sprintf("expected %s such as %s: %s", expected, name, examples[f.pattern])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -92,7 +93,7 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 // file returns the content of a file that the lab names.
 func (d *decoder) file(name string) ([]byte, error) {
 	if d.read == nil {
-		return nil, fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(name))
+		return nil, fmt.Errorf("%q cannot be read here: no file goes with this lab", clip.Text(name))
 	}
 	return d.read(name)
 }

@@ -12,7 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"weft/params"
+	"weft/internal/clip"
 )
 
 // MaxText is the maximum size of a lab file in bytes.
@@ -163,7 +163,7 @@ func badText(text []byte) (line, column int, problem string) {
 			return line, column, fmt.Sprintf("the byte 0x%02x is not UTF-8", text[0])
 		case c == '\n':
 			line, column = line+1, 0
-		case c != '\t' && c != '\r' && params.Forbidden(c):
+		case c != '\t' && c != '\r' && clip.Forbidden(c):
 			return line, column, fmt.Sprintf("the control character %U is not allowed", c)
 		}
 		text, column = text[size:], column+1
@@ -227,9 +227,9 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 		return b.refuse(n, path, "nested more than %d deep", maxDepth)
 	case y.Kind == yaml.AliasNode:
 		b.aliased = true
-		return b.refuse(n, path, "the alias *%s is not supported; write the value out", params.Clip(y.Value))
+		return b.refuse(n, path, "the alias *%s is not supported; write the value out", clip.Text(y.Value))
 	case y.Style&yaml.TaggedStyle != 0:
-		return b.refuse(n, path, "the tag %s is not supported; leave it out", params.Clip(y.Tag))
+		return b.refuse(n, path, "the tag %s is not supported; leave it out", clip.Text(y.Tag))
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -243,7 +243,7 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 	default:
 		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 		n.text, n.plain = y.Value, y.Style&quoted == 0
-		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && params.Forbidden(c) }); i >= 0 {
+		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && clip.Forbidden(c) }); i >= 0 {
 			c, _ := utf8.DecodeRuneInString(n.text[i:])
 			b.report.add(n.at, path, "the control character %U is not allowed", c)
 		}
@@ -265,12 +265,12 @@ func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
 			b.report.add(at, path, "the merge key << is not supported; write the keys out")
 			continue
 		case twice:
-			b.report.add(at, join(path, params.Clip(k.Value)), "the key is listed twice; the first is in line %d", line)
+			b.report.add(at, join(path, clip.Text(k.Value)), "the key is listed twice; the first is in line %d", line)
 			continue
 		}
 		first[k.Value] = k.Line
 		n.keys = append(n.keys, key{k.Value, at})
-		n.items = append(n.items, b.build(y.Content[i+1], join(path, params.Clip(k.Value)), depth+1))
+		n.items = append(n.items, b.build(y.Content[i+1], join(path, clip.Text(k.Value)), depth+1))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"weft/internal/clip"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
@@ -54,7 +55,7 @@ func CapturePoint(x *experiment.Experiment, name string) (realtime.Capture, erro
 		return realtime.Capture{}, fmt.Errorf("%s is a switch; expected one of its ports, such as '%s'", name, example)
 	}
 	const unknown = "lab %s has no node or port %q; expected one such as %s or '%s'; weft graph shows the lab"
-	return realtime.Capture{}, fmt.Errorf(unknown, x.Lab.Name, name, x.Graph.Nodes[0].Name, ports[0])
+	return realtime.Capture{}, fmt.Errorf(unknown, x.Lab.Name, clip.Text(name), x.Graph.Nodes[0].Name, ports[0])
 }
 
 // captures are the captures of a run.

@@ -106,7 +106,7 @@ func (b *builder) connect() {
 }
 
 // node adds a node and returns its number. A name that is already taken is an error.
-func (b *builder) node(name string, kind Kind, tier string) NodeID {
+func (b *builder) node(name string, kind NodeKind, tier string) NodeID {
 	g := b.g
 	id := NodeID(len(g.Nodes))
 	n := Node{ID: id, Name: name, Kind: kind, Tier: tier}
@@ -123,7 +123,7 @@ func (b *builder) node(name string, kind Kind, tier string) NodeID {
 }
 
 // many adds n nodes named prefix0, prefix1, ... and returns the first.
-func (b *builder) many(n int, prefix string, kind Kind, tier string) NodeID {
+func (b *builder) many(n int, prefix string, kind NodeKind, tier string) NodeID {
 	first := NodeID(len(b.g.Nodes))
 	for i := range n {
 		b.node(prefix+strconv.Itoa(i), kind, tier)

@@ -382,7 +382,7 @@ func TestBadSections(t *testing.T) {
 }
 
 func TestKindPrints(t *testing.T) {
-	if got := fmt.Sprint(topology.Host, topology.Switch, topology.Kind(9)); got != "host switch kind 9" {
+	if got := fmt.Sprint(topology.Host, topology.Switch, topology.NodeKind(9)); got != "host switch kind 9" {
 		t.Error(got)
 	}
 }

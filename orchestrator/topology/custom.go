@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 )
 
@@ -71,13 +72,13 @@ var imageText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]*(/[a-zA-Z0-9][a-
 func (n *CustomNode) Keys() []params.Key {
 	image := func(text string) (string, error) {
 		if len(text) > 255 || strings.Contains(text, "..") || !imageText.MatchString(text) {
-			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", params.Clip(text))
+			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip.Text(text))
 		}
 		return text, nil
 	}
 	argument := func(text string) (string, error) {
 		if len(text) > maxArgument || strings.ContainsRune(text, 0) {
-			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", params.Clip(text),
+			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", clip.Text(text),
 				maxArgument)
 		}
 		return text, nil
@@ -206,7 +207,7 @@ func (t *Custom) checkUp(s *Spec, r params.Rules, known map[string]int) {
 		link, ok := known[name]
 		if !ok && name != "" {
 			r.Refuse(fmt.Sprintf("down.%d", i), "no link is named %q; a link is named after its ends, such as h0-s0",
-				params.Clip(name))
+				clip.Text(name))
 		}
 		isDown[link] = isDown[link] || ok
 	}
@@ -246,7 +247,7 @@ func (t *Custom) build(b *builder) error {
 	if err := checkSize(int64(hosts), int64(len(t.Nodes)-hosts), int64(len(t.Links))); err != nil {
 		return err
 	}
-	for _, kind := range []Kind{Host, Switch} {
+	for _, kind := range []NodeKind{Host, Switch} {
 		for _, n := range t.Nodes {
 			if n.Name == "" {
 				return errors.New("a node has no name")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 )
 
@@ -66,7 +67,7 @@ func (d *drawing) parse(text string) (int, error) {
 	count, _, _ := strings.Cut(text, " ")
 	leaves, err := strconv.Atoi(count)
 	if most := d.most(); !leavesText.MatchString(text) || err != nil || leaves < 1 || leaves > most {
-		return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", params.Clip(text), most)
+		return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", clip.Text(text), most)
 	}
 	return leaves, nil
 }

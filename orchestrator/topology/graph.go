@@ -11,17 +11,17 @@ import (
 // host is its HostID in packages fabric and transport.
 type NodeID int32
 
-// Kind tells hosts from switches.
-type Kind uint8
+// NodeKind tells hosts from switches.
+type NodeKind uint8
 
 // Kinds of node.
 const (
-	Host Kind = iota + 1
+	Host NodeKind = iota + 1
 	Switch
 )
 
 // String returns "host" or "switch".
-func (k Kind) String() string {
+func (k NodeKind) String() string {
 	switch k {
 	case Host:
 		return "host"
@@ -35,7 +35,7 @@ func (k Kind) String() string {
 type Node struct {
 	ID   NodeID
 	Name string // unique in the lab: h0, edge0, agg1, core2, leaf3, spine0 ...
-	Kind Kind
+	Kind NodeKind
 	Tier string // host, edge, agg, core, leaf, spine, switch
 	Addr string // IPv4 address of a host, 10.x.y.z; empty for switches
 
@@ -87,7 +87,7 @@ type Graph struct {
 	nodes     map[string]NodeID
 	links     map[string]LinkID
 	routes    *Routes
-	searched  bool // Deadlock searches the graph: its kind gives no reason not to
+	searched  bool // Deadlock searches this graph: its shape gives no reason why that is not needed
 }
 
 // Switches returns the number of switches: nodes [Hosts, Hosts+Switches()).

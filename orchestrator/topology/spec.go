@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"weft/fabric/queues"
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -197,7 +198,7 @@ func (s *Spec) Rules(r params.Rules) {
 	seen := map[string]bool{}
 	for i, name := range s.Down {
 		if seen[name] && name != "" {
-			r.Refuse(fmt.Sprintf("down.%d", i), "%q is listed twice", params.Clip(name))
+			r.Refuse(fmt.Sprintf("down.%d", i), "%q is listed twice", clip.Text(name))
 		}
 		seen[name] = true
 	}

@@ -56,7 +56,7 @@ type Controller interface {
 	// Loss is called when packets are given up as lost.
 	Loss(now Time, l *Loss)
 	// Window returns how many bytes may be in flight, at least 1. A packet may leave while less
-	// than that is in flight, so the last packet may overshoot it. Unlimited is a window.
+	// than that is in flight, so the last packet may overshoot it. Unlimited means no limit.
 	Window() float64
 }
 

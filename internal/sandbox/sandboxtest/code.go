@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Addresses in the mailbox that a module answers at.
+// Addresses in the mailbox: the first four are the answer of the module, the others come with an
+// event.
 const (
 	Window    = Mail
 	Rate      = Mail + 8
@@ -31,31 +32,32 @@ func signed(v int64) (b []byte) {
 // Code joins instructions.
 func Code(parts ...[]byte) []byte { return slices.Concat(parts...) }
 
-// Op is instructions without operands, or with operands that are bytes.
+// Op returns instructions by their opcodes, with operands that are bytes (Core Specification 2.0,
+// section 5.4).
 func Op(ops ...byte) []byte { return ops }
 
-// I32 pushes a constant.
+// I32 pushes a constant of 32 bits (i32.const).
 func I32(v int) []byte { return append([]byte{0x41}, signed(int64(v))...) }
 
-// Int pushes a constant of 64 bits.
+// Int pushes a constant of 64 bits (i64.const).
 func Int(v int64) []byte { return append([]byte{0x42}, signed(v)...) }
 
-// Float pushes a constant.
+// Float pushes a constant (f64.const).
 func Float(v float64) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{0x44}, math.Float64bits(v))
 }
 
-// Load pushes the 64-bit number at an address, StoreInt stores what value pushes there, and
-// StoreFloat a float64.
+// Load pushes the 64-bit number at an address (i64.load). Here and below, 3 is the alignment as a
+// power of two, and 0 the offset.
 func Load(at int) []byte { return Code(I32(at), Op(0x29, 3, 0)) }
 
-// StoreInt stores what value pushes.
+// StoreInt stores the integer that value pushes at an address (i64.store).
 func StoreInt(at int, value []byte) []byte { return Code(I32(at), value, Op(0x37, 3, 0)) }
 
-// StoreFloat stores what value pushes.
+// StoreFloat stores the float64 that value pushes at an address (f64.store).
 func StoreFloat(at int, value []byte) []byte { return Code(I32(at), value, Op(0x39, 3, 0)) }
 
-// Answer writes a window, no rate and no timer.
+// Answer writes a window, and a timer that never ends. The rate stays 0: none.
 func Answer(window float64) []byte {
 	return Code(StoreFloat(Window, Float(window)), StoreInt(Timer, Int(math.MaxInt64)))
 }

@@ -54,7 +54,7 @@ type label struct {
 // box is a node, or all hosts of one switch.
 type box struct {
 	nodes []topology.NodeID
-	kind  topology.Kind
+	kind  topology.NodeKind
 	label string
 	about string  // tooltip
 	x, y  float64 // middle of the top edge

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -155,7 +156,7 @@ func roundTrips(to *float64) params.Value {
 		v, err := params.ParseDecimal(number)
 		if !ok || err != nil {
 			return 0, fmt.Errorf("%q is not a time in base RTTs; expected one such as 1.25rtt, or off",
-				params.Clip(text))
+				clip.Text(text))
 		}
 		return v, nil
 	}

@@ -16,7 +16,7 @@
 // the last round trip (quick adapt).
 //
 // RCCC (receiver credit-based) has no window: receivers grant credit, at the rate of their line.
-// Package transport has the credits (credit.go); here are its parameters.
+// transport/credit.go has the credits; here are its parameters.
 //
 // The source of rules and defaults is the reference simulator, ultraethernet/uet-htsim, of which
 // the comments name files and symbols. Its NSCC follows STrack (package strack), whose Algorithm 4

@@ -60,8 +60,9 @@ const (
 	maxText   = 64 << 10 // bytes
 )
 
-// Limits of a module. Ours: a Go program starts with 2.4 MB of memory and 0.5 million units of
-// fuel, and an event takes 10 to 100 units; one that runs the collector of garbage takes 50,000.
+// Limits of a module. Our own choice: a Go program has 2.4 MB of memory at the start, which takes
+// 0.5 million units of fuel. An event takes 10 to 100 units, and 50,000 if it runs the garbage
+// collector.
 const (
 	memoryPages = 256 // of 64 KiB
 	startFuel   = 50_000_000

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
 )
@@ -84,7 +85,7 @@ func parseDescription(text []byte) (Description, error) {
 	case d.Error != "":
 		return d, errors.New(clean(d.Error))
 	case !params.NameText.MatchString(d.Name):
-		return d, fmt.Errorf("it calls itself %q; expected a name of letters a-z, digits and -", params.Clip(d.Name))
+		return d, fmt.Errorf("it calls itself %q; expected a name of letters a-z, digits and -", clip.Text(d.Name))
 	case !plain(d.About):
 		return d, fmt.Errorf("%s: its sentence is not printable, or longer than %d bytes", d.Name, maxSentence)
 	case len(d.Params) > maxParams:
@@ -93,7 +94,7 @@ func parseDescription(text []byte) (Description, error) {
 	seen := make(map[string]bool)
 	for _, p := range d.Params {
 		if err := p.check(); err != nil {
-			return d, fmt.Errorf("%s: parameter %q: %w", d.Name, params.Clip(p.Name), err)
+			return d, fmt.Errorf("%s: parameter %q: %w", d.Name, clip.Text(p.Name), err)
 		}
 		if seen[p.Name] {
 			return d, fmt.Errorf("%s: parameter %q is declared twice", d.Name, p.Name)
@@ -103,15 +104,14 @@ func parseDescription(text []byte) (Description, error) {
 	return d, nil
 }
 
-// check returns the first thing wrong in the declaration of a parameter.
+// check returns an error that says what is wrong with the declaration of a parameter, or nil.
 func (p Param) check() error {
 	lo, hi := float64(p.Min), float64(p.Max)
 	const exact = 1 << 53 // whole numbers up to here are float64s
 	switch {
 	case !keyName.MatchString(p.Name):
 		return errors.New("expected a name of letters a-z, digits and _")
-	case !slices.ContainsFunc([]string{p.About, p.Source, p.Zero, p.Default}, func(s string) bool { return !plain(s) }):
-	default:
+	case !plain(p.About) || !plain(p.Source) || !plain(p.Zero) || !plain(p.Default):
 		return fmt.Errorf("its texts are not printable, or longer than %d bytes", maxSentence)
 	}
 	switch p.Kind {
@@ -130,9 +130,9 @@ func (p Param) check() error {
 			return fmt.Errorf("expected 1 to %d words of letters a-z, digits and -", maxWords)
 		}
 	default:
-		return fmt.Errorf("unknown kind %q; expected %s", params.Clip(p.Kind), strings.Join(kinds, ", "))
+		return fmt.Errorf("unknown kind %q; expected %s", clip.Text(p.Kind), strings.Join(kinds, ", "))
 	}
-	s := slot{param: p}
+	s := slot{param: p} // for the range and the kind of the default
 	if _, err := s.value().Set(p.Default, false); err != nil {
 		return fmt.Errorf("its default: %w", err)
 	}
@@ -148,7 +148,7 @@ func plain(s string) bool { return len(s) <= maxSentence && s == clean(s) }
 // clean returns a text without what must not be shown.
 func clean(s string) string {
 	return strings.Map(func(c rune) rune {
-		if params.Forbidden(c) || c == utf8.RuneError {
+		if clip.Forbidden(c) || c == utf8.RuneError {
 			return -1
 		}
 		return c

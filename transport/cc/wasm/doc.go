@@ -1,5 +1,4 @@
-// Package wasm is a congestion control that comes as a WebAssembly module, instead of being built
-// into Weft.
+// Package wasm runs a congestion control that is a WebAssembly module, and not built into Weft.
 //
 //	bytes ──Load──► Module ──NewSender──► Sender (a cc.Controller for one connection)
 //	                  │  what it says about itself: parameters, marks, telemetry

@@ -25,7 +25,7 @@ type Module struct {
 
 	program *sandbox.Program
 	mu      sync.Mutex
-	all     []*instance // as many as threads used the module at once
+	all     []*instance // as many as the largest number of threads that used the module at once
 }
 
 // loaded are the modules of this process, and errors of those that could not be loaded, by hash.
@@ -153,8 +153,8 @@ func (in *instance) connect() error {
 	return nil
 }
 
-// acquire returns an instance that nobody else uses until release: the one that is offered, if it
-// is free, because a thread's memory has it.
+// acquire returns an instance that nobody else uses until release. It prefers the offered one, if
+// there is one: the caller used it last, and its memory is still in the processor's cache.
 func (m *Module) acquire(offered *instance) (*instance, error) {
 	if offered != nil && offered.busy.CompareAndSwap(false, true) {
 		return offered, nil

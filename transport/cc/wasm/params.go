@@ -3,6 +3,7 @@ package wasm
 import (
 	"fmt"
 
+	"weft/internal/clip"
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
@@ -69,5 +70,5 @@ func (p Params) Check() error {
 }
 
 func errNotLoaded(hash string) error {
-	return fmt.Errorf("the module with hash %.12s is not here", params.Clip(hash))
+	return fmt.Errorf("the module with hash %.12s is not here", clip.Text(hash))
 }

@@ -11,8 +11,8 @@ import (
 // unlimited is the window of a module that has none, as of other controls with a rate only.
 const unlimited units.Bytes = math.MaxInt64
 
-// mostBytes is the window from which one counts as unlimited.
-const mostBytes = 1 << 62
+// unlimitedFrom is the window from which one counts as unlimited.
+const unlimitedFrom = 1 << 62
 
 // maxWait bounds NotBefore, as that of Swift is.
 const maxWait = 1000 * units.Second
@@ -105,7 +105,7 @@ func (s *Sender) end(in *instance, event uint64, now units.Time) {
 			notBefore, maxWait, now))
 	default:
 		s.window = unlimited
-		if window < mostBytes {
+		if window < unlimitedFrom {
 			s.window = units.Bytes(window)
 		}
 		s.window = min(s.window, s.limit)

@@ -1,0 +1,34 @@
+// Package clip makes text from a file, a person or another process safe to print in a message.
+package clip
+
+import (
+	"strings"
+	"unicode"
+)
+
+// longest is the number of characters that Text keeps.
+const longest = 40
+
+// Text returns the first 40 characters of a text, with U+FFFD for each that is Forbidden, and an
+// ellipsis if there are more.
+func Text(text string) string {
+	if len(text) > (longest+1)*4 { // a character has up to 4 bytes
+		text = text[:(longest+1)*4]
+	}
+	runes := []rune(strings.Map(func(c rune) rune {
+		if Forbidden(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text))
+	if len(runes) > longest {
+		runes = append(runes[:longest], '…')
+	}
+	return string(runes)
+}
+
+// Forbidden reports whether c must be in no lab file and no message: control characters, and those
+// that only change how the text around them looks or where its lines end.
+func Forbidden(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
+}

@@ -1,0 +1,25 @@
+package clip
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "",
+		"leaf0":                          "leaf0",
+		strings.Repeat("x", 40):          strings.Repeat("x", 40),
+		strings.Repeat("x", 41):          strings.Repeat("x", 40) + "…",
+		strings.Repeat("µ", 1000):        strings.Repeat("µ", 40) + "…",
+		strings.Repeat("\U0001F9F6", 99): strings.Repeat("\U0001F9F6", 40) + "…",
+		"a\x1b[31mred":                   "a\uFFFD[31mred", // would change the colour of a terminal
+		"two\nlines":                     "two\uFFFDlines",
+		"right\u202Eleft":                "right\uFFFDleft",
+		"cut\xff":                        "cut\uFFFD",
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
