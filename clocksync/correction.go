@@ -105,7 +105,9 @@ func (c Correction) Check() error {
 // maxSpan is the largest time in a correction, 26 days, which keeps sums far from overflow.
 const maxSpan = units.Time(1) << 61
 
-// span returns rate * d, rounded. It is exact to the picosecond for d up to 2.5 hours.
+// span returns rate * d, rounded. It is exact to the picosecond for d up to 2.5 hours. The
+// conversion of the product keeps it from being fused with a later addition, so that all
+// architectures compute the same.
 func span(rate float64, d units.Time) units.Time {
 	return units.Time(math.Round(float64(rate * float64(d))))
 }

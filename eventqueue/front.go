@@ -42,9 +42,9 @@ func (s *front) insert(e entry) {
 	h[i] = e
 }
 
-// mostInserted is the number of entries up to which inserting one after the other is faster than
+// maxInserted is the number of entries up to which inserting one after the other is faster than
 // sorting. Ours.
-const mostInserted = 16
+const maxInserted = 16
 
 // sort puts all entries in order.
 func (s front) sort() {

@@ -378,13 +378,13 @@ func (q *Queue) order(first int32) {
 		n := &q.nodes[id-1]
 		n.slot, n.prev = inFront, 0
 		e := entry{n.at, tie(n.at, id-1), id - 1}
-		if id = n.next; len(q.front) < mostInserted {
+		if id = n.next; len(q.front) < maxInserted {
 			q.front.insert(e)
 		} else {
 			q.front = append(q.front, e)
 		}
 	}
-	if len(q.front) > mostInserted {
+	if len(q.front) > maxInserted {
 		q.front.sort()
 	}
 }

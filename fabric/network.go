@@ -201,7 +201,7 @@ func (n *Network) arrive(now units.Time, from int32, e *Packet) {
 		n.lose(from, e)
 	default:
 		e.Hops++
-		if e.flags&(passed|local) == 0 || n.stations.attended(n, now, from, e) {
+		if e.flags&(passed|local) == 0 || n.stations.admit(n, now, from, e) {
 			n.forward(now, from, e)
 		}
 	}

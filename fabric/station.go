@@ -106,26 +106,21 @@ func (n *Network) AttachStations(now units.Time, programs Stations) {
 	}
 }
 
-// attended handles a packet that concerns stations and arrived by port from: it hands the packet to
-// the station of the switch there. It returns false if the packet ends there.
-func (w *stations) attended(n *Network, now units.Time, from int32, e *Packet) bool {
+// admit shows a packet that arrived by port from, and concerns stations, to the program of the
+// switch there. It reports whether the switch forwards the packet; otherwise the packet ends there.
+func (w *stations) admit(n *Network, now units.Time, from int32, e *Packet) bool {
 	s, link := n.switchAt(n.ports[from].to), int(w.link[from])
-	if w.programs == nil || link < 0 {
-		if e.flags&local != 0 {
-			n.reached(e)
-		}
-		return e.flags&local == 0
+	attached, own := w.programs != nil && link >= 0, e.flags&local != 0
+	if !own && (!attached || w.programs.Pass(now, s, link, e)) {
+		return true
 	}
-	if e.flags&local == 0 {
-		if w.programs.Pass(now, s, link, e) {
-			return true
-		}
-		n.reached(e)
-		return false
+	if own && attached {
+		w.programs.Receive(now, s, link, e)
 	}
-	w.programs.Receive(now, s, link, e)
 	n.reached(e)
-	w.serve(n, now, s)
+	if own && attached {
+		w.serve(n, now, s) // it may have an answer
+	}
 	return false
 }
 
@@ -169,7 +164,7 @@ func (w *stations) send(n *Network, now units.Time, s int, l SwitchLink, p *Pack
 	n.enter(p)
 	p.flags = 0
 	if !n.isHost(to) {
-		p.flags = local
+		p.flags = local // for the program of the next switch, which does not forward it
 	}
 	p.next = join(int32(l.Out))
 	if n.cold[l.Out].down {

@@ -14,12 +14,12 @@ import (
 type Config struct {
 	Params
 
-	FewShare float64    // Share for fewer than Few points, of which a smaller part is pure
-	Few      int        // number of points below which FewShare applies
-	Least    int        // minimum number of points per direction for a fit
-	MaxSkew  float64    // largest difference of two clocks' rates; relative
-	Sigma    units.Time // smallest standard deviation of an edge: it bounds weights
-	Memory   int        // number of windows after which the slope of an edge is trusted
+	FewShare  float64    // Share for fewer than Few points, of which a smaller part is pure
+	Few       int        // number of points below which FewShare applies
+	MinPoints int        // minimum number of points per direction for a fit
+	MaxSkew   float64    // largest difference of two clocks' rates; relative
+	Sigma     units.Time // smallest standard deviation of an edge: it bounds weights
+	Memory    int        // number of windows after which the slope of an edge is trusted
 	// StepAlarm is the change of the hardware clock against the monotonic clock that counts as a
 	// step of the hardware clock; 0: none does. One oscillator drives both.
 	StepAlarm units.Time
@@ -55,8 +55,8 @@ func (c *Config) Check(s clocksync.Setup) error {
 	apart := c.Window / units.Time(max(1, c.Pairs))
 	refuse(c.Spacing > maxApart/4 || 2*c.Spacing >= apart,
 		"huygens: pairs of spacing %v do not fit into the %v from one to the next", c.Spacing, apart)
-	refuse(!(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.Least < 2,
-		"huygens: a fit on %v of few points, and at least %d of them", c.FewShare, c.Least)
+	refuse(!(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.MinPoints < 2,
+		"huygens: a fit on %v of few points, and at least %d of them", c.FewShare, c.MinPoints)
 	refuse(c.SlopeTrust == 0 || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002) || c.Memory < 4,
 		"huygens: slopes within %v of the last (above 0), at most %v (0.002); memory of %d windows (4 or more)",
 		c.SlopeTrust, c.MaxSkew, c.Memory)

@@ -126,7 +126,7 @@ func (n *neighbour) disperse(p *probe, cfg *Config) {
 // for the first, and the filter would drop every pair. It narrows a widened gap again if the trials
 // keep theirs.
 func (n *neighbour) adapt(cfg *Config) {
-	if n.apart.pairs >= cfg.Least && n.apart.stretch >= cfg.Epsilon {
+	if n.apart.pairs >= cfg.MinPoints && n.apart.stretch >= cfg.Epsilon {
 		n.spacing = max(n.spacing, min(n.apart.gap+2*cfg.Epsilon, maxApart/4, cfg.Window/units.Time(cfg.Pairs)/4))
 		n.trial = trial{}
 	}
@@ -250,7 +250,7 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 	upper, later := cut(n.upper, until)
 	lower, laterLow := cut(n.lower, until)
 	points := min(len(upper), len(lower))
-	if points < cfg.Least { // with those of the next window there may be enough
+	if points < cfg.MinPoints { // with those of the next window there may be enough
 		n.upper = forgetBefore(n.upper, until-patience*cfg.Window)
 		n.lower = forgetBefore(n.lower, until-patience*cfg.Window)
 		return edgeFit{}, false

@@ -60,8 +60,8 @@ func TestTooFewPointsWait(t *testing.T) {
 		counts []int
 		ok     bool // of the last window
 	}{
-		{[]int{cfg.Least}, true}, {[]int{cfg.Least - 1}, false}, {[]int{cfg.Least - 1, 1}, true},
-		{[]int{cfg.Least - 1, 0, 0, 0, 0, 1}, false}, // the first are older than patience
+		{[]int{cfg.MinPoints}, true}, {[]int{cfg.MinPoints - 1}, false}, {[]int{cfg.MinPoints - 1, 1}, true},
+		{[]int{cfg.MinPoints - 1, 0, 0, 0, 0, 1}, false}, // the first are older than patience
 	} {
 		n, f := &neighbour{node: 1, owned: true}, &fitter{}
 		var e edgeFit
@@ -70,15 +70,15 @@ func TestTooFewPointsWait(t *testing.T) {
 			add(n, k, count)
 			e, ok = n.fit(f, middleOf(k), units.Time(k+1)*cfg.Window, &cfg, ns)
 		}
-		if ok != c.ok || ok && int(e.points) < cfg.Least {
+		if ok != c.ok || ok && int(e.points) < cfg.MinPoints {
 			t.Errorf("%v points in windows: fitted %v of %d, want %v", c.counts, ok, e.points, c.ok)
 		}
 	}
 	n, f := &neighbour{node: 1, owned: true}, &fitter{} // and those of one direction do not make up for the other
-	add(n, 0, 2*cfg.Least)
-	n.lower = n.lower[:cfg.Least-1]
+	add(n, 0, 2*cfg.MinPoints)
+	n.lower = n.lower[:cfg.MinPoints-1]
 	if _, ok := n.fit(f, middleOf(0), cfg.Window, &cfg, ns); ok {
-		t.Errorf("fitted with %d points of one direction, of at least %d", len(n.lower), cfg.Least)
+		t.Errorf("fitted with %d points of one direction, of at least %d", len(n.lower), cfg.MinPoints)
 	}
 }
 

@@ -318,7 +318,7 @@ func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := clocksync.Setup{Self: clocksync.Node(rapid.IntRange(0, 3).Draw(t, "self")), Nodes: 4, Seed: 1, Jitter: 10 * ns}
 		cfg := Default(s)
-		cfg.Pairs, cfg.Least = 20, 2
+		cfg.Pairs, cfg.MinPoints = 20, 2
 		a, err := New(s, cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func lowest(p []relative, k int, alpha float64) rest {
 	for i := range p {
 		p[i].r = p[i].y - alpha*p[i].x
 	}
-	selectLeast(p, k)
+	selectSmallest(p, k)
 	var m rest
 	for _, q := range p[:k] {
 		m.x += q.x
@@ -119,8 +119,8 @@ func lowest(p []relative, k int, alpha float64) rest {
 	return m
 }
 
-// selectLeast moves the k points with the smallest r to the front (Hoare's FIND).
-func selectLeast(p []relative, k int) {
+// selectSmallest moves the k points with the smallest r to the front (Hoare's FIND).
+func selectSmallest(p []relative, k int) {
 	for low, high := 0, len(p)-1; low < high; {
 		pivot := middle(p[low].r, p[low+(high-low)/2].r, p[high].r)
 		i, j := low, high

@@ -117,7 +117,7 @@ func TestFitOfDegeneratePoints(t *testing.T) {
 	}
 }
 
-func TestSelectLeast(t *testing.T) {
+func TestSelectSmallest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.IntRange(0, 20), 1, 60).Draw(t, "values")
 		k := rapid.IntRange(1, len(v)).Draw(t, "k")
@@ -125,7 +125,7 @@ func TestSelectLeast(t *testing.T) {
 		for i, x := range v {
 			p[i].r = float64(x)
 		}
-		selectLeast(p, k)
+		selectSmallest(p, k)
 		slices.Sort(v)
 		got := make([]int, k)
 		for i := range got {

@@ -31,12 +31,12 @@ const maxDegree = maxParts * perReport
 
 // Windows of a run that leaves them open. Our choices.
 const (
-	usualWindow  = 20 * units.Millisecond // Huygens' 2 s, scaled to a lab; a longer one filters more
-	usualPairs   = 25                     // per ms
-	leastPairs   = 32                     // a fit needs 20 points per direction, 2 per pair; half may meet queues
-	leastWindows = 3                      // per run; shorter windows see only queues if the run begins under load
-	leastRounds  = 10                     // base RTTs; the reports of a window travel in a tenth of it
-	warmWindows  = 8                      // before a workload; joining takes up to two, a line needs four
+	maxAutoWindow = 20 * units.Millisecond // Huygens' 2 s, scaled to a lab; a longer one filters more
+	pairsPerMS    = 25
+	minPairs      = 32 // a fit needs 20 points per direction, 2 per pair; half may meet queues
+	minWindows    = 3  // per run; shorter windows see only queues if the run begins under load
+	minRounds     = 10 // base RTTs; the reports of a window travel in a tenth of it
+	warmWindows   = 8  // before a workload; joining takes up to two, a line needs four
 )
 
 // WarmUp is how long a workload waits for clocks if the lab leaves the window open.
@@ -47,8 +47,8 @@ const (
 	// minSpacing must exceed what the filter can see. It must also be short, so that both
 	// packets meet the same queue: at 90 % load in bursts, 1 us leaves a quarter of the pairs that
 	// 200 ns leaves.
-	minSpacing   = 200 * units.Nanosecond
-	leastEpsilon = 50 * units.Nanosecond
+	minSpacing = 200 * units.Nanosecond
+	minEpsilon = 50 * units.Nanosecond
 )
 
 // Keys implements params.Section.
@@ -60,16 +60,16 @@ func (p *Params) Keys() []params.Key {
 		params.New("window", params.Time(&p.Window, 10*units.Microsecond, 100*units.Second).Or("auto", 0),
 			"Interval of solving the mesh.").
 			Default("auto", fmt.Sprintf("ours: 1/%d of the run, at most %v: Huygens' 2 s, scaled to a lab",
-				leastWindows, usualWindow)),
+				minWindows, maxAutoWindow)),
 		params.New("pairs", params.Integer(&p.Pairs, 1, 1<<16).Or("auto", 0),
 			"Coded probes per window, neighbour pair and direction.").
-			Default("auto", fmt.Sprintf("ours: %d per ms, at least %d", usualPairs, leastPairs)),
+			Default("auto", fmt.Sprintf("ours: %d per ms, at least %d", pairsPerMS, minPairs)),
 		params.New("spacing", params.Time(&p.Spacing, units.Nanosecond, stamp).Or("auto", 0),
 			"Between the two packets of a coded probe.").
 			Default("auto", fmt.Sprintf("ours: %v, or three times filter", minSpacing)),
 		params.New("filter", params.Time(&p.Epsilon, units.Nanosecond, stamp).Or("auto", 0),
 			"Discard probes whose spacing changed this much.").
-			Default("auto", fmt.Sprintf("ours: %v, or four times jitter", leastEpsilon)),
+			Default("auto", fmt.Sprintf("ours: %v, or four times jitter", minEpsilon)),
 		params.New("share", params.Share(&p.Share, 0.001, 1), "Share of remaining probes that the fit uses.").
 			Default("10%", "ours"),
 		params.New("prior", params.Ratio(&p.SlopeTrust, "±", "", 0.001, "50ppb"),
@@ -90,14 +90,14 @@ func (p *Params) Keys() []params.Key {
 // the window was set.
 func (p *Params) Fit(length, rtt units.Time) (warm units.Time) {
 	if p.Window == 0 {
-		p.Window = usualWindow
+		p.Window = maxAutoWindow
 		if length > 0 {
-			p.Window = min(usualWindow, max(length/leastWindows, leastRounds*rtt))
+			p.Window = min(maxAutoWindow, max(length/minWindows, minRounds*rtt))
 		}
 		warm = warmWindows * p.Window
 	}
 	if p.Pairs == 0 {
-		p.Pairs = max(leastPairs, int(usualPairs*p.Window/units.Millisecond))
+		p.Pairs = max(minPairs, int(pairsPerMS*p.Window/units.Millisecond))
 	}
 	return warm
 }
@@ -106,7 +106,7 @@ func (p *Params) Fit(length, rtt units.Time) (warm units.Time) {
 // hardware, and for a run of unknown length.
 func (p Params) Config(s clocksync.Setup) Config {
 	p.Fit(0, 0)
-	epsilon := max(leastEpsilon, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
+	epsilon := max(minEpsilon, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
 	p.Spacing = cmp.Or(p.Spacing, max(minSpacing, 3*epsilon, 3*p.Epsilon))
 	p.Epsilon = cmp.Or(p.Epsilon, epsilon)
 	skew := s.Skew
@@ -114,7 +114,7 @@ func (p Params) Config(s clocksync.Setup) Config {
 		skew = 100e-6
 	}
 	return Config{
-		Params: p, FewShare: min(0.02, p.Share), Few: 100, Least: 20,
+		Params: p, FewShare: min(0.02, p.Share), Few: 100, MinPoints: 20,
 		MaxSkew: min(1e-3, 2.2*skew), Sigma: units.Nanosecond / 2,
 		Memory: 4, StepAlarm: units.Nanosecond,
 	}

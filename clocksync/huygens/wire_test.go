@@ -105,7 +105,7 @@ func TestRefusedMessages(t *testing.T) {
 		"report without edges": {report[:reportHead], ErrShort},
 		"short report":         {report[:9], ErrShort},
 		"part 64":              {with(report, headSize+12, 64), ErrRange},
-		"certain edge":         {append(report[:reportHead+16:reportHead+16], append([]byte{0, 0, 0, 0}, report[reportHead+20:]...)...), ErrRange},
+		"edge without noise":   {append(report[:reportHead+16:reportHead+16], append([]byte{0, 0, 0, 0}, report[reportHead+20:]...)...), ErrRange},
 		"short solution":       {solution[:10], ErrShort},
 		"flags of a solution":  {with(solution, 3, 2), ErrRange},
 	} {

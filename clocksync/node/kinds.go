@@ -76,7 +76,7 @@ type kind struct {
 	boundary func(*Protocols) clocksync.Boundary    // Protocols.Boundary; none
 	link     func(*Protocols) units.Time            // Protocols.LinkInterval; 0
 
-	alone func(*Config) units.Time // Config.Alone; usualAlone
+	alone func(*Config) units.Time // Config.Alone; defaultAlone
 }
 
 // Facts are what the rest of Weft needs to know about a kind of synchronization, so that no other
@@ -224,8 +224,8 @@ func (c *Config) Probes() units.Bandwidth {
 	return 0
 }
 
-// usualAlone is the value of Config.Alone without a protocol. Ours.
-const usualAlone = 100 * units.Millisecond
+// defaultAlone is the value of Config.Alone without a protocol. Ours.
+const defaultAlone = 100 * units.Millisecond
 
 // Alone returns the default duration of a run without a workload: long enough to show what Sync
 // does.
@@ -233,5 +233,5 @@ func (c *Config) Alone() units.Time {
 	if k, err := of(c.Sync); err == nil && k.alone != nil {
 		return k.alone(c)
 	}
-	return usualAlone
+	return defaultAlone
 }

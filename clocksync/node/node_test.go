@@ -240,7 +240,7 @@ func TestEveryKindOfSyncStarts(t *testing.T) {
 	mesh.Degree, mesh.Pairs = 2, 10
 	var pairs ptp.Params
 	params.SetDefaults(&pairs)
-	pairs.AnnounceInterval, pairs.Filter, pairs.Servo, pairs.Limits.Step, pairs.Backups = units.Millisecond, servo.Least, ptp.LinReg, 0, 0
+	pairs.AnnounceInterval, pairs.Filter, pairs.Servo, pairs.Limits.Step, pairs.Backups = units.Millisecond, servo.Minimum, ptp.LinReg, 0, 0
 	for _, sync := range []Sync{None, PTP, Huygens} {
 		for self := range clocksync.Node(3) {
 			cfg := Config{

@@ -30,9 +30,9 @@ type Stamp struct {
 func (s Stamp) Check() error {
 	switch {
 	case s.Jitter < 0 || s.Quantum < 0 || s.Stall < 0:
-		return fmt.Errorf("noise: jitter %d, quantum %d, stall %d ps: none is negative", s.Jitter, s.Quantum, s.Stall)
+		return fmt.Errorf("noise: jitter %d, quantum %d, stall %d ps; none is below 0", s.Jitter, s.Quantum, s.Stall)
 	case math.IsNaN(s.Stalled) || s.Stalled < 0 || s.Stalled > 1:
-		return fmt.Errorf("noise: a share of %g stalls", s.Stalled)
+		return fmt.Errorf("noise: a share of %g of the packets is stamped late; expected 0 to 1", s.Stalled)
 	}
 	return nil
 }
@@ -104,9 +104,9 @@ func (d Delay) Check() error {
 	case d.Kind == "":
 		return nil
 	case d.Kind == Uniform && d.Low > d.High:
-		return fmt.Errorf("noise: uniform from %d to %d ps", d.Low, d.High)
+		return fmt.Errorf("noise: uniform from %d to %d ps; expected the smaller one first", d.Low, d.High)
 	case (d.Kind == Normal || d.Kind == Exponential) && d.High < 0:
-		return fmt.Errorf("noise: %s with a scale of %d ps", d.Kind, d.High)
+		return fmt.Errorf("noise: %s with a scale of %d ps; expected at least 0", d.Kind, d.High)
 	case d.Kind != Uniform && d.Kind != Normal && d.Kind != Exponential:
 		return fmt.Errorf("noise: no distribution is called %q", d.Kind)
 	}
@@ -137,8 +137,8 @@ func (g *Generator) Next() units.Time {
 	return 0
 }
 
-// Seed returns the seed of a node's generator for one purpose. Generators for different nodes and
-// purposes are independent.
+// Seed returns the seed of a node's generator for one purpose, from the seed of the lab. Generators
+// for different nodes and purposes are independent.
 func Seed(lab uint64, node int, purpose string) [2]uint64 {
 	h := uint64(0xcbf29ce484222325) // FNV-1a
 	for i := range len(purpose) {

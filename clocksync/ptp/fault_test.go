@@ -125,7 +125,7 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 	} {
 		for _, peer := range []bool{false, true} {
 			p := pairOver(nil)
-			p.change = func(c *Config) { c.PeerDelay, c.AnnounceTimeout, c.SyncTimeout, c.Filter = peer, 6, 30, servo.Least }
+			p.change = func(c *Config) { c.PeerDelay, c.AnnounceTimeout, c.SyncTimeout, c.Filter = peer, 6, 30, servo.Minimum }
 			cfg := p.config(t, 2)
 			change(&cfg)
 			w := testnet.New(cfg)

@@ -12,9 +12,9 @@ type FilterKind uint8
 
 // Kinds of filter.
 const (
-	Median FilterKind = iota // moving median: linuxptp's default for the path delay, over 10
-	Mean                     // moving mean
-	Least                    // moving minimum: the exchange with the least queueing
+	Median  FilterKind = iota // moving median: linuxptp's default for the path delay, over 10
+	Mean                      // moving mean
+	Minimum                   // moving minimum: the exchange with the least queueing
 )
 
 // Filter smooths a measured delay over its last values.
@@ -27,7 +27,7 @@ type Filter struct {
 
 // NewFilter returns a filter over the last n values; n is at least 1.
 func NewFilter(kind FilterKind, n int) (*Filter, error) {
-	if kind > Least {
+	if kind > Minimum {
 		return nil, fmt.Errorf("servo: unknown kind of filter %d", kind)
 	}
 	if n < 1 || n > 1<<16 {
@@ -60,7 +60,7 @@ func (f *Filter) Value() (v units.Time, ok bool) {
 		return 0, false
 	}
 	switch f.kind {
-	case Least:
+	case Minimum:
 		return f.sorted[0], true
 	case Mean:
 		var sum float64

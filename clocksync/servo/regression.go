@@ -8,9 +8,9 @@ import (
 
 // Sizes of the regressions: powers of two from 4 to 64 points.
 const (
-	sizes     = 5
-	smallest  = 4
-	mostPoint = smallest << (sizes - 1)
+	sizes    = 5
+	smallest = 4
+	maxPoint = smallest << (sizes - 1)
 )
 
 // smoothing is the weight of a new prediction error in the running mean of a size; the first
@@ -27,10 +27,10 @@ const (
 // of the largest size that predicts nearly as well as the best: many points if noise dominates, few
 // if the frequency wanders.
 type Regression struct {
-	points [mostPoint]point // a ring
-	n      int              // number of points, at most mostPoint
-	next   int              // index of the next point
-	fits   [sizes]fit       // by size
+	points [maxPoint]point // a ring
+	n      int             // number of points, at most maxPoint
+	next   int             // index of the next point
+	fits   [sizes]fit      // by size
 }
 
 // Fit is a line: the offset is Base + Above picoseconds at the reading At, and grows by Slope.
@@ -63,8 +63,8 @@ func (r *Regression) Add(local, offset units.Time, weight float64) (f Fit, ok bo
 	p := point{local: local, offset: offset, weight: weight}
 	r.judge(p)
 	r.points[r.next] = p
-	r.next = (r.next + 1) % mostPoint
-	r.n = min(r.n+1, mostPoint)
+	r.next = (r.next + 1) % maxPoint
+	r.n = min(r.n+1, maxPoint)
 	k := r.choose()
 	if k < 0 {
 		return Fit{}, false
@@ -120,10 +120,10 @@ func (r *Regression) choose() int {
 // solve fits the last size points by weighted least squares. Sums are relative to the last point,
 // so that floats keep picoseconds.
 func (r *Regression) solve(f *fit, size int) {
-	last := &r.points[(r.next+mostPoint-1)%mostPoint]
+	last := &r.points[(r.next+maxPoint-1)%maxPoint]
 	var sw, sx, sy float64
 	for i := 1; i <= size; i++ {
-		p := &r.points[(r.next+mostPoint-i)%mostPoint]
+		p := &r.points[(r.next+maxPoint-i)%maxPoint]
 		sw += p.weight
 		sx += p.weight * float64(p.local-last.local)
 		sy += p.weight * float64(p.offset-last.offset)
@@ -131,7 +131,7 @@ func (r *Regression) solve(f *fit, size int) {
 	mx, my := sx/sw, sy/sw
 	var sxx, sxy float64
 	for i := 1; i <= size; i++ {
-		p := &r.points[(r.next+mostPoint-i)%mostPoint]
+		p := &r.points[(r.next+maxPoint-i)%maxPoint]
 		dx := float64(p.local-last.local) - mx
 		sxx += p.weight * dx * dx
 		sxy += p.weight * dx * (float64(p.offset-last.offset) - my)

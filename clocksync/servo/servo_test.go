@@ -280,7 +280,7 @@ func TestFiltersAgainstSorting(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		var all []units.Time
 		med, _ := NewFilter(Median, n)
-		low, _ := NewFilter(Least, n)
+		low, _ := NewFilter(Minimum, n)
 		mean, _ := NewFilter(Mean, n)
 		if _, ok := med.Value(); ok {
 			t.Fatal("an empty filter has a value")

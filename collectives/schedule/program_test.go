@@ -268,8 +268,8 @@ type flight struct {
 	queue     map[[2]int][]int // sends in flight, by pair
 	pairs     [][2]int         // pairs with sends in flight
 	out, in   []int
-	mostOut   int
-	mostIn    int
+	maxOut    int
+	maxIn     int
 	completed int
 }
 
@@ -316,7 +316,7 @@ func (f *flight) begin(r, i int) {
 	if !op.Credit {
 		f.out[r]++
 		f.in[op.Peer]++
-		f.mostOut, f.mostIn = max(f.mostOut, f.out[r]), max(f.mostIn, f.in[op.Peer])
+		f.maxOut, f.maxIn = max(f.maxOut, f.out[r]), max(f.maxIn, f.in[op.Peer])
 	}
 }
 
@@ -367,8 +367,8 @@ func TestWindows(t *testing.T) {
 		for len(f.pairs) > 0 {
 			k := slices.IndexFunc(f.pairs, func(p [2]int) bool { return fast>>((p[0]*7+p[1]*3)%64)&1 != 0 })
 			f.arrive(max(k, 0))
-			if f.mostOut > s.Parallel || f.mostIn > s.Parallel {
-				t.Fatalf("%d sent and %d received at once, window %d", f.mostOut, f.mostIn, s.Parallel)
+			if f.maxOut > s.Parallel || f.maxIn > s.Parallel {
+				t.Fatalf("%d sent and %d received at once, window %d", f.maxOut, f.maxIn, s.Parallel)
 			}
 		}
 		if f.completed != total {
@@ -381,8 +381,8 @@ func TestWindows(t *testing.T) {
 	for len(f.pairs) > 0 {
 		f.arrive(max(0, slices.IndexFunc(f.pairs, func(p [2]int) bool { return p[1] != 5 })))
 	}
-	if f.mostOut != 2 || f.mostIn < 20 {
-		t.Errorf("direct: %d sent and %d received at once", f.mostOut, f.mostIn)
+	if f.maxOut != 2 || f.maxIn < 20 {
+		t.Errorf("direct: %d sent and %d received at once", f.maxOut, f.maxIn)
 	}
 }
 

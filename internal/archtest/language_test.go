@@ -1,10 +1,12 @@
 package archtest
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +55,12 @@ func retiredNames() map[string]string {
 	return map[string]string{"way": "path or direction", "ways": "paths or directions", "noted": "the field's word"}
 }
 
+// retiredPrefixes maps words that begin no identifier to those that do in the field. Alone they are
+// fine: min and max would hide the functions.
+func retiredPrefixes() map[string]string {
+	return map[string]string{"least": "min", "most": "max", "usual": "default"}
+}
+
 // finding is one place that breaks a rule of language.
 type finding struct{ rule, text string }
 
@@ -61,7 +69,7 @@ func TestLanguage(t *testing.T) {
 	for pkg, files := range byPackage(load(t)) {
 		found := checkPackageDoc(pkg, files)
 		for _, s := range files {
-			found = slices.Concat(found, checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s))
+			found = slices.Concat(found, checkDocFiles(s), checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s))
 		}
 		for _, f := range found {
 			t.Error(f.text)
@@ -93,6 +101,20 @@ func checkPackageDoc(pkg string, files []*source) []finding {
 	return []finding{{"package doc", fmt.Sprintf("package %s has %d lines and a package doc of %d: tell newcomers "+
 		"what it is, what goes in and out, its one idea, "+
 		"its invariants and where to start reading, in at least %d lines", pkg, lines, doc, teachingDoc)}}
+}
+
+// checkDocFiles returns the files that a package doc names and that do not exist, neither in the
+// package nor by their path from the root.
+func checkDocFiles(s *source) (bad []finding) {
+	for _, name := range regexp.MustCompile(`[\w./*]+\.go\b`).FindAllString(s.tree.Doc.Text(), -1) {
+		here, _ := filepath.Glob(filepath.Join(root, s.pkg, name))
+		there, _ := filepath.Glob(filepath.Join(root, name))
+		if len(here)+len(there) == 0 {
+			bad = append(bad, finding{"package doc", fmt.Sprintf("%s: the package doc names %s, which does not exist: "+
+				"correct it", s.name, name)})
+		}
+	}
+	return bad
 }
 
 // checkWidths returns the lines that are too long: comments everywhere, code outside of tests.
@@ -157,8 +179,12 @@ func checkNames(s *source) (bad []finding) {
 		}
 		seen[id.Name] = true
 		word, better := strings.ToLower(id.Name), ""
-		if better = retiredNames()[word]; better == "" {
-			for _, p := range part.FindAllString(id.Name, -1) {
+		parts := part.FindAllString(id.Name, -1)
+		if len(parts) > 1 {
+			better = retiredPrefixes()[parts[0]]
+		}
+		if better = cmp.Or(better, retiredNames()[word]); better == "" {
+			for _, p := range parts {
 				if r := retired()[strings.ToLower(p)]; r != "" {
 					word, better = strings.ToLower(p), r
 				}
@@ -260,10 +286,14 @@ func TestLanguageRulesBite(t *testing.T) {
 		{"package x\n\nvar portAbroad int", "say remote"},
 		{"package x\n\nfunc f(way int) {}", "say path"},
 		{"package x\n\nfunc f(oneWay int) {}", ""},
+		{"package x\n\nconst mostHosts = 3", "say max"},
+		{"package x\n\nfunc f(least int) {}", ""},
 		{"package x\n\n// Returns x.\nfunc f() {}", "begin with its name"},
 		{"package x\n\n// A thing is one.\ntype thing int", ""},
 		{"package x\n\n// Things of a sort.\nconst (\n\ta = 1\n\tb = 2 // two\n)", ""},
 		{"// Package x is short.\npackage x\n" + strings.Repeat("\n", bigPackage), "package doc of 1"},
+		{"// Package x begins in gone.go.\npackage x", "names gone.go, which does not exist"},
+		{"// Package x begins in host.go, not in fabric/network.go.\npackage x", ""},
 		{strings.Repeat("// Package x teaches.\n", teachingDoc) + "package x\n" + strings.Repeat("\n", bigPackage), ""},
 	} {
 		s, err := parse("host/x.go", c.text)
@@ -271,7 +301,7 @@ func TestLanguageRulesBite(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range slices.Concat(checkPackageDoc(s.pkg, []*source{s}), checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s)) {
+		for _, f := range slices.Concat(checkPackageDoc(s.pkg, []*source{s}), checkDocFiles(s), checkWidths(s), checkWords(s), checkNames(s), checkDocComments(s)) {
 			got = append(got, f.text)
 		}
 		if text := strings.Join(got, "\n"); c.says == "" && text != "" || !strings.Contains(text, c.says) {

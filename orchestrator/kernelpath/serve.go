@@ -100,7 +100,7 @@ func (c *carrier) listen(to chan<- message, quit <-chan struct{}) {
 // one request to the kernel per switch, and all together may take a small share of the time. The
 // maximum queue is needed even if the lab asks for no samples. Our own values.
 const (
-	leastSample  = 5 * time.Millisecond
+	minSample    = 5 * time.Millisecond
 	sampleShare  = 20 // sampling takes at most 1/sampleShare of the time
 	otherwiseAll = 100 * time.Millisecond
 )
@@ -111,7 +111,7 @@ func (c *carrier) sampling(took time.Duration) time.Duration {
 	if c.cfg.Sample > 0 {
 		wait = time.Duration(float64(c.cfg.Sample.Duration()) * c.cfg.Dilation)
 	}
-	return max(leastSample, wait-took, sampleShare*took)
+	return max(minSample, wait-took, sampleShare*took)
 }
 
 // run handles requests until the orchestrator sends stop.

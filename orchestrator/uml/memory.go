@@ -14,8 +14,8 @@ import (
 // Bounds of a kernel's default memory. Our own values: a lab of quickstart size needs 200 MB, and
 // each gigabyte costs 16 MB and boot time for the kernel's page table.
 const (
-	leastMemory = 256 * units.MiB
-	mostMemory  = 4 * units.GiB
+	minMemory = 256 * units.MiB
+	maxMemory = 4 * units.GiB
 )
 
 // chooseMemory returns half of the available memory, within the bounds.
@@ -24,10 +24,10 @@ func chooseMemory() (units.Bytes, error) {
 	if err != nil {
 		return 0, err
 	}
-	m := min(available/2, mostMemory)
-	if m < leastMemory {
+	m := min(available/2, maxMemory)
+	if m < minMemory {
 		return 0, fmt.Errorf("too little memory for User Mode Linux: it takes %v at least, and half of what is "+
-			"available here is %v", leastMemory, available/2)
+			"available here is %v", minMemory, available/2)
 	}
 	return m / units.MiB * units.MiB, nil
 }

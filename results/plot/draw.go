@@ -17,13 +17,13 @@ import (
 
 // Sizes of a drawing in points. Ours.
 const (
-	usualWidth, usualHeight = 540, 330
-	margin                  = 10
-	titleSize               = 13
-	labelSize               = 10.5
-	tickSize                = 9.5
-	captionSize             = 9
-	dpi                     = 144 // of a PNG
+	defaultWidth, defaultHeight = 540, 330
+	margin                      = 10
+	titleSize                   = 13
+	labelSize                   = 10.5
+	tickSize                    = 9.5
+	captionSize                 = 9
+	dpi                         = 144 // of a PNG
 )
 
 var (
@@ -69,10 +69,10 @@ func (c Chart) PNG() ([]byte, error) {
 func (f *figure) size() (w, h vg.Length) {
 	w, h = vg.Length(f.width), vg.Length(f.height)
 	if w <= 0 {
-		w = usualWidth
+		w = defaultWidth
 	}
 	if h <= 0 {
-		h = usualHeight
+		h = defaultHeight
 	}
 	return w, h
 }

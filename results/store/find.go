@@ -12,7 +12,7 @@ import (
 	"weft/results/record"
 )
 
-// SweepFile is the file with the record.Sweep of a sweep, in the directory about the sweep.
+// SweepFile is the file with the record.Sweep of a sweep, in a directory beside those of its runs.
 const SweepFile = "sweep.json"
 
 // IsRun reports whether dir is the directory of a run.
@@ -74,20 +74,23 @@ func Newest(root string) (dirs []string) {
 	return dirs
 }
 
-// newestRuns returns the runs of a directory that the last command line made.
+// newestRuns returns the runs in the directory of a lab that the last command made, in the order of
+// their numbers. The runs of a command share a series; several commands may have begun in the same
+// second, which is the first part of the names. Of a run and its retry it returns the one that
+// counts.
 func newestRuns(folder string) []string {
 	type found struct {
 		dir    string
-		number int
+		number int // in the series
 	}
-	stamp := ""
+	stamp := "" // the latest second in which a run began
 	names := EntryNames(folder)
 	for _, name := range names {
 		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && IsRun(filepath.Join(folder, name)) {
 			stamp = s
 		}
 	}
-	var last, started string
+	var last, started string // the series that began last, and when
 	series := map[string][]found{}
 	dropped := map[string]bool{} // of a run and its retry, the one that does not count
 	for _, name := range names {

@@ -145,7 +145,8 @@ func checkNetwork(n *record.NetworkMap) error {
 	return nil
 }
 
-// title tells a run from others: its point of a sweep, or its lab and engine.
+// title returns what tells a run from those beside it: its point of a sweep, or its lab, engine and
+// transport.
 func title(dir string, m *record.Manifest) string {
 	name := m.Lab + " " + m.Engine
 	if len(m.Point) > 0 {

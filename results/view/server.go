@@ -121,7 +121,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	page, ok := s.pages[rest]
 	switch {
-	// A page of elsewhere may resolve its own name to this address.
+	// The name of another site may resolve to this address (DNS rebinding), so Host is compared.
 	case r.Host != s.listener.Addr().String(), subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 		http.Error(w, "no such page; weft view prints its address", http.StatusNotFound)
 	case r.Method != http.MethodGet:

@@ -26,7 +26,7 @@ const (
 const (
 	rateTime   = 100 * time.Millisecond // minimum duration of a train at the full rate
 	ratePacket = 24                     // minimum number of packets of such a train
-	mostPacket = 600                    // maximum number of packets of such a train
+	maxPackets = 600                    // maximum number of packets of such a train
 	idlePacket = 8                      // packets on an idle link
 	lossPacket = 400                    // minimum number of packets to measure loss
 	lossMost   = 4000                   // maximum number of packets to measure loss
@@ -204,7 +204,7 @@ func (x *exam) busy(ctx context.Context) error {
 	if x.d.Rate == 0 {
 		return nil
 	}
-	count := min(mostPacket, max(ratePacket, int(rateTime/max(1, x.each()))))
+	count := min(maxPackets, max(ratePacket, int(rateTime/max(1, x.each()))))
 	room := int(x.d.Limit/x.packet()) - 1
 	burst := min(count, room)
 	bucket := x.d.Bucket()   // a burst passes the queue and waits on the link
@@ -212,10 +212,10 @@ func (x *exam) busy(ctx context.Context) error {
 	if red := x.d.RED; red != nil && !x.disorder() {
 		const beyond = 16 // packets that tell a queue that marks all from one that marks most
 		upTo := red.Max
-		if n := int((upTo+bucket)/x.packet()) + beyond; n <= min(room, mostPacket) {
+		if n := int((upTo+bucket)/x.packet()) + beyond; n <= min(room, maxPackets) {
 			burst = n
 		} else {
-			burst = min(room, mostPacket)
+			burst = min(room, maxPackets)
 			upTo = units.Bytes(burst-beyond)*x.packet() - bucket
 		}
 		count = max(count, burst)

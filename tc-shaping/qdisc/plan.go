@@ -64,9 +64,9 @@ func (d Direction) near() []Qdisc {
 	return chain(append(row, FIFO{Limit: d.Limit})...)
 }
 
-// usualLateness is how late a high-resolution timer of the kernel fires on a machine that is not
+// defaultLateness is how late a high-resolution timer of the kernel fires on a machine that is not
 // overloaded, which is some tens of microseconds. Our own value; ADR 110 has the measurement.
-const usualLateness = 100 * time.Microsecond
+const defaultLateness = 100 * time.Microsecond
 
 // Bucket returns the size of tbf's bucket: the bytes that pass while a timer is late, and at least
 // one packet, since tbf drops packets larger than its bucket. A larger bucket would hide queues,
@@ -74,7 +74,7 @@ const usualLateness = 100 * time.Microsecond
 func (d Direction) Bucket() units.Bytes {
 	late := d.Lateness
 	if late == 0 {
-		late = usualLateness
+		late = defaultLateness
 	}
 	return d.frame() + amount(late, uint64(d.Rate)/8)
 }
@@ -120,9 +120,9 @@ func (d Direction) far() []Qdisc {
 // netem silently drops packets beyond its limit.
 func (d Direction) inFlight() uint32 {
 	const (
-		leastFrame = 60
-		slack      = 1000 // netem's default, for late timers
-		unlimited  = 10_000_000
+		minFrame  = 60
+		slack     = 1000 // netem's default, for late timers
+		unlimited = 10_000_000
 	)
 	if d.Rate == 0 {
 		return unlimited
@@ -130,7 +130,7 @@ func (d Direction) inFlight() uint32 {
 	// an exponential exceeds 20 means once in 5e8 draws, and the table ends before
 	longest := d.Delay + 20*d.Jitter + d.ReorderBy
 	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // a burst from the bucket waits on the link
-	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32))   // the kernel compares signed lengths
+	return uint32(min(2*(q/minFrame)+slack, math.MaxInt32))     // the kernel compares signed lengths
 }
 
 // chain puts each discipline below the one before it.

@@ -14,9 +14,8 @@ func TestNoticeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Notice{
 			Kind: NoticeKind(rapid.IntRange(1, 3).Draw(t, "kind")), SrcPort: rapid.Uint16().Draw(t, "port"),
-			Src: rapid.Uint32().Draw(t, "src"), Dst: rapid.Uint32().Draw(t, "dst"), Switch: rapid.Uint32().
-				Draw(t, "switch"),
-			At: units.Time(rapid.Int64Min(0).Draw(t, "at")),
+			Src: rapid.Uint32().Draw(t, "src"), Dst: rapid.Uint32().Draw(t, "dst"),
+			Switch: rapid.Uint32().Draw(t, "switch"), At: units.Time(rapid.Int64Min(0).Draw(t, "at")),
 		}
 		want.Last = want.Kind == NeedsCC && rapid.Bool().Draw(t, "last")
 		var b [NoticeSize]byte
@@ -32,6 +31,8 @@ func TestNoticeRoundTrip(t *testing.T) {
 	})
 }
 
+// Each case changes a valid notice, whose checksum is then corrected, so that only what the case
+// names is wrong.
 func TestNoticeRefusals(t *testing.T) {
 	change := func(f func(b []byte)) []byte {
 		var b [NoticeSize]byte
@@ -106,8 +107,11 @@ func TestCoordinationInPlace(t *testing.T) {
 	for _, c := range []struct {
 		change func()
 		want   error
-	}{{func() { b[DataSize] = 2 }, ErrRange}, {func() { b[DataSize], b[DataSize+1] = 0, 1 },
-		ErrRange}, {func() { b = b[:DataSize+3] }, ErrShort}} {
+	}{
+		{func() { b[DataSize] = 2 }, ErrRange},
+		{func() { b[DataSize], b[DataSize+1] = 0, 1 }, ErrRange},
+		{func() { b = b[:DataSize+3] }, ErrShort},
+	} {
 		c.change()
 		if err := got.Decode(b); !errors.Is(err, c.want) {
 			t.Errorf("%v, want %v", err, c.want)
