@@ -223,9 +223,9 @@ func (l *loop) begin(t0 int64) {
 	if l.cfg.Sample > 0 {
 		l.events.Set(l.sampler, l.cfg.Sample)
 	}
-	if l.cfg.FrameEvery > 0 {
+	if l.cfg.Frames.Every > 0 {
 		l.sent = make([]units.Bytes, len(l.cfg.Network.Ports))
-		l.events.Set(l.framer, l.cfg.FramesFrom+l.cfg.FrameEvery)
+		l.events.Set(l.framer, l.cfg.Frames.After(l.cfg.Frames.From))
 	}
 	l.armScript()
 	l.report.CPU = -poller.CPU()
@@ -305,12 +305,10 @@ func (l *loop) sendSamples() error {
 
 // frame records the network and arms the next frame.
 func (l *loop) frame(at units.Time) error {
-	l.events.Set(l.framer, frames.After(at, l.cfg.FramesFrom, l.cfg.FrameEvery))
+	l.events.Set(l.framer, l.cfg.Frames.After(at))
 	f := frames.Frame{At: at}
 	l.net.Survey(at, l.sent, func(port int, p fabric.PortState) {
-		f.Ports = append(f.Ports, frames.Port{
-			Port: int32(port), Queued: p.Queued, Sent: p.Sent, Marks: p.Marks, Drops: p.Drops, Paused: p.Paused,
-		})
+		f.Ports = append(f.Ports, frames.PortAt(port, p))
 	})
 	l.frames = append(l.frames, f)
 	rows := 0

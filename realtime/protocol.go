@@ -5,6 +5,7 @@ import (
 
 	"weft/clocksync"
 	"weft/fabric"
+	"weft/results/frames"
 	"weft/results/stats"
 	"weft/units"
 )
@@ -161,11 +162,9 @@ type Config struct {
 	Slower []float64
 	Hosts  []Address  // by host
 	Sample units.Time // interval of queue samples in lab time; 0: none
-	// Frames are sent from FramesFrom on, at intervals that begin with FrameEvery: see
-	// frames.After. 0: none.
-	FrameEvery units.Time
-	FramesFrom units.Time
-	MaxFrame   int // longest frame in bytes with its Ethernet header; 0: 10 KB
+	// Frames is when frames of the network are recorded and sent.
+	Frames   frames.Schedule
+	MaxFrame int // longest frame in bytes with its Ethernet header; 0: 10 KB
 
 	// Switch is the address from which hosts are told that their NIC is paused (wire.Pause). It
 	// must not be a host's. Zero: hosts are not told, and what they send waits in the NIC.

@@ -21,6 +21,7 @@ import (
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
+	"weft/results/view"
 )
 
 // job is one run to make: a point of a lab in one engine.
@@ -254,6 +255,8 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	}
+	var kept *view.Source
+	options.Kept = func(k orchestrate.Kept) { kept = new(view.Source(k)) }
 	if flags.live != nil {
 		options.Frames = flags.live.update
 	}
@@ -275,7 +278,7 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 	if err != nil {
 		o.errs = append(o.errs, failedRun{name, s.Run != "", err})
 	}
-	if err := pages.Leave(j.lab, s); err != nil {
+	if err := pages.Leave(j.lab, s, kept); err != nil {
 		err = fmt.Errorf("report: %w", err)
 		if s.Status == record.OK {
 			err = errors.Join(err, store.Fail(s.Run, s, err))

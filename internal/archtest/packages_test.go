@@ -107,7 +107,7 @@ func packages() []entry {
 			"executes programs over an endpoint, with the host's clock"},
 
 		{"results/record", "units", "shapes of results, with units in the names of fields"},
-		{"results/frames", "units", "states of ports and connections at instants"},
+		{"results/frames", "fabric units", "states of the fabric's ports, and of connections, at instants"},
 		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
@@ -165,8 +165,8 @@ func packages() []entry {
 			"makes experiments from the text of labs"},
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench " +
 			"collectives/schedule fabric host " +
-			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
-			"results/stats transport transport/wire units",
+			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology results/frames results/plot " +
+			"results/record results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so " +
 				"that the same outcome has the same record"},
 		{"orchestrator/failure", "collectives/schedule fabric host internal/plural orchestrator/experiment " +

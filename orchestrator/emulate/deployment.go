@@ -17,6 +17,7 @@ import (
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/units"
 )
 
@@ -52,7 +53,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	x.SampleQueues, x.FrameEvery = 0, 0 // nobody would read them
+	x.SampleQueues, x.FrameSchedule = 0, frames.Schedule{} // nobody would read them
 	setup, err := x.ToDeploy()
 	if err != nil {
 		return nil, err

@@ -53,10 +53,7 @@ type Experiment struct {
 	SampleQueues units.Time // interval of queue samples; 0: none
 	Windows      bool       // record changes of congestion windows
 
-	// FrameEvery is the first interval of frames, and FramesFrom the instant from which they are
-	// recorded; 0: none. See realtime.Config.
-	FrameEvery units.Time
-	FramesFrom units.Time
+	FrameSchedule frames.Schedule // of Frames
 
 	// Stall is the real time without progress after which the workload is given up; 0: it follows
 	// from the dilation.

@@ -11,10 +11,12 @@ import (
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
+	"weft/results/view"
 )
 
-// Leave writes the drawing of the network and the report into the directory of a finished run.
-func Leave(l *lab.Lab, s *record.Summary) error {
+// Leave writes the drawing of the network and the report into the directory of a finished run. kept
+// is what the run has in memory: see Write.
+func Leave(l *lab.Lab, s *record.Summary, kept *view.Source) error {
 	if s == nil || s.Run == "" || !store.IsRun(s.Run) {
 		return nil // the run has no directory, or it was removed
 	}
@@ -25,7 +27,7 @@ func Leave(l *lab.Lab, s *record.Summary) error {
 			return err
 		}
 	}
-	return Write(s.Run)
+	return Write(s.Run, kept)
 }
 
 // maxDrawn is the largest number of links for which a report draws the network: more could not be

@@ -44,10 +44,16 @@ const maxNetwork = 64 << 20
 // value: a browser opens it at once.
 const maxView = 8 << 20
 
-// writeView writes view.html of a run directory that has frames, unless it would be too large, and
-// reports whether it did.
-func writeView(dir string) (bool, error) {
-	m, err := view.Load(dir)
+// writeView writes view.html of a run that has frames, unless it would be too large, and reports
+// whether it did. kept is what is in memory; nil: it is read.
+func writeView(r *report.Run, kept *view.Source) (bool, error) {
+	var m *view.Model
+	var err error
+	if kept != nil {
+		m, err = view.Make(r.Dir, r.Manifest, r.Summary, *kept)
+	} else {
+		m, err = view.Load(r.Dir)
+	}
 	if errors.Is(err, view.ErrNoFrames) {
 		return false, nil
 	}
@@ -58,16 +64,17 @@ func writeView(dir string) (bool, error) {
 	if err != nil || len(text) > maxView {
 		return false, err
 	}
-	return true, write(filepath.Join(dir, ViewFile), text)
+	return true, write(filepath.Join(r.Dir, ViewFile), text)
 }
 
-// Write writes report.html and view.html of a run directory and replaces existing ones.
-func Write(dir string) error {
+// Write writes report.html and view.html of a run directory and replaces existing ones. kept is
+// what the run that has just ended has in memory; nil: everything is read.
+func Write(dir string, kept *view.Source) error {
 	r, err := report.Load(dir)
 	if err != nil {
 		return err
 	}
-	if r.View, err = writeView(dir); err != nil {
+	if r.View, err = writeView(r, kept); err != nil {
 		return err
 	}
 	network, err := regular.Read(filepath.Join(dir, NetworkFile), maxNetwork)
@@ -122,7 +129,7 @@ func Draw(dir, format string) (written []string, err error) {
 			written = append(written, path)
 		}
 	}
-	if err := Write(dir); err != nil {
+	if err := Write(dir, nil); err != nil {
 		return written, err
 	}
 	return append(written, filepath.Join(dir, PageFile)), nil

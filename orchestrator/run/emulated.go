@@ -80,7 +80,8 @@ func emulated(
 	})
 	got, err := emulate.Run(ctx, spec)
 	if recorder != nil {
-		check(dir.Frames(recorder.Frames(), ports))
+		out.Frames = recorder.Frames()
+		check(dir.Frames(out.Frames, ports))
 	}
 	check(closeOutput())
 	check(e.captures.finish(err != nil, o.Say))
@@ -167,7 +168,7 @@ func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options)
 	if r == nil {
 		return nil
 	}
-	spec.FramesFrom, spec.FrameEvery = r.From(), r.First()-r.From()
+	spec.FrameSchedule = r.Schedule()
 	spec.Frames = func(all []frames.Frame) {
 		for _, f := range all {
 			r.Add(f)

@@ -75,11 +75,19 @@ func newFramer(x *experiment.Experiment, hosts []*host.Host, o *observers, show 
 	return f
 }
 
+// all returns all frames; none without a framer.
+func (f *framer) all() []frames.Frame {
+	if f == nil {
+		return nil
+	}
+	return f.Frames()
+}
+
 // record adds a frame of the run, and returns the instant of the next one.
 func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
 	frame := frames.Frame{At: now}
 	s.Survey(now, f.sent, func(port int, p fabric.PortState) {
-		frame.Ports = append(frame.Ports, framePort(port, p))
+		frame.Ports = append(frame.Ports, frames.PortAt(port, p))
 	})
 	for _, h := range f.hosts {
 		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
@@ -96,13 +104,6 @@ func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
 		f.show(f.Frames())
 	}
 	return next
-}
-
-// framePort returns the row of a port.
-func framePort(port int, p fabric.PortState) frames.Port {
-	return frames.Port{
-		Port: int32(port), Queued: p.Queued, Sent: p.Sent, Marks: p.Marks, Drops: p.Drops, Paused: p.Paused,
-	}
 }
 
 // networkMap returns the network as weft view draws it.

@@ -83,6 +83,8 @@ type Options struct {
 	// Frames is called after each frame of a run that records frames, from one goroutine, with the
 	// run's directory and all frames so far. They are valid during the call. It may be nil.
 	Frames func(x *experiment.Experiment, dir string, n *record.NetworkMap, all []frames.Frame)
+	// Kept receives at the end what a run with frames has in memory. It may be nil.
+	Kept func(Kept)
 	// Progress is called a few times per second from one goroutine. It may be nil.
 	Progress func(Progress)
 
@@ -94,6 +96,15 @@ func (o *Options) workers() int {
 		return o.Workers
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// Kept is what a run wrote to its files and still has in memory, so that its pages need not read it
+// again.
+type Kept struct {
+	Network *record.NetworkMap
+	Frames  []frames.Frame
+	Conns   []record.Conn // by connection
+	Parts   []record.Part
 }
 
 // Measuring is the phase that measures the load that the machine can carry: once for a program on a
@@ -145,14 +156,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	defer func() { _ = dir.Abandon(time.Now(), errors.New("the run ended without a summary")) }()
 
-	if l.Measure.View != 0 {
-		network := networkMap(x)
-		if err := dir.Network(network); err != nil {
-			return nil, err
-		}
-		if show := o.Frames; show != nil {
-			o.framed = func(all []frames.Frame) { show(x, dir.Dir(), network, all) }
-		}
+	network, err := storeNetwork(x, dir, &o)
+	if err != nil {
+		return nil, err
 	}
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
@@ -202,6 +208,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	if o.Parts != nil {
 		o.Parts(parts)
 	}
+	if o.Kept != nil && network != nil {
+		o.Kept(Kept{Network: network, Frames: out.Frames, Conns: summary.Conns(x, out), Parts: parts})
+	}
 	if err := storeAll(x, out, parts, dir); err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
 	}
@@ -209,6 +218,19 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		runErr = errors.Join(runErr, err)
 	}
 	return s, runErr
+}
+
+// storeNetwork writes the network that frames are of, and has o.Frames called with it. The network
+// is nil if the lab wants no frames.
+func storeNetwork(x *experiment.Experiment, dir *store.Run, o *Options) (*record.NetworkMap, error) {
+	if x.Lab.Measure.View == 0 {
+		return nil, nil
+	}
+	network := networkMap(x)
+	if show := o.Frames; show != nil {
+		o.framed = func(all []frames.Frame) { show(x, dir.Dir(), network, all) }
+	}
+	return network, dir.Network(network)
 }
 
 // judgeRetry returns r with Counts set. Another try counts if it ran to its end with a fidelity

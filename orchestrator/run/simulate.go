@@ -116,9 +116,8 @@ func simulate(
 	}
 	err = s.Run(ctx)
 	observers.merge(out)
-	if framer != nil {
-		files.check(dir.Frames(framer.Frames(), x.PortNames()))
-	}
+	out.Frames = framer.all()
+	files.check(dir.Frames(out.Frames, x.PortNames()))
 	files.check(observers.diary.End(s.End()))
 	out.Diary = observers.diary
 	addHosts(out, hosts)

@@ -12,6 +12,7 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/orchestrator/experiment"
+	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
@@ -41,6 +42,7 @@ type Outcome struct {
 	Bridges   clocksync.Counters // of switches that are peer-to-peer transparent clocks
 	Ended     units.Time         // when the last host was done
 	Fidelity  *record.Fidelity   // of an emulated run; nil: simulated
+	Frames    []frames.Frame     // of the network; nil: not recorded
 	Diary     *Diary             // of coordinated congestion management; nil: there is none
 	Warnings  []string
 	Refused   []record.Refused // packets that hosts or the network refused
@@ -295,6 +297,24 @@ func Parts(x *experiment.Experiment, o *Outcome) []record.Part {
 		}
 	}
 	return parts
+}
+
+// Conns returns all connections with what their messages were.
+func Conns(x *experiment.Experiment, o *Outcome) []record.Conn {
+	all := make([]record.Conn, len(x.Conns))
+	for i := range all {
+		all[i].Src, all[i].Dst = x.Graph.Nodes[x.Conns[i].Src].Name, x.Graph.Nodes[x.Conns[i].Dst].Name
+	}
+	for i := range o.Flows {
+		f := &o.Flows[i]
+		c := &all[f.Conn]
+		if c.Messages == 0 || f.Start < c.Start {
+			c.Start = f.Start
+		}
+		c.Messages++
+		c.Bytes += f.Size
+	}
+	return all
 }
 
 // NewOutcome returns an Outcome without measurements.

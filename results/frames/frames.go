@@ -16,6 +16,7 @@
 package frames
 
 import (
+	"weft/fabric"
 	"weft/units"
 )
 
@@ -34,6 +35,13 @@ type Port struct {
 	Marks  int64       // packets marked CE
 	Drops  int64       // packets that did not fit
 	Paused bool        // PFC holds at least one class
+}
+
+// PortAt returns the state of a port at a frame's instant.
+func PortAt(port int, p fabric.PortState) Port {
+	return Port{
+		Port: int32(port), Queued: p.Queued, Sent: p.Sent, Marks: p.Marks, Drops: p.Drops, Paused: p.Paused,
+	}
 }
 
 // Conn is the state of a connection in a frame.
@@ -78,8 +86,9 @@ func Fixed(from, interval units.Time) *Recorder {
 	return r
 }
 
-// From returns the instant from which frames are recorded.
-func (r *Recorder) From() units.Time { return r.from }
+// Schedule returns the schedule by which an engine that cannot ask the recorder makes its frames.
+// It is called before the first frame.
+func (r *Recorder) Schedule() Schedule { return Schedule{From: r.from, Every: r.interval, Fixed: r.fixed} }
 
 // First returns the instant of the first frame.
 func (r *Recorder) First() units.Time { return r.from + r.interval }
@@ -110,13 +119,22 @@ func (r *Recorder) Add(f Frame) (next units.Time) {
 	return r.from + (since/r.interval+1)*r.interval
 }
 
-// After returns the instant of the frame after one at now, in an engine that cannot ask a Recorder:
-// it begins with the same interval, and doubles it after as many intervals as the recorder does.
-func After(now, from, interval units.Time) units.Time {
-	for now-from >= maxFrames*interval {
-		interval *= 2
+// Schedule is when frames are due in an engine that cannot ask a Recorder, because it runs in
+// another process.
+type Schedule struct {
+	From  units.Time // frames come after it
+	Every units.Time // first interval; 0: no frames
+	Fixed bool       // the interval stays
+}
+
+// After returns the instant of the frame after one at now, or of the first frame if now is From. An
+// interval that is not fixed doubles after as many intervals as the recorder's does.
+func (s Schedule) After(now units.Time) units.Time {
+	every := s.Every
+	for !s.Fixed && now-s.From >= maxFrames*every {
+		every *= 2
 	}
-	return from + ((now-from)/interval+1)*interval
+	return s.From + ((now-s.From)/every+1)*every
 }
 
 // regular reports whether an instant is a multiple of the interval.

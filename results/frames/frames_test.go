@@ -102,10 +102,29 @@ func TestFixedKeepsAll(t *testing.T) {
 func TestAfterAgreesWithRecorder(t *testing.T) {
 	const from, interval = 3 * units.Millisecond, 7 * units.Microsecond
 	r := Auto(from, interval)
+	s := r.Schedule()
 	at := r.First()
+	if got := s.After(from); got != at {
+		t.Fatalf("the first frame is at %v; the recorder wants %v", got, at)
+	}
 	for range 10 * maxFrames {
 		next := r.Add(Frame{At: at})
-		if got := After(at, from, interval); got != next && got != next-(next-at)/2 {
+		if got := s.After(at); got != next && got != next-(next-at)/2 {
+			t.Fatalf("after %v: %v; the recorder wants %v", at, got, next)
+		}
+		at = next
+	}
+}
+
+// An engine without the recorder keeps a fixed interval too, however many frames there are.
+func TestFixedScheduleStays(t *testing.T) {
+	const from, interval = 3 * units.Millisecond, 7 * units.Microsecond
+	r := Fixed(from, interval)
+	s := r.Schedule()
+	at := r.First()
+	for range 3 * maxFrames {
+		next := r.Add(Frame{At: at})
+		if got := s.After(at); got != next {
 			t.Fatalf("after %v: %v; the recorder wants %v", at, got, next)
 		}
 		at = next

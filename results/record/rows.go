@@ -35,6 +35,14 @@ type Part struct {
 	Wrong        int64 // elements that differ from it
 }
 
+// Conn is a connection and what its messages were.
+type Conn struct {
+	Src, Dst string // hosts
+	Messages int64
+	Bytes    units.Bytes
+	Start    units.Time // of its first message
+}
+
 // Queue is a row of queues.parquet: one nonempty port at a sampling instant, with its counters.
 type Queue struct {
 	At     units.Time

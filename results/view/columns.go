@@ -3,96 +3,111 @@ package view
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"math"
 
 	"weft/results/frames"
 	"weft/units"
 )
 
-// columns are frames as columns for the page: base64 of little-endian values. In first, element i
-// is the number of rows before frame i.
-type columns struct {
-	Count  int          `json:"count"`
-	At     string       `json:"at"` // microseconds, float64
-	First  string       `json:"first"`
-	Port   string       `json:"port"`
-	Queued string       `json:"queued"`
-	Sent   string       `json:"sent"` // float64
-	Marks  string       `json:"marks"`
-	Drops  string       `json:"drops"`
-	Paused string       `json:"paused"`
-	Conns  *connColumns `json:"conns,omitempty"`
+// packed are frames for the page: base64 of unsigned varints. Counters and instants are differences
+// to their last value, so most numbers take a byte or two, and the page needs no compression.
+//
+//	Rows:  for each frame: picoseconds since the frame before, rows; for each row: port since the
+//	       row before * 16 + flags, then for each flag set, in this order, its number: 1 queued,
+//	       2 marks, 4 drops (8 paused has none), and then the bytes sent
+//	Conns: for each frame: rows; for each row: connection since the row before, bytes, window
+type packed struct {
+	Count int    `json:"count"`
+	Rows  string `json:"rows,omitempty"`
+	Conns string `json:"conns,omitempty"` // empty: there are none
 }
 
-type connColumns struct {
-	First   string `json:"first"`
-	Conn    string `json:"conn"`
-	Arrived string `json:"arrived"` // float64
-	Window  string `json:"window"`
-}
+// Flags of a row. A number that is 0 is left out.
+const (
+	hasQueued = 1 << iota
+	hasMarks
+	hasDrops
+	isPaused
+	portStep // the difference of ports begins here
+)
 
-// column collects the values of a column.
-type column []byte
-
-func (c *column) u32(v int64) {
-	*c = binary.LittleEndian.AppendUint32(*c, uint32(min(max(v, 0), math.MaxUint32)))
-}
-
-func (c *column) f64(v float64) { *c = binary.LittleEndian.AppendUint64(*c, math.Float64bits(v)) }
-
-func (c *column) flag(v bool) {
-	b := byte(0)
-	if v {
-		b = 1
+// pack returns frames for the page. Rows of ports that the network does not have are left out, and
+// counters that go back stay: files may hold anything.
+func pack(all []frames.Frame, ports int) packed {
+	rows := 0
+	for i := range all {
+		rows += len(all[i].Ports)
 	}
-	*c = append(*c, b)
-}
-
-func (c column) String() string { return base64.StdEncoding.EncodeToString(c) }
-
-// newColumns returns frames as columns. Rows of ports from which the network has none are left out:
-// files may hold anything.
-func newColumns(all []frames.Frame, ports int) columns {
-	var at, first, port, queued, sent, marks, drops, paused column
-	var connFirst, conn, arrived, window column
-	rows, connRows := int64(0), int64(0)
+	out, conns := make([]byte, 0, 6*rows+16*len(all)), []byte(nil)
+	last := make([]frames.Port, ports)
+	arrived := map[uint32]units.Bytes{}
+	var at units.Time
+	connRows := 0
 	for i := range all {
 		f := &all[i]
-		at.f64(f.At.Microseconds())
-		first.u32(rows)
-		connFirst.u32(connRows)
-		for _, p := range f.Ports {
-			if int(p.Port) >= ports || p.Port < 0 {
-				continue
+		out = binary.AppendUvarint(out, uint64(max(f.At-at, 0)))
+		at = max(at, f.At)
+		n := 0
+		for k := range f.Ports {
+			if inRange(f.Ports[k].Port, ports) {
+				n++
 			}
-			rows++
-			port.u32(int64(p.Port))
-			queued.u32(int64(p.Queued))
-			sent.f64(float64(p.Sent))
-			marks.u32(p.Marks)
-			drops.u32(p.Drops)
-			paused.flag(p.Paused)
 		}
+		out = binary.AppendUvarint(out, uint64(n))
+		before := 0
+		for k := range f.Ports {
+			if p := &f.Ports[k]; inRange(p.Port, ports) {
+				out = appendPort(out, p, &last[p.Port], int(p.Port)-before)
+				before = int(p.Port)
+			}
+		}
+		n = 0
 		for _, c := range f.Conns {
-			connRows++
-			conn.u32(int64(c.Conn))
-			arrived.f64(float64(c.Arrived))
-			window.u32(int64(c.Window))
+			if c.Conn < MaxConns {
+				n++
+			}
+		}
+		conns = binary.AppendUvarint(conns, uint64(n))
+		connRows += n
+		before = 0
+		for _, c := range f.Conns {
+			if c.Conn < MaxConns {
+				conns = binary.AppendUvarint(conns, uint64(int(c.Conn)-before))
+				conns = binary.AppendUvarint(conns, uint64(max(c.Arrived-arrived[c.Conn], 0)))
+				conns = binary.AppendUvarint(conns, uint64(max(c.Window, 0)))
+				before, arrived[c.Conn] = int(c.Conn), max(c.Arrived, arrived[c.Conn])
+			}
 		}
 	}
-	first.u32(rows)
-	connFirst.u32(connRows)
-	c := columns{
-		Count: len(all), At: at.String(), First: first.String(), Port: port.String(), Queued: queued.String(),
-		Sent: sent.String(), Marks: marks.String(), Drops: drops.String(), Paused: paused.String(),
-	}
+	p := packed{Count: len(all), Rows: base64.StdEncoding.EncodeToString(out)}
 	if connRows > 0 {
-		c.Conns = &connColumns{
-			First: connFirst.String(), Conn: conn.String(), Arrived: arrived.String(), Window: window.String(),
-		}
+		p.Conns = base64.StdEncoding.EncodeToString(conns)
 	}
-	return c
+	return p
 }
 
-// micros returns picoseconds of a file in microseconds.
-func micros(ps int64) float64 { return units.Time(ps).Microseconds() }
+// inRange reports whether the network has a port.
+func inRange(port int32, ports int) bool { return port >= 0 && int(port) < ports }
+
+// appendPort appends a row, whose port follows the row before by step, and makes it the last of its
+// port.
+func appendPort(out []byte, p, last *frames.Port, step int) []byte {
+	values := [...]int64{int64(p.Queued), p.Marks - last.Marks, p.Drops - last.Drops}
+	head := uint64(step) * portStep
+	for i, v := range values {
+		if v > 0 {
+			head |= hasQueued << i
+		}
+	}
+	if p.Paused {
+		head |= isPaused
+	}
+	out = binary.AppendUvarint(out, head)
+	for _, v := range values {
+		if v > 0 {
+			out = binary.AppendUvarint(out, uint64(v))
+		}
+	}
+	out = binary.AppendUvarint(out, uint64(max(p.Sent-last.Sent, 0)))
+	last.Sent, last.Marks, last.Drops = max(p.Sent, last.Sent), max(p.Marks, last.Marks), max(p.Drops, last.Drops)
+	return out
+}

@@ -36,7 +36,7 @@ type Model struct {
 	BeginUS float64            `json:"begin_us"` // start of the workload; the page counts from there
 	EndUS   float64            `json:"end_us"`
 	Network *record.NetworkMap `json:"network"`
-	Frames  columns            `json:"frames"`
+	Frames  packed             `json:"frames"`
 	Conns   []*Conn            `json:"conns,omitempty"` // by connection; null: it carried nothing
 	Parts   []Part             `json:"parts,omitempty"`
 	Faults  []record.Fault     `json:"faults,omitempty"`
@@ -68,6 +68,14 @@ type ClockSeries struct {
 	Points [][2]float64 `json:"points"`
 }
 
+// Source is what a model is made from.
+type Source struct {
+	Network *record.NetworkMap
+	Frames  []frames.Frame
+	Conns   []record.Conn // by connection
+	Parts   []record.Part
+}
+
 // Load reads the model of a run directory.
 func Load(dir string) (*Model, error) {
 	manifest, err := store.ReadManifest(dir)
@@ -81,35 +89,77 @@ func Load(dir string) (*Model, error) {
 	if err := checkNetwork(network); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, store.NetworkFile), err)
 	}
-	m := &Model{
-		Title: title(dir, manifest), Status: manifest.Status, Network: network, Faults: manifest.Faults,
-	}
-	for _, s := range manifest.Settings {
-		if s.Path == "about" {
-			m.About = s.Value
-		}
-	}
-	if s, err := store.ReadSummary(dir); err == nil {
-		m.EndUS, m.Facts = s.LabTimeUS, facts(s)
-	}
-	all, err := loadFrames(dir, network)
-	if err != nil {
+	s := Source{Network: network}
+	if s.Frames, err = loadFrames(dir, network); err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
+	if s.Conns, err = loadConns(dir); err != nil {
+		return nil, err
+	}
+	if s.Parts, err = loadParts(dir); err != nil {
+		return nil, err
+	}
+	summary, err := store.ReadSummary(dir)
+	if err != nil {
+		summary = nil // the run is damaged, or has not ended: what it wrote can be seen
+	}
+	return Make(dir, manifest, summary, s)
+}
+
+// Make returns the model of a run from what was recorded of it. It reads only clocks from the run's
+// directory. summary is nil for a run that has none.
+func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Source) (*Model, error) {
+	if len(s.Frames) == 0 {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoFrames)
 	}
-	if err := errors.Join(m.loadConns(dir), m.loadParts(dir), m.loadClocks(dir)); err != nil {
+	m := &Model{
+		Title: title(dir, manifest), Status: manifest.Status, Network: s.Network, Faults: manifest.Faults,
+	}
+	for _, v := range manifest.Settings {
+		if v.Path == "about" {
+			m.About = v.Value
+		}
+	}
+	if summary != nil {
+		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
+	}
+	m.addConns(s.Conns)
+	for i := range s.Parts[:min(len(s.Parts), maxParts)] {
+		p := &s.Parts[i]
+		m.Parts = append(m.Parts, Part{
+			Item: int32(p.Item), Repeat: int32(p.Repeat), Collective: p.Collective, Rank: int32(p.Rank), Host: p.Host,
+			StartUS: p.Start.Microseconds(), EndUS: p.End.Microseconds(),
+		})
+	}
+	if err := m.loadClocks(dir); err != nil {
 		return nil, err
 	}
-	m.begin(all)
-	m.Frames = newColumns(all, len(network.Ports))
+	m.begin(s.Frames)
+	m.Frames = pack(s.Frames, len(s.Network.Ports))
 	return m, nil
+}
+
+// addConns adds the first connections.
+func (m *Model) addConns(all []record.Conn) {
+	n := min(len(all), MaxConns)
+	for n > 0 && all[n-1].Messages == 0 {
+		n--
+	}
+	for i := range all[:n] {
+		c := &all[i]
+		if c.Messages == 0 {
+			m.Conns = append(m.Conns, nil)
+			continue
+		}
+		m.Conns = append(m.Conns, &Conn{
+			Src: c.Src, Dst: c.Dst, Bytes: int64(c.Bytes), StartUS: c.Start.Microseconds(),
+		})
+	}
 }
 
 // NewModel returns the model of a run that goes on, from its network and its frames so far.
 func NewModel(title string, n *record.NetworkMap, all []frames.Frame) *Model {
-	m := &Model{Title: title, Status: record.Running, Network: n, Frames: newColumns(all, len(n.Ports))}
+	m := &Model{Title: title, Status: record.Running, Network: n, Frames: pack(all, len(n.Ports))}
 	m.begin(all)
 	return m
 }
@@ -261,14 +311,14 @@ func loadFrames(dir string, n *record.NetworkMap) ([]frames.Frame, error) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, store.ErrNoTable) {
+	if err := present(err); err != nil {
 		return nil, err
 	}
 	return b.sorted(), nil
 }
 
 // loadConns reads the ends of connections from the messages on them.
-func (m *Model) loadConns(dir string) error {
+func loadConns(dir string) (all []record.Conn, err error) {
 	type row struct {
 		Src   string `parquet:"src"`
 		Dst   string `parquet:"dst"`
@@ -276,33 +326,29 @@ func (m *Model) loadConns(dir string) error {
 		Bytes int64  `parquet:"bytes"`
 		Start int64  `parquet:"start_ps"`
 	}
-	err := store.Scan(dir, store.FlowsFile, func(rows []row) error {
+	err = store.Scan(dir, store.FlowsFile, func(rows []row) error {
 		for _, r := range rows {
 			if r.Conn < 0 || r.Conn >= MaxConns {
 				continue
 			}
-			for int64(len(m.Conns)) <= r.Conn {
-				m.Conns = append(m.Conns, nil)
+			if n := int(r.Conn) + 1; n > len(all) {
+				all = append(all, make([]record.Conn, n-len(all))...)
 			}
-			if c := m.Conns[r.Conn]; c != nil {
-				c.Bytes += r.Bytes
-				c.StartUS = min(c.StartUS, micros(r.Start))
-				continue
+			c := &all[r.Conn]
+			if c.Messages == 0 {
+				c.Src, c.Dst, c.Start = strings.Clone(r.Src), strings.Clone(r.Dst), units.Time(r.Start)
 			}
-			m.Conns[r.Conn] = &Conn{
-				Src: strings.Clone(r.Src), Dst: strings.Clone(r.Dst), Bytes: r.Bytes, StartUS: micros(r.Start),
-			}
+			c.Messages++
+			c.Bytes += units.Bytes(r.Bytes)
+			c.Start = min(c.Start, units.Time(r.Start))
 		}
 		return nil
 	})
-	if errors.Is(err, store.ErrNoTable) {
-		return nil
-	}
-	return err
+	return all, present(err)
 }
 
 // loadParts reads what each rank did.
-func (m *Model) loadParts(dir string) error {
+func loadParts(dir string) (all []record.Part, err error) {
 	type row struct {
 		Item       int32  `parquet:"item"`
 		Repeat     int32  `parquet:"repeat"`
@@ -312,18 +358,20 @@ func (m *Model) loadParts(dir string) error {
 		Start      int64  `parquet:"start_ps"`
 		End        int64  `parquet:"end_ps"`
 	}
-	err := store.Scan(dir, store.CollectivesFile, func(rows []row) error {
-		for _, r := range rows {
-			if len(m.Parts) >= maxParts {
-				return nil
-			}
-			m.Parts = append(m.Parts, Part{
-				Item: r.Item, Repeat: r.Repeat, Collective: strings.Clone(r.Collective), Rank: r.Rank,
-				Host: strings.Clone(r.Host), StartUS: micros(r.Start), EndUS: micros(r.End),
+	err = store.Scan(dir, store.CollectivesFile, func(rows []row) error {
+		for _, r := range rows[:min(len(rows), maxParts-len(all))] {
+			all = append(all, record.Part{
+				Item: int(r.Item), Repeat: int(r.Repeat), Collective: strings.Clone(r.Collective), Rank: int(r.Rank),
+				Host: strings.Clone(r.Host), Start: units.Time(r.Start), End: units.Time(r.End),
 			})
 		}
 		return nil
 	})
+	return all, present(err)
+}
+
+// present returns err, and nil if it is about a table that the run does not have.
+func present(err error) error {
 	if errors.Is(err, store.ErrNoTable) {
 		return nil
 	}
@@ -350,17 +398,15 @@ func (m *Model) loadClocks(dir string) error {
 				index[host] = i
 				m.Clocks = append(m.Clocks, ClockSeries{Host: host})
 			}
-			m.Clocks[i].Points = append(m.Clocks[i].Points, [2]float64{micros(r.Time), float64(r.Error) / 1e3})
+			point := [2]float64{units.Time(r.Time).Microseconds(), float64(r.Error) / 1e3}
+			m.Clocks[i].Points = append(m.Clocks[i].Points, point)
 		}
 		return nil
 	})
 	for i := range m.Clocks {
 		m.Clocks[i].Points = thin(m.Clocks[i].Points)
 	}
-	if errors.Is(err, store.ErrNoTable) {
-		return nil
-	}
-	return err
+	return present(err)
 }
 
 // thin keeps the largest error of each of maxPoints stretches.

@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed page
@@ -23,7 +24,7 @@ var modules = []string{"format", "clock", "data", "chart", "heat", "ranks", "det
 var imports = regexp.MustCompile(`(?m)^import .* from "\./[a-z]+\.js";\n`)
 
 // script returns all modules as one script.
-func script() string {
+var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\n")
 	for _, m := range modules {
@@ -31,7 +32,13 @@ func script() string {
 		b.WriteString(strings.ReplaceAll("\n"+text, "\nexport ", "\n")[1:])
 	}
 	return b.String()
-}
+})
+
+// scriptPolicy returns the part of the content policy that allows the script.
+var scriptPolicy = sync.OnceValue(func() string {
+	sum := sha256.Sum256([]byte(script()))
+	return "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+})
 
 // read returns an embedded file.
 func read(name string) string {
@@ -52,25 +59,33 @@ type document struct {
 	Live         string // address of the stream of models; empty: the page has its data
 	Style        template.CSS
 	Script       template.JS
-	Data         template.HTML // base64 of gzip of JSON
+	Data         template.HTML // see Page
 }
 
-// Page returns the page that shows the given runs side by side, complete in itself.
+// Page returns the page that shows the given runs side by side, complete in itself. Its data is the
+// models without their frames, as base64 of gzip of JSON, and then rows and connections of each
+// run's frames, with full stops between.
 func Page(title, about string, runs []*Model) ([]byte, error) {
+	parts := make([]string, 1, 1+2*len(runs))
+	bare := make([]Model, len(runs))
+	for i, m := range runs {
+		bare[i] = *m
+		bare[i].Frames = packed{Count: m.Frames.Count}
+		parts = append(parts, m.Frames.Rows, m.Frames.Conns)
+	}
 	var z bytes.Buffer
 	w, err := gzip.NewWriterLevel(&z, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.NewEncoder(w).Encode(runs); err != nil {
+	if err := json.NewEncoder(w).Encode(bare); err != nil {
 		return nil, fmt.Errorf("the data of the page: %w", err)
 	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return render(document{
-		Title: title, About: about, Data: template.HTML(base64.StdEncoding.EncodeToString(z.Bytes())),
-	})
+	parts[0] = base64.StdEncoding.EncodeToString(z.Bytes())
+	return render(document{Title: title, About: about, Data: template.HTML(strings.Join(parts, "."))})
 }
 
 // livePage returns the page that takes its models from a stream.
@@ -101,14 +116,11 @@ var list = template.Must(template.New("list").Parse(read("page/list.html")))
 
 // render fills in the template. The policy allows the one script by its hash.
 func render(d document) ([]byte, error) {
-	code := script()
-	sum := sha256.Sum256([]byte(code))
-	d.Policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	d.Policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; " + scriptPolicy()
 	if d.Live != "" {
 		d.Policy += "; connect-src 'self'"
 	}
-	d.Style, d.Script = template.CSS(read("page/page.css")), template.JS(code)
+	d.Style, d.Script = template.CSS(read("page/page.css")), template.JS(script())
 	var b bytes.Buffer
 	if err := page.Execute(&b, d); err != nil {
 		return nil, err

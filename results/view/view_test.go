@@ -89,7 +89,7 @@ func mustLoad(t *testing.T, dir string) *Model {
 // data returns the models inside a page.
 func data(t *testing.T, page []byte) (models []Model) {
 	t.Helper()
-	found := regexp.MustCompile(`id="data">([A-Za-z0-9+/=]+)</script>`).FindSubmatch(page)
+	found := regexp.MustCompile(`id="data">([A-Za-z0-9+/=]+)[A-Za-z0-9+/=.]*</script>`).FindSubmatch(page)
 	if found == nil {
 		t.Fatal("the page has no data")
 	}

@@ -1,7 +1,20 @@
 // Data of one run: what the program wrote (see model.go), unpacked for drawing.
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-const column = (Type, text) => new Type(bytesOf(text).buffer);
+
+// Varints reads the numbers of packed frames (see columns.go), which are below 2^53.
+class Varints {
+  constructor(text) { this.bytes = bytesOf(text); this.at = 0; }
+  next() {
+    let v = 0, factor = 1, b;
+    do {
+      b = this.bytes[this.at++] ?? 0;
+      v += (b & 127) * factor;
+      factor *= 128;
+    } while (b > 127);
+    return v;
+  }
+}
 
 export class Run {
   constructor(model) {
@@ -27,10 +40,8 @@ export class Run {
   setFrames(f) {
     const n = f.count, ports = this.ports.length;
     this.frames = n;
-    this.at = column(Float64Array, f.at);
-    const first = column(Uint32Array, f.first), port = column(Uint32Array, f.port);
-    const queued = column(Uint32Array, f.queued), sent = column(Float64Array, f.sent);
-    const marks = column(Uint32Array, f.marks), drops = column(Uint32Array, f.drops), paused = bytesOf(f.paused);
+    this.at = new Float64Array(n);
+    const rows = new Varints(f.rows);
     this.queue = new Float32Array(n * ports);
     this.use = new Float32Array(n * ports); // share of the link's capacity since the frame before
     this.mark = new Uint32Array(n * ports);
@@ -38,27 +49,31 @@ export class Run {
     this.pause = new Uint8Array(n * ports);
     this.total = new Float32Array(n); // bytes that wait in switches
     this.maxQueue = 0;
-    const lastSent = new Float64Array(ports), lastMarks = new Uint32Array(ports), lastDrops = new Uint32Array(ports);
+    let ps = 0;
     for (let i = 0; i < n; i++) {
+      ps += rows.next();
+      this.at[i] = ps / 1e6;
       const dt = this.at[i] - (i > 0 ? this.at[i - 1] : this.begin);
-      for (let r = first[i]; r < first[i + 1]; r++) {
-        const p = port[r], c = i * ports + p;
-        this.queue[c] = queued[r];
-        const capacity = (this.ports[p].rate_bps * dt) / 8e6;
-        this.use[c] = capacity > 0 ? Math.min((sent[r] - lastSent[p]) / capacity, 1) : 0;
-        this.mark[c] = marks[r] - lastMarks[p];
-        this.drop[c] = drops[r] - lastDrops[p];
-        this.pause[c] = paused[r];
-        lastSent[p] = sent[r]; lastMarks[p] = marks[r]; lastDrops[p] = drops[r];
+      for (let left = rows.next(), p = 0; left > 0; left--) {
+        const head = rows.next(), flags = head & 15;
+        p += Math.floor(head / 16);
+        const c = i * ports + p;
+        const queued = flags & 1 ? rows.next() : 0;
+        this.queue[c] = queued;
+        if (flags & 2) this.mark[c] = rows.next();
+        if (flags & 4) this.drop[c] = rows.next();
+        if (flags & 8) this.pause[c] = 1;
+        const capacity = (this.ports[p].rate_bps * dt) / 8e6, sent = rows.next();
+        this.use[c] = capacity > 0 ? Math.min(sent / capacity, 1) : 0;
         if (!this.nodes[this.ports[p].from].host) {
-          this.total[i] += queued[r];
-          this.maxQueue = Math.max(this.maxQueue, queued[r]);
+          this.total[i] += queued;
+          this.maxQueue = Math.max(this.maxQueue, queued);
         }
       }
     }
     this.end = n > 0 ? this.at[n - 1] : this.model.end_us;
     this.connRows = null;
-    this.connColumns = f.conns;
+    this.packedConns = f.conns;
   }
 
   get length() { return Math.max(this.end, this.model.end_us || 0) - this.begin; }
@@ -84,21 +99,15 @@ export class Run {
 
   // connSeries returns rate in Gb/s and window in KB of a connection over time.
   connSeries(conn) {
-    const c = this.connColumns;
-    if (!c) return { rate: [], window: [] };
-    if (!this.connRows) {
-      this.connRows = {
-        first: column(Uint32Array, c.first), conn: column(Uint32Array, c.conn),
-        arrived: column(Float64Array, c.arrived), window: column(Uint32Array, c.window),
-      };
-    }
+    if (!this.packedConns) return { rate: [], window: [] };
+    this.connRows ??= unpackConns(this.packedConns, this.frames);
     const rows = this.connRows, rate = [], window = [];
-    let before = 0, w = 0, seen = false, sum = 0, span = 0;
+    let w = 0, seen = false, sum = 0, span = 0;
     for (let i = 0; i < this.frames; i++) {
       const r = find(rows.conn, rows.first[i], rows.first[i + 1], conn);
       const t = this.time(i), dt = i > 0 ? t - this.time(i - 1) : t;
       let bytes = 0;
-      if (r >= 0) { bytes = rows.arrived[r] - before; before = rows.arrived[r]; w = rows.window[r]; seen = true; }
+      if (r >= 0) { bytes = rows.arrived[r]; w = rows.window[r]; seen = true; }
       sum += bytes; span += dt; // messages arrive whole: over a short time their rate says little
       if (span >= this.length / 150 || i === this.frames - 1) {
         rate.push([t - span, span > 0 ? (sum * 8) / span / 1e3 : 0]);
@@ -140,8 +149,25 @@ function find(column, lo, hi, value) {
   return -1;
 }
 
-// unpack returns the document in the page: gzip, as base64.
+// unpackConns returns the rows of connections: row first[i] is the first of frame i.
+function unpackConns(text, frames) {
+  const numbers = new Varints(text), first = [], conn = [], arrived = [], window = [];
+  for (let i = 0; i < frames; i++) {
+    first.push(conn.length);
+    for (let left = numbers.next(), c = 0; left > 0; left--) {
+      c += numbers.next();
+      conn.push(c); arrived.push(numbers.next()); window.push(numbers.next());
+    }
+  }
+  first.push(conn.length);
+  return { first, conn, arrived, window };
+}
+
+// unpack returns the models in the page (see Page in page.go).
 export async function unpack(text) {
-  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+  const [head, ...frames] = text.split(".");
+  const stream = new Blob([bytesOf(head)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const models = JSON.parse(await new Response(stream).text());
+  models.forEach((m, i) => { m.frames.rows = frames[2 * i]; m.frames.conns = frames[2 * i + 1]; });
+  return models;
 }
