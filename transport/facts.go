@@ -17,6 +17,8 @@ type Facts struct {
 	Lossless    bool // it is meant for lossless networks: those with PFC
 	Trimmable   bool // switches may trim its data packets (UEC)
 	Module      bool // it is a file beside the lab, which the lab must name
+
+	Control string // what its congestion control is called, if not as it is; else empty
 }
 
 // FactsOf returns the facts of a transport; the zero value for an unknown name.

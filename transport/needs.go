@@ -41,6 +41,12 @@ func (k kind) needs(c Condition, why string) kind {
 	return k
 }
 
+// controlled sets the name of the congestion control, where that is another.
+func (k kind) controlled(by string) kind {
+	k.facts.Control = by
+	return k
+}
+
 // lossless adds the condition that the network loses nothing.
 func (k kind) lossless() kind {
 	k.facts.Lossless = true

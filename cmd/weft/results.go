@@ -55,7 +55,11 @@ func runsNamed(root, name string) ([]string, error) {
 		return nil, usagef("no run is called %s in %s; %s", name, root, hint)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("no run is called %s; `weft results ls` lists those in %s", name, root)
+		hint := ""
+		if near := store.Near(root, name); near != "" {
+			hint = "did you mean " + near + "? "
+		}
+		return nil, usagef("no run is called %s; %s`weft results ls` lists those in %s", name, hint, root)
 	}
 	return nil, usagef("%s is not the directory of a run: it has no %s", name, store.ManifestFile)
 }

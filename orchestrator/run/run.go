@@ -255,6 +255,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Version: o.Version, Program: o.Program, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
+		Control: transport.FactsOf(x.Lab.Transport.Kind).Control,
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})

@@ -88,7 +88,9 @@ func Fixed(from, interval units.Time) *Recorder {
 
 // Schedule returns the schedule by which an engine that cannot ask the recorder makes its frames.
 // It is called before the first frame.
-func (r *Recorder) Schedule() Schedule { return Schedule{From: r.from, Every: r.interval, Fixed: r.fixed} }
+func (r *Recorder) Schedule() Schedule {
+	return Schedule{From: r.from, Every: r.interval, Fixed: r.fixed}
+}
 
 // First returns the instant of the first frame.
 func (r *Recorder) First() units.Time { return r.from + r.interval }

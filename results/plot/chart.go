@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Chart is a drawing of lines in two dimensions. The zero value of everything but Series is usable.
@@ -164,15 +165,19 @@ func (a Axis) holds(v float64) error {
 	return nil
 }
 
-// title returns the label of an axis with its unit.
+// title returns the label of an axis with its unit, and a word if it is logarithmic.
 func (a Axis) title() string {
+	unit := a.Unit
+	if a.Scale != Linear {
+		unit = strings.TrimPrefix(unit+", log scale", ", ")
+	}
 	switch {
-	case a.Unit == "":
+	case unit == "":
 		return a.Label
 	case a.Label == "":
-		return a.Unit
+		return unit
 	}
-	return a.Label + " (" + a.Unit + ")"
+	return a.Label + " (" + unit + ")"
 }
 
 // span is the range of an axis.

@@ -7,10 +7,11 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"`    // settings of the command line, as path=value
-	Settings  []Setting      `json:"settings"`         // the resolved lab, with defaults
-	Traces    []Trace        `json:"traces,omitempty"` // trace files that the lab names
-	Module    *Module        `json:"module,omitempty"` // the congestion control, if it is a module
+	Set       []string       `json:"set,omitempty"`     // settings of the command line, as path=value
+	Settings  []Setting      `json:"settings"`          // the resolved lab, with defaults
+	Traces    []Trace        `json:"traces,omitempty"`  // trace files that the lab names
+	Module    *Module        `json:"module,omitempty"`  // the congestion control, if it is a module
+	Control   string         `json:"control,omitempty"` // the transport's congestion control, if its name is another
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary

@@ -23,7 +23,7 @@ type Difference struct {
 	// Change is B/A - 1; 0 if A is 0.
 	Change float64 `json:"change"`
 	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
-	// run a side), none (exact simulations), or unknown (one emulation a side).
+	// run a side), none (exact simulations), unknown (one emulation a side), or too few (flows).
 	Noise string `json:"noise"`
 	// P is the probability of such a difference by chance. Adjusted corrects it for the number of
 	// differences in the comparison (stats.BenjaminiHochberg), and decides. Both are 1 without a
@@ -61,7 +61,7 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 			by = math.Inf(1)
 		}
 		switch change := d.B.Mean - d.A.Mean; {
-		case !differs && d.Noise == "unknown" && change != 0:
+		case !differs && (d.Noise == "unknown" || d.Noise == tooFew) && change != 0:
 			d.Verdict = Unknown
 		case !differs || change == 0 || by <= tolerance:
 			d.Verdict = Same
@@ -79,6 +79,13 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 
 // ErrNoCommonPoint is returned by Compare if the sides share no measured point.
 var ErrNoCommonPoint = errors.New("the two sides have no measured point in common")
+
+// tooFew is the noise of a statistic of fewer than minFlows flows on a side.
+const tooFew = "too few"
+
+// minFlows is the number of flows below which a bootstrap knows nothing of how much they vary: it
+// can only draw the few values again. Our own choice.
+const minFlows = 10
 
 // alpha is the accepted share of false positives among the differences that count.
 const alpha = 0.05
@@ -313,6 +320,10 @@ func (d *Difference) testFlows(a, b *Run) error {
 	if err != nil {
 		return err
 	}
+	if min(len(va), len(vb)) < minFlows {
+		d.Noise = tooFew
+		return nil
+	}
 	d.Noise, d.A, d.B = "flows", stats.Bootstrap(va, statistic), stats.Bootstrap(vb, statistic)
 	d.P = stats.ZTest(d.A, d.B)
 	return nil
@@ -400,6 +411,8 @@ func ComparisonTable(all []Difference) Table {
 		switch {
 		case word != "" && !d.Beyond:
 			p = "exact" // judged by a gate without a test
+		case d.Noise == tooFew:
+			p = fmt.Sprintf("fewer than %d flows", minFlows)
 		case !d.tested():
 		case d.Adjusted < 0.001:
 			p = "<0.001"

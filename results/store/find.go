@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/nearest"
 	"weft/internal/regular"
 	"weft/results/record"
 )
@@ -64,6 +65,25 @@ func Find(root, name string) []string {
 		}
 	}
 	return nil
+}
+
+// Near returns the name that Find knows below root and that is most like a name that it does not
+// know: of a lab with runs, or of a run beside it. It is empty if none is similar.
+func Near(root, name string) string {
+	folder, base := filepath.Split(filepath.Clean(name))
+	best, distance := "", len(base)/3+1
+	for _, parent := range []string{folder, filepath.Join(root, folder)} {
+		if parent == "" {
+			continue
+		}
+		for _, candidate := range EntryNames(parent) {
+			path := filepath.Join(parent, candidate)
+			if d := nearest.Edits(base, candidate); d < distance && (IsRun(path) || len(newestRuns(path)) > 0) {
+				best, distance = folder+candidate, d
+			}
+		}
+	}
+	return best
 }
 
 // Newest returns the newest runs of every lab below root.

@@ -311,8 +311,8 @@ func ranks(c record.Collective) string {
 	return n
 }
 
-// Got formats the value that an expectation found: "3.2 us", or "3.2 us, against 4 us" if the other
-// side was computed.
+// Got formats the value that an expectation found: "3.2 us", or "3.2 us, and 1.2 * rtt.p50 is 4 us"
+// if the other side was computed: its value alone would read as that of rtt.p50.
 func Got(e record.Expect) string {
 	switch {
 	case e.Word != "":
@@ -320,7 +320,25 @@ func Got(e record.Expect) string {
 	case e.Want == nil:
 		return side(e.Got, e.Unit)
 	}
-	return side(e.Got, e.Unit) + ", against " + side(*e.Want, e.Unit)
+	return side(e.Got, e.Unit) + ", and " + rightSide(e.That) + " is " + side(*e.Want, e.Unit)
+}
+
+// rightSide returns the right side of a comparison, whose selections in brackets have = too.
+func rightSide(text string) string {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case '<', '>', '=', '!':
+			if depth == 0 {
+				return strings.TrimSpace(strings.TrimLeft(text[i:], "<>=!"))
+			}
+		}
+	}
+	return "the right side"
 }
 
 // side formats one side of an expectation.

@@ -122,6 +122,9 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
+		if manifest.Control != "" {
+			m.Facts[0] += " (" + manifest.Control + ")"
+		}
 	}
 	m.addConns(s.Conns)
 	for i := range s.Parts[:min(len(s.Parts), maxParts)] {
