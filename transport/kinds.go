@@ -27,8 +27,8 @@ import (
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays").
 		aims(pc4Target),
-	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).controlled("DCQCN").marked().marking(markingOfPreset).
-		needs(Marks, "DCQCN reacts to marks alone").lossless(),
+	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).controlled("DCQCN").marked().
+		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).aims(swiftTarget),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
 	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().

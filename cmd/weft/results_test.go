@@ -78,7 +78,7 @@ func TestSweepOutput(t *testing.T) {
 	for _, p := range sum.Points {
 		base := filepath.Base(p.Run)
 		own, err := os.ReadFile(filepath.Join(root, "sweep", base, pages.PageFile))
-		title := fmt.Sprintf("<h1>sweep: seed=%v transport.kind=%v workload.0.ranks=%v</h1>", p.Point["seed"], p.Point["transport.kind"], p.Point["workload.0.ranks"])
+		title := fmt.Sprintf("<h1>sweep: %v, ranks %v, seed %v</h1>", p.Point["transport.kind"], p.Point["workload.0.ranks"], p.Point["seed"])
 		if err != nil || !strings.Contains(string(own), `href="../`+filepath.Base(dirs[0])+`/report.html"`) || !strings.Contains(string(own), title) {
 			t.Errorf("%s: %v; no link back, or no %s", base, err, title)
 		}
@@ -91,7 +91,7 @@ func TestSweepOutput(t *testing.T) {
 	if err != nil || len(plots) < 4 || strings.Count(string(page), "<figure>") != len(plots) {
 		t.Errorf("%v: %d plots, %d figures", err, len(plots), strings.Count(string(page), "<figure>"))
 	}
-	for _, want := range []string{"How to run it again", "/lab.yaml --engine sim\n", "The lab file", "sweep: {", "collective us"} {
+	for _, want := range []string{"How to run it again", "/lab.yaml --engine sim\n", "the lab file", "sweep: {", "collective us", `href="../`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page of the sweep has no %q", want)
 		}

@@ -102,6 +102,7 @@ func others() map[string]string {
 		"orchestrator/summary/steps.go ccm":             "the kind of an event in events.jsonl",
 		"results/expect/value.go ps":                    unit,
 		"results/table/format.go ps":                    unit,
+		"results/report/shown.go ps":                    unit,
 		"units/parse.go ps":                             unit,
 		"results/report/compare.go none":                nothing,
 		"tc-shaping/measure/marks.go none":              nothing,

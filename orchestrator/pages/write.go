@@ -172,7 +172,7 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	if err != nil {
 		return err
 	}
-	charts, err := report.Charts(points)
+	charts, err := report.Charts(points, across)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type Bars struct {
 type BarSeries struct {
 	Name      string
 	Values    []float64
-	Low, High []float64 // ends of error bars, or nil
+	Low, High []float64   // ends of error bars, or nil
+	Dots      [][]float64 // by group: the values behind a bar, each a dot; or nil
 }
 
 // SVG draws the bars. The result is one element without a prologue, which can be part of a page.
@@ -58,6 +59,14 @@ func (b *Bars) check() error {
 		n, err := line.check(Axis{}, Axis{})
 		if len(s.Values) != len(b.Groups) {
 			err = fmt.Errorf("%d values for %d groups", len(s.Values), len(b.Groups))
+		}
+		if s.Dots != nil && len(s.Dots) != len(b.Groups) {
+			err = fmt.Errorf("dots for %d of %d groups", len(s.Dots), len(b.Groups))
+		}
+		for _, values := range s.Dots {
+			for _, v := range values {
+				err = errors.Join(err, Axis{}.holds(v))
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("plot %q: series %q: %w", b.Title, s.Name, err)
@@ -146,7 +155,25 @@ func (b *Bars) span() span {
 	for _, m := range b.Marks {
 		all.add(m.At)
 	}
+	for _, s := range b.Series {
+		for _, values := range s.Dots {
+			for _, v := range values {
+				all.add(v)
+			}
+		}
+	}
 	return all
+}
+
+// dots draws the values behind a bar, side by side in their order, so that equal ones can be
+// counted.
+func dots(c draw.Canvas, bar vg.Rectangle, values []float64, y func(float64) vg.Length) {
+	room := (bar.Max.X - bar.Min.X) * 0.7
+	for i, v := range values {
+		at := vg.Point{X: (bar.Min.X+bar.Max.X)/2 + room*(vg.Length(i)+0.5)/vg.Length(len(values)) - room/2, Y: y(v)}
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: 2.4, Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: 1.7, Shape: draw.CircleGlyph{}}, at)
+	}
 }
 
 // columns draws the bars. It implements plot.Plotter.
@@ -173,6 +200,9 @@ func (d columns) Plot(c draw.Canvas, p *plot.Plot) {
 				mid := (box.Min.X + box.Max.X) / 2
 				whisker(c, draw.LineStyle{Color: ink, Width: 1}, vg.Point{X: mid, Y: y(s.Low[g])},
 					vg.Point{X: mid, Y: y(s.High[g])})
+			}
+			if s.Dots != nil {
+				dots(c, box, s.Dots[g], y)
 			}
 		}
 	}

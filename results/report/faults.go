@@ -70,7 +70,7 @@ func (p *FaultLocation) String() string {
 			parts = append(parts, text)
 		}
 	}
-	return p.Name() + ": " + strings.Join(parts, ", ")
+	return p.Name() + ": " + spaced(strings.Join(parts, ", "))
 }
 
 // span returns the faults of the location as ranges of a time axis.
@@ -104,6 +104,32 @@ func (r *Run) endUS() float64 {
 		return math.Inf(1)
 	}
 	return r.Summary.LabTimeUS
+}
+
+// maxNotes is the number of places of faults that a page names at its top. Our choice.
+const maxNotes = 3
+
+// faultNotes describes the faults that happened, for the top of the page: place, what, when, and
+// how many packets were cut off.
+func (r *Run) faultNotes() (notes []string) {
+	locations, more := FaultLocations(r.Manifest.Faults, r.endUS())
+	for i := range locations {
+		p := &locations[i]
+		if i == maxNotes {
+			return append(notes, fmt.Sprintf("Faults of %d more links and hosts are in the table of faults.",
+				len(locations)-i+more))
+		}
+		cut := int64(0)
+		for _, f := range p.Faults {
+			cut += f.Cut
+		}
+		text := "Fault " + p.String()
+		if cut > 0 {
+			text += "; " + whole(cut) + " packets cut off"
+		}
+		notes = append(notes, text)
+	}
+	return notes
 }
 
 // spans returns the faults of the run as ranges of a time axis.
@@ -142,8 +168,8 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS),
-			table.Routing(f, endUS), table.Cut(f)})
+		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, spaced(table.When(f, endUS)),
+			spaced(table.Routing(f, endUS)), table.Cut(f)})
 	}
 	return t, 0
 }

@@ -44,7 +44,7 @@ func TestReportShowsFaults(t *testing.T) {
 	text := b.String()
 	for want, count := range map[string]int{
 		"link a-b is down from 50us": 1, "to survive it: faults.0.down shorter": 1, "Why it failed": 1, "3 packets lost, 161 packets cut off": 1,
-		"<h2>Faults</h2>": 1, "<td class=\"\">from 60us to 70us</td>": 1, "<td class=\"\">did not happen: the run ended before 1s</td>": 1,
+		"<h2>Faults</h2>": 1, "<td class=\"\">from 60 us to 70 us</td>": 1, "<td class=\"\">did not happen: the run ended before 1 s</td>": 1,
 		"<td class=\"\">never routed around</td>": 1,
 	} {
 		if n := strings.Count(text, want); n != count {
@@ -64,11 +64,11 @@ func TestReportShowsFaults(t *testing.T) {
 			continue
 		}
 		marked++
-		if len(f.Spans) != 2 || f.Spans[0].Name != "a-b: down from 50us to the end, never routed around, loss 5% from 10us to 20us" || f.Spans[1].Name != "h3: paused from 60us to 70us" {
+		if len(f.Spans) != 2 || f.Spans[0].Name != "a-b: down from 50 us to the end, never routed around, loss 5% from 10 us to 20 us" || f.Spans[1].Name != "h3: paused from 60 us to 70 us" {
 			t.Errorf("%s: %+v", f.Name, f.Spans)
 		}
 		svg, err := f.SVG()
-		if err != nil || !strings.Contains(string(svg), "h3: paused from 60us to 70us") {
+		if err != nil || !strings.Contains(string(svg), "h3: paused from 60 us to 70 us") {
 			t.Errorf("%s does not show what its marks are: %v", f.Name, err)
 		}
 	}
@@ -112,14 +112,14 @@ func TestFaultsAfterTheEnd(t *testing.T) {
 		got = append(got, []string{row[0], row[4], row[5]})
 	}
 	if want := [][]string{
-		{"", "did not happen: the run ended before 1ms", ""}, {"1", "from 400us to 500us", "routed around after 100us"},
-		{"2", "from 600us to the end", "not routed around yet: the run ended before 700us"}, {"3", "from 10us to the end", "never routed around"},
+		{"", "did not happen: the run ended before 1 ms", ""}, {"1", "from 400 us to 500 us", "routed around after 100 us"},
+		{"2", "from 600 us to the end", "not routed around yet: the run ended before 700 us"}, {"3", "from 10 us to the end", "never routed around"},
 	}; !reflect.DeepEqual(got, want) {
 		t.Errorf("table %q, want %q", got, want)
 	}
 	r := &Run{Manifest: &record.Manifest{Faults: faults}, Summary: &record.Summary{LabTimeUS: end}}
 	spans, caption := r.spans()
-	if len(spans) != 3 || spans[0].Name != "c-d: down from 400us to 500us, routed around after 100us" ||
+	if len(spans) != 3 || spans[0].Name != "c-d: down from 400 us to 500 us, routed around after 100 us" ||
 		!reflect.DeepEqual(spans[0].Instants, []float64{500, 600}) || len(spans[1].Instants)+len(spans[2].Instants) > 0 {
 		t.Errorf("spans %+v", spans)
 	}

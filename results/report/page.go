@@ -11,57 +11,21 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/results/expect"
+	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/table"
 )
 
-// style is the stylesheet of all pages: one column that fits a phone, black on white, nothing
-// fetched. Content wider than the phone scrolls by itself, with a shadow at the edge where there is
-// more: the first two backgrounds move with the content and cover the two that stay.
-const style = `:root{color-scheme:light}*{box-sizing:border-box}
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;color:#222;background:#fff;margin:0 auto;max-width:60rem;padding:1rem}
-h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
-.verdict{display:inline-block;padding:.3rem .8rem;border-radius:.4rem;font-weight:600;color:#fff;background:#1a7f37}
-.verdict.bad{background:#b42318}.verdict.doubt{background:#8a5a00}
-.scroll{overflow-x:auto;margin:.8rem 0;background:linear-gradient(to right,#fff 40%,#fff0) 0 0/3rem 100%,linear-gradient(to left,#fff 40%,#fff0) 100% 0/3rem 100%,
-linear-gradient(to right,#0004,#0000) 0 0/.8rem 100%,linear-gradient(to left,#0004,#0000) 100% 0/.8rem 100%,#fff;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
-table{border-collapse:collapse;font-size:.9rem}td,th{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid #eee;vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}th{font-weight:600;color:#555}
-.met{color:#1a7f37;font-weight:600}.missed{color:#b42318;font-weight:600}.skipped{color:#8a5a00;font-weight:600}
-figure{margin:1.2rem 0;break-inside:avoid}figure svg,figure img{width:100%;height:auto;max-width:54rem;display:block}
-pre{background:#f6f6f6;padding:.7rem;overflow-x:auto;font-size:.82rem;white-space:pre-wrap;overflow-wrap:anywhere}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:#555}dd{margin:0;overflow-wrap:anywhere}
-details summary{cursor:pointer;color:#0072b2}small{color:#555}
-@media (max-width:40rem){body{padding:.7rem;font-size:16px}figure{overflow-x:auto}figure svg,figure img{min-width:34rem}dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
-@media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}
-.scroll{overflow:visible;background:none}table{font-size:8.5pt}tr{break-inside:avoid}td{overflow-wrap:anywhere}.verdict{print-color-adjust:exact;-webkit-print-color-adjust:exact}a{color:inherit}}`
-
-// layout is the template of all pages. Its content policy forbids fetching, whatever the text of a
-// lab holds.
-const layout = `{{define "page"}}<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{{.Title}}</title><style>` + style + `</style></head><body>
-<h1>{{.Title}}</h1>{{with .About}}<p>{{.}}</p>{{end}}
-<p><span class="verdict {{.Class}}">{{.Verdict}}</span></p>
-{{range .Doubts}}<p class="missed">{{.}}</p>{{end}}
-{{range .Parts}}<section><h2>{{.Heading}}</h2>{{with .Text}}<p>{{.}}</p>{{end}}
-{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}
-{{with .Links}}<ul>{{range .}}<li><a href="{{index . 1}}">{{index . 0}}</a></li>{{end}}</ul>{{end}}
-{{range .Tables}}{{template "table" .}}{{end}}
-{{range .Pictures}}<figure>{{.}}</figure>
-{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{range .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{range .Tables}}{{template "table" .}}{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
-</section>{{end}}
-<p><small>{{.Footer}}</small></p></body></html>
-{{end}}{{define "table"}}<div class="scroll"><table>{{if .Head}}<thead><tr>{{$t := .}}{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}}>{{$h}}</th>{{end}}</tr></thead>{{end}}
-<tbody>{{$t := .}}{{range .Rows}}<tr>{{range $i, $c := .}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{$c}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>{{end}}`
-
 // A Page is the content of an HTML page.
 type Page struct {
 	Title, About   string
-	Verdict, Class string // Class colours the verdict: empty for good, bad or doubt
+	Sub            string      // one line about the page: engine, seed, points
+	Nav            [][2]string // other pages: text, and a path relative to the page's directory
+	Verdict, Class string      // Class colours the verdict: empty for good, bad or doubt
+	Notes          []string    // what happened that a reader must know, such as a fault
 	Doubts         []string
+	Tiles          [][2]string // the main numbers: name and value
 	Parts          []Part
 	Footer         string
 }
@@ -70,7 +34,6 @@ type Page struct {
 type Part struct {
 	Heading, Text string
 	Facts         [][2]string
-	Links         [][2]string // text, and a path relative to the page's directory
 	Tables        []Table
 	Pictures      []template.HTML
 	Pre           string
@@ -89,8 +52,12 @@ type Folded struct {
 type Table struct {
 	Head           []string
 	Rows           [][]string
-	Numbers, Words int // 0, 0: no column has numbers
+	Numbers, Words int               // 0, 0: no column has numbers
+	Links          map[[2]int]string // addresses by row and column
 }
+
+// Link returns the address that a cell leads to; empty if none.
+func (t Table) Link(row, column int) string { return t.Links[[2]int{row, column}] }
 
 // Right reports whether a column has numbers.
 func (t Table) Right(column int) bool { return column >= t.Numbers && column < t.Words }
@@ -129,44 +96,73 @@ func Image(svg []byte, alt string) template.HTML {
 		template.HTMLEscapeString(alt), base64.StdEncoding.EncodeToString(svg)))
 }
 
+// Size of a chart in a page, in points: two are side by side on a screen. Our own choice.
+const (
+	chartWidth  = 430
+	chartHeight = 300
+)
+
+// small returns a drawing of the size for a page.
+func small(d Drawing) Drawing {
+	switch c := d.(type) {
+	case Figure:
+		c.Width, c.Height = chartWidth, chartHeight
+		return c
+	case plot.Chart:
+		c.Width, c.Height = chartWidth, chartHeight
+		return c
+	case plot.Bars:
+		c.Width, c.Height = chartWidth, chartHeight
+		return c
+	}
+	return d
+}
+
 // Page returns the report of a run. topology is an SVG of the network; nil for none.
 func (r *Run) Page(topology []byte) (*Page, error) {
 	m := r.Manifest
-	p := &Page{Title: strings.TrimSuffix(m.Lab+": "+table.Point(m.Point), ": "), About: r.setting("about"),
+	p := &Page{Title: r.title(), About: r.setting("about"),
+		Sub: fmt.Sprintf("%s, seed %d, %s", EngineWords(m), m.Seed, strings.Replace(m.Started, "T", " ", 1)),
 		Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS,
 			m.Machine.Kernel)}
 	p.Verdict, p.Class = r.verdict()
-	var links [][2]string
-	if r.View {
-		links = append(links, [2]string{"the network over time", ViewFile})
-	}
 	if m.Series != nil && m.Series.Sweep != "" {
-		links = append(links, [2]string{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"})
+		p.Nav = append(p.Nav, [2]string{"\u2190 all points of the sweep", "../" + m.Series.Sweep + "/report.html"})
 	}
-	if links != nil {
-		p.Parts = append(p.Parts, Part{Heading: "More pages", Links: links})
+	if r.View {
+		p.Nav = append(p.Nav, [2]string{"\u25b6 the network over time", ViewFile})
 	}
+	p.Notes = r.faultNotes()
 	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
 	}
-	if s := r.Summary; s != nil {
-		p.Doubts = s.Warnings
-		if s.Retry != nil {
-			p.Doubts = append([]string{"retry: " + table.Retry(s.Retry)}, p.Doubts...)
+	s := r.Summary
+	if s != nil {
+		for _, text := range doubts(s) {
+			p.Doubts = append(p.Doubts, spaced(text))
 		}
-		if s.Fidelity != nil {
-			p.Doubts = append(p.Doubts, s.Fidelity.Reasons...)
-			if a := s.Fidelity.Advice; a != "" {
-				p.Doubts = append(p.Doubts, "advice: "+a)
-			}
-		}
-		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: summaryFacts(s),
-			Tables: []Table{distributionTable(s), collectiveTable(s)}})
+		p.Tiles = tiles(s)
 		if len(s.Expect) > 0 {
 			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectationTable(s.Expect)}})
 		}
 	} else {
 		p.Doubts = []string{r.NoSummary}
+	}
+	charts, err := r.charts(topology)
+	if err != nil {
+		return nil, err
+	}
+	if len(charts.Pictures) > 0 {
+		p.Parts = append(p.Parts, charts)
+	}
+	if s != nil {
+		numbers := Part{Heading: "Numbers", Facts: summaryFacts(s, m.Control)}
+		for _, t := range []Table{distributionTable(s), collectiveTable(s)} {
+			if len(t.Rows) > 0 {
+				numbers.Tables = append(numbers.Tables, t)
+			}
+		}
+		p.Parts = append(p.Parts, numbers)
 	}
 	if len(m.Faults) > 0 {
 		t, more := faultTable(m.Faults, r.endUS())
@@ -177,31 +173,93 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		}
 		p.Parts = append(p.Parts, part)
 	}
+	p.Parts = append(p.Parts, Part{
+		Heading: "How to run it again", Pre: r.runCommand(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab},
+			{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)), Facts: settings(m)}},
+	})
+	return p, nil
+}
+
+// charts draws all charts of the run, those that the lab is about first, and its network.
+func (r *Run) charts(topology []byte) (Part, error) {
+	part := Part{Heading: "Charts"}
 	figures, err := r.Figures()
 	if err != nil {
-		return nil, err
+		return part, err
 	}
-	plots := Part{Heading: "Plots"}
+	if r.Summary != nil {
+		lead(figures, expectationTexts(r.Summary.Expect), func(f Figure) string { return f.Name })
+	}
 	for _, f := range figures {
-		svg, err := f.SVG()
+		svg, err := small(f).SVG()
 		if err != nil {
-			return nil, err
+			return part, err
 		}
-		plots.Pictures = append(plots.Pictures, Inline(svg))
+		part.Pictures = append(part.Pictures, Inline(svg))
 	}
 	if len(topology) > 0 {
-		plots.Pictures = append(plots.Pictures, Image(topology, "the network; colours show the utilization of "+
+		part.Pictures = append(part.Pictures, Image(topology, "the network; colours show the utilization of "+
 			"links in their busier direction: grey low, orange half, red full"))
 	}
-	if len(plots.Pictures) > 0 {
-		p.Parts = append(p.Parts, plots)
+	return part, nil
+}
+
+// expectationTexts returns the texts of expectations.
+func expectationTexts(all []record.Expect) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = all[i].That
 	}
-	p.Parts = append(p.Parts, Part{
-		Heading: "How to run it again", Pre: r.runCommand(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab}},
-	}, Part{Heading: "Settings",
-		Folded: []Folded{{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)),
-			Facts: settings(m)}}})
-	return p, nil
+	return out
+}
+
+// title tells the run from others: its lab and its point of the sweep, or its transport.
+func (r *Run) title() string {
+	m := r.Manifest
+	if len(m.Point) > 0 {
+		at := expect.At(m.Point)
+		paths := slices.Sorted(maps.Keys(at))
+		if i := slices.Index(paths, "seed"); i >= 0 { // other settings say more
+			paths = append(slices.Delete(paths, i, i+1), "seed")
+		}
+		return m.Lab + ": " + Label(at, paths)
+	}
+	if kind := r.setting("transport.kind"); kind != "" {
+		return m.Lab + ": " + TransportName(kind, m.Control)
+	}
+	return m.Lab
+}
+
+// TransportName returns the name of a transport with that of its congestion control, if that is
+// another: roce (DCQCN).
+func TransportName(kind, control string) string {
+	if control == "" {
+		return kind
+	}
+	return kind + " (" + control + ")"
+}
+
+// EngineWords describes the engine of a run: "emulated, dilation 20".
+func EngineWords(m *record.Manifest) string {
+	if m.Engine == "sim" {
+		return "simulated"
+	}
+	return strings.TrimSpace("emulated "+m.Runtime+" "+m.Datapath) + ", dilation " + shown(m.Dilation)
+}
+
+// doubts returns why the numbers of a run may not mean what they seem to.
+func doubts(s *record.Summary) []string {
+	out := s.Warnings
+	if s.Retry != nil {
+		out = append([]string{"retry: " + table.Retry(s.Retry)}, out...)
+	}
+	if s.Fidelity != nil {
+		out = append(out, s.Fidelity.Reasons...)
+		if a := s.Fidelity.Advice; a != "" {
+			out = append(out, "advice: "+a)
+		}
+	}
+	return out
 }
 
 // verdict returns the result of the run in one line, and its class on the page.

@@ -101,7 +101,7 @@ func TestReportHasEverything(t *testing.T) {
 	for _, want := range []string{
 		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "got 200, expected == 1", "Flow completion times", "Queues over time", "Throughput of connections",
 		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
-		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 done of 200",
+		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 of 200",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the report", want)
@@ -343,9 +343,14 @@ func TestSweepPlots(t *testing.T) {
 			t.Errorf("%s: %v", o.Name, err)
 		}
 	}
-	table := pointTable([]*record.Summary{{Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}})
-	if len(table.Rows) != 2 || table.Head[0] != "seed" || table.Rows[1][len(table.Head)-1] != "failed" {
+	table := pointTable([]*record.Summary{{Run: "runs/x/20260101T000000-4", Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}},
+		func(string) bool { return true })
+	if len(table.Rows) != 2 || table.Head[1] != "seed" || table.Rows[1][len(table.Head)-2] != "failed" {
 		t.Errorf("%v", table)
+	}
+	if run, watch := table.Link(0, 0), table.Link(0, len(table.Head)-1); run != "../20260101T000000-4/report.html" ||
+		watch != "../20260101T000000-4/view.html" || table.Rows[0][0] != "4" || table.Link(1, 0) != "" {
+		t.Errorf("links %v of %v", table.Links, table.Rows)
 	}
 }
 

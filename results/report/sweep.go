@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/stats"
+	"weft/results/store"
 )
 
 // A SweepPlot describes a chart of a sweep.
@@ -24,6 +26,9 @@ type SweepPlot struct {
 	Near                 bool     // the vertical axis of lines starts near the minimum, not at 0
 	Reference            []plot.Series
 }
+
+// maxDots is the number of seeds up to which a bar shows each. Our choice.
+const maxDots = 30
 
 // A Drawing is a chart of any kind.
 type Drawing interface {
@@ -79,7 +84,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 		p.Caption = strings.TrimSpace(p.Caption + " Means; whiskers show the minimum and the maximum.")
 	}
 	if !numeric {
-		return p.bars(xs, bys, unit, get), nil
+		return p.bars(xs, bys, unit, get, func(by, x string) []float64 { return cells[cell{x, by}] }), nil
 	}
 	return p.lines(xs, bys, at, xUnit, unit, get), nil
 }
@@ -137,25 +142,36 @@ func allPowersOfTwo(at map[string]float64) bool {
 	return true
 }
 
-// bars draws a group of bars for each of xs, one bar for each of bys.
-func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval) plot.Bars {
+// bars draws a group of bars for each of xs, one bar for each of bys, with a dot for each of a few
+// seeds.
+func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval,
+	of func(by, x string) []float64) plot.Bars {
 	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: pathWords(p.X)},
 		Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
+	dotted := false
 	for _, by := range bys {
 		s := plot.BarSeries{Name: by}
-		noisy := false
+		noisy, few := false, true
 		for _, x := range xs {
 			i := get(by, x)
 			if i.N == 0 {
 				i.Mean = math.NaN()
 			}
 			s.Values, s.Low, s.High = append(s.Values, i.Mean), append(s.Low, i.Low), append(s.High, i.High)
-			noisy = noisy || i.N > 1
+			noisy, few = noisy || i.N > 1, few && i.N <= maxDots
+			s.Dots = append(s.Dots, of(by, x))
 		}
 		if !noisy {
 			s.Low, s.High = nil, nil
 		}
+		if !noisy || !few {
+			s.Dots = nil
+		}
 		b.Series = append(b.Series, s)
+		dotted = dotted || s.Dots != nil
+	}
+	if dotted {
+		b.Caption = strings.TrimSpace(b.Caption + " Each dot is a run.")
 	}
 	for _, s := range p.Reference {
 		if len(s.Y) > 0 {
@@ -248,4 +264,82 @@ func overviewPlots(points []expect.Point) []SweepPlot {
 		out[i].X, out[i].By, out[i].Log, out[i].Extremes = x, by, "x", true
 	}
 	return out
+}
+
+// largest returns the largest value of a path; numeric is false if its values are not numbers.
+func largest(points []expect.Point, path string) (numeric bool, value string) {
+	var all []string
+	for _, p := range points {
+		if v, ok := p.At[path]; ok && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	at, _, numeric := axisValues(all)
+	for _, v := range all {
+		if value == "" || at[v] > at[value] {
+			value = v
+		}
+	}
+	return numeric, value
+}
+
+// maxCurves is the number of distributions in a chart. Our choice: more cannot be told apart.
+const maxCurves = 7
+
+// distributions draws the distributions of flow completion times of a sweep's points over each
+// other, by what was swept: seeds are together, and of several numbers only the largest
+// is shown if lines differ by something else. ok is false if the sweep varies only seeds.
+func distributions(points []expect.Point) (c Chart, ok bool, err error) {
+	x, by, ok := chooseAxes(points)
+	if !ok {
+		return c, false, nil
+	}
+	title := "Flow completion times"
+	paths := append([]string{x}, by...)
+	if at, last := largest(points, x); at && len(by) > 0 {
+		title += " at " + Label(map[string]string{x: last}, []string{x})
+		paths = by
+		points = slices.DeleteFunc(slices.Clone(points), func(p expect.Point) bool { return p.At[x] != last })
+	}
+	slices.Sort(paths)
+	var names []string
+	dirs := map[string][]string{}
+	for _, p := range points {
+		if p.Summary == nil || p.Summary.Run == "" || p.Summary.Flows.Count <= p.Summary.Flows.Unfinished {
+			continue
+		}
+		name := Label(p.At, paths)
+		if dirs[name] == nil {
+			names = append(names, name)
+		}
+		dirs[name] = append(dirs[name], p.Summary.Run)
+	}
+	d := plot.Chart{
+		Title: title, X: plot.Axis{Label: "flow completion time", Unit: "us", Scale: plot.Log10},
+		Y: plot.Axis{Label: "share of flows"},
+	}
+	if all := len(names); all > maxCurves { // the ends of the sweep, and some between
+		for i := range maxCurves {
+			names[i] = names[i*(all-1)/(maxCurves-1)]
+		}
+		names = names[:maxCurves]
+		d.Caption = fmt.Sprintf("%d of %d points.", maxCurves, all)
+	}
+	for _, name := range names {
+		var values []float64
+		for _, dir := range dirs[name] {
+			one, err := store.Numbers(dir, store.FlowsFile, "fct_ps")
+			if err != nil && !errors.Is(err, store.ErrNoTable) {
+				return c, false, err
+			}
+			values = append(values, one...)
+		}
+		for i := range values {
+			values[i] /= 1e6
+		}
+		if s := plot.CDF(name, values); len(s.X) > 0 {
+			d.Series = append(d.Series, s)
+		}
+	}
+	return Chart{"fct-cdf", d}, len(d.Series) > 1, nil
 }

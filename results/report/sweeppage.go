@@ -3,7 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"weft/results/expect"
@@ -18,8 +18,9 @@ type Chart struct {
 	Drawing
 }
 
-// Charts draws the points of a sweep. It leaves out charts without data.
-func Charts(points []expect.Point) ([]Chart, error) {
+// Charts draws the points of a sweep, first what its expectations name. It leaves out charts
+// without data. across are the expectations across points.
+func Charts(points []expect.Point, across []record.Expect) ([]Chart, error) {
 	var out []Chart
 	for _, o := range overviewPlots(points) {
 		d, err := o.Draw(points)
@@ -31,24 +32,67 @@ func Charts(points []expect.Point) ([]Chart, error) {
 		}
 		out = append(out, Chart{o.Name, d})
 	}
+	c, ok, err := distributions(points)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		out = append(out, c)
+	}
+	lead(out, append(expectationTexts(across), expectationsOf(points)...), func(c Chart) string { return c.Name })
 	return out, nil
 }
 
-// SweepPage returns the page of a sweep: its expectations, a table of its points, failures and
-// warnings, links to the reports of the runs (in directories beside the sweep's own), charts, the
+// expectationsOf returns the texts of the expectations of all points.
+func expectationsOf(points []expect.Point) (texts []string) {
+	for _, p := range points {
+		if p.Summary == nil {
+			continue
+		}
+		for _, text := range expectationTexts(p.Summary.Expect) {
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}
+
+// swept describes the points of a sweep: "transport pc4, roce; ranks 2, 4, 8, 16; seed 1 to 5".
+func swept(runs []*record.Summary) string {
+	paths := sweptPaths(runs)
+	names := shortPaths(paths)
+	parts := []string{fmt.Sprintf("%d runs", len(runs))}
+	for i, path := range paths {
+		var all []string
+		for _, s := range runs {
+			if v, ok := s.Point[path]; ok && !slices.Contains(all, fmt.Sprint(v)) {
+				all = append(all, fmt.Sprint(v))
+			}
+		}
+		if len(all) > 6 {
+			all = []string{all[0], fmt.Sprintf("... (%d values)", len(all)), all[len(all)-1]}
+		}
+		parts = append(parts, names[i]+" "+strings.Join(all, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// SweepPage returns the page of a sweep: its expectations, failures and warnings, charts, a table
+// of its points with links to the reports of the runs (in directories beside the sweep's own), the
 // lab file and the command that repeats it. first is the run of the first point. viewed reports
 // whether the directory of a run has ViewFile.
 func SweepPage(
 	version string, first *Run, runs []*record.Summary, across []record.Expect, charts []Chart,
 	viewed func(run string) bool,
 ) (*Page, error) {
-	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Footer: "weft " + version}
+	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Sub: swept(runs),
+		Footer: "weft " + version}
 	p.Verdict, p.Class = sweepVerdict(runs, across)
 	if len(across) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "Expectations across points",
 			Tables: []Table{expectationTable(across)}})
 	}
-	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs)}, Links: runLinks(runs, viewed)})
 	if rows := table.Reasons(runs); len(rows) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
 			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})
@@ -60,9 +104,9 @@ func SweepPage(
 		}
 		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []Table{t}})
 	}
-	plots := Part{Heading: "Plots"}
+	plots := Part{Heading: "Charts"}
 	for _, c := range charts {
-		svg, err := c.SVG()
+		svg, err := small(c.Drawing).SVG()
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +115,9 @@ func SweepPage(
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
 	}
-	p.Parts = append(p.Parts, Part{Heading: "How to run it again", Pre: first.sweepCommand()},
-		Part{Heading: "The lab file", Pre: first.Lab})
+	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs, viewed)}},
+		Part{Heading: "How to run it again", Pre: first.sweepCommand(),
+			Folded: []Folded{{Summary: "the lab file", Pre: first.Lab}}})
 	return p, nil
 }
 
@@ -87,24 +132,6 @@ func SweepRecord(runs []*record.Summary, across []record.Expect, version string)
 		})
 	}
 	return sum
-}
-
-// runLinks returns the links from the page of a sweep to those of its runs. viewed reports whether
-// the directory of a run has ViewFile.
-func runLinks(runs []*record.Summary, viewed func(run string) bool) [][2]string {
-	var out [][2]string
-	for _, s := range runs {
-		if s.Run == "" {
-			continue
-		}
-		base := filepath.Base(s.Run)
-		name := strings.TrimSpace(base + " " + table.Point(s.Point))
-		out = append(out, [2]string{name, "../" + base + "/report.html"})
-		if viewed(s.Run) {
-			out = append(out, [2]string{name + ", the network over time", "../" + base + "/" + ViewFile})
-		}
-	}
-	return out
 }
 
 // sweepVerdict returns the result of a sweep in one line, and its class on the page. Failed runs

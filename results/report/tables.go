@@ -2,59 +2,94 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"weft/results/record"
+	"weft/results/stats"
 	"weft/results/table"
 )
 
-// summaryFacts returns the summary of a run as pairs of a name and a text.
-func summaryFacts(s *record.Summary) [][2]string {
+// tiles returns the main numbers of a run: names and values.
+func tiles(s *record.Summary) [][2]string {
+	var out [][2]string
+	add := func(name, value string) { out = append(out, [2]string{name, value}) }
+	if s.Flows.Count > 0 {
+		add("flows", whole(s.Flows.Count-s.Flows.Unfinished)+" of "+whole(s.Flows.Count))
+		add("data", quantity(float64(s.Flows.Bytes), "B"))
+	}
+	if s.Complete() && s.Flows.Count > 0 {
+		add("flow completion, p99", quantity(s.Flows.FCT.P99, "us"))
+		if s.Flows.Slowdown.P99 > 0 {
+			add("slowdown, p99", shown(s.Flows.Slowdown.P99))
+		}
+	}
+	if v := table.BusBW(s); v > 0 {
+		add("bus bandwidth", quantity(v, "Gb/s"))
+	}
+	if s.RTT.Max > 0 {
+		add("round trip, mean", quantity(s.RTT.Mean, "us"))
+	}
+	n := &s.Network
+	if n.Packets > 0 || n.Delivered > 0 {
+		add("largest queue", quantity(float64(n.MaxQueue), "B"))
+		add("dropped", whole(n.Drops))
+	}
+	if n.Cut > 0 {
+		add("cut off by faults", whole(n.Cut))
+	}
+	if s.Clocks.Samples > 0 {
+		add("clock error, p99", quantity(s.Clocks.Error.P99, "ns"))
+	}
+	add("lab time", quantity(s.LabTimeUS, "us"))
+	if s.Fidelity != nil {
+		add("fidelity", s.Fidelity.Verdict)
+	}
+	return out
+}
+
+// summaryFacts returns what the tiles and tables of a run leave out, as pairs of a name and a text.
+func summaryFacts(s *record.Summary, control string) [][2]string {
 	n := &s.Network
 	out := [][2]string{
-		{"engine", strings.TrimSpace(s.Engine + " " + s.Runtime + " " + s.Datapath)}, {"transport", s.Transport},
-		{"seed", strconv.FormatUint(s.Seed, 10)},
-		{"flows", table.Flows(s)},
-		{"lab time", number(s.LabTimeUS) + " us"}, {"base RTT", number(s.BaseRTTUS) + " us (longest path)"},
-		{"network", fmt.Sprintf(
-			"%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
-			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, table.Bytes(n.MaxQueue))},
+		{"transport", TransportName(s.Transport, control)},
+		{"base RTT", quantity(s.BaseRTTUS, "us") + " (longest path)"},
+		{"network", fmt.Sprintf("%s packets, %s CE marks, %s retransmits, %s timeouts, %s pauses",
+			whole(n.Packets), whole(n.CEMarks), whole(n.Retransmits), whole(n.Timeouts), whole(n.Pauses))},
 	}
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
 	}
 	if n.Refused+n.Beside > 0 {
-		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%d rejected, %d from outside the workload",
-			n.Refused, n.Beside)})
+		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%s rejected, %s from outside the workload",
+			whole(n.Refused), whole(n.Beside))})
 	}
-	fixed := len(out)
-	for path, v := range s.Point {
-		out = append(out, [2]string{path, fmt.Sprint(v)})
-	}
-	slices.SortFunc(out[fixed:], func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	if f := s.Fidelity; f != nil {
-		out = append(out, [2]string{"fidelity", table.Fidelity(f) + "; dilation " + number(s.Dilation)})
+		out = append(out, [2]string{"fidelity", spaced(table.Fidelity(f)) + "; dilation " + shown(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
-		out = append(out, [2]string{"rates", fmt.Sprintf("%s Gb/s over %d connections, %s to %s Gb/s each, Jain's "+
-			"index %s", number(r.TotalGbps), r.Conns,
-			number(r.MinGbps), number(r.MaxGbps), number(r.Jain))})
+		out = append(out, [2]string{"rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s",
+			quantity(r.TotalGbps, "Gb/s"), r.Conns, quantity(r.MinGbps, "Gb/s"), quantity(r.MaxGbps, "Gb/s"),
+			shown(r.Jain))})
 	}
-	return append(out, [2]string{"wall time", number(s.WallS) + " s"})
+	return append(out, [2]string{"wall time", quantity(s.WallS*1e6, "us")})
 }
 
-// distributionTable has a row for each distribution that the run measured.
+// distributionTable has a row for each distribution that the run measured, each in one unit.
 func distributionTable(s *record.Summary) Table {
 	t := Table{Head: []string{"", "mean", "p50", "p99", "max", "unit"}, Numbers: 1, Words: 5}
 	add := func(name string, q record.Quantiles, unit string) {
-		t.Rows = append(t.Rows, []string{name, number(q.Mean), number(q.P50), number(q.P99), number(q.Max), unit})
+		in := scaleOf(unit, q.Mean)
+		t.Rows = append(t.Rows, []string{
+			name, shown(q.Mean / in.of), shown(q.P50 / in.of), shown(q.P99 / in.of), shown(q.Max / in.of), in.name,
+		})
 	}
 	if s.Flows.Count > s.Flows.Unfinished {
 		name := "flow completion"
 		if s.Flows.Unfinished > 0 {
-			name += fmt.Sprintf(" (%d of %d flows)", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count)
+			name += fmt.Sprintf(" (%s of %s flows)", whole(s.Flows.Count-s.Flows.Unfinished), whole(s.Flows.Count))
 		}
 		add(name, s.Flows.FCT, "us")
 		for _, c := range table.Completions(s) {
@@ -79,13 +114,12 @@ func distributionTable(s *record.Summary) Table {
 
 // collectiveTable has a row for each collective of the workload.
 func collectiveTable(s *record.Summary) Table {
-	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time us", "algbw Gb/s", "busbw Gb/s",
+	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time", "algbw", "busbw",
 		"checked", "wrong"}, Numbers: 2, Words: 9}
 	for _, c := range s.Collectives {
 		t.Rows = append(t.Rows, []string{
-			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), table.Bytes(c.Bytes), number(c.TimeUS), number(c.AlgBWGbps),
-			number(c.BusBWGbps),
-			strconv.FormatInt(c.Checked, 10), strconv.FormatInt(c.Wrong, 10),
+			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), quantity(float64(c.Bytes), "B"), quantity(c.TimeUS, "us"),
+			quantity(c.AlgBWGbps, "Gb/s"), quantity(c.BusBWGbps, "Gb/s"), whole(c.Checked), whole(c.Wrong),
 		})
 	}
 	return t
@@ -93,7 +127,7 @@ func collectiveTable(s *record.Summary) Table {
 
 // expectationTable lists expectations with their results.
 func expectationTable(all []record.Expect) Table {
-	t := Table{Head: []string{"", "expectation", "got", "note"}, Numbers: 2, Words: 3}
+	t := Table{Head: []string{"", "expectation", "got", "note"}}
 	for _, e := range all {
 		word, got := "missed", table.Got(e)
 		switch {
@@ -104,43 +138,97 @@ func expectationTable(all []record.Expect) Table {
 		}
 		t.Rows = append(t.Rows, []string{word, e.That, got, strings.Trim(e.Note+"; "+e.Doubt, "; ")})
 	}
+	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[3] != "" }) {
+		t.Head = t.Head[:3]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][:3]
+		}
+	}
 	return t
 }
 
-// pointTable lists the points of a sweep: their values, the flows that completed if any did not,
-// and the main metrics. A number that a run does not have is a dash.
-func pointTable(runs []*record.Summary) Table {
+// pointTable lists the points of a sweep: the run with a link to its page, the values of the point,
+// the flows that completed if any did not, and the main metrics, each column in one unit. A number
+// that a run does not have is a dash, and a metric that no run has is left out. viewed reports
+// whether the directory of a run has ViewFile.
+func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 	paths := sweptPaths(runs)
-	t := Table{Head: slices.Clone(paths), Numbers: len(paths)}
-	incomplete := table.Incomplete(runs)
-	if incomplete {
-		t.Head = append(t.Head, "flows done", "packets cut")
-	}
-	for _, m := range table.Metrics() {
-		t.Head = append(t.Head, strings.TrimSpace(m.Name+" "+m.Unit))
-	}
-	timed := slices.ContainsFunc(runs, func(s *record.Summary) bool { return len(s.Collectives) > 0 })
-	if timed {
-		// The time of the first collective.
-		t.Head = append(t.Head, "collective us")
-	}
-	t.Words, t.Head = len(t.Head), append(t.Head, "status")
-	for _, s := range runs {
-		row := values(s, paths)
-		if incomplete {
-			row = append(row, fmt.Sprintf("%d of %d", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count),
-				strconv.FormatInt(s.Network.Cut, 10))
+	t := Table{Head: append([]string{"run"}, shortPaths(paths)...), Numbers: len(paths) + 1, Links: map[[2]int]string{}}
+	watch := false
+	for i, s := range runs {
+		name := "–"
+		if s.Run != "" {
+			base := filepath.Base(s.Run)
+			name = base[strings.LastIndexByte(base, '-')+1:]
+			t.Links[[2]int{i, 0}] = "../" + base + "/report.html"
+			watch = watch || viewed(s.Run)
 		}
-		row = numbers(s, row, "–")
-		switch {
-		case timed && s.Complete() && len(s.Collectives) > 0:
-			row = append(row, number(s.Collectives[0].TimeUS))
-		case timed:
-			row = append(row, "–")
+		t.Rows = append(t.Rows, append([]string{name}, values(s, paths)...))
+	}
+	add := func(head string, cell func(*record.Summary) string) {
+		t.Head = append(t.Head, head)
+		for i, s := range runs {
+			t.Rows[i] = append(t.Rows[i], cell(s))
 		}
-		t.Rows = append(t.Rows, append(row, table.Outcome(s)))
+	}
+	if table.Incomplete(runs) {
+		add("flows done", func(s *record.Summary) string {
+			return whole(s.Flows.Count-s.Flows.Unfinished) + " of " + whole(s.Flows.Count)
+		})
+		add("packets cut", func(s *record.Summary) string { return whole(s.Network.Cut) })
+	}
+	for _, m := range append(table.Metrics(), collectiveTime) {
+		var all []float64
+		for _, s := range runs {
+			if v, is := m.Of(s); is {
+				all = append(all, v)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		in := scaleOf(m.Unit, stats.Mean(all))
+		add(strings.TrimSpace(m.Name+" "+in.name), func(s *record.Summary) string {
+			if v, is := m.Of(s); is {
+				return shown(v / in.of)
+			}
+			return "–"
+		})
+	}
+	t.Words = len(t.Head)
+	add("status", table.Outcome)
+	if watch {
+		at := len(t.Head)
+		add("over time", func(s *record.Summary) string {
+			if s.Run != "" && viewed(s.Run) {
+				return "watch"
+			}
+			return ""
+		})
+		for i, s := range runs {
+			if t.Rows[i][at] != "" {
+				t.Links[[2]int{i, at}] = "../" + filepath.Base(s.Run) + "/" + ViewFile
+			}
+		}
 	}
 	return t
+}
+
+// collectiveTime is the time of the first collective.
+var collectiveTime = table.Metric{Name: "collective", Unit: "us", Of: func(s *record.Summary) (float64, bool) {
+	if !s.Complete() || len(s.Collectives) == 0 {
+		return 0, false
+	}
+	return s.Collectives[0].TimeUS, true
+}}
+
+// shortPaths returns the shortest name of each path that no other has.
+func shortPaths(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = table.Short(p, paths)
+	}
+	return out
 }
 
 // CSV returns the points of a sweep for other programs, with the same columns for every sweep. A
@@ -157,7 +245,7 @@ func CSV(runs []*record.Summary) [][]string {
 		for _, n := range []int64{s.Flows.Count, s.Flows.Count - s.Flows.Unfinished, s.Network.Cut} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		out = append(out, append(numbers(s, row, ""), csvStatus(s)))
+		out = append(out, append(numbers(s, row), csvStatus(s)))
 	}
 	return out
 }
@@ -187,13 +275,13 @@ func values(s *record.Summary, paths []string) []string {
 	return row
 }
 
-// numbers appends the main metrics of a run to its row, and none for those that it does not have.
-func numbers(s *record.Summary, row []string, none string) []string {
+// numbers appends the main metrics of a run to its row, empty for those that it does not have.
+func numbers(s *record.Summary, row []string) []string {
 	for _, m := range table.Metrics() {
 		if v, is := m.Of(s); is {
 			row = append(row, number(v))
 		} else {
-			row = append(row, none)
+			row = append(row, "")
 		}
 	}
 	return row

@@ -174,7 +174,7 @@ func (d *Dir) attempt(ctx context.Context, l *lab.Lab, point int, work string, o
 	}
 	at := *s
 	at.Run = run
-	if err := pages.Leave(l, &at); err != nil {
+	if err := pages.Leave(l, &at, nil); err != nil {
 		return MachineError{fmt.Errorf("report: %w", err)}
 	}
 	if err := d.place(point, run, o.Host); err != nil {
