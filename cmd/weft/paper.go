@@ -107,7 +107,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		page.Class = "bad"
 	}
 	claims := pages.Claims(rows)
-	page.Parts = slices.Insert(page.Parts, 0, report.Part{Heading: "Claims", Tables: []report.Table{claims}})
+	page.Parts = pages.FailuresFirst(rows, page.Parts)
 	if len(p.Open) > 0 {
 		page.Parts = append(page.Parts, report.Part{
 			Heading: "What the paper leaves open", Tables: []report.Table{pages.Open(p.Open)},

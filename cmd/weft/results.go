@@ -111,6 +111,7 @@ type compareFlags struct {
 	by        string
 	failIf    string
 	tolerance string
+	html      string
 }
 
 func (a *app) resultsCompare(root *string) *cobra.Command {
@@ -134,11 +135,13 @@ so there any difference beyond the tolerance counts. Means are over the seeds th
 sides. Higher is worse for times, queues, drops, retransmits and pauses, lower is worse for bandwidth;
 CE marks are never worse.
 
+--html writes a page with charts of both sides, too.
+
 Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
 		Example: `  weft results compare runs/pc4-incast/20260101T000000-1 runs/pc4-incast/20260102T000000-1
   weft results compare before after --json
   weft results compare runs-main runs-branch --fail-if worse --tolerance 2%
-  weft results compare mine --by transport.kind=roce,pc4`,
+  weft results compare mine --by transport.kind=roce,pc4 --html compared.html`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tolerance, err := flags.read(cmd.Flags().Changed("tolerance"))
@@ -155,16 +158,21 @@ Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
 					return err
 				}
 			}
+			names := [2]string{args[0], args[len(args)-1]}
 			if flags.by != "" {
 				if sides[0], sides[1], err = sides[0].Split(flags.by); err != nil {
 					return usagef("--by: %v", err)
 				}
+				for i, side := range sides {
+					names[i] = args[0] + ", " + side.Setting(flags.by)
+				}
 			}
-			return a.compare(sides[0], sides[1], tolerance, flags)
+			return a.compare(names, sides[0], sides[1], tolerance, flags)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.json, "json", false, "print JSON")
+	f.StringVar(&flags.html, "html", "", "also write a page to this file")
 	f.BoolVar(&flags.all, "all", false, "also show numbers that do not differ")
 	f.StringVar(&flags.by, "by", "",
 		"compare two halves of one sweep by a swept setting: transport.kind, or transport.kind=roce,pc4")
@@ -206,7 +214,7 @@ func sideNamed(root, name string) (report.Side, error) {
 
 // compare prints the differences between two sides. With --fail-if it returns errMissed if
 // something is worse.
-func (a *app) compare(base, changed report.Side, tolerance float64, flags compareFlags) error {
+func (a *app) compare(names [2]string, base, changed report.Side, tolerance float64, flags compareFlags) error {
 	gate := flags.failIf != ""
 	missing := report.Missing(base, changed)
 	d, err := report.Compare(base, changed)
@@ -242,20 +250,19 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	for _, text := range missing {
 		fmt.Fprintf(a.stderr, "not compared: %s\n", text)
 	}
+	notes := compareNotes(base, changed, d, gate)
+	if flags.html != "" {
+		p, err := report.ComparePage(versionText(), names, base, changed, d, append(missing, notes...))
+		if err == nil {
+			err = pages.Save(flags.html, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if !flags.json {
-		timeouts := table.Timeouts(
-			table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()})
-		if timeouts != "" {
-			timeouts = "warning: " + timeouts
-		}
-		notes := []string{timeouts, report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
-		if !gate {
-			notes = append(notes, report.SingleSeedWarning(d))
-		}
 		for _, note := range notes {
-			if note != "" {
-				fmt.Fprintln(a.stderr, note)
-			}
+			fmt.Fprintln(a.stderr, note)
 		}
 	}
 	if !gate || worse == 0 && len(missing) == 0 {
@@ -267,6 +274,20 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	}
 	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s%s\n", worse, len(d), flags.tolerance, lacks)
 	return errMissed
+}
+
+// compareNotes returns what a reader of differences must know.
+func compareNotes(base, changed report.Side, d []report.Difference, gate bool) []string {
+	timeouts := table.Timeouts(
+		table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()})
+	if timeouts != "" {
+		timeouts = "warning: " + timeouts
+	}
+	notes := []string{timeouts, report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
+	if !gate {
+		notes = append(notes, report.SingleSeedWarning(d))
+	}
+	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
 func (a *app) resultsPlot(root *string) *cobra.Command {

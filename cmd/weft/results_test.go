@@ -372,6 +372,14 @@ func TestLabInTheTutorial(t *testing.T) {
 	if !strings.Contains(got, "settings that differ (A / B): transport.kind roce / pc4; and ") || !strings.Contains(got, "0.029") || strings.Contains(got, "seeds on each side") {
 		t.Errorf("compared: %s", got)
 	}
+	file := filepath.Join(t.TempDir(), "compared.html")
+	results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4", "--html", file)
+	page, err := os.ReadFile(file)
+	for _, want := range []string{"B beside A", "What differs", "<figure>", "settings that differ"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%v: the page of the comparison has no %q", err, want)
+		}
+	}
 	results(t, exitUsage, "--out", root, "compare", "mine", "--by", "colour")
 	results(t, exitUsage, "--out", root, "compare", "mine")
 	results(t, exitUsage, "--out", root, "compare", "mine", "mine", "--by", "transport")

@@ -154,6 +154,42 @@ func Claims(rows []paper.Row) report.Table {
 	return t
 }
 
+// FailuresFirst returns the parts of a paper's page: claims that fail, the others folded, and then
+// the parts of figures, those with a claim that fails before the others.
+func FailuresFirst(rows []paper.Row, figures []report.Part) []report.Part {
+	of := map[string][]paper.Row{}
+	failed := map[string]bool{} // by the beginning of a figure's heading
+	for _, r := range rows {
+		of[r.Verdict] = append(of[r.Verdict], r)
+		if r.Verdict == paper.Fail {
+			failed[r.ID+","] = true
+		}
+	}
+	head := report.Part{Heading: "Claims"}
+	if len(of[paper.Fail]) > 0 {
+		head.Heading = "Claims that fail"
+		head.Tables = []report.Table{Claims(of[paper.Fail])}
+	}
+	for _, v := range []string{paper.Pass, paper.Skipped} {
+		if n := len(of[v]); n > 0 {
+			head.Folded = append(head.Folded, report.Folded{
+				Summary: fmt.Sprintf("%d claims: %s", n, v), Tables: []report.Table{Claims(of[v])},
+			})
+		}
+	}
+	slices.SortStableFunc(figures, func(a, b report.Part) int {
+		first := func(p report.Part) int {
+			id, _, _ := strings.Cut(p.Heading, " ")
+			if failed[id] {
+				return 0
+			}
+			return 1
+		}
+		return first(a) - first(b)
+	})
+	return append([]report.Part{head}, figures...)
+}
+
 // Open returns the table of parameters that a paper leaves open.
 func Open(parameters []paper.Parameter) report.Table {
 	t := report.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}

@@ -50,6 +50,19 @@ func SettingsDiff(a, b Side) string {
 	return text
 }
 
+// Setting returns the value of a setting in a side, by its path as Split takes it: "roce". It is
+// the path itself if no run has it.
+func (s Side) Setting(what string) string {
+	path, _, _ := strings.Cut(what, "=")
+	all := s.settings()
+	for _, p := range []string{path, path + ".kind"} {
+		if v, ok := all[p]; ok && len(v.values) > 0 {
+			return v.text()
+		}
+	}
+	return path
+}
+
 // settingValues are the values of one setting over the runs of a side.
 type settingValues struct {
 	values  []string

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -100,6 +101,10 @@ func TestViewInChromium(t *testing.T) {
 		if n := evaluate[int](ctx, t, `document.querySelectorAll("#panel figure").length`); n == 0 {
 			t.Errorf("%s has no figure", tab)
 		}
+	}
+	evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=overview]").click(), null`)
+	if titles := evaluate[string](ctx, t, `[...document.querySelectorAll("#panel figcaption")].map(f => f.textContent).join("; ")`); !strings.Contains(titles, "rates of 1 of 1 connections") {
+		t.Errorf("the overview has %s", titles)
 	}
 	if fetched := evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("blob:"))`); len(fetched) > 0 {
 		t.Errorf("it fetched %v", fetched)

@@ -73,7 +73,7 @@ function longest(run) {
 
 // busiest returns the first connections of the run that carried anything.
 function busiest(run) {
-  if (!run.connColumns) return [];
+  if (!run.packedConns) return [];
   const seen = [];
   for (let c = 0; c < run.conns.length && seen.length < most; c++) if (run.conns[c]) seen.push(c);
   return seen;

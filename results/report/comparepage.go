@@ -1,0 +1,139 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weft/results/plot"
+	"weft/results/store"
+)
+
+// ComparePage returns the page of a comparison: what differs, with charts of both sides, and below
+// it everything that was compared. names are those of the sides. notes are shown at the top.
+func ComparePage(version string, names [2]string, a, b Side, all []Difference, notes []string) (*Page, error) {
+	p := &Page{Title: "B beside A", Sub: "A: " + names[0] + " · B: " + names[1], Footer: "weft " + version}
+	count := map[string]int{}
+	var differing, others []Difference
+	for _, d := range all {
+		count[d.Verdict]++
+		if d.Verdict == Same || d.Verdict == Unknown {
+			others = append(others, d)
+		} else {
+			differing = append(differing, d)
+		}
+	}
+	var parts []string
+	for _, v := range []struct{ verdict, words string }{
+		{Worse, "worse"}, {Better, "better"}, {Differs, "different, neither better nor worse"},
+	} {
+		if n := count[v.verdict]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v.words))
+		}
+	}
+	p.Verdict = fmt.Sprintf("of %d numbers in B: %s", len(all), strings.Join(parts, ", "))
+	switch {
+	case len(differing) == 0:
+		p.Verdict = fmt.Sprintf("none of %d numbers differs beyond noise", len(all))
+	case count[Worse] > 0:
+		p.Class = "bad"
+	}
+	for _, note := range notes {
+		if note != "" {
+			p.Doubts = append(p.Doubts, spaced(note))
+		}
+	}
+	order := []string{Worse, Differs, Better}
+	slices.SortStableFunc(differing, func(x, y Difference) int {
+		return slices.Index(order, x.Verdict) - slices.Index(order, y.Verdict)
+	})
+	if len(differing) > 0 {
+		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []Table{ComparisonTable(differing)}})
+	}
+	charts, err := compareCharts(a, b, differing)
+	if err != nil {
+		return nil, err
+	}
+	if len(charts) > 0 {
+		part := Part{Heading: "Charts"}
+		for _, c := range charts {
+			svg, err := small(c).SVG()
+			if err != nil {
+				return nil, err
+			}
+			part.Pictures = append(part.Pictures, Inline(svg))
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	if len(others) > 0 {
+		p.Parts = append(p.Parts, Part{Heading: "What does not differ, or cannot be judged",
+			Text:   "~ is no difference beyond noise, ? cannot be judged.",
+			Folded: []Folded{{Summary: "show them", Tables: []Table{ComparisonTable(others)}}}})
+	}
+	return p, nil
+}
+
+// maxChanges is the number of changes in a chart. Our choice.
+const maxChanges = 12
+
+// compareCharts draws the largest changes, and the flows of both sides.
+func compareCharts(a, b Side, differing []Difference) ([]Drawing, error) {
+	var out []Drawing
+	if c := changesChart(differing); c != nil {
+		out = append(out, *c)
+	}
+	for _, of := range []struct{ column, title, unit string }{
+		{"fct_ps", "Flow completion times", "us"}, {"slowdown", "Slowdown", ""},
+	} {
+		c := plot.Chart{Title: of.title, Y: plot.Axis{Label: "share of flows"}, X: plot.Axis{
+			Label: strings.ToLower(strings.TrimSuffix(of.title, "s")), Unit: of.unit, Scale: plot.Log10}}
+		for i, side := range []Side{a, b} {
+			var values []float64
+			for _, r := range side {
+				one, err := store.Numbers(r.Dir, store.FlowsFile, of.column)
+				if err != nil && !errors.Is(err, store.ErrNoTable) {
+					return nil, err
+				}
+				values = append(values, one...)
+			}
+			if of.unit == "us" {
+				for k := range values {
+					values[k] /= 1e6
+				}
+			}
+			if s := plot.CDF([]string{"A", "B"}[i], values); len(s.X) > 0 {
+				c.Series = append(c.Series, s)
+			}
+		}
+		if len(c.Series) == 2 {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// changesChart draws the changes of the numbers that differ, the largest first; nil if none has a
+// share of A.
+func changesChart(differing []Difference) *plot.Bars {
+	all := slices.DeleteFunc(slices.Clone(differing), func(d Difference) bool { return d.A.Mean == 0 })
+	slices.SortStableFunc(all, func(x, y Difference) int {
+		return int(math.Copysign(1, math.Abs(y.Change)-math.Abs(x.Change)))
+	})
+	c := &plot.Bars{Title: "Changes from A to B", Y: plot.Axis{Label: "change", Unit: "%"}}
+	if len(all) > maxChanges {
+		c.Caption = fmt.Sprintf("The %d largest of %d.", maxChanges, len(all))
+		all = all[:maxChanges]
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	s := plot.BarSeries{}
+	for _, d := range all {
+		c.Groups = append(c.Groups, strings.TrimSpace(d.Metric+" "+d.Point))
+		s.Values = append(s.Values, 100*d.Change)
+	}
+	c.Series = []plot.BarSeries{s}
+	return c
+}
