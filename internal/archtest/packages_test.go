@@ -28,6 +28,7 @@ func packages() []entry {
 		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},
 
 		{"internal/archtest", "", "its tests read source and the tables of kinds"},
+		{"internal/bypass", "", "makes shared memory and what wakes its users, whatever is in it"},
 		{"internal/cleanup", "", "collects errors, whatever they are of"},
 		{"internal/clock", "", "reads the machine's clocks in nanoseconds"},
 		{"internal/control", "", "messages and descriptors between processes, whatever is in them"},
@@ -39,6 +40,7 @@ func packages() []entry {
 		{"internal/nearest", "", "compares words"},
 		{"internal/plural", "", "writes counts, whatever is counted"},
 		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
+		{"internal/rings", "", "moves frames through memory, whatever is in them"},
 		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
@@ -113,13 +115,16 @@ func packages() []entry {
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
 				"distributions"},
-		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control " +
-			"internal/poller internal/splitmix results/frames results/stats transport/wire units",
-			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
+		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clock " +
+			"internal/control internal/poller internal/rings internal/splitmix results/frames results/stats " +
+			"transport/wire units",
+			"drives the fabric by the machine's clock as a process that is told its part, over TAPs and shared " +
+				"memory; switches hold PTP clocks"},
 
-		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock " +
-			"internal/control internal/poller results/stats transport transport/cc/wasm transport/wire units",
-			"drives a host by the machine's clock, over sockets, with real buffers"},
+		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host " +
+			"internal/bypass internal/clock internal/control internal/poller internal/rings results/stats transport " +
+			"transport/cc/wasm transport/wire units",
+			"drives a host by the machine's clock, over sockets or shared memory, with real buffers"},
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
 		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock units",
@@ -197,13 +202,13 @@ func packages() []entry {
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
-		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace " +
+		{"orchestrator/doctor", "internal/bypass internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
-			"tries every runtime and kernel"},
+			"tries every runtime, kernel and kind of NIC"},
 		{"orchestrator/emulate", "clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
-			"internal/cleanup internal/clock " +
-			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot nodeimg/labclock " +
+			"internal/bypass internal/cleanup internal/clock internal/control internal/poller internal/regular " +
+			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock " +
 			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
 			"realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
 			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",
