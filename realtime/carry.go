@@ -14,9 +14,7 @@ import (
 // was there.
 func (l *loop) read(h fabric.HostID) error {
 	port := &l.ports[h]
-	queued := l.net.NICs.Queued(h)
-	l.report.MaxNIC = max(l.report.MaxNIC, queued)
-	if queued+port.heldBytes > maxNICQueue {
+	if l.isFull(h, port) {
 		port.full = true
 		return l.poll.Remove(port.fd)
 	}
@@ -285,8 +283,9 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 
 // Deliver implements fabric.Sink: it writes a frame to the host at which it has arrived.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
-	if note, ok := l.net.NoteOf(p); ok {
-		p.Header = l.notification(p.Header, p.Dst, &note)
+	n, note := l.net.NoteOf(p)
+	if note {
+		p.Header = l.notification(p.Header, p.Dst, &n)
 	}
 	c := contentsOf(p)
 	if trimmed, last := p.Trimmed(); trimmed {
@@ -309,7 +308,11 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if l.cfg.Transparent && p.Port == clocksync.EventPort {
 		rewrite(c.datagram(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
 	}
-	l.write(p.Dst, frame)
+	if note || own(p.Port) {
+		l.hand(p.Dst, frame, now)
+	} else {
+		l.write(p.Dst, frame)
+	}
 	l.rest.frames++
 	l.report.Delivery.Record(max(l.labNow()-now, 0))
 	if c.leaves != anytime {
@@ -322,15 +325,8 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 // counted, unless the host has ended or has taken its interface down.
 func (l *loop) write(h fabric.HostID, frame []byte) {
 	port := &l.ports[h]
-	if port.gone {
+	if !l.reaches(h, frame) {
 		return
-	}
-	if port.halted {
-		l.report.Halted++
-		return
-	}
-	if l.captures != nil {
-		l.captureHost(h, deliveredToHost, frame)
 	}
 	n, again, err := port.cable.Write(frame)
 	switch {
@@ -346,6 +342,45 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 	}
 	port.down = false
 	if again || err != nil || n != len(frame) {
+		l.report.Refused++
+	}
+}
+
+// reaches reports whether a frame that has arrived at a host gets there: the host has not ended and
+// is not halted. It copies the frame to captures.
+func (l *loop) reaches(h fabric.HostID, frame []byte) bool {
+	port := &l.ports[h]
+	if port.gone {
+		return false
+	}
+	if port.halted {
+		l.report.Halted++
+		return false
+	}
+	if l.captures != nil {
+		l.captureHost(h, deliveredToHost, frame)
+	}
+	return true
+}
+
+// hand hands a frame to a host's agent, which it has reached at an instant: to the agent's NIC, or
+// to the host's kernel if it has none.
+func (l *loop) hand(h fabric.HostID, frame []byte, at units.Time) {
+	nic := l.ports[h].nic
+	if nic == nil {
+		l.write(h, frame)
+		return
+	}
+	if !l.reaches(h, frame) {
+		return
+	}
+	nic.at = at
+	n, again, err := nic.Write(frame)
+	if err != nil {
+		l.fail(l.unlessLie(h, err))
+		return
+	}
+	if again || n != len(frame) {
 		l.report.Refused++
 	}
 }

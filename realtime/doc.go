@@ -3,6 +3,7 @@
 //
 //	host's kernel ── TAP or veth ──► read ──► held until it departs ──► fabric.Network
 //	host's kernel ◄─ TAP or veth ─── write at its instant of lab time ◄────────┘
+//	host's agent  ◄──► rings in shared memory, in the same places (nic.go), if it has a bypass NIC
 //
 // It holds one descriptor per host NIC (a TAP device, or a packet socket on a veth), stamps every
 // frame that it reads with lab time, lets the model carry the frame, and writes it to the

@@ -41,6 +41,7 @@ type loop struct {
 	changes []fabric.Change // planned changes to come
 
 	ports    []port
+	bells    bells // of bypass NICs
 	byIP     map[uint32]fabric.HostID
 	switchIP uint32          // Config.Switch; 0: none
 	bySwitch map[uint32]bool // addresses of Config.Switches
@@ -123,7 +124,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	l.sampler, l.script, l.framer = l.events.Grow(1), l.events.Grow(1), l.events.Grow(1)
 	l.changes = cfg.Changes
 	l.rest = newRest(l)
-	l.poll, err = poller.New(len(cfg.Hosts) + 1)
+	l.poll, err = poller.New(len(cfg.Hosts) + 1 + cfg.NICs.bells())
 	return l, err
 }
 
@@ -187,11 +188,15 @@ func (l *loop) turn() error {
 			}
 			continue
 		}
+		if h <= bellToken {
+			l.bells.all[bellToken-h].Clear()
+			continue
+		}
 		if err := l.read(fabric.HostID(h)); err != nil {
 			return fmt.Errorf("read from port of host %d: %w", h, err)
 		}
 	}
-	return nil
+	return l.readNICs()
 }
 
 // handle reads a message from the orchestrator and obeys it.

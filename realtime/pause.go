@@ -38,7 +38,7 @@ func (l *loop) notify(h fabric.HostID) {
 	port := &l.ports[h]
 	port.told++
 	port.notice.Seq = port.told
-	l.write(h, l.noticeFrame(h))
+	l.hand(h, l.noticeFrame(h), max(0, l.labNow()))
 	l.rest.frames++
 }
 

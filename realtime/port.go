@@ -17,6 +17,7 @@ type port struct {
 	fd     int
 	cable  cable // fd, to read and write frames
 	kind   string
+	nic    *nic // the bypass NIC of the host's agent; nil: it uses sockets
 	gone   bool // the host has ended, and its interface with it
 	down   bool // the interface was down when a frame was last written to it
 	halted bool // nothing is carried from the host or to it

@@ -19,6 +19,7 @@ const (
 	// KindReady has no value: every port is attached and ARP is answered. With the kernel as the
 	// network it has a Ready.
 	KindReady   = "ready"
+	KindNICs    = "nics"    // nothing, with descriptors: see NICs; after configure
 	KindStart   = "start"   // Start
 	KindAlive   = "alive"   // nothing: the process is not stuck
 	KindSamples = "samples" // []Sample
@@ -89,6 +90,7 @@ type Found struct {
 // Plug; or that it is down, which State then says.
 type Gone struct {
 	Host int
+	Why  string `json:",omitempty"` // not empty: the network has shut it out, for this reason
 }
 
 // Plug gives a host a new descriptor.
@@ -173,6 +175,9 @@ type Config struct {
 	// Switches are the addresses from which switches send notifications of CCM and measure their
 	// links. They must not be hosts'. Empty: switches send nothing.
 	Switches [][4]byte
+
+	// NICs says that hosts have bypass NICs; nil: they have none.
+	NICs *NICs `json:",omitempty"`
 
 	// More says that another configure follows the report.
 	More bool

@@ -87,7 +87,7 @@ func (l *loop) nextDelivery() units.Time {
 // wait sleeps until there is something to do. The poller then holds what is ready.
 func (l *loop) wait() error {
 	if l.scale.T0 == 0 {
-		return l.poll.Wait(poller.Forever)
+		return l.sleep(poller.Forever)
 	}
 	now := l.clock.Now()
 	l.rest.look(now)
@@ -98,7 +98,7 @@ func (l *loop) wait() error {
 	}
 	at := l.nextDelivery()
 	if at == units.Never {
-		return l.poll.Wait(time.Duration(max(0, l.beat-now)))
+		return l.sleep(time.Duration(max(0, l.beat-now)))
 	}
 	timeout := time.Duration(min(l.scale.Mono(at), l.beat) - now)
 	if timeout <= tooShort {
@@ -107,7 +107,7 @@ func (l *loop) wait() error {
 	if l.rest.pause == 0 {
 		timeout -= tooShort // there is time to be exact: poll for the rest
 	}
-	err := l.poll.Wait(timeout)
+	err := l.sleep(timeout)
 	l.rest.woke = l.clock.Now()
 	return err
 }

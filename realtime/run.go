@@ -36,6 +36,7 @@ func serve(conn *control.Conn, ports []Port, takeOver func() string) error {
 			return err
 		}
 		l.poll.Close()
+		l.closeNICs()
 		if !l.cfg.More {
 			return nil
 		}
@@ -53,6 +54,9 @@ func setUp(conn *control.Conn, ports []Port) (*loop, error) {
 	}
 	l, err := newLoop(cfg, conn)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.openNICs(conn); err != nil {
 		return nil, err
 	}
 	for h, p := range ports {

@@ -54,7 +54,10 @@ func addrOf(i int) Address {
 }
 
 // startLab runs the loop of a fabric process in a goroutine until the test ends.
-func startLab(t *testing.T, cfg Config) *lab {
+func startLab(t *testing.T, cfg Config) *lab { return startLabWith(t, cfg, nil) }
+
+// startLabWith is startLab with the files of bypass NICs.
+func startLabWith(t *testing.T, cfg Config, nics []*os.File) *lab {
 	t.Helper()
 	ours, theirs, err := control.Pair()
 	if err != nil {
@@ -87,6 +90,9 @@ func startLab(t *testing.T, cfg Config) *lab {
 	}
 	go func() { l.done <- serve(remote, ports, func() string { return "as it was" }); remote.Close() }()
 	l.send(KindConfigure, cfg)
+	for _, f := range nics {
+		l.send(KindNICs, nil, int(f.Fd()))
+	}
 	l.expect(KindReady, nil)
 	return l
 }

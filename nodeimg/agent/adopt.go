@@ -68,7 +68,8 @@ func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver fun
 // configure makes the nodes and drives them for one experiment. more reports that another one
 // follows. On error, failed is the index of the node.
 func configure(lent []adopted, takeOver func(room int64) string) (failed int, more bool, err error) {
-	nodes, t, shelf := make([]*node, len(lent)), new(tray), new(buffer.Shelf)
+	nodes, t, shelf, bells := make([]*node, len(lent)), new(tray), new(buffer.Shelf), bells{}
+	defer bells.close()
 	maxOpen, err := socketsFor(len(lent))
 	if err != nil {
 		return 0, false, err
@@ -76,17 +77,18 @@ func configure(lent []adopted, takeOver func(room int64) string) (failed int, mo
 	for i, a := range lent {
 		var cfg Config
 		fds, err := a.conn.Expect(KindConfigure, &cfg)
+		var nic *bypassNIC
 		if err == nil {
-			err = cfg.Module.load(fds)
+			nic, err = cfg.open(fds, bells)
 		}
 		if err != nil {
 			return i, false, err
 		}
-		if nodes[i], err = newNode(cfg, a.conn, a.sockets, a.keeper, maxOpen, t, shelf); err != nil {
+		if nodes[i], err = newNode(cfg, a.conn, a.sockets, nic, a.keeper, maxOpen, t, shelf); err != nil {
 			return i, false, err
 		}
 	}
-	failed, err = driveAll(nodes, takeOver)
+	failed, err = driveAll(nodes, bells, takeOver)
 	return failed, nodes[0].more, err
 }
 

@@ -1,5 +1,5 @@
 // Package agent is the node of an emulated lab. It drives one host's state machine (package host)
-// with real UDP sockets and the machine's clock.
+// with real UDP sockets, or a bypass NIC (bypass.go), and the machine's clock.
 //
 // Inputs are the host's plan and the start of lab time, over the control connection, and packets
 // from the network. Outputs are packets, progress reports, and at the end the host's records and

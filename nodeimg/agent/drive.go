@@ -5,15 +5,22 @@ import (
 	"math"
 	"time"
 
+	"weft/internal/bypass"
 	"weft/internal/poller"
+	"weft/internal/rings"
 )
 
 // A driver turns the loops of one or more nodes, in one goroutine. One wake-up serves all nodes
 // with something to do, and finds their shared code and data in the cache.
 type driver struct {
 	poll  *poller.Poller
-	loops []*loop // node i's poller tokens begin at i*tokens
+	loops []*loop        // node i's poller tokens begin at i*tokens
+	bells []*bypass.Bell // of bypass NICs; the token of bell k is -1-k
 }
+
+// alone reports whether an error ends one node and leaves the others of its process: its own
+// process has ended, or its bypass NIC is not usable.
+func alone(err error) bool { return errors.Is(err, errKept) || errors.Is(err, rings.ErrLie) }
 
 // errKept ends the loop of a node whose own process has ended.
 var errKept = errors.New("the node's process has ended")
@@ -27,6 +34,10 @@ func (d *driver) run(dilation float64) (failed int, err error) {
 			return 0, err
 		}
 		for _, token := range d.poll.Ready {
+			if token < 0 {
+				d.bells[-1-token].Clear()
+				continue
+			}
 			if what := token % tokens; what == controlToken || what == keeperToken {
 				d.loops[token/tokens].handle(what)
 			}
@@ -65,12 +76,24 @@ func (d *driver) turn() error {
 		}
 	}
 	clock := &d.loops[0].clock
-	if err := d.poll.Wait(time.Duration(wake - clock.Now())); err != nil {
+	if err := d.wait(wake - clock.Now()); err != nil {
 		return err
 	}
 	for _, token := range d.poll.Ready {
+		if token < 0 {
+			d.bells[-1-token].Clear()
+			continue
+		}
 		if l := d.loops[token/tokens]; !l.over() {
 			l.handle(token % tokens)
+		}
+	}
+	if len(d.bells) > 0 {
+		for _, l := range d.loops {
+			if l.bypass != nil && !l.over() && l.bypass.in.Ready() {
+				l.called = true
+				l.receive(l.bypass)
+			}
 		}
 	}
 	now := clock.Now()
@@ -81,9 +104,40 @@ func (d *driver) turn() error {
 		if l.over() && !l.left {
 			l.left = true
 			d.forget(l)
+			if errors.Is(l.err, rings.ErrLie) {
+				_ = l.lost(l.err) // losing the orchestrator ends the process elsewhere
+			}
 		}
 	}
 	return nil
+}
+
+// wait waits for events for up to ns nanoseconds.
+func (d *driver) wait(ns int64) error {
+	if len(d.bells) == 0 || ns <= 0 {
+		return d.poll.Wait(time.Duration(ns))
+	}
+	until := d.loops[0].clock.Now() + ns
+	for _, b := range d.bells {
+		b.Sleep(until)
+	}
+	for _, l := range d.loops {
+		if l.bypass != nil && !l.over() && l.bypass.in.Ready() {
+			ns = 0 // pushed before the fabric process could know that it should ring
+			break
+		}
+	}
+	err := d.poll.Wait(time.Duration(ns))
+	for _, b := range d.bells {
+		b.Awake()
+	}
+	return err
+}
+
+// listen adds a bell to the poller.
+func (d *driver) listen(bell *bypass.Bell) error {
+	d.bells = append(d.bells, bell)
+	return d.poll.Add(bell.FD, -int32(len(d.bells)))
 }
 
 // watch adds the descriptors of node i to the poller.
@@ -113,11 +167,10 @@ func (d *driver) all(is func(*loop) bool) bool {
 	return true
 }
 
-// failed returns the first node that failed, and its error. Nodes whose process has ended did not
-// fail.
+// failed returns the first node that failed, and its error, unless that ends the node alone.
 func (d *driver) failed() (node int, err error) {
 	for i, l := range d.loops {
-		if l.err != nil && !errors.Is(l.err, errKept) {
+		if l.err != nil && !alone(l.err) {
 			return i, l.err
 		}
 	}

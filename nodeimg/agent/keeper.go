@@ -18,7 +18,7 @@ import (
 // Messages between a node's agent and its keeper. The answer has the same kind, or is
 // control.KindError.
 const (
-	kindOpen  = "open"  // []outlet; the answer has as many descriptors
+	kindOpen  = "open"  // []socketSpec; the answer has as many descriptors
 	kindDrops = "drops" // empty; the answer is the number of interfaceDrops
 )
 
@@ -92,7 +92,7 @@ func answer(agent *control.Conn, m control.Message) error {
 	case kindDrops:
 		return agent.SendValue(kindDrops, interfaceDrops())
 	case kindOpen:
-		var want []outlet
+		var want []socketSpec
 		if err := m.Decode(&want); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func answer(agent *control.Conn, m control.Message) error {
 type keeper struct{ conn *control.Conn }
 
 // open opens sockets in the node, at most control.MaxFDs.
-func (k *keeper) open(want []outlet) ([]int, error) {
+func (k *keeper) open(want []socketSpec) ([]int, error) {
 	if err := k.conn.SendValue(kindOpen, want); err != nil {
 		return nil, err
 	}

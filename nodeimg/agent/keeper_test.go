@@ -49,7 +49,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatalf("%+v, %d left, %v", a, left, err)
 	}
 	defer unix.Close(a.sockets[0])
-	opened, err := a.keeper.open([]outlet{{From: loopback, Port: 50100, To: loopback, ToPort: wire.Port,
+	opened, err := a.keeper.open([]socketSpec{{From: loopback, Port: 50100, To: loopback, ToPort: wire.Port,
 		TOS: tosECT0}, {From: loopback, Port: 50101}})
 	if err != nil || len(opened) != 2 {
 		t.Fatalf("opened %v, %v", opened, err)
@@ -62,7 +62,7 @@ func TestKeeper(t *testing.T) {
 	if tos, err := unix.GetsockoptInt(opened[0], unix.IPPROTO_IP, unix.IP_TOS); err != nil || tos != tosECT0 {
 		t.Errorf("TOS %d, %v", tos, err)
 	}
-	if _, err := a.keeper.open([]outlet{{From: [4]byte{192, 0, 2, 1}, Port: 50100}}); err == nil {
+	if _, err := a.keeper.open([]socketSpec{{From: [4]byte{192, 0, 2, 1}, Port: 50100}}); err == nil {
 		t.Error("a socket was bound to an address that is not there")
 	}
 	a.keeper.drops()

@@ -22,6 +22,21 @@ type machine interface {
 	Done() bool
 }
 
+// inlet is where datagrams come from: a socket, or a bypass NIC.
+type inlet interface {
+	// receive gives the waiting datagrams, at most batch, to f, which must not keep them.
+	receive(f func(datagram)) (n int, err error)
+}
+
+// outlet is where packets leave: sockets, or a bypass NIC.
+type outlet interface {
+	// send takes a packet that departs at an instant. taken is false if there was no room for it.
+	send(out *transport.Outgoing, payload, trailer []byte, at units.Time) (taken bool, err error)
+	// opened returns the number of sockets opened while a packet waited.
+	opened() int64
+	close()
+}
+
 // loop is the engine of a node. One goroutine owns the machine and the sockets.
 type loop struct {
 	machine machine
@@ -29,7 +44,8 @@ type loop struct {
 	scale   labtime.Scale
 	in      *receiver
 	sync    []*receiver // of synchronization messages
-	out     *senders
+	out     outlet
+	bypass  *bypassNIC                  // the node's bypass NIC, which is out; nil: it sends from sockets
 	hosts   map[uint32]transport.HostID // by address
 	self    transport.HostID
 	// source address of pause notices; 0: there are none
@@ -62,6 +78,7 @@ type loop struct {
 	results  Results
 	command  func() error          // handles a message from the orchestrator
 	report   func(done bool) error // reports progress to the orchestrator
+	lost     func(error) error     // tells the orchestrator why the node ends alone
 	interval int64                 // between reports, in nanoseconds
 	next     int64                 // monotonic time of the next report
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
@@ -209,7 +226,7 @@ func (l *loop) send(at units.Time) {
 	if l.departs && (l.packet.Payload > 0 || l.packet.DstPort != 0) {
 		trailer = wire.AppendDeparture(l.trailer[:0], at)
 	}
-	taken, err := l.out.send(&l.packet, payload, trailer)
+	taken, err := l.out.send(&l.packet, payload, trailer, at)
 	if err != nil {
 		l.fail(err)
 	}
@@ -219,7 +236,7 @@ func (l *loop) send(at units.Time) {
 }
 
 // receive handles the waiting datagrams in batches, and lets the machine answer between two.
-func (l *loop) receive(from *receiver) {
+func (l *loop) receive(from inlet) {
 	for l.err == nil {
 		l.now = l.labNow()
 		n, err := from.receive(l.take)
@@ -291,8 +308,14 @@ func (l *loop) refuse(src transport.HostID, why transport.Refusal) {
 	l.results.RefusedFrom[src] = of
 }
 
-// arrival returns when the kernel received a datagram, and records how long it waited for the node.
+// arrival returns when the node's NIC received a datagram, and records how long it waited for the
+// node. A bypass NIC has stamped it with the instant at which it arrived in the model. The kernel's
+// stamp is of when it was written.
 func (l *loop) arrival(d datagram) units.Time {
+	if d.mono != 0 {
+		l.results.Reaction.Record(max(0, l.now-l.scale.Lab(d.mono)))
+		return min(l.now, max(0, d.lab))
+	}
 	at := l.now
 	if d.at != 0 {
 		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))

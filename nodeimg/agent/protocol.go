@@ -63,6 +63,7 @@ type Config struct {
 	More     bool // another configure follows the results
 	// the congestion control of Plan, if it is a module, with a descriptor beside this message
 	Module *Module `json:",omitempty"`
+	NIC    *NIC    `json:",omitempty"` // nil: the node sends and receives through sockets
 	// real nanoseconds between two Progress messages; 0: 200 ms
 	Report int64
 }

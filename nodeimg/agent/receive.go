@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/transport/wire"
+	"weft/units"
 )
 
 // batch is the largest number of datagrams per system call.
@@ -22,7 +23,11 @@ type datagram struct {
 	data []byte
 	from uint32 // IPv4 address
 	// CLOCK_REALTIME in nanoseconds at arrival in the kernel; 0: unknown
-	at   int64
+	at int64
+	// from a bypass NIC: when it arrived in the model, and when it was written to the ring,
+	// CLOCK_MONOTONIC in nanoseconds; 0: from a socket
+	lab  units.Time
+	mono int64
 	tos  uint8
 	port uint16 // destination port; 0: wire.Port
 }

@@ -50,7 +50,7 @@ func TestSendAndReceive(t *testing.T) {
 		{transport.Outgoing{SrcPort: 50001, Class: 1, N: 2, Header: header}, "other", 0},
 	}
 	for i := range packets {
-		if taken, err := s.send(&packets[i].out, []byte(packets[i].payload), nil); err != nil || !taken {
+		if taken, err := s.send(&packets[i].out, []byte(packets[i].payload), nil, 0); err != nil || !taken {
 			t.Fatalf("send: taken %v, %v", taken, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 	}
 	prepared := s.spare[socketKey{dst: 0, port: 50004}]
 	for _, class := range []uint8{0, 1} {
-		if _, err := s.send(&transport.Outgoing{SrcPort: 50004, Class: class, ECT: class == 1, N: 1}, nil, nil); err != nil {
+		if _, err := s.send(&transport.Outgoing{SrcPort: 50004, Class: class, ECT: class == 1, N: 1}, nil, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,10 +122,10 @@ func TestSendersAreBounded(t *testing.T) {
 	s.maxOpen = 3
 	for i := range 10 {
 		port := uint16(50010 + i%5)
-		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil); err != nil || !taken {
+		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil, 0); err != nil || !taken {
 			t.Fatalf("packet %d: taken %v, %v", i, taken, err)
 		}
-		if want := min(i+1, 3); len(s.sockets) != want || len(s.opened) != want {
+		if want := min(i+1, 3); len(s.sockets) != want || len(s.inUse) != want {
 			t.Fatalf("%d sockets after %d packets, want %d", len(s.sockets), i+1, want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestSendersCloseUnusedSocketsFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, port := range []uint16{50020, 50030, 50031, 50020} {
-		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil); err != nil || !taken {
+		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil, 0); err != nil || !taken {
 			t.Fatalf("packet %d: taken %v, %v", i, taken, err)
 		}
 		if n := len(s.sockets) + len(s.spare); n > 3 {
@@ -177,7 +177,7 @@ func TestSenderSurvivesAClosedPort(t *testing.T) {
 	defer s.close()
 	out := transport.Outgoing{SrcPort: 50002, Class: 1, N: 1}
 	for range 3 {
-		if taken, err := s.send(&out, nil, nil); err != nil || !taken {
+		if taken, err := s.send(&out, nil, nil, 0); err != nil || !taken {
 			t.Fatalf("sending to a closed port: taken %v, %v", taken, err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestDropsAreCounted(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
 	for range 20 {
-		if _, err := s.send(&transport.Outgoing{SrcPort: 50003, N: 90}, make([]byte, 1000), nil); err != nil {
+		if _, err := s.send(&transport.Outgoing{SrcPort: 50003, N: 90}, make([]byte, 1000), nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -76,13 +76,16 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 		if err := m.Is(KindConfigure, &cfg); err != nil {
 			return err
 		}
-		if err := cfg.Module.load(fds); err != nil {
+		bells := bells{}
+		nic, err := cfg.open(fds, bells)
+		if err != nil {
 			return err
 		}
-		n, err := newNode(cfg, conn, sockets, nil, maxSockets, new(tray), nil)
+		n, err := newNode(cfg, conn, sockets, nic, nil, maxSockets, new(tray), nil)
 		if err == nil {
-			_, err = driveAll([]*node{n}, takeOver)
+			_, err = driveAll([]*node{n}, bells, takeOver)
 		}
+		bells.close()
 		if err != nil || !cfg.More {
 			return err
 		}
@@ -92,9 +95,24 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 	}
 }
 
-// driveAll drives nodes until they are told to stop, and sends their results. On error, failed is
-// the index of the node.
-func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err error) {
+// open loads the module that comes with a configuration and opens its bypass NIC, if it has them.
+// It takes ownership of the descriptors beside it.
+func (c *Config) open(fds []int, bells bells) (*bypassNIC, error) {
+	own := fds[:0]
+	if c.NIC != nil && len(fds) >= nicFDs {
+		fds, own = fds[:len(fds)-nicFDs], fds[len(fds)-nicFDs:]
+	}
+	err := c.Module.load(fds)
+	if c.NIC == nil {
+		return nil, err
+	}
+	nic, opened := bells.open(c.NIC, own)
+	return nic, errors.Join(err, opened)
+}
+
+// driveAll drives nodes until they are told to stop, and sends their results. bells are those of
+// their bypass NICs. On error, failed is the index of the node.
+func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (failed int, err error) {
 	d := driver{loops: make([]*loop, len(nodes))}
 	room, watched := int64(0), 0
 	for i, n := range nodes {
@@ -105,7 +123,7 @@ func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err 
 		n.loop.prepare()
 		n.memory.Ahead(0)
 	}
-	if d.poll, err = poller.New(watched); err != nil {
+	if d.poll, err = poller.New(watched + len(bells)); err != nil {
 		return 0, err
 	}
 	defer d.poll.Close()
@@ -117,6 +135,11 @@ func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err 
 	for i, n := range nodes {
 		if err := d.watch(i, n.descriptors); err != nil {
 			return i, err
+		}
+	}
+	for _, bell := range bells {
+		if err := d.listen(bell); err != nil {
+			return 0, err
 		}
 	}
 	scheduling := takeOver(room)
@@ -162,8 +185,8 @@ type node struct {
 	descriptors map[int32]int // descriptors for the poller and their tokens
 }
 
-func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, maxOpen int, t *tray, s *buffer.Shelf) (*node,
-	error) {
+func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *keeper, maxOpen int, t *tray,
+	s *buffer.Shelf) (*node, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -181,7 +204,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, maxOpen i
 		return nil, err
 	}
 	l := &n.loop
-	l.machine, l.report, l.command = n.host, n.progress, n.handleMessage
+	l.machine, l.report, l.command, l.lost = n.host, n.progress, n.handleMessage, conn.SendError
 	l.clock = clock.NewClock()
 	l.interval = cfg.Report
 	if l.interval == 0 {
@@ -207,10 +230,17 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, maxOpen i
 	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
-	l.out = newSenders(cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches))
-	l.out.loose, l.out.keeper, l.out.maxOpen = cfg.Switched, k, maxOpen
-	if err := n.openAhead(cfg.Peers); err != nil {
-		return nil, err
+	own, peers := cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches)
+	if b != nil {
+		b.own, b.peers, b.scale = own, peers, &l.scale
+		l.bypass, l.out = b, b
+	} else {
+		out := newSenders(own, peers)
+		out.loose, out.keeper, out.maxOpen = cfg.Switched, k, maxOpen
+		if err := n.openAhead(out, len(cfg.Peers)); err != nil {
+			return nil, err
+		}
+		l.out = out
 	}
 	if err := n.listen(sockets, plan, t); err != nil {
 		return nil, err
@@ -222,17 +252,17 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, maxOpen i
 }
 
 // openAhead opens the sockets that the node will send from.
-func (n *node) openAhead(peers [][4]byte) error {
+func (n *node) openAhead(out *senders, peers int) error {
 	plan, keys := n.plan, map[socketKey]bool{}
-	paths := pathsAhead(plan, n.loop.out.maxOpen)
+	paths := pathsAhead(plan, out.maxOpen)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
 		peer := c.Dst
 		if peer == plan.Host {
 			peer = c.Src
 		}
-		if int(peer) >= len(peers) || peer < 0 {
-			return fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(peers))
+		if int(peer) >= peers || peer < 0 {
+			return fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, peers)
 		}
 		ahead := 1
 		if c.Src == plan.Host {
@@ -242,7 +272,7 @@ func (n *node) openAhead(peers [][4]byte) error {
 			keys[socketKey{dst: peer, port: c.SrcPort + uint16(path)}] = true
 		}
 	}
-	return n.loop.out.prepare(slices.Collect(maps.Keys(keys)))
+	return out.prepare(slices.Collect(maps.Keys(keys)))
 }
 
 // listen prepares the receiving sockets.
@@ -327,7 +357,7 @@ func (n *node) results() *Results {
 	r.TimedOut = n.host.TimedOut()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Steps = n.observer.steps
-	r.Dropped, r.Opened = n.loop.in.drops(), n.loop.out.missed
+	r.Dropped, r.Opened = n.loop.in.drops(), n.loop.out.opened()
 	r.Uncorrupted = n.host.Uncorrupted()
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()

@@ -12,6 +12,7 @@ import (
 	"weft/internal/control"
 	"weft/transport"
 	"weft/transport/wire"
+	"weft/units"
 )
 
 // TOS values of a node: acknowledgements have priority (class selector 6, RFC 2474 section 4.2.2),
@@ -39,8 +40,8 @@ type senders struct {
 	peers   [][4]byte // by host, followed by switches
 	sockets map[socketKey]int
 	// keys of open sockets, oldest first, as a ring from index oldest once there are maxOpen
-	opened  []socketKey
-	oldest  int // in opened
+	inUse   []socketKey
+	oldest  int // in inUse
 	maxOpen int // largest number of sockets
 	// opens the sockets; nil: this process does
 	keeper *keeper
@@ -70,8 +71,8 @@ func keyOf(out *transport.Outgoing) socketKey {
 	return k
 }
 
-// send hands a packet to the kernel. taken is false if the kernel had no room for it.
-func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken bool, err error) {
+// send implements outlet. taken is false if the kernel had no room for the packet.
+func (s *senders) send(out *transport.Outgoing, payload, trailer []byte, _ units.Time) (taken bool, err error) {
 	k := keyOf(out)
 	fd, ok := s.sockets[k]
 	if !ok {
@@ -154,23 +155,26 @@ func (s *senders) sendTo(fd int, k socketKey, parts []unix.Iovec) unix.Errno {
 // oldest.
 func (s *senders) keep(k socketKey, fd int) {
 	for unused, spare := range s.spare {
-		if len(s.opened)+len(s.spare) < s.maxOpen {
+		if len(s.inUse)+len(s.spare) < s.maxOpen {
 			break
 		}
 		unix.Close(spare)
 		delete(s.spare, unused)
 	}
-	if len(s.opened) < s.maxOpen {
-		s.opened = append(s.opened, k)
+	if len(s.inUse) < s.maxOpen {
+		s.inUse = append(s.inUse, k)
 	} else {
-		old := s.opened[s.oldest]
+		old := s.inUse[s.oldest]
 		unix.Close(s.sockets[old])
 		delete(s.sockets, old)
-		s.opened[s.oldest] = k
+		s.inUse[s.oldest] = k
 		s.oldest = (s.oldest + 1) % s.maxOpen
 	}
 	s.sockets[k] = fd
 }
+
+// opened implements outlet.
+func (s *senders) opened() int64 { return s.missed }
 
 // close closes all sockets.
 func (s *senders) close() {
@@ -190,11 +194,11 @@ const sendBuffer = 256 << 10
 func (s *senders) prepare(keys []socketKey) error {
 	for some := range slices.Chunk(keys, control.MaxFDs) {
 		if s.keeper != nil {
-			outlets := make([]outlet, len(some))
+			specs := make([]socketSpec, len(some))
 			for i, k := range some {
-				outlets[i] = s.outlet(k)
+				specs[i] = s.spec(k)
 			}
-			fds, err := s.keeper.open(outlets)
+			fds, err := s.keeper.open(specs)
 			if err != nil {
 				return err
 			}
@@ -232,9 +236,9 @@ func (s *senders) get(k socketKey) (fd int, err error) {
 
 // open opens the socket of a key.
 func (s *senders) open(k socketKey) (fd int, err error) {
-	n := s.outlet(k)
+	n := s.spec(k)
 	if s.keeper != nil {
-		fds, err := s.keeper.open([]outlet{n})
+		fds, err := s.keeper.open([]socketSpec{n})
 		if err != nil {
 			return -1, err
 		}
@@ -243,18 +247,18 @@ func (s *senders) open(k socketKey) (fd int, err error) {
 	return n.open()
 }
 
-// outlet returns the description of a key's socket.
-func (s *senders) outlet(k socketKey) outlet {
-	n := outlet{From: s.own, Port: k.port, TOS: k.tos, To: s.peers[k.dst], ToPort: cmp.Or(k.to, wire.Port)}
+// spec returns the description of a key's socket.
+func (s *senders) spec(k socketKey) socketSpec {
+	n := socketSpec{From: s.own, Port: k.port, TOS: k.tos, To: s.peers[k.dst], ToPort: cmp.Or(k.to, wire.Port)}
 	if s.loose {
 		n.ToPort = 0
 	}
 	return n
 }
 
-// outlet describes a sending socket. Several may have the same source port and different
+// socketSpec describes a sending socket. Several may have the same source port and different
 // destinations.
-type outlet struct {
+type socketSpec struct {
 	From   [4]byte
 	Port   uint16
 	TOS    uint8
@@ -263,7 +267,7 @@ type outlet struct {
 }
 
 // open opens the socket in the network namespace of this process.
-func (n *outlet) open() (fd int, err error) {
+func (n *socketSpec) open() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)

@@ -27,7 +27,7 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 	good := 0
 	var rates, late []float64
 	for range b.N {
-		m, err := newBench(b.Context(), Processes{Stderr: os.Stderr})
+		m, err := newBench(b.Context(), Processes{Stderr: os.Stderr, Bypass: os.Getenv("WEFT_NIC") == "bypass"})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package emulate
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -23,8 +22,8 @@ import (
 // cached returns the machine's capacity from the user's cache directory, or measures and stores it.
 // Two processes never measure at once, because each would disturb the other. An unreadable cache
 // file is measured again, and one that cannot be written is no error.
-func cached(ctx context.Context, runtime string, measure func() (Capacity, error)) (Capacity, error) {
-	file, err := cacheFile(runtime)
+func cached(ctx context.Context, attachment string, measure func() (Capacity, error)) (Capacity, error) {
+	file, err := cacheFile(attachment)
 	if err != nil {
 		return measure()
 	}
@@ -54,9 +53,9 @@ func cached(ctx context.Context, runtime string, measure func() (Capacity, error
 }
 
 // cacheFile names the cache file of this machine and program. The capacity depends on the kernel,
-// the build, the processors and their number, the privileges and the runtime, so all of them are
-// part of the name.
-func cacheFile(runtime string) (string, error) {
+// the build, the processors and their number, the privileges and the attachment (runtime and kind
+// of NIC), so all of them are part of the name.
+func cacheFile(attachment string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -71,7 +70,7 @@ func cacheFile(runtime string) (string, error) {
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %s %t %s", u.Release, u.Version, exe.Size(),
 		exe.ModTime().UnixNano(),
-		goruntime.NumCPU(), processor(), os.Geteuid() == 0, cmp.Or(runtime, "namespace")))
+		goruntime.NumCPU(), processor(), os.Geteuid() == 0, attachment))
 	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
 }
 

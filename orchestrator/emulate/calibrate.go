@@ -26,6 +26,11 @@ const (
 	benchStall = 20 * time.Second
 )
 
+// benchMessage is the largest number of packets in a message of the calibration. Longer runs repeat
+// the messages, because a node touches the memory of its buffers for the first time before lab time
+// 0 only as far as agent.Config allows: getting and clearing a page takes longer than a packet.
+const benchMessage = 256
+
 // Length of each run in seconds of real time at the load offered.
 const (
 	lightSeconds = 0.2
@@ -35,7 +40,17 @@ const (
 
 // Calibrate returns the capacity of this machine, measured now or earlier (see cached).
 func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
-	return cached(ctx, p.Runtime, func() (Capacity, error) { return Measure(ctx, p) })
+	return cached(ctx, p.attachment(), func() (Capacity, error) { return Measure(ctx, p) })
+}
+
+// attachment returns what the capacity of a machine depends on besides the machine: the runtime and
+// how hosts are attached to the network.
+func (p *Processes) attachment() string {
+	runtime := cmp.Or(p.Runtime, "namespace")
+	if p.Bypass {
+		return runtime + " bypass"
+	}
+	return runtime
 }
 
 // Measure measures the capacity of this machine: the processor time of a packet, first under a
@@ -107,13 +122,14 @@ type benchOutcome struct {
 type bench struct {
 	hosts   int
 	more    bool // further runs follow the next
+	bypass  bool
 	cluster runtime.Cluster
 	crew    *crew
 }
 
 // newBench starts the processes.
 func newBench(ctx context.Context, p Processes) (*bench, error) {
-	b := &bench{hosts: calibrationHosts(), more: true}
+	b := &bench{hosts: calibrationHosts(), more: true, bypass: p.Bypass}
 	x := allToAll(b.hosts, 1, 1, 1)
 	x.Processes = p
 	setup, err := x.ToRun()
@@ -143,11 +159,12 @@ func (b *bench) close() error {
 // run runs the all-to-all for about the given seconds of real time, at the given load in packets
 // per second of real time.
 func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome, error) {
-	messages := float64(b.hosts * (b.hosts - 1))
-	x := allToAll(b.hosts, max(1, int(seconds*offered/messages)), 1, 1)
+	packets := max(1, int(seconds*offered/float64(b.hosts*(b.hosts-1))))
+	repeat := (packets + benchMessage - 1) / benchMessage
+	x := allToAll(b.hosts, packets/repeat, repeat, 1)
 	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
 	x.Stall = max(benchStall, x.stall())
-	x.more = b.more
+	x.more, x.Processes.Bypass = b.more, b.bypass
 	o, err := drive(ctx, b.cluster, b.crew, nil, x)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))

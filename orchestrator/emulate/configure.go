@@ -40,6 +40,7 @@ type Setup struct {
 	// configuration of the kernel if it carries packets; nil: the modelled fabric carries them
 	Network *kernelpath.Network
 	Buffers units.Bytes // of collectives, in all nodes
+	NICs    units.Bytes // shared memory of bypass NICs, at most
 }
 
 // ToRun returns the setup of Run.
@@ -74,10 +75,10 @@ func (x *Experiment) ToRun() (*Setup, error) {
 	for i := range x.Plans {
 		setup.Buffers += agent.Buffers(&x.Plans[i])
 	}
-	if x.Kernel == nil {
-		return setup, nil
-	}
 	var err error
+	if setup.NICs, err = x.nicMemory(); err != nil || x.Kernel == nil {
+		return setup, err
+	}
 	if setup.Network, err = x.network(); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (x *Experiment) ToDeploy() (*Setup, error) {
 			nodes[i].Hosts, nodes[i].Hidden = names, x.Processes.Hidden
 		}
 	}
-	s.Spec.Ahead, s.Spec.Agents = x.Processes.Ahead, 0
+	s.Spec.Ahead, s.Spec.Agents, s.NICs = x.Processes.Ahead, 0, 0
 	return s, nil
 }
 
@@ -197,7 +198,6 @@ func (x *Experiment) slower() []float64 {
 
 // fabricConfig returns the configuration of the fabric process.
 func (x *Experiment) fabricConfig() realtime.Config {
-	const ethernet = 14
 	c := realtime.Config{
 		Network:     x.Fabric,
 		Changes:     x.Changes,
@@ -206,7 +206,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Hosts:       make([]realtime.Address, len(x.Addrs)),
 		Sample:      x.sampleEvery(),
 		Frames:      x.FrameSchedule,
-		MaxFrame:    int(x.ipMTU()) + ethernet,
+		MaxFrame:    x.maxFrame(),
 		Switch:      x.switchAddr(),
 		Switches:    x.switches(),
 		Transparent: x.Transparent,

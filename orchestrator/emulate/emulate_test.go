@@ -93,10 +93,13 @@ func checkOnTime(t *testing.T, x Experiment, check func(o *Outcome) error) {
 	})
 }
 
-func TestPrivAllToAll(t *testing.T) {
+func TestPrivAllToAll(t *testing.T) { bothNICs(t, checkAllToAll) }
+
+func checkAllToAll(t *testing.T, bypass bool) {
 	const n, packets, repeat = 4, 20, 3
 	x := allToAll(n, packets, repeat, 500)
 	x.SampleQueues, x.Windows = 2*units.Microsecond, true
+	x.Processes.Bypass = bypass
 	var last Progress
 	x.Progress = func(p Progress) {
 		if want := units.Bytes(n * (n - 1) * packets * repeat * benchMTU); p.Total != want {
@@ -150,9 +153,12 @@ func TestPrivVeth(t *testing.T) {
 
 // One packet at a time: nothing ever waits, so all it takes beyond the idle path is the
 // emulation's.
-func TestPrivIdleDelay(t *testing.T) {
+func TestPrivIdleDelay(t *testing.T) { bothNICs(t, checkIdleDelay) }
+
+func checkIdleDelay(t *testing.T, bypass bool) {
 	const dilation = 1000
 	x := star(2, dilation)
+	x.Processes.Bypass = bypass
 	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: benchMTU, Repeat: 400},
 		func(src, _ int) bool { return src == 0 }, 1)
 	checkOnTime(t, x, func(o *Outcome) error {
@@ -331,10 +337,12 @@ func endlessWorkload() (x Experiment, underWay func(context.Context)) {
 	}
 }
 
-func TestPrivDeathIsReportedByName(t *testing.T) {
-	needRoot(t)
+func TestPrivDeathIsReportedByName(t *testing.T) { bothNICs(t, checkDeathIsReportedByName) }
+
+func checkDeathIsReportedByName(t *testing.T, bypass bool) {
 	for _, victim := range []string{"h2", runtime.Fabric} {
 		x, underWay := endlessWorkload()
+		x.Processes.Bypass = bypass
 		killed := make(chan quiettest.Stopwatch, 1)
 		x.During = func(ctx context.Context, c runtime.Cluster) error {
 			underWay(ctx)
@@ -425,9 +433,11 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 
 // A corrupted byte that no checksum detected makes results wrong: no result counts as verified, and
 // the error names the receiver and the step.
-func TestPrivCorruptedByte(t *testing.T) {
-	needRoot(t)
+func TestPrivCorruptedByte(t *testing.T) { bothNICs(t, checkCorruptedByte) }
+
+func checkCorruptedByte(t *testing.T, bypass bool) {
 	x := allToAll(3, 10, 1, 1000)
+	x.Processes.Bypass = bypass
 	x.Plans[1].Corrupt = []units.Time{0, 1000 * units.Second}
 	o, err := Run(t.Context(), x)
 	if err != nil {

@@ -113,6 +113,9 @@ type Processes struct {
 	Env                  []string // added to their environment
 	// their output, line by line; nil: only its end, in errors
 	Stderr io.Writer
+	// Bypass gives the agents of hosts NICs that bypass the kernel: memory that they share with the
+	// fabric process (package rings). Programs of hosts use the interface as ever.
+	Bypass bool
 	// veth pairs even if TAP devices are available
 	Veth bool
 
@@ -171,6 +174,9 @@ func (x *Experiment) check() error {
 	if len(x.Plans) == 0 || len(x.Plans) != len(x.Addrs) || len(x.Plans) != x.Fabric.Hosts {
 		bad("%d plans, %d addresses and %d hosts in the network", len(x.Plans), len(x.Addrs), x.Fabric.Hosts)
 	}
+	if x.Processes.Bypass && x.Kernel != nil {
+		bad("bypass NICs on the kernel's datapath, which carries what leaves interfaces")
+	}
 	if x.BaseRTT <= 0 {
 		bad("base round trip of %d ps", x.BaseRTT)
 	}
@@ -221,6 +227,12 @@ func (x *Experiment) mtu() units.Bytes {
 
 // ipMTU returns the MTU of every node's interface.
 func (x *Experiment) ipMTU() units.Bytes { return host.InterfaceMTU(x.Plans) }
+
+// maxFrame returns the size of the longest frame, with its Ethernet header.
+func (x *Experiment) maxFrame() int {
+	const ethernet = 14
+	return int(x.ipMTU()) + ethernet
+}
 
 // ahead returns how long before their departure packets are handed to the fabric. A NIC fetches the
 // next packet while one is on the wire. Nodes do the same, early enough to cover an ordinary

@@ -128,9 +128,12 @@ func checkRefused(t *testing.T, o *Outcome, all ...record.Refused) {
 }
 
 // Whatever a host sends, the lab stays up, the data of all is right, and the run reports it.
-func TestPrivHostileNode(t *testing.T) {
-	needRoot(t)
-	checkRefusals(t, runAttacked(t, allToAll(4, 20, 20, 1000)), 80)
+func TestPrivHostileNode(t *testing.T) { bothNICs(t, checkHostileNode) }
+
+func checkHostileNode(t *testing.T, bypass bool) {
+	x := allToAll(4, 20, 20, 1000)
+	x.Processes.Bypass = bypass
+	checkRefusals(t, runAttacked(t, x), 80)
 }
 
 // Where the kernel carries packets, frames with a forged source address do not cross it, and the

@@ -55,9 +55,12 @@ func within(a, b units.Time, share float64) bool {
 // Without congestion control PFC alone holds two senders back: nothing is lost, the flows end when
 // they do in the simulator, and paused hosts keep their packets, so that no round trip is longer
 // than the queue of the switch.
-func TestPrivPFC(t *testing.T) {
+func TestPrivPFC(t *testing.T) { bothNICs(t, checkPFC) }
+
+func checkPFC(t *testing.T, bypass bool) {
 	const packets = 500
 	x := twoToOne("roce", packets, 4000)
+	x.Processes.Bypass = bypass
 	want := lastEnd(simulate(t, x))
 	checkOnTime(t, x, func(o *Outcome) error {
 		if o.Fabric.Pauses == 0 || o.Fabric.Dropped != 0 || o.Transport.Retransmits != 0 {
@@ -84,8 +87,11 @@ func TestPrivPFC(t *testing.T) {
 }
 
 // HPCC needs what the switches write: it keeps their queues short, as it does in the simulator.
-func TestPrivTelemetry(t *testing.T) {
+func TestPrivTelemetry(t *testing.T) { bothNICs(t, checkTelemetry) }
+
+func checkTelemetry(t *testing.T, bypass bool) {
 	x := twoToOne("hpcc", 500, 4000)
+	x.Processes.Bypass = bypass
 	want := lastEnd(simulate(t, x))
 	checkOnTime(t, x, func(o *Outcome) error {
 		got := lastEnd(o.Flows)

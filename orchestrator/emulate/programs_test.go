@@ -52,9 +52,11 @@ func (o *output) await(ctx context.Context, texts ...string) error {
 
 // TestPrivProgramsRunBesideTheWorkload checks that a host's programs run during the workload, and
 // that those that do not end by themselves end with it.
-func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
-	needRoot(t)
+func TestPrivProgramsRunBesideTheWorkload(t *testing.T) { bothNICs(t, checkProgramsRunBesideTheWorkload) }
+
+func checkProgramsRunBesideTheWorkload(t *testing.T, bypass bool) {
 	x := star(3, 1000)
+	x.Processes.Bypass = bypass
 	x.Programs = []Program{
 		{Host: 0, Command: runtime.Command{Args: []string{"sh", "-c", "echo I am $(hostname)"}}},
 		{Host: 2, Command: runtime.Command{Args: []string{"sh", "-c", "echo so am I; exec sleep 1000"}}},

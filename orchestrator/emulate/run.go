@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -216,8 +217,18 @@ func (r *run) configure(ctx context.Context) error {
 			return r.named(peer, err)
 		}
 	}
+	nics, err := r.x.makeNICs(r.cluster.Agents())
+	if err != nil {
+		return err
+	}
+	defer nics.close()
 	group.Go(do(fabricPeer, func() error {
-		err := r.carrier.conn.SendValue(realtime.KindConfigure, r.x.fabricConfig())
+		c := r.x.fabricConfig()
+		c.NICs = nics.config()
+		err := r.carrier.conn.SendValue(realtime.KindConfigure, c)
+		if err == nil {
+			err = nics.send(r.carrier.conn)
+		}
 		if err == nil {
 			err = r.x.ready(r.carrier.conn)
 		}
@@ -244,8 +255,12 @@ func (r *run) configure(ctx context.Context) error {
 		peers := r.x.peers()
 		for i := range r.nodes {
 			conn, config := r.crew.conns[i], r.x.nodeConfig(i, peers)
+			if nics != nil {
+				config.NIC = &agent.NIC{Frame: nics.frame, Bell: nics.bell[i]}
+			}
+			all := slices.Concat(fds, nics.node(i))
 			group.Go(do(i, func() error {
-				err := conn.SendValue(agent.KindConfigure, config, fds...)
+				err := conn.SendValue(agent.KindConfigure, config, all...)
 				if err == nil {
 					_, err = conn.Expect(agent.KindReady, nil)
 				}

@@ -33,9 +33,11 @@ func TestPrivComputingIsNoStall(t *testing.T) {
 
 // A host that the lab kills is reported when nothing but it is waited for, long before the limit of
 // other stalls.
-func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
-	needRoot(t)
+func TestPrivKilledHostIsReportedAtOnce(t *testing.T) { bothNICs(t, checkKilledHostIsReportedAtOnce) }
+
+func checkKilledHostIsReportedAtOnce(t *testing.T, bypass bool) {
 	x := allToAll(4, 500, 1000, 1000)
+	x.Processes.Bypass = bypass
 	x.Stall = time.Minute
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
 	began := quiettest.Start()

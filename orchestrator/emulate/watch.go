@@ -29,6 +29,9 @@ func (e *hostError) Error() string { return e.text }
 // Is reports whether a connection of the host gave up, for transport.ErrFailed.
 func (e *hostError) Is(target error) bool { return e.gaveUp && target == transport.ErrFailed }
 
+// nodeError is a failure of a node, with its name, that the network has noticed.
+type nodeError struct{ error }
+
 // news is a message of a process, or the end of its connection.
 type news struct {
 	peer    int
@@ -203,7 +206,12 @@ func (r *run) take(n news) error {
 		return r.named(n.peer, err)
 	}
 	if n.peer == fabricPeer {
-		return r.named(n.peer, r.takeFabric(n.message))
+		err := r.takeFabric(n.message)
+		var node *nodeError
+		if errors.As(err, &node) {
+			return node.error // names the node
+		}
+		return r.named(n.peer, err)
 	}
 	err := r.takeNode(n.peer, n.message)
 	var failed *hostError
@@ -215,9 +223,14 @@ func (r *run) take(n news) error {
 
 func (r *run) takeFabric(m control.Message) error {
 	switch m.Kind {
-	// a fault that ends a node is the orchestrator's own
-	case realtime.KindAlive, realtime.KindGone:
+	case realtime.KindAlive:
 		return nil
+	case realtime.KindGone:
+		var g realtime.Gone
+		if err := m.Decode(&g); err != nil || g.Why == "" {
+			return err // a fault that ends a node is the orchestrator's own
+		}
+		return r.shutOut(g)
 	case realtime.KindSamples:
 		var s []realtime.Sample
 		if err := m.Decode(&s); err != nil {
@@ -256,6 +269,16 @@ func (r *run) takeFabric(m control.Message) error {
 		return m.Decode(r.outcome.Report)
 	}
 	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// shutOut handles that the network has shut out a host: its node is lost, and the error says why.
+func (r *run) shutOut(g realtime.Gone) error {
+	if g.Host < 0 || g.Host >= len(r.nodes) {
+		return fmt.Errorf("host %d of %d is gone", g.Host, len(r.nodes))
+	}
+	err := fmt.Errorf("its bypass NIC was taken away: it %s", g.Why)
+	r.nodes[g.Host].lose(err)
+	return &nodeError{r.named(g.Host, err)}
 }
 
 func (r *run) takeNode(i int, m control.Message) error {
