@@ -26,7 +26,8 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 			}
 			var o doctor.Options
 			if measure && namespace.Available() == nil {
-				o.PacketRate = packetRate
+				o.PacketRate = packetRate(false)
+				o.BypassRate = packetRate(true)
 			}
 			if measure {
 				o.BootUML = uml.BootTime
@@ -44,8 +45,11 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 	return cmd
 }
 
-// packetRate measures the packets per second that the built-in runtime carries on this machine.
-func packetRate(ctx context.Context) (float64, error) {
-	c, err := emulate.Calibrate(ctx, emulate.Processes{})
-	return c.PacketsPerSecond, err
+// packetRate returns a function that measures the packets per second that the built-in runtime
+// carries on this machine, with bypass NICs or sockets.
+func packetRate(bypass bool) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		c, err := emulate.Calibrate(ctx, emulate.Processes{Bypass: bypass})
+		return c.PacketsPerSecond, err
+	}
 }

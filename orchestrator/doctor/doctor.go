@@ -36,6 +36,7 @@ type Options struct {
 	// PacketRate measures how many packets per second this machine carries through the fabric. If
 	// it is nil, the list has no such finding.
 	PacketRate func(context.Context) (perSecond float64, err error)
+	BypassRate func(context.Context) (perSecond float64, err error) // the same with bypass NICs
 
 	// BootUML boots the installed User Mode Linux and returns how long that took. If it is nil, the
 	// list only names the kernel.

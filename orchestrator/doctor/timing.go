@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/bypass"
 	"weft/internal/thread"
 	"weft/units"
 )
@@ -27,17 +29,52 @@ func timing(o Options) []test {
 		{name: "socket buffers", try: buffers, grade: Degraded,
 			cost: "bursts may overflow a socket, which is an unordered drop",
 			fix:  "run as root, or: sysctl net.core.rmem_max=16777216 net.core.wmem_max=16777216"},
+		{name: "shared memory", try: sharedMemory, grade: Missing,
+			cost: "no engine.nic: bypass; engine.nic: socket runs the same labs, slower",
+			fix:  "a kernel with memfd_create and eventfd, and a system call filter that allows them"},
 	}
-	if o.PacketRate != nil {
-		tests = append(tests, test{name: "packet rate", grade: Degraded,
+	for _, rate := range []struct {
+		name    string
+		measure func(context.Context) (float64, error)
+	}{{"packet rate", o.PacketRate}, {"packet rate, bypass", o.BypassRate}} {
+		if rate.measure == nil {
+			continue
+		}
+		tests = append(tests, test{name: rate.name, grade: Degraded,
 			try: func(ctx context.Context) (string, error) {
-				rate, err := o.PacketRate(ctx)
-				return fmt.Sprintf("%.0f packets/s through the fabric", rate), err
+				perSecond, err := rate.measure(ctx)
+				return fmt.Sprintf("%.0f packets/s through the fabric", perSecond), err
 			},
 			cost: "choose the dilation by hand: --dilation",
 			fix:  "see why the measurement failed"})
 	}
 	return tests
+}
+
+// sharedMemory makes what a bypass NIC needs.
+func sharedMemory(context.Context) (string, error) {
+	f, err := bypass.Create("weft-doctor", os.Getpagesize())
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	b, err := bypass.Map(fd, os.Getpagesize())
+	if err != nil {
+		return "", err
+	}
+	bypass.Unmap(b)
+	bell, err := bypass.NewBell()
+	if err != nil {
+		return "", err
+	}
+	for _, f := range bell {
+		f.Close()
+	}
+	return "sealed, with eventfds", nil
 }
 
 // onThread runs f on a new thread, which ends with it, so that f may change the thread.

@@ -33,6 +33,10 @@ func (d *decoder) checkKernel(l *Lab) {
 			d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
 		}
 	}
+	if l.Engine.Bypasses() {
+		refuse("engine.nic", "carries what leaves the interfaces of hosts, which a bypass NIC does not use; "+
+			"expected socket")
+	}
 	d.kernelMarks(l, refuse)
 	if l.Queues.PFC != nil {
 		refuse("queues.pfc", "drops packets at full queues: Linux has no priority flow control between interfaces; "+

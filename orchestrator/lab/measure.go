@@ -166,7 +166,14 @@ type Engine struct {
 	Runtime  string  // auto, namespace, docker
 	Datapath string  // auto, fabric, kernel
 	Dilation float64 // slowdown of emulation; 0: auto
+	NIC      string  // socket, bypass: what the agents of emulated hosts send through
 }
+
+// bypass is the engine.nic that bypasses the kernel.
+const bypass = "bypass"
+
+// Bypasses reports whether the agents of emulated hosts use bypass NICs.
+func (e *Engine) Bypasses() bool { return e.NIC == bypass }
 
 // both is the engine.kind of a lab that runs in the simulator and emulated.
 const both = "both"
@@ -194,5 +201,8 @@ func (e *Engine) Keys() []params.Key {
 		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0),
 			"Slowdown of emulation; auto: the least the machine can carry.").
 			Default("auto", "ours"),
+		params.New("nic", params.Word(&e.NIC, "socket", bypass),
+			"How emulated hosts send: memory shared with the fabric, or sockets.").
+			Default("socket", "ours"),
 	}
 }

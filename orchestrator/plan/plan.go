@@ -19,6 +19,7 @@ type Plan struct {
 	Engine    string      `json:"engine"`            // sim or emu
 	Runtime   string      `json:"runtime,omitempty"`
 	Datapath  string      `json:"datapath,omitempty"`
+	NIC       string      `json:"nic,omitempty"` // bypass; empty: sockets, or no workload
 	Subnet    string      `json:"subnet,omitempty"`
 	Dilation  float64     `json:"dilation,omitempty"` // 0: the command measures the machine first
 	Note      string      `json:"note,omitempty"`
@@ -35,7 +36,7 @@ type Resources struct {
 	TAPs       int         `json:"taps"`
 	Cables     int         `json:"cables,omitempty"` // veth pairs between nodes
 	Neighbours int         `json:"neighbours"`       // permanent entries in neighbour tables
-	Memory     units.Bytes `json:"memory_bytes"`     // estimate: processes, and the buffers of the collectives
+	Memory     units.Bytes `json:"memory_bytes"`     // estimate: processes, buffers of the collectives, bypass NICs
 }
 
 // Count is the number of operations of a kind.
@@ -100,7 +101,7 @@ type builder struct {
 // dilation; otherwise it is nil.
 func Emulated(p Plan, s *emulate.Setup, in Runtime, links []qdisc.Tree) Plan {
 	p.Engine, p.NICMTU, p.Counts = "emu", s.Spec.Nodes[0].MTU, []Count{}
-	p.Resources.Memory = s.Buffers
+	p.Resources.Memory = s.Buffers + s.NICs
 	b := &builder{p, s, in}
 	b.addOwners()
 	if s.Network != nil {

@@ -36,6 +36,9 @@ func (p Plan) Text() string {
 	fmt.Fprintf(&b, "engine %s", p.Engine)
 	if p.Runtime != "" {
 		fmt.Fprintf(&b, ", runtime %s, datapath %s, subnet %s", p.Runtime, p.Datapath, p.Subnet)
+		if p.NIC != "" {
+			fmt.Fprintf(&b, ", nic %s", p.NIC)
+		}
 	}
 	if p.Dilation != 0 {
 		fmt.Fprintf(&b, ", dilation %g", p.Dilation)

@@ -82,9 +82,13 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	if err != nil {
 		return engine{}, err
 	}
+	nic := ""
+	if p.bypass {
+		nic = ", nic bypass"
+	}
 	return engine{
 		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
-		why: fmt.Sprintf("%s; datapath %s, runtime %s, dilation %g (%s)", why, p.datapath, p.runtime, d, how),
+		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)", why, p.datapath, p.runtime, nic, d, how),
 	}, nil
 }
 

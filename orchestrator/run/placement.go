@@ -26,13 +26,14 @@ type placement struct {
 	// process that removes them if weft is killed.
 	containers bool
 	datapath   string             // fabric or kernel
+	bypass     bool               // agents use bypass NICs
 	kernel     qdisc.Capabilities // with datapath kernel
 }
 
 // findPlacement returns the placement of a lab on this machine.
 func findPlacement(ctx context.Context, l *lab.Lab) (placement, error) {
 	p, err := findRuntime(ctx, l)
-	p.datapath = "fabric"
+	p.datapath, p.bypass = "fabric", l.Engine.Bypasses()
 	if err == nil && l.Engine.Datapath == experiment.OnKernel {
 		p.datapath = experiment.OnKernel
 		p.kernel, err = ownKernel(ctx)
@@ -110,9 +111,18 @@ func findRuntime(ctx context.Context, l *lab.Lab) (placement, error) {
 	return inContainers, nil
 }
 
+// nic returns the kind of NIC of the agents for the record: empty for sockets.
+func (p placement) nic() string {
+	if p.bypass {
+		return "bypass"
+	}
+	return ""
+}
+
 // processes says how to start the nodes and the fabric: as this program.
 func (p placement) processes(o Options) emulate.Processes {
-	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, NoAgents: p.containers, Self: o.Self, Step: o.Step}
+	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, NoAgents: p.containers, Self: o.Self, Step: o.Step,
+		Bypass: p.bypass}
 	if o.Progress != nil {
 		all.Measuring = func(done, of int) {
 			o.Progress(Progress{Phase: Measuring, Done: units.Bytes(done), Total: units.Bytes(of)})

@@ -105,6 +105,7 @@ func makePlan(
 		where, _ = findRuntime(ctx, x.Lab) // on an error keep the built-in runtime: another machine may have it
 	}
 	dilation := x.Lab.Engine.Dilation
+	where.bypass = x.Lab.Engine.Bypasses() && command == "run" // no agents of a deployed lab
 	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}))
 	s, err := setup(&e)
 	if err != nil {
@@ -112,7 +113,7 @@ func makePlan(
 	}
 	p := plan.Plan{
 		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: "fabric",
-		Subnet: x.Subnet.Prefix().String(), Dilation: dilation,
+		Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
 	}
 	var links []qdisc.Tree
 	if s.Network != nil {

@@ -163,7 +163,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.placement.runtime,
-		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind,
+		NIC: e.placement.nic(), Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind,
 		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}

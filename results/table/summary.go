@@ -135,7 +135,11 @@ func title(s *record.Summary) string {
 	}
 	engine := s.Engine
 	if s.Runtime != "" {
-		engine += " (" + s.Runtime + ", " + s.Datapath + ", dilation " + digits(s.Dilation) + ")"
+		engine += " (" + s.Runtime + ", " + s.Datapath
+		if s.NIC != "" {
+			engine += ", nic " + s.NIC
+		}
+		engine += ", dilation " + digits(s.Dilation) + ")"
 	}
 	return strings.Join(append(parts, engine, s.Transport, fmt.Sprintf("seed %d", s.Seed)), "  ")
 }
