@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools modules
+.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,22 @@ fuzz: go ## run every fuzz target for FUZZTIME (10s); make test tries 500 mutati
 	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
 	  done; \
 	done
+
+CLUSTER ?= /tmp/weft-cluster
+
+cluster: ## start three Docker Engines in namespaces of this machine, as one swarm, in CLUSTER (/tmp/weft-cluster): for docs/scale-out.md (root)
+	.ci/cluster up '$(CLUSTER)'
+
+cluster-down: ## end what make cluster started
+	.ci/cluster down '$(CLUSTER)'
+
+# Short paths: that of a socket has at most 107 bytes.
+cluster-test: go ## sweeps on a swarm and on Slurm, three machines each, which die or are cut off (root; half an hour; CLUSTER_RUN chooses)
+	dir=$$(mktemp -d /tmp/weft-XXXXXX); \
+	trap '.ci/cluster down "$$dir/swarm"; .ci/slurm down "$$dir/slurm"; rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; \
+	.ci/cluster up "$$dir/swarm"; ! command -v slurmd >/dev/null || .ci/slurm up "$$dir/slurm"; \
+	WEFT_CLUSTER="$$dir/swarm" WEFT_SLURM="$$([ ! -e "$$dir/slurm" ] || echo "$$dir/slurm")" \
+	  $(TEST) -count=1 -timeout 2h -run '^TestCluster$(CLUSTER_RUN)' -v ./e2e
 
 bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; emulation, Docker (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./eventqueue ./fabric ./transport ./sim

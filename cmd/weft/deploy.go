@@ -18,6 +18,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/sweep/swarm"
 )
 
 // stateDir returns the directory with the state of this user's deployed labs, and puts it into the
@@ -240,12 +241,18 @@ func (a *app) cleanCommand() *cobra.Command {
 		Use:   "clean",
 		Short: "remove what crashed labs left behind, and only what Weft made",
 		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
-up stay, unless their state directory is gone, so that no command can reach them. Only what a journal
-of Weft names or what has Weft's mark is removed.`,
+up stay, unless their state directory is gone, so that no command can reach them. On a machine of a
+swarm, the services and ended containers of sweeps that are over are removed. Only what a journal of
+Weft names or what has Weft's mark is removed.`,
 		Example: "  weft clean\n  weft clean --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
+			tasks, failed := swarm.Clean(cmd.Context())
+			err = cleanup.Join(err, failed)
+			for _, name := range tasks {
+				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep that is over"})
+			}
 			if asJSON {
 				if swept == nil {
 					swept = []deploy.Swept{}

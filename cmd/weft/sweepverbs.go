@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,13 +18,18 @@ import (
 	"weft/orchestrator/sweep/local"
 	"weft/orchestrator/sweep/manage"
 	"weft/orchestrator/sweep/shard"
+	"weft/orchestrator/sweep/slurm"
+	"weft/orchestrator/sweep/swarm"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
+	"weft/units"
 )
 
 // schedulers are the values of --on.
-func schedulers() []shard.Scheduler { return []shard.Scheduler{local.Scheduler{}} }
+func schedulers() []shard.Scheduler {
+	return []shard.Scheduler{local.Scheduler{}, slurm.Scheduler{}, swarm.Scheduler{}}
+}
 
 // schedulerOf returns the scheduler with a name.
 func schedulerOf(name string) (shard.Scheduler, error) {
@@ -53,7 +57,28 @@ type sweepFlags struct {
 
 func (f *sweepFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.on, "on", "local", "where the shards run: "+strings.Join(schedulerNames(), ", "))
-	flags.IntVar(&f.round.Workers, "workers", 1, "processors that each shard of a simulation uses (local: shares all)")
+	flags.IntVar(&f.round.Workers, "workers", 1, "processors that each shard of a simulation uses; local shares all")
+	flags.StringVar(&f.round.Image, "image", "",
+		"swarm: image with this weft, by digest or ID (default made from this program: see weft image save)")
+	flags.StringVar(&f.memory, "memory", "", "memory that a shard may use and is sure of, such as 2GiB (default any)")
+}
+
+// read checks the flags that register added.
+func (f *sweepFlags) read() error {
+	if f.round.Workers < 1 || f.round.Workers > 4096 {
+		return usagef("--workers %d: expected 1 to 4096", f.round.Workers)
+	}
+	if f.memory != "" {
+		n, err := units.ParseBytes(f.memory)
+		if err != nil {
+			return usagef("--memory %s: %w", f.memory, err)
+		}
+		if n < 16<<20 {
+			return usagef("--memory %s: weft alone takes more; expected 16MiB or more", f.memory)
+		}
+		f.round.Memory = int64(n)
+	}
+	return nil
 }
 
 func schedulerNames() (names []string) {
@@ -88,7 +113,7 @@ point is in the results exactly once. docs/scale-out.md has the details.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.submitCommand(), a.sweepStatusCommand(), a.sweepWaitCommand(), a.sweepCancelCommand(),
-		a.sweepCollectCommand(), a.sweepResumeCommand(), a.shardCommand(), a.driveCommand())
+		a.sweepCollectCommand(), a.sweepResumeCommand(), a.manifestCommand(), a.shardCommand(), a.driveCommand())
 	return cmd
 }
 
@@ -119,6 +144,9 @@ engine has, and at most one for each point.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on, err := schedulerOf(flags.on)
 			if err != nil {
+				return err
+			}
+			if err := flags.read(); err != nil {
 				return err
 			}
 			if flags.shards < 0 || flags.shards > sweep.MaxShards {
@@ -304,12 +332,18 @@ a result and for those that were given up. Shards that still run are ended first
 			if err != nil {
 				return err
 			}
+			if err := f.read(); err != nil {
+				return err
+			}
 			r := f.round
 			if r.On = f.on; r.On == "" && ok {
 				r.On = last.On
 			}
 			if r.Image == "" {
 				r.Image = last.Image
+			}
+			if r.Memory == 0 {
+				r.Memory = last.Memory
 			}
 			if err := manage.Resume(ctx, schedulerOf, d, r, time.Now()); err != nil {
 				return err
@@ -357,104 +391,4 @@ func (a *app) collected(ctx context.Context, d *shard.Dir, labs []*lab.Lab, runs
 		return err
 	}
 	return verdict(ctx, all, nil, "")
-}
-
-// shardVars are the environment variables that give a task its shard: weft's own, Slurm's, and that
-// of an indexed job of Kubernetes.
-var shardVars = []string{"WEFT_SHARD", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
-
-// shardCommand returns the hidden command of a task, which keeps the process of its shard.
-func (a *app) shardCommand() *cobra.Command {
-	var number, round, workers int
-	var points bool
-	cmd := &cobra.Command{
-		Use: "shard DIR", Short: "run the points of a shard", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			number, err := shardNumber(number)
-			if err != nil {
-				return err
-			}
-			d, err := shard.Open(args[0])
-			if err != nil {
-				return err
-			}
-			if number >= d.Sub.Shards {
-				return usagef("shard %d: the sweep has %d", number, d.Sub.Shards)
-			}
-			if !points {
-				return a.keepShard(cmd.Context(), d, shard.KeepOptions{Shard: number, Round: round, Workers: workers,
-					Stderr: a.stderr})
-			}
-			if d.Sub.Kind != "sim" {
-				if err := a.elevate(d.Sub.Engine.Runtime); err != nil {
-					return err
-				}
-			} else {
-				delayGC()
-			}
-			host, _ := os.Hostname() // for messages
-			err = d.Run(cmd.Context(), shard.Options{Shard: number, Round: round, Host: host, Workers: workers,
-				Run: a.engine.Run, Say: func(line string) { fmt.Fprintln(a.stderr, line) }})
-			var machine shard.MachineError
-			switch {
-			case errors.Is(err, shard.ErrOver):
-				return nil
-			case errors.As(err, &machine):
-				fmt.Fprintf(a.stderr, "weft: %v\n", err)
-				return exitCode(shard.ExitMachine)
-			}
-			return err
-		},
-	}
-	f := cmd.Flags()
-	f.IntVar(&number, "shard", -1, "the shard")
-	f.IntVar(&round, "round", 1, "the round")
-	f.IntVar(&workers, "workers", 1, "processors of a simulation")
-	f.BoolVar(&points, "points", false, "run the points in this process")
-	return cmd
-}
-
-// keepShard keeps the process of a shard.
-func (a *app) keepShard(ctx context.Context, d *shard.Dir, o shard.KeepOptions) (err error) {
-	if o.Self, err = os.Executable(); err != nil {
-		return err
-	}
-	if err = d.Keep(ctx, o); errors.Is(err, shard.ErrOver) {
-		return nil
-	}
-	return err
-}
-
-// shardNumber returns the shard of this task.
-func shardNumber(flag int) (int, error) {
-	if flag >= 0 {
-		return flag, nil
-	}
-	for _, name := range shardVars {
-		if text := os.Getenv(name); text != "" {
-			var n int
-			if _, err := fmt.Sscanf(text, "%d", &n); err != nil || n < 0 {
-				return 0, usagef("%s=%q is not the number of a shard", name, text)
-			}
-			return n, nil
-		}
-	}
-	return 0, usagef("weft sweep shard is started by an engine, which sets %s", strings.Join(shardVars, " or "))
-}
-
-// driveCommand returns the hidden command of the process that keeps the shards of --on local.
-func (a *app) driveCommand() *cobra.Command {
-	var round int
-	cmd := &cobra.Command{
-		Use: "drive DIR", Short: "keep the shards of a local sweep", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := shard.Open(args[0])
-			if err != nil {
-				return err
-			}
-			return local.Scheduler{}.Drive(cmd.Context(), d, round)
-		},
-	}
-	cmd.Flags().IntVar(&round, "round", 1, "the round")
-	return cmd
 }

@@ -245,18 +245,22 @@ func packages() []entry {
 			"runs points as run does, leaves their pages, and reads its lab from a submission"},
 		{"orchestrator/sweep/local", "internal/regular orchestrator/sweep orchestrator/sweep/shard",
 			"starts shards as processes"},
+		{"orchestrator/sweep/slurm", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as tasks of Slurm"},
+		{"orchestrator/sweep/swarm", "internal/cleanup nodeimg/image orchestrator/sweep orchestrator/sweep/shard",
+			"starts shards as tasks of a Docker Swarm, from the image of this program"},
 		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule examples inputs internal/cleanup " +
 			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
-			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
+			"nodeimg/agent nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/starter " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
+			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
 			"results/table results/view sdk transport/cc/wasm transport/wire/dissector units",

@@ -15,7 +15,7 @@ func drivers() []string {
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
 		"orchestrator/doctor", "orchestrator/uml", "orchestrator/sweep/local", "orchestrator/sweep/manage",
-		"orchestrator/sweep/shard", "results/store", "results/view",
+		"orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
@@ -65,8 +65,9 @@ func confined() map[string]struct {
 			"what fails in a clean-up is told in one form"},
 		"github.com/vishvananda/netlink": {[]string{"orchestrator/runtime", "orchestrator/kernelpath",
 			"orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
-		"github.com/docker/docker": {[]string{"orchestrator/runtime/docker", "nodeimg/image"},
-			"Docker is one runtime among others, which keeps the image of a node"},
+		"github.com/docker/docker": {[]string{"orchestrator/runtime/docker", "orchestrator/sweep/swarm",
+			"nodeimg/image"},
+			"Docker is one runtime and one scheduler among others, which keeps the image of a node"},
 		"github.com/google/go-cmp": {[]string{"internal/golden"},
 			"it is for tests, and panics by design"},
 		"pgregory.net/rapid":                    {nil, "it is for tests"},
@@ -149,7 +150,8 @@ func checkCalls(s *source) []string {
 	s.uses("os/exec", func(n ast.Node, name string) {
 		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime",
 			"orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg",
-			"orchestrator/sweep/local", "orchestrator/sweep/shard") && // a shard is a process, which may be killed
+			"orchestrator/sweep/local", "orchestrator/sweep/shard", // a shard is a process, which may be killed
+			"orchestrator/sweep/slurm") && // Slurm has no interface but commands, which print fields for programs
 			s.name != "internal/terminal/pager.go" { // the pager, which is the user's, and is only written to
 			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; "+
 				"use a library or the kernel's interface", name)

@@ -2,6 +2,16 @@
 // Docker Engine keeps it under a prefix of the program's hash, so that nodes of the same program
 // share one image, and an unrelated image with that name is not mistaken for it. nodeimg/Dockerfile
 // makes the same by hand.
+//
+// In goes the path of a static binary. Out comes the ID of an image in an engine (Ensure, Load), or
+// an archive for docker load (Program.Save). The one idea is that everything follows from the
+// binary alone. What Save writes has the same ID on every machine, so that a swarm can name it by
+// content.
+//
+// These must hold. A binary that needs other files is refused. An image counts only if its layer is
+// exactly the program. Old images of this package are removed, and no others.
+//
+// Start reading at Ensure.
 package image
 
 import (

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 
 	"weft/internal/fuzztest"
+	"weft/internal/golden"
 )
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -181,6 +183,40 @@ func TestCompare(t *testing.T) {
 		if got, why := Compare(c.kind, a, c.second); got != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %d, %q", name, got, why)
 		}
+	}
+}
+
+func TestManifest(t *testing.T) {
+	s := newSubmission(5, 2)
+	s.Text, s.Inputs = "weft: 1\nname: many\n# \"quoted\" <text>\n", map[string][]byte{"a.csv": []byte("1,2\n")}
+	k := Kubernetes{Image: "registry/weft@sha256:12", Claim: "runs", Workers: 2, Memory: 1 << 30, Parallel: 8}
+	text, err := k.Manifest(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, "testdata/kubernetes.golden", text)
+	documents := yaml.NewDecoder(strings.NewReader(text))
+	var config struct{ Data map[string]string }
+	var job struct {
+		Spec struct {
+			Completions, Parallelism int
+			Tries                    int    `yaml:"backoffLimitPerIndex"`
+			Mode                     string `yaml:"completionMode"`
+		}
+	}
+	if err := errors.Join(documents.Decode(&config), documents.Decode(&job)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse([]byte(config.Data["submission.json"]))
+	if err != nil || again.Text != s.Text || string(again.Inputs["a.csv"]) != "1,2\n" || len(again.Points) != 5 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if j := job.Spec; j.Completions != 2 || j.Parallelism != 2 || j.Tries != 3 || j.Mode != "Indexed" {
+		t.Errorf("%+v", j)
+	}
+	s.Inputs["b.csv"] = make([]byte, 1<<20)
+	if _, err := k.Manifest(s); err == nil || !strings.Contains(err.Error(), "ConfigMap has room") {
+		t.Error(err)
 	}
 }
 

@@ -152,7 +152,9 @@ func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), 
 	var tasks []sweep.Task
 	var answer error
 	f := d.Scan()
-	if ok && !f.Collected {
+	if r.On == sweep.ByManifest {
+		answer = errByManifest
+	} else if ok && !f.Collected {
 		s, err := on(r.On)
 		if err != nil {
 			return sweep.Status{}, err
@@ -160,6 +162,29 @@ func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), 
 		tasks, answer = s.Tasks(ctx, d, r)
 	}
 	return d.Sub.Judge(r, f, tasks, answer, now), nil
+}
+
+// errByManifest is the answer for tasks that a user started from a manifest.
+var errByManifest = errors.New("its tasks were started from a manifest; kubectl get pods lists them")
+
+// Manifest returns the manifest of a request for Kubernetes.
+func Manifest(q *Request, k *sweep.Kubernetes) (string, error) {
+	s, _, err := Read(q)
+	if err != nil {
+		return "", err
+	}
+	if s.Kind != "sim" {
+		return "", Refused{errors.New("pods of a manifest may not make networks to emulate with: --engine sim")}
+	}
+	if s.Began, err = sweep.Began(q.Now, nil); err != nil {
+		return "", err
+	}
+	if s.Shards = q.Shards; s.Shards == 0 {
+		s.Shards = sweep.DefaultShards(len(s.Points), k.Parallel)
+	}
+	s.Shards = min(s.Shards, len(s.Points))
+	s.ID = "sweep-" + s.Stamp() + "-" + s.Kind
+	return k.Manifest(s)
 }
 
 // Cancel ends the tasks of a sweep. Results that are finished stay.
@@ -173,7 +198,7 @@ func Cancel(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 // end ends the tasks of the last round, and removes what its scheduler keeps.
 func end(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir) error {
 	r, ok, err := d.Round()
-	if err != nil || !ok {
+	if err != nil || !ok || r.On == sweep.ByManifest {
 		return err
 	}
 	s, err := on(r.On)

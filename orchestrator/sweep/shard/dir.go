@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"weft/internal/regular"
 	"weft/orchestrator/sweep"
@@ -58,6 +59,37 @@ func Create(path string, s *sweep.Submission) (*Dir, error) {
 		}
 	}
 	return d, d.write(submissionFile, text)
+}
+
+// Adopt returns the directory below results of the submission in a file, and makes it unless
+// another task has. It is for tasks that nobody submitted: their first round is on.
+func Adopt(results, file, on string) (*Dir, error) {
+	text, err := regular.Read(file, sweep.MaxText)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sweep.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	d := &Dir{filepath.Join(results, s.Lab, s.ID), s}
+	for _, name := range []string{roundsFolder, triesFolder, workFolder, notesFolder} {
+		if d.Over() {
+			break // another task's sweep was collected, and its folders removed
+		}
+		if err := os.MkdirAll(d.at(name), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if !d.has(submissionFile) {
+		if err := d.write(submissionFile, text); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok, err := d.Round(); err != nil || ok {
+		return d, err
+	}
+	return d, d.AddRound(sweep.Round{Number: 1, On: on, Workers: 1, Began: time.Now().UTC()})
 }
 
 // Open reads the submission in the directory of a sweep.

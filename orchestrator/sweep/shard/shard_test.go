@@ -348,3 +348,38 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Tasks of a manifest make the directory of their sweep, whichever comes first, and leave the same
+// runs. Once it is collected they leave nothing new.
+func TestAdopt(t *testing.T) {
+	text, err := newDir(t).Sub.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, results := filepath.Join(t.TempDir(), "submission.json"), t.TempDir()
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 {
+		d, err := Adopt(results, file, sweep.ByManifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Run(t.Context(), options(t, k, "pod", orchestrate.Run)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Find(results, "sweep-20260101T000000-sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, ok, err := d.Round(); d.Settled() != 3 || !ok || err != nil || r.On != sweep.ByManifest {
+		t.Errorf("%d settled, round %+v, %v", d.Settled(), r, err)
+	}
+	if err := d.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Adopt(results, file, sweep.ByManifest); err != nil || !d.Over() || d.has(workFolder) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

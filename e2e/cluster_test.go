@@ -1,0 +1,295 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+	"weft/results/store"
+)
+
+// clusterVar is the environment variable with the directory of a cluster that .ci/cluster started:
+// see make cluster-test.
+const clusterVar = "WEFT_CLUSTER"
+
+// cluster is three Docker Engines in one swarm.
+type cluster struct {
+	t   *testing.T
+	dir string
+	d   *workspace
+}
+
+// needCluster returns the cluster of the tests, whose machines all have the image of weft. Its
+// manager is the engine of the test.
+func needCluster(t *testing.T) *cluster {
+	t.Helper()
+	dir := os.Getenv(clusterVar)
+	if dir == "" {
+		t.Skip("no cluster: make cluster-test starts one")
+	}
+	c := &cluster{t: t, dir: dir, d: newWorkspace(t)}
+	t.Setenv("DOCKER_HOST", c.engine(1))
+	c.load(1, 2, 3)
+	return c
+}
+
+// engine returns the address of the engine of a machine.
+func (c *cluster) engine(n int) string { return fmt.Sprintf("unix://%s/m%d.sock", c.dir, n) }
+
+// load loads the image of weft on machines.
+func (c *cluster) load(machines ...int) {
+	c.t.Helper()
+	file := filepath.Join(c.d.temp, "weft.tar")
+	c.d.run("image", "save", file).wantCode(0)
+	for _, n := range machines {
+		c.program("docker", "-H", c.engine(n), "load", "-q", "-i", file)
+	}
+}
+
+// program runs a program, which must succeed, and returns what it printed.
+func (c *cluster) program(args ...string) string {
+	c.t.Helper()
+	out, err := exec.CommandContext(c.t.Context(), args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// do kills, starts, cuts or joins a machine.
+func (c *cluster) do(verb string, machine int) {
+	c.t.Helper()
+	c.program("../.ci/cluster", verb, c.dir, fmt.Sprint(machine))
+}
+
+// wantClean fails the test unless weft clean on every machine leaves no service and no container.
+func (c *cluster) wantClean() {
+	c.t.Helper()
+	for n := 1; n <= 3; n++ {
+		c.t.Setenv("DOCKER_HOST", c.engine(n))
+		c.d.run("clean").wantCode(0)
+		if left := c.program("docker", "-H", c.engine(n), "ps", "-aq", "--filter", "label=weft.sweep"); left != "" {
+			c.t.Errorf("machine %d has containers %s", n, left)
+		}
+	}
+	c.t.Setenv("DOCKER_HOST", c.engine(1))
+	if left := c.program("docker", "-H", c.engine(1), "service", "ls", "-q"); left != "" {
+		c.t.Errorf("services %s are left", left)
+	}
+}
+
+// manyPoints returns a lab of points. With 128MB each takes half a second of a processor.
+func manyPoints(points int, size string) string {
+	var seeds []string
+	for i := range points {
+		seeds = append(seeds, fmt.Sprint(i+1))
+	}
+	return "weft: 1\nname: many\ntopology: {kind: star, hosts: 9, link: {rate: 100Gbps, delay: 1us}}\n" +
+		"workload: [{collective: incast, ranks: 8, size: " + size + "}]\nsweep: {seed: [" + strings.Join(seeds, ", ") + "]}\n"
+}
+
+// finish waits for a sweep and collects it. It resumes the sweep if no task is left to run it.
+func (c *cluster) finish(id string) {
+	c.t.Helper()
+	for range 5 {
+		r := c.d.startCommand(c.d.command("sweep", "wait", id, "-q", "--timeout", "10m")).waitLong()
+		if r.code == 0 {
+			break
+		}
+		c.t.Logf("resumed: %s", r.stdout)
+		c.d.run("sweep", "resume", id).wantCode(0)
+	}
+	c.d.run("sweep", "collect", id).wantCode(0)
+}
+
+// waitLong waits for a process without the limit of an ordinary run.
+func (p *process) waitLong() result {
+	<-p.done
+	return p.wait()
+}
+
+// machinesOf returns the number of runs that each machine left.
+func machinesOf(t *testing.T, root string) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, dir := range store.Runs(root, "") {
+		m, err := store.ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[m.Machine.Host]++
+	}
+	return out
+}
+
+// A hundred points over three engines leave the bytes of a local sweep, in about its time.
+func TestClusterSweep(t *testing.T) {
+	const points = 102
+	c := needCluster(t)
+	file := c.d.writeLab("lab.yaml", manyPoints(points, "128MB"))
+	began := time.Now()
+	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
+	local := time.Since(began)
+	began = time.Now()
+	id := c.d.submit(file, "--engine", "sim", "--on", "swarm")
+	c.finish(id)
+	remote := time.Since(began)
+	wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
+	hosts := machinesOf(t, filepath.Join(c.d.dir, "runs"))
+	t.Logf("local %.1f s, swarm %.1f s: ratio %.2f; points by machine %v", local.Seconds(), remote.Seconds(),
+		remote.Seconds()/local.Seconds(), hosts)
+	if len(hosts) != 3 {
+		t.Errorf("machines %v", slices.Sorted(maps.Keys(hosts)))
+	}
+	if left := store.EntryNames(filepath.Join(c.d.dir, "runs", "many", id, shard.Folder)); fmt.Sprint(left) !=
+		"[collected notes rounds submission.json]" {
+		t.Errorf("left %v", left)
+	}
+	c.wantClean()
+}
+
+// A worker that dies, and one that is cut off for 30 s, cost only time: every point is in the
+// results exactly once, with the bytes of a local sweep.
+func TestClusterLosesWorkers(t *testing.T) {
+	const points = 48
+	c := needCluster(t)
+	file := c.d.writeLab("lab.yaml", manyPoints(points, "64MB"))
+	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
+	for _, lose := range []struct {
+		what       string
+		begin, end string
+	}{{"killed", "kill", "start"}, {"cut off", "cut", "join"}} {
+		id := c.d.submit(file, "--engine", "sim", "--on", "swarm", "--shards", "6")
+		if wrong := eventually(patience, func() string {
+			st := c.d.sweepStatus(id)
+			for _, s := range st.Shards {
+				if s.Host == "m3" && s.State == sweep.Running && s.Done > 0 {
+					return ""
+				}
+			}
+			return "m3 runs no shard"
+		}); wrong != "" {
+			t.Fatal(wrong)
+		}
+		c.do(lose.begin, 3)
+		began := time.Now()
+		back := make(chan struct{})
+		go func() {
+			defer close(back)
+			<-time.After(30 * time.Second) // how long the machine is away
+			c.do(lose.end, 3)
+		}()
+		c.finish(id)
+		t.Logf("m3 %s: the rest took %.1f s", lose.what, time.Since(began).Seconds())
+		<-back
+		wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
+		if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wrong := eventually(patience, func() string {
+		if out := c.program("docker", "-H", c.engine(1), "node", "ls", "--format", "{{.Status}}"); out != "Ready\nReady\nReady\n" {
+			return out
+		}
+		return ""
+	}); wrong != "" {
+		t.Fatal(wrong)
+	}
+	c.wantClean()
+}
+
+// A point that needs more memory than a shard has is given up after three attempts, by name.
+func TestClusterPointOutOfMemory(t *testing.T) {
+	c := needCluster(t)
+	file := c.d.writeLab("lab.yaml", "weft: 1\nname: large\ntopology: {kind: star, hosts: 2}\nworkload: [{collective: "+
+		"permute, size: 8KB}]\nsweep: {topology.hosts: [2, 20000, 3]}\n")
+	id := c.d.submit(file, "--engine", "sim", "--on", "swarm", "--memory", "320MiB", "--shards", "2")
+	c.d.startCommand(c.d.command("sweep", "wait", id, "-q", "--timeout", "5m")).waitLong().wantCode(1).
+		wantPrinted("topology.hosts=20000: given up after 3 tries")
+	st := c.d.sweepStatus(id)
+	if st.State != sweep.Failed || st.Done != 3 || len(st.Problems) != 1 || len(st.Problems[0].Hosts) != 3 {
+		t.Errorf("%+v", st)
+	}
+	c.d.run("sweep", "cancel", id).wantCode(0)
+	c.wantClean()
+}
+
+// slurmVar is the environment variable with the directory of a Slurm cluster that .ci/slurm
+// started.
+const slurmVar = "WEFT_SLURM"
+
+// An ordinary user's sweep on Slurm leaves the bytes of a local sweep, also if a machine dies
+// meanwhile.
+func TestClusterSlurm(t *testing.T) {
+	const points = 60
+	dir := os.Getenv(slurmVar)
+	if dir == "" {
+		t.Skip("no Slurm cluster: make cluster-test starts one")
+	}
+	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+	t.Setenv("DOCKER_HOST", "unix:///none")
+	d := newWorkspace(t)
+	for path := d.dir; path != filepath.Clean(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
+		if err := os.Chmod(path, 0o777); err != nil { // for an ordinary user
+			t.Fatal(err)
+		}
+	}
+	file := d.writeLab("lab.yaml", manyPoints(points, "64MB"))
+	nobody := func(args ...string) *process {
+		cmd := d.command(args...)
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+		cmd.Env = append(cmd.Env, "TMPDIR=/tmp", "XDG_CACHE_HOME=/tmp", "HOME=/tmp")
+		return d.startCommand(cmd)
+	}
+	began := time.Now()
+	d.startCommand(d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
+	local := time.Since(began)
+	for _, kill := range []bool{false, true} {
+		began = time.Now()
+		id := strings.TrimSpace(nobody("sweep", "submit", file, "--engine", "sim", "--on", "slurm").wait().wantCode(0).stdout)
+		if kill {
+			if wrong := eventually(patience, func() string {
+				for _, s := range d.sweepStatus(id).Shards {
+					if s.Host == "m3" && s.State == sweep.Running {
+						return ""
+					}
+				}
+				return "m3 runs no shard"
+			}); wrong != "" {
+				t.Fatal(wrong)
+			}
+			if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "kill", dir, "3").CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+		}
+		nobody("sweep", "wait", id, "-q").waitLong().wantCode(0)
+		nobody("sweep", "collect", id).waitLong().wantCode(0)
+		remote := time.Since(began)
+		t.Logf("m3 killed: %v; local %.1f s, Slurm %.1f s: ratio %.2f", kill, local.Seconds(), remote.Seconds(),
+			remote.Seconds()/local.Seconds())
+		wantSameRuns(t, filepath.Join(d.dir, "local"), filepath.Join(d.dir, "runs"), points)
+		left := store.EntryNames(filepath.Join(d.dir, "runs", "many", id, shard.Folder))
+		if fmt.Sprint(left) != "[collected notes rounds submission.json]" {
+			t.Errorf("left %v", left)
+		}
+		if err := os.RemoveAll(filepath.Join(d.dir, "runs")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("jobs are left: %s, %v", out, err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "start", dir, "3").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+}

@@ -1,0 +1,221 @@
+// Package slurm runs the shards of a sweep as an array job of Slurm.
+//
+// In goes the directory of a sweep on the shared file system, into which this program copies its
+// own binary, so that the machines need nothing. Out come the states of the array's tasks.
+//
+// Slurm has no interface but its commands. They are asked for single fields with a separator, and
+// what they print is read by the pure functions of output.go. Nothing here needs privileges: jobs
+// run as the submitter, and emulations use user namespaces.
+//
+// A task whose machine dies is queued again by Slurm, and a task that ends with an error queues
+// itself again, up to three times. SBATCH_PARTITION and the other variables of sbatch(1) apply.
+//
+// Start reading at Scheduler.Start; Script is the batch script.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+)
+
+// Names in the folder of the submission, while tasks run.
+const (
+	binFile    = "weft"
+	scriptFile = "slurm.sh"
+	logsFolder = "slurm"
+)
+
+const (
+	answerTime = 30 * time.Second // for a command of Slurm, which waits for a busy controller
+	endTime    = 60 * time.Second // for cancelled tasks to end
+	pollTime   = 500 * time.Millisecond
+	maxAnswer  = 16 << 20
+)
+
+// Scheduler runs shards on the Slurm cluster that SLURM_CONF or the machine's configuration names.
+type Scheduler struct{}
+
+// Name implements shard.Scheduler.
+func (Scheduler) Name() string { return "slurm" }
+
+// limited keeps the first bytes that are written to it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.Buffer.Write(p[:min(len(p), max(0, maxAnswer-l.Len()))])
+	return len(p), nil
+}
+
+// ask runs a command of Slurm and returns what it prints.
+func ask(ctx context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // formats of the user's
+		return strings.HasPrefix(v, "SQUEUE_") || strings.HasPrefix(v, "SINFO_")
+	})
+	var out, said limited
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("Slurm is not here: %w; run this where sbatch is (apt-get install slurm-client)", err)
+	}
+	if err != nil {
+		why := strings.TrimSpace(said.String())
+		return "", fmt.Errorf("%s: %w: %s", name, err, why)
+	}
+	return out.String(), nil
+}
+
+// Check implements shard.Scheduler.
+func (Scheduler) Check(ctx context.Context, _ string) error {
+	_, err := nodes(ctx)
+	return err
+}
+
+// nodes returns the machines that take jobs.
+func nodes(ctx context.Context) (map[string]int, error) {
+	text, err := ask(ctx, "sinfo", "--noheader", "--Node", "--format=%N|%c|%t")
+	if err != nil {
+		return nil, err
+	}
+	all := parseNodes(text)
+	if len(all) == 0 {
+		return nil, errors.New("no machine of the Slurm cluster takes jobs: sinfo shows why")
+	}
+	return all, nil
+}
+
+// Slots implements shard.Scheduler: the processors of all machines. An emulation has a machine to
+// itself.
+func (Scheduler) Slots(ctx context.Context, kind string) (int, error) {
+	all, err := nodes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if kind != "sim" {
+		return len(all), nil
+	}
+	slots := 0
+	for _, cpus := range all {
+		slots += cpus
+	}
+	return slots, nil
+}
+
+// Start implements shard.Scheduler.
+func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) (err error) {
+	path, err := filepath.Abs(d.Path)
+	if err != nil {
+		return err
+	}
+	at := func(name string) string { return filepath.Join(path, shard.Folder, name) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeFiles(d))
+		}
+	}()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := copyFile(self, at(binFile)); err != nil {
+		return fmt.Errorf("copy weft to the shared directory: %w", err)
+	}
+	if err := os.MkdirAll(at(logsFolder), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(at(scriptFile), []byte(Script(at(binFile), path, r)), 0o755); err != nil {
+		return err
+	}
+	answer, err := ask(ctx, "sbatch", Arguments(d.Sub, r, at(scriptFile), at(logsFolder))...)
+	if err != nil {
+		return err
+	}
+	r.Handle, err = parseJob(answer)
+	return err
+}
+
+// copyFile copies a program.
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	temp := to + ".new"
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(temp, to) // the program of a running task stays what it is
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(temp))
+	}
+	return err
+}
+
+// removeFiles removes what Start wrote.
+func removeFiles(d *shard.Dir) error {
+	var all error
+	for _, name := range []string{binFile, scriptFile, logsFolder} {
+		all = errors.Join(all, os.RemoveAll(filepath.Join(d.Path, shard.Folder, name)))
+	}
+	return all
+}
+
+// Tasks implements shard.Scheduler. Slurm forgets ended jobs after some minutes; the shards' files
+// do not.
+func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]sweep.Task, error) {
+	if r.Handle == "" {
+		return nil, nil
+	}
+	text, err := ask(ctx, "squeue", "--noheader", "--array", "--states=all", "--format=%K|%T|%N|%r", "--jobs="+r.Handle)
+	if err != nil && strings.Contains(err.Error(), "Invalid job id") {
+		return nil, nil
+	}
+	return parseTasks(text, d.Sub.Shards), err
+}
+
+// End implements shard.Scheduler.
+func (s Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
+	if r.Handle == "" {
+		return removeFiles(d)
+	}
+	_, err := ask(ctx, "scancel", "--quiet", r.Handle)
+	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
+		return err
+	}
+	for over := time.Now().Add(endTime); ; {
+		all, err := s.Tasks(ctx, d, r)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(t sweep.Task) bool { return t.State == sweep.Running }) {
+			return removeFiles(d)
+		}
+		if time.Now().After(over) {
+			return fmt.Errorf("job %s has not ended in %v: squeue --jobs=%[1]s", r.Handle, endTime)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollTime):
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/fuzztest"
+	"weft/internal/golden"
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+)
+
+// newSub returns a submission of four points in two shards.
+func newSub() *sweep.Submission {
+	return &sweep.Submission{Format: sweep.Format, ID: "sweep-20260101T000000-sim", Lab: "many", Kind: "sim", Points: make([]string, 4),
+		Shards: 2, Began: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Series: "S"}
+}
+
+func TestScript(t *testing.T) {
+	r := &sweep.Round{Number: 2, Workers: 3, Memory: 1 << 30}
+	emu := newSub()
+	emu.Kind = "emu"
+	text := Script("/sh/it's/weft", "/sh/many/sweep 1", r) + "\nsbatch " +
+		strings.Join(Arguments(newSub(), r, "/sh/slurm.sh", "/sh/100%/slurm"), " ") + "\nsbatch " +
+		strings.Join(Arguments(emu, &sweep.Round{}, "/sh/slurm.sh", "/sh/slurm"), " ") + "\n"
+	golden.File(t, "testdata/script.golden", text)
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{"12\n": "12", "7;cluster\n": "7", "": "", "x": "", "-1": "", "1 2": ""} {
+		if got, err := parseJob(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	got := parseNodes("m1|8|idle\nm1|8|idle\nm2|4|mix\nm3|4|down\nm4|4|idle*\nm5|x|idle\nm6\nm7|2|alloc\nm8|2|drain\nm9|2|idle~\n")
+	if len(got) != 4 || got["m1"] != 8 || got["m2"] != 4 || got["m7"] != 2 || got["m9"] != 2 {
+		t.Errorf("%v", got)
+	}
+	tasks := parseTasks("0|RUNNING|m1|None\n1|PENDING||Resources\n2|COMPLETED|m2|None\n3|NODE_FAIL|m2|None\n3|RUNNING|m1|None\n"+
+		"9|RUNNING|m1|None\nN/A|RUNNING|m1|None\nx\n", 5)
+	want := []sweep.Task{
+		{Shard: 0, State: sweep.Running, Host: "m1", Tries: 1}, {Shard: 1, State: sweep.Waiting, Error: "Resources"},
+		{Shard: 2, State: sweep.Done, Host: "m2", Tries: 1}, {Shard: 3, State: sweep.Failed, Host: "m2", Error: "node_fail", Tries: 1},
+	}
+	if !slices.Equal(tasks, want) {
+		t.Errorf("%+v", tasks)
+	}
+}
+
+func FuzzOutput(f *testing.F) {
+	corpus := fuzztest.New(f)
+	corpus.Add("0|RUNNING|m1|None\nm1|8|idle\n12;x\n", 3)
+	corpus.Fuzz(func(t *testing.T, text string, shards int) {
+		shards = min(max(shards, 0), 1000)
+		for _, task := range parseTasks(text, shards) {
+			if task.Shard < 0 || task.Shard >= shards {
+				t.Fatalf("%+v", task)
+			}
+		}
+		for _, cpus := range parseNodes(text) {
+			if cpus < 1 {
+				t.Fatal(cpus)
+			}
+		}
+		_, _ = parseJob(text)
+	})
+}
+
+// Without Slurm a submission says what is missing. With commands that answer, a job is started,
+// listed and cancelled, and leaves no files.
+func TestScheduler(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	s := Scheduler{}
+	if err := s.Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "Slurm is not here") {
+		t.Error(err)
+	}
+	for name, text := range map[string]string{
+		"sinfo":   "echo 'm1|8|idle'",
+		"sbatch":  "echo 42",
+		"squeue":  "case \"$*\" in *--jobs=42*) echo '0|COMPLETED|m1|None';; *) echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1;; esac",
+		"scancel": "exit 0",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "many", newSub().ID)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d, err := shard.Create(path, newSub())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim, err := s.Slots(t.Context(), "sim")
+	emu, err2 := s.Slots(t.Context(), "emu")
+	if sim != 8 || emu != 1 || err != nil || err2 != nil {
+		t.Errorf("%d and %d slots, %v, %v", sim, emu, err, err2)
+	}
+	r := sweep.Round{Number: 1}
+	if err := s.Start(t.Context(), d, &r); err != nil || r.Handle != "42" {
+		t.Fatal(r.Handle, err)
+	}
+	if all, err := s.Tasks(t.Context(), d, r); err != nil || len(all) != 1 || all[0].State != sweep.Done {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if all, err := s.Tasks(t.Context(), d, sweep.Round{Handle: "41"}); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for range 2 {
+		if err := s.End(t.Context(), d, r); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\necho 'error: no such partition' >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context(), d, &r); err == nil || !strings.Contains(err.Error(), "no such partition") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(path, shard.Folder, binFile)); !os.IsNotExist(err) {
+		t.Error("weft's copy is left", err)
+	}
+}

@@ -1,0 +1,158 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/client"
+
+	"weft/internal/cleanup"
+	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/shard"
+)
+
+// removeTime is the time limit for the tasks of a removed service to end. Our own choice: they have
+// graceTime.
+const removeTime = graceTime + 20*time.Second
+
+// freshTime is how long a new service may have no tasks yet. Our own choice: it takes milliseconds.
+const freshTime = time.Minute
+
+// pollTime is how often a removed service is looked at.
+const pollTime = 200 * time.Millisecond
+
+// End implements shard.Scheduler.
+func (Scheduler) End(ctx context.Context, _ *shard.Dir, r sweep.Round) error {
+	api, err := open()
+	if err != nil {
+		return err
+	}
+	defer api.Close() //nolint:errcheck // nothing is buffered
+	err = api.ServiceRemove(ctx, r.Handle)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove the service %s: %w", r.Handle, err)
+	}
+	_, err = removeContainers(ctx, api, r.Handle)
+	return err
+}
+
+// serviceLabel is the label with which the engine marks the containers of a service.
+const serviceLabel = "com.docker.swarm.service.name"
+
+// removeContainers waits until the containers of a service, or of services that are gone, have
+// ended on the engine of api, removes them and returns their names. The engine forgets the tasks of
+// a removed service, and leaves their ended containers behind.
+func removeContainers(ctx context.Context, api *client.Client, service string) (names []string, err error) {
+	over := time.Now().Add(removeTime)
+	for {
+		all, err := api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
+			filters.Arg("label", labelSweep), filters.Arg("label", serviceLabel+"="+service))})
+		if err != nil {
+			return names, err
+		}
+		left := 0
+		for _, c := range all {
+			if c.State == container.StateRunning && time.Now().Before(over) {
+				left++ // the swarm ends it
+				continue
+			}
+			err := api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true})
+			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // the engine removes it itself
+				return names, fmt.Errorf("remove the container of a shard: %w", err)
+			}
+			names = append(names, strings.TrimPrefix(strings.Join(c.Names, " "), "/"))
+		}
+		if left == 0 {
+			return names, nil
+		}
+		select {
+		case <-ctx.Done():
+			return names, context.Cause(ctx)
+		case <-time.After(pollTime):
+		}
+	}
+}
+
+// Clean removes what sweeps left on the engine: services whose tasks have all ended or whose sweep
+// is over or gone, and ended containers of services that no longer exist. A worker of a swarm knows
+// no services, so only its ended containers are removed. Sweeps that run are left alone.
+func Clean(ctx context.Context) (removed []string, err error) {
+	api, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer api.Close() //nolint:errcheck // nothing is buffered
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	var all cleanup.Errors
+	live := map[string]bool{}
+	services, err := api.ServiceList(ctx, swarm.ServiceListOptions{
+		Filters: filters.NewArgs(filters.Arg("label", labelSweep))})
+	manager := err == nil
+	for _, s := range services {
+		fresh := time.Since(s.CreatedAt) < freshTime
+		if !over(s.Spec.Labels[labelDir]) && (fresh || active(ctx, api, s.Spec.Name)) {
+			live[s.Spec.Name] = true
+			continue
+		}
+		if err := api.ServiceRemove(ctx, s.ID); err != nil && !errdefs.IsNotFound(err) {
+			all.Add(err)
+			continue
+		}
+		removed = append(removed, s.Spec.Name)
+		if _, err := removeContainers(ctx, api, s.Spec.Name); err != nil {
+			all.Add(err)
+		}
+	}
+	left, err := api.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", labelSweep))})
+	if err != nil {
+		if client.IsErrConnectionFailed(err) {
+			return removed, all.Err() // no engine, no containers
+		}
+		all.Add(err)
+	}
+	for _, c := range left {
+		ended := c.State != container.StateRunning && c.State != container.StateCreated
+		if live[c.Labels[serviceLabel]] || !ended && !manager || !ended && !over(c.Labels[labelDir]) {
+			continue
+		}
+		if err := api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
+			if !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
+				all.Add(err)
+			}
+			continue
+		}
+		removed = append(removed, strings.TrimPrefix(strings.Join(c.Names, " "), "/"))
+	}
+	return removed, all.Err()
+}
+
+// active reports whether a service has tasks that run or will.
+func active(ctx context.Context, api *client.Client, service string) bool {
+	all, err := api.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", service))})
+	return err != nil || slices.ContainsFunc(all, func(t swarm.Task) bool {
+		state := stateOf(&t)
+		return state == sweep.Running || state == sweep.Waiting
+	})
+}
+
+// over reports whether the sweep in a directory needs its tasks no more. A directory that this
+// machine does not see at all, without the folder of its runs, may be seen by others.
+func over(dir string) bool {
+	d, err := shard.Open(dir)
+	if err != nil {
+		_, parent := os.Stat(filepath.Dir(dir))
+		return os.IsNotExist(err) && parent == nil
+	}
+	return d.Over()
+}
