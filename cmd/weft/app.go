@@ -140,6 +140,16 @@ network namespaces or Docker containers, and simulated.`,
 	)
 	root.AddCommand(a.insideCommands()...)
 	root.AddCommand(packaging()...)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() { // cobra's own, described as ours are
+		switch c.Name() {
+		case "help":
+			c.Short = "show the help of a command"
+		case "completion":
+			c.Short = "print the completion script of a shell"
+		}
+	}
 	a.complete(root)
 	return root
 }

@@ -55,8 +55,8 @@ program ran, or if the node is paused; 1 if the program could not be started.`,
 	cmd.Flags().SetInterspersed(false)
 	deployedFlag(cmd, &f.lab)
 	cmd.Flags().StringVar(&f.clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
-	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "environment variable `NAME=VALUE` of the program; "+
-		"may be repeated")
+	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "environment variable `NAME=VALUE` of the program "+
+		"(repeatable)")
 	cmd.Flags().StringVar(&f.launch, "launch", "", "tell programs on several nodes about each other as `torchrun` does")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this real time, such as 60s; 0: never")
 	return cmd

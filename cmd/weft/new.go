@@ -31,8 +31,9 @@ func (a *app) newCommand() *cobra.Command {
 		Use:   "cc NAME",
 		Short: "write a congestion control to start from, with a test and a lab",
 		Long: `Write the folder NAME with a congestion control in Go, its test, a lab that compares it, and all that
-go build needs: no network. It becomes a WebAssembly module, which runs in both engines as
-transport.kind: wasm. The program is additive increase and multiplicative decrease; make it yours.`,
+go build needs, so that it needs no network. The program becomes a WebAssembly module, which runs in
+both engines as transport.kind: wasm. It is additive increase and multiplicative decrease; make it
+yours.`,
 		Example: `  weft new cc mine
   cd mine
   GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o mine.wasm .

@@ -44,11 +44,11 @@ func (a *app) showCommand() *cobra.Command {
 	var port int
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "prepare a show of ten minutes, and serve it",
+		Short: "prepare a show of ten minutes for a lecture, and serve it",
 		Long: `Simulate three labs, each twice, and serve their pages on this machine until Ctrl-C: queues of
 DCQCN beside PC4, a link that is cut, and clocks that drift. It needs neither root nor a network, and
-takes half a minute to prepare; runs that were prepared before with this program are used again. Notes
-for the speaker are on the first page and in docs/teaching.md.`,
+takes half a minute to prepare; runs that this version of the program prepared before are used again.
+Notes for the speaker are on the first page and in docs/teaching.md.`,
 		Example: "  weft demo show",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -39,18 +39,19 @@ func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 // jobFlags adds the flags that say how to read a job.
 func jobFlags(cmd *cobra.Command, o *inputs.Options) {
 	cmd.Flags().StringVar(&o.Format, "format", "",
-		"format of the file: "+orList(inputs.Formats())+"; default: its content")
+		"format of the file: "+orList(inputs.Formats())+" (default by its content)")
 	cmd.Flags().IntVar(&o.Ranks, "ranks", 0,
-		"ranks that all run the same trace (chakra); default: as many as there are files")
+		"chakra: ranks that all run the same trace (default one for each file)")
 	_ = cmd.RegisterFlagCompletionFunc("format", completeFrom(inputs.Formats()...)) // the flag exists
 }
 
 func (a *app) traceCommand() *cobra.Command {
 	var o inputs.Options
 	cmd := &cobra.Command{
-		Use: "trace FILE", Short: "say what is in a trace: ranks, bytes, collectives, critical path",
-		Long: `Say what is in a trace: ranks, messages, collectives, computations and the critical path, or what of it
-cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads (docs/inputs.md).`,
+		Use: "trace FILE", Short: "show what is in a trace: ranks, bytes, collectives, critical path",
+		Long: `Show what is in a trace: ranks, messages, collectives, computations and the critical path, or what of
+it cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads
+(docs/inputs.md).`,
 		Example: "  weft trace labs/questions/inputs/pair.goal",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -87,9 +88,9 @@ func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert IN OUT", Short: "write a trace in another format, if nothing of it is lost",
-		Long: `Write a trace in another format. OUT is x.goal, or x.et or a folder x/ for Chakra, with a file for each
-rank; the names of the files are printed. What OUT's format cannot say is an error, with the place in IN,
-and nothing is written.`,
+		Long: `Write a trace in another format. OUT is x.goal, or for Chakra x.et or a folder x/, with a file for
+each rank; the names of the files are printed. What OUT's format cannot say is an error with its place
+in IN, and nothing is written.`,
 		Example: "  weft convert labs/questions/inputs/pair.goal job.et",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -123,7 +124,7 @@ and nothing is written.`,
 		},
 	}
 	jobFlags(cmd, &o)
-	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+orList(inputs.Written())+"; default: by its name")
+	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+orList(inputs.Written())+" (default by its name)")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFrom(inputs.Written()...)) // the flag exists
 	return cmd
 }

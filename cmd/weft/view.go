@@ -27,11 +27,13 @@ func (a *app) viewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view RUN...",
 		Short: "watch runs in a browser: the network over time, one run or several side by side",
-		Long: `Show runs in a browser, as they were at every instant: use of links, queues, marks, drops, pauses and
-faults; rates and windows of connections, ranks and clocks. Several runs share one clock and one scale.
+		Long: `Show runs in a browser, as they were at every instant: use of links, queues, marks, drops, pauses
+and faults; rates and windows of connections, ranks and clocks. Several runs share one clock and one
+scale.
 
 The page is served on this machine's loopback only, to those who have the address that is printed,
-until Ctrl-C. With --file it is written to a file instead, which needs nothing else: it opens from disk.
+until Ctrl-C. With --file it is written to a file instead, which opens from disk and needs nothing
+else.
 
 A run has frames to show unless its lab says measure.view: off. To watch a run while it goes on:
 weft run LAB --view.`,
