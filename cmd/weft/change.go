@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/emulate"
 )
 
 func (a *app) linkCommand() *cobra.Command {
@@ -83,7 +84,7 @@ restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args = withLab(name, args); len(args) {
 			case 0:
-				return inside("node", nodeProcess)
+				return inside("node", emulate.NodeProcess)
 			case 3:
 			default:
 				return usagef("expected a lab, a node, and kill, pause, resume or restart")

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/control"
-	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/deploy/probe"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime/docker"
-	"weft/realtime"
 )
 
 // insideCommands returns the hidden commands that are the processes of an emulated lab. Each
@@ -24,7 +23,7 @@ func (a *app) insideCommands() []*cobra.Command {
 		reapCommand(),
 		{
 			Use: "fabric", Short: "carry the packets of a lab", Hidden: true, Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return inside("fabric", fabricProcess) },
+			RunE: func(*cobra.Command, []string) error { return inside("fabric", emulate.FabricProcess) },
 		},
 		{
 			Use: "probe send PLAN | receive PORT PHASES", Short: "measure the path between two nodes",
@@ -50,33 +49,6 @@ func inside(name string, body func(*control.Conn) error) error {
 		return usagef("weft %s is part of weft run and weft deploy, which start it: %w", name, err)
 	}
 	return errors.Join(body(conn), conn.Close())
-}
-
-func nodeProcess(conn *control.Conn) error {
-	env, err := boot.Node(conn)
-	if err != nil {
-		return err
-	}
-	if env.Switch {
-		return boot.Hold(conn)
-	}
-	return agent.Run(conn, env.Sockets)
-}
-
-func fabricProcess(conn *control.Conn) error {
-	env, err := boot.Fabric(conn)
-	if err != nil {
-		return err
-	}
-	ports := make([]realtime.Port, len(env.Links))
-	for _, l := range env.Links {
-		kind := realtime.PortTAP
-		if l.Kind == boot.Packet {
-			kind = realtime.PortPacket
-		}
-		ports[l.Index] = realtime.Port{FD: l.FD, Kind: kind}
-	}
-	return realtime.Run(conn, ports)
 }
 
 // reapCommand returns the process that removes the containers of a lab whose orchestrator was

@@ -190,6 +190,7 @@ func packages() []entry {
 		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
 			"nodeimg/labclock units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down, lab time of programs"},
+		{"orchestrator/runtime/runtimetest", "nodeimg/boot orchestrator/runtime", "labs that all runtimes start in tests"},
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot " +
 			"nodeimg/image nodeimg/labclock orchestrator/runtime",
 			"a runtime"},
@@ -254,14 +255,14 @@ func packages() []entry {
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule examples inputs internal/cleanup " +
 			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
-			"nodeimg/agent nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
+			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/starter " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
-			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
+			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
 			"results/table results/view sdk transport/cc/wasm transport/wire/dissector units",
 			"commands: each asks the package that it is about"},

@@ -25,14 +25,12 @@ import (
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
 	"weft/internal/testenv"
-	"weft/nodeimg/agent"
-	"weft/nodeimg/boot"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
-	"weft/realtime"
 )
 
 // The test program stands in for weft: it also runs as the deployer, the destroyer, the supervisor,
@@ -180,18 +178,10 @@ func nodeRole([]string) error {
 	if err != nil {
 		return err
 	}
-	env, err := boot.Node(conn)
-	if err != nil {
+	if err := emulate.NodeProcess(conn); !errors.Is(err, io.EOF) { // io.EOF: the lab ended
 		return err
 	}
-	if env.Switch {
-		return boot.Hold(conn)
-	}
-	err = agent.Run(conn, env.Sockets)
-	if errors.Is(err, io.EOF) {
-		return nil // the lab ended
-	}
-	return err
+	return nil
 }
 
 func fabricRole([]string) error {
@@ -199,15 +189,7 @@ func fabricRole([]string) error {
 	if err != nil {
 		return err
 	}
-	env, err := boot.Fabric(conn)
-	if err != nil {
-		return err
-	}
-	ports := make([]realtime.Port, len(env.Links))
-	for _, l := range env.Links {
-		ports[l.Index] = realtime.Port{FD: l.FD, Kind: string(l.Kind)}
-	}
-	return realtime.Run(conn, ports)
+	return emulate.FabricProcess(conn)
 }
 
 // request returns a star with a number of hosts, in real time. On the kernel's datapath it is slow

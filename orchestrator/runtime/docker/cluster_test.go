@@ -15,12 +15,13 @@ import (
 	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // Every process answers over its control connection, runs where its labels say, and is gone when
 // the lab is closed.
 func TestPrivLaunch(t *testing.T) {
-	c := launchLab(t, lab(4))
+	c := launchLab(t, runtimetest.Lab(4))
 	if c.Nodes() != 4 || c.Node(2).Name != "h2" || c.Fabric().Name != runtime.Fabric {
 		t.Errorf("%d nodes, %q, %q", c.Nodes(), c.Node(2).Name, c.Fabric().Name)
 	}
@@ -62,7 +63,7 @@ func TestPrivLaunch(t *testing.T) {
 // A malicious node reaches nothing: not its own files, no network, no privileges, not the engine.
 // Nobody can take control of it a second time.
 func TestPrivBadNodeIsConfined(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	for i, p := range []*runtime.Proc{c.Node(0), c.Fabric()} {
 		got := map[string]string{}
 		if err := p.Conn.Send(control.Message{Kind: "try"}); err != nil {
@@ -105,7 +106,7 @@ func TestPrivBadNodeIsConfined(t *testing.T) {
 
 // The engine limits a container's memory and processes.
 func TestPrivLimits(t *testing.T) {
-	spec := lab(1)
+	spec := runtimetest.Lab(1)
 	spec.Memory = 64 << 20
 	c := launchLab(t, spec)
 	about, err := c.engine.api.ContainerInspect(t.Context(), c.Of(runtime.Host, 0).container)
@@ -142,7 +143,7 @@ func awaitExit(t *testing.T, c *Cluster) runtime.Exit {
 // The end of a process is reported with the end of its output.
 func TestPrivExits(t *testing.T) {
 	var out buffer
-	spec := lab(3)
+	spec := runtimetest.Lab(3)
 	spec.Stderr = &out
 	c := launchLab(t, spec)
 	for _, s := range []struct {
@@ -168,7 +169,7 @@ func TestPrivExits(t *testing.T) {
 // A node that is killed and restarted gets a new cable, over which it is reachable again. A frozen
 // node does not answer until it is continued.
 func TestPrivKillFreezeRestart(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	if err := c.Kill(1); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		}, "no space left"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := lab(3)
+			spec := runtimetest.Lab(3)
 			spec.Self, spec.Lab = buildNode(t), "fails"
 			s.change(&spec)
 			watch := quiettest.Start()
@@ -294,7 +295,7 @@ func TestPrivLaunchIsCancelled(t *testing.T) {
 	needEngine(t)
 	for _, after := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 600 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
-		spec := lab(6)
+		spec := runtimetest.Lab(6)
 		spec.Self, spec.Lab = buildNode(t), "given-up"
 		c, err := Launch(ctx, spec)
 		switch {
@@ -312,7 +313,7 @@ func TestPrivLaunchIsCancelled(t *testing.T) {
 // Host names and the journal are the same as in the built-in runtime.
 func TestPrivJournalAndNames(t *testing.T) {
 	needEngine(t)
-	spec := lab(2)
+	spec := runtimetest.Lab(2)
 	spec.Self = buildNode(t)
 	spec.Nodes[0].Hosts = []boot.HostName{{Name: "elsewhere", Addr: spec.Nodes[1].Addr.Addr()}}
 	ops := make(chan runtime.Op, 10)

@@ -16,6 +16,7 @@ import (
 	"weft/internal/quiettest"
 	nodeimage "weft/nodeimg/image"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // buffer is a bytes.Buffer that several goroutines may use.
@@ -49,7 +50,7 @@ func awaitText(t *testing.T, out *buffer, text string) {
 
 // A program of this machine finds the same in a node as in the built-in runtime.
 func TestPrivInsideANode(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	for _, s := range []struct{ script, want string }{
 		{"hostname", "h0"},
 		{"touch /etc/weft-was-here 2>&1; touch /usr/weft-was-here 2>&1; touch /dev/shm/.. 2>&1", "Read-only file system"},
@@ -86,7 +87,7 @@ func TestPrivPing(t *testing.T) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		t.Skip(err)
 	}
-	c := launchLab(t, lab(3))
+	c := launchLab(t, runtimetest.Lab(3))
 	if out, err := runIn(t, c, "h0", "ping", "-c2", "-i0.05", "-W60", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -94,7 +95,7 @@ func TestPrivPing(t *testing.T) {
 
 // A program ends with its node and with its caller's context.
 func TestPrivProgramsEnd(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := quiettest.Start()
@@ -142,7 +143,7 @@ func userImage(t *testing.T, c *Cluster) string {
 
 // A program of an image shares its node's network, has its own files, and leaves nothing.
 func TestPrivProgramOfAnImage(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	name := userImage(t, c)
 	var out buffer
 	var exit *runtime.StatusError
@@ -187,7 +188,7 @@ func TestPrivProgramOfAnImage(t *testing.T) {
 // A program of this machine is in its container's control groups, which count and limit its
 // processes.
 func TestPrivProgramsAreBounded(t *testing.T) {
-	c := launchLab(t, lab(1))
+	c := launchLab(t, runtimetest.Lab(1))
 	if out, err := runIn(t, c, "h0", "sh", "-c", "test ! -e /var/run/docker.sock && test ! -e /run/docker.sock && ! find /usr /etc /var /run -type s 2>/dev/null | grep ."); err != nil {
 		t.Errorf("a program sees sockets of the machine: %v %s", err, out)
 	}

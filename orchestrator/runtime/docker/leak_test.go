@@ -22,6 +22,7 @@ import (
 	"weft/internal/sample"
 	"weft/nodeimg/image"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // marked returns the processes with a mark in their arguments or environment.
@@ -97,7 +98,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 
 // Containers that hang do not notice that their orchestrator is gone; the reaper removes them.
 func TestPrivReaperRemovesHungContainers(t *testing.T) {
-	c := launchUnclosed(t, lab(2))
+	c := launchUnclosed(t, runtimetest.Lab(2))
 	defer c.Close() // says that there is no reaper to dismiss
 	for i := range c.Nodes() {
 		if err := c.Freeze(i, true); err != nil {
@@ -120,7 +121,7 @@ func TestPrivReaperRemovesHungContainers(t *testing.T) {
 
 // Clean removes neither containers with a similar name nor those with only some of the labels.
 func TestPrivLookalikesAreLeftAlone(t *testing.T) {
-	c := launchLab(t, lab(1))
+	c := launchLab(t, runtimetest.Lab(1))
 	api := c.engine.api
 	full := c.labels("h0")
 	without := func(label string) map[string]string {
@@ -241,7 +242,7 @@ func endEngine(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine, 
 	needEngine(t)
 	e := dockertest.Start(t)
 	t.Setenv("DOCKER_HOST", e.Host)
-	spec := lab(3)
+	spec := runtimetest.Lab(3)
 	spec.Self = buildNode(t)
 	c, err := Launch(t.Context(), spec)
 	if err != nil {

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
-	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // The test program is also an orchestrator that is killed.
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // orchestrate starts a lab, reports that, and waits to be killed.
 func orchestrate(self, name string) int {
-	spec := lab(8)
+	spec := runtimetest.Lab(8)
 	spec.Self, spec.Lab = self, name
 	c, err := Launch(context.Background(), spec)
 	if err != nil {
@@ -68,23 +67,6 @@ func buildNode(t testing.TB) string {
 		t.Fatal(folder.err)
 	}
 	return filepath.Join(folder.path, "node")
-}
-
-// lab returns n nodes that know each other's names.
-func lab(n int) runtime.Spec {
-	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
-	for i := range s.Nodes {
-		s.Nodes[i] = boot.NodeSpec{
-			Name: fmt.Sprint("h", i), Addr: netip.PrefixFrom(addr(i), 16), MAC: boot.MACOf(addr(i)), MTU: 4200,
-		}
-		for j := range s.Nodes {
-			if i != j {
-				s.Nodes[i].Peers = append(s.Nodes[i].Peers, boot.Peer{Addr: addr(j), MAC: boot.MACOf(addr(j))})
-			}
-		}
-	}
-	return s
 }
 
 // needEngine skips the test unless an engine is available.

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -11,24 +10,8 @@ import (
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
-
-// switched returns n nodes on one switch, which is a node as well.
-func switched(n int) runtime.Spec {
-	s := lab(n)
-	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
-	gateway := netip.AddrFrom4([4]byte{10, 128, 0, 1})
-	for i := range s.Nodes {
-		h := &s.Nodes[i]
-		h.Wired, h.Addr = true, netip.PrefixFrom(h.Addr.Addr(), 32)
-		h.Gateway = &boot.Gateway{Addr: gateway, MAC: boot.MACOf(gateway), Net: netip.MustParsePrefix("10.0.0.0/8")}
-		s.Cables = append(s.Cables, boot.Cable{
-			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Index: 1000 + i},
-			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC}, MTU: h.MTU, Queue: 100,
-		})
-	}
-	return s
-}
 
 // runBridge bridges the interfaces of the calling thread's namespace, as a switch would.
 func runBridge() error {
@@ -63,7 +46,7 @@ func runBridge() error {
 // In a lab without a fabric, cables join the nodes' containers. A switch has as few privileges as a
 // host; a restarted host gets its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
-	c := launchLab(t, switched(3))
+	c := launchLab(t, runtimetest.Switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
 		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
 	}
@@ -107,7 +90,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 
 // A malicious switch cannot change its network: that is configured from outside.
 func TestPrivBadSwitchIsConfined(t *testing.T) {
-	c := launchLab(t, switched(1))
+	c := launchLab(t, runtimetest.Switched(1))
 	p := c.Switch(0)
 	got := map[string]string{}
 	if err := p.Conn.Send(control.Message{Kind: "try"}); err != nil {
@@ -130,7 +113,7 @@ func TestPrivBadSwitchIsConfined(t *testing.T) {
 // A cable that cannot be created fails the launch, which leaves nothing.
 func TestPrivSwitchedLabFails(t *testing.T) {
 	needEngine(t)
-	s := switched(2)
+	s := runtimetest.Switched(2)
 	s.Self, s.Lab = buildNode(t), "unplugged"
 	s.Cables[1].A.Interface = "a-name-that-the-kernel-does-not-take"
 	if c, err := Launch(t.Context(), s); err == nil || !strings.Contains(err.Error(), "cable from s0 to h1") {

@@ -19,6 +19,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // buffer is a bytes.Buffer that several goroutines may use.
@@ -46,7 +47,7 @@ func TestPrivUpAndDown(t *testing.T) {
 func timeLaunch(t *testing.T) (up, down time.Duration) {
 	t.Helper()
 	start := time.Now()
-	c, err := Launch(t.Context(), lab(16))
+	c, err := Launch(t.Context(), runtimetest.Lab(16))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func timeLaunch(t *testing.T) (up, down time.Duration) {
 
 func TestPrivDeathIsReportedByName(t *testing.T) {
 	var out buffer
-	spec := lab(3)
+	spec := runtimetest.Lab(3)
 	spec.Stderr = &out
 	c := launchLab(t, spec)
 	if err := unix.Kill(c.Node(1).PID, unix.SIGKILL); err != nil {
@@ -111,7 +112,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 
 // Close kills a process that does not react to the end of its connection, in time.
 func TestPrivCloseKillsUnresponsiveProcesses(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	for _, p := range []*runtime.Proc{c.Node(1), c.Fabric()} {
 		if err := p.Conn.SendValue("hang", nil); err != nil {
 			t.Fatal(err)
@@ -129,7 +130,7 @@ func TestPrivCloseKillsUnresponsiveProcesses(t *testing.T) {
 
 // The fabric has real-time scheduling if this machine grants it, although it runs as nobody.
 func TestPrivFabricIsScheduledFirst(t *testing.T) {
-	spec := lab(1)
+	spec := runtimetest.Lab(1)
 	spec.FabricNice, spec.Nodes[0].Nice = -5, -3
 	c := launchLab(t, spec)
 	t.Logf("nice: fabric %d, node %d", c.Fabric().Report.Nice, c.Node(0).Report.Nice)
@@ -159,7 +160,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := takeTraces(t)
-			spec := lab(4)
+			spec := runtimetest.Lab(4)
 			c.change(&spec)
 			cluster, err := Launch(t.Context(), spec)
 			if cluster != nil {
@@ -179,7 +180,7 @@ func TestPrivCancelAtAnyTime(t *testing.T) {
 	for d := time.Duration(0); d < 90*time.Millisecond; d += 15 * time.Millisecond {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(d, cancel)
-		c, err := Launch(ctx, lab(8))
+		c, err := Launch(ctx, runtimetest.Lab(8))
 		switch {
 		case err == nil: // it was up before; then it goes down by itself
 			<-ctx.Done()
@@ -201,7 +202,7 @@ func TestPrivCancelAtAnyTime(t *testing.T) {
 func TestPrivTraffic(t *testing.T) {
 	for _, kind := range []boot.LinkKind{boot.TAP, boot.Packet} {
 		t.Run(string(kind), func(t *testing.T) {
-			spec := lab(2)
+			spec := runtimetest.Lab(2)
 			for i := range spec.Nodes {
 				spec.Nodes[i].Veth = kind == boot.Packet
 			}
@@ -267,7 +268,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Every thread of a node's process has dropped its privileges.
 func TestPrivPrivilegesAreGone(t *testing.T) {
-	spec := lab(2)
+	spec := runtimetest.Lab(2)
 	spec.Agents = 1
 	c := launchLab(t, spec)
 	for _, p := range []*runtime.Proc{c.Node(0), c.Agent(0), c.Fabric()} {

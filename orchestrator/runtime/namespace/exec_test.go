@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // A program finds in a node the host's files to read, a folder of its own to write to, one
 // interface, and only the node's processes.
 func TestPrivInsideANode(t *testing.T) {
-	c := launchLab(t, lab(2))
+	c := launchLab(t, runtimetest.Lab(2))
 	if notes := c.Node(0).Report.Notes; len(notes) > 0 {
 		t.Skipf("this machine grants less: %s", strings.Join(notes, "; "))
 	}
@@ -61,7 +62,7 @@ func TestPrivInsideANode(t *testing.T) {
 }
 
 func TestPrivExecFails(t *testing.T) {
-	c := launchLab(t, lab(1))
+	c := launchLab(t, runtimetest.Lab(1))
 	_, err := runIn(t, c, "h0", "sh", "-c", "exit 7")
 	if exit := (*runtime.StatusError)(nil); !errors.As(err, &exit) || exit.Code != 7 {
 		t.Errorf("got %v, want exit status 7", err)
@@ -79,7 +80,7 @@ func TestPrivExecFails(t *testing.T) {
 
 // A program left running in a node ends with the lab, and its children with it.
 func TestPrivProgramsEndWithTheNode(t *testing.T) {
-	c := launchLab(t, lab(1))
+	c := launchLab(t, runtimetest.Lab(1))
 	if out, err := runIn(t, c, "h0", "sh", "-c", "sleep 987 >/dev/null 2>&1 & (sleep 986 >/dev/null 2>&1 &) ; true"); err != nil {
 		t.Fatal(err, out)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 	"weft/units"
 )
 
@@ -59,7 +60,7 @@ func launchBounded(t *testing.T, memory units.Bytes) *Cluster {
 	if _, err := GroupMemory(); err != nil {
 		t.Skip(err)
 	}
-	spec := lab(2)
+	spec := runtimetest.Lab(2)
 	spec.Memory = memory
 	c := launchLab(t, spec)
 	if why := c.groups.whyUnbounded(); why != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // traces is everything that a lab could leave on a machine. Others may use the machine meanwhile,
@@ -174,7 +175,7 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 	needRoot(t)
 	before := takeTraces(t)
 	mark := fmt.Sprintf("mark-%d-close", os.Getpid())
-	spec := lab(4)
+	spec := runtimetest.Lab(4)
 	spec.NodeArgs, spec.FabricArgs = []string{"node", mark}, []string{"fabric", mark}
 	for i := range spec.Nodes {
 		spec.Nodes[i].Veth = i%2 == 0

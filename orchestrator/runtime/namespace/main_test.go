@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // The test program stands in for weft: it also runs as every process of a lab, and as an
@@ -45,7 +45,7 @@ func process(kind string) int {
 	if err == nil && kind == "fabric" {
 		var env *boot.FabricEnv
 		if env, err = boot.Fabric(conn); err == nil {
-			runHub(env.Links)
+			runtimetest.Hub(env.Links)
 		}
 	}
 	for err == nil {
@@ -69,29 +69,6 @@ func process(kind string) int {
 	return 1
 }
 
-// runHub forwards frames as a hub that knows every host: octet 5 of a hardware address is the
-// node's number plus one.
-func runHub(links []boot.Link) {
-	files := make([]*os.File, len(links))
-	for i, l := range links {
-		files[i] = os.NewFile(uintptr(l.FD), l.Node)
-	}
-	for _, f := range files {
-		go func() {
-			frame := make([]byte, 1<<16)
-			for {
-				n, err := f.Read(frame)
-				if err != nil {
-					return
-				}
-				if to := int(frame[5]) - 1; n > 14 && to >= 0 && to < len(files) && frame[0] == 2 {
-					files[to].Write(frame[:n])
-				}
-			}
-		}()
-	}
-}
-
 // killAtStep kills this process before the operation with a number.
 func killAtStep(number string) func(runtime.Op) (func(error) error, error) {
 	var left atomic.Int64
@@ -109,9 +86,9 @@ func killAtStep(number string) func(runtime.Op) (func(error) error, error) {
 
 // launch is an orchestrator: it starts a lab, reports that, and waits to be killed.
 func launch(args []string) int {
-	spec := lab(8)
+	spec := runtimetest.Lab(8)
 	if len(args) > 2 {
-		spec = switched(4)
+		spec = runtimetest.Switched(4)
 	}
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
 	if len(args) > 1 {
@@ -126,40 +103,6 @@ func launch(args []string) int {
 	time.Sleep(time.Minute) // until the test kills it; a minute bounds what a killed test leaves
 	c.Close()
 	return 0
-}
-
-// lab returns n nodes that know each other's names.
-func lab(n int) runtime.Spec {
-	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
-	for i := range s.Nodes {
-		s.Nodes[i] = boot.NodeSpec{
-			Name: fmt.Sprint("h", i), Addr: netip.PrefixFrom(addr(i), 16), MAC: boot.MACOf(addr(i)), MTU: 4200,
-		}
-		for j := range s.Nodes {
-			if i != j {
-				s.Nodes[i].Peers = append(s.Nodes[i].Peers, boot.Peer{Addr: addr(j), MAC: boot.MACOf(addr(j))})
-			}
-		}
-	}
-	return s
-}
-
-// switched returns n nodes on one switch, which is a node as well.
-func switched(n int) runtime.Spec {
-	s := lab(n)
-	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
-	gateway := netip.AddrFrom4([4]byte{10, 128, 0, 1})
-	for i := range s.Nodes {
-		h := &s.Nodes[i]
-		h.Wired, h.Addr = true, netip.PrefixFrom(h.Addr.Addr(), 32)
-		h.Gateway = &boot.Gateway{Addr: gateway, MAC: boot.MACOf(gateway), Net: netip.MustParsePrefix("10.0.0.0/8")}
-		s.Cables = append(s.Cables, boot.Cable{
-			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Index: 1000 + i},
-			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC}, MTU: h.MTU, Queue: 100,
-		})
-	}
-	return s
 }
 
 // launchLab launches a lab until the end of the test, or skips the test if that is impossible.

@@ -8,12 +8,13 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // In a lab without a fabric, cables join the nodes, with offloads turned off; a restarted node gets
 // its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
-	c := launchLab(t, switched(3))
+	c := launchLab(t, runtimetest.Switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
 		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
 	}
@@ -85,13 +86,13 @@ func TestPrivSwitchedLab(t *testing.T) {
 
 func TestCablesLeadToNodes(t *testing.T) {
 	for _, bad := range []string{"h7", "fabric", ""} {
-		s := switched(2)
+		s := runtimetest.Switched(2)
 		s.Cables[1].B.Node = bad
 		if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "which is not a node") {
 			t.Errorf("a cable to %q: %v", bad, err)
 		}
 	}
-	s := switched(2)
+	s := runtimetest.Switched(2)
 	s.Switches[0].Name = "h1"
 	if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "two processes") {
 		t.Error(err)

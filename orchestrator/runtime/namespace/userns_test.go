@@ -15,6 +15,7 @@ import (
 	"time"
 	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/runtimetest"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +35,7 @@ func ordinaryUser(args []string) int {
 		}
 		return code
 	}
-	spec := lab(4)
+	spec := runtimetest.Lab(4)
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
 	start := time.Now()
 	c, err := Launch(context.Background(), spec)
@@ -168,7 +169,7 @@ func TestLaunchNeedsPrivileges(t *testing.T) {
 	if !NeedsUserNS() {
 		t.Skip("has them")
 	}
-	if _, err := Launch(t.Context(), lab(1)); !errors.Is(err, ErrNeedsUserNS) {
+	if _, err := Launch(t.Context(), runtimetest.Lab(1)); !errors.Is(err, ErrNeedsUserNS) {
 		t.Errorf("got %v", err)
 	}
 }

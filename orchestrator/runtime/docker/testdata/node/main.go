@@ -14,6 +14,7 @@ import (
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime/docker"
+	"weft/orchestrator/runtime/runtimetest"
 )
 
 // held is memory that a node was asked to use.
@@ -55,7 +56,7 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		carry(env.Links)
+		runtimetest.Hub(env.Links)
 	} else if _, err := boot.Node(conn); err != nil {
 		return err
 	}
@@ -85,28 +86,5 @@ func run(args []string) error {
 		if err := conn.Send(m); err != nil {
 			return err
 		}
-	}
-}
-
-// carry forwards frames as a hub that knows every host: octet 5 of a hardware address is the node's
-// number plus one.
-func carry(links []boot.Link) {
-	files := make([]*os.File, len(links))
-	for i, l := range links {
-		files[i] = os.NewFile(uintptr(l.FD), l.Node)
-	}
-	for _, f := range files {
-		go func() {
-			frame := make([]byte, 1<<16)
-			for {
-				n, err := f.Read(frame)
-				if err != nil {
-					return
-				}
-				if to := int(frame[5]) - 1; n > 14 && to >= 0 && to < len(files) && frame[0] == 2 {
-					files[to].Write(frame[:n])
-				}
-			}
-		}()
 	}
 }

@@ -1,0 +1,39 @@
+package emulate
+
+import (
+	"weft/internal/control"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
+	"weft/realtime"
+)
+
+// NodeProcess is the body of a node's process: it becomes a host or a switch as it is told over the
+// connection. It returns when the lab ends, for a host with the error of its agent.
+func NodeProcess(conn *control.Conn) error {
+	env, err := boot.Node(conn)
+	if err != nil {
+		return err
+	}
+	if env.Switch {
+		return boot.Hold(conn)
+	}
+	return agent.Run(conn, env.Sockets)
+}
+
+// FabricProcess is the body of the fabric's process: it carries the packets of a lab until the lab
+// ends.
+func FabricProcess(conn *control.Conn) error {
+	env, err := boot.Fabric(conn)
+	if err != nil {
+		return err
+	}
+	ports := make([]realtime.Port, len(env.Links))
+	for _, l := range env.Links {
+		kind := realtime.PortTAP
+		if l.Kind == boot.Packet {
+			kind = realtime.PortPacket
+		}
+		ports[l.Index] = realtime.Port{FD: l.FD, Kind: kind}
+	}
+	return realtime.Run(conn, ports)
+}
