@@ -16,6 +16,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/inputs/chakra"
+	"weft/internal/natural"
 )
 
 const job = `num_ranks 3
@@ -149,7 +150,7 @@ func (l *lines) Read(b []byte) (int, error) {
 // A folder has a file for each rank, in the order of the numbers in their names.
 func TestFolders(t *testing.T) {
 	names := []string{"r/x.10.et", "r/x.2.et", "r/" + chakra.GroupsFile, "r/x.0.et"}
-	slices.SortFunc(names, byNumber)
+	slices.SortFunc(names, natural.Compare)
 	if got := strings.Join(names, " "); got != "r/groups.json r/x.0.et r/x.2.et r/x.10.et" {
 		t.Error(got)
 	}

@@ -15,6 +15,7 @@ import (
 	"weft/inputs/goal"
 	"weft/inputs/kineto"
 	"weft/inputs/msccl"
+	"weft/internal/natural"
 )
 
 // Names of the formats of jobs, as a lab file writes them.
@@ -195,7 +196,7 @@ func list(files fs.FS, name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: a folder with %d files; expected one for each rank, at most %d", name, len(names),
 			maxFiles)
 	}
-	slices.SortFunc(names, byNumber)
+	slices.SortFunc(names, natural.Compare)
 	slices.SortStableFunc(names, func(a, b string) int { return aside(a) - aside(b) })
 	return names, nil
 }
@@ -230,32 +231,4 @@ func aside(name string) int {
 		return 1
 	}
 	return 0
-}
-
-// byNumber orders names such that numbers in them count: rank 2 comes before rank 10.
-func byNumber(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == "" || y == "" {
-			if a[0] != b[0] {
-				return int(a[0]) - int(b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		a, b = a[len(x):], b[len(y):]
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-		if d := len(x) - len(y); d != 0 {
-			return d
-		}
-		if d := strings.Compare(x, y); d != 0 {
-			return d
-		}
-	}
-	return len(a) - len(b)
-}
-
-// digits returns the digits that s begins with.
-func digits(s string) string {
-	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/starter"
 	"weft/orchestrator/topology"
@@ -30,7 +31,7 @@ func (a *app) generateCommand() *cobra.Command {
 		}
 		list.WriteString("\n")
 	}
-	expected := "expected a topology: " + orList(names)
+	expected := "expected a topology: " + plural.Or(names)
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "print a lab file to start from",
@@ -70,15 +71,6 @@ var everyKind = sync.OnceValue(func() *cobra.Command {
 	starterFlags(cmd, new(starter.Lab))
 	return cmd
 })
-
-// orList returns words as a list in a sentence: "a, b or c".
-func orList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
 
 // generateKind returns weft generate for one kind of topology.
 func (a *app) generateKind(kind topology.Registration) *cobra.Command {
@@ -125,9 +117,9 @@ func starterFlags(cmd *cobra.Command, l *starter.Lab) {
 	f.StringVar(&l.Rate, "rate", "100Gbps", "rate of every link")
 	f.StringVar(&l.Delay, "delay", "1us", "propagation delay of every link")
 	f.StringVar(&l.MTU, "mtu", "4096", "payload bytes per packet")
-	f.StringVar(&l.Transport, "transport", "pc4", orList(lab.TransportKinds()))
+	f.StringVar(&l.Transport, "transport", "pc4", plural.Or(lab.TransportKinds()))
 	f.StringVar(&l.Collective, "collective", "all-reduce",
-		orList(starterCollectives())+"; "+starter.NoWork+" makes a lab for weft deploy")
+		plural.Or(starterCollectives())+"; "+starter.NoWork+" makes a lab for weft deploy")
 	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests counts it")
 	f.StringVar(&l.Ranks, "ranks", "all",
 		"number of hosts that take part, or all; for incast and ps the number of senders, beside one receiver")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
 	library "weft/labs"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
@@ -49,7 +50,7 @@ are written.`,
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(names, args[0]) {
-				return usagef("unknown paper %q; expected %s", args[0], orList(names))
+				return usagef("unknown paper %q; expected %s", args[0], plural.Or(names))
 			}
 			return a.paper(cmd.Context(), args[0], flags)
 		},

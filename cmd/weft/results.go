@@ -369,7 +369,7 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			}
 			name := strings.TrimSuffix(args[1], ".parquet")
 			if !slices.Contains(tableNames(), name) {
-				return usagef("unknown table %q; expected %s", args[1], orList(tableNames()))
+				return usagef("unknown table %q; expected %s", args[1], plural.Or(tableNames()))
 			}
 			if args[2] != "csv" && args[2] != "json" {
 				return usagef("unknown format %q; expected csv or json", args[2])

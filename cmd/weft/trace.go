@@ -39,7 +39,7 @@ func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 // jobFlags adds the flags that say how to read a job.
 func jobFlags(cmd *cobra.Command, o *inputs.Options) {
 	cmd.Flags().StringVar(&o.Format, "format", "",
-		"format of the file: "+orList(inputs.Formats())+" (default by its content)")
+		"format of the file: "+plural.Or(inputs.Formats())+" (default by its content)")
 	cmd.Flags().IntVar(&o.Ranks, "ranks", 0,
 		"chakra: ranks that all run the same trace (default one for each file)")
 	_ = cmd.RegisterFlagCompletionFunc("format", completeFrom(inputs.Formats()...)) // the flag exists
@@ -124,7 +124,7 @@ in IN, and nothing is written.`,
 		},
 	}
 	jobFlags(cmd, &o)
-	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+orList(inputs.Written())+" (default by its name)")
+	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+plural.Or(inputs.Written())+" (default by its name)")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFrom(inputs.Written()...)) // the flag exists
 	return cmd
 }

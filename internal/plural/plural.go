@@ -1,4 +1,4 @@
-// Package plural writes counts of things for people.
+// Package plural writes counts of things, and lists of words, for people.
 package plural
 
 import (
@@ -16,4 +16,13 @@ func Count[N int | int64](n N, one string) string {
 		return fmt.Sprintf("%d %ses", n, one)
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Or returns words as a list in a sentence: "a, b or c".
+func Or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/units"
 )
 
@@ -39,9 +40,7 @@ func (k *Link) Set(list string) error {
 		case "jitter":
 			k.Jitter, err = parseTime(value)
 		default:
-			all := Properties()
-			n := len(all) - 1
-			return fmt.Errorf("unknown link property %q; expected %s or %s", key, strings.Join(all[:n], ", "), all[n])
+			return fmt.Errorf("unknown link property %q; expected %s", key, plural.Or(Properties()))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)

@@ -318,7 +318,7 @@ func TestBadSections(t *testing.T) {
 		t    topology.Spec
 		want string
 	}{
-		{"no kind", topology.Spec{}, `topology: kind "": want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
+		{"no kind", topology.Spec{}, `topology: kind ""; expected fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
 		{"odd k", fatTree(3), "topology: fat-tree: k: 3 is odd; expected an even number such as 4"},
 		{"k 0", fatTree(0), "topology: fat-tree: k: 0 is out of range; expected a whole number from 2 to 64"},
 		{"k 66", fatTree(66), "topology: fat-tree: k: 66 is out of range; expected a whole number from 2 to 64"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/params"
 )
 
@@ -312,9 +313,7 @@ func (s *Spec) rated(tier string) bool {
 func (b *builder) generate() error {
 	k, ok := kindNamed(b.t.Kind)
 	if !ok || b.t.Shape == nil {
-		all := names()
-		last := len(all) - 1
-		return fmt.Errorf("kind %q: want %s or %s", b.t.Kind, strings.Join(all[:last], ", "), all[last])
+		return fmt.Errorf("kind %q; expected %s", b.t.Kind, plural.Or(names()))
 	}
 	if err := params.Validate(k.Name, b.t.Shape); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/natural"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
@@ -57,13 +58,13 @@ func List(root string, filter Filter) []Listed {
 	}
 	if n := filter.Last; n > 0 && n < len(out) {
 		slices.SortFunc(out, func(x, y Listed) int {
-			return cmp.Or(strings.Compare(x.Started, y.Started), store.Natural(x.Run, y.Run))
+			return cmp.Or(strings.Compare(x.Started, y.Started), natural.Compare(x.Run, y.Run))
 		})
 		out = out[len(out)-n:]
 	}
 	slices.SortFunc(out, func(x, y Listed) int {
-		return cmp.Or(store.Natural(filepath.Base(filepath.Dir(x.Run)), filepath.Base(filepath.Dir(y.Run))),
-			store.Natural(filepath.Base(x.Run), filepath.Base(y.Run)))
+		return cmp.Or(natural.Compare(filepath.Base(filepath.Dir(x.Run)), filepath.Base(filepath.Dir(y.Run))),
+			natural.Compare(filepath.Base(x.Run), filepath.Base(y.Run)))
 	})
 	return out
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/natural"
 	"weft/results/record"
-	"weft/results/store"
 )
 
 // A pair is a point of a comparison: its ok runs on both sides, sorted by seed.
@@ -25,7 +25,7 @@ type pair struct {
 func pairs(a, b Side) []pair {
 	by := namePartsOf(a, b)
 	triedA, triedB := a.byPoint(by), b.byPoint(by)
-	names := slices.DeleteFunc(slices.SortedFunc(maps.Keys(triedA), store.Natural),
+	names := slices.DeleteFunc(slices.SortedFunc(maps.Keys(triedA), natural.Compare),
 		func(name string) bool { return len(triedA[name].done()) == 0 })
 	var out []pair
 	for _, name := range names {

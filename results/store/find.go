@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/natural"
 	"weft/internal/nearest"
 	"weft/internal/regular"
 	"weft/results/record"
@@ -134,7 +135,7 @@ func newestRuns(folder string) []string {
 		}
 	}
 	runs := series[last]
-	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, Natural(x.dir, y.dir)) })
+	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, natural.Compare(x.dir, y.dir)) })
 	var out []string
 	for _, f := range runs {
 		if !dropped[filepath.Base(f.dir)] {
@@ -161,31 +162,6 @@ func sweepRuns(dir string) []string {
 		}
 	}
 	return out
-}
-
-// Natural compares names with numbers by value: s2 before s10.
-func Natural(x, y string) int {
-	digits := func(s string) (number, rest string) {
-		rest = strings.TrimLeft(s, "0123456789")
-		return strings.TrimLeft(s[:len(s)-len(rest)], "0"), rest
-	}
-	for a, b := x, y; ; {
-		m, restA := digits(a)
-		n, restB := digits(b)
-		if len(restA) < len(a) && len(restB) < len(b) {
-			if c := cmp.Or(len(m)-len(n), strings.Compare(m, n)); c != 0 {
-				return c
-			}
-			a, b = restA, restB
-		}
-		switch {
-		case a == "" || b == "":
-			return cmp.Or(len(a)-len(b), strings.Compare(x, y))
-		case a[0] != b[0]:
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
 }
 
 // Manifests returns the manifests of all runs in a directory, newest first, without unreadable

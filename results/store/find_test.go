@@ -10,16 +10,6 @@ import (
 	"weft/results/record"
 )
 
-func TestNaturalOrder(t *testing.T) {
-	want := []string{"", "20260101T000000-1", "20260101T000000-2", "20260101T000000-10", "a", "s2", "s02-x", "s10", "s10a", "sb"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, Natural)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // A name stands for a run, a sweep, or the newest runs of a lab, as a path or below the root.
 func TestFind(t *testing.T) {
 	root := t.TempDir()
