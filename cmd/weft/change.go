@@ -29,25 +29,49 @@ the argument LAB.`,
 			if len(args) < 3 || len(args) > 4 {
 				return usagef("expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%%")
 			}
-			k := deploy.Link{Link: args[1]}
-			switch {
-			case args[2] == "down" && len(args) == 3:
-				k.Up = new(false)
-			case args[2] == "up" && len(args) == 3:
-				k.Up = new(true)
-			case args[2] == "set" && len(args) == 4:
-				if err := k.Set(args[3]); err != nil {
-					return usageError{err}
-				}
-			default:
-				return usagef("unknown change %q; expected down, up, or set and a list such as delay=5us,loss=0.1%%",
-					strings.Join(args[2:], " "))
+			k, err := linkChange(args[1:])
+			if err != nil {
+				return err
 			}
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Link(k) })
 		},
 	}
 	deployedFlag(cmd, &name)
 	return cmd
+}
+
+// linkChange returns the change of a link by its name and what to do with it.
+func linkChange(args []string) (deploy.Link, error) {
+	if len(args) == 0 {
+		return deploy.Link{}, usagef("expected a link, and down, up or set")
+	}
+	k := deploy.Link{Link: args[0]}
+	switch what := strings.Join(args[1:min(len(args), 2)], ""); {
+	case what == "down" && len(args) == 2:
+		k.Up = new(false)
+	case what == "up" && len(args) == 2:
+		k.Up = new(true)
+	case what == "set" && len(args) == 3:
+		if err := k.Set(args[2]); err != nil {
+			return k, usageError{err}
+		}
+	default:
+		return k, usagef("unknown change %q; expected down, up, or set and a list such as delay=5us,loss=0.1%%",
+			strings.Join(args[1:], " "))
+	}
+	return k, nil
+}
+
+// nodeChange returns the change of a node by its name and the action.
+func nodeChange(args []string) (deploy.Node, error) {
+	if len(args) != 2 {
+		return deploy.Node{}, usagef("expected a node, and kill, pause, resume or restart")
+	}
+	switch args[1] {
+	case deploy.NodeKill, deploy.NodePause, deploy.NodeResume, deploy.NodeRestart:
+		return deploy.Node{Node: args[0], Action: args[1]}, nil
+	}
+	return deploy.Node{}, usagef("unknown action %q; expected kill, pause, resume or restart", args[1])
 }
 
 // deployedFlag adds --lab, which names a deployed lab.
@@ -89,12 +113,10 @@ restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
 			default:
 				return usagef("expected a lab, a node, and kill, pause, resume or restart")
 			}
-			switch args[2] {
-			case deploy.NodeKill, deploy.NodePause, deploy.NodeResume, deploy.NodeRestart:
-			default:
-				return usagef("unknown action %q; expected kill, pause, resume or restart", args[2])
+			n, err := nodeChange(args[1:])
+			if err != nil {
+				return err
 			}
-			n := deploy.Node{Node: args[1], Action: args[2]}
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Node(n) })
 		},
 	}

@@ -24,8 +24,9 @@ const maxViewed = 4
 func (a *app) viewCommand() *cobra.Command {
 	var root, file string
 	var port int
+	var deployed bool
 	cmd := &cobra.Command{
-		Use:   "view RUN...",
+		Use:   "view {RUN... | --deployed [LAB]}",
 		Short: "watch runs in a browser: the network over time, one run or several side by side",
 		Long: `Show runs in a browser, as they were at every instant: use of links, queues, marks, drops, pauses
 and faults; rates and windows of connections, ranks and clocks. Several runs share one clock and one
@@ -36,12 +37,24 @@ until Ctrl-C. With --file it is written to a file instead, which opens from disk
 else.
 
 A run has frames to show unless its lab says measure.view: off. To watch a run while it goes on:
-weft run LAB --view.`,
+weft run LAB --view.
+
+With --deployed, show a lab that is up (default the only one). Click a link or a host for buttons: link down, up
+and set, node pause, resume, kill and restart. They do what weft link and weft node do.`,
 		Example: `  weft view quickstart
   weft view runs/pc4-incast-vs/20260101T000000-1 runs/pc4-incast-vs/20260101T000000-5
-  weft view quickstart --file view.html`,
-		Args: cobra.RangeArgs(1, maxViewed),
+  weft view quickstart --file view.html
+  weft view --deployed quickstart`,
+		Args: cobra.MaximumNArgs(maxViewed),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case deployed && (len(args) > 1 || file != ""):
+				return usagef("--deployed shows one lab, and is served: name at most one, without --file")
+			case deployed:
+				return a.viewDeployed(cmd.Context(), first(args), port)
+			case len(args) == 0:
+				return usagef("expected the name of a run, or --deployed; `weft results ls` lists runs")
+			}
 			models, about, err := loadModels(root, args)
 			if err != nil {
 				return err
@@ -68,6 +81,7 @@ weft run LAB --view.`,
 	outFlag(f, &root)
 	f.StringVar(&file, "file", "", "write the page to this file instead of serving it")
 	f.IntVar(&port, "port", 0, "port of 127.0.0.1 to serve on; 0: any that is free")
+	f.BoolVar(&deployed, "deployed", false, "show a deployed lab, with buttons to change it")
 	return cmd
 }
 

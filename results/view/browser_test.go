@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -140,4 +141,43 @@ func TestLiveViewInChromium(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Buttons of a deployed lab ask for what the verbs do, and say what came of it.
+func TestActionsInChromium(t *testing.T) {
+	ctx := openBrowser(t)
+	asked := make(chan Action, 8)
+	s, _ := serve(t, func(s *Server) error {
+		return s.Control("small", "", func(a Action) error {
+			asked <- a
+			if a.Args[0] == "h2" {
+				return errors.New("h2 is dead")
+			}
+			return nil
+		})
+	})
+	m := mustLoad(t, writeRun(t, 5))
+	m.Links = []string{"h0-switch0", "h1-switch0", "h2-switch0"}
+	if err := s.Publish([]*Model{m}); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(s.URL()), chromedp.WaitVisible("#stage canvas")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ what, button, want, says string }{
+		{"{port: 3}", "link down", "link [h1-switch0 down]", "link h1-switch0 down: done"},
+		{"{node: 0}", "pause", "node [h0 pause]", "node h0 pause: done"},
+		{"{node: 2}", "kill", "node [h2 kill]", "h2 is dead"},
+	} {
+		evaluate[any](ctx, t, fmt.Sprintf(`weft.select(0, %s), [...document.querySelectorAll(".acts-row button")].find(b => b.textContent === %q).click(), null`, c.what, c.button))
+		if a := <-asked; fmt.Sprint(a.Verb, " ", a.Args) != c.want {
+			t.Errorf("%s asks for %v, want %s", c.button, a, c.want)
+		}
+		quiettest.Await(t, func() error {
+			if said := evaluate[string](ctx, t, `document.getElementById("note").textContent`); said != c.says {
+				return fmt.Errorf("it says %q, want %q", said, c.says)
+			}
+			return nil
+		})
+	}
 }

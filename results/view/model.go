@@ -41,6 +41,7 @@ type Model struct {
 	Parts   []Part             `json:"parts,omitempty"`
 	Faults  []record.Fault     `json:"faults,omitempty"`
 	Clocks  []ClockSeries      `json:"clocks,omitempty"`
+	Links   []string           `json:"links,omitempty"` // names, for the actions of a deployed lab
 }
 
 // Conn is a connection.

@@ -18,7 +18,7 @@ import (
 var files embed.FS
 
 // modules are the files of the script, each after those that it imports.
-var modules = []string{"format", "clock", "data", "chart", "heat", "ranks", "detail", "network", "main"}
+var modules = []string{"format", "clock", "data", "chart", "heat", "ranks", "detail", "network", "act", "main"}
 
 // imports matches the import of one of our modules. In the page all are one script, and need none.
 var imports = regexp.MustCompile(`(?m)^import .* from "\./[a-z]+\.js";\n`)
@@ -57,6 +57,7 @@ type document struct {
 	Title, About string
 	Policy       string
 	Live         string // address of the stream of models; empty: the page has its data
+	Act          string // address for actions; empty: there are none
 	Style        template.CSS
 	Script       template.JS
 	Data         template.HTML // see Page

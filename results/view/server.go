@@ -17,7 +17,7 @@ import (
 // Limits of a server. Our own choices.
 const (
 	maxClients   = 16               // streams at a time
-	readTimeout  = 10 * time.Second // for a request's head
+	readTimeout  = 10 * time.Second // for a request
 	writeTimeout = 20 * time.Second // for one message to a client that does not read
 )
 
@@ -28,6 +28,8 @@ type Server struct {
 	http     *http.Server
 	pages    map[string][]byte // by path behind the token; "" is the first
 	clients  chan struct{}
+	act      func(Action) error // nil: pages only show
+	acting   sync.Mutex         // held while act runs
 
 	mu      sync.Mutex
 	version int
@@ -46,7 +48,7 @@ func NewServer(port int) (*Server, error) {
 		listener: l, token: rand.Text(), pages: map[string][]byte{}, clients: make(chan struct{}, maxClients),
 		changed: make(chan struct{}),
 	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10}
+	s.http = &http.Server{Handler: s, ReadTimeout: readTimeout, MaxHeaderBytes: 16 << 10}
 	return s, nil
 }
 
@@ -124,6 +126,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The name of another site may resolve to this address (DNS rebinding), so Host is compared.
 	case r.Host != s.listener.Addr().String(), subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 		http.Error(w, "no such page; weft view prints its address", http.StatusNotFound)
+	case s.act != nil && rest == "act" && r.Method == http.MethodPost:
+		s.perform(w, r)
 	case r.Method != http.MethodGet:
 		http.Error(w, "only GET", http.StatusMethodNotAllowed)
 	case ok:

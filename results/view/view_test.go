@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -266,4 +267,84 @@ func TestLiveStream(t *testing.T) {
 	if strings.Count(text, "\n") != 6 {
 		t.Errorf("the stream has %d lines", strings.Count(text, "\n"))
 	}
+}
+
+// Only the page itself, which knows the token and comes from this address, has actions done.
+func TestActions(t *testing.T) {
+	var done []string
+	s, get := serve(t, func(s *Server) error {
+		return s.Control("small", "", func(a Action) error {
+			if a.Args[0] == "h9" {
+				return errors.New("no node is called h9")
+			}
+			done = append(done, a.Verb+" "+strings.Join(a.Args, " "))
+			return nil
+		})
+	})
+	if _, text := get("/"+s.token+"/", ""); !strings.Contains(text, `<meta name="weft-act" content="act">`) {
+		t.Error("the page does not know where to ask for actions")
+	}
+	own := "http://" + s.listener.Addr().String()
+	const kill = `{"verb":"node","args":["h3","kill"]}`
+	for _, c := range []struct {
+		name, method, path, body string
+		header                   map[string]string
+		code                     int
+	}{
+		{"the page", http.MethodPost, "act", kill, map[string]string{TokenHeader: s.token, "Origin": own}, http.StatusNoContent},
+		{"a program with the token", http.MethodPost, "act", kill, map[string]string{TokenHeader: s.token}, http.StatusNoContent},
+		{"no token in the header", http.MethodPost, "act", kill, nil, http.StatusForbidden},
+		{"another token", http.MethodPost, "act", kill, map[string]string{TokenHeader: s.token + "x"}, http.StatusForbidden},
+		{"another page", http.MethodPost, "act", kill, map[string]string{TokenHeader: s.token, "Origin": "http://evil.example"}, http.StatusForbidden},
+		{"GET", http.MethodGet, "act", "", map[string]string{TokenHeader: s.token}, http.StatusNotFound},
+		{"POST to the page", http.MethodPost, "", kill, map[string]string{TokenHeader: s.token}, http.StatusMethodNotAllowed},
+		{"no JSON", http.MethodPost, "act", "kill h3", map[string]string{TokenHeader: s.token}, http.StatusBadRequest},
+		{"no verb", http.MethodPost, "act", `{"args":["h3"]}`, map[string]string{TokenHeader: s.token}, http.StatusBadRequest},
+		{"unknown node", http.MethodPost, "act", `{"verb":"node","args":["h9","kill"]}`, map[string]string{TokenHeader: s.token}, http.StatusBadRequest},
+		{"too long", http.MethodPost, "act", kill + strings.Repeat(" ", maxAction), map[string]string{TokenHeader: s.token}, http.StatusRequestEntityTooLarge},
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), c.method, s.URL()+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range c.header {
+			q.Header.Set(k, v)
+		}
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = a.Body.Close(); a.StatusCode != c.code || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %s, want %d", c.name, a.Status, c.code)
+		}
+	}
+	if got := strings.Join(done, "; "); got != "node h3 kill; node h3 kill" {
+		t.Errorf("done: %s", got)
+	}
+}
+
+// A page that only shows has no actions.
+func TestShownRunsHaveNoActions(t *testing.T) {
+	s, _ := serve(t, func(s *Server) error { return s.Show("", "small", "", []*Model{mustLoad(t, writeRun(t, 2))}) })
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"act", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set(TokenHeader, s.token)
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = a.Body.Close(); a.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST to a page of runs: %s", a.Status)
+	}
+}
+
+func FuzzParseAction(f *testing.F) {
+	f.Add([]byte(`{"verb":"link","args":["h0-switch0","set","delay=5us"]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if a, err := ParseAction(body); err == nil && (a.Verb == "" || len(a.Args) == 0 || len(a.Args) > maxArgs) {
+			t.Errorf("%q is %+v", body, a)
+		}
+	})
 }

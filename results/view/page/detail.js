@@ -113,7 +113,7 @@ function aboutNode(run, i, clock, select) {
   const facts = [[node.tier, "tier"]];
   if (node.host) {
     const conns = run.conns.map((c, k) => [c, k]).filter(([c]) => c && (c.src === node.name || c.dst === node.name));
-    facts.push([count(conns.length), "connections"]);
+    if (run.conns.length > 0) facts.push([count(conns.length), "connections"]);
     for (const [c, k] of conns.slice(0, 24)) links.push([`${c.src} to ${c.dst}`, () => select({ conn: k })]);
     const clocks = (run.model.clocks ?? []).find((c) => c.host === node.name);
     if (clocks) charts.push(new Chart(clock, { title: "Error of its clock (size)", unit: "ns", series: [{ name: node.name, points: clocks.points.map(([t, e]) => [t - run.begin, Math.abs(e)]).filter((p) => p[0] >= 0) }] }));

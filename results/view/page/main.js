@@ -1,5 +1,6 @@
 // The page: runs side by side on one clock, and what was selected.
 
+import { controls } from "./act.js";
 import { Clock } from "./clock.js";
 import { Run, unpack } from "./data.js";
 import { about, overview } from "./detail.js";
@@ -8,6 +9,7 @@ import { HeatMap } from "./heat.js";
 import { NetworkView } from "./network.js";
 import { Ranks } from "./ranks.js";
 
+const acts = document.querySelector("meta[name=weft-act]"); // null: the page only shows
 const $ = (id) => document.getElementById(id);
 const clock = new Clock();
 const scale = { max: 1 }; // the longest queue of all runs
@@ -23,7 +25,7 @@ function show(models) {
     box.className = "view";
     const head = document.createElement("h2"), state = document.createElement("span");
     head.append(run.title, " ", state);
-    state.className = `status ${run.model.status === "ok" ? "good" : "bad"}`;
+    state.className = `status ${{ ok: "good", up: "good", running: "" }[run.model.status] ?? "bad"}`;
     state.textContent = run.model.status;
     const facts = document.createElement("p");
     facts.className = "facts";
@@ -56,7 +58,7 @@ function fullest() {
 // measure computes what all views share.
 function measure() {
   scale.max = Math.max(1, ...runs.map((r) => r.maxQueue));
-  $("bar").textContent = `longest bar: ${bytes(scale.max)}`;
+  $("bar").textContent = scale.max > 1 ? `longest bar: ${bytes(scale.max)}` : "";
   clock.extend(Math.max(...runs.map((r) => r.length)));
   drawTrack();
 }
@@ -124,6 +126,7 @@ function renderPanels() {
     const on = b.dataset.tab === tab;
     b.setAttribute("aria-selected", on);
     if (b.dataset.tab === "selected") b.hidden = !chosen;
+    if (b.dataset.tab === "ranks") b.hidden = acts !== null; // a deployed lab has none
   }
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
   if (tab === "overview") add(overview(runs, clock));
@@ -143,6 +146,7 @@ function renderPanels() {
       links.append(b);
     }
     side.append(head, facts, links);
+    if (acts) side.append(controls(acts.content, run, chosen.what, note));
     add(a.charts);
   }
 }
@@ -230,7 +234,7 @@ function watch(url) {
     models.forEach((m, i) => { runs[i].model = m; runs[i].conns = m.conns ?? []; runs[i].setFrames(m.frames); });
     measure();
     clock.setSpeed(clock.end / 10);
-    if (performance.now() - (watch.drawn ?? 0) > 1500) { watch.drawn = performance.now(); renderPanels(); }
+    if (performance.now() - (watch.drawn ?? 0) > 1500 && !document.activeElement?.closest(".acts-row")) { watch.drawn = performance.now(); renderPanels(); }
     update();
   });
   source.addEventListener("end", (e) => { source.close(); clock.follow = false; note(e.data); renderPanels(); });
