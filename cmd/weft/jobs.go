@@ -260,6 +260,10 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 	if flags.live != nil {
 		options.Frames = flags.live.update
 	}
+	if v := flags.terminal; v != nil {
+		options.Frames = v.update
+		options.Progress = func(p orchestrate.Progress) { v.note(p); w.progress(j, p) }
+	}
 	s, err := a.runJob(ctx, j, options)
 	if s == nil {
 		s = &record.Summary{

@@ -45,20 +45,22 @@ func (orchestrated) Predict(
 
 // runFlags are the flags of weft run.
 type runFlags struct {
-	lab     labFlags
-	kernel  string
-	out     string
-	junit   string
-	summary string
-	strict  string // the worst accepted fidelity; empty: any
-	retry   bool
-	quiet   bool
-	json    bool
-	resume  bool
-	capture []string // POINT=FILE
-	view    bool
-	live    *liveView                    // nil: nobody watches
-	done    func(runs []*record.Summary) // called with the summaries of all runs; may be nil
+	lab      labFlags
+	kernel   string
+	out      string
+	junit    string
+	summary  string
+	strict   string // the worst accepted fidelity; empty: any
+	retry    bool
+	quiet    bool
+	json     bool
+	resume   bool
+	capture  []string // POINT=FILE
+	view     bool
+	live     *liveView // nil: nobody watches in a browser
+	watch    bool
+	terminal *terminalView                // nil: nobody watches in this terminal
+	done     func(runs []*record.Summary) // called with the summaries of all runs; may be nil
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -129,12 +131,17 @@ proves nothing then; a miss in another run gives 3.`,
 			if flags.view {
 				return a.runWatched(cmd.Context(), args, flags)
 			}
+			if flags.watch {
+				return a.runInTerminal(cmd.Context(), args, flags)
+			}
 			return a.run(cmd.Context(), args, flags)
 		},
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
 	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it goes on")
+	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it goes on: progress, queues, links")
+	cmd.MarkFlagsMutuallyExclusive("view", "watch")
 	runtimeFlag(f, &flags.lab.Engine)
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)
@@ -182,8 +189,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := jobsOf(files, time.Now())
-	if flags.live != nil && len(jobs) > 1 {
-		return usagef("--view shows one run, and this would be %d; choose one with --set and --engine", len(jobs))
+	if (flags.live != nil || flags.terminal != nil) && len(jobs) > 1 {
+		return usagef("--view and --watch show one run, and this would be %d; choose one with --set and --engine",
+			len(jobs))
 	}
 	captures, err := flags.captures(jobs)
 	if err != nil {

@@ -146,6 +146,7 @@ func packages() []entry {
 		{"results/store", "internal/natural internal/nearest internal/regular results/frames results/record results/stats units",
 			"writes and reads records, and suggests names of runs"},
 		{"results/view", "results/frames results/record results/store units", "shows what is stored in a browser"},
+		{"results/watch", "results/expect results/frames results/record units", "shows a run that goes on as text"},
 		{"results/schema", "results/record results/store", "describes what is stored"},
 		{"results/table", "results/record", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
@@ -266,7 +267,7 @@ func packages() []entry {
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
-			"results/table results/view sdk transport/cc/wasm transport/wire/dissector units",
+			"results/table results/view results/watch sdk transport/cc/wasm transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

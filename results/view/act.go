@@ -38,8 +38,8 @@ func ParseAction(body []byte) (Action, error) {
 	return a, nil
 }
 
-// Control makes the first page that of a deployed lab: it follows what is published, and its buttons
-// call do, one at a time.
+// Control makes the first page that of a deployed lab: it follows what is published, and its
+// buttons call do, one at a time.
 func (s *Server) Control(title, about string, do func(Action) error) (err error) {
 	s.act = do
 	s.pages[""], err = render(document{Title: title, About: about, Live: "stream", Act: "act"})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/fuzztest"
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
@@ -341,8 +342,11 @@ func TestShownRunsHaveNoActions(t *testing.T) {
 }
 
 func FuzzParseAction(f *testing.F) {
-	f.Add([]byte(`{"verb":"link","args":["h0-switch0","set","delay=5us"]}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	corpus := fuzztest.New(f)
+	for _, text := range []string{`{"verb":"link","args":["h0-switch0","set","delay=5us"]}`, `{"verb":"node","args":["h3","kill"]}`, `[]`, `{`} {
+		corpus.Add([]byte(text))
+	}
+	corpus.Fuzz(func(t *testing.T, body []byte) {
 		if a, err := ParseAction(body); err == nil && (a.Verb == "" || len(a.Args) == 0 || len(a.Args) > maxArgs) {
 			t.Errorf("%q is %+v", body, a)
 		}
