@@ -92,7 +92,8 @@ func (v *terminalView) note(p orchestrate.Progress) {
 // begin takes the terminal.
 func (v *terminalView) begin() {
 	v.held.hold()
-	v.program = tea.NewProgram(terminalModel{view: v}, tea.WithAltScreen(), tea.WithOutput(v.out), tea.WithoutSignalHandler())
+	v.program = tea.NewProgram(terminalModel{view: v}, tea.WithAltScreen(), tea.WithOutput(v.out),
+		tea.WithoutSignalHandler())
 	v.finished = make(chan struct{})
 	go func() {
 		defer close(v.finished)

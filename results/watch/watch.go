@@ -190,10 +190,12 @@ func (s *Screen) links(n, width int) []string {
 	return out
 }
 
-// verdicts lists the expectations: those that bound a counter, which only grows, are judged as it is
-// now, the others at the end.
+// verdicts lists the expectations: those that bound a counter, which only grows, are judged as it
+// is now, the others at the end.
 func (s *Screen) verdicts(marks, drops int64) []string {
-	now := &record.Summary{Network: record.Network{CEMarks: marks, Drops: drops, MaxQueue: int64(s.maxQueue), Packets: 1}}
+	now := &record.Summary{
+		Network: record.Network{CEMarks: marks, Drops: drops, MaxQueue: int64(s.maxQueue), Packets: 1},
+	}
 	var out []string
 	for _, line := range s.Expect {
 		word := "at the end"
@@ -207,8 +209,8 @@ func (s *Screen) verdicts(marks, drops int64) []string {
 	return out
 }
 
-// boundsCounter reports whether an expectation gives a counter an upper bound: once missed, it stays
-// missed.
+// boundsCounter reports whether an expectation gives a counter an upper bound: once missed, it
+// stays missed.
 func boundsCounter(line string) bool {
 	words := strings.Fields(line)
 	if len(words) != 3 || !slices.Contains([]string{"drops", "ce_marks", "max_queue"}, words[0]) {
