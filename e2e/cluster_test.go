@@ -160,36 +160,51 @@ func TestClusterSweep(t *testing.T) {
 // A worker that dies, and one that is cut off for 30 s, cost only time: every point is in the
 // results exactly once, with the bytes of a local sweep.
 func TestClusterLosesWorkers(t *testing.T) {
+	needCluster(t).lose("m3", []lost{{"killed", "kill", "start", 3}, {"cut off", "cut", "join", 3}})
+}
+
+// So does the only manager.
+func TestClusterLosesManager(t *testing.T) {
+	needCluster(t).lose("m1", []lost{{"killed", "kill", "start", 1}})
+}
+
+// lost is how a machine is lost and comes back.
+type lost struct {
+	what       string
+	begin, end string // verbs of .ci/cluster
+	machine    int
+}
+
+// lose runs a sweep for each loss of the machine with a name, which happens when the machine has
+// finished a point and lasts 30 s.
+func (c *cluster) lose(machine string, all []lost) {
 	const points = 48
-	c := needCluster(t)
+	t := c.t
 	file := c.d.writeLab("lab.yaml", manyPoints(points, "64MB"))
 	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
-	for _, lose := range []struct {
-		what       string
-		begin, end string
-	}{{"killed", "kill", "start"}, {"cut off", "cut", "join"}} {
+	for _, lose := range all {
 		id := c.d.submit(file, "--engine", "sim", "--on", "swarm", "--shards", "6")
 		if wrong := eventually(patience, func() string {
 			st := c.d.sweepStatus(id)
 			for _, s := range st.Shards {
-				if s.Host == "m3" && s.State == sweep.Running && s.Done > 0 {
+				if s.Host == machine && s.State == sweep.Running && s.Done > 0 {
 					return ""
 				}
 			}
-			return "m3 runs no shard"
+			return machine + " runs no shard"
 		}); wrong != "" {
 			t.Fatal(wrong)
 		}
-		c.do(lose.begin, 3)
+		c.do(lose.begin, lose.machine)
 		began := time.Now()
 		back := make(chan struct{})
 		go func() {
 			defer close(back)
 			<-time.After(30 * time.Second) // how long the machine is away
-			c.do(lose.end, 3)
+			c.do(lose.end, lose.machine)
 		}()
 		c.finish(id)
-		t.Logf("m3 %s: the rest took %.1f s", lose.what, time.Since(began).Seconds())
+		t.Logf("%s %s: the rest took %.1f s", machine, lose.what, time.Since(began).Seconds())
 		<-back
 		wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
 		if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {

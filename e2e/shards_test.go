@@ -222,3 +222,48 @@ func limited(cmd *exec.Cmd, bytes int) *exec.Cmd {
 	cmd.Path, cmd.Err = exec.LookPath("prlimit")
 	return cmd
 }
+
+// A submitter that is killed at any instant leaves nothing that runs twice: a sweep that can be
+// resumed, or none.
+func TestKilledSubmitter(t *testing.T) {
+	d := newWorkspace(t)
+	file := d.writeLab("lab.yaml", "weft: 1\nname: quick\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: "+
+		"permute, size: 8KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	found := 0
+	tries := 0
+	for ; found < 4 && tries < 30; tries++ { // later each time, until submissions are written before the kill
+		p := d.start("sweep", "submit", file, "--engine", "sim")
+		<-time.After(time.Duration(30*tries) * time.Millisecond)
+		_ = p.cmd.Process.Kill() // an error means that it has ended
+		<-p.done
+		all, err := filepath.Glob(filepath.Join(d.dir, "runs", "quick", "sweep-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range all {
+			id := filepath.Base(dir)
+			if _, err := os.Stat(filepath.Join(dir, shard.Folder, "submission.json")); err != nil {
+				d.run("sweep", "status", id).wantCode(2)
+				continue
+			}
+			if d.sweepStatus(id).Collected {
+				continue
+			}
+			found++
+			if d.run("sweep", "wait", id, "-q").code != 0 {
+				d.run("sweep", "resume", id).wantCode(0)
+				d.run("sweep", "wait", id, "-q").wantCode(0)
+			}
+			d.run("sweep", "collect", id).wantCode(0)
+		}
+		if len(d.runs()) != 3*found {
+			t.Fatalf("%d sweeps left runs %v", found, d.runs())
+		}
+	}
+	if left := processesOf(t, weft, d.dir); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	if t.Logf("%d of %d submissions were written before their submitter was killed", found, tries); found == 0 {
+		t.Error("no submission was ever written")
+	}
+}

@@ -363,11 +363,14 @@ func (a *app) sweepCollectCommand() *cobra.Command {
 write the page of the sweep, as weft run does at the end of a local sweep. What the shards left beside
 their results is removed. Exit codes are those of weft run.`, &f,
 		func(ctx context.Context, d *shard.Dir) error {
-			labs, runs, err := manage.Collect(ctx, schedulerOf, d)
+			labs, runs, cleanup, err := manage.Collect(ctx, schedulerOf, d)
 			if err != nil {
 				return err
 			}
-			return a.collected(ctx, d, labs, runs, f.json)
+			if err := a.collected(ctx, d, labs, runs, f.json); err != nil {
+				return errors.Join(cleanup, err)
+			}
+			return cleanup
 		})
 }
 

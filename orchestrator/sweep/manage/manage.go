@@ -247,19 +247,19 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
 // returns the labs and summaries of all points in their order. A point without a run has a summary
-// that says why.
+// that says why. The results are valid also if cleanup is an error: then the scheduler did not answer,
+// and Collect or weft clean removes later what it keeps.
 func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir,
-) ([]*lab.Lab, []*record.Summary, error) {
-	labs, err := shard.Labs(d.Sub)
-	if err != nil {
-		return nil, nil, err
+) (labs []*lab.Lab, runs []*record.Summary, cleanup, err error) {
+	if labs, err = shard.Labs(d.Sub); err != nil {
+		return nil, nil, nil, err
 	}
 	f := d.Scan()
 	if left := len(d.Sub.Points) - d.Settled(); left > 0 {
-		return nil, nil, fmt.Errorf("%d of %d points have no result yet: weft sweep wait %s, or weft sweep resume",
+		return nil, nil, nil, fmt.Errorf("%d of %d points have no result yet: weft sweep wait %s, or weft sweep resume",
 			left, len(d.Sub.Points), d.Sub.ID)
 	}
-	runs := make([]*record.Summary, len(labs))
+	runs = make([]*record.Summary, len(labs))
 	for i, l := range labs {
 		dir, placed := d.RunDir(i)
 		if !placed {
@@ -271,12 +271,16 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 			continue
 		}
 		if runs[i], err = store.ReadSummary(dir); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", d.Sub.PointName(i), err)
+			return nil, nil, nil, fmt.Errorf("%s: %w", d.Sub.PointName(i), err)
 		}
 		runs[i].Run = dir
 	}
 	if err := d.Finish(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return labs, runs, end(ctx, on, d)
+	if err := end(ctx, on, d); err != nil {
+		cleanup = fmt.Errorf("the results are complete, but the shards' tasks were not removed: %w; weft sweep "+
+			"collect %s tries again", err, d.Sub.ID)
+	}
+	return labs, runs, cleanup, nil
 }

@@ -25,10 +25,16 @@ exit "$code"
 // quote returns text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
+// jobName returns the name of a round's job. The series is unique among all submissions, so the name
+// finds the job also if its submitter was killed before it knew the number.
+func jobName(s *sweep.Submission, round int) string {
+	return fmt.Sprintf("weft-%s-%d", strings.ToLower(s.Series[:min(len(s.Series), 12)]), round)
+}
+
 // Arguments returns the arguments of sbatch for a round.
 func Arguments(s *sweep.Submission, r *sweep.Round, script, logs string) []string {
 	args := []string{
-		"--parsable", "--requeue", "--job-name=weft-" + s.Lab, fmt.Sprintf("--array=0-%d", s.Shards-1),
+		"--parsable", "--requeue", "--job-name=" + jobName(s, r.Number), fmt.Sprintf("--array=0-%d", s.Shards-1),
 		"--ntasks=1", fmt.Sprintf("--cpus-per-task=%d", max(1, r.Workers)), "--chdir=/",
 		"--output=" + filepath.Join(strings.ReplaceAll(logs, "%", "%%"), "%a.log"), "--open-mode=append",
 	}

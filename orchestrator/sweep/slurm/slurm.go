@@ -182,23 +182,17 @@ func removeFiles(d *shard.Dir) error {
 // Tasks implements shard.Scheduler. Slurm forgets ended jobs after some minutes; the shards' files
 // do not.
 func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]sweep.Task, error) {
-	if r.Handle == "" {
-		return nil, nil
+	text, err := ask(ctx, "squeue", "--noheader", "--array", "--states=all", "--format=%K|%T|%N|%r",
+		"--name="+jobName(d.Sub, r.Number))
+	if err != nil {
+		return nil, err
 	}
-	text, err := ask(ctx, "squeue", "--noheader", "--array", "--states=all", "--format=%K|%T|%N|%r", "--jobs="+r.Handle)
-	if err != nil && strings.Contains(err.Error(), "Invalid job id") {
-		return nil, nil
-	}
-	return parseTasks(text, d.Sub.Shards), err
+	return parseTasks(text, d.Sub.Shards), nil
 }
 
 // End implements shard.Scheduler.
 func (s Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
-	if r.Handle == "" {
-		return removeFiles(d)
-	}
-	_, err := ask(ctx, "scancel", "--quiet", r.Handle)
-	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
+	if _, err := ask(ctx, "scancel", "--quiet", "--name="+jobName(d.Sub, r.Number)); err != nil {
 		return err
 	}
 	for over := time.Now().Add(endTime); ; {
@@ -210,7 +204,7 @@ func (s Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 			return removeFiles(d)
 		}
 		if time.Now().After(over) {
-			return fmt.Errorf("job %s has not ended in %v: squeue --jobs=%[1]s", r.Handle, endTime)
+			return fmt.Errorf("job %s has not ended in %v: squeue --name=%[1]s", jobName(d.Sub, r.Number), endTime)
 		}
 		select {
 		case <-ctx.Done():

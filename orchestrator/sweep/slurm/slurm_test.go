@@ -82,7 +82,7 @@ func TestScheduler(t *testing.T) {
 	for name, text := range map[string]string{
 		"sinfo":   "echo 'm1|8|idle'",
 		"sbatch":  "echo 42",
-		"squeue":  "case \"$*\" in *--jobs=42*) echo '0|COMPLETED|m1|None';; *) echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1;; esac",
+		"squeue":  "case \"$*\" in *--name=weft-s-1*) echo '0|COMPLETED|m1|None';; esac",
 		"scancel": "exit 0",
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
@@ -109,7 +109,7 @@ func TestScheduler(t *testing.T) {
 	if all, err := s.Tasks(t.Context(), d, r); err != nil || len(all) != 1 || all[0].State != sweep.Done {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if all, err := s.Tasks(t.Context(), d, sweep.Round{Handle: "41"}); err != nil || len(all) != 0 {
+	if all, err := s.Tasks(t.Context(), d, sweep.Round{Number: 2}); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for range 2 {

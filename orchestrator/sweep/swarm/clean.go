@@ -31,17 +31,18 @@ const freshTime = time.Minute
 const pollTime = 200 * time.Millisecond
 
 // End implements shard.Scheduler.
-func (Scheduler) End(ctx context.Context, _ *shard.Dir, r sweep.Round) error {
+func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 	api, err := open()
 	if err != nil {
 		return err
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
-	err = api.ServiceRemove(ctx, r.Handle)
+	name := serviceName(d.Sub, r.Number)
+	err = api.ServiceRemove(ctx, name)
 	if err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("remove the service %s: %w", r.Handle, err)
+		return fmt.Errorf("remove the service %s: %w", name, err)
 	}
-	_, err = removeContainers(ctx, api, r.Handle)
+	_, err = removeContainers(ctx, api, name)
 	return err
 }
 

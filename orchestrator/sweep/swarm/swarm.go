@@ -149,26 +149,27 @@ func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]swee
 	if err != nil {
 		return nil, err
 	}
-	all, err := api.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", r.Handle))})
+	name := serviceName(d.Sub, r.Number) // as Handle, which a killed submitter has not written
+	all, err := api.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", name))})
 	if errdefs.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	name := func(node string) string {
+	host := func(node string) string {
 		n, ok := machines[node]
 		if ok && n.Status.State == swarm.NodeStateDown {
 			return n.Description.Hostname + " (down)"
 		}
 		return n.Description.Hostname
 	}
-	return tasksOf(all, d.Sub.Shards, name), nil
+	return tasksOf(all, d.Sub.Shards, host), nil
 }
 
 // tasksOf returns the state of each shard from all tasks of a service. Of the tasks of a shard the
 // newest counts.
-func tasksOf(all []swarm.Task, shards int, name func(node string) string) []sweep.Task {
+func tasksOf(all []swarm.Task, shards int, host func(node string) string) []sweep.Task {
 	newest := make([]*swarm.Task, shards)
 	out := make([]sweep.Task, shards)
 	for i := range all {
@@ -189,7 +190,7 @@ func tasksOf(all []swarm.Task, shards int, name func(node string) string) []swee
 		if t == nil {
 			continue
 		}
-		out[k].Host, out[k].State = name(t.NodeID), stateOf(t)
+		out[k].Host, out[k].State = host(t.NodeID), stateOf(t)
 		if out[k].State != sweep.Running && out[k].State != sweep.Done {
 			out[k].Error = cmp.Or(t.Status.Err, "")
 		}

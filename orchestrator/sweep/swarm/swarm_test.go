@@ -109,7 +109,7 @@ func fakeManager(t *testing.T) (changes *[]string) {
 		case strings.HasSuffix(path, "/services/create"):
 			exists = true
 			answer(w, map[string]string{"ID": "s"})
-		case strings.HasSuffix(path, "/tasks") && exists:
+		case strings.HasSuffix(path, "/tasks") && exists && strings.Contains(r.URL.RawQuery, "weft-abcdefghijkl-1"):
 			answer(w, []swarm.Task{task(1, 1, swarm.TaskStateRunning, true)})
 		case strings.Contains(path, "/services/") && r.Method == http.MethodDelete && exists:
 			exists = false
@@ -153,7 +153,7 @@ func TestScheduler(t *testing.T) {
 		t.Errorf("%d slots, %v", n, err)
 	}
 	r := sweep.Round{Number: 1, Image: "sha256:12"}
-	if all, err := s.Tasks(ctx, d, sweep.Round{Handle: "weft-none"}); len(all) > 0 || err != nil {
+	if all, err := s.Tasks(ctx, d, sweep.Round{Number: 7}); len(all) > 0 || err != nil {
 		t.Errorf("%v, %v", all, err)
 	}
 	if err := s.Start(ctx, d, &r); err != nil {
