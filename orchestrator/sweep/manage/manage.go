@@ -247,8 +247,8 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
 // returns the labs and summaries of all points in their order. A point without a run has a summary
-// that says why. The results are valid also if cleanup is an error: then the scheduler did not answer,
-// and Collect or weft clean removes later what it keeps.
+// that says why. The results are valid also if cleanup is an error: then the scheduler did not
+// answer, and Collect or weft clean removes later what it keeps.
 func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir,
 ) (labs []*lab.Lab, runs []*record.Summary, cleanup, err error) {
 	if labs, err = shard.Labs(d.Sub); err != nil {

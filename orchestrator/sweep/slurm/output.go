@@ -25,8 +25,8 @@ exit "$code"
 // quote returns text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// jobName returns the name of a round's job. The series is unique among all submissions, so the name
-// finds the job also if its submitter was killed before it knew the number.
+// jobName returns the name of a round's job. The series is unique among all submissions, so the
+// name finds the job also if its submitter was killed before it knew the number.
 func jobName(s *sweep.Submission, round int) string {
 	return fmt.Sprintf("weft-%s-%d", strings.ToLower(s.Series[:min(len(s.Series), 12)]), round)
 }
