@@ -223,8 +223,7 @@ func limited(cmd *exec.Cmd, bytes int) *exec.Cmd {
 	return cmd
 }
 
-// A submitter that is killed at any instant leaves nothing that runs twice: a sweep that can be
-// resumed, or none.
+// A submitter that is killed at any instant leaves a sweep that can be resumed, or none.
 func TestKilledSubmitter(t *testing.T) {
 	d := newWorkspace(t)
 	file := d.writeLab("lab.yaml", "weft: 1\nname: quick\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: "+
@@ -268,7 +267,8 @@ func TestKilledSubmitter(t *testing.T) {
 	}
 }
 
-// The first commands of docs/scale-out.md work as they stand, with the ID that the first one prints.
+// The first commands of docs/scale-out.md work as they stand, with the ID that the first one
+// prints.
 func TestScaleOutPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/scale-out.md")
 	if err != nil {
