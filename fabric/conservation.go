@@ -91,10 +91,10 @@ func (n audit) checkArmed(o *port) error {
 	switch {
 	case n.cold[o.index].down && o.waiting+onLine > 0:
 		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
-	case o.waiting == 0 || o.pick() == nil:
+	case o.waiting == 0 || o.pick() == nil: // nothing waits, or its class is paused: nothing is armed
 	case o.is(nic) && n.NICs.busy[o.host(n.Network)]&linkBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
-	case o.is(nic):
+	case o.is(nic): // the end of the transmission starts the next
 	case o.farEnd != within && !slices.Contains(n.exchange.backlog, o.index):
 		return fmt.Errorf("%d packets wait for a remote link and are not in the backlog", o.waiting)
 	case !o.is(accounted) && o.farEnd == within && flight.empty():

@@ -7,14 +7,14 @@ import (
 	"weft/units"
 )
 
-// late holds packets that have passed their link's delay but that the link delivers later: a binary
-// heap by the instant of arrival.
+// late holds the stragglers of a network: a binary heap by the instant of arrival. One entity of
+// the event queue, lateArrival, stands for the first of them.
 type late struct {
 	heap []straggler
 	n    uint64 // number of stragglers so far
 }
 
-// straggler is a packet that its link delivers late.
+// straggler is a packet that has passed its link's delay and arrives later than that.
 type straggler struct {
 	packet *Packet
 	from   int32  // the port whose link delivers it
@@ -66,8 +66,8 @@ func (c *Config) disorderly() bool {
 func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
-	e.next = n.routing.next(o.to, e)
-	if d == nil { // the link's disorder has been turned off since
+	e.next = n.routing.next(o.to, e) // not when it left: routes may have changed since
+	if d == nil {                    // the link's disorder has been turned off since
 		n.arrive(now, from, e)
 		return
 	}
@@ -82,13 +82,13 @@ func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	}
 	if later > 0 {
 		e.at = now + later
-		l.n++
+		l.n++ // packets that arrive at the same instant do so in the order in which they became late
 		l.push(straggler{packet: e, from: from, number: l.n})
 		n.events.Set(n.entities.of(lateArrival, 0), l.heap[0].packet.at)
 	} else {
 		n.arrive(now, from, e)
 	}
-	if copied != nil {
+	if copied != nil { // never late, so that it overtakes an original that is
 		n.arrive(now, from, copied)
 	}
 }
@@ -116,11 +116,12 @@ func (l *late) deliver(n *Network, now units.Time) {
 	if len(l.heap) > 0 {
 		n.events.Set(n.entities.of(lateArrival, 0), l.heap[0].packet.at)
 	}
-	s.packet.next = n.routing.next(n.ports[s.from].to, s.packet)
+	s.packet.next = n.routing.next(n.ports[s.from].to, s.packet) // routes may have changed again
 	n.arrive(now, s.from, s.packet)
 }
 
-// cut cuts off the late packets of a port's link.
+// cut cuts off the late packets of a port's link, which has gone down: they are still on it. The
+// others keep their numbers, and so their order.
 func (l *late) cut(n *Network, port int32) {
 	var rest late
 	for i := range l.heap {

@@ -30,11 +30,15 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return e.receiveSelective(now, r, &d, in)
 	}
 	v := r.order.classify(d.PSN)
+	// Only the packet in order has a message that it must continue. A duplicate was compared when
+	// it came first, and the others are dropped.
 	if v == inOrder && !r.fits(&d) {
 		return Placement{}, fmt.Errorf("data on connection %d: message %d does not continue at %d: %w", d.Conn,
 			d.Message, d.Offset, ErrProtocol)
 	}
 	e.counters.Received++
+	// Before Fin the connection counts among the flows that share this receiver, by which
+	// controllers choose rates. A duplicate may be a late copy after Fin, so it begins nothing.
 	if v != duplicate && !r.active {
 		r.active = true
 		e.observed++
@@ -44,7 +48,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		Size:     d.Payload + perPacket + wire.TelemetrySize(int(d.Room)),
 		Expected: e.expected, Observed: e.observed,
 	})
-	if f.CNP {
+	if f.CNP { // for dropped packets as well: they met the same congestion
 		e.queueCNP(r, &d)
 	}
 	var pl Placement
@@ -52,9 +56,9 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 	case inOrder:
 		pl = e.accept(now, r, &d)
 	case duplicate:
-		e.counters.Duplicates++
+		e.counters.Duplicates++ // acknowledged again below: the first acknowledgement may be lost
 	case gap:
-		r.order.asked = true
+		r.order.asked = true // the reply below is the NAK
 		e.counters.OutOfOrder++
 	case beyond:
 		e.counters.OutOfOrder++
@@ -114,9 +118,11 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
 	}
 	e.counters.AcksIn++
-	if s.failed {
+	if s.failed { // what is on the way when a connection is given up still arrives
 		return nil
 	}
+	// The state before this acknowledgement: whether the window or the application was the limit,
+	// and from where to count what it acknowledges.
 	appLimited := s.order.next == s.queued && s.order.inFlight() < s.ctl.Window()
 	before := s.order
 	if sample {
@@ -131,6 +137,8 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 		Marked: a.CE, Path: a.Path, INT: hops, AppLimited: appLimited,
 	})
 	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
+	// An older NAK, below acked, is about a hole that is filled. A second one for the same packet
+	// is a copy: going back again would only repeat what is in flight.
 	if a.Nak && expected == s.order.acked && s.order.wentBack != expected+1 {
 		s.order.wentBack = expected + 1
 		e.lose(now, s, cc.Gap)
@@ -198,7 +206,7 @@ func (e *Endpoint) fail(now units.Time, s *sender, err error) {
 	if s.flight != nil {
 		s.flight.probing = false
 	} else {
-		s.back()
+		s.back() // nothing is in flight any more, so no timer is needed
 	}
 	s.messages.drop()
 }

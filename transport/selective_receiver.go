@@ -14,6 +14,8 @@ import (
 // recovery.
 func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, in *Incoming) (Placement, error) {
 	x := r.arrivals
+	// A number far from the expected one is none that the sender can have in flight. A packet that
+	// has arrived before is not compared again: its message may be complete and forgotten.
 	psn, ok := x.expand(d.PSN)
 	fresh := ok && x.fresh(psn)
 	if !ok || fresh && !x.fits(psn, d, e.cfg.MTU) {
@@ -37,7 +39,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		e.queueCNP(r, d)
 	}
 	var pl Placement
-	due := in.CE || d.Flags&wire.AckNow != 0
+	due := in.CE || d.Flags&wire.AckNow != 0 // a mark is news, and a request is obeyed; others coalesce
 	if fresh {
 		if psn != x.expected {
 			e.counters.Reordered++
@@ -55,7 +57,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	if r.grants != nil {
 		e.want(now, r, d.Request.Target)
 	}
-	x.lowest = min(x.lowest, psn)
+	x.lowest = min(x.lowest, psn) // the next acknowledgement covers the segment of this packet
 	if due || x.since >= x.every {
 		e.queueSack(r, x.lowest, &wire.Sack{
 			CE: in.CE, PSN: d.PSN, Due: d.SentAt + d.Baseline, OneWay: f.OneWay, Path: d.Path,
@@ -75,6 +77,7 @@ func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) 
 	if d.Flags&wire.Fin != 0 {
 		x.fin = max(x.fin, psn+1)
 	}
+	// The last packet may arrive before others, so a flow ends when nothing is missing before Fin.
 	if r.active && x.expected == x.fin && x.outOfOrder == 0 {
 		r.active = false
 		e.observed--
@@ -89,7 +92,7 @@ func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) 
 // in what caused it.
 func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	if e.replies.len() >= maxReplies {
-		e.counters.AckDrops++
+		e.counters.AckDrops++ // the next one has the same bitmap and more; a probe asks if none follows
 		return
 	}
 	x := r.arrivals
@@ -99,7 +102,7 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	w := e.replies.add()
 	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replySack
 	e.sacks.push(*a)
-	if !a.Probe {
+	if !a.Probe { // what a probe asks about does not answer the data that waits for an acknowledgement
 		x.since, x.lowest = 0, noPacket
 	}
 }

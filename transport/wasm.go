@@ -19,7 +19,7 @@ type Wasm struct {
 	Params   wasm.Params
 	File     string // name of the module's file, relative to the lab file
 	Recovery string // GoBackN, SelectiveRepeat
-	Spread   string // spraying, adaptive
+	Spread   string // spreadInTurn, spreadByMarks
 	Selective
 	Timeouts
 
@@ -31,8 +31,8 @@ type Wasm struct {
 
 // Values of Wasm.Spread.
 const (
-	spreadInTurn   = "in-turn"
-	spreadAdaptive = "by-marks"
+	spreadInTurn  = "in-turn"
+	spreadByMarks = "by-marks"
 )
 
 func wasmSection() Section { return new(Wasm) }
@@ -97,7 +97,7 @@ func (s *Wasm) Keys() []params.Key {
 			}).Default(GoBackN, "RoCEv2"),
 		params.New("paths", params.Integer(&s.Params.Paths, 1, 256), "Source ports.").
 			Default("1", "ours: as of swift"),
-		params.New("spread", params.Word(&s.Spread, spreadInTurn, spreadAdaptive),
+		params.New("spread", params.Word(&s.Spread, spreadInTurn, spreadByMarks),
 			"Choice of paths.").Default(spreadInTurn, "ours").Only(many),
 		params.New("ecn", params.Flag(&s.Params.ECN), "ECN-capable.").
 			Following(about(func(d wasm.Description) bool { return d.ECN })).Default("false", "ours"),
@@ -137,7 +137,7 @@ func (s *Wasm) Rules(r params.Rules) {
 // Control implements Section.
 func (s *Wasm) Control() cc.Params {
 	p := s.Params
-	p.Values, p.Adaptive = s.values.Values(), s.Spread == spreadAdaptive
+	p.Values, p.Adaptive = s.values.Values(), s.Spread == spreadByMarks
 	p.CNP = s.module != nil && s.module.CNP
 	return p
 }
