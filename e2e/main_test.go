@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case smallDisk:
 			os.Exit(onSmallDisk(os.Args[2:]))
+		case roundTrip:
+			os.Exit(measureRoundTrip(os.Args[2:]))
 		case powerless:
 			os.Exit(withoutCapabilities(os.Args[2:]))
 		}

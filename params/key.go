@@ -201,6 +201,13 @@ type Reading interface {
 	ReadWith(read func(name string) ([]byte, error))
 }
 
+// Naming is a Section whose keys are whatever is written in it. ReadNames is called before Keys,
+// with the names in the order of the file.
+type Naming interface {
+	Section
+	ReadNames(names []string)
+}
+
 // Rules lets a rule ask about the keys of its section and report errors at them. A key may be the
 // path of one in an inner section or list, such as nodes.3.name; "" is the section itself.
 type Rules interface {

@@ -16,6 +16,8 @@ import (
 
 	"weft/internal/terminal"
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/launcher"
+	"weft/orchestrator/together"
 )
 
 // execFlags are the flags of weft exec.
@@ -57,7 +59,8 @@ program ran, or if the node is paused; 1 if the program could not be started.`,
 	cmd.Flags().StringVar(&f.clock, "clock", "real", "the program's clocks: real (the machine's) or lab (lab time)")
 	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "environment variable `NAME=VALUE` of the program "+
 		"(repeatable)")
-	cmd.Flags().StringVar(&f.launch, "launch", "", "tell programs on several nodes about each other as `torchrun` does")
+	cmd.Flags().StringVar(&f.launch, "launch", launcher.Default(),
+		"how programs on several nodes learn of each other: "+strings.Join(launcher.Names(), ", "))
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the program after this real time, such as 60s; 0: never")
 	return cmd
 }
@@ -68,14 +71,14 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 	if len(program) > 0 && program[0] == "--" {
 		program = program[1:]
 	}
-	t := deploy.Together{Nodes: strings.Split(args[0], ","), Launch: f.launch, Timeout: f.timeout,
-		Exec: deploy.Exec{Args: program, Env: f.env, LabTime: f.clock == "lab"}}
-	alone := len(t.Nodes) == 1 && args[0] != everyHost && f.launch == "" && f.timeout == 0
+	j := together.Job{Hosts: strings.Split(args[0], ","), Args: program, Env: f.env, Launch: launcher.Of(f.launch),
+		Timeout: f.timeout}
+	alone := len(j.Hosts) == 1 && args[0] != everyHost && f.launch == launcher.Default() && f.timeout == 0
 	switch {
 	case f.clock != "real" && f.clock != "lab":
 		return usagef("--clock %q: it is real or lab", f.clock)
-	case f.launch != "" && !slices.Contains(deploy.Launches(), f.launch):
-		return usagef("--launch %q: it is %s", f.launch, strings.Join(deploy.Launches(), " or "))
+	case j.Launch == nil:
+		return usagef("--launch %q: it is one of %s", f.launch, strings.Join(launcher.Names(), ", "))
 	case f.timeout < 0:
 		return usagef("--timeout %v: it is a time from now on, such as 60s", f.timeout)
 	case len(program) == 0 && !alone:
@@ -86,27 +89,26 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 			return usagef("--env %q: it is NAME=VALUE", e)
 		}
 	}
-	for i, node := range t.Nodes {
-		if node == "" || slices.Contains(t.Nodes[:i], node) {
+	for i, node := range j.Hosts {
+		if node == "" || slices.Contains(j.Hosts[:i], node) {
 			return usagef("%q names no node, or one twice: it is h0,h1,h2, or all", args[0])
 		}
 	}
 	if len(program) == 0 {
-		t.Exec.Args = []string{shell()}
+		j.Args = []string{shell()}
 	} else if path := program[0]; strings.Contains(path, "/") { // the supervisor has another working directory
 		if _, err := os.Stat(path); err == nil {
 			if path, err = filepath.Abs(path); err != nil {
 				return err
 			}
-			t.Exec.Args = append([]string{path}, program[1:]...)
+			j.Args = append([]string{path}, program[1:]...)
 		}
 	}
 	return a.onDeployed(f.lab, func(h *deploy.Handle) error {
 		if alone {
-			t.Exec.Node = args[0]
-			return a.exec(ctx, h, t.Exec)
+			return a.exec(ctx, h, deploy.Exec{Node: args[0], Args: j.Args, Env: j.Env, LabTime: f.clock == "lab"})
 		}
-		return a.execAll(ctx, h, t)
+		return a.execAll(ctx, h, &j, f.clock == "lab")
 	})
 }
 
@@ -117,15 +119,22 @@ const everyHost = "all"
 const exitTimeout = 124
 
 // execAll runs a program on several nodes and says how those ended that failed.
-func (a *app) execAll(ctx context.Context, h *deploy.Handle, t deploy.Together) error {
-	if slices.Equal(t.Nodes, []string{everyHost}) {
+func (a *app) execAll(ctx context.Context, h *deploy.Handle, j *together.Job, labTime bool) error {
+	if slices.Equal(j.Hosts, []string{everyHost}) {
 		hosts, err := h.Hosts()
 		if err != nil {
 			return err
 		}
-		t.Nodes = hosts
+		j.Hosts = hosts
 	}
-	endings, first := h.ExecAll(ctx, t, a.stdout, a.stderr)
+	j.Line = func(rank int, errors bool, line []byte) {
+		to := a.stdout
+		if errors {
+			to = a.stderr
+		}
+		fmt.Fprintf(to, "%s: %s\n", j.Hosts[rank], line) // nobody may read it any more
+	}
+	endings, first := h.ExecAll(ctx, j, labTime)
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
@@ -134,7 +143,7 @@ func (a *app) execAll(ctx context.Context, h *deploy.Handle, t deploy.Together) 
 	}
 	for _, e := range endings {
 		if e.Failed() {
-			fmt.Fprintf(a.stderr, "weft: %s: %s\n", e.Node, e.How())
+			fmt.Fprintf(a.stderr, "weft: %s: %s\n", e.Host, e.How())
 		}
 	}
 	switch e := endings[first]; {

@@ -149,6 +149,9 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 		if o.summary != nil {
 			runs = append(runs, o.summary)
 		}
+		if o.again != nil {
+			runs = append(runs, o.again)
+		}
 		errs = append(errs, o.errs...)
 	}
 	return runs, errs
@@ -201,6 +204,7 @@ func (a *app) runJob(ctx context.Context, j *job, o orchestrate.Options) (*recor
 type outcome struct {
 	done    bool // set when the job has ended
 	summary *record.Summary
+	again   *record.Summary // of --twice; nil: there is none
 	errs    []error
 }
 
@@ -209,6 +213,9 @@ type outcome struct {
 func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
 	first := a.try(ctx, j, flags, w)
 	s := first.summary
+	if flags.twice && len(first.errs) == 0 && ctx.Err() == nil && s.Complete() && s.Engine != "sim" {
+		return a.again(ctx, j, first, flags, w)
+	}
 	if !flags.retry || len(first.errs) > 0 || ctx.Err() != nil ||
 		s.Fidelity == nil || s.Fidelity.Verdict == emulate.OK {
 		return first
@@ -245,6 +252,25 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 	}
 }
 
+// twiceBy is the factor between the dilations of --twice. Our own choice: what the machine adds
+// then shrinks to a quarter.
+const twiceBy = 4
+
+// again repeats a run at a higher dilation. Both count.
+func (a *app) again(ctx context.Context, j *job, first outcome, flags runFlags, w *watcher) outcome {
+	slower := *j
+	d := twiceBy * first.summary.Dilation
+	w.sayf("%s: again at dilation %g", first.summary.Run, d)
+	var err error
+	if slower.lab, err = j.slower(d); err != nil {
+		first.errs = []error{err}
+		return first
+	}
+	second := a.try(ctx, &slower, flags, w)
+	first.again, first.errs = second.summary, second.errs
+	return first
+}
+
 // try runs a job once, and writes the pages of its directory. A run that never started gets a
 // summary with status failed or interrupted.
 func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
@@ -257,6 +283,9 @@ func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outco
 	}
 	var kept *view.Source
 	options.Kept = func(k orchestrate.Kept) { kept = new(view.Source(k)) }
+	if !flags.quiet && flags.terminal == nil { // whose picture lines would tear
+		options.Lines = w.line
+	}
 	if flags.live != nil {
 		options.Frames = flags.live.update
 	}
@@ -323,6 +352,18 @@ func (w *watcher) say(line string) {
 	w.pace.Say(line)
 }
 
+// line prints a line of a program's output. With --json standard output has nothing but summaries.
+func (w *watcher) line(host string, errors bool, line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pace.Clear()
+	to := w.app.stdout
+	if errors || w.json {
+		to = w.app.stderr
+	}
+	fmt.Fprintf(to, "%s: %s\n", host, line) // nobody may read it any more
+}
+
 func (w *watcher) sayf(format string, args ...any) { w.say(fmt.Sprintf(format, args...)) }
 
 // stepsPerRun is the resolution of the progress of several runs.
@@ -368,6 +409,9 @@ func (w *watcher) finished(i int, o outcome) {
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
 		w.pace.Clear()
 		w.err = cmp.Or(w.err, writeLine(w.app.stdout, w.outcomes[w.printed].summary))
+		if again := w.outcomes[w.printed].again; again != nil {
+			w.err = cmp.Or(w.err, writeLine(w.app.stdout, again))
+		}
 		w.printed++
 	}
 }

@@ -202,7 +202,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"explian x", "explain"},
 		{"frobnicate", `unknown command "frobnicate"`},
 		{"results frobnicate", "expected ls, show, compare, plot or export"},
-		{"run", "wrong number of arguments; expected weft run LAB...\n"},
+		{"run", "wrong number of arguments; expected weft run LAB... [-- CMD...]\n"},
 		{"run --frob labs/quickstart.yaml", "unknown flag: --frob"},
 		{"run labs/nothing.yaml", "no such file"},
 		{"run " + folder, "is a directory"},

@@ -52,6 +52,8 @@ type runFlags struct {
 	summary  string
 	strict   string // the worst accepted fidelity; empty: any
 	retry    bool
+	twice    bool // run again at twiceBy times the dilation
+	program  programFlags
 	quiet    bool
 	json     bool
 	resume   bool
@@ -104,12 +106,15 @@ func retryFlags(cmd *cobra.Command, flags *runFlags) {
 func (a *app) runCommand() *cobra.Command {
 	var flags runFlags
 	cmd := &cobra.Command{
-		Use:   "run LAB...",
+		Use:   "run LAB... [-- CMD...]",
 		Short: "run labs: deploy, run the workload, collect, destroy",
 		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. A lab
 with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in every
 command, LAB is a file, or - for standard input (weft generate star | weft run -). Labs that come with
 Weft need no file: they are inside the program.
+
+After -- comes a program to run instead of the lab's workload, on all hosts or on those of --hosts, in
+lab time unless --clock says otherwise (docs/applications.md).
 
 Before an emulation starts, weft prints about how long it will take. Progress is on standard error: a
 bar on a terminal, otherwise a line now and then.
@@ -124,10 +129,15 @@ proves nothing then; a miss in another run gives 3.`,
   weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml
   weft run labs/quickstart.yaml --engine emu --strict=degraded --retry-dilation
   weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md
-  weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng`,
+  weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng
+  weft run labs/apps/allreduce.yaml --twice
+  weft run labs/apps/star.yaml --hosts h0 -- ping -c 3 -l 3 h1`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {
+				return err
+			}
 			if flags.view {
 				return a.runWatched(cmd.Context(), args, flags)
 			}
@@ -146,6 +156,9 @@ proves nothing then; a miss in another run gives 3.`,
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
+	f.BoolVar(&flags.twice, "twice", false,
+		"run an emulation again at four times the dilation, and print how much each number moved")
+	flags.program.register(f)
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
@@ -173,6 +186,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if flags.retry && len(flags.capture) > 0 {
 		return usagef("--retry-dilation may run twice, and --capture writes only one run; remove one of them")
 	}
+	if flags.twice && (flags.retry || flags.resume || len(flags.capture) > 0) {
+		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
+	}
 	restoreGC := delayGC()
 	files, err := flags.lab.load(names)
 	if err != nil && flags.kernel == "host" {
@@ -192,6 +208,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if (flags.live != nil || flags.terminal != nil) && len(jobs) > 1 {
 		return usagef("--view and --watch show one run, and this would be %d; choose one with --set and --engine",
 			len(jobs))
+	}
+	if flags.twice && (len(jobs) > 1 || jobs[0].engine == "sim") {
+		return usagef("--twice is for one emulated run; choose one with --set and --engine emu")
 	}
 	captures, err := flags.captures(jobs)
 	if err != nil {
@@ -223,10 +242,14 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if flags.done != nil {
 		flags.done(runs)
 	}
-	judged, err := a.acrossPoints(jobs, runs)
+	judged, err := a.acrossPoints(jobs, runs[:min(len(runs), len(jobs))])
 	all := append(runs[:len(runs):len(runs)], judged...)
 	err = errors.Join(err, reports.write(runs, judged, flags.strict))
-	if !flags.json {
+	switch {
+	case flags.json:
+	case flags.twice && len(runs) == 2:
+		err = errors.Join(a.showTwice(runs[0], runs[1]), err)
+	default:
 		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
 	}
 	if err != nil {
@@ -440,4 +463,16 @@ func (a *app) showSeveral(runs []*record.Summary) error {
 	st := style(a.stdout)
 	return errors.Join(table.Points(a.stdout, runs, st), table.Misses(a.stdout, runs, st),
 		table.Warnings(a.stdout, runs, st))
+}
+
+// showTwice prints a run, the same at another dilation, and how much its numbers moved.
+func (a *app) showTwice(first, second *record.Summary) error {
+	st := style(a.stdout)
+	for _, s := range []*record.Summary{first, second} {
+		if err := table.Summary(a.stdout, s, st); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	return table.Twice(a.stdout, first, second, st)
 }

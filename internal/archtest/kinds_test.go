@@ -94,6 +94,7 @@ func others() map[string]string {
 		"orchestrator/emulate/bench.go pc4":             measured,
 		"orchestrator/emulate/bench.go all-to-all":      measured,
 		"orchestrator/emulate/bench.go direct":          measured,
+		"orchestrator/launcher/kinds.go none":           "a launcher that tells programs nothing",
 		"orchestrator/lab/clocks.go perfect":            initial,
 		"orchestrator/lab/measure.go both":              "engine.kind: a simulation and an emulation",
 		"orchestrator/lab/transport.go pc4":             initial,

@@ -155,9 +155,11 @@ func packages() []entry {
 
 		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
 			"has the shapes of network with their keys; makes a graph of a section"},
+		{"orchestrator/launcher", "", "what programs are told about each other, in text"},
+		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/topologies " +
-			"internal/clip internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
+			"internal/clip internal/nearest internal/splitmix orchestrator/launcher orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
@@ -213,15 +215,15 @@ func packages() []entry {
 		{"orchestrator/emulate", "clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/bypass internal/cleanup internal/clock internal/control internal/poller internal/regular " +
 			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock " +
-			"orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
-			"realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
+			"orchestrator/kernelpath orchestrator/launcher orchestrator/runtime orchestrator/runtime/namespace " +
+			"orchestrator/together orchestrator/uml realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
 			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew orchestrator/capture orchestrator/emulate " +
-			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
+			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
 			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
@@ -230,7 +232,8 @@ func packages() []entry {
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +
 			"nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
-			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology realtime units",
+			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/together orchestrator/topology " +
+			"realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
@@ -260,9 +263,10 @@ func packages() []entry {
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
-			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
+			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
+			"orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
-			"orchestrator/starter " +
+			"orchestrator/starter orchestrator/together " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +

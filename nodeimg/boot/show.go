@@ -68,6 +68,18 @@ func Show(program string, hidden []string) (*Showing, error) {
 	return s, nil
 }
 
+// NoShowing shows nothing.
+var NoShowing = &Showing{tree: -1}
+
+// ShowFolder prepares to show a folder of this machine at another path of a node.
+func ShowFolder(folder, at string) (*Showing, error) {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, folder, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("show %s in the node: %w", folder, err)
+	}
+	return &Showing{program: at + "/", what: at, tree: tree}, nil
+}
+
 // Close releases the mount.
 func (s *Showing) Close() {
 	if s.tree >= 0 {

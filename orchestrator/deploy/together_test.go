@@ -2,10 +2,14 @@ package deploy
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"weft/orchestrator/launcher"
+	"weft/orchestrator/together"
 )
 
 // Programs on several nodes are told about each other, their lines have the node in front, and each
@@ -17,10 +21,17 @@ func TestPrivExecAll(t *testing.T) {
 		t.Fatalf("the hosts are %v, %v", hosts, err)
 	}
 	nodes := []string{"h1", "h0"}
-	run := func(launch, script string, timeout time.Duration) (endings []Ending, first int, out string) {
+	run := func(kind, script string, timeout time.Duration) (endings []together.Ending, first int, out string) {
 		var stdout, stderr bytes.Buffer
-		endings, first = h.ExecAll(t.Context(), Together{Nodes: nodes, Launch: launch, Timeout: timeout,
-			Exec: Exec{Args: []string{"/bin/sh", "-c", script}, Env: []string{"MINE=x"}}}, &stdout, &stderr)
+		endings, first = h.ExecAll(t.Context(), &together.Job{Hosts: nodes, Launch: launcher.Of(kind), Timeout: timeout,
+			Args: []string{"/bin/sh", "-c", script}, Env: []string{"MINE=x"},
+			Line: func(rank int, errors bool, line []byte) {
+				to := &stdout
+				if errors {
+					to = &stderr
+				}
+				fmt.Fprintf(to, "%s: %s\n", nodes[rank], line)
+			}}, false)
 		lines := slices.Sorted(strings.Lines(stdout.String()))
 		return endings, first, strings.Join(lines, "") + stderr.String()
 	}
@@ -46,8 +57,5 @@ func TestPrivExecAll(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("programs that should have been ended took %v", took)
-	}
-	if endings, first, _ = run("rockets", "true", 0); first < 0 || endings[0].Err == nil && endings[1].Err == nil {
-		t.Errorf("an unknown launch: %d, %+v", first, endings)
 	}
 }

@@ -215,6 +215,7 @@ func (r *run) judge() {
 			e.broken = append(e.broken, f.Broken)
 		}
 	}
+	e.waits, e.waiting, _ = o.waits(r.x.Groups)
 	o.Refused, e.disturbed = r.refused()
 	o.Fidelity = judge(e)
 	if o.Fidelity.Verdict != OK {

@@ -72,6 +72,9 @@ func (x *Experiment) ToRun() (*Setup, error) {
 		}
 	}
 	setup := &Setup{Spec: s}
+	if len(x.Groups) > 0 {
+		x.name(&setup.Spec)
+	}
 	for i := range x.Plans {
 		setup.Buffers += agent.Buffers(&x.Plans[i])
 	}
@@ -93,17 +96,27 @@ func (x *Experiment) ToDeploy() (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]boot.HostName, len(x.Plans))
-	for i := range x.Plans {
-		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
-	}
+	x.name(&s.Spec)
 	for _, nodes := range [][]boot.NodeSpec{s.Spec.Nodes, s.Spec.Switches} {
 		for i := range nodes {
-			nodes[i].Hosts, nodes[i].Hidden = names, x.Processes.Hidden
+			nodes[i].Hidden = x.Processes.Hidden
 		}
 	}
 	s.Spec.Ahead, s.Spec.Agents, s.NICs = x.Processes.Ahead, 0, 0
 	return s, nil
+}
+
+// name makes all hosts known by name in all nodes.
+func (x *Experiment) name(s *runtime.Spec) {
+	names := make([]boot.HostName, len(x.Plans))
+	for i := range x.Plans {
+		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
+	}
+	for _, nodes := range [][]boot.NodeSpec{s.Nodes, s.Switches} {
+		for i := range nodes {
+			nodes[i].Hosts = names
+		}
+	}
 }
 
 // Shape returns the qdisc tree of each direction of the links, by port of the fabric.

@@ -60,8 +60,9 @@ type Experiment struct {
 	Stall time.Duration
 
 	Programs []Program // programs that hosts run beside the workload
+	Groups   []Group   // programs of the workload, which the run waits for
 
-	// Clocks are what the clocks of programs in a deployed lab show, by host; nil: lab time.
+	// Clocks are what the clocks of programs show that read lab time, by host; nil: lab time.
 	// NoClocks, if not empty, is why they show nothing.
 	Clocks   []oscillator.Config
 	NoClocks string
@@ -156,7 +157,8 @@ type Outcome struct {
 	Foreign  float64
 	Warnings []string
 	Refused  []record.Refused
-	Beside   int64 // carried packets outside of the workload
+	Groups   []GroupEnd // how Experiment.Groups ended
+	Beside   int64      // carried packets outside of the workload
 
 	favoured bool // nodes had real-time scheduling
 

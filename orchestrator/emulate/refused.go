@@ -134,7 +134,7 @@ func (r *run) strange(h int) bool {
 
 // alone reports whether the network carries nothing but Weft's own packets.
 func (r *run) alone() bool {
-	if len(r.x.Programs) > 0 {
+	if len(r.x.Programs) > 0 || len(r.x.Groups) > 0 {
 		return false
 	}
 	for i := range r.x.Plans {

@@ -130,9 +130,12 @@ func (r *run) accompany(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	failed, wait := r.runPrograms(ctx)
 	defer wait()
+	groups, waitGroups := r.runGroups(ctx)
+	defer waitGroups()
 	defer cancel()
+	r.groupsOver = groups == nil
 	if r.x.During == nil {
-		return r.watch(ctx, nil, failed)
+		return r.watch(ctx, nil, failed, groups)
 	}
 	during := make(chan error, 1)
 	go func() {
@@ -143,7 +146,7 @@ func (r *run) accompany(ctx context.Context) error {
 			during <- r.x.During(ctx, r.cluster)
 		}
 	}()
-	err := r.watch(ctx, during, failed)
+	err := r.watch(ctx, during, failed, groups)
 	cancel()
 	if !r.duringOver {
 		<-during
@@ -164,7 +167,9 @@ type run struct {
 	scale   labtime.Scale
 	outcome *Outcome
 
-	duringOver bool // Experiment.During has returned
+	duringOver bool       // Experiment.During has returned
+	groupsOver bool       // Experiment.Groups have ended
+	clocks     hostClocks // of groups
 	// the network when progress stopped; nil: it was not asked
 	seen *realtime.State
 

@@ -32,6 +32,9 @@ type evidence struct {
 	cpu       float64  // busiest second, as a share of all processors
 	disturbed []string // foreign packets that crossed the network
 	broken    []string // reasons that make the run worthless, whatever the numbers
+
+	waits   float64 // share of the time in which tasks of programs waited for a processor
+	waiting string  // the program and host with this share; "": no program used the network
 }
 
 // drops counts losses outside of the model.
@@ -71,6 +74,16 @@ func judge(e evidence) record.Fidelity {
 				"%.0f ns that the transport aims at: senders slow down for queues that are not there",
 				l.what, p99.Nanoseconds(), e.target.Nanoseconds()))
 		}
+	}
+	if e.waiting != "" {
+		f.ProgramWait = e.waits
+		verdict := verdictOf(e.waits)
+		if verdict != OK {
+			f.Reasons = append(f.Reasons, fmt.Sprintf("tasks of %s waited for a processor during up to %.1f %% of the "+
+				"time in which its network was in use; ok is up to %g %%", e.waiting, 100*e.waits,
+				100*record.OKLateness))
+		}
+		f.Verdict = Worse(f.Verdict, verdict)
 	}
 	for _, d := range e.drops {
 		if d.n == 0 {

@@ -61,14 +61,14 @@ func (r *run) stopListening() {
 	}
 }
 
-// watch waits until every host is done and during, if not nil, has sent a value. It fails when a
-// process or a program fails, when a process ends or does not answer, when nothing moves any more,
-// and when ctx ends.
-func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
+// watch waits until every host is done and during and groups, if not nil, have sent a value. It
+// fails when a process or a program fails, when a process ends or does not answer, when nothing
+// moves any more, and when ctx ends.
+func (r *run) watch(ctx context.Context, during, failed, groups <-chan error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	r.duringOver = during == nil
-	for !r.done() || !r.duringOver {
+	for !r.done() || !r.duringOver || !r.groupsOver {
 		select {
 		case err := <-during:
 			r.duringOver = true
@@ -77,6 +77,11 @@ func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 			}
 		case err := <-failed:
 			return err
+		case err := <-groups:
+			r.groupsOver, r.outcome.Elapsed = true, r.labNow()
+			if err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		case e, ok := <-r.cluster.Exits():

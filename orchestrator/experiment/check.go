@@ -101,7 +101,7 @@ func Problems(l *lab.Lab, err error) (all lab.Problems) {
 
 // Runnable returns a lab.Problem if a lab is sound but has nothing to run.
 func Runnable(l *lab.Lab) error {
-	if len(l.Workload) == 0 && l.Clocks.For == 0 {
+	if len(l.Workload) == 0 && len(l.Programs) == 0 && l.Clocks.For == 0 {
 		return l.Errorf("workload", "nothing to run; add a collective, such as {collective: all-to-all, size: 4MB}, "+
 			"or clocks.for to watch the clocks for a time. weft deploy brings the network up as it is")
 	}

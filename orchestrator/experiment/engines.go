@@ -124,6 +124,9 @@ func AsksForEmulation(l *lab.Lab) bool {
 
 // ProgramPath returns the path of the lab's first program, or "".
 func ProgramPath(l *lab.Lab) string {
+	if len(l.Programs) > 0 {
+		return fmt.Sprintf("workload.%d.program", l.Programs[0].Index)
+	}
 	nodes, _ := l.Topology.Drawn()
 	for i, n := range nodes {
 		switch {

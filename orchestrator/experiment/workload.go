@@ -15,7 +15,8 @@ import (
 
 // Workload is what hosts do together.
 type Workload struct {
-	Items []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections
+	Programs []Program   // in the order of the lab file
+	Items    []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections
 }
 
 // Begins returns when the first item begins; ok is false without items.

@@ -16,7 +16,7 @@ func (d *decoder) clocksAlone(l *Lab) {
 	if l.Clocks.Sample == 0 {
 		d.refuse(l, "clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
 	}
-	l.Workload = nil
+	l.Workload, l.Programs = nil, nil
 	l.Measure.Rates, l.Measure.Events = 0, ""
 	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return !strings.HasPrefix(e.Text, "clock_") })
 	l.Sources = slices.DeleteFunc(l.Sources, func(s Source) bool { return strings.HasPrefix(s.Path, "workload.") })

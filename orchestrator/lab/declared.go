@@ -104,6 +104,9 @@ func (s *section) read(to params.Section, only ...string) *keyReader {
 	if f, ok := to.(params.Prescanner); ok {
 		f.Prescan(s.n.written)
 	}
+	if f, ok := to.(params.Naming); ok {
+		f.ReadNames(s.n.names())
+	}
 	keys := to.Keys()
 	r := &keyReader{s: s, keys: make([]readKey, 0, len(keys))}
 	slices.SortStableFunc(keys, func(a, b params.Key) int { return last(a) - last(b) })
@@ -289,6 +292,14 @@ func (r *keyReader) open(k params.Key, f field) *keyReader {
 // isOne reports whether n is one of some words.
 func (n *node) isOne(words []string) bool {
 	return n != nil && n.kind == scalar && slices.Contains(words, n.text)
+}
+
+// names returns the names of the keys of a mapping.
+func (n *node) names() (names []string) {
+	for i := 0; n != nil && i < len(n.keys); i++ {
+		names = append(names, n.keys[i].name)
+	}
+	return names
 }
 
 // written returns the text at a path of a section, for sections whose keys depend on it. The text

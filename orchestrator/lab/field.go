@@ -17,6 +17,7 @@ type decoder struct {
 	overlay map[string]value             // defaults that precede those of the declarations
 	read    func(string) ([]byte, error) // Options.Read
 	files   fs.FS                        // Options.Files
+	command *Command                     // Options.Program
 	jobs    map[jobKey]*job              // that were read, for all points of a sweep
 	traces  []Trace                      // that were read
 	kinds   map[string]bool              // transports that runs of the file use

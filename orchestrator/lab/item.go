@@ -43,6 +43,9 @@ type itemReader struct {
 	format string  // of the trace
 	scale  float64 // of the computations of the trace
 
+	programmed bool // the item is a program
+	program    programReader
+
 	flowFile string       // flows: the name of a file
 	listed   []listedFlow // flows: a list
 }
@@ -58,7 +61,8 @@ func (r *itemReader) Prescan(written func(path string) (text string, ok bool)) {
 	_, r.traced = written("trace")
 	_, r.rooted = written("root")
 	_, r.flowing = written("flows")
-	if _, collective := written("collective"); collective || r.traced {
+	_, r.programmed = written("program")
+	if _, collective := written("collective"); collective || r.traced || r.programmed {
 		r.flowing = false
 	}
 }
@@ -66,8 +70,38 @@ func (r *itemReader) Prescan(written func(path string) (text string, ok bool)) {
 // Keys implements params.Section.
 func (r *itemReader) Keys() []params.Key {
 	listed := r.d == nil
+	r.program.d, r.program.hosts = r.d, r.hosts
+	programs := r.program.keys()
+	if r.programmed {
+		return append(programs, r.besideProgram()...)
+	}
+	if !listed {
+		for i, k := range programs {
+			if k.Name != "program" || r.traced || r.flowing {
+				programs[i] = k.Elsewhere("applies to a program; add program: [CMD, ARG]")
+			}
+		}
+	}
+	return append(r.collectiveKeys(listed), programs...)
+}
+
+// besideProgram are the keys of an item that is a program, besides those that only programs have.
+func (r *itemReader) besideProgram() []params.Key {
+	keys := r.collectiveKeys(false)
+	for i, k := range keys {
+		if k.Name == "start" {
+			keys[i] = params.New("start", params.Time(&r.program.Start, 0, maxStart), k.About).Default("0s", "ours")
+			continue
+		}
+		keys[i] = k.Elsewhere("applies to a collective, not to a program; leave it out")
+	}
+	return keys
+}
+
+// collectiveKeys are the keys of an item that is no program. listed says that they are only listed.
+func (r *itemReader) collectiveKeys(listed bool) []params.Key {
 	needed := func(k params.Key) params.Key {
-		k.Optional = listed // a schema says that there is a collective or a trace
+		k.Optional = listed // a schema says that there is a collective, a trace or a program
 		return k
 	}
 	// of is a key that only some algorithms have. While the algorithm is not known, all have it.
@@ -236,6 +270,11 @@ func (it *Item) named() string {
 
 // Rules implements params.Ruled.
 func (r *itemReader) Rules(rules params.Rules) {
+	if r.programmed {
+		r.program.Index = r.Index
+		r.program.rules(rules)
+		return
+	}
 	r.Ranks = r.ranks()
 	r.settleRanks(rules)
 	if r.Start == previous {

@@ -20,8 +20,9 @@ type Lab struct {
 	Clocks     Clocks
 	Background Background
 	Transport  Transport
-	Traces     []Trace // files that the workload names
-	Workload   []Item  // in the file's order; may be empty: a lab to deploy and use by hand
+	Traces     []Trace   // files that the workload names
+	Programs   []Program // of the workload
+	Workload   []Item    // in the file's order; may be empty: a lab to deploy and use by hand
 	Faults     []Fault
 	Measure    Measure
 	Expect     []Expectation

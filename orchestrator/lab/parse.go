@@ -30,6 +30,10 @@ type Options struct {
 	// Span replaces clocks.for if ClocksAlone is set; "" keeps what the file says.
 	Span string
 
+	// Program replaces the workload by a program; nil: it stays. Read is then asked only for files
+	// of other sections.
+	Program *Command
+
 	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An
 	// error is reported where the lab names the file. Nil: a lab cannot name files.
 	Read func(name string) ([]byte, error)
@@ -69,6 +73,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	if opts.Program != nil {
+		root = opts.Program.apply(r, root)
+	}
 	if opts.Files == nil && opts.Read != nil {
 		opts.Files = FilesOf(opts.Read)
 	}
@@ -102,7 +109,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 			tree = setting("--retry-dilation", opts.Retry, "engine", "dilation").apply(r, tree)
 		}
 		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
-			files: opts.Files, jobs: jobs}
+			files: opts.Files, jobs: jobs, command: opts.Program}
 		l := d.lab(r.file, d.imported(tree), values)
 		if opts.ClocksAlone {
 			d.clocksAlone(l)
@@ -166,7 +173,7 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	}
 	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
 	r.take(work.key(), "workload", s.field("workload"))
-	l.Workload = work.all()
+	l.Workload, l.Programs = work.all(), work.programs()
 	l.Traces = d.traces
 	events := &faults{d: d, hosts: work.hosts, at: s.field("faults").positions()}
 	r.take(events.key(), "faults", s.field("faults"))

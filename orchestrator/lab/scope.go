@@ -11,6 +11,16 @@ func (l *Lab) Scope() expect.Scope {
 	}
 	return expect.Scope{
 		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
-		Items:   l.Rows(),
+		Items:   l.Rows(), Metrics: l.metrics(),
 	}
+}
+
+// metrics returns the names of the metrics of programs.
+func (l *Lab) metrics() (names []string) {
+	for i := range l.Programs {
+		if m := l.Programs[i].Metrics; m != nil {
+			names = append(names, m.SubexpNames()...)
+		}
+	}
+	return names
 }

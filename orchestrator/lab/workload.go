@@ -35,7 +35,7 @@ func (w *workload) key() params.Key {
 			}
 			return params.Each(&w.items[i])
 		},
-	}, "Collectives and jobs, concurrent unless start says otherwise.")
+	}, "Collectives, jobs and programs, concurrent unless start says otherwise.")
 }
 
 // all returns the items: one for each collective of a trace, each arrival and each group of ranks.
@@ -46,6 +46,7 @@ func (w *workload) all() (items []Item) {
 		it := r.Item
 		it.Row = rows
 		switch {
+		case r.programmed:
 		case r.traced || r.flowing:
 			for k := range r.lines {
 				r.lines[k].Row += rows
@@ -61,6 +62,16 @@ func (w *workload) all() (items []Item) {
 		rows = rowsOf(items)
 	}
 	return items
+}
+
+// programs returns the programs.
+func (w *workload) programs() (all []Program) {
+	for i := range w.items {
+		if w.items[i].programmed {
+			all = append(all, w.items[i].program.Program)
+		}
+	}
+	return all
 }
 
 // rowsOf returns the number of rows of a workload's summary.

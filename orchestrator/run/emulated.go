@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,10 @@ func emulated(
 		}
 		spec.Processes.Stderr, closeOutput = file, file.Close
 	}
+	workload, err := newPrograms(x, &spec, dir.Dir(), o.Lines)
+	if err != nil {
+		return out, errors.Join(err, closeOutput())
+	}
 	spec.Captures = e.captures.start(stop, func(c *captureFile) capture.Of {
 		return capture.Of{
 			Lab: x.Lab.Name, Name: c.Point, Port: c.source.Port >= 0,
@@ -83,7 +88,7 @@ func emulated(
 		out.Frames = recorder.Frames()
 		check(dir.Frames(out.Frames, ports))
 	}
-	check(closeOutput())
+	check(errors.Join(closeOutput(), workload.close()))
 	check(e.captures.finish(err != nil, o.Say))
 	if writeErr != nil {
 		err = writeErr
@@ -91,6 +96,7 @@ func emulated(
 	if got == nil {
 		return out, err
 	}
+	workload.report(got, out)
 	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
 	out.TimedOut = got.TimedOut
 	if err != nil {
@@ -107,12 +113,7 @@ func emulated(
 		}
 		out.Clocks = append(out.Clocks, *r.Clock)
 	}
-	if got.RTT != nil {
-		out.RTT = got.RTT
-	}
-	if got.QueueDelay != nil {
-		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
-	}
+	addDistributions(out, got)
 	if diary != nil {
 		check(diary.Add(append(steps, sourceSteps(got)...)))
 		check(diary.End(got.Elapsed))
@@ -125,6 +126,16 @@ func emulated(
 		err = writeErr
 	}
 	return out, err
+}
+
+// addDistributions adds what packets needed to the outcome, if it was measured.
+func addDistributions(out *summary.Outcome, got *emulate.Outcome) {
+	if got.RTT != nil {
+		out.RTT = got.RTT
+	}
+	if got.QueueDelay != nil {
+		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
+	}
 }
 
 // sourceSteps returns the steps of coordinated congestion management at sources.

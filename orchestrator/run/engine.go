@@ -49,7 +49,7 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 		}
 		p, err := findPlacement(ctx, x.Lab)
 		if err != nil {
-			return engine{}, cannotEmulate(err)
+			return engine{}, cannotEmulate(x.Lab, err)
 		}
 		if err := experiment.Fits(x.Lab, x.Graph); err != nil {
 			return engine{}, err
@@ -65,7 +65,7 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 		}
 		p, err := findPlacement(ctx, x.Lab)
 		if err != nil && experiment.AsksForEmulation(x.Lab) {
-			return engine{}, cannotEmulate(err)
+			return engine{}, cannotEmulate(x.Lab, err)
 		}
 		if err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
@@ -78,7 +78,7 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 func simulator(why string) engine { return engine{name: "sim", why: why, dilation: 1, run: simulate} }
 
 func emulator(ctx context.Context, x *experiment.Experiment, p placement, why string, o Options) (engine, error) {
-	d, how, err := p.chooseDilation(ctx, x, emulate.Load(x.Plans), o)
+	d, how, err := p.chooseDilation(ctx, x, max(emulate.Load(x.Plans), x.ProgramLoad()), o)
 	if err != nil {
 		return engine{}, err
 	}

@@ -144,10 +144,13 @@ func hostPrograms(x *experiment.Experiment) (all []emulate.Program) {
 
 // cannotEmulate returns err with the fact that this machine cannot emulate and a way out. It
 // returns problems of the lab file as they are.
-func cannotEmulate(err error) error {
+func cannotEmulate(l *lab.Lab, err error) error {
 	var written lab.Problem
 	if errors.As(err, &written) {
 		return err
+	}
+	if experiment.ProgramPath(l) != "" {
+		return fmt.Errorf("this machine cannot emulate, and the simulator runs no programs: %w", err)
 	}
 	return fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
 }

@@ -80,6 +80,8 @@ type Options struct {
 	// Step receives every step of starting and ending an emulated lab: see runtime.Spec. It may be
 	// nil.
 	Step func(step string)
+	// Lines receives each line that programs of the workload print, one at a time. It may be nil.
+	Lines func(host string, errors bool, line []byte)
 	// Frames is called after each frame of a run that records frames, from one goroutine, with the
 	// run's directory and all frames so far. They are valid during the call. It may be nil.
 	Frames func(x *experiment.Experiment, dir string, n *record.NetworkMap, all []frames.Frame)

@@ -34,6 +34,9 @@ func storeClocks(x *experiment.Experiment, o *summary.Outcome, dir *store.Run) e
 func storeAll(x *experiment.Experiment, o *summary.Outcome, parts []record.Part, dir *store.Run) error {
 	err := errors.Join(storeClocks(x, o, dir), storeClockPlot(x, o, dir), storeFlows(x, o.Flows, dir),
 		dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	if len(o.Metrics) > 0 {
+		err = errors.Join(err, dir.Metrics(o.Metrics))
+	}
 	if o.Delays != nil {
 		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
 	}

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"golang.org/x/sys/unix"
+
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +115,12 @@ type Command struct {
 	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
 	// Ctrl-C then reaches the program.
 	TTY bool
+	// Lab is a folder of the machine that the program sees at /lab, read-only; "": it sees none. A
+	// program of an image cannot have one.
+	Lab string
+	// Started, if not nil, receives the process once it has started: its PID in this process's
+	// namespace. A program of an image has none.
+	Started func(pid int)
 }
 
 // A Restarter is a cluster whose nodes can be killed and restarted. Exits also reports a node that
@@ -134,6 +142,8 @@ var ErrNoNode = errors.New("no such node is running")
 type StatusError struct {
 	Code int    // 1 to 255; 128 plus the signal's number if a signal ended it
 	Text string // "exit status 1", "signal: killed"
+	// Signal is the name of the signal that ended it, such as SIGKILL; "": none, or not known
+	Signal string
 }
 
 func (e *StatusError) Error() string { return e.Text }
@@ -146,7 +156,7 @@ func Status(err error) error {
 	}
 	s := &StatusError{Code: exit.ExitCode(), Text: exit.Error()}
 	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		s.Code = 128 + int(w.Signal())
+		s.Code, s.Signal = 128+int(w.Signal()), unix.SignalName(w.Signal())
 	}
 	return s
 }

@@ -27,6 +27,9 @@ const (
 	MaxProcesses  = 512
 )
 
+// labFolder is where a program sees Command.Lab.
+const labFolder = "/lab"
+
 // Inside is a node in which a program of this machine shall run.
 type Inside struct {
 	PID    int          // of the node's first process
@@ -89,7 +92,17 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 		return err
 	}
 	defer shown.Close()
+	files := boot.NoShowing
+	if command.Lab != "" {
+		if files, err = boot.ShowFolder(command.Lab, labFolder); err != nil {
+			return err
+		}
+		defer files.Close()
+	}
 	if err := n.Enter(); err != nil {
+		return err
+	}
+	if _, err := files.Place(); err != nil { // first: what the machine has at that path is not meant
 		return err
 	}
 	path, err := shown.Place()
@@ -131,6 +144,9 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	}
 	socket.Close() // if the program fails before it has used its own, the keeper sees the end
 	raiseOOMScore(cmd.Process.Pid)
+	if command.Started != nil {
+		command.Started(cmd.Process.Pid)
+	}
 	return Status(cmd.Wait())
 }
 

@@ -47,7 +47,10 @@ type Outcome struct {
 	Warnings  []string
 	Refused   []record.Refused // packets that hosts or the network refused
 	Beside    int64            // packets carried that are no part of the workload
-	Dilation  float64          // the dilation that the run ended with; 0: the engine's
+	Programs  []record.Program
+	Metrics   []record.MetricRow // in the output of programs
+	Unkept    int64              // matches of metrics that were not kept
+	Dilation  float64            // the dilation that the run ended with; 0: the engine's
 }
 
 // Summarize fills in the measured part of a summary. It sorts the rows of o.
@@ -105,6 +108,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	for _, d := range o.Dones {
 		s.LabTimeUS = max(s.LabTimeUS, d.End.Microseconds())
 	}
+	addPrograms(x, o, s)
 	s.Verified = verified(x, o.Dones)
 	s.Warnings = append(s.Warnings, wrong(x, o.Dones)...)
 }

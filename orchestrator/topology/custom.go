@@ -44,7 +44,7 @@ type CustomLink struct {
 
 // Bounds of a program's arguments and of a custom topology. Ours; the kernel's are larger.
 const (
-	maxArguments = 100
+	MaxArguments = 100
 	maxArgument  = 4096 // bytes
 	maxNodes     = MaxHosts + maxTierSwitches
 )
@@ -76,23 +76,27 @@ func (n *CustomNode) Keys() []params.Key {
 		}
 		return text, nil
 	}
-	argument := func(text string) (string, error) {
-		if len(text) > maxArgument || strings.ContainsRune(text, 0) {
-			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", clip.Text(text),
-				maxArgument)
-		}
-		return text, nil
-	}
 	show, form := func(text string) string { return text }, func() params.Form { return params.Form{} }
 	return []params.Key{
 		params.New("name", params.Name(&n.Name), "Unique."),
 		params.New("switch", params.Flag(&n.Switch), "A switch, not a host.").Default("false", "ours"),
 		params.New("image", params.Custom(&n.Image, image, show, "an image such as alpine:3", form),
 			"Container image of the host (--runtime docker).").OrNone(),
-		params.List("run", params.ItemsOf(&n.Run, maxArguments, func(arg *string) params.Key {
-			return params.One(params.Custom(arg, argument, show, "an argument", form))
+		params.List("run", params.ItemsOf(&n.Run, MaxArguments, func(arg *string) params.Key {
+			return params.One(Argument(arg))
 		}), "Program and arguments the host runs in emulation; default: the image's."),
 	}
+}
+
+// Argument is an argument of a program.
+func Argument(to *string) params.Value {
+	return params.Custom(to, func(text string) (string, error) {
+		if len(text) > maxArgument || strings.ContainsRune(text, 0) {
+			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", clip.Text(text),
+				maxArgument)
+		}
+		return text, nil
+	}, func(text string) string { return text }, "an argument", func() params.Form { return params.Form{} })
 }
 
 // Rules implements params.Ruled.

@@ -12,6 +12,8 @@ type Scope struct {
 	Setting func(path string) (text string, ok bool)
 	// Items is the number of items of the workload, which bounds N in collective.N; 0 if unknown.
 	Items int
+	// Metrics are the names of metrics that programs of the workload print.
+	Metrics []string
 
 	picked func(n *node) (value, error) // returns the value of a name in a sweep; nil for one run
 }
@@ -80,6 +82,9 @@ func (s Scope) typeOfName(n *node) (typ, error) {
 		i, _, indexed := parseIndexed("collective.", n.name, collectiveFields())
 		if indexed && s.Items > 0 && i >= s.Items {
 			return typ{}, errorAt(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
+		}
+		if metric, _, ok := parseMetric(n.name); ok && s.Setting != nil && !slices.Contains(s.Metrics, metric) {
+			return typ{}, errorAt(n.at, "%s: no metrics of a program in the workload have a group %s", n.name, metric)
 		}
 		return e.typ, nil
 	}

@@ -24,6 +24,8 @@ func incastSummary() *record.Summary {
 			Reference: &record.Quantiles{P99: 19}, Bound: &record.Quantiles{P50: 40}, Coverage: new(0.9999), ConvergedUS: new(900.0), Steps: 1, Resets: 2, Refused: 3,
 			Stability: &record.Stability{MaxTE: 30, Constant: 2, At: []record.Averaged{{TauUS: 100, ADEV: 1e-6, MDEV: 1e-6, TDEV: 1, MTIE: 20}}},
 		},
+		Metrics: []record.Metric{{Name: "time_us", Count: 3, Min: 2, Mean: 4, P50: 3, Max: 7, Values: []float64{3, 7, 2}},
+			{Name: "goodput_gbps", Count: 1, P50: 98, Values: []float64{98}}},
 		Rates:    &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
 		Plateaus: []record.Plateau{{Conns: 2, Jain: 0.99, TotalGbps: 96, SettledUS: 5}},
 		Acks:     &record.Acks{Connections: 8, FirstMarked: 7, MarkUS: 9, MarkRTTUS: 8.5, DelayUS: 17},
@@ -35,12 +37,14 @@ func labScope() Scope {
 		"transport.pc4.target_qtime": "2us", "topology.link.rate": "100Gbps", "topology.mtu": "4096B",
 		"workload.0.ranks": "8", "workload.1.ranks": "all", "queues.buffer": "5bdp", "workload.2.start": "0",
 	}
-	return Scope{Items: 2, Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok }}
+	return Scope{Items: 2, Metrics: []string{"time_us", "goodput_gbps", "step_ms"}, Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok }}
 }
 
 func TestHolds(t *testing.T) {
 	for _, text := range []string{
 		"fct_slowdown.p99 <= 1.10 * flows",
+		"metric.time_us.max == 7us", "metric.time_us.1 > metric.time_us.0", "metric.time_us.2 == 0.002ms",
+		"metric.time_us.count == 3", "metric.goodput_gbps.p50 >= 98% * topology.link.rate", "metric.step_ms.count == 0",
 		"verified == true", "verified", "verified != false",
 		"drops == 0", "ce_marks > 2", "ce_marks >= 3", "ce_marks < 4", "ce_marks != 4",
 		"abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * (base_rtt + transport.pc4.target_qtime)",
@@ -89,6 +93,8 @@ func TestNotesOfMisses(t *testing.T) {
 		{"sqrt(drops - 4) > 1", 0, "square root of a negative number"},
 		{"collective.1.time > 1us", 0, "collective.1.time: the run ended before this collective was measured"},
 		{"1us * 1us > 2us * 2us", 1, "got 1, expected > 4"},
+		{"metric.step_ms.max < 1s", 0, "metric.step_ms.max: no program printed it"},
+		{"metric.time_us.3 < 1s", 0, "metric.time_us.3: no program printed it"},
 		{"lab_time > 5000s", 1000, "got 1ms, expected > 5000s"},
 	} {
 		e, err := Parse(c.text)
@@ -173,6 +179,9 @@ func TestErrorPositions(t *testing.T) {
 		{"min(1us, 2) == 2us", 1, "min between a time and a plain number"},
 		{"collective.7.busbw > 1Gbps", 1, "the last item of the workload is collective.1"},
 		{"collective.x.busbw > 1Gbps", 1, "unknown name"},
+		{"metric.rate.p50 > 1", 1, "have a group rate"},
+		{"metric.time_us.p98 > 1us", 1, "unknown name"},
+		{"metric.time_us.p50 > 1", 20, "a time and a plain number"},
 		{"collective.0.speed > 1Gbps", 1, "unknown name"},
 		{"transport.pc4.speed > 1", 1, "no setting transport.pc4.speed"},
 		{"workload.1.ranks > 1", 1, `is "all", not a quantity`},
@@ -224,7 +233,7 @@ func TestSettingsWithoutLab(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, name := range Names() {
-		name = strings.Replace(name, ".N.", ".0.", 1)
+		name = strings.Replace(strings.Replace(name, ".N.", ".0.", 1), "NAME", "time_us", 1)
 		e, ok := findEntry(name)
 		if !ok {
 			t.Errorf("%s is listed but not found", name)

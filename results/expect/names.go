@@ -270,6 +270,9 @@ func Names() []string {
 	for _, field := range stabilityFields() {
 		out = append(out, "clock_stability.N."+field)
 	}
+	for _, field := range metricFields() {
+		out = append(out, "metric.NAME."+field)
+	}
 	slices.Sort(out)
 	return out
 }
@@ -295,7 +298,8 @@ func findEntry(name string) (entry, bool) {
 			return e, true
 		}
 	}
-	for _, find := range []func(string) (entry, bool){stepEntry, plateauEntry, stabilityEntry, collectiveEntry} {
+	for _, find := range []func(string) (entry, bool){metricEntry, stepEntry, plateauEntry, stabilityEntry,
+		collectiveEntry} {
 		if e, ok := find(name); ok {
 			return e, true
 		}

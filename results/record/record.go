@@ -43,6 +43,8 @@ type Summary struct {
 	RTT         Quantiles    `json:"rtt_us"`                  // of all acknowledged data packets
 	BaseRTTUS   float64      `json:"base_rtt_us"`             // data packet and ack on the longest path in use, idle
 	Collectives []Collective `json:"collectives"`
+	Programs    []Program    `json:"programs,omitempty"`
+	Metrics     []Metric     `json:"metrics,omitempty"` // in the output of programs
 	Network     Network      `json:"network"`
 	Rates       *Rates       `json:"rates,omitempty"` // with measure.rates
 	Plateaus    []Plateau    `json:"plateaus,omitempty"`
@@ -51,6 +53,7 @@ type Summary struct {
 	Expect      []Expect     `json:"expect"`
 	Refused     []Refused    `json:"refused,omitempty"` // packets outside the workload, by host and reason
 	Warnings    []string     `json:"warnings,omitempty"`
+	Notes       []string     `json:"notes,omitempty"` // what to know when reading the numbers
 
 	LabTimeUS float64 `json:"lab_time_us"` // of the last completion
 	WallS     float64 `json:"wall_s"`
@@ -285,12 +288,15 @@ type Fidelity struct {
 	// shortest queueing delay that a connection aims at; 0: none steers by delay
 	DelayTargetNS float64 `json:"delay_target_ns,omitempty"`
 	// p99 of what the machine adds to measured delays; 0 without DelayTargetNS
-	DelayErrorP99NS float64  `json:"delay_error_p99_ns,omitempty"`
-	UnorderedDrops  int64    `json:"unordered_drops"`         // packets lost outside the model
-	ForeignDrops    int64    `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
-	CPUMax          float64  `json:"cpu_max"`                 // busiest second, as a share of all processors
-	Reasons         []string `json:"reasons,omitempty"`
-	Advice          string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+	DelayErrorP99NS float64 `json:"delay_error_p99_ns,omitempty"`
+	// share of the time in which a host's network was in use and its programs' tasks waited for a
+	// processor, of the host with the largest
+	ProgramWait    float64  `json:"program_wait,omitempty"`
+	UnorderedDrops int64    `json:"unordered_drops"`         // packets lost outside the model
+	ForeignDrops   int64    `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
+	CPUMax         float64  `json:"cpu_max"`                 // busiest second, as a share of all processors
+	Reasons        []string `json:"reasons,omitempty"`
+	Advice         string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
 }
 
 // The largest p99 lateness that is still ok or degraded, as a share of the base round trip.
@@ -308,7 +314,7 @@ func (f *Fidelity) Lateness() (times float64) {
 	if f.DelayTargetNS > 0 {
 		times = max(times, f.DelayErrorP99NS/f.DelayTargetNS)
 	}
-	return times
+	return max(times, f.ProgramWait/OKLateness)
 }
 
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.

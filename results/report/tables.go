@@ -177,7 +177,7 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 		})
 		add("packets cut", func(s *record.Summary) string { return whole(s.Network.Cut) })
 	}
-	for _, m := range append(table.Metrics(), collectiveTime) {
+	for _, m := range append(table.MetricsOf(runs), collectiveTime) {
 		var all []float64
 		for _, s := range runs {
 			if v, is := m.Of(s); is {
@@ -234,9 +234,9 @@ func shortPaths(paths []string) []string {
 // CSV returns the points of a sweep for other programs, with the same columns for every sweep. A
 // number that a run does not have is empty.
 func CSV(runs []*record.Summary) [][]string {
-	paths := sweptPaths(runs)
+	paths, metrics := sweptPaths(runs), table.MetricsOf(runs)
 	head := append(slices.Clone(paths), "flows", "flows done", "packets cut")
-	for _, m := range table.Metrics() {
+	for _, m := range metrics {
 		head = append(head, strings.TrimSpace(m.Name+" "+m.Unit))
 	}
 	out := [][]string{append(head, "status")}
@@ -245,7 +245,7 @@ func CSV(runs []*record.Summary) [][]string {
 		for _, n := range []int64{s.Flows.Count, s.Flows.Count - s.Flows.Unfinished, s.Network.Cut} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		out = append(out, append(numbers(s, row), csvStatus(s)))
+		out = append(out, append(numbers(s, row, metrics), csvStatus(s)))
 	}
 	return out
 }
@@ -276,8 +276,8 @@ func values(s *record.Summary, paths []string) []string {
 }
 
 // numbers appends the main metrics of a run to its row, empty for those that it does not have.
-func numbers(s *record.Summary, row []string) []string {
-	for _, m := range table.Metrics() {
+func numbers(s *record.Summary, row []string, metrics []table.Metric) []string {
+	for _, m := range metrics {
 		if v, is := m.Of(s); is {
 			row = append(row, number(v))
 		} else {

@@ -39,6 +39,14 @@ func (r *Run) Parts(rows []record.Part) error {
 	})
 }
 
+// Metrics appends rows to metrics.parquet.
+func (r *Run) Metrics(rows []record.MetricRow) error {
+	return addRows(r, MetricsFile, rows, func(m record.MetricRow) metricRow {
+		return metricRow{Item: int32(m.Item), Host: m.Host, Line: int64(m.Line), Time: int64(m.At), Name: m.Name,
+			Text: m.Text, Value: m.Value}
+	})
+}
+
 // Ports appends rows to ports.parquet.
 func (r *Run) Ports(rows []record.Port) error {
 	return addRows(r, PortsFile, rows, func(p record.Port) portRow {

@@ -100,6 +100,15 @@ type (
 		Arrived int64 `parquet:"arrived_bytes"`
 		Window  int64 `parquet:"cwnd_bytes,optional"` // null: not known
 	}
+	metricRow struct {
+		Item  int32   `parquet:"item"`
+		Host  string  `parquet:"host,dict"`
+		Line  int64   `parquet:"line"`
+		Time  int64   `parquet:"time_ps"`
+		Name  string  `parquet:"name,dict"`
+		Text  string  `parquet:"text"`
+		Value float64 `parquet:"value,optional"` // null: no number
+	}
 	// barRow is a bin of a distribution. Its name is in the files: another one changes their bytes.
 	barRow struct {
 		From  int64 `parquet:"from_ps"`
@@ -121,6 +130,7 @@ func Tables() []Table {
 		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{},
 		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: portRow{},
 		RTTFile: barRow{}, QueueDelayFile: barRow{}, FramesFile: frameRow{}, FrameConnsFile: frameConnRow{},
+		MetricsFile: metricRow{},
 	} {
 		t := Table{File: file}
 		for f := range reflect.TypeOf(row).Fields() {

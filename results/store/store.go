@@ -39,6 +39,7 @@ const (
 	NetworkFile     = "network.json"
 	FramesFile      = "frames.parquet"
 	FrameConnsFile  = "frame_conns.parquet"
+	MetricsFile     = "metrics.parquet"
 )
 
 // Options describe a run to Open.

@@ -217,7 +217,31 @@ type Metric struct {
 	write func(float64) string
 }
 
-// Metrics returns the most important numbers of a run, in the order of columns.
+// MetricsOf returns the most important numbers of runs: those of every run, and what their programs
+// printed, in the order of columns.
+func MetricsOf(runs []*record.Summary) []Metric {
+	all := Metrics()
+	seen := map[string]bool{}
+	for _, s := range runs {
+		for _, m := range s.Metrics {
+			if seen[m.Name] {
+				continue
+			}
+			seen[m.Name] = true
+			all = append(all, Metric{m.Name, "", func(s *record.Summary) (float64, bool) {
+				for i := range s.Metrics {
+					if s.Metrics[i].Name == m.Name {
+						return s.Metrics[i].P50, true
+					}
+				}
+				return 0, false
+			}, 0, digits})
+		}
+	}
+	return all
+}
+
+// Metrics returns the most important numbers of every run, in the order of columns.
 func Metrics() []Metric {
 	whole := func(v float64) string { return count(int64(v)) }
 	return []Metric{
@@ -271,7 +295,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 		flows = number("done", 0, func(s *record.Summary) string { return known(s.Flows.Count > 0, done(s)) })
 	}
 	cols = append(cols, flows)
-	for _, m := range Metrics() {
+	for _, m := range MetricsOf(runs) {
 		cols = append(cols, number(m.Name, m.drop, func(s *record.Summary) string {
 			v, is := m.Of(s)
 			return known(is, m.write(v))

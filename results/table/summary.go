@@ -31,10 +31,10 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Run != "" {
 		add("run", s.Run)
 	}
-	if s.Flows.Count == 0 && s.Error != "" {
+	if s.Flows.Count == 0 && s.Error != "" && len(s.Programs) == 0 {
 		return g.write(w, st, "  ") // the run never began: all else is zero
 	}
-	if s.Flows.Count > 0 || s.Clocks.Samples == 0 {
+	if s.Flows.Count > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 {
 		add("flows", Flows(s))
 	}
 	if m := s.Module; m != nil {
@@ -68,13 +68,17 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Retry != nil {
 		add("retry", Retry(s.Retry))
 	}
+	for _, text := range s.Notes {
+		add("note", text)
+	}
 	for _, text := range s.Warnings {
 		add("warning", text)
 	}
 	if err := g.write(w, st, "  "); err != nil {
 		return err
 	}
-	for _, part := range []func(*record.Summary) *grid{distributions, collectives, clocks, stability, expectations} {
+	for _, part := range []func(*record.Summary) *grid{distributions, collectives, programs, metrics, clocks, stability,
+		expectations} {
 		if g := part(s); g != nil {
 			if _, err := io.WriteString(w, "\n"); err != nil {
 				return err
@@ -168,7 +172,7 @@ func verdict(s *record.Summary, st Style) string {
 	switch {
 	case s.Status != record.OK:
 		out += st.paint(red, s.Status)
-	case len(s.Collectives) == 0 && s.Clocks.Samples > 0:
+	case len(s.Collectives) == 0 && (s.Clocks.Samples > 0 || len(s.Programs) > 0):
 		out += st.paint(good, "ok") // there was no workload
 	default:
 		out += st.paint(good, ok+"data verified")

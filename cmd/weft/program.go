@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weft/internal/regular"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/launcher"
+)
+
+// programFlags are the flags of weft run about a program on the command line.
+type programFlags struct {
+	lab.Command
+	files []string
+}
+
+// register adds the flags.
+func (p *programFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&p.Hosts, "hosts", "all", "with -- CMD: the hosts that run it, as in h0,h1")
+	f.StringVar(&p.Launch, "launch", launcher.Default(), "with -- CMD: how its hosts learn of each other: "+
+		strings.Join(launcher.Names(), ", "))
+	f.StringVar(&p.Clock, "clock", "lab", "with -- CMD: its clocks, lab (lab time) or real (the machine's)")
+	f.StringArrayVarP(&p.Env, "env", "e", nil, "with -- CMD: an environment variable `NAME=VALUE` (repeatable)")
+	f.StringArrayVar(&p.files, "file", nil, "with -- CMD: a `FILE` that it reads below /lab (repeatable)")
+	f.StringVar(&p.Timeout, "timeout", "", "with -- CMD: end it after this real time, as in 60s (default 600s)")
+	f.StringVar(&p.Metrics, "metrics", "", "with -- CMD: a regular expression whose named groups are numbers in its "+
+		"output")
+}
+
+// command splits the arguments of weft run into labs and a program, and returns nil without one.
+func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string, c *lab.Command, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if dash < 0 {
+		for _, name := range []string{"hosts", "launch", "clock", "env", "file", "timeout", "metrics"} {
+			if cmd.Flags().Changed(name) {
+				return nil, nil, usagef("--%s is about a program; name it: weft run LAB -- CMD", name)
+			}
+		}
+		return args, nil, nil
+	}
+	labs, p.Args = args[:dash], args[dash:]
+	if len(labs) != 1 || len(p.Args) == 0 {
+		return nil, nil, usagef("a program runs on the network of one lab: weft run LAB -- CMD")
+	}
+	if path := p.Args[0]; strings.Contains(path, "/") { // nodes have another working directory
+		if _, err := os.Stat(path); err == nil {
+			if p.Args[0], err = filepath.Abs(path); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, name := range p.files {
+		text, err := regular.Read(name, maxProgramFile)
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+		p.Files = append(p.Files, lab.ProgramFile{Name: filepath.Base(name), Text: text})
+	}
+	return labs, &p.Command, nil
+}
+
+// maxProgramFile bounds a file of a program. Our own choice.
+const maxProgramFile = 256 << 20

@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/quiettest"
+	"weft/nodeimg/labclock"
+	"weft/results/store"
+)
+
+// roundTrip is the first argument that makes this test program measure round trips over TCP: on h0
+// it answers the other hosts, whose number is the second argument.
+const roundTrip = "round-trip"
+
+// measureRoundTrip is what the test program does then.
+func measureRoundTrip(args []string) (code int) {
+	if err := exchange(args); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func exchange(args []string) error {
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	if name == "h0" {
+		listener, err := net.Listen("tcp", "h0:7000")
+		if err != nil {
+			return err
+		}
+		for range len(args[0]) {
+			conn, err := listener.Accept()
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(conn, conn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var conn net.Conn
+	if what := eventually(patience, func() string { // until h0 listens
+		if conn, err = net.Dial("tcp", "h0:7000"); err != nil {
+			return err.Error()
+		}
+		return ""
+	}); what != "" {
+		return errors.New(what)
+	}
+	defer conn.Close()
+	message := make([]byte, 64)
+	best := time.Hour
+	for range 20 {
+		begin := time.Now()
+		if _, err := conn.Write(message); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(conn, message); err != nil {
+			return err
+		}
+		best = min(best, time.Since(begin))
+	}
+	fmt.Printf("%d B %.2f us in %d\n", len(message), float64(best.Nanoseconds())/1e3, time.Now().UTC().Year())
+	return nil
+}
+
+// A program of the workload runs on its hosts beside a collective, over the lab's network and in
+// its time: a round trip over TCP takes what the links say. Its output, files and numbers are kept.
+func TestPrivProgramInTheWorkload(t *testing.T) {
+	needEmulation(t)
+	if err := labclock.Available(); err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newWorkspace(t)
+	name := d.writeLab("rtt.yaml", fmt.Sprintf(`
+weft: 1
+name: rtt
+topology: {kind: star, hosts: 3, link: {rate: 100Gbps, delay: 20us}}
+workload:
+  - program: [%s, %s, "xx"]
+    metrics: '(?P<size_bytes>\d+) B (?P<time_us>[\d.]+) us in (?P<year>\d+)'
+  - program: [cat, /lab/rtt.yaml, /lab/none]
+    hosts: [h2]
+    files: [rtt.yaml]
+    clock: real
+    start: 100us
+  - {collective: all-reduce, size: 1MB}
+expect: [metric.year.p50 == 2037, metric.time_us.count == 2]
+engine: {kind: emu, dilation: 200}
+`, self, roundTrip))
+	// cat fails, and so does the run; the rest is kept
+	r := d.run("run", name, "-q")
+	if r.code != 1 || !strings.Contains(r.stdout, "cat rtt.yaml ...: h2: exit status 1") {
+		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	quiettest.Check(t, 3, func() error {
+		// what remains is right
+		r := d.run("run", name, "--set", "workload.1.program=[cat, /lab/rtt.yaml]", "--out", "good")
+		if r.code != 0 {
+			return fmt.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+		}
+		return checkRoundTrips(d, r)
+	})
+	// From the command line, which replaces workload and expectations.
+	r = d.run("run", name, "--hosts", "h1", "--json", "-e", "A=b c", "--file", name, "--", "sh", "-c", "echo $A; grep -c weft /lab/rtt.yaml; date -u +%Y; kill -9 $$")
+	if r.code != 1 || !strings.Contains(r.stdout, `"signal":"SIGKILL"`) || !strings.Contains(r.stderr, "h1: b c\nh1: 1\nh1: 2037\n") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// checkRoundTrips checks what a run of that lab printed and left.
+func checkRoundTrips(d *workspace, r result) error {
+	runs, err := filepath.Glob(filepath.Join(d.dir, "good", "rtt", "*"))
+	if err != nil || len(runs) == 0 {
+		return fmt.Errorf("no run: %v", err)
+	}
+	dir := runs[len(runs)-1]
+	s, err := store.ReadSummary(dir)
+	if err != nil {
+		return err
+	}
+	for _, h := range s.Programs[0].Hosts {
+		if h.Failed() || !s.Verified || s.Programs[0].Clock != "lab" || s.Programs[1].Clock != "real" {
+			return fmt.Errorf("%+v", s.Programs)
+		}
+	}
+	const link = 4 * 20.0 // four links, in microseconds; 64 bytes take 5 ns
+	for _, m := range s.Metrics {
+		if m.Name != "time_us" {
+			continue
+		}
+		for _, v := range m.Values {
+			if v < link || v > 1.1*link {
+				return fmt.Errorf("a round trip took %v us; want %v us, and up to 10 %% more", v, link)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "output", "1-h2.log"))
+	if err != nil {
+		return err
+	}
+	lab, err := os.ReadFile(filepath.Join(dir, "files", "1", "rtt.yaml"))
+	if err != nil || string(text) != string(lab) {
+		return fmt.Errorf("cat wrote %q, %v", text, err)
+	}
+	if !strings.Contains(r.stdout, "h1: 64 B ") || !strings.Contains(r.stdout, "h2: name: rtt\n") ||
+		!strings.Contains(r.stdout, "minimum retransmission timeout of 1ms") {
+		return fmt.Errorf("it printed\n%s", r.stdout)
+	}
+	rows := 0
+	type row struct {
+		Host string `parquet:"host"`
+		Name string `parquet:"name"`
+	}
+	if err := store.Scan(dir, store.MetricsFile, func(some []row) error { rows += len(some); return nil }); err != nil || rows != 6 {
+		return fmt.Errorf("%d rows of metrics, %v", rows, err)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package emulate
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tasks finds the tasks of a host's programs and measures how long they wait for a processor.
+type tasks struct {
+	node    int   // the host's process, which orphans of programs become children of
+	roots   []int // processes of the programs
+	last    map[task]schedstat
+	udp     bool      // datagrams of UDP are the programs'
+	traffic int64     // packets of the host at the last look
+	at      time.Time // of the last look
+
+	busy   time.Duration // in which packets were sent or received
+	waited time.Duration // of busy, in which some task waited for a processor, at most
+	ran    time.Duration // processor time of all tasks
+}
+
+// task is a thread by its IDs.
+type task struct{ process, thread int }
+
+// schedstat is what the kernel tells about a task: schedstat of proc(5), in nanoseconds.
+type schedstat struct{ ran, waited int64 }
+
+// look measures what has happened since the last look. A task that has ended since then is missed.
+func (t *tasks) look(now time.Time) {
+	found := map[task]schedstat{}
+	for _, root := range t.roots {
+		walk(root, true, found)
+	}
+	walk(t.node, false, found)
+	traffic, known := packets(t.node, t.udp)
+	span := now.Sub(t.at)
+	var waited, ran int64
+	for k, s := range found {
+		if before, ok := t.last[k]; ok {
+			waited, ran = waited+s.waited-before.waited, ran+s.ran-before.ran
+		} else {
+			ran += s.ran
+		}
+	}
+	t.ran += time.Duration(ran)
+	if known && !t.at.IsZero() && traffic != t.traffic {
+		t.busy += span
+		t.waited += min(span, time.Duration(waited))
+	}
+	t.last, t.traffic, t.at = found, traffic, now
+}
+
+// walk adds the threads of a process and of all that descend from it. with says that those of the
+// process itself are added.
+func walk(process int, with bool, found map[task]schedstat) {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", process))
+	if err != nil {
+		return // it has ended
+	}
+	for _, entry := range threads {
+		thread, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		dir := fmt.Sprintf("/proc/%d/task/%d/", process, thread)
+		if with {
+			k := task{process, thread}
+			if _, ok := found[k]; ok {
+				return // a process that is a root and the child of another one
+			}
+			if s, ok := readSchedstat(dir + "schedstat"); ok {
+				found[k] = s
+			}
+		}
+		children, _ := os.ReadFile(dir + "children") // it may have ended
+		for _, text := range bytes.Fields(children) {
+			if child, err := strconv.Atoi(string(text)); err == nil {
+				walk(child, true, found)
+			}
+		}
+	}
+}
+
+// readSchedstat reads a schedstat.
+func readSchedstat(file string) (s schedstat, ok bool) {
+	text, err := os.ReadFile(file)
+	f := strings.Fields(string(text))
+	if err != nil || len(f) < 2 {
+		return s, false
+	}
+	s.ran, err = strconv.ParseInt(f[0], 10, 64)
+	if err != nil {
+		return s, false
+	}
+	s.waited, err = strconv.ParseInt(f[1], 10, 64)
+	return s, err == nil
+}
+
+// packets returns the number of packets that the kernel of a node has sent and received. Without
+// datagrams those of UDP are left out: on hosts with a part in the workload they are Weft's own.
+func packets(node int, datagrams bool) (sum int64, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", node)) // two lines for each protocol: names, and numbers
+	if err != nil {
+		return 0, false
+	}
+	counters := func(protocol string, names ...string) (sum int64) {
+		var heads []string
+		for line := range strings.Lines(string(text)) {
+			rest, found := strings.CutPrefix(line, protocol+": ")
+			if !found {
+				continue
+			}
+			if heads == nil {
+				heads = strings.Fields(rest)
+				continue
+			}
+			for i, value := range strings.Fields(rest) {
+				n, err := strconv.ParseInt(value, 10, 64)
+				if err == nil && i < len(heads) && slices.Contains(names, heads[i]) {
+					sum += n
+				}
+			}
+		}
+		return sum
+	}
+	sum = counters("Ip", "InReceives", "OutRequests")
+	if !datagrams {
+		sum -= counters("Udp", "InDatagrams", "OutDatagrams")
+	}
+	return sum, true
+}
+
+// endTree kills what descends from a process that has been told to end, and returns when nothing is
+// left: a child in a session of its own does not end with its group.
+func endTree(descendants []int) {
+	for _, fd := range descendants {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // an error means that it has ended
+		unix.Close(fd)
+	}
+}
+
+// treeOf returns descriptors of all processes that descend from one.
+func treeOf(process int) (fds []int) {
+	found := map[task]schedstat{}
+	walk(process, false, found)
+	for k := range found {
+		if k.process != k.thread {
+			continue
+		}
+		if fd, err := unix.PidfdOpen(k.process, 0); err == nil {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+}

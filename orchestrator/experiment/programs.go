@@ -1,0 +1,88 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Program is a program of the workload with its hosts.
+type Program struct {
+	*lab.Program
+	On    []topology.NodeID // its hosts, in the order of ranks
+	Names []string          // of these hosts
+	Begin units.Time        // the lab's start, after the warm-up of clocks
+}
+
+// addPrograms adds the programs of the workload, and the clocks that they read.
+func (x *compiler) addPrograms() error {
+	var errs []error
+	free := false
+	for i := range x.Lab.Programs {
+		p := &x.Lab.Programs[i]
+		at := fmt.Sprintf("workload.%d", p.Index)
+		on, err := x.programHosts(p)
+		if err != nil {
+			errs = append(errs, x.Lab.Errorf(at+".hosts", "%v", err))
+		}
+		if x.Lab.Engine.Datapath == OnKernel {
+			errs = append(errs, x.Lab.Errorf("engine.datapath", "programs of the workload run on the modelled fabric "+
+				"alone; --datapath fabric runs this lab"))
+		}
+		if kind := x.Lab.Clocks.Kind(); p.LabTime && kind.Talks {
+			errs = append(errs, x.Lab.Errorf(at+".clock", "programs cannot read clocks that %s corrects; expected "+
+				"real, or clocks.sync: none for free clocks, or perfect for exact ones", kind.Title))
+		}
+		program := Program{Program: p, On: on, Begin: x.Clocks.Warmup + p.Start}
+		for _, h := range on {
+			program.Names = append(program.Names, x.Graph.Nodes[h].Name)
+		}
+		x.Programs = append(x.Programs, program)
+		free = free || p.LabTime
+	}
+	if free {
+		x.addFreeClocks()
+	}
+	return errors.Join(errs...)
+}
+
+// programHosts returns the hosts of a program.
+func (x *compiler) programHosts(p *lab.Program) (on []topology.NodeID, err error) {
+	first := p.Hosts.First
+	if p.Hosts.All {
+		first = x.Graph.Hosts
+	}
+	if first > x.Graph.Hosts {
+		return nil, fmt.Errorf("%d hosts; the lab has %d", first, x.Graph.Hosts)
+	}
+	for h := range first {
+		on = append(on, topology.NodeID(h))
+	}
+	for _, name := range p.Hosts.Names {
+		id, ok := x.Graph.NodeNamed(name)
+		if !ok || int(id) >= x.Graph.Hosts {
+			return nil, fmt.Errorf("no host is named %q", name)
+		}
+		on = append(on, id)
+	}
+	return on, nil
+}
+
+// ProgramLoad returns the packets of full size per second of lab time that the programs can send:
+// nobody knows what they do, so each of their hosts may send at line rate.
+func (x *Experiment) ProgramLoad() (load float64) {
+	seen := map[topology.NodeID]bool{}
+	for i := range x.Programs {
+		for _, h := range x.Programs[i].On {
+			if p := &x.Plans[h]; !seen[h] {
+				seen[h] = true
+				load += float64(p.Endpoint.LineRate) / float64(8*(p.Endpoint.MTU+wire.DataSize+wire.Overhead))
+			}
+		}
+	}
+	return load
+}

@@ -1,0 +1,42 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// Programs have hosts, and need an emulation on the modelled fabric, with clocks that no protocol
+// corrects.
+func TestPrograms(t *testing.T) {
+	x, err := Build(parse(t, star+"workload: [{program: [x], hosts: [h3, h1]}, {program: [y], hosts: 2, clock: real}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Programs) != 2 || x.Programs[0].On[0] != 3 || x.Programs[0].Names[1] != "h1" || len(x.Programs[1].On) != 2 || len(x.Items) != 0 {
+		t.Errorf("%+v", x.Programs)
+	}
+	if load, want := x.ProgramLoad(), 3*100e9/8/4220; load < 0.95*want || load > 1.05*want {
+		t.Errorf("a load of %g packets/s, want about %g", load, want)
+	}
+	if _, err := x.SimulatedUnasked(); err != nil || !AsksForEmulation(x.Lab) {
+		t.Errorf("%v", err)
+	}
+	if err := Simulable(x.Lab); err == nil || !strings.Contains(err.Error(), "workload.0.program: the simulator's hosts run no programs; --engine emu") {
+		t.Errorf("%v", err)
+	}
+	x, err = Build(parse(t, star+"clocks: {sync: none, preset: server}\nworkload: [{program: [x]}]"))
+	if err != nil || len(x.Clocks.Free) != 5 {
+		t.Errorf("free clocks: %v", err)
+	}
+	for text, want := range map[string]string{
+		"queues: {ecn: {mark: ingress}}\nengine: {datapath: kernel, kind: emu}\nworkload: [{program: [x]}]": "engine.datapath: programs of the workload run on the modelled fabric alone; --datapath fabric",
+		"clocks: {sync: ptp}\nworkload: [{program: [x]}]":                                                   "workload.0.clock: programs cannot read clocks that PTP corrects; expected real, or clocks.sync: none",
+	} {
+		if _, err := Build(parse(t, star+text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := Build(parse(t, star+"clocks: {sync: ptp}\nworkload: [{program: [x], clock: real}]")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Command is a program on the command line. It replaces the workload of a lab, and what is expected
+// of it: the lab has the network.
+type Command struct {
+	Args                                   []string
+	Hosts, Launch, Clock, Timeout, Metrics string // as in a lab file; "": the default. Hosts are separated by commas
+	Env                                    []string
+	Files                                  []ProgramFile
+}
+
+// commandFlag is the name of the command line's program in messages.
+const commandFlag = "-- CMD"
+
+// apply returns the tree of a lab with the program as its workload.
+func (c *Command) apply(r *report, root *node) *node {
+	at := func(flag string) origin { return origin{flag: flag} }
+	text := func(flag, text string) *node { return &node{text: text, at: at(flag)} }
+	texts := func(flag string, all []string) *node {
+		n := &node{kind: list, at: at(flag)}
+		for _, t := range all {
+			n.items = append(n.items, text(flag, t))
+		}
+		return n
+	}
+	item := &node{kind: mapping, at: at(commandFlag)}
+	add := func(name, flag string, value *node) {
+		item.keys, item.items = append(item.keys, key{name, at(flag)}), append(item.items, value)
+	}
+	add("program", commandFlag, texts(commandFlag, c.Args))
+	if hosts := strings.Split(c.Hosts, ","); len(hosts) > 1 || c.Hosts != "" && c.Hosts != "all" {
+		add("hosts", "--hosts", texts("--hosts", hosts))
+	}
+	for _, k := range []struct{ name, value string }{{"launch", c.Launch}, {"clock", c.Clock}, {"timeout", c.Timeout},
+		{"metrics", c.Metrics}} {
+		if k.value != "" {
+			add(k.name, "--"+k.name, text("--"+k.name, k.value))
+		}
+	}
+	if len(c.Env) > 0 {
+		env := &node{kind: mapping, at: at("--env")}
+		for _, e := range c.Env {
+			name, value, ok := strings.Cut(e, "=")
+			if !ok || slices.Contains(env.names(), name) {
+				r.add(at("--env "+e), "", "expected NAME=VALUE, and each name once")
+				continue
+			}
+			env.keys, env.items = append(env.keys, key{name, at("--env")}), append(env.items, text("--env", value))
+		}
+		add("env", "--env", env)
+	}
+	if len(c.Files) > 0 {
+		var names []string
+		for i := range c.Files {
+			names = append(names, c.Files[i].Name)
+		}
+		add("files", "--file", texts("--file", names))
+	}
+	root = root.without("workload").without("expect")
+	root.keys = append(root.keys, key{"workload", at(commandFlag)})
+	root.items = append(root.items, &node{kind: list, at: at(commandFlag), items: []*node{item}})
+	if sweep := root.get("sweep"); sweep != nil && sweep.kind == mapping {
+		edited := sweep
+		for _, path := range sweep.names() {
+			if strings.HasPrefix(path, "workload.") {
+				edited = edited.without(path)
+			}
+		}
+		root = root.without("sweep")
+		if len(edited.keys) > 0 {
+			root.keys, root.items = append(root.keys, key{"sweep", sweep.at}), append(root.items, edited)
+		}
+	}
+	return root
+}
+
+// file returns the content of one of its files.
+func (c *Command) file(name string) ([]byte, error) {
+	i := slices.IndexFunc(c.Files, func(f ProgramFile) bool { return f.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return c.Files[i].Text, nil
+}

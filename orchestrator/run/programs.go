@@ -1,0 +1,147 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/launcher"
+	"weft/orchestrator/summary"
+	"weft/results/record"
+	"weft/units"
+)
+
+// Folders of a run's directory: the output of programs, and the files that they read.
+const (
+	outputFolder = "output"
+	filesFolder  = "files"
+)
+
+// programs are the programs of a run's workload.
+type programs struct {
+	x       *experiment.Experiment
+	readers []*summary.Reader
+
+	mu    sync.Mutex // guards what follows
+	files []*os.File // of output, to be closed
+	err   error      // the first failure to write
+}
+
+// newPrograms prepares the programs of an experiment in the run's directory: their files, and where
+// their output goes, one file for each program and host. shown, unless nil, receives each line too.
+func newPrograms(x *experiment.Experiment, spec *emulate.Experiment, dir string,
+	shown func(host string, errors bool, line []byte)) (*programs, error) {
+	all := &programs{x: x}
+	for i := range x.Programs {
+		if err := all.add(&x.Programs[i], spec, dir, shown); err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+	}
+	spec.Clocks = x.Clocks.Free
+	return all, nil
+}
+
+// add prepares a program.
+func (all *programs) add(p *experiment.Program, spec *emulate.Experiment, dir string,
+	shown func(host string, errors bool, line []byte)) error {
+	item := strconv.Itoa(p.Index)
+	reader := summary.NewReader(p)
+	all.readers = append(all.readers, reader)
+	g := emulate.Group{Name: summary.CommandName(p.Args), Args: p.Args, Env: p.Env, Launch: launcher.Of(p.Launch),
+		LabTime: p.LabTime, Start: p.Begin, Timeout: p.Timeout}
+	for _, h := range p.On {
+		g.Hosts = append(g.Hosts, int(h))
+	}
+	if len(p.Files) > 0 {
+		folder, err := filepath.Abs(filepath.Join(dir, filesFolder, item))
+		if err == nil {
+			err = os.MkdirAll(folder, 0o755)
+		}
+		for i := 0; err == nil && i < len(p.Files); i++ {
+			err = writeReadable(filepath.Join(folder, p.Files[i].Base()), p.Files[i].Text)
+		}
+		if err != nil {
+			return err
+		}
+		g.Folder = folder
+	}
+	folder := filepath.Join(dir, outputFolder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	outputs := make([]*os.File, len(p.Names))
+	for i, host := range p.Names {
+		var err error
+		if outputs[i], err = os.Create(filepath.Join(folder, item+"-"+host+".log")); err != nil {
+			return err
+		}
+		all.files = append(all.files, outputs[i])
+	}
+	g.Line = func(rank int, errors bool, line []byte, at units.Time) {
+		if !errors {
+			reader.Line(rank, line, at)
+		}
+		_, err := outputs[rank].Write(append(line[:len(line):len(line)], '\n'))
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if all.err == nil && err != nil {
+			all.err = err
+		}
+		if shown != nil {
+			shown(p.Names[rank], errors, line)
+		}
+	}
+	spec.Groups = append(spec.Groups, g)
+	return nil
+}
+
+// writeReadable writes a file that every user may read and run, whatever the umask: programs have a
+// user of their own.
+func writeReadable(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Chmod(0o755), f.Close())
+}
+
+// close closes the files, and returns the first error of writing them.
+func (all *programs) close() error {
+	err := all.err
+	for _, f := range all.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// report adds to an outcome what the programs did. got may lack programs that never began.
+func (all *programs) report(got *emulate.Outcome, out *summary.Outcome) {
+	for i := range all.x.Programs {
+		p, reader := &all.x.Programs[i], all.readers[i]
+		out.Metrics = append(out.Metrics, reader.Rows...)
+		out.Unkept += reader.Lost
+		if i >= len(got.Groups) || got.Groups[i].Hosts == nil {
+			continue
+		}
+		is := record.Program{Item: p.Index, Command: summary.CommandName(p.Args), Launch: p.Launch, Clock: "real"}
+		if p.LabTime {
+			is.Clock = "lab"
+		}
+		for k := range got.Groups[i].Hosts {
+			h := &got.Groups[i].Hosts[k]
+			row := record.ProgramHost{Host: h.Host, Exit: h.Exit.Code, Signal: h.Exit.Signal,
+				WallS: h.Over.Sub(h.Began).Seconds(), TimeUS: (h.End - h.Begin).Microseconds(), CPUS: h.CPU.Seconds(),
+				BusyS: h.Busy.Seconds(), WaitS: h.Waited.Seconds(), Lines: reader.Lines(k)}
+			if h.Cut != "" || h.Err != nil || h.Exit.Ended != "" {
+				row.Ended = h.How()
+			}
+			is.Hosts = append(is.Hosts, row)
+		}
+		out.Programs = append(out.Programs, is)
+	}
+}

@@ -1,0 +1,143 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/orchestrator/experiment"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/units"
+)
+
+// Bounds on what is kept of a program's output: it may print for hours. Ours.
+const (
+	maxMetricRows = 1 << 20
+	maxMetricText = 200 // bytes
+)
+
+// A Reader finds the metrics of one program in its output.
+type Reader struct {
+	item    int
+	pattern *regexp.Regexp // nil: there are none
+	hosts   []string
+	lines   []int64 // of each host
+	Rows    []record.MetricRow
+	Lost    int64 // rows beyond maxMetricRows
+}
+
+// NewReader returns a reader for a program of the experiment.
+func NewReader(p *experiment.Program) *Reader {
+	return &Reader{item: p.Index, pattern: p.Metrics, hosts: p.Names, lines: make([]int64, len(p.Names))}
+}
+
+// Line reads a line that the program of a rank printed at an instant.
+func (r *Reader) Line(rank int, line []byte, at units.Time) {
+	number := r.lines[rank]
+	r.lines[rank]++
+	if r.pattern == nil {
+		return
+	}
+	m := r.pattern.FindSubmatch(line)
+	if m == nil {
+		return
+	}
+	for i, name := range r.pattern.SubexpNames() {
+		if name == "" || m[i] == nil {
+			continue
+		}
+		if len(r.Rows) >= maxMetricRows {
+			r.Lost++
+			continue
+		}
+		row := record.MetricRow{Item: r.item, Host: r.hosts[rank], Line: int(number), At: at, Name: name,
+			Text: strings.ToValidUTF8(string(m[i][:min(len(m[i]), maxMetricText)]), "?")}
+		v, err := strconv.ParseFloat(row.Text, 64)
+		if row.Number = err == nil && !math.IsInf(v, 0) && !math.IsNaN(v); row.Number {
+			row.Value = v
+		}
+		r.Rows = append(r.Rows, row)
+	}
+}
+
+// Lines returns the number of lines that the program of a rank printed.
+func (r *Reader) Lines(rank int) int64 { return r.lines[rank] }
+
+// CommandName returns a short name for a program: python3 train.py.
+func CommandName(args []string) string {
+	const words, longest = 2, 40
+	var parts []string
+	for i, a := range args[:min(len(args), words)] {
+		if i > 0 && (strings.HasPrefix(a, "-") || strings.ContainsAny(a, " \n\t")) { // an option, or a script
+			break
+		}
+		parts = append(parts, path.Base(a))
+	}
+	name := strings.Join(parts, " ")
+	if len(args) > len(parts) {
+		name += " ..."
+	}
+	return name[:min(len(name), longest)]
+}
+
+// metricsOf describes the numbers among rows, in the order in which their names first appear.
+func metricsOf(rows []record.MetricRow) (all []record.Metric) {
+	values := map[string][]float64{}
+	for i := range rows {
+		if r := &rows[i]; r.Number {
+			if values[r.Name] == nil {
+				all = append(all, record.Metric{Name: r.Name})
+			}
+			values[r.Name] = append(values[r.Name], r.Value)
+		}
+	}
+	for i := range all {
+		m, v := &all[i], values[all[i].Name]
+		m.Count, m.Values = len(v), slices.Clone(v[:min(len(v), record.MaxMetricValues)])
+		sorted := slices.Sorted(slices.Values(v))
+		m.Min, m.P50, m.Max, m.Mean = sorted[0], stats.Quantile(sorted, 0.5), sorted[len(v)-1], stats.Mean(v)
+	}
+	return all
+}
+
+// addPrograms adds the programs to a summary.
+func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
+	s.Programs = o.Programs
+	s.Metrics = metricsOf(o.Metrics)
+	if len(x.Programs) == 0 {
+		return
+	}
+	s.Notes = append(s.Notes, dilated(cmp.Or(s.Dilation, 1)))
+	for i := range x.Programs {
+		p := &x.Programs[i]
+		if p.Metrics == nil || s.Error != "" {
+			continue
+		}
+		for _, name := range p.Metrics.SubexpNames() {
+			if name != "" && !slices.ContainsFunc(o.Metrics, func(r record.MetricRow) bool { return r.Name == name }) {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("workload.%d.metrics: no line of output has %s", p.Index,
+					name))
+			}
+		}
+	}
+	if o.Unkept > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of metrics beyond the first %d were not kept",
+			o.Unkept, maxMetricRows))
+	}
+}
+
+// dilated says what dilation does to programs. The constants are Linux's: TCP_RTO_MIN and
+// TCP_DELACK_MIN, include/net/tcp.h.
+func dilated(d float64) string {
+	const rtoMin, delayedAck = 200 * units.Millisecond, 40 * units.Millisecond
+	lab := func(t units.Time) units.Time { return units.Time(float64(t) / d) }
+	return fmt.Sprintf("at dilation %g, programs compute %g times too fast; the kernel's TCP has a minimum "+
+		"retransmission timeout of %v and delays acknowledgements by %v; sleeps last 1/%g of what they say (lab time)",
+		d, d, lab(rtoMin), lab(delayedAck), d)
+}

@@ -1,0 +1,91 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"weft/internal/fuzztest"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/results/record"
+	"weft/units"
+)
+
+func newReader(pattern string) *Reader {
+	return NewReader(&experiment.Program{Program: &lab.Program{Index: 2, Metrics: regexp.MustCompile(pattern)},
+		Names: []string{"h0", "h1"}})
+}
+
+// Groups that match become rows, numbers or text, with line and host.
+func TestReader(t *testing.T) {
+	r := newReader(`(?P<size>\d+) B(?: +(?P<time_us>[\d.e+]+) us)?(?P<note>\w*)`)
+	for i, line := range []string{"hello", "4096 B 12.5 us", "8192 Bx", "1 B 1e999 us"} {
+		r.Line(1, []byte(line), units.Time(i))
+	}
+	r.Line(0, []byte("7 B 3 us"), 9)
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, fmt.Sprint(row.Item, row.Host, row.Line, int64(row.At), row.Name, "=", row.Text, row.Number))
+	}
+	want := "2h11 1size=4096true|2h11 1time_us=12.5true|2h11 1note=false|2h12 2size=8192true|2h12 2note=xfalse|" +
+		"2h13 3size=1true|2h13 3time_us=1e999false|2h13 3note=false|2h00 9size=7true|2h00 9time_us=3true|2h00 9note=false"
+	if got := strings.Join(got, "|"); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	m := metricsOf(r.Rows)
+	if len(m) != 2 || m[0].Name != "size" || m[0].Count != 4 || m[0].Min != 1 || m[0].Max != 8192 || m[0].Mean != 3074 ||
+		fmt.Sprint(m[0].Values) != "[4096 8192 1 7]" || fmt.Sprint(m[1].Values) != "[12.5 3]" {
+		t.Errorf("%+v", m)
+	}
+	if r.Lines(1) != 4 || r.Lines(0) != 1 {
+		t.Errorf("%d and %d lines", r.Lines(0), r.Lines(1))
+	}
+}
+
+func TestCommandName(t *testing.T) {
+	for want, args := range map[string][]string{
+		"true":                  {"/bin/true"},
+		"python3 train.py":      {"/usr/bin/python3", "/lab/train.py"},
+		"python3 train.py ...":  {"python3", "/lab/train.py", "--fast"},
+		"sh ...":                {"sh", "-c", "echo x; echo y"},
+		strings.Repeat("x", 40): {strings.Repeat("x", 100)},
+		"iperf3 ...":            {"iperf3", "-c", "h1"},
+	} {
+		if got := CommandName(args); got != want {
+			t.Errorf("%q is %q, want %q", args, got, want)
+		}
+	}
+}
+
+// What a program prints cannot make a row that is too long, no text, or no number that is one.
+func FuzzReader(f *testing.F) {
+	corpus := fuzztest.New(f)
+	for _, line := range []string{"4096 B 12.5 us", "\xff\xfe B", strings.Repeat("9", 1000) + " B", "NaN B", "-Inf B"} {
+		corpus.Add(line)
+	}
+	corpus.Fuzz(func(t *testing.T, line string) {
+		r := newReader(`(?P<any>.*) B`)
+		r.Line(0, []byte(line), 1)
+		for _, row := range r.Rows {
+			if len(row.Text) > 3*maxMetricText || strings.ToValidUTF8(row.Text, "") != row.Text ||
+				row.Number && math.IsInf(row.Value-row.Value, 0) || row.Number && row.Value != row.Value {
+				t.Errorf("%q makes %+v", line, row)
+			}
+		}
+	})
+}
+
+// What dilation does is said in lab time.
+func TestDilated(t *testing.T) {
+	if got := dilated(1000); !strings.Contains(got, "1000 times too fast") || !strings.Contains(got, "of 200us and") || !strings.Contains(got, "by 40us") {
+		t.Error(got)
+	}
+	var s record.Summary
+	addPrograms(&experiment.Experiment{}, &Outcome{}, &s)
+	if s.Notes != nil {
+		t.Errorf("a run without programs has notes: %q", s.Notes)
+	}
+}

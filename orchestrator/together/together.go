@@ -1,0 +1,246 @@
+// Package together runs a program on several hosts at once, in a deployed lab or in a run.
+//
+// In goes a Job, and a function that runs one program in one host. Out come the lines that the
+// programs print, and how each ended. The programs belong together: when one fails, the others are
+// ended, since they would wait for it, and when the time is over, all are. A Job with a launcher of
+// MPI (package launcher) starts that on the first host, and then what the launcher asks for.
+//
+// Two things hold. Run returns when no program of the job is left but daemons, and every ending
+// says whether the program ended by itself.
+//
+// Start reading at Job.Run.
+package together
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"weft/orchestrator/launcher"
+)
+
+// A Job is a program to run on several hosts at once.
+type Job struct {
+	Hosts   []string // in the order of ranks
+	Args    []string
+	Env     []string       // NAME=VALUE
+	Launch  *launcher.Kind // nil: programs are told nothing about each other
+	Timeout time.Duration  // real time after which all are ended; 0: none
+
+	// Line receives each line of output, without its end, from one goroutine at a time. It may keep
+	// nothing of the line.
+	Line func(rank int, errors bool, line []byte)
+}
+
+// Program is a program to run in one host.
+type Program struct {
+	Rank      int // index of the host
+	Args, Env []string
+}
+
+// Exec runs a program in a host until it ends, or ends it with all that it started when ctx ends.
+type Exec func(ctx context.Context, p Program, stdin, stdout, stderr *os.File) (Exit, error)
+
+// Exit is how a program ended by itself, or with its host.
+type Exit struct {
+	Code   int    // 128 plus the signal's number if a signal ended it
+	Signal string // its name, such as SIGKILL; "": none, or not known
+	Text   string // "exit status 1"; "": see Code
+	Ended  string // why its host has ended; "": it has not
+}
+
+// Ending is how the program of a host ended.
+type Ending struct {
+	Host string
+	Exit Exit
+	Err  error  // the program could not be run
+	Cut  string // why it was ended from outside; "": it ended by itself
+	With string // the host whose program failed, if that is why; "": it is not
+	Ran  bool   // it was started, or should have been
+
+	Began, Over time.Time
+}
+
+// Failed reports whether the program did not end by itself with exit code 0.
+func (e *Ending) Failed() bool { return e.Err != nil || e.Cut != "" || e.Exit.Code != 0 }
+
+// How returns how the program ended, in words.
+func (e *Ending) How() string {
+	switch {
+	case e.Cut != "":
+		return e.Cut
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Exit.Ended != "":
+		return e.Exit.Ended
+	case e.Exit.Signal != "":
+		return "ended by " + e.Exit.Signal
+	case e.Exit.Text != "":
+		return e.Exit.Text
+	}
+	return fmt.Sprintf("exit status %d", e.Exit.Code)
+}
+
+// ErrTimeout is the reason of a job whose time is over.
+var ErrTimeout = errors.New("did not end")
+
+// failure is why the others are ended when the program of a host fails.
+type failure struct{ host string }
+
+func (f *failure) Error() string { return fmt.Sprintf("it was ended, since %s failed", f.host) }
+
+// state is a job that runs.
+type state struct {
+	*Job
+	exec    Exec
+	end     context.CancelCauseFunc
+	all     sync.WaitGroup
+	mu      sync.Mutex // guards what follows, and lines of output
+	endings []Ending
+	first   int
+}
+
+// Run runs the job and returns how each program ended, in the order of Hosts. first is the index of
+// the program that failed first, or -1.
+func (j *Job) Run(ctx context.Context, exec Exec) (endings []Ending, first int) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if j.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, j.Timeout, fmt.Errorf("it %w within %v", ErrTimeout, j.Timeout))
+		defer stop()
+	}
+	s := &state{Job: j, exec: exec, end: end, endings: make([]Ending, len(j.Hosts)), first: -1}
+	for i, host := range j.Hosts {
+		s.endings[i].Host = host
+	}
+	if j.Launch != nil && j.Launch.Leader != nil {
+		s.lead(ctx)
+	} else {
+		for i := range j.Hosts {
+			p := Program{Rank: i, Args: j.Args, Env: j.Env}
+			if j.Launch != nil && j.Launch.Environment != nil {
+				p.Env = slices.Concat(j.Launch.Environment(i, j.Hosts), j.Env) // a user's own come last, and win
+			}
+			s.start(ctx, p, nil)
+		}
+	}
+	s.all.Wait()
+	return s.endings, s.first
+}
+
+// lead runs the launcher on the first host, and what it asks for.
+func (s *state) lead(ctx context.Context) {
+	leader := Program{Args: s.Launch.Leader(s.Args, s.Hosts), Env: s.Env}
+	if s.Launch.Environment != nil {
+		leader.Env = slices.Concat(s.Launch.Environment(0, s.Hosts), s.Env)
+	}
+	s.start(ctx, leader, func(line []byte) bool {
+		asked, ok := s.Launch.Ask(string(line))
+		if !ok {
+			return s.Launch.Talk != nil && s.Launch.Talk(string(line))
+		}
+		rank := slices.Index(s.Hosts, asked.Host)
+		if rank < 0 {
+			s.end(fmt.Errorf("the launcher asks for a program on %q, which is no host of the job", asked.Host))
+			return true
+		}
+		s.start(ctx, Program{Rank: rank, Args: asked.Args, Env: leader.Env}, nil)
+		return true
+	})
+}
+
+// start starts a program. talk, if not nil, receives the lines of its standard output first; those
+// for which it returns true are no output.
+func (s *state) start(ctx context.Context, p Program, talk func(line []byte) bool) {
+	s.all.Go(func() {
+		e := s.run(ctx, p, talk)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		now := &s.endings[p.Rank]
+		if !now.Ran || e.Failed() && !now.Failed() { // a launcher, or what it asked for
+			*now = e
+		}
+		if e.Failed() && s.first < 0 {
+			s.first = p.Rank
+			s.end(&failure{e.Host})
+		}
+	})
+}
+
+// run runs a program.
+func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool) (e Ending) {
+	e = Ending{Host: s.Hosts[p.Rank], Ran: true, Began: time.Now()}
+	defer func() { e.Over = time.Now() }()
+	var stdin *os.File
+	if stdin, e.Err = os.Open(os.DevNull); e.Err != nil {
+		return e
+	}
+	defer stdin.Close()
+	var files, outputs [2]*os.File
+	var copied sync.WaitGroup
+	for i := range files {
+		var from *os.File
+		if from, files[i], e.Err = os.Pipe(); e.Err != nil {
+			return e
+		}
+		defer from.Close()
+		outputs[i] = from
+		copied.Go(func() {
+			s.copyLines(from, func(line []byte) {
+				if i > 0 || talk == nil || !talk(line) {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.Line(p.Rank, i > 0, line)
+				}
+			})
+		})
+	}
+	e.Exit, e.Err = s.exec(ctx, p, stdin, files[0], files[1])
+	for i := range files {
+		files[i].Close()
+		_ = outputs[i].SetReadDeadline(time.Now().Add(lastOutput)) // a daemon may hold it open
+	}
+	if cause := context.Cause(ctx); cause != nil && (e.Err != nil || e.Exit.Code != 0) {
+		e.Err, e.Cut = nil, cause.Error()
+		var other *failure
+		switch {
+		case errors.Is(cause, context.Canceled):
+			e.Cut = "it was interrupted"
+		case errors.As(cause, &other):
+			e.With = other.host
+		}
+	}
+	copied.Wait()
+	return e
+}
+
+// lastOutput is how long output may take to arrive after a program has ended. Our own choice: it is
+// there already.
+const lastOutput = time.Second
+
+// maxLine bounds a line of output: a longer one is cut into several.
+const maxLine = 64 << 10
+
+// copyLines passes on lines without their ends.
+func (s *state) copyLines(from io.Reader, line func([]byte)) {
+	lines := bufio.NewReaderSize(from, maxLine)
+	for {
+		text, err := lines.ReadSlice('\n')
+		if len(text) > 0 {
+			if text[len(text)-1] == '\n' {
+				text = text[:len(text)-1]
+			}
+			line(text)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}

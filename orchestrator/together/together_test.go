@@ -1,0 +1,114 @@
+package together
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/orchestrator/launcher"
+)
+
+// job returns a job of three hosts that collects its output.
+func job(lines *[]string) *Job {
+	return &Job{Hosts: []string{"a", "b", "c"}, Args: []string{"prog", "x"}, Env: []string{"MINE=1"},
+		Line: func(rank int, errors bool, line []byte) {
+			*lines = append(*lines, fmt.Sprintf("%d %t %s", rank, errors, line))
+		}}
+}
+
+// Programs are told about each other, and their lines come whole, with their rank.
+func TestRun(t *testing.T) {
+	var lines []string
+	j := job(&lines)
+	j.Launch = launcher.Of("torchrun")
+	endings, first := j.Run(t.Context(), func(_ context.Context, p Program, in, out, errs *os.File) (Exit, error) {
+		if !slices.Contains(p.Env, "MASTER_ADDR=a") || !slices.Contains(p.Env, fmt.Sprint("RANK=", p.Rank)) || p.Env[len(p.Env)-1] != "MINE=1" {
+			t.Errorf("rank %d is told %q", p.Rank, p.Env)
+		}
+		fmt.Fprintf(out, "%s %d\npart", p.Args, p.Rank)
+		fmt.Fprintln(errs, "oh")
+		return Exit{}, nil
+	})
+	slices.Sort(lines)
+	want := "0 false [prog x] 0|0 false part|0 true oh|1 false [prog x] 1|1 false part|1 true oh|2 false [prog x] 2|2 false part|2 true oh"
+	if got := strings.Join(lines, "|"); got != want || first != -1 || len(endings) != 3 || endings[2].Failed() || !endings[2].Ran {
+		t.Errorf("%d, %+v, %s", first, endings, got)
+	}
+}
+
+// When one fails, the others are ended and name it; when the time is over, all are.
+func TestFailures(t *testing.T) {
+	var lines []string
+	wait := func(fails int) Exec {
+		return func(ctx context.Context, p Program, in, out, errs *os.File) (Exit, error) {
+			if p.Rank == fails {
+				return Exit{Code: 139, Signal: "SIGSEGV"}, nil
+			}
+			<-ctx.Done()
+			return Exit{Code: 143}, nil
+		}
+	}
+	endings, first := job(&lines).Run(t.Context(), wait(1))
+	if first != 1 || endings[1].How() != "ended by SIGSEGV" || endings[0].How() != "it was ended, since b failed" || endings[2].With != "b" {
+		t.Errorf("%d, %+v", first, endings)
+	}
+	j := job(&lines)
+	j.Timeout = time.Millisecond
+	if endings, _ = j.Run(t.Context(), wait(3)); endings[0].How() != "it did not end within 1ms" || endings[2].Cut != endings[0].Cut {
+		t.Errorf("%+v", endings)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if endings, _ = job(&lines).Run(ctx, wait(3)); endings[0].How() != "it was interrupted" {
+		t.Errorf("%+v", endings)
+	}
+	endings, first = job(&lines).Run(t.Context(), func(context.Context, Program, *os.File, *os.File, *os.File) (Exit, error) {
+		return Exit{}, errors.New("no such program")
+	})
+	if first < 0 || endings[first].How() != "no such program" {
+		t.Errorf("%d, %+v", first, endings)
+	}
+}
+
+// A launcher runs on the first host, and what it asks for on the others; that is no output.
+func TestLauncher(t *testing.T) {
+	var lines []string
+	j := job(&lines)
+	j.Launch = &launcher.Kind{
+		Leader: func(program, hosts []string) []string { return append([]string{"mpirun", hosts[2]}, program...) },
+		Ask: func(line string) (launcher.Asked, bool) {
+			host, ok := strings.CutPrefix(line, "ASK ")
+			return launcher.Asked{Host: host, Args: []string{"proxy"}}, ok
+		},
+		Talk: func(line string) bool { return line == "END" },
+	}
+	exec := func(_ context.Context, p Program, in, out, errs *os.File) (Exit, error) {
+		switch fmt.Sprint(p.Rank, p.Args) {
+		case "0 [mpirun c prog x]":
+			fmt.Fprintln(out, "hello\nASK b\nEND\nASK b\nworld")
+			return Exit{}, nil
+		case "1 [proxy]":
+			return Exit{}, nil
+		}
+		t.Errorf("%d runs %q", p.Rank, p.Args)
+		return Exit{}, nil
+	}
+	endings, first := j.Run(t.Context(), exec)
+	if got := strings.Join(lines, "|"); got != "0 false hello|0 false world" || first != -1 || !endings[1].Ran || endings[2].Ran {
+		t.Errorf("%d, %+v, %s", first, endings, got)
+	}
+	j.Launch.Ask = func(line string) (launcher.Asked, bool) { return launcher.Asked{Host: "evil"}, true }
+	endings, first = j.Run(t.Context(), func(ctx context.Context, p Program, in, out, errs *os.File) (Exit, error) {
+		fmt.Fprintln(out, "x")
+		<-ctx.Done()
+		return Exit{Code: 1}, nil
+	})
+	if first != 0 || !strings.Contains(endings[0].How(), `"evil", which is no host`) {
+		t.Errorf("%d, %+v", first, endings)
+	}
+}

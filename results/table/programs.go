@@ -1,0 +1,57 @@
+package table
+
+import (
+	"fmt"
+
+	"weft/results/record"
+)
+
+// programs returns the grid of the programs' hosts, or nil without any.
+func programs(s *record.Summary) *grid {
+	if len(s.Programs) == 0 {
+		return nil
+	}
+	g := &grid{}
+	g.row(header("program"), header("host"), header("lab time"), header("wall time"), header("processor"),
+		header("waited"), header("lines"), header("end"))
+	for i := range s.Programs {
+		p := &s.Programs[i]
+		for k := range p.Hosts {
+			h := &p.Hosts[k]
+			end := cell{text: EndOf(h), colour: green}
+			if h.Failed() {
+				end.colour = red
+			}
+			waited, judged := h.Waited()
+			g.row(left(p.Command), left(h.Host), right(micros(h.TimeUS)), right(micros(1e6*h.WallS)),
+				right(micros(1e6*h.CPUS)), right(known(judged, percent(waited))),
+				right(count(h.Lines)), end)
+		}
+	}
+	return g
+}
+
+// EndOf says in a few words how a program ended.
+func EndOf(h *record.ProgramHost) string {
+	switch {
+	case h.Ended != "":
+		return h.Ended
+	case h.Signal != "":
+		return h.Signal
+	}
+	return fmt.Sprintf("exit %d", h.Exit)
+}
+
+// metrics returns the grid of what programs printed, or nil without any.
+func metrics(s *record.Summary) *grid {
+	if len(s.Metrics) == 0 {
+		return nil
+	}
+	g := &grid{}
+	g.row(header("metric"), header("count"), header("min"), header("mean"), header("p50"), header("max"))
+	for _, m := range s.Metrics {
+		g.row(left(m.Name), right(count(int64(m.Count))), right(digits(m.Min)), right(digits(m.Mean)),
+			right(digits(m.P50)), right(digits(m.Max)))
+	}
+	return g
+}

@@ -1,0 +1,78 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"weft/results/record"
+)
+
+// maxEach is the number of values of a metric up to which Twice compares each.
+const maxEach = 8
+
+// moved is a number of two runs.
+type moved struct {
+	name          string
+	before, after float64
+	write         func(float64) string
+}
+
+// Twice writes how much each number of a run differs from that of the same run at another dilation.
+// A number that depends on the dilation is one of this machine, and not of the lab.
+func Twice(w io.Writer, first, second *record.Summary, st Style) error {
+	var rows []moved
+	add := func(name string, before, after float64, write func(float64) string) {
+		rows = append(rows, moved{name, before, after, write})
+	}
+	for i, c := range first.Collectives {
+		if i < len(second.Collectives) && c.TimeUS > 0 && second.Collectives[i].TimeUS > 0 {
+			add("collective."+strconv.Itoa(i)+".time", c.TimeUS, second.Collectives[i].TimeUS, micros)
+		}
+	}
+	if complete(first) && complete(second) {
+		add("fct.p50", first.Flows.FCT.P50, second.Flows.FCT.P50, micros)
+		add("fct.p99", first.Flows.FCT.P99, second.Flows.FCT.P99, micros)
+	}
+	for _, m := range first.Metrics {
+		for _, n := range second.Metrics {
+			switch {
+			case m.Name != n.Name:
+			case m.Count == n.Count && m.Count <= maxEach:
+				for i := range m.Values {
+					add(fmt.Sprintf("metric.%s.%d", m.Name, i), m.Values[i], n.Values[i], digits)
+				}
+			default:
+				add("metric."+m.Name+".count", float64(m.Count), float64(n.Count), digits)
+				add("metric."+m.Name+".p50", m.P50, n.P50, digits)
+				add("metric."+m.Name+".max", m.Max, n.Max, digits)
+			}
+		}
+	}
+	var g grid
+	g.row(header("number"), header("at dilation "+digits(first.Dilation)), header("at "+digits(second.Dilation)),
+		header("moved"))
+	most := 0.0
+	for _, r := range rows {
+		text := cell{text: "–", right: true}
+		if r.before != 0 {
+			share := r.after/r.before - 1
+			most = max(most, math.Abs(share))
+			text = cell{text: fmt.Sprintf("%+.1f %%", 100*share), right: true}
+		} else if r.after == 0 {
+			text = cell{text: "+0.0 %", right: true}
+		}
+		g.row(left(r.name), right(r.write(r.before)), right(r.write(r.after)), text)
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "no number to compare: programs printed none, and no collective ended")
+		return err
+	}
+	if err := g.write(w, st, "  "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "  the largest difference is %.1f %%; what moves with the dilation is this machine's, "+
+		"and not the lab's\n", 100*most)
+	return err
+}
