@@ -94,6 +94,7 @@ name: rtt
 topology: {kind: star, hosts: 3, link: {rate: 100Gbps, delay: 20us}}
 workload:
   - program: [%s, %s, "xx"]
+    files: [rtt.yaml] # the mount point is there for the next program
     metrics: '(?P<size_bytes>\d+) B (?P<time_us>[\d.]+) us in (?P<year>\d+)'
   - program: [cat, /lab/rtt.yaml, /lab/none]
     hosts: [h2]

@@ -16,7 +16,7 @@ import (
 // the folder of the program, or its file alone if that folder holds much else. Other programs do
 // not see it.
 type Showing struct {
-	program string // its path, with links resolved
+	program string // its path, with links resolved; "": a folder is shown for itself
 	what    string // the folder, or the file
 	// a detached mount of the folder or file; -1: none
 	tree int
@@ -77,7 +77,7 @@ func ShowFolder(folder, at string) (*Showing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("show %s in the node: %w", folder, err)
 	}
-	return &Showing{program: at + "/", what: at, tree: tree}, nil
+	return &Showing{what: at, tree: tree}, nil
 }
 
 // Close releases the mount.
@@ -93,7 +93,7 @@ func (s *Showing) Place() (program string, err error) {
 	if s.tree < 0 {
 		return s.program, nil
 	}
-	if _, err := os.Stat(s.program); err == nil {
+	if _, err := os.Stat(s.program); s.program != "" && err == nil {
 		return s.program, nil
 	}
 	if err := ownMounts(); err != nil {
