@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,11 +132,18 @@ func machinesOf(t *testing.T, root string) map[string]int {
 	return out
 }
 
+// pointsVar is the environment variable with another number of points for TestClusterSweep, which
+// are short then.
+const pointsVar = "WEFT_CLUSTER_POINTS"
+
 // A hundred points over three engines leave the bytes of a local sweep, in about its time.
 func TestClusterSweep(t *testing.T) {
-	const points = 102
+	points, size := 102, "128MB"
+	if n, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && n > 0 {
+		points, size = n, "1MB"
+	}
 	c := needCluster(t)
-	file := c.d.writeLab("lab.yaml", manyPoints(points, "128MB"))
+	file := c.d.writeLab("lab.yaml", manyPoints(points, size))
 	began := time.Now()
 	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
 	local := time.Since(began)

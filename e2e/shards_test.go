@@ -166,7 +166,7 @@ func TestKilledShards(t *testing.T) {
 func TestShardOutOfMemory(t *testing.T) {
 	d := newWorkspace(t)
 	file := d.writeLab("lab.yaml", "weft: 1\nname: large\ntopology: {kind: star, hosts: 2}\nworkload: [{collective: "+
-		"permute, size: 8KB}]\nsweep: {topology.hosts: [2, 20000, 3]}\n")
+		"permute, size: 8KB}]\nsweep: {topology.hosts: [20000, 2, 3]}\n")
 	cmd := d.command("sweep", "submit", file, "--shards", "1", "--engine", "sim")
 	p := d.startCommand(limited(cmd, 320<<20))
 	id := strings.TrimSpace(p.wait().wantCode(0).stdout)
@@ -175,7 +175,7 @@ func TestShardOutOfMemory(t *testing.T) {
 	if st.Done != 3 || len(st.Problems) != 1 || len(st.Problems[0].Hosts) != 3 || st.State != sweep.Failed {
 		t.Errorf("%+v", st)
 	}
-	d.run("sweep", "collect", id).wantCode(1).wantOnStderr("given up after 3 tries")
+	d.run("sweep", "collect", id).wantCode(1).wantOnStderr("given up after 3 tries", "all points: ")
 	if runs := d.runs(); len(runs) != 2 {
 		t.Errorf("runs %v", runs)
 	}

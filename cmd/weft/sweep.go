@@ -114,7 +114,9 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record
 			})
 		}
 		dir := jobs[which[0]].sweep
-		if len(which) < 2 || dir == "" || first.Run == "" || !store.IsRun(first.Run) {
+		if len(which) < 2 || dir == "" || !slices.ContainsFunc(points, func(p expect.Point) bool {
+			return p.Summary.Run != "" && store.IsRun(p.Summary.Run)
+		}) {
 			continue
 		}
 		var some []*record.Summary

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"weft/internal/regular"
 	"weft/results/expect"
@@ -181,7 +182,13 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 			return err
 		}
 	}
-	first, err := report.Load(runs[0].Run)
+	left := slices.IndexFunc(runs, func(s *record.Summary) bool {
+		return s.Run != "" && store.IsRun(s.Run)
+	})
+	if left < 0 {
+		return errors.New("no point of the sweep left a run")
+	}
+	first, err := report.Load(runs[left].Run)
 	if err != nil {
 		return err
 	}
