@@ -12,6 +12,7 @@ import (
 	"weft/orchestrator/topology/render"
 	"weft/results/frames"
 	"weft/results/record"
+	"weft/results/store"
 	"weft/sim"
 	"weft/transport"
 	"weft/units"
@@ -28,6 +29,32 @@ const (
 	// fabric process from its packets for some microseconds.
 	minFrameWall = 2 * time.Millisecond
 )
+
+// firstKept is the real time after which a run first writes its frames, in case it is killed. Our
+// own choice: a shorter run is soon repeated.
+const firstKept = 2 * time.Second
+
+// frameKeeper writes the frames of a run that goes on: after firstKept, and whenever the run has
+// lasted twice as long, so that writing takes a constant share of the time.
+type frameKeeper struct {
+	dir   *store.Run
+	ports []string
+	began time.Time // zero before the first frame
+	next  time.Time
+}
+
+// add writes all frames if it is time. The run reports an error at its end: see store.Run.
+func (k *frameKeeper) add(all []frames.Frame) {
+	now := time.Now()
+	if k.began.IsZero() {
+		k.began, k.next = now, now.Add(firstKept)
+	}
+	if now.Before(k.next) {
+		return
+	}
+	k.next = now.Add(now.Sub(k.began))
+	_ = k.dir.KeepFrames(all, k.ports) // kept by dir
+}
 
 // newRecorder returns the recorder of an experiment's frames; nil: the lab wants none. least is the
 // smallest interval that the engine can provide.
@@ -50,7 +77,7 @@ func newRecorder(x *experiment.Experiment, least units.Time) *frames.Recorder {
 // framer records the frames of a simulated run.
 type framer struct {
 	*frames.Recorder
-	show    func([]frames.Frame) // called after each frame; nil: nobody wants them
+	show    func([]frames.Frame) // called after each frame; nil: nobody does
 	hosts   []*host.Host         // whose connections are recorded; nil: there are too many
 	sent    []units.Bytes        // by port: see fabric.Network.Survey
 	arrived []units.Bytes        // by connection

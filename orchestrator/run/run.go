@@ -90,7 +90,7 @@ type Options struct {
 	// Progress is called a few times per second from one goroutine. It may be nil.
 	Progress func(Progress)
 
-	framed func([]frames.Frame) // Frames, for this run; nil: nobody wants them
+	framed func([]frames.Frame) // called after each frame; nil: the lab wants none
 }
 
 func (o *Options) workers() int {
@@ -229,8 +229,13 @@ func storeNetwork(x *experiment.Experiment, dir *store.Run, o *Options) (*record
 		return nil, nil
 	}
 	network := networkMap(x)
-	if show := o.Frames; show != nil {
-		o.framed = func(all []frames.Frame) { show(x, dir.Dir(), network, all) }
+	keep := frameKeeper{dir: dir, ports: x.PortNames()}
+	show := o.Frames
+	o.framed = func(all []frames.Frame) {
+		keep.add(all)
+		if show != nil {
+			show(x, dir.Dir(), network, all)
+		}
 	}
 	return network, dir.Network(network)
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
-	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -56,48 +54,6 @@ func (r *Run) Ports(rows []record.Port) error {
 			MaxHeadroom: int64(p.MaxHeadroom), Rate: int64(p.Rate),
 		}
 	})
-}
-
-// Frames appends frames to frames.parquet and frame_conns.parquet. ports has the name of each port.
-func (r *Run) Frames(all []frames.Frame, ports []string) error {
-	var portRows []frameRow
-	var connRows []frameConnRow
-	reserveRows[frameRow](r, FramesFile, all, func(f *frames.Frame) int { return len(f.Ports) })
-	reserveRows[frameConnRow](r, FrameConnsFile, all, func(f *frames.Frame) int { return len(f.Conns) })
-	for i := range all {
-		f := &all[i]
-		portRows, connRows = portRows[:0], connRows[:0]
-		for _, p := range f.Ports {
-			portRows = append(portRows,
-				frameRow{int64(f.At), ports[p.Port], int64(p.Queued), int64(p.Sent), p.Marks, p.Drops, p.Paused})
-		}
-		for _, c := range f.Conns {
-			connRows = append(connRows, frameConnRow{int64(f.At), int64(c.Conn), int64(c.Arrived), int64(c.Window)})
-		}
-		if t := tableOf[frameRow](r, FramesFile); t != nil {
-			r.err = t.add(portRows...)
-		}
-		if len(connRows) > 0 {
-			if t := tableOf[frameConnRow](r, FrameConnsFile); t != nil {
-				r.err = t.add(connRows...)
-			}
-		}
-	}
-	return r.err
-}
-
-// reserveRows makes room for the rows of frames, in a table that begins with the first of them.
-func reserveRows[T any](r *Run, name string, all []frames.Frame, count func(*frames.Frame) int) {
-	n := 0
-	for i := range all {
-		n += count(&all[i])
-	}
-	if n == 0 {
-		return
-	}
-	if t := tableOf[T](r, name); t != nil {
-		t.rows = slices.Grow(t.rows, min(n, groupRows))
-	}
 }
 
 // Histogram writes the distribution of a time to RTTFile or QueueDelayFile.
