@@ -50,7 +50,7 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 		return slices.Index(order, x.Verdict) - slices.Index(order, y.Verdict)
 	})
 	if len(differing) > 0 {
-		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []Table{ComparisonTable(differing)}})
+		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []Table{compareTable(differing)}})
 	}
 	charts, err := compareCharts(a, b, differing)
 	if err != nil {
@@ -70,9 +70,31 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	if len(others) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What does not differ, or cannot be judged",
 			Text:   "~ is no difference beyond noise, ? cannot be judged.",
-			Folded: []Folded{{Summary: "show them", Tables: []Table{ComparisonTable(others)}}}})
+			Folded: []Folded{{Summary: "show them", Tables: []Table{compareTable(others)}}}})
 	}
 	return p, nil
+}
+
+// compareTable is ComparisonTable for a page: with commas between thousands, and without the points
+// if there is only one.
+func compareTable(all []Difference) Table {
+	t := ComparisonTable(all)
+	for _, row := range t.Rows {
+		for i := range row[t.Numbers:t.Words] {
+			mean, half, interval := strings.Cut(row[t.Numbers+i], " ±")
+			if row[t.Numbers+i] = commas(mean); interval {
+				row[t.Numbers+i] += " ±" + commas(half)
+			}
+		}
+	}
+	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[0] != "" }) {
+		t.Head = t.Head[1:]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][1:]
+		}
+		t.Numbers, t.Words = t.Numbers-1, t.Words-1
+	}
+	return t
 }
 
 // maxChanges is the number of changes in a chart. Our choice.

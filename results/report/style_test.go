@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,37 +39,64 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// Text has a contrast of 4.5 with what is behind it, lines of charts one of 3, light and dark.
-func TestContrast(t *testing.T) {
-	rules := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(style, -1)
+// schemes returns the colours of a stylesheet by name, light and dark.
+func schemes(t *testing.T, sheet string) map[string]map[string]string {
+	t.Helper()
+	rules := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(sheet, -1)
 	if len(rules) != 2 {
 		t.Fatalf("%d lists of colours; expected one for light and one for dark", len(rules))
 	}
+	out := map[string]map[string]string{}
 	for i, name := range []string{"light", "dark"} {
-		colour := map[string]string{}
+		out[name] = map[string]string{}
 		for _, m := range regexp.MustCompile(`--([a-z]+):(#[0-9a-f]+)`).FindAllStringSubmatch(rules[i][1], -1) {
-			colour[m[1]] = m[2]
+			out[name][m[1]] = m[2]
 		}
-		for _, pair := range [][2]string{
+	}
+	return out
+}
+
+// Text has a contrast of 4.5 with what is behind it, light and dark, in reports and in the view;
+// lines of charts have one of 3.
+func TestContrast(t *testing.T) {
+	sheet, err := os.ReadFile("../view/page/page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, sheet string
+		pairs       [][2]string
+	}{
+		{"report", style, [][2]string{
 			{"text", "back"}, {"dim", "back"}, {"link", "back"}, {"good", "back"}, {"bad", "back"}, {"doubt", "back"},
 			{"text", "panel"}, {"dim", "panel"}, {"link", "panel"}, {"good", "panel"}, {"bad", "panel"}, {"doubt", "panel"},
 			{"on", "good"}, {"on", "bad"}, {"on", "doubt"},
-		} {
-			if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
-				t.Errorf("%s: %s on %s has a contrast of %.2f", name, pair[0], pair[1], got)
+		}},
+		{"view", string(sheet), [][2]string{
+			{"text", "back"}, {"dim", "back"}, {"alert", "back"}, {"accent", "back"}, {"text", "panel"}, {"dim", "panel"},
+			{"back", "accent"}, {"back", "text"}, {"text", "host"}, {"text", "switch"},
+		}},
+	} {
+		for name, colour := range schemes(t, c.sheet) {
+			for _, pair := range c.pairs {
+				if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
+					t.Errorf("%s, %s: %s on %s has a contrast of %.2f", c.name, name, pair[0], pair[1], got)
+				}
 			}
 		}
-		if name == "light" {
-			continue
-		}
-		for _, m := range regexp.MustCompile(`svg \[(?:fill|stroke)="#[0-9a-f]{6}"\]\{(?:fill|stroke):(#[0-9a-f]{6})\}`).FindAllStringSubmatch(style, -1) {
-			if got := contrast(t, m[1], colour["back"]); got < 3 {
-				t.Errorf("dark: a line of %s has a contrast of %.2f", m[1], got)
-			}
+		if !strings.Contains(c.sheet, "prefers-reduced-motion:reduce") {
+			t.Errorf("%s: nothing is said about reduced motion", c.name)
 		}
 	}
-	if !strings.Contains(style, "prefers-reduced-motion:reduce") {
-		t.Error("nothing is said about reduced motion")
+	back := schemes(t, style)["dark"]["back"]
+	lines := regexp.MustCompile(`svg \[(?:fill|stroke)="#[0-9a-f]{6}"\]\{(?:fill|stroke):(#[0-9a-f]{6})\}`).FindAllStringSubmatch(style, -1)
+	if len(lines) < 8 {
+		t.Errorf("%d colours of lines in the dark", len(lines))
+	}
+	for _, m := range lines {
+		if got := contrast(t, m[1], back); got < 3 {
+			t.Errorf("dark: a line of %s has a contrast of %.2f", m[1], got)
+		}
 	}
 }
 

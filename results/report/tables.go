@@ -17,11 +17,15 @@ func tiles(s *record.Summary) [][2]string {
 	var out [][2]string
 	add := func(name, value string) { out = append(out, [2]string{name, value}) }
 	if s.Flows.Count > 0 {
-		add("flows", whole(s.Flows.Count-s.Flows.Unfinished)+" of "+whole(s.Flows.Count))
+		flows := whole(s.Flows.Count)
+		if n := s.Flows.Unfinished; n > 0 {
+			flows = whole(s.Flows.Count-n) + " of " + flows
+		}
+		add("flows done", flows)
 		add("data", quantity(float64(s.Flows.Bytes), "B"))
 	}
 	if s.Complete() && s.Flows.Count > 0 {
-		add("flow completion, p99", quantity(s.Flows.FCT.P99, "us"))
+		add("FCT, p99", quantity(s.Flows.FCT.P99, "us"))
 		if s.Flows.Slowdown.P99 > 0 {
 			add("slowdown, p99", shown(s.Flows.Slowdown.P99))
 		}
@@ -81,7 +85,7 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 func distributionTable(s *record.Summary) Table {
 	t := Table{Head: []string{"", "mean", "p50", "p99", "max", "unit"}, Numbers: 1, Words: 5}
 	add := func(name string, q record.Quantiles, unit string) {
-		in := scaleOf(unit, q.Mean)
+		in := scaleOf(unit, q.P99)
 		t.Rows = append(t.Rows, []string{
 			name, shown(q.Mean / in.of), shown(q.P50 / in.of), shown(q.P99 / in.of), shown(q.Max / in.of), in.name,
 		})

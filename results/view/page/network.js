@@ -208,8 +208,10 @@ export class NetworkView {
       if (!coarse || own) { g.strokeStyle = s.text; g.lineWidth = own ? 3 : 0.8; g.stroke(); }
       if (label && !this.crowded(g, n, x)) {
         g.fillStyle = s.text;
-        if (n.host) g.fillText(n.name, x, y + r / 2 + font * 0.75);
-        else g.fillText(n.name, x, y - r * 0.55 - font * 0.65);
+        const at = n.host ? y + r / 2 + font * 0.75 : y - r * 0.55 - font * 0.65;
+        g.strokeStyle = s.back; g.lineWidth = 3; g.lineJoin = "round";
+        g.strokeText(n.name, x, at); // a halo, so that links do not cross the name
+        g.fillText(n.name, x, at);
       }
     });
   }

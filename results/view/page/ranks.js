@@ -14,7 +14,7 @@ export class Ranks {
     const head = document.createElement("figcaption");
     head.textContent = parts.length === 0 ? "No collective." :
       `Ranks and their part in each collective${hosts.length === maxRanks ? `, the first ${maxRanks}` : ""}; a gap is waiting or computing`;
-    const row = 15, left = 70, w = 900, h = hosts.length * row + 20;
+    const row = 15, left = 44, w = 460, h = hosts.length * row + 20;
     this.px = (t) => left + ((w - left - 8) * t) / (clock.end || 1);
     const s = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "ranks over time" });
     const of = new Map(hosts.map((n, i) => [n, i]));
