@@ -191,4 +191,8 @@ func TestNoManager(t *testing.T) {
 	if err := (Scheduler{}).Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "docker swarm init") {
 		t.Error(err)
 	}
+	t.Setenv("DOCKER_HOST", "garbage")
+	if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
+		t.Errorf("%v, %v", removed, err)
+	}
 }
