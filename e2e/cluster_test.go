@@ -102,7 +102,7 @@ func manyPoints(points int, size string) string {
 func (c *cluster) finish(id string) {
 	c.t.Helper()
 	for range 5 {
-		r := c.d.startCommand(c.d.command("sweep", "wait", id, "-q", "--timeout", "10m")).waitLong()
+		r := c.d.startCommand(c.d.command("sweep", "wait", id, "-q", "--timeout", "1h")).waitLong()
 		if r.code == 0 {
 			break
 		}
