@@ -308,13 +308,17 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if l.cfg.Transparent && p.Port == clocksync.EventPort {
 		rewrite(c.datagram(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
 	}
+	var written int64
 	if note || own(p.Port) {
-		l.hand(p.Dst, frame, now)
+		written = l.hand(p.Dst, frame, now)
 	} else {
 		l.write(p.Dst, frame)
 	}
+	if written == 0 {
+		written = l.clock.Now()
+	}
 	l.rest.frames++
-	l.report.Delivery.Record(max(l.labNow()-now, 0))
+	l.report.Delivery.Record(max(l.scale.Lab(written)-now, 0))
 	if c.leaves != anytime {
 		l.report.QueueDelay.Record(p.Queued)
 	}
@@ -364,25 +368,28 @@ func (l *loop) reaches(h fabric.HostID, frame []byte) bool {
 }
 
 // hand hands a frame to a host's agent, which it has reached at an instant: to the agent's NIC, or
-// to the host's kernel if it has none.
-func (l *loop) hand(h fabric.HostID, frame []byte, at units.Time) {
+// to the host's kernel if it has none. It returns when it wrote to a NIC, CLOCK_MONOTONIC in
+// nanoseconds, or else 0.
+func (l *loop) hand(h fabric.HostID, frame []byte, at units.Time) (written int64) {
 	nic := l.ports[h].nic
 	if nic == nil {
 		l.write(h, frame)
-		return
+		return 0
 	}
 	if !l.reaches(h, frame) {
-		return
+		return 0
 	}
 	nic.at = at
 	n, again, err := nic.Write(frame)
 	if err != nil {
 		l.fail(l.unlessLie(h, err))
-		return
+		return 0
 	}
 	if again || n != len(frame) {
 		l.report.Refused++
+		return 0
 	}
+	return nic.written
 }
 
 // answer replies to an ARP request for another host's address.

@@ -48,6 +48,8 @@ type nic struct {
 
 	clock clocked
 	at    units.Time // when the next frame to write arrives at its host, in the model
+
+	written int64 // when the last frame was written, CLOCK_MONOTONIC in ns
 }
 
 // Read implements cable.
@@ -72,7 +74,8 @@ func (n *nic) Write(frame []byte) (size int, again bool, err error) {
 		return 0, true, err
 	}
 	size = copy(slot, frame)
-	n.out.Push(size, int64(n.at), n.clock.Now())
+	n.written = n.clock.Now()
+	n.out.Push(size, int64(n.at), n.written)
 	n.bell.Ring(0)
 	return size, false, nil
 }
