@@ -129,8 +129,8 @@ func scribble(ctx context.Context, pid, node int) error {
 	return nil
 }
 
-// A process that drives nodes and writes garbage into the memory of one is ended by the name of the
-// node; what the others have received is right.
+// A node whose memory is filled with garbage ends by its name, alone of those that its process
+// drives. What the others have sent each other is right.
 func TestPrivBypassGarbage(t *testing.T) {
 	needRoot(t)
 	x := allToAll(4, 20, 1000, 1000)
@@ -145,9 +145,9 @@ func TestPrivBypassGarbage(t *testing.T) {
 	if o == nil || o.Report == nil || o.Report.Broken != "" || o.Transport.DataPackets == 0 {
 		t.Fatalf("the others are lost: %+v", o)
 	}
-	for _, d := range o.Dones {
-		if d.Wrong != 0 {
-			t.Errorf("rank %d has %d wrong elements", d.Rank, d.Wrong)
+	for _, d := range o.Dones { // what h3 sent may have been overwritten before the fabric read it
+		if d.Wrong != 0 && d.Rank != 3 && (d.Blame == nil || d.Blame.Peer != 3) {
+			t.Errorf("rank %d has %d wrong elements, of %+v", d.Rank, d.Wrong, d.Blame)
 		}
 	}
 }
