@@ -52,7 +52,9 @@ func (o *output) await(ctx context.Context, texts ...string) error {
 
 // TestPrivProgramsRunBesideTheWorkload checks that a host's programs run during the workload, and
 // that those that do not end by themselves end with it.
-func TestPrivProgramsRunBesideTheWorkload(t *testing.T) { bothNICs(t, checkProgramsRunBesideTheWorkload) }
+func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
+	bothNICs(t, checkProgramsRunBesideTheWorkload)
+}
 
 func checkProgramsRunBesideTheWorkload(t *testing.T, bypass bool) {
 	x := star(3, 1000)
