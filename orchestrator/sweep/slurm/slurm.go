@@ -70,7 +70,7 @@ func ask(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("Slurm is not here: %w; run this where sbatch is (apt-get install slurm-client)", err)
+		return "", fmt.Errorf("no Slurm here: %w; run this where sbatch is (apt-get install slurm-client)", err)
 	}
 	if err != nil {
 		why := strings.TrimSpace(said.String())
