@@ -86,16 +86,8 @@ func inMicros(ps int64) json.Number {
 	return json.Number(fmt.Sprintf("%d.%06d", ps/1_000_000, ps%1_000_000))
 }
 
-// without returns nil for the error of a table that a run does not have.
-func without(err error) error {
-	if errors.Is(err, ErrNoTable) {
-		return nil
-	}
-	return err
-}
-
 func (t *timeline) parts(dir string) error {
-	return without(Scan(dir, CollectivesFile, func(rows []partRow) error {
+	return IfPresent(Scan(dir, CollectivesFile, func(rows []partRow) error {
 		for i := range rows {
 			r := &rows[i]
 			err := t.span(r.Host, "collective", fmt.Sprintf("%s, item %d", r.Collective, r.Item), r.Start, r.End,
@@ -109,7 +101,7 @@ func (t *timeline) parts(dir string) error {
 }
 
 func (t *timeline) flows(dir string) error {
-	return without(Scan(dir, FlowsFile, func(rows []flowRow) error {
+	return IfPresent(Scan(dir, FlowsFile, func(rows []flowRow) error {
 		for i := range rows {
 			r := &rows[i]
 			if r.FCT == 0 {
@@ -127,7 +119,7 @@ func (t *timeline) flows(dir string) error {
 
 func (t *timeline) queues(dir string) error {
 	named := false
-	return without(Scan(dir, QueuesFile, func(rows []queueRow) error {
+	return IfPresent(Scan(dir, QueuesFile, func(rows []queueRow) error {
 		for i := range rows {
 			r := &rows[i]
 			if !named {

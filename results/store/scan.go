@@ -26,6 +26,14 @@ import (
 // data.
 var ErrNoTable = errors.New("the run has no such data")
 
+// IfPresent returns nil for the error that a run has no such table, and any other error as it is.
+func IfPresent(err error) error {
+	if errors.Is(err, ErrNoTable) {
+		return nil
+	}
+	return err
+}
+
 // maxFooter limits the size of a footer, in bytes.
 const maxFooter = 64 << 20
 

@@ -297,11 +297,8 @@ func loadFrames(dir string, n *record.NetworkMap) ([]frames.Frame, error) {
 		}
 		return nil
 	})
-	if errors.Is(err, store.ErrNoTable) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, store.IfPresent(err)
 	}
 	err = store.Scan(dir, store.FrameConnsFile, func(rows []connRow) error {
 		for _, r := range rows {
@@ -315,7 +312,7 @@ func loadFrames(dir string, n *record.NetworkMap) ([]frames.Frame, error) {
 		}
 		return nil
 	})
-	if err := present(err); err != nil {
+	if err := store.IfPresent(err); err != nil {
 		return nil, err
 	}
 	return b.sorted(), nil
@@ -348,7 +345,7 @@ func loadConns(dir string) (all []record.Conn, err error) {
 		}
 		return nil
 	})
-	return all, present(err)
+	return all, store.IfPresent(err)
 }
 
 // loadParts reads what each rank did.
@@ -371,15 +368,7 @@ func loadParts(dir string) (all []record.Part, err error) {
 		}
 		return nil
 	})
-	return all, present(err)
-}
-
-// present returns err, and nil if it is about a table that the run does not have.
-func present(err error) error {
-	if errors.Is(err, store.ErrNoTable) {
-		return nil
-	}
-	return err
+	return all, store.IfPresent(err)
 }
 
 // loadClocks reads the errors of the first clocks, thinned.
@@ -410,7 +399,7 @@ func (m *Model) loadClocks(dir string) error {
 	for i := range m.Clocks {
 		m.Clocks[i].Points = thin(m.Clocks[i].Points)
 	}
-	return present(err)
+	return store.IfPresent(err)
 }
 
 // thin keeps the largest error of each of maxPoints stretches.
