@@ -22,8 +22,8 @@ func (n *Network) fit(now units.Time, o *port, e *Packet) *Packet {
 		if o.classes[e.Class].bytes+e.Size <= o.buffer {
 			return e
 		}
-		// The last one that waits is trimmed as often as the new one: otherwise senders in step with
-		// the port would always lose, or never (NDP, section 3.1, "phase effects").
+		// The last one that waits is trimmed as often as the new one: otherwise senders in step
+		// with the port would always lose, or never (NDP, section 3.1, "phase effects").
 		if o.is(trimsFair) && draw(&o.random) < 0.5 {
 			if last := o.removeLast(now, e); last != nil {
 				if o.is(marksSoon) {

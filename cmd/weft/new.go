@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"weft/examples"
-	"weft/sdk"
+	"weft/orchestrator/starter"
 )
 
 func (a *app) newCommand() *cobra.Command {
@@ -67,26 +64,7 @@ func (a *app) newCC(name string) (err error) {
 			_ = os.RemoveAll(name) // made here; the first error says more
 		}
 	}()
-	files := map[string]string{
-		"go.mod":             "module " + name + "\n\ngo 1.26\n\nrequire weft v1.0.0 // weft/sdk/cc, in vendor\n",
-		"vendor/modules.txt": "# weft v1.0.0\n## explicit; go 1.26\nweft/sdk/cc\n",
-	}
-	own := map[string]string{"main.go": name + ".go", "main_test.go": name + "_test.go", "lab.yaml": "lab.yaml"}
-	for from, to := range own {
-		text, err := examples.AIMD.ReadFile("cc/aimd/" + from)
-		if err != nil {
-			return err
-		}
-		files[to] = strings.ReplaceAll(string(text), "aimd", name)
-	}
-	err = fs.WalkDir(sdk.Files, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := sdk.Files.ReadFile(file)
-		files[path.Join("vendor/weft/sdk", file)] = string(text)
-		return err
-	})
+	files, err := starter.Controller(name)
 	if err != nil {
 		return err
 	}

@@ -241,8 +241,8 @@ func packages() []entry {
 			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology " +
 			"results/plot results/record transport units",
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
-		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
-			"writes labs to start from, and what their transports need, which their experiments tell"},
+		{"orchestrator/starter", "examples orchestrator/experiment orchestrator/lab orchestrator/topology sdk transport",
+			"writes labs and a program to start from, and what their transports need, which their experiments tell"},
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
@@ -258,7 +258,7 @@ func packages() []entry {
 		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
-		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule examples inputs internal/cleanup " +
+		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
 			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
@@ -271,7 +271,7 @@ func packages() []entry {
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
-			"results/table results/view results/watch sdk transport/cc/wasm transport/wire/dissector units",
+			"results/table results/view results/watch transport/cc/wasm transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

@@ -1,6 +1,7 @@
-// Package starter writes lab files to start from: a network, a transport and a collective, each
-// with the keys that people change most. The result passes the same checks as every lab, and has
-// the queues and routes that its transport requires.
+// Package starter writes files to start from. A lab is a network, a transport and a collective,
+// each with the keys that people change most. It passes the same checks as every lab, and has the
+// queues and routes that its transport requires. A congestion control is a program with a test and
+// a lab.
 package starter
 
 import (
