@@ -134,7 +134,8 @@ func TestExamplesInHelpWork(t *testing.T) {
 			if len(args) > 2 && args[1] == "deploy" && !slices.Contains(args, "--dry-run") {
 				continue
 			}
-			if args[1] == "view" || args[1] == "results" && args[2] != "ls" {
+			deployed := live[args[1]] || slices.Contains(args, "--deployed")
+			if args[1] == "view" && !deployed || args[1] == "results" && args[2] != "ls" {
 				if _, _, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "no run is called") {
 					t.Errorf("%s: stderr %q", line, stderr)
 				}
@@ -167,7 +168,7 @@ func TestExamplesInHelpWork(t *testing.T) {
 				}
 				continue
 			}
-			if live[args[1]] {
+			if deployed {
 				if _, stdout, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "deployed") && stdout != "[]\n" {
 					t.Errorf("%s: stderr %q", line, stderr)
 				}

@@ -39,8 +39,8 @@ else.
 A run has frames to show unless its lab says measure.view: off. To watch a run while it goes on:
 weft run LAB --view.
 
-With --deployed, show a lab that is up (default the only one). Click a link or a host for buttons: link down, up
-and set, node pause, resume, kill and restart. They do what weft link and weft node do.`,
+With --deployed, show a lab that is up (default the only one). Click a link or a host for buttons:
+link down, up and set, node pause, resume, kill and restart. They do what weft link and weft node do.`,
 		Example: `  weft view quickstart
   weft view runs/pc4-incast-vs/20260101T000000-1 runs/pc4-incast-vs/20260101T000000-5
   weft view quickstart --file view.html
