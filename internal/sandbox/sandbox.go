@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Memory    uint32 // maximum size of the memory, in pages of 64 KiB
 	Start     int64  // fuel for the start of an instance
-	Cache     string // folder for compiled code; "": it is compiled each time
+	Cache     string // folder for the compiled code of this module; "": it is compiled each time
 	Interpret bool   // interpret the code instead of compiling it
 }
 
@@ -26,12 +26,27 @@ type Program struct {
 	compiled wazero.CompiledModule
 }
 
-// Compile checks a module and compiles it.
-func Compile(module []byte, o Options) (p *Program, err error) {
+// Compile checks a module and compiles it. A cache that other users can change is not used, and one
+// that is damaged is replaced.
+func Compile(module []byte, o Options) (*Program, error) {
 	metered, err := meter(module, o.Start)
 	if err != nil {
 		return nil, err
 	}
+	if o.Cache == "" || o.Interpret || private(o.Cache) != nil {
+		o.Cache = ""
+		return compile(metered, o)
+	}
+	p, err := compile(metered, o)
+	if err == nil {
+		return p, nil
+	}
+	forget(o.Cache)
+	o.Cache = ""
+	return compile(metered, o)
+}
+
+func compile(metered []byte, o Options) (p *Program, err error) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfigCompiler()
 	if o.Interpret {
@@ -39,7 +54,7 @@ func Compile(module []byte, o Options) (p *Program, err error) {
 	}
 	config = config.WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(o.Memory).
 		WithMemoryCapacityFromMax(true).WithDebugInfoEnabled(false)
-	if o.Cache != "" && !o.Interpret {
+	if o.Cache != "" {
 		if cache, err := wazero.NewCompilationCacheWithDir(o.Cache); err == nil { // else it is only slower
 			config = config.WithCompilationCache(cache)
 		}

@@ -7,15 +7,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/sandbox"
 	"weft/transport/cc/wasm"
 )
 
 // Module names the congestion control of a node's transport that is a WebAssembly module. The first
-// descriptor beside the configuration is a file with its bytes: a node has no other files of the
-// lab.
+// descriptor beside the configuration is a file with its bytes, and then those of its compiled
+// code: a node has no other files of the lab.
 type Module struct {
 	Hash string // wasm.HashOf of the bytes
 	Size int
+	// Compiled is the name of the compiled code, and CompiledSize its size; 0: there is none, and
+	// the node compiles the module. The orchestrator's program is the node's, which runs its code
+	// anyway.
+	Compiled     string `json:",omitempty"`
+	CompiledSize int    `json:",omitempty"`
 }
 
 // load makes the module known to this process, if it is not yet. It closes fds. Bytes that differ
@@ -32,19 +38,28 @@ func (m *Module) load(fds []int) error {
 	if _, ok := wasm.Loaded(m.Hash); ok {
 		return nil
 	}
-	if len(fds) == 0 || m.Size < 0 || m.Size > wasm.MaxBytes {
-		return fmt.Errorf("module of %d bytes with %d descriptors; expected one, and at most %d bytes", m.Size,
-			len(fds), wasm.MaxBytes)
+	if len(fds) == 0 || m.Size < 0 || m.Size > wasm.MaxBytes || m.CompiledSize < 0 ||
+		m.CompiledSize > sandbox.MaxCode {
+		return fmt.Errorf("module of %d bytes, compiled to %d, with %d descriptors; expected one, and at most %d "+
+			"and %d bytes", m.Size, m.CompiledSize, len(fds), wasm.MaxBytes, sandbox.MaxCode)
 	}
 	f := os.NewFile(uintptr(fds[0]), "module")
 	fds = fds[1:]
 	defer f.Close()
-	bytes := make([]byte, m.Size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(m.Size)), bytes); err != nil {
-		return fmt.Errorf("module: %w", err)
+	bytes, code := make([]byte, m.Size), make([]byte, m.CompiledSize)
+	r := io.NewSectionReader(f, 0, int64(m.Size+m.CompiledSize))
+	for _, to := range [][]byte{bytes, code} {
+		if _, err := io.ReadFull(r, to); err != nil {
+			return fmt.Errorf("module: %w", err)
+		}
 	}
 	if wasm.HashOf(bytes) != m.Hash {
 		return fmt.Errorf("module: its bytes do not have the hash %.12s", m.Hash)
+	}
+	if len(code) > 0 {
+		if _, err := wasm.LoadCompiled(bytes, sandbox.Code{Name: m.Compiled, Bytes: code}); err == nil {
+			return nil
+		}
 	}
 	if _, err := wasm.Load(bytes); err != nil {
 		return fmt.Errorf("module: %w", err)

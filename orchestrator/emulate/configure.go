@@ -268,7 +268,6 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 		Plan: x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
-		Module: moduleRef(x.Module),
 	}
 }
 

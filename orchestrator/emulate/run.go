@@ -242,7 +242,7 @@ func (r *run) configure(ctx context.Context) error {
 		}
 		return err
 	}))
-	module, err := moduleFile(r.x.Module)
+	module, ref, err := moduleFile(r.x.Module)
 	if err != nil {
 		return err
 	}
@@ -260,6 +260,7 @@ func (r *run) configure(ctx context.Context) error {
 		peers := r.x.peers()
 		for i := range r.nodes {
 			conn, config := r.crew.conns[i], r.x.nodeConfig(i, peers)
+			config.Module = ref
 			if nics != nil {
 				config.NIC = &agent.NIC{Frame: nics.frame, Bell: nics.bell[i]}
 			}

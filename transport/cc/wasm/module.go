@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -24,6 +25,7 @@ type Module struct {
 	Description
 
 	program *sandbox.Program
+	cache   string // folder with its compiled code; "": none
 	mu      sync.Mutex
 	all     []*instance // as many as the largest number of threads that used the module at once
 }
@@ -42,7 +44,7 @@ type result struct {
 }
 
 // SetCache names a folder for compiled modules, which takes a second for one in Go. Without it they
-// are compiled in every process.
+// are compiled in every process. Each module has a folder in it, with the name of its hash.
 func SetCache(dir string) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -57,18 +59,58 @@ func HashOf(bytes []byte) string {
 
 // Load returns the module with these bytes, or an error that says what is wrong with it.
 func Load(bytes []byte) (*Module, error) {
-	hash := HashOf(bytes)
 	loaded.Lock()
 	defer loaded.Unlock()
+	if loaded.cache == "" {
+		return loadOnce(bytes, "")
+	}
+	cache := filepath.Join(loaded.cache, HashOf(bytes))
+	m, err := loadOnce(bytes, cache)
+	sandbox.Used(cache, maxCached)
+	return m, err
+}
+
+// maxCached is the number of modules whose compiled code is kept. One in Go has 7 MB.
+const maxCached = 16
+
+// LoadCompiled is Load with the code that Code returned in another process, which this one trusts.
+// Code that is of no use here, such as for another processor, only costs time.
+func LoadCompiled(bytes []byte, code sandbox.Code) (_ *Module, err error) {
+	cache, remove, err := code.Import()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	loaded.Lock()
+	defer loaded.Unlock()
+	return loadOnce(bytes, cache)
+}
+
+// loadOnce loads a module unless this process did. Its caller holds the lock.
+func loadOnce(bytes []byte, cache string) (*Module, error) {
+	hash := HashOf(bytes)
 	if r, ok := loaded.all[hash]; ok {
 		return r.module, r.err
 	}
-	m, err := load(bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: loaded.cache})
+	m, err := load(bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: cache})
+	if m != nil {
+		m.cache = cache
+	}
 	if loaded.all == nil {
 		loaded.all = make(map[string]result)
 	}
 	loaded.all[hash] = result{m, err}
 	return m, err
+}
+
+// Code returns the module's compiled code, for LoadCompiled in other processes. There is none if
+// this process has no cache.
+func (m *Module) Code() (sandbox.Code, bool) {
+	if m.cache == "" {
+		return sandbox.Code{}, false
+	}
+	code, err := sandbox.Export(m.cache)
+	return code, err == nil
 }
 
 // Loaded returns the module with a hash, if Load returned it before in this process.
