@@ -85,21 +85,23 @@ type job struct {
 	given *schedule.Given
 	bytes units.Bytes
 	nodes []int // of a list of flows: the numbers of its ranks in the file
-	kept  *Trace
+	kept  Trace // no file: the lab itself has the job
 	err   error
 }
 
 // maxKept is the size of the largest file of a job that a run keeps with its settings.
 const maxKept = 4 << 20
 
-// keep keeps the text of a file, unless it is a folder, compressed or large.
-func (j *job) keep(files fs.FS, name string) {
-	info, err := fs.Stat(files, name)
+// keep keeps what identifies the files that were read for a job, and the text of one file, unless
+// it is compressed or large.
+func (j *job) keep(files *summed, name string) {
+	j.kept = Trace{File: name, Sum: files.sum()}
+	info, err := files.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
 		return
 	}
-	if text, err := fs.ReadFile(files, name); err == nil && utf8.Valid(text) {
-		j.kept = &Trace{File: name, Text: text}
+	if text, err := fs.ReadFile(files.FS, name); err == nil && utf8.Valid(text) {
+		j.kept.Text = text
 	}
 }
 
@@ -121,12 +123,13 @@ func (d *decoder) readJob(k jobKey) *job {
 		j.err = fmt.Errorf("%q cannot be read here: no file goes with this lab", clip.Text(k.file))
 		return j
 	}
-	j.keep(d.files, k.file)
+	files := summing(d.files)
+	defer func() { j.keep(files, k.file) }()
 	if k.format == inputs.Flows {
-		j.readFlows(d.files, k.file)
+		j.readFlows(files, k.file)
 		return j
 	}
-	g, _, err := inputs.Read(d.files, k.file, inputs.Options{Format: k.format, Scale: k.scale, Ranks: k.ranks})
+	g, _, err := inputs.Read(files, k.file, inputs.Options{Format: k.format, Scale: k.scale, Ranks: k.ranks})
 	if err != nil {
 		j.err = err
 		return j
@@ -293,9 +296,10 @@ func (r *itemReader) readAlgorithm(rules params.Rules) {
 	}
 	r.Label = r.trace
 	r.Type, r.Op, r.Flows = schedule.Float32, "", 1
-	a, err := inputs.ReadAlgorithm(r.d.files, r.trace)
+	files := summing(r.d.files)
+	a, err := inputs.ReadAlgorithm(files, r.trace)
 	j := &job{err: err}
-	j.keep(r.d.files, r.trace)
+	j.keep(files, r.trace)
 	if err == nil {
 		r.Collective = a.Collective
 		j.given, j.err = a.Compile(r.Size, r.Type)
@@ -338,8 +342,8 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 		rules.Refuse(key, "%v", j.err)
 		return
 	}
-	if j.kept != nil {
-		r.d.keepTrace(*j.kept)
+	if j.kept.File != "" {
+		r.d.keepTrace(j.kept)
 	}
 	need, n := len(j.given.Parts), r.Ranks.count(r.hosts.count)
 	switch {

@@ -17,10 +17,12 @@ const (
 	maxTraceParts = 1 << 20 // ranks of these collectives
 )
 
-// Trace is a file of collectives that the lab names, such as those of a training step.
+// Trace is a file or a folder of the workload that the lab names, such as the collectives of a
+// training step.
 type Trace struct {
 	File string // as the lab names it: relative to the lab file
-	Text []byte
+	Text []byte // nil: a folder, compressed or large
+	Sum  string // SHA-256 of what was read, with the names of the files, in hexadecimal digits
 }
 
 // Line is a collective of a trace, for one of the groups that its ranks form.
@@ -85,7 +87,7 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 	}
 	lines, err := trace.Parse(name, text)
 	if err == nil {
-		d.keepTrace(Trace{File: name, Text: text})
+		d.keepTrace(Trace{File: name, Text: text, Sum: sumOf(name, text)})
 	}
 	return lines, err
 }

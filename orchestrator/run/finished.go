@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 
 	"weft/orchestrator/lab"
@@ -24,14 +25,20 @@ func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Sum
 	return nil
 }
 
-// sameRun reports whether a run that succeeded had the same program, engine, kernel and settings as
-// a run of l would have. The dilation of a run that repeated another may differ.
+// sameRun reports whether a run that succeeded had the same program, engine, kernel, settings and
+// content of the files that the lab names as a run of l would have. The dilation of a run that
+// repeated another may differ.
 func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 	if m.Status != record.OK || m.Program == "" || m.Program != store.Program() ||
 		engine != "auto" && m.Engine != engine || len(m.Settings) != len(l.Sources) {
 		return false
 	}
 	if a, b := m.Module, moduleOf(l); (a == nil) != (b == nil) || a != nil && *a != *b {
+		return false
+	}
+	if !slices.EqualFunc(m.Traces, l.Traces, func(a record.Trace, b lab.Trace) bool {
+		return a.File == b.File && a.SHA256 == b.Sum
+	}) {
 		return false
 	}
 	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {

@@ -265,7 +265,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Control: transport.FactsOf(x.Lab.Transport.Kind).Control,
 	}
 	for _, t := range x.Lab.Traces {
-		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})
+		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text), SHA256: t.Sum})
 	}
 	for _, s := range x.Lab.Sources {
 		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})

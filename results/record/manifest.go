@@ -89,10 +89,11 @@ type Module struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Trace is a trace file that the lab names.
+// Trace is a trace file or folder that the lab names.
 type Trace struct {
-	File string `json:"file"` // relative to the directory of the lab file
-	Text string `json:"text"`
+	File   string `json:"file"`             // relative to the directory of the lab file
+	Text   string `json:"text,omitempty"`   // of one file of text that is not large
+	SHA256 string `json:"sha256,omitempty"` // of names and content of all that was read
 }
 
 // Machine describes the computer of the run.
