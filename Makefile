@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ MODULES := $(patsubst examples/cc/%/main.go,%,$(wildcard examples/cc/*/main.go))
 
 modules: go ## build the congestion controls of examples/cc as WebAssembly modules, beside their sources
 	for m in $(MODULES); do GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -ldflags '-s -w' -o examples/cc/$$m/$$m.wasm ./examples/cc/$$m; done
+
+arm64: build ## compare congestion controls, built in and as modules, on this processor and as arm64 under QEMU, byte for byte
+	.ci/arm64
 
 install: ## put the weft that was built into PREFIX/bin (/usr/local/bin)
 	@[ -x bin/weft ] || { echo "make build first"; exit 1; }
@@ -187,6 +190,10 @@ apps: build ## unmodified programs in lab time, at D and 4 D beside the ideal: p
 
 collectives: build ## every algorithm against its closed form, simulated: a minute
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/collectives/*.yaml
+
+stream: go ## read a job of a gigabyte, and a million operations, and say in how much memory and time
+	WEFT_GIGABYTE=1 $(TEST) ./inputs -run Gigabyte -count=1 -v
+	$(TEST) ./inputs/goal -run '^$$' -bench Load -benchtime 5x
 
 baselines: build ## simulate what the baselines and Table II of the PC4 paper are held to (a minute)
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/baselines/*.yaml labs/pc4/table2.yaml

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,54 @@ func TestModulesAreTheBuiltInOnes(t *testing.T) {
 			if got[1][name] != text {
 				t.Errorf("%s %v: %s differs between %s and the module", c.lab, c.set, name, c.builtin)
 			}
+		}
+	}
+}
+
+// The same control in Go, C and Rust has the same data files, with the compilers that are here.
+func TestModulesOfOtherLanguages(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	source := func(name string) string { return filepath.Join(root, "examples/cc", name) }
+	var others []string
+	for name, command := range map[string][]string{
+		"c": {"clang", "--target=wasm32", "-O2", "-nostdlib", "-Wl,--no-entry", "-o", "c.wasm", source("c/aimd.c")},
+		"rust": {"rustc", "--target", "wasm32-unknown-unknown", "--crate-type", "cdylib", "-O", "-C", "panic=abort",
+			"-C", "strip=symbols", "-C", "linker=wasm-ld", "-o", "rust.wasm", source("rust/aimd.rs")},
+	} {
+		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Logf("skipped: no module in %s: %v: %v\n%s", name, command[0], err, out)
+			continue
+		}
+		others = append(others, name)
+	}
+	if len(others) == 0 {
+		t.Skip("neither clang with wasm-ld nor rustc with wasm32-unknown-unknown")
+	}
+	buildModule(t, root, "aimd", dir)
+	text, err := os.ReadFile(source("aimd/lab.yaml"))
+	if err == nil {
+		err = os.WriteFile("lab.yaml", text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(module string) map[string]string {
+		code, _, told := weft(t, orchestrated{}, "run", "lab.yaml", "--engine", "sim", "--quiet", "--out", module,
+			"--set", "sweep.transport.kind=[wasm]", "--set", "transport.wasm.module="+module+".wasm")
+		if code != exitOK {
+			t.Fatalf("%s: exit code %d\n%s", module, code, told)
+		}
+		return dataFiles(t, module)
+	}
+	want := run("aimd")
+	for _, name := range others {
+		if got := run(name); len(want) < 2 || !maps.Equal(got, want) {
+			t.Errorf("data files differ between Go and %s", name)
 		}
 	}
 }
