@@ -72,7 +72,7 @@ var effects = map[string]map[string]effect{
 		"rto_min": values("200us", "3ms", lossy), "tries": values("1", "7", cut), "epsilon": values("0s", "50us"),
 		"negative_delay": values("zero", "literal", "clocks.noise=±2us"),
 	},
-	"strack": adaptiveEffects(), "spray": strackEffects(),
+	"strack": adaptiveEffects(), "spray": strackEffects(), "uec": uecEffects(),
 	"queues": {
 		"buffer":         values("20KB", "2MB", "queues.ecn=off", "transport.pc4.initial=line"),
 		"ecn":            values("off", "on", "transport.kind=strack", "queues={buffer: 2MB}"),
@@ -112,6 +112,23 @@ func strackEffects() map[string]effect {
 		"eta": values("0", "5", shrink), "gamma": values("0.1", "1", shrink), "max_mdf": values("0.05", "0.9", shrink, "transport.strack.high=50"), "max_cwnd": values("0.5", "2"),
 		"md_requires_ecn": values("true", "false", shrink, "queues.ecn={kmin: 300KB, kmax: 400KB}"), "paths": values("1", "8", forks, across),
 		"ack_every": values("4KiB", "64KiB"), "threshold": values("1", "30", lossy, "transport.strack.max_cwnd=0.2"), "probe_after": values("1", "20", lossy), "rto_min": values("200us", "3ms", silent, "transport.strack.tries=2"), "tries": values("1", "7", silent),
+	}
+}
+
+// uecEffects has the keys of the transport uec.
+func uecEffects() map[string]effect {
+	const trim = "queues={buffer: 60KB, ecn: {kmin: 20KB, kmax: 50KB}, trim: on}"
+	const one = "transport.uec.cwnd=4"
+	many := func(a, b string, with ...string) effect { return values(a, b, append(with, forks, across)...) }
+	return map[string]effect{
+		"cc": values("nscc", "rccc", trim), "paths": many("reps", "oblivious"), "entropies": many("2", "64"),
+		"max_cwnd": values("0.5", "2"), "cwnd": values("4", "auto"), "target": values("1us", "20us"), "target_rtt": values("0.2", "3"),
+		"ewma": values("1", "1/80"), "alpha": values("0", "100", one), "fair": values("0", "50", one), "eta": values("0", "20", one),
+		"fast": values("0", "3", one), "fast_below": values("1ns", "30us", one), "gamma": values("0.1", "1", "transport.uec.target=1us"),
+		"max_mdf": values("0.05", "0.9", "transport.uec.target=1us", "transport.uec.qa_high=900"),
+		"qa_gate": values("0", "20", trim), "qa_high": values("1", "50", "transport.uec.target=1us"),
+		"credit_rate": values("0.5", "1", trim, "transport.uec.cc=rccc"), "per_credit": values("4KiB", "64KiB", trim, "transport.uec.cc=rccc"),
+		"ack_every": values("4KiB", "64KiB"), "rto_min": values("200us", "3ms", silent, "transport.uec.tries=2"), "tries": values("1", "7", silent),
 	}
 }
 
@@ -160,6 +177,7 @@ func TestEffectsHaveAllParameters(t *testing.T) {
 	for _, sets := range [][]string{
 		{"transport.kind=roce"}, {"transport.kind=roce", "transport.roce.preset=paper"}, {"transport.kind=swift"}, {"transport.kind=hpcc"},
 		{"transport.kind=pc4"}, {"transport.kind=strack"}, {"transport.kind=spray"},
+		{"transport.kind=uec"}, {"transport.kind=uec", "transport.uec.cc=both"},
 		{shared}, {paused}, {dynamic}, {"queues.routing=adaptive"},
 	} {
 		for _, s := range parse(t, incastLab, sets...).Sources {

@@ -71,6 +71,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
 		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder,
 		Switched:  o.Fabric.PathSwitches + o.Transport.Repaths, CCM: coordination(x, o),
+		Trims: o.Fabric.Trimmed, TrimmedBytes: int64(o.Fabric.TrimmedBytes), Credits: o.Transport.Credits,
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	s.Refused, s.Network.Beside = o.Refused, o.Beside

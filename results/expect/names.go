@@ -102,6 +102,8 @@ func entries() []entry {
 		ackEntry("acks.mark_rtt", duration, func(a *record.Acks) (float64, bool) { return a.MarkRTTUS, a.MarkUS > 0 }),
 		ackEntry("acks.delay", duration, func(a *record.Acks) (float64, bool) { return a.DelayUS, a.DelayUS > 0 }),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
+		count("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
+		count("credits", func(s *record.Summary) int64 { return s.Network.Credits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
 		afterEntry("drops_after", plain, func(a *record.After) int64 { return a.Drops }),
 		afterEntry("max_queue_after", size, func(a *record.After) int64 { return a.MaxQueue }),

@@ -123,24 +123,27 @@ type Collective struct {
 
 // Network has the counters of the fabric.
 type Network struct {
-	Packets     int64     `json:"packets"` // handed to NICs
-	DataPackets int64     `json:"data_packets"`
-	Delivered   int64     `json:"delivered"`
-	CEMarks     int64     `json:"ce_marks"`
-	Drops       int64     `json:"drops"` // by the model: full queues
-	Retransmits int64     `json:"retransmits"`
-	Timeouts    int64     `json:"timeouts"`
-	Lost        int64     `json:"lost"`                    // corrupted on a link
-	Cut         int64     `json:"cut"`                     // on, or for want of, a link that went down
-	Duplicated  int64     `json:"duplicated,omitempty"`    // copies made by links
-	Late        int64     `json:"late,omitempty"`          // delayed by links
-	Reordered   int64     `json:"reordered,omitempty"`     // data packets that arrived before an earlier one
-	Switched    int64     `json:"path_switches,omitempty"` // port changes by adaptive switches and by senders
-	CCM         *CCM      `json:"ccm,omitempty"`
-	Pauses      int64     `json:"pauses"`         // sent by PFC
-	PausedUS    float64   `json:"paused_us"`      // of all ports together
-	QueueDelay  Quantiles `json:"queue_delay_us"` // of a delivered packet in all switch queues of its path
-	MaxQueue    int64     `json:"max_queue_bytes"`
+	Packets      int64     `json:"packets"` // handed to NICs
+	DataPackets  int64     `json:"data_packets"`
+	Delivered    int64     `json:"delivered"`
+	CEMarks      int64     `json:"ce_marks"`
+	Drops        int64     `json:"drops"` // by the model: full queues
+	Retransmits  int64     `json:"retransmits"`
+	Timeouts     int64     `json:"timeouts"`
+	Lost         int64     `json:"lost"`                    // corrupted on a link
+	Cut          int64     `json:"cut"`                     // on, or for want of, a link that went down
+	Duplicated   int64     `json:"duplicated,omitempty"`    // copies made by links
+	Late         int64     `json:"late,omitempty"`          // delayed by links
+	Reordered    int64     `json:"reordered,omitempty"`     // data packets that arrived before an earlier one
+	Switched     int64     `json:"path_switches,omitempty"` // port changes by adaptive switches and by senders
+	CCM          *CCM      `json:"ccm,omitempty"`
+	Trims        int64     `json:"trims,omitempty"`         // packets cut to their headers by full queues
+	TrimmedBytes int64     `json:"trimmed_bytes,omitempty"` // what was cut off
+	Credits      int64     `json:"credits,omitempty"`       // messages of receivers that grant credit
+	Pauses       int64     `json:"pauses"`                  // sent by PFC
+	PausedUS     float64   `json:"paused_us"`               // of all ports together
+	QueueDelay   Quantiles `json:"queue_delay_us"`          // of a delivered packet in all switch queues of its path
+	MaxQueue     int64     `json:"max_queue_bytes"`
 
 	Refused int64 `json:"refused,omitempty"` // by the network or hosts; see Summary.Refused
 	Beside  int64 `json:"beside,omitempty"`  // carried, but neither of Weft nor of a program of the lab

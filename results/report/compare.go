@@ -217,6 +217,7 @@ func metrics(like *record.Summary) []metric {
 		{"CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }},
 		{"drops", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Drops) }},
 		{"retransmits", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Retransmits) }},
+		{"trims", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Trims) }},
 		{"pauses", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Pauses) }},
 		{"lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }},
 	}

@@ -66,6 +66,9 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
 	}
+	if text := table.Trimming(n); text != "" {
+		out = append(out, [2]string{"trimming", text})
+	}
 	if n.Refused+n.Beside > 0 {
 		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%s rejected, %s from outside the workload",
 			whole(n.Refused), whole(n.Beside))})

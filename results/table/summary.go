@@ -48,6 +48,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if text := Links(&n); text != "" {
 		add("links", text)
 	}
+	if text := Trimming(&n); text != "" {
+		add("trimming", text)
+	}
 	if text := synchronization(&s.Clocks); text != "" {
 		add("clocks", text)
 	}
@@ -228,6 +231,20 @@ func Links(n *record.Network) string {
 	}
 	if n.Duplicated > 0 {
 		parts = append(parts, fmt.Sprintf("%d packets duplicated", n.Duplicated))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Trimming returns in words what trimming switches and receivers that grant credit did; "" if there
+// were none.
+func Trimming(n *record.Network) string {
+	var parts []string
+	if n.Trims > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets cut to their headers, which took away %s", n.Trims,
+			Bytes(n.TrimmedBytes)))
+	}
+	if n.Credits > 0 {
+		parts = append(parts, fmt.Sprintf("%d credit messages", n.Credits))
 	}
 	return strings.Join(parts, ", ")
 }

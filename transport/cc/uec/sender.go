@@ -233,6 +233,20 @@ func (s *Sender) clamp() { s.cwnd = min(max(s.cwnd, s.packet), s.maxWindow) }
 // endpoint lets the last packet overshoot.
 func (s *Sender) Window() units.Bytes { return units.Bytes(math.Floor(s.cwnd-s.packet)) + 1 }
 
+// Resolved implements cc.Resolved.
+func (s *Sender) Resolved() []cc.Value {
+	const scaled = "scaled from 100Gbps and 12us to the network"
+	size := func(v float64) string { return units.Bytes(v).String() }
+	return []cc.Value{
+		{Key: "target", Value: s.target.String(), Why: "the base RTT of the network, unless it is written"},
+		{Key: "qa_high", Value: s.high.String(), Why: "targets"},
+		{Key: "alpha", Value: size(s.alpha * float64(s.target)), Why: scaled + ", for a delay of 0"},
+		{Key: "fair", Value: size(s.fair), Why: scaled},
+		{Key: "eta", Value: size(s.eta), Why: scaled},
+		{Key: "max_cwnd", Value: size(s.maxWindow), Why: "bandwidth-delay products of the network"},
+	}
+}
+
 // PacingRate implements cc.Controller. It is 0: packets are not paced.
 func (s *Sender) PacingRate() units.Bandwidth { return 0 }
 
