@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +103,66 @@ func (f *lazyFile) Mode() fs.FileMode          { return 0 }
 func (f *lazyFile) ModTime() time.Time         { return time.Time{} }
 func (f *lazyFile) IsDir() bool                { return false }
 func (f *lazyFile) Sys() any                   { return nil }
+
+// A schedule of a gigabyte is read in memory that grows with its operations and not with its bytes:
+// WEFT_GIGABYTE=1 go test ./inputs -run Gigabyte -v.
+func TestGigabyte(t *testing.T) {
+	if os.Getenv("WEFT_GIGABYTE") == "" {
+		t.Skip("a minute; make stream runs it")
+	}
+	const size = 1 << 30
+	const ops = 1_000_000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	most := uint64(0)
+	r := &schedule{ops: ops, comment: size/ops - 40, look: func() {
+		runtime.ReadMemStats(&after)
+		most = max(most, after.HeapInuse)
+	}}
+	g, _, err := Read(lazy(func() io.Reader { return r }), "x", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Ops() != ops || r.bytes < size {
+		t.Errorf("%d operations in %d bytes", g.Ops(), r.bytes)
+	}
+	t.Logf("%d bytes, %d operations, at most %d MB", r.bytes, ops, (most-before.HeapInuse)>>20)
+	if most-before.HeapInuse > 400<<20 {
+		t.Errorf("%d MB of memory", (most-before.HeapInuse)>>20)
+	}
+}
+
+// schedule is a file of one rank that computes, with a comment behind each operation.
+type schedule struct {
+	ops, comment int
+	look         func() // called now and then
+
+	at    int
+	rest  []byte
+	bytes int64
+}
+
+func (s *schedule) Read(b []byte) (int, error) {
+	if len(s.rest) == 0 {
+		switch s.at++; {
+		case s.at == 1:
+			s.rest = []byte("num_ranks 1\nrank 0 {\n")
+		case s.at <= s.ops+1:
+			s.rest = fmt.Appendf(s.rest[:0], "l%d: calc 1000 //%*s\n", s.at-1, s.comment, "")
+		case s.at == s.ops+2:
+			s.rest = []byte("}\n")
+		default:
+			return 0, io.EOF
+		}
+		if s.at%(1<<16) == 0 {
+			s.look()
+		}
+	}
+	n := copy(b, s.rest)
+	s.rest = s.rest[n:]
+	s.bytes += int64(n)
+	return n, nil
+}
 
 // A large file is a stream: it takes no memory. A bomb is refused.
 func TestLargeFiles(t *testing.T) {

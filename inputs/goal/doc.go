@@ -1,4 +1,5 @@
-// Package goal reads and writes GOAL schedules, the text form that LogGOPSim and ATLAHS execute.
+// Package goal reads GOAL schedules, in the text form and in the binary form of LogGOPSim and
+// ATLAHS, and writes the text form.
 //
 //	num_ranks 2
 //	rank 0 {
@@ -14,6 +15,9 @@
 // computes for its nanoseconds on its cpu; a rank has the cpus that its statements name. "a
 // requires b" makes a wait for b. "a irequires b" makes it wait for what b waits for, since an
 // operation begins as soon as it may.
+//
+// The binary form (binary.go) has the same operations, of all ranks in order, each with the
+// operations that wait for it. It is a stream, too: what its tables say is checked on the way.
 //
 // Start reading at Parse. Write is its inverse, for what GOAL can say.
 package goal

@@ -16,6 +16,9 @@ import (
 
 // Looks reports whether a file that begins with head is a GOAL schedule.
 func Looks(head []byte) bool {
+	if bytes.HasPrefix(head, []byte(cookie)) {
+		return true
+	}
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) {
@@ -31,6 +34,7 @@ const maxLine = 1 << 16
 // parser reads one schedule.
 type parser struct {
 	file    string
+	bytes   bool // places are bytes, not lines
 	line    int
 	comment bool // within /* */
 	words   [][]byte
@@ -103,10 +107,14 @@ func (l *labels) get(label []byte) (int32, bool) {
 	return op, ok
 }
 
-// Parse reads a schedule.
+// Parse reads a schedule, in either form.
 func Parse(file string, r io.Reader) (*graph.Graph, error) {
+	in := bufio.NewReader(r)
+	if head, _ := in.Peek(len(cookie)); string(head) == cookie {
+		return parseBinary(file, in)
+	}
 	p := &parser{file: file, rank: -1}
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
 	for lines.Scan() {
 		p.line++
@@ -135,7 +143,20 @@ func Parse(file string, r io.Reader) (*graph.Graph, error) {
 }
 
 func (p *parser) errorf(format string, args ...any) error {
-	return graph.Errorf(p.file, p.line, format, args...)
+	return &graph.Error{At: p.place(int64(p.line)), Err: fmt.Errorf(format, args...)}
+}
+
+// place returns a line or a byte of the file in words.
+func (p *parser) place(at int64) string {
+	if p.bytes {
+		return fmt.Sprintf("%s: byte %d", p.file, at)
+	}
+	return fmt.Sprintf("%s:%d", p.file, at)
+}
+
+// failed returns an error at an op of the rank.
+func (p *parser) failed(op int32, format string, args ...any) error {
+	return &graph.Error{At: p.place(p.ops[op].Place), Err: fmt.Errorf(format, args...)}
 }
 
 // split sets words to those of a line, without comments. A colon is a word, and so is a brace.
@@ -279,7 +300,7 @@ func (p *parser) resolveStarts() error {
 	resolve = func(op int32, depth int) error {
 		const deepest = 100_000
 		if state[op] == 1 || depth > deepest {
-			return graph.Errorf(p.file, int(p.ops[op].Place), "operations wait in a circle for each other's start")
+			return p.failed(op, "operations wait in a circle for each other's start")
 		}
 		state[op] = 1
 		for _, d := range p.deps[first[op]:first[op+1]] {
@@ -297,7 +318,7 @@ func (p *parser) resolveStarts() error {
 			}
 		}
 		if total += len(done[op]); total > maxStarts {
-			return graph.Errorf(p.file, int(p.ops[op].Place), "irequires becomes more than %d dependencies", maxStarts)
+			return p.failed(op, "irequires becomes more than %d dependencies", maxStarts)
 		}
 		state[op] = 2
 		return nil

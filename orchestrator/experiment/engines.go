@@ -55,7 +55,44 @@ func Fits(l *lab.Lab, g *topology.Graph) error {
 }
 
 // Emulable returns an error for each setting that only the simulator supports.
-func (x *Experiment) Emulable() error { return errors.Join(x.summable(), onlySimulated(x.Lab)) }
+func (x *Experiment) Emulable() error {
+	return errors.Join(x.summable(), x.sendable(), onlySimulated(x.Lab))
+}
+
+// Size of a program in the message to its node, in JSON and at most. Ours: internal/control bounds
+// a message to 64 MiB, and the rest of a plan is small.
+const (
+	maxProgram = 60 << 20
+	opBytes    = 250
+	afterBytes = 11
+)
+
+// sendable rejects jobs with a program that is too large for a node.
+func (x *Experiment) sendable() error {
+	l := x.Lab
+	found := once{lab: l, told: map[string]bool{}}
+	for i := range x.Plans {
+		bytes := 0
+		for k := range x.Plans[i].Items {
+			it := &x.Plans[i].Items[k]
+			if it.Given == nil || it.Given.Parts[it.Rank] == nil {
+				continue
+			}
+			program := it.Given.Parts[it.Rank].Program
+			bytes += opBytes * len(program)
+			for o := range program {
+				bytes += afterBytes * len(program[o].After)
+			}
+			if bytes > maxProgram {
+				found.add(fmt.Sprintf("workload.%d", l.Workload[it.Index].Index),
+					"the program of %s has %d operations, and emulated hosts take about %d; --engine sim runs this lab",
+					x.Graph.Nodes[i].Name, len(program), maxProgram/opBytes)
+				break
+			}
+		}
+	}
+	return errors.Join(found.errs...)
+}
 
 // summable rejects collectives of more ranks than emulated hosts reduce without rounding.
 func (x *Experiment) summable() error {

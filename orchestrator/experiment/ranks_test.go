@@ -1,9 +1,14 @@
 package experiment
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"testing/fstest"
 
+	"weft/collectives/schedule"
 	"weft/orchestrator/lab"
 	"weft/transport"
 	"weft/units"
@@ -47,6 +52,43 @@ func TestRealDataBoundsRanks(t *testing.T) {
 		x := build(t, "weft: 1\nname: many\ntopology: {kind: star, hosts: 300}\nworkload: ["+item+"]")
 		if err := x.Emulable(); (err == nil) != emulable {
 			t.Errorf("%s: %v", item, err)
+		}
+	}
+}
+
+// A job with a program that is too large for a message to a node is refused by name where it would
+// be emulated, and only there.
+func TestLargePrograms(t *testing.T) {
+	op := schedule.Op{Kind: 255, Buf: 255, Stage: 255, Flow: math.MinInt32, Tag: math.MaxUint32, Peer: math.MinInt64,
+		Off: math.MinInt64, Len: math.MinInt64}
+	one, err := json.Marshal(op)
+	if err != nil || len(one) > opBytes {
+		t.Errorf("an operation takes %d bytes, %v; want at most %d: %s", len(one), err, opBytes, one)
+	}
+	if op.After = []int32{1 << 30}; true {
+		if more, err := json.Marshal(op); err != nil || len(more) > opBytes {
+			t.Errorf("with a dependency %d bytes, %v", len(more), err)
+		}
+	}
+	for n, refused := range map[int]bool{1000: false, 260_000: true} {
+		var job strings.Builder
+		job.WriteString("num_ranks 2\nrank 0 {\nl0: send 8b to 1 tag 1\n")
+		for i := range n {
+			fmt.Fprintf(&job, "l%d: calc 1\n", i+1)
+		}
+		job.WriteString("}\nrank 1 {\nrecv 8b from 0 tag 1\n}\n")
+		labs, err := lab.Parse("lab.yaml", []byte(eight+"workload: [{trace: job.goal, ranks: [h3, h5]}]"),
+			lab.Options{Files: fstest.MapFS{"job.goal": {Data: []byte(job.String())}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := Build(labs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "workload.0: the program of h3 has 260001 operations"
+		if err := x.Emulable(); (err != nil) != refused || refused && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d operations: %v; want %q", n, err, want)
 		}
 	}
 }
