@@ -14,6 +14,7 @@ rank 0 {
 l1: calc 5000
 l2: send 100000b to 1 tag 7
 l2 requires l1
+l3: recv 4000b from 1 tag 8
 }
 rank 1 {
 l1: recv 100000b from 0 tag 7
@@ -41,12 +42,12 @@ func TestJobFromTraceToTimeline(t *testing.T) {
 		return r
 	}
 	write("job.goal", strings.Replace(pairJob, "rank 1 {\n", "rank 1 {\nl0: recv 4000b from 0 tag 9\n", 1))
-	if r := weft(2, "trace", "job.goal"); !strings.Contains(r.stderr, "job.goal:8: ") {
+	if r := weft(2, "trace", "job.goal"); !strings.Contains(r.stderr, "job.goal:9: ") {
 		t.Errorf("a receive without its message: %s", r.stderr)
 	}
 	weft(2, "convert", "job.goal", "job/")
 	write("job.goal", strings.Replace(pairJob, "rank 1 {\n", "rank 1 {\nl0: recv 4000b from 0 tag 9\n", 1)+"oops\n")
-	if r := weft(2, "trace", "job.goal"); !strings.Contains(r.stderr, "job.goal:13: ") {
+	if r := weft(2, "trace", "job.goal"); !strings.Contains(r.stderr, "job.goal:14: ") {
 		t.Errorf("a line that is no statement: %s", r.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "job")); err == nil {
@@ -67,7 +68,7 @@ func TestJobFromTraceToTimeline(t *testing.T) {
 	if out := weft(0, "trace", "job").stdout; !strings.Contains(out, "chakra, 2 ranks, 5 operations") {
 		t.Errorf("converted to Chakra:\n%s", out)
 	}
-	lab := d.writeLab("job.yaml", "weft: 1\nname: job\ntopology: {kind: star, hosts: 2}\nmeasure: {queues: 1us}\nworkload: [{trace: job.goal}]\n")
+	lab := d.writeLab("job.yaml", "weft: 1\nname: job\ntopology: {kind: star, hosts: 2}\nworkload: [{trace: job.goal}]\n")
 	var data [3]string
 	for i, trace := range []string{"job.goal", "job", "again.goal"} {
 		weft(0, "run", lab, "--engine", "sim", "--set", "workload.0.trace="+trace, "--out", filepath.Join(d.dir, trace+".runs"))
@@ -75,7 +76,7 @@ func TestJobFromTraceToTimeline(t *testing.T) {
 		if len(dirs) != 1 {
 			t.Fatalf("runs %q", dirs)
 		}
-		for _, table := range []string{"flows", "queues"} {
+		for _, table := range []string{"flows", "collectives"} {
 			data[i] += weft(0, "results", "export", dirs[0], table, "csv").stdout
 		}
 		if i > 0 {
@@ -89,7 +90,7 @@ func TestJobFromTraceToTimeline(t *testing.T) {
 			t.Errorf("a timeline of %d events, %v", len(timeline.Events), err)
 		}
 	}
-	if data[0] != data[1] || data[0] != data[2] || len(data[0]) < 500 {
+	if data[0] != data[1] || data[0] != data[2] || len(data[0]) < 300 {
 		t.Errorf("%d, %d and %d bytes of data, which differ", len(data[0]), len(data[1]), len(data[2]))
 	}
 }

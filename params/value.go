@@ -326,6 +326,14 @@ func (u union) Form() Form {
 	f := u.Value.Form()
 	for _, v := range u.all[1:] {
 		o := v.Form()
+		for _, p := range o.Patterns {
+			if !slices.Contains(f.Patterns, p) {
+				f.Patterns = append(slices.Clip(f.Patterns), p)
+			}
+		}
+		if f.Example = cmp.Or(f.Example, o.Example); o.Number == "" {
+			continue // it has no bounds
+		}
 		if number(o.Least) < number(f.Least) {
 			f.Least = o.Least
 		}

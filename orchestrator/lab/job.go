@@ -449,5 +449,7 @@ func jobFile(to *string, expected string) params.Value {
 			return "", fmt.Errorf("%q; expected %s", clip.Text(name), expected)
 		}
 		return name, nil
-	}, func(name string) string { return name }, expected, func() params.Form { return params.Form{} })
+	}, func(name string) string { return name }, expected, func() params.Form {
+		return params.Form{Patterns: []string{".*[A-Za-z].*"}, Example: "flows.cm"}
+	})
 }

@@ -120,7 +120,7 @@ func TestLabsOfTheRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(file), name)) }
-		if _, err := Parse(file, text, Options{Read: read}); err != nil {
+		if _, err := Parse(file, text, Options{Read: read, Files: os.DirFS(filepath.Dir(file))}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -33,6 +33,7 @@ func reflected() *jsonschema.Schema {
 	of("workload").Items.AnyOf = []*jsonschema.Schema{
 		{Required: []string{"collective", "size"}},
 		{Required: []string{"trace"}},
+		{Required: []string{"flows"}},
 		{Required: []string{"program"}},
 	}
 	of("sweep").AdditionalProperties = &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}
