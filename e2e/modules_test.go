@@ -55,3 +55,23 @@ func TestModuleInBothEngines(t *testing.T) {
 		before.nothingLeft(t, nil, wait)
 	}
 }
+
+// A module runs in containers, too: its bytes and its compiled code come over the control channel.
+// One that fails ends the run by name.
+func TestPrivModuleInDocker(t *testing.T) {
+	needDocker(t)
+	window := sandboxtest.Answer(50_000)
+	for want, event := range map[string][]byte{
+		"":                         window,
+		"module tiny: after a":     sandboxtest.After(100, sandboxtest.Trap()),
+		"its window is -1 bytes; ": sandboxtest.After(100, sandboxtest.Answer(-1)),
+	} {
+		d := newWorkspace(t)
+		r := d.run("run", d.writeModule(sandboxtest.Code(window, event)), "--engine", "emu", "--runtime", "docker",
+			"--dilation", "2000")
+		if failed := want != ""; (r.code != 0) != failed || failed && !strings.Contains(r.stdout+r.stderr, want) {
+			t.Errorf("exit code %d; want %q\n%s%s", r.code, want, r.stdout, r.stderr)
+		}
+		checkNoContainers(t, "tiny")
+	}
+}
