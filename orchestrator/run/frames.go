@@ -83,6 +83,8 @@ type framer struct {
 	arrived []units.Bytes        // by connection
 	windows []units.Bytes        // by connection: see observer
 	known   []units.Bytes        // by connection: window in its last row
+
+	ports []frames.Port // rows of the frame that is made, before they have a list of their own
 }
 
 // newFramer returns the framer of a simulated experiment; nil: the lab wants no frames.
@@ -112,10 +114,9 @@ func (f *framer) all() []frames.Frame {
 
 // record adds a frame of the run, and returns the instant of the next one.
 func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
-	frame := frames.Frame{At: now}
-	s.Survey(now, f.sent, func(port int, p fabric.PortState) {
-		frame.Ports = append(frame.Ports, frames.PortAt(port, p))
-	})
+	f.ports = f.ports[:0]
+	s.Survey(now, f.sent, func(port int, p fabric.PortState) { f.ports = append(f.ports, frames.PortAt(port, p)) })
+	frame := frames.Frame{At: now, Ports: slices.Clone(f.ports)}
 	for _, h := range f.hosts {
 		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
 			if bytes == f.arrived[c] && f.windows[c] == f.known[c] {
