@@ -1,6 +1,11 @@
 package launcher
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // torchPort is the port of the first rank's store: torchrun's own default.
 const torchPort = 29500
@@ -9,6 +14,9 @@ const torchPort = 29500
 var kinds = []Kind{
 	{name: "none"},
 	{name: "torchrun", Environment: torchrun},
+	{name: "mpich", Environment: overTCP, Leader: mpich, Ask: askedByHydra,
+		Talk:    func(line string) bool { return strings.HasPrefix(line, hydraPrefix) },
+		Program: "mpiexec.hydra", Package: "mpich"},
 }
 
 // torchrun returns the environment of a rank; see
@@ -21,3 +29,34 @@ func torchrun(rank int, hosts []string) []string {
 		"GLOO_SOCKET_IFNAME=eth0", "OMP_NUM_THREADS=1",
 	}
 }
+
+// mpich runs Hydra, the launcher of MPICH, which prints the proxies that it wants instead of
+// starting them (-launcher manual):
+//
+//	HYDRA_LAUNCH: /usr/bin/hydra_pmi_proxy --control-port h0:41873 ... --proxy-id 1
+//	HYDRA_LAUNCH_END
+func mpich(program, hosts []string) []string {
+	return slices.Concat([]string{"mpiexec.hydra", "-launcher", "manual", "-iface", "eth0", "-hosts",
+		strings.Join(hosts, ","), "-ppn", "1", "-n", strconv.Itoa(len(hosts))}, program)
+}
+
+// hydraPrefix begins each line of Hydra's protocol.
+const hydraPrefix = "HYDRA_LAUNCH"
+
+// askedByHydra reads a line of Hydra.
+func askedByHydra(line string, hosts []string) (a Asked, ok bool) {
+	rest, ok := strings.CutPrefix(line, hydraPrefix+": ")
+	if !ok {
+		return Asked{}, false
+	}
+	a = Asked{Rank: -1, Args: strings.Fields(rest)}
+	if i := slices.Index(a.Args, "--proxy-id"); i >= 0 && i+1 < len(a.Args) {
+		if n, err := strconv.Atoi(a.Args[i+1]); err == nil && n >= 0 && n < len(hosts) {
+			a.Rank = n
+		}
+	}
+	return a, true
+}
+
+// overTCP are the settings by which MPICH uses the lab's network and nothing else.
+func overTCP(int, []string) []string { return []string{"UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0"} }

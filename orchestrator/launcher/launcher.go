@@ -25,8 +25,8 @@ type Kind struct {
 	Leader func(program, hosts []string) []string
 	// Ask reads a line of the launcher's output. ok reports that the line asks for a program on a
 	// host, and is no output.
-	Ask func(line string) (a Asked, ok bool)
-	// Talk reports that a line is part of the launcher's protocol and is no output.
+	Ask func(line string, hosts []string) (a Asked, ok bool)
+	// Talk reports that a line is part of the launcher's protocol and is no output; nil: none is.
 	Talk func(line string) bool
 
 	// Program is what the machine needs, and Package the package that has it; "": nothing.
@@ -35,7 +35,7 @@ type Kind struct {
 
 // Asked is a program that a launcher asks for.
 type Asked struct {
-	Host string
+	Rank int // of the host; outside of its hosts: it asks for one that it was not given
 	Args []string
 }
 

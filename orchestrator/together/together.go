@@ -142,16 +142,15 @@ func (s *state) lead(ctx context.Context) {
 		leader.Env = slices.Concat(s.Launch.Environment(0, s.Hosts), s.Env)
 	}
 	s.start(ctx, leader, func(line []byte) bool {
-		asked, ok := s.Launch.Ask(string(line))
+		asked, ok := s.Launch.Ask(string(line), s.Hosts)
 		if !ok {
 			return s.Launch.Talk != nil && s.Launch.Talk(string(line))
 		}
-		rank := slices.Index(s.Hosts, asked.Host)
-		if rank < 0 {
-			s.end(fmt.Errorf("the launcher asks for a program on %q, which is no host of the job", asked.Host))
+		if asked.Rank < 0 || asked.Rank >= len(s.Hosts) || len(asked.Args) == 0 {
+			s.end(errors.New("its launcher asked for a program on a host that is not the job's"))
 			return true
 		}
-		s.start(ctx, Program{Rank: rank, Args: asked.Args, Env: leader.Env}, nil)
+		s.start(ctx, Program{Rank: asked.Rank, Args: asked.Args, Env: leader.Env}, nil)
 		return true
 	})
 }

@@ -81,9 +81,9 @@ func TestLauncher(t *testing.T) {
 	j := job(&lines)
 	j.Launch = &launcher.Kind{
 		Leader: func(program, hosts []string) []string { return append([]string{"mpirun", hosts[2]}, program...) },
-		Ask: func(line string) (launcher.Asked, bool) {
+		Ask: func(line string, hosts []string) (launcher.Asked, bool) {
 			host, ok := strings.CutPrefix(line, "ASK ")
-			return launcher.Asked{Host: host, Args: []string{"proxy"}}, ok
+			return launcher.Asked{Rank: slices.Index(hosts, host), Args: []string{"proxy"}}, ok
 		},
 		Talk: func(line string) bool { return line == "END" },
 	}
@@ -102,13 +102,15 @@ func TestLauncher(t *testing.T) {
 	if got := strings.Join(lines, "|"); got != "0 false hello|0 false world" || first != -1 || !endings[1].Ran || endings[2].Ran {
 		t.Errorf("%d, %+v, %s", first, endings, got)
 	}
-	j.Launch.Ask = func(line string) (launcher.Asked, bool) { return launcher.Asked{Host: "evil"}, true }
+	j.Launch.Ask = func(string, []string) (launcher.Asked, bool) {
+		return launcher.Asked{Rank: 3, Args: []string{"x"}}, true
+	}
 	endings, first = j.Run(t.Context(), func(ctx context.Context, p Program, in, out, errs *os.File) (Exit, error) {
 		fmt.Fprintln(out, "x")
 		<-ctx.Done()
 		return Exit{Code: 1}, nil
 	})
-	if first != 0 || !strings.Contains(endings[0].How(), `"evil", which is no host`) {
+	if first != 0 || !strings.Contains(endings[0].How(), "a host that is not the job's") {
 		t.Errorf("%d, %+v", first, endings)
 	}
 }
