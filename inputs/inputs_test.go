@@ -115,7 +115,7 @@ func TestGigabyte(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	most := uint64(0)
-	r := &schedule{ops: ops, comment: size/ops, look: func() {
+	r := &schedule{ops: ops, comment: size / ops, look: func() {
 		runtime.ReadMemStats(&after)
 		most = max(most, after.HeapInuse)
 	}}
