@@ -76,7 +76,7 @@ func TestScheduler(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
 	s := Scheduler{}
-	if err := s.Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "Slurm is not here") {
+	if err := s.Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "no Slurm here") {
 		t.Error(err)
 	}
 	for name, text := range map[string]string{
