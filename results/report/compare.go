@@ -37,6 +37,7 @@ type Difference struct {
 
 	sign  float64 // of a change for the worse; 0: neither direction is worse
 	exact bool    // simulations of the same seeds, which differ only by what was changed
+	same  bool    // all seeds of a side gave the same result, and count as one
 }
 
 // The verdicts of Judge.
@@ -122,7 +123,7 @@ func (s Side) Summaries() []*record.Summary {
 // one side only, by Student's prediction interval; with one run on each, over the flows of the
 // runs, by bootstrap. A simulation is a function of lab and seed, so with one seed a difference of
 // a counter is exact, and a difference of a percentile is tested against how far it would move with
-// other flows.
+// other flows. Simulations of a side to which the seed makes no difference are one run.
 func Compare(a, b Side) ([]Difference, error) {
 	var out []Difference
 	for _, p := range pairs(a, b) {
@@ -235,22 +236,26 @@ func metrics(like *record.Summary) []metric {
 // comparePoint returns the differences at one point, without those that are 0 on both sides.
 func comparePoint(point string, a, b Side) ([]Difference, error) {
 	var out []Difference
+	exact := sameSimulations(a, b)
+	a, sameA := a.oneIfSame()
+	b, sameB := b.oneIfSame()
 	for _, m := range metrics(a[0].Summary) {
 		va, vb := a.values(m), b.values(m)
 		if len(va) == 0 || len(vb) == 0 || slices.Max(va) == 0 && slices.Max(vb) == 0 {
 			continue
 		}
 		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
-			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign}
+			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign,
+			same: sameA || sameB}
 		switch {
 		case len(va) > 1 && len(vb) > 1:
 			d.P = stats.MannWhitney(va, vb)
-			d.exact = sameSimulations(a, b)
+			d.exact = exact
 		case len(va) == 1 && len(vb) == 1:
 			if err := d.testFlows(a[0], b[0]); err != nil {
 				return nil, err
 			}
-			d.exact = sameSimulations(a, b)
+			d.exact = exact
 		case len(va) == 1:
 			d.P = stats.PredictionTest(va[0], vb)
 		default:
@@ -330,9 +335,14 @@ func (d *Difference) testFlows(a, b *Run) error {
 	return nil
 }
 
-// SingleSeedWarning returns a warning if a side has one run of a point, else "".
+// SingleSeedWarning returns a warning if a side has one run of a point, or several that are the
+// same, else "".
 func SingleSeedWarning(all []Difference) string {
 	for _, d := range all {
+		if d.same {
+			return "the seeds of a side gave the same result, and count as one run: nothing in the lab is drawn from " +
+				"the seed; with workload.N.jitter, for one, start times are"
+		}
 		if d.Noise != "seeds" {
 			return fmt.Sprintf("one run on a side: differences over flows hold for this seed, and another seed may "+
 				"differ by more; compare sweeps with at least %d seeds on each side", minSeeds)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // simulatedRun returns a simulation with one flow and its completion time in microseconds; 0 stands
@@ -186,5 +187,35 @@ func TestEnginesAreSeparatePoints(t *testing.T) {
 	}
 	if got := points(both[:1], both[1:]); !slices.Equal(got, []string{"transport.kind=pc4"}) {
 		t.Errorf("points %q", got)
+	}
+}
+
+// Seeds that change nothing are no sample: four copies of a run are one.
+func TestSeedsThatChangeNothing(t *testing.T) {
+	copies := func(fct units.Time) (s Side) {
+		one, err := Load(writeRun(t, 1, fct, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(4) {
+			r := *one
+			summary := *one.Summary
+			summary.Seed = seed + 1
+			r.Summary = &summary
+			s = append(s, &r)
+		}
+		return s
+	}
+	d, err := Compare(copies(10*us), copies(11*us))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range d {
+		if row.Noise == "seeds" || row.A.N == 4 {
+			t.Errorf("tested over copies: %+v", row)
+		}
+	}
+	if word := SingleSeedWarning(d); !strings.Contains(word, "gave the same result") {
+		t.Errorf("the warning is %q", word)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"weft/results/expect"
 	"weft/results/record"
@@ -26,11 +27,26 @@ func SameForAllSeeds(points []expect.Point) bool {
 			first[key] = s
 			continue
 		}
-		if !reflect.DeepEqual(other.Flows, s.Flows) || !reflect.DeepEqual(other.Network, s.Network) ||
-			!reflect.DeepEqual(other.Collectives, s.Collectives) {
+		if !sameResult(other, s) {
 			return false
 		}
 		compared = true
 	}
 	return compared
+}
+
+// sameResult reports whether two runs measured the same.
+func sameResult(a, b *record.Summary) bool {
+	return reflect.DeepEqual(a.Flows, b.Flows) && reflect.DeepEqual(a.Network, b.Network) &&
+		reflect.DeepEqual(a.Collectives, b.Collectives)
+}
+
+// oneIfSame returns the first run of a side whose runs are simulations with several seeds and the
+// same result; else the side itself.
+func (s Side) oneIfSame() (_ Side, same bool) {
+	seeds := slices.Compact(s.seeds())
+	if len(seeds) < 2 || slices.ContainsFunc(s, func(r *Run) bool { return !sameResult(r.Summary, s[0].Summary) }) {
+		return s, false
+	}
+	return s[:1], true
 }
