@@ -128,7 +128,8 @@ func TestPrivFullDiskEndsALongRun(t *testing.T) {
 			d := newWorkspace(t)
 			began := quiettest.Start()
 			r := d.runOnDisk("96k", "run", d.writeLab("long.yaml", long), "--engine", engine, "--dilation", "1000",
-				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us")
+				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us",
+				"--set", "measure.view=off") // frames would fill it first
 			r.wantCode(1).wantPrinted("no space left on device", "queues.parquet")
 			began.AtMost(t, 20*time.Second, "the run")
 			t.Logf("ended after %v", r.took.Round(time.Millisecond))

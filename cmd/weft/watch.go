@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
@@ -92,8 +92,7 @@ func (v *terminalView) note(p orchestrate.Progress) {
 // begin takes the terminal.
 func (v *terminalView) begin() {
 	v.held.hold()
-	v.program = tea.NewProgram(terminalModel{view: v}, tea.WithAltScreen(), tea.WithOutput(v.out),
-		tea.WithoutSignalHandler())
+	v.program = tea.NewProgram(terminalModel{view: v}, tea.WithOutput(v.out), tea.WithoutSignalHandler())
 	v.finished = make(chan struct{})
 	go func() {
 		defer close(v.finished)
@@ -129,7 +128,7 @@ func (m terminalModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		switch msg.String() {
 		case "q", "esc":
 			return m, tea.Quit
@@ -142,10 +141,12 @@ func (m terminalModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // View implements tea.Model.
-func (m terminalModel) View() string {
+func (m terminalModel) View() tea.View {
 	m.view.mu.Lock()
 	defer m.view.mu.Unlock()
-	return m.view.screen.Text(m.width, m.height)
+	screen := tea.NewView(m.view.screen.Text(m.width, m.height))
+	screen.AltScreen = true
+	return screen
 }
 
 // heldWriter passes on what is written to it, and keeps it from hold to release.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"weft/results/record"
 	"weft/results/watch"
@@ -34,15 +34,15 @@ func TestTerminalView(t *testing.T) {
 	v := &terminalView{held: &heldWriter{to: &after}, interrupt: func() { interrupted++ }, screen: watch.New("small", &record.NetworkMap{})}
 	m := tea.Model(terminalModel{view: v})
 	m, _ = m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-	if text := m.View(); !strings.HasPrefix(text, "small") || strings.Count(text, "\n") > 23 {
+	if text := m.View().Content; !strings.HasPrefix(text, "small") || strings.Count(text, "\n") > 23 {
 		t.Errorf("the view is %q", text)
 	}
-	for _, key := range []tea.KeyMsg{{Type: tea.KeyRunes, Runes: []rune("q")}, {Type: tea.KeyEsc}, {Type: tea.KeyCtrlC}} {
+	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: tea.KeyEsc}, {Code: 'c', Mod: tea.ModCtrl}} {
 		if _, cmd := m.Update(key); cmd == nil {
 			t.Errorf("%s does not leave the view", key)
 		}
 	}
-	if _, cmd := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x")}); cmd != nil || interrupted != 1 {
+	if _, cmd := m.Update(tea.KeyPressMsg{Code: 'x', Text: "x"}); cmd != nil || interrupted != 1 {
 		t.Errorf("interrupted %d times, expected once", interrupted)
 	}
 	v.held.hold()

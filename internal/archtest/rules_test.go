@@ -50,7 +50,7 @@ func confined() map[string]struct {
 	return map[string]where{
 		"github.com/spf13/cobra": {[]string{"cmd"},
 			"commands are the business of the command line alone"},
-		"github.com/charmbracelet/bubbletea": {[]string{"cmd"},
+		"charm.land/bubbletea/v2": {[]string{"cmd"},
 			"the terminal is the business of the command line alone"},
 		"gopkg.in/yaml.v3": {[]string{"inputs/topologies", "orchestrator/lab", "orchestrator/paper"},
 			"YAML is how a lab is written, not what a lab is"},
