@@ -230,3 +230,38 @@ func TestFolders(t *testing.T) {
 		t.Error(format, err)
 	}
 }
+
+// onceFS is a file system with files that can be closed once, as those of the operating system.
+type onceFS struct{ fstest.MapFS }
+
+func (f onceFS) Open(name string) (fs.File, error) {
+	file, err := f.MapFS.Open(name)
+	return &onceFile{File: file}, err
+}
+
+type onceFile struct {
+	fs.File
+	closed bool
+}
+
+func (f *onceFile) Close() error {
+	if f.closed {
+		return fs.ErrClosed
+	}
+	f.closed = true
+	return f.File.Close()
+}
+
+// A file of a format that has a file for each rank is a job of one rank.
+func TestOneFileOfMany(t *testing.T) {
+	for _, name := range []string{"profile/rank0.json", "job/rank.0.et"} {
+		data, err := os.ReadFile("../labs/inputs/files/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, _, err := Read(onceFS{fstest.MapFS{"one": {Data: data}}}, "one", Options{})
+		if err != nil || len(g.Ranks) != 1 {
+			t.Errorf("%s: %v, %v", name, g, err)
+		}
+	}
+}

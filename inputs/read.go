@@ -173,7 +173,9 @@ func readFile(files fs.FS, name string, o Options) (_ *graph.Graph, _ *format, e
 		return nil, nil, err
 	}
 	if f.read == nil {
-		g, err := f.readAll([]string{name}, o.Ranks, func(string) (io.ReadCloser, error) { return r, nil })
+		g, err := f.readAll([]string{name}, o.Ranks, func(string) (io.ReadCloser, error) {
+			return io.NopCloser(r), nil // closed above
+		})
 		return g, f, err
 	}
 	g, err := f.read(name, r)
