@@ -27,6 +27,9 @@ func (s *Sim) runPartitions(ctx context.Context) error {
 	for s.working() > 0 {
 		next := s.turn()
 		if next > s.horizon() {
+			if err := s.stopped(ctx, s.nextLook); err != nil {
+				return err
+			}
 			for _, p := range s.partitions {
 				p.take()
 			}

@@ -40,6 +40,21 @@ func TestClocksDoNotHideAStall(t *testing.T) {
 	}
 }
 
+// A run is stopped where ticks go on and hardly anything happens.
+func TestCancelWithFewEvents(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hosts := []*tickingHost{{fake: newFake(0, 1, 0, 1)}, {fake: newFake(1, 0, 0, 1)}}
+	s, err := New(star(2, fast), hosts, Options{
+		Limit: units.Second, TickEvery: 10 * us, Tick: func(units.Time) { cancel() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) || s.End() > units.Millisecond {
+		t.Errorf("%v at %v", err, s.End())
+	}
+}
+
 // event is a host that sends one PTP event message behind a queue of others, and one that receives
 // it.
 type event struct {

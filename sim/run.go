@@ -73,6 +73,9 @@ func (s *Sim) run(ctx context.Context) error {
 	for p.working > 0 {
 		id, now, ok := p.queue.PopUntil(s.horizon())
 		if !ok {
+			if err := s.stopped(ctx, s.nextLook); err != nil {
+				return err
+			}
 			if err := s.look(p.queue.Bound()); err != nil {
 				return err
 			}
@@ -132,10 +135,19 @@ func (s *Sim) firstFailure() error {
 	return s.failure
 }
 
-// check handles, between events, what comes from outside: the context, Options.After and Progress.
-func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
+// stopped returns an error if ctx is done. It is asked before each look too: lab time can go far
+// with few events, as when a packet is sent at one bit a second.
+func (s *Sim) stopped(ctx context.Context, now units.Time) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
+	}
+	return nil
+}
+
+// check handles, between events, what comes from outside: the context, Options.After and Progress.
+func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
+	if err := s.stopped(ctx, now); err != nil {
+		return err
 	}
 	if s.opts.After != nil && len(s.partitions) == 1 {
 		s.opts.After()
