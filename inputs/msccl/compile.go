@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"weft/collectives/check"
 	"weft/collectives/graph"
@@ -232,6 +233,11 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 	} else if k.recv {
 		from = s.dst
 	}
+	if k.reduce && s.kind != "rrs" {
+		if err := c.summand(rank, s); err != nil {
+			return err
+		}
+	}
 	if k.recv {
 		buf, off, err := c.region(rank, to, s.count)
 		if err != nil {
@@ -255,6 +261,27 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 			After: order}))
 	}
 	return nil
+}
+
+// summand accepts a step that reduces what it receives with what its destination has already: the
+// source is the same place, or the part of the input that the destination begins with and still has.
+func (c *compiler) summand(rank int, s *step) error {
+	from, src, err := c.region(rank, s.src, s.count)
+	if err != nil {
+		return err
+	}
+	buf, dst, err := c.region(rank, s.dst, s.count)
+	if err != nil {
+		return err
+	}
+	written := slices.ContainsFunc(c.programs[rank], func(o schedule.Op) bool {
+		return o.Kind == schedule.Recv && o.Buf == buf && o.Off < dst+units.Bytes(s.count)*c.size && dst < o.Off+o.Len
+	})
+	if from == buf && src == dst || !written && c.copied(rank, s) == nil {
+		return nil
+	}
+	return fmt.Errorf("chunk %d of buffer %c is reduced into chunk %d of buffer %c; programs here reduce into the "+
+		"place of the summand", s.src.chunk, s.src.buffer, s.dst.chunk, s.dst.buffer)
 }
 
 // copied accepts a copy of the input to where the output begins as a copy of it.

@@ -88,6 +88,7 @@ func TestMutations(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{mutated(2, 1, "rrcs", "rcs"), "x.xml:7: GPU 0, thread block 0, step 3 (rrcs), chunk 1: what it leaves is the reduction of"},
 		{mutated(1, 3, `srcoff="2" dstbuf="o" dstoff="2"`, `srcoff="3" dstbuf="o" dstoff="3"`), "GPU 0, thread block 0, step 6 (r), chunk 2: what it leaves is the reduction of"},
+		{mutated(0, 1, `srcoff="3"`, `srcoff="2"`), "x.xml:5: GPU 0, thread block 0, step 1 (rrcs): chunk 2 of buffer i is reduced into chunk 3 of buffer o"},
 		{mutated(1, 6, `type="r"`, `type="nop"`), "GPU 0, thread block 0, step 5 (rcs): GPU 1 does not receive it"},
 		{mutated(0, 0, `type="s"`, `type="nop"`), "GPU 1, thread block 0, step 6 (r): GPU 0 sends nothing for it"},
 		{mutated(0, 0, `type="s"`, `type="re"`), "x.xml:4: type re: programs here do not reduce"},
