@@ -25,6 +25,7 @@ type tree struct {
 	down, up, bundle  [maxTiers]int
 	rate              [maxTiers]units.Bandwidth
 	delay             [maxTiers]units.Time
+	delayed           [maxTiers]bool // the file says the delay
 }
 
 // readHTSim reads a fat tree of 2 or 3 tiers of htsim.
@@ -92,7 +93,7 @@ func (t *tree) setTier(name string, n, tier int) error {
 	case "bundle":
 		t.bundle[tier] = n
 	case "downlink_latency_ns":
-		t.delay[tier] = units.Time(n) * units.Nanosecond
+		t.delay[tier], t.delayed[tier] = units.Time(n)*units.Nanosecond, true
 	case "oversubscribed": // follows from the radixes
 	case "switch_latency_ns":
 		if n > 0 {
@@ -153,7 +154,8 @@ func (t *tree) network() (*Network, error) {
 	}
 	link := func(a, b string, tier int) {
 		for range t.bundle[tier] {
-			n.Links = append(n.Links, Link{A: a, B: b, Rate: t.rate[tier], Delay: t.delay[tier]})
+			n.Links = append(n.Links, Link{A: a, B: b, Rate: t.rate[tier], Delay: t.delay[tier],
+				Delayed: t.delayed[tier]})
 		}
 	}
 	name := func(kind string, i int) string { return kind + strconv.Itoa(i) }
@@ -161,7 +163,7 @@ func (t *tree) network() (*Network, error) {
 		n.Nodes = append(n.Nodes, Node{name("tor", r), true})
 		for h := range t.down[0] {
 			n.Links = append(n.Links, Link{A: name("h", r*t.down[0]+h), B: name("tor", r), Rate: t.rate[0],
-				Delay: t.delay[0]})
+				Delay: t.delay[0], Delayed: t.delayed[0]})
 		}
 	}
 	for a := range pods * aggs {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 	"weft/units"
 )
 
@@ -25,13 +26,14 @@ type Node struct {
 	Switch bool
 }
 
-// Link is a link between two nodes, by their names. Zero properties are those of the lab.
+// Link is a link between two nodes, by their names. What the file does not say is the lab's.
 type Link struct {
-	A, B  string
-	Rate  units.Bandwidth
-	Delay units.Time
-	Loss  float64
-	Line  int
+	A, B    string
+	Rate    units.Bandwidth // 0: the file does not say
+	Delay   units.Time
+	Delayed bool // the file says the delay, which may be 0
+	Loss    float64
+	Line    int
 }
 
 // Bounds of a network.
@@ -153,9 +155,14 @@ func (l *Link) property(name, value string) (bool, error) {
 	var err error
 	switch strings.ToLower(name) {
 	case "rate", "bandwidth", "speed", "capacity", "linkspeedraw":
-		l.Rate, err = rateOf(value)
+		if l.Rate, err = rateOf(value); err == nil && l.Rate <= 0 {
+			err = fmt.Errorf("%s; expected more than 0", clip.Text(value))
+		}
 	case "delay", "latency":
-		l.Delay, err = units.ParseTime(value)
+		if l.Delay, err = units.ParseTime(value); err == nil && l.Delay < 0 {
+			err = fmt.Errorf("%s; expected 0 or more", clip.Text(value))
+		}
+		l.Delayed = true
 	case "loss":
 		l.Loss, err = strconv.ParseFloat(value, 64)
 		if err == nil && !(l.Loss >= 0 && l.Loss < 1) {

@@ -90,6 +90,15 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A delay of 0 is one, and not the lab's.
+func TestNoDelay(t *testing.T) {
+	for text, want := range map[string]bool{`graph { a -- s [delay="0us"]; b -- s }`: true, `graph { a -- s; b -- s }`: false} {
+		if n, err := Parse("f", strings.NewReader(text)); err != nil || n.Links[0].Delayed != want || n.Links[0].Delay != 0 {
+			t.Errorf("%s: %+v, %v", text, n, err)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
 	for _, c := range []struct{ text, want string }{
@@ -99,6 +108,9 @@ func TestRefuses(t *testing.T) {
 		{"graph {\n subgraph x { a -- b } }", "f:2: subgraphs are not understood"},
 		{"graph {\n edge [rate=5Gbps]; a -- b }", "f:2: defaults of links are not understood"},
 		{"graph { a -- b [rate=fast] }", "f:1: rate"},
+		{"graph { a -- b [rate=\"-100Gbps\"] }", "f:1: rate"},
+		{"graph { a -- b [rate=\"0Gbps\"] }", "f:1: rate: 0Gbps; expected more than 0"},
+		{"graph { a -- b [delay=\"-1us\"] }", "f:1: delay"},
 		{"graph { a -- <b> }", "f:1: HTML is not understood"},
 		{"graph { \"a", "f:1: a name without a closing quote"},
 		{replaced("containerlab", "type: veth", "type: mgmt-net"), "f:11: a link of type \"mgmt-net\""},

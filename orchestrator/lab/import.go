@@ -45,7 +45,7 @@ func (d *decoder) imported(tree *node) *node {
 		if l.Rate > 0 {
 			x.add("rate", word(l.Rate.String()))
 		}
-		if l.Delay > 0 {
+		if l.Delayed {
 			x.add("delay", word(l.Delay.String()))
 		}
 		if l.Loss > 0 {
