@@ -264,7 +264,8 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 }
 
 // summand accepts a step that reduces what it receives with what its destination has already: the
-// source is the same place, or the part of the input that the destination begins with and still has.
+// source is the same place, or the part of the input that the destination begins with and still
+// has.
 func (c *compiler) summand(rank int, s *step) error {
 	from, src, err := c.region(rank, s.src, s.count)
 	if err != nil {
