@@ -23,8 +23,9 @@ l2 requires l1
 }
 `
 
-// A job is looked at, converted and run in both formats, whose runs have the same data files; its
-// timeline is written. A job that cannot run is an error with its place, and leaves nothing behind.
+// weft trace shows a job, weft convert writes it in another format, both run with the same data
+// files, and a run's timeline is written. A job that cannot run is an error with its place, and
+// leaves nothing behind.
 func TestJobFromTraceToTimeline(t *testing.T) {
 	d := newWorkspace(t)
 	write := func(name, text string) {

@@ -13,8 +13,7 @@
 // own index, which slots are free, which slot a descriptor got). What the other side writes is read
 // once, by an atomic load, and checked before it is used: an index that moved further than it can,
 // or a descriptor that points outside of the slab, is ErrLie. A frame in shared memory may change
-// while it is looked at, so a consumer that does not trust the producer copies it before it
-// decides by its contents.
+// at any time, so a consumer that does not trust the producer copies it before it parses it.
 //
 // Invariants. No content of the region makes an operation panic, hang, or touch memory outside of
 // the region. Nothing is allocated after New. The package makes no system calls; package bypass

@@ -38,7 +38,7 @@ func private(dir string) error {
 }
 
 // Code is the compiled code of one module, for a process of the same program on the same machine.
-// Whoever runs it trusts whoever made it.
+// It runs unchecked, so it must come from a process that is trusted.
 type Code struct {
 	Name  string // in the cache
 	Bytes []byte

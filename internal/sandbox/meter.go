@@ -8,8 +8,8 @@ import (
 	"weft/internal/clip"
 )
 
-// Bounds of a module. Our own choice: a Go program has 2 MB of code in 2,000 functions, the largest
-// of which has 30 KB and nests 400 blocks.
+// Bounds of a module. Our own choice: a Go program has 2 MB of code in 2,000 functions, and its
+// largest function has 30 KB and nests 400 blocks.
 const (
 	MaxModule   = 4 << 20 // bytes
 	maxBody     = 256 << 10
