@@ -93,8 +93,6 @@ func (a *Asker) Sent(_ clocksync.Now, id uint32, stamp units.Time) {
 
 // end
 
-// begin: receive
-
 var (
 	errForeign   = errors.New("asker: message of a node that may not send it")
 	errMalformed = errors.New("asker: message cannot be read")
@@ -147,10 +145,6 @@ func (a *Asker) Correction() clocksync.Correction { return a.correction }
 // Counters returns the counters so far.
 func (a *Asker) Counters() clocksync.Counters { return a.counters }
 
-// end
-
-// begin: example
-
 // Four clocks that are off by up to 3 ms and 30 ppm, in a network whose delays vary by 10 ns.
 func Example() {
 	const nodes = 4
@@ -178,8 +172,6 @@ func Example() {
 	fmt.Printf("within 100 ns: %t, within what they state: %t\n", worst < 100*units.Nanosecond, covered)
 	// Output: within 100 ns: true, within what they state: true
 }
-
-// end
 
 // The page on adding a protocol quotes this code verbatim.
 func TestTheDocumentHasThisCode(t *testing.T) {

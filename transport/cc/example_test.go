@@ -87,8 +87,6 @@ func (s *Sender) PacingRate() units.Bandwidth { return 0 }
 
 // end
 
-// begin: tests
-
 // Whatever happens, the window is at least one byte.
 func TestExampleStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,8 +110,6 @@ func Example() {
 	fmt.Printf("Jain's index above 0.95: %t, use of the link above 0.99: %t\n", fair > 0.95, used > 0.99)
 	// Output: Jain's index above 0.95: true, use of the link above 0.99: true
 }
-
-// end
 
 // The page on adding a congestion control quotes this code verbatim.
 func TestTheDocumentHasThisCode(t *testing.T) {
