@@ -8,10 +8,25 @@ import (
 	"weft/units"
 )
 
-// The receiving half under selective repeat.
+// The receiving half under selective repeat (STrack, section 3.3.2). Its state is arrivals
+// (selective.go). A packet moves it as follows:
+//
+//	impossible      too far ahead, or in the place of another message: ErrProtocol, no change
+//	arrived before  counted as a duplicate; acknowledged at once, as the sender does not know
+//	next in order   expected moves past it, and past all that follow it without a gap
+//	beyond a gap    its bit is set in have; its payload is placed all the same
+//
+// Acknowledgements coalesce: one is due after arrivals.every bytes, for a marked packet, for one
+// that asks (AckNow), for a duplicate, and when a gap closes. Each has the number of the first
+// missing packet and the segment of the bitmap that holds the lowest packet that arrived since the
+// last acknowledgement. A probe gets the segment that it asks about.
+//
+// With trimming (arrivals.patient) losses are rejected by name, and a closed gap needs no
+// acknowledgement: see trimmed.go.
 
 // receiveSelective handles a data packet after the checks that receiveData makes for both kinds of
-// recovery.
+// recovery. It returns where the payload belongs, and an empty Placement for a duplicate. d is the
+// decoded header. The error is ErrProtocol.
 func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, in *Incoming) (Placement, error) {
 	x := r.arrivals
 	// A number far from the expected one is none that the sender can have in flight. A packet that
@@ -66,7 +81,9 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	return pl, nil
 }
 
-// place returns where the payload of a fresh packet belongs, even if earlier packets are missing.
+// place returns where the payload of a fresh packet belongs, even if earlier packets are missing. A
+// message is complete when none of its bytes is missing, so a later one may complete first. The
+// flow is active from its first packet until all up to the one with Fin have arrived.
 func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) Placement {
 	x := r.arrivals
 	if x.place(psn, uint64(d.Offset/e.cfg.MTU), d) {
@@ -89,7 +106,8 @@ func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) 
 }
 
 // queueSack queues an acknowledgement with the segment that holds packet psn. The caller has filled
-// in what caused it.
+// in what caused it: mark, due time (ps of the sender's clock), one-way delay and path of the
+// packet that is acknowledged or of the probe.
 func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	if e.replies.len() >= maxReplies {
 		e.counters.AckDrops++ // the next one has the same bitmap and more; a probe asks if none follows
@@ -107,7 +125,9 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	}
 }
 
-// receiveProbe answers a probe at once (STrack, section 3.3.2).
+// receiveProbe answers a probe at once (STrack, section 3.3.2). The answer has the segment around
+// the packet that the sender asks about. Its errors are those of decoding, ErrForeign for a probe
+// of another host than the sender, and ErrProtocol.
 func (e *Endpoint) receiveProbe(now units.Time, in *Incoming) error {
 	var p wire.Probe
 	if err := p.Decode(in.Header); err != nil {

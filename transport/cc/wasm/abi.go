@@ -52,7 +52,7 @@ const (
 	flagProbe
 )
 
-// Bounds of the interface.
+// Bounds of the interface. maxHops is what fits the mailbox behind the other arguments of eventAck.
 const (
 	maxParams = 64
 	maxHops   = (mailSize - mailArgs - 9*8) / 32
@@ -69,38 +69,45 @@ const (
 	callFuel    = 1_000_000
 )
 
-// instance is a running module with the places of its memory that the interface names.
+// instance is a running module with the places of its memory that the interface names. It is free
+// or busy: acquire makes it busy for one sender, release makes it free, and discard leaves it busy
+// for ever. Between two events it remembers nothing that counts.
 type instance struct {
 	running *sandbox.Instance
-	busy    atomic.Bool // somebody uses it
-	event   sandbox.Function
-	mail    *[mailSize]byte
-	state   []byte
-	text    []byte
-	args    int // bytes of arguments that the last event wrote
-	stack   [1]uint64
+	busy    atomic.Bool      // a sender uses it, or it was discarded
+	event   sandbox.Function // weft_event
+	mail    *[mailSize]byte  // view of the module's memory: answers and arguments of an event
+	state   []byte           // view of the module's memory: the state of the busy sender's connection
+	text    []byte           // copy of the description, as JSON
+	args    int              // bytes of arguments that the last event wrote
+	stack   [1]uint64        // argument and result of a call, so that none allocates
 }
 
-// begin clears what is left of the last event, and writes now.
+// begin clears what is left of the last event, and writes now. So a module sees zeros where an
+// event has fewer arguments than the one before, whichever connection that belonged to.
 func (in *instance) begin(now units.Time) {
 	clear(in.mail[:mailArgs+in.args])
 	in.args = 0
 	in.word(mailNow, uint64(now))
 }
 
+// word writes a number of the mailbox.
 func (in *instance) word(at int, v uint64) { binary.LittleEndian.PutUint64(in.mail[at:], v) }
 
-// arg appends an argument.
+// arg appends an argument. The events of this interface fit the mailbox: see maxParams and maxHops.
 func (in *instance) arg(v uint64) {
 	in.word(mailArgs+in.args, v)
 	in.args += 8
 }
 
+// float appends an argument that is a float64.
 func (in *instance) float(v float64) { in.arg(math.Float64bits(v)) }
 
+// read returns a number of the mailbox.
 func (in *instance) read(at int) uint64 { return binary.LittleEndian.Uint64(in.mail[at:]) }
 
-// call passes an event to the module.
+// call passes an event to the module. An error is a trap of the module, such as an empty fuel
+// counter or an access outside of its memory.
 func (in *instance) call(event uint64) error {
 	in.stack[0] = event
 	return in.event.Call(callFuel, in.stack[:])

@@ -18,10 +18,11 @@ import (
 	"weft/units"
 )
 
-// Description is what a module says about itself.
+// Description is what a module says about itself, as JSON (docs/module-abi.md). Load has checked
+// it: names and texts may be shown, and every default is within the range of its parameter.
 type Description struct {
 	Name      string  `json:"name"`
-	About     string  `json:"about"`
+	About     string  `json:"about"`     // a sentence
 	ECN       bool    `json:"ecn"`       // its packets may be marked
 	CNP       bool    `json:"cnp"`       // it handles congestion notification packets
 	INT       bool    `json:"int"`       // it reads telemetry
@@ -31,20 +32,20 @@ type Description struct {
 	Error     string  `json:"error"`     // why it cannot be used
 	Params    []Param `json:"params"`
 
-	stateSize int
+	stateSize int // bytes of the state of a connection
 }
 
-// Param is a parameter as the module declares it.
+// Param is a parameter as the module declares it. It becomes a key of transport.wasm.
 type Param struct {
 	Name    string   `json:"name"`
-	Kind    string   `json:"kind"` // of kinds
-	Min     number   `json:"min"`
-	Max     number   `json:"max"`
-	Default string   `json:"default"`
-	About   string   `json:"about"`
-	Source  string   `json:"source"`
-	Zero    string   `json:"zero"`
-	Words   []string `json:"words"`
+	Kind    string   `json:"kind"`    // of kinds
+	Min     number   `json:"min"`     // in the base unit of the kind; not of gain, rate, flag, choice
+	Max     number   `json:"max"`     // likewise
+	Default string   `json:"default"` // as a lab file has it
+	About   string   `json:"about"`   // a sentence
+	Source  string   `json:"source"`  // of the default, such as a paper
+	Zero    string   `json:"zero"`    // word that stands for 0; "": none
+	Words   []string `json:"words"`   // of a choice
 }
 
 // number is a number, or a text such as "0x3ff0000000000000" with the bits of a float64.
@@ -61,6 +62,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
+// keyName matches the names of parameters.
 var keyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
 // maxWords bounds the words of a choice, and maxSentence every text of a description.
@@ -161,7 +163,7 @@ type Section struct {
 	slots  []slot
 }
 
-// slot holds the value of a parameter.
+// slot holds the value of a parameter, in the field of its kind.
 type slot struct {
 	param  Param
 	number float64
@@ -273,7 +275,8 @@ func (s *slot) get() Value {
 	}
 }
 
-// put stores a value in the slot. One that it cannot hold becomes one that is out of range.
+// put stores a value in the slot. A value that the slot cannot hold becomes one out of range, so
+// that Check refuses it.
 func (s *slot) put(v Value) {
 	if !(v.Number >= 0 && v.Number <= 1<<53) {
 		v.Number = -1

@@ -18,16 +18,17 @@ import (
 // MaxBytes is the maximum size of a module.
 const MaxBytes = sandbox.MaxModule
 
-// Module is a loaded module. It may be used by several goroutines.
+// Module is a loaded module: checked, compiled and tried. Several goroutines may use it at once. It
+// lives as long as the process.
 type Module struct {
-	Hash  string // SHA-256 of Bytes, in hexadecimal digits
-	Bytes []byte
-	Description
+	Hash        string // SHA-256 of Bytes, in hexadecimal digits
+	Bytes       []byte // the WebAssembly binary, as it was loaded
+	Description        // what the module says about itself
 
-	program *sandbox.Program
-	cache   string // folder with its compiled code; "": none
-	mu      sync.Mutex
-	all     []*instance // as many as the largest number of threads that used the module at once
+	program *sandbox.Program // the rewritten and compiled module, of which instances are made
+	cache   string           // folder with its compiled code; "": none
+	mu      sync.Mutex       // of all
+	all     []*instance      // as many as the largest number of threads that used the module at once
 }
 
 // loaded are the modules of this process, and errors of those that could not be loaded, by hash.
@@ -38,13 +39,14 @@ var loaded struct {
 	cache string
 }
 
+// result is what Load returned for a module.
 type result struct {
 	module *Module
 	err    error
 }
 
-// SetCache names a folder for compiled modules, which takes a second for one in Go. Without it they
-// are compiled in every process. Each module has a folder in it, with the name of its hash.
+// SetCache names a folder that keeps compiled code: to compile a module in Go takes a second.
+// Without it every process compiles. Each module has a folder in it, named by its hash.
 func SetCache(dir string) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -57,7 +59,9 @@ func HashOf(bytes []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Load returns the module with these bytes, or an error that says what is wrong with it.
+// Load returns the module with these bytes, or an error that says what is wrong with it: it cannot
+// be compiled, lacks a part of the interface, describes itself wrongly, or fails when it is tried
+// (Module.probe).
 func Load(bytes []byte) (*Module, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -121,6 +125,7 @@ func Loaded(hash string) (*Module, bool) {
 	return r.module, r.module != nil
 }
 
+// load compiles a module, reads its description and tries it.
 func load(bytes []byte, o sandbox.Options) (m *Module, err error) {
 	program, err := sandbox.Compile(bytes, o)
 	if err != nil {
@@ -145,7 +150,8 @@ func load(bytes []byte, o sandbox.Options) (m *Module, err error) {
 	return m, m.probe()
 }
 
-// start returns a new instance.
+// start returns a new instance. It has run the module's initialization, which a Go program needs
+// for its heap.
 func (m *Module) start() (in *instance, err error) {
 	running, err := m.program.New()
 	if err != nil {
@@ -159,7 +165,9 @@ func (m *Module) start() (in *instance, err error) {
 	return in, nil
 }
 
-// connect finds the functions and the memory of the interface.
+// connect finds the functions and the memory of the interface. Every address and size comes from
+// the module, so each is compared with a bound or with the module's memory before it is used. The
+// views stay valid: the memory of an instance never moves.
 func (in *instance) connect() error {
 	about, err := in.running.Function("weft_cc", nil, []api.ValueType{api.ValueTypeI32})
 	if err == nil {

@@ -24,10 +24,11 @@ type Params struct {
 	Adaptive bool        // paths are chosen as STrack does, and not in turn
 }
 
-// Value is the value of a parameter: a number in its base unit, or a rate.
+// Value is the value of a parameter: a number in its base unit (ps, bytes, b/s), or a rate, which
+// may be in proportion to the line and so becomes a number per connection.
 type Value struct {
-	Number float64
-	Rate   params.Rate `json:",omitzero"`
+	Number float64     // of all kinds but rate; flags are 0 or 1, choices the position of the word
+	Rate   params.Rate `json:",omitzero"` // of kind rate
 }
 
 // on returns the value for a line.
@@ -52,7 +53,8 @@ func (p Params) Limit(l cc.Link) units.Bytes {
 	return max(p.Window.On(l.Line, l.Line.BytesIn(l.BaseRTT)), 1)
 }
 
-// Check returns an error that names the first parameter out of range, or nil.
+// Check returns an error that names the first parameter out of range, or nil. Nodes check what the
+// orchestrator sends by the ranges of the same module.
 func (p Params) Check() error {
 	m, ok := Loaded(p.Module)
 	switch {
@@ -69,6 +71,7 @@ func (p Params) Check() error {
 	return params.Check("module "+m.Name, s)
 }
 
+// errNotLoaded returns the error of a module that this process did not load.
 func errNotLoaded(hash string) error {
 	return fmt.Errorf("the module with hash %.12s is not here", clip.Text(hash))
 }

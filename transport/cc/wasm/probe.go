@@ -48,7 +48,7 @@ func (m *Module) probe() error {
 	return nil
 }
 
-// answer is what a module answers to an event.
+// answer is what a module answers to an event: see the fields of Sender.
 type answer struct {
 	window    units.Bytes
 	rate      units.Bandwidth
@@ -59,6 +59,7 @@ type answer struct {
 // probes is the number of events of a try.
 const probes = 48
 
+// probeLink is the path of a try: two hops at 100 Gb/s.
 var probeLink = cc.Link{
 	Line: 100 * units.Gbps, MTU: 4096, Packet: 4180, Baseline: 4 * units.Microsecond, BaseRTT: 8 * units.Microsecond,
 	NetRTT: 8 * units.Microsecond, Hops: 2,
