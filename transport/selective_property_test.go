@@ -11,6 +11,7 @@ import (
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/strack"
 	"weft/transport/internal/testnet"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -114,6 +115,7 @@ type lossy struct {
 	moved map[transport.ConnID]units.Time // when a connection made progress, or the network kept it from that, last
 	rto   map[transport.ConnID]units.Time
 	stall map[transport.ConnID]units.Time // longest time without either while it had something to do
+	whole int                             // packets that the network did not drop and could trim
 }
 
 // step notes that connection c made progress now, or could not.
@@ -140,6 +142,9 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 			}
 			if l.rng.Float64() < x.hold {
 				f.Hold = units.Time(l.rng.Int64N(int64(30 * units.Microsecond)))
+			}
+			if !f.Drop && wire.PeekKeep(p.Header) > 0 {
+				l.whole++
 			}
 			if x.trim > 0 && l.rng.Float64() < x.trim {
 				f.Trim, f.Last = true, l.rng.IntN(2) == 0

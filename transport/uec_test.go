@@ -62,9 +62,12 @@ func TestUECDeliversEveryByteOnce(t *testing.T) {
 	})
 }
 
-// The same at the highest fault rates, with messages of hundreds of packets in both directions.
+// The same at the highest fault rates, with messages of hundreds of packets in both directions:
+// 28 to 32 % of the packets that are not lost are trimmed, under every control with every choice of
+// paths.
 func TestUECUnderHeavyLoss(t *testing.T) {
 	for _, control := range controls {
+		whole, trimmed := 0, 0
 		for seed := range uint64(4) {
 			l := newLossy(t, faults{loss: 0.3, copies: 0.3, hold: 0.3, trim: 0.3}, seed, 1000)
 			for c, ends := range [][2]int{{0, 1}, {1, 0}, {2, 1}} {
@@ -78,10 +81,15 @@ func TestUECUnderHeavyLoss(t *testing.T) {
 			for _, e := range l.Hosts {
 				c.Add(e.Counters())
 			}
-			if c.Trimmed == 0 || c.Timeouts == 0 || (c.CreditsIn > 0) != (control != uec.NSCC) {
+			if c.Timeouts == 0 || (c.CreditsIn > 0) != (control != uec.NSCC) {
 				t.Errorf("control %d: %+v", control, c)
 			}
+			whole, trimmed = whole+l.whole, trimmed+l.Net.Trimmed
 		}
+		if share := float64(trimmed) / float64(whole); share < 0.28 || share > 0.32 {
+			t.Errorf("control %d: %d of %d packets were trimmed", control, trimmed, whole)
+		}
+		t.Logf("control %d: %d of %d packets were trimmed", control, trimmed, whole)
 	}
 }
 

@@ -88,7 +88,6 @@ type Net struct {
 }
 
 // port is an output of the switch.
-// port is an output of the switch.
 type port struct {
 	busy   bool
 	queued units.Bytes // waiting, without the packet that is being sent
@@ -212,7 +211,6 @@ func (n *Net) kick(h int) {
 }
 
 // inject sends a packet from host h to the switch.
-// inject sends a packet from host h to the switch.
 func (n *Net) inject(h int, out *transport.Outgoing) {
 	n.Injected++
 	p := &Packet{
@@ -223,6 +221,15 @@ func (n *Net) inject(h int, out *transport.Outgoing) {
 	n.nicBusy[h] = true
 	n.At(end, func() { n.nicBusy[h] = false; n.kick(h) })
 	n.At(end+n.cfg.Delay, func() { n.arrive(p) })
+}
+
+// Forge sends a packet without payload from host src now, beside what its endpoint sends.
+func (n *Net) Forge(src, dst int, header []byte) {
+	n.Injected++
+	p := &Packet{
+		Src: src, Dst: dst, Size: units.Bytes(len(header)) + wire.Overhead, Header: append([]byte(nil), header...),
+	}
+	n.At(n.Now+n.cfg.Delay, func() { n.arrive(p) })
 }
 
 // arrive handles a packet at the switch: faults, then its queue.
@@ -253,7 +260,6 @@ func (n *Net) arrive(p *Packet) {
 }
 
 // join puts a packet onto its output link or into the queue, or drops it if the buffer is full.
-// join puts a packet onto its output link or into the queue, or drops it if the buffer is full.
 func (n *Net) join(p *Packet) {
 	t := &n.ports[p.Dst]
 	if n.cfg.Buffer > 0 && t.queued+p.Size > n.cfg.Buffer {
@@ -270,7 +276,6 @@ func (n *Net) join(p *Packet) {
 	t.class[p.Class] = append(t.class[p.Class], p)
 }
 
-// transmit sends a packet out of a port that is free.
 // transmit sends a packet out of a port that is free.
 func (n *Net) transmit(t *port, p *Packet) {
 	t.busy = true
@@ -291,7 +296,6 @@ func (n *Net) transmit(t *port, p *Packet) {
 }
 
 // freed sends the next packet when a port becomes free.
-// freed sends the next packet when a port becomes free.
 func (n *Net) freed(t *port) {
 	t.busy = false
 	for c := range t.class {
@@ -304,7 +308,6 @@ func (n *Net) freed(t *port) {
 	}
 }
 
-// deliver hands a packet to its host.
 // deliver hands a packet to its host.
 func (n *Net) deliver(p *Packet) {
 	n.Delivered++
