@@ -55,14 +55,14 @@ a plot of bus bandwidth against size. Ctrl-C stops the benchmark and shows the s
 minute. --engine emu emulates however long it takes; --dilation and --runtime also request emulation.
 
 Without --iters, sizes up to 1 MiB are measured 20 times; larger ones as often as 20 MiB allow, at
-least twice. With --topology, networks for roce and hpcc are lossless (queues.pfc: on). On a star,
-whose round trip is 5 us, a single flow of strack gets 73 % of its link: it is acknowledged every
-16 KiB of a window of 58 KB. With --set transport.strack.ack_every=4KiB it gets 91 %; on longer paths
-it fills the link (docs/collectives.md).
+least twice. With --topology, networks for roce and hpcc are lossless (queues.pfc: on), and those for
+uec trim packets (queues.trim: on). On a star, whose round trip is 5 us, a single flow of strack gets
+73 % of its link: it is acknowledged every 16 KiB of a window of 58 KB. With --set
+transport.strack.ack_every=4KiB it gets 91 %; on longer paths it fills the link (docs/collectives.md).
 
 Exit codes: 0 all done and correct; 1 a run failed, or elements were wrong; 2 the command line or the
 lab file is wrong; 130 interrupted.`,
-		Example: `  weft bench --collective all-reduce --transport pc4,strack,roce --engine sim
+		Example: `  weft bench --collective all-reduce --transport pc4,strack,roce,uec --engine sim
   weft bench --collective all-reduce --algorithm all --ranks 16 -b 1M -e 64M -f 4
   weft bench --collective all-to-all --engine emu -b 64K -e 1M -n 5
   weft bench --lab labs/quickstart.yaml --transport strack --set topology.link.rate=400Gbps --json`,
@@ -167,11 +167,11 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 	for i := range measured {
 		for _, transport := range f.transports {
 			c := benchCase{Result: benchmark.Result{Of: &measured[i], Transport: transport, Network: network}}
-			var lossless []string
+			var madeFor []string
 			if f.labFile == "" {
-				lossless = benchmark.Lossless(transport)
+				madeFor = benchmark.MadeFor(transport)
 			}
-			o := lab.Options{Set: slices.Concat(lossless, f.set), Engine: f.engine}
+			o := lab.Options{Set: slices.Concat(madeFor, f.set), Engine: f.engine}
 			labs, err := c.Of.Labs(network, text, o, transport, f.request.Ranks)
 			switch {
 			case err != nil:
@@ -181,7 +181,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 			case labs[0].Engine.Both():
 				return nil, usagef("%s asks for both engines; choose one with --engine", network)
 			}
-			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], lossless)
+			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], madeFor)
 			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
 			cases = append(cases, c)
 		}

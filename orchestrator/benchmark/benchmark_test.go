@@ -8,6 +8,7 @@ import (
 	"weft/collectives/bench"
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/units"
@@ -190,7 +191,7 @@ func TestLabs(t *testing.T) {
 	}
 	text := "weft: 1\nname: own\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: " +
 		"1MB}]\nexpect: [drops == 7]\n"
-	labs, err := all[0].Labs("own", []byte(text), lab.Options{Set: Lossless("roce")}, "roce", 4)
+	labs, err := all[0].Labs("own", []byte(text), lab.Options{Set: MadeFor("roce")}, "roce", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,18 @@ func TestLabs(t *testing.T) {
 	if _, err := all[0].Labs("own", []byte(text), lab.Options{}, "pc4", 5); err == nil {
 		t.Error("five ranks of four hosts")
 	}
-	if Lossless("pc4") != nil {
-		t.Error("pc4 needs no lossless network")
+	if set := MadeFor("pc4"); set != nil {
+		t.Errorf("pc4 needs no network of its own, got %q", set)
+	}
+	labs, err = all[0].Labs("own", []byte(text), lab.Options{Set: MadeFor("uec")}, "uec", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := Notes(labs[0], MadeFor("uec"))
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "queues.trim: on, since uec learns of losses") {
+		t.Errorf("notes %q", notes)
+	}
+	if out := experiment.Outside(labs[0]); len(out) > 0 {
+		t.Errorf("uec is outside its conditions: %v", out)
 	}
 }

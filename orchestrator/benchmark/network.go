@@ -64,12 +64,22 @@ func (m *Measured) Labs(name string, text []byte, opts lab.Options, transport st
 	return labs, nil
 }
 
-// Lossless returns the settings that make a network lossless for transports that need it.
-func Lossless(kind string) []string {
-	if transport.FactsOf(kind).Lossless {
-		return []string{"queues.pfc=on"}
+const (
+	losslessNetwork = "queues.pfc=on"
+	trimmingNetwork = "queues.trim=on"
+)
+
+// MadeFor returns the settings of the network that a transport is made for, where they are not
+// defaults.
+func MadeFor(kind string) (set []string) {
+	f := transport.FactsOf(kind)
+	if f.Lossless {
+		set = append(set, losslessNetwork)
 	}
-	return nil
+	if f.Trimmable {
+		set = append(set, trimmingNetwork)
+	}
+	return set
 }
 
 // Title describes the measurement in one line.

@@ -16,16 +16,20 @@ import (
 const maxUnacked = 0.2
 
 // Notes returns what distinguishes the transport of a lab from others beside its congestion
-// control: a lossless network, and acknowledgements so rare that windows wait for them.
-func Notes(l *lab.Lab, lossless []string) (notes []string) {
+// control: the network that it is made for (madeFor), and acknowledgements so rare that windows
+// wait for them.
+func Notes(l *lab.Lab, madeFor []string) (notes []string) {
+	const otherwise = "; tables without this line are of one that "
+	reasons := map[string]string{
+		losslessNetwork: "is meant for networks without loss" + otherwise + "may lose packets",
+		trimmingNetwork: "learns of losses by the headers of trimmed packets" + otherwise + "drops them whole",
+	}
 	kind := l.Transport.Kind
 	path := "transport." + kind + ".ack_every"
 	written := ""
 	for _, s := range l.Sources {
-		if slices.Contains(lossless, s.Path+"="+s.Value) {
-			notes = append(notes, fmt.Sprintf("%s: %s, since %s is meant for networks without loss; tables without "+
-				"this line are of one that may lose packets",
-				s.Path, s.Value, kind))
+		if set := s.Path + "=" + s.Value; slices.Contains(madeFor, set) {
+			notes = append(notes, fmt.Sprintf("%s: %s, since %s %s", s.Path, s.Value, kind, reasons[set]))
 		}
 		if s.Path == path {
 			written = s.Value
