@@ -69,9 +69,9 @@ var (
 	ErrStale   = errors.New("huygens: message is a duplicate, too late, or answers no open question")
 )
 
-// reportedPair is a pair as a probe reports it.
+// reportedPair is a pair of probes as a later probe reports it.
 type reportedPair struct {
-	sequence uint32
+	sequence uint32     // number of the pair, as in the head of its probes
 	at       units.Time // stamp of the first packet
 	apart    units.Time // stamp of the second packet minus at
 }
@@ -109,7 +109,7 @@ type report struct {
 	part   uint8              // number of the part, from 0
 	anchor bool               // the node can be the anchor
 	lone   bool               // its time is not the reference's
-	x0     units.Time         // hardware clock of the node in the middle of the window, by its line
+	x0     units.Time         // its hardware clock in the middle of the window, by the line that it follows
 	rate   float64            // rate of that line
 	edges  []edgeFit          // at most perReport
 	room   [perReport]edgeFit // storage for decoded edges
@@ -134,7 +134,7 @@ type solution struct {
 	adrift units.Time // bound of the cluster's time from the reference's
 }
 
-// flags packs two flags into the index of a head.
+// flags packs two flags into byte 3 of a head, lowest bit first.
 func flags(first, second bool) (f uint8) {
 	if first {
 		f = 1
@@ -162,6 +162,7 @@ func peek(b []byte) (kind, error) {
 	return kind(b[2]), nil
 }
 
+// putTime writes a time.
 func putTime(b []byte, t units.Time) { binary.BigEndian.PutUint64(b, uint64(t)) }
 
 // readTime returns a time, and whether it is in the range of a clock.
@@ -179,6 +180,7 @@ func putRate(b []byte, rate float64) {
 	binary.BigEndian.PutUint32(b, uint32(int32(v)))
 }
 
+// readRate returns a rate. Each value of the four bytes is one.
 func readRate(b []byte) float64 { return float64(int32(binary.BigEndian.Uint32(b))) * ppt }
 
 // putSigma writes a standard deviation, clamped to 32 bits of ps.
@@ -187,7 +189,8 @@ func putSigma(b []byte, t units.Time) {
 }
 
 // The encoders return the length of the message that they write into b, which has room for
-// clocksync.MaxMessage bytes. The decoders check lengths and ranges.
+// clocksync.MaxMessage bytes. The decoders return ErrShort for a wrong length and ErrRange for a
+// field that no sender writes; the value is then undefined. peek has checked the head before.
 
 func (p *probe) encode(b []byte) int {
 	b = b[:probeSize]

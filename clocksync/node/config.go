@@ -18,13 +18,13 @@ type Config struct {
 	Stamp noise.Stamp // errors of the stamps of packets sent and received
 	Delay noise.Delay // added to one-way delays measured here (PC4, Fig. 9)
 
-	Sync  Sync
-	Setup clocksync.Setup
-	Protocols
-	Control bool       // messages are served before data, like acknowledgements
-	Outages []Outage   // of the protocol's process, in order
-	Lies    []Lie      `json:",omitempty"` // falsified time in the node's messages, in order
-	Sample  units.Time // interval of the samples of the error, the first at 0; 0: none
+	Sync      Sync            // which protocol, if any
+	Setup     clocksync.Setup // the node's place among the others
+	Protocols                 // parameters of Sync
+	Control   bool            // messages are served before data, like acknowledgements
+	Outages   []Outage        // of the protocol's process, in order
+	Lies      []Lie           `json:",omitempty"` // falsified time in the node's messages, in order
+	Sample    units.Time      // interval of the samples of the error, the first at 0; 0: none
 }
 
 // Sync is a kind of synchronization.

@@ -24,12 +24,12 @@ type Node struct {
 
 	protocol   clocksync.Protocol // nil: none, or its process does not run
 	correction clocksync.Correction
-	outage     int        // index of the current outage, or of the next one
+	outage     int        // index in cfg.Outages of the current outage, or of the next one
 	down       bool       // an outage is on
 	lie        int        // number of lies that have begun
-	woken      units.Time // the protocol's deadline, by the monotonic clock
-	wake       units.Time // true time of woken, or earlier
-	armed      bool       // woken and wake are up to date
+	deadline   units.Time // the protocol's deadline, by the monotonic clock
+	wake       units.Time // true time of deadline, or earlier; units.Never: no deadline
+	armed      bool       // deadline and wake are up to date
 
 	next   units.Time // when the next sample is due
 	report Report
@@ -85,8 +85,8 @@ func (n *Node) Start(t units.Time) {
 	n.turn(t)
 }
 
-// learn takes over the protocol's correction. After a crash the old correction stays until the new
-// process is synchronized.
+// learn takes over the protocol's correction. It must follow every call that may change it. After a
+// crash the old correction stays until the new process is synchronized.
 func (n *Node) learn() {
 	n.armed = false
 	c := n.protocol.Correction()
@@ -99,7 +99,8 @@ func (n *Node) learn() {
 	n.correction = c
 }
 
-// A liar is a protocol that can be made to tell others a wrong time.
+// A liar is a protocol that can be made to tell others a wrong time, off by the given amount from
+// now on.
 type liar interface{ Lie(by units.Time) }
 
 // pretend tells the protocol its current lie.
@@ -109,9 +110,13 @@ func (n *Node) pretend() {
 	}
 }
 
-// turn begins and ends the outages and lies that are due by t.
+// turn begins and ends the outages and lies that are due by t. A lie that begins reaches the
+// process that runs after them.
 func (n *Node) turn(t units.Time) {
-	for ; n.lie < len(n.cfg.Lies) && n.cfg.Lies[n.lie].At <= t; n.lie++ {
+	if n.lie < len(n.cfg.Lies) && n.cfg.Lies[n.lie].At <= t {
+		for n.lie < len(n.cfg.Lies) && n.cfg.Lies[n.lie].At <= t {
+			n.lie++
+		}
 		defer n.pretend()
 	}
 	for n.outage < len(n.cfg.Outages) {
@@ -228,22 +233,22 @@ func (n *Node) Deadline() (t units.Time, ok bool) {
 		}
 	}
 	if n.protocol != nil {
-		t = min(t, n.waken())
+		t = min(t, n.wakeTime())
 	}
 	return t, t != units.Never
 }
 
-// waken returns the true time of the protocol's deadline, or an earlier one: the clock cannot
-// predict its own wander.
-func (n *Node) waken() units.Time {
+// wakeTime returns the true time of the protocol's deadline, or an earlier one: the clock cannot
+// predict its own wander. Advance asks again when it was too early.
+func (n *Node) wakeTime() units.Time {
 	if !n.armed {
 		n.armed = true
 		mono, ok := n.protocol.Deadline()
 		switch {
 		case !ok:
 			n.wake = units.Never
-		case mono != n.woken || n.wake == units.Never:
-			n.woken, n.wake = mono, n.clock.When(mono)
+		case mono != n.deadline || n.wake == units.Never:
+			n.deadline, n.wake = mono, n.clock.When(mono)
 		}
 	}
 	return n.wake
@@ -252,18 +257,19 @@ func (n *Node) waken() units.Time {
 // Advance handles everything that is due by true time t.
 func (n *Node) Advance(t units.Time) {
 	n.before(t)
-	if n.protocol == nil || n.waken() > t {
+	if n.protocol == nil || n.wakeTime() > t {
 		return
 	}
-	if now := n.now(t); now.Mono >= n.woken {
+	if now := n.now(t); now.Mono >= n.deadline {
 		n.protocol.Advance(now)
 		n.learn()
 		return
 	}
-	n.wake = n.clock.When(n.woken) // the prediction was too early
+	n.wake = n.clock.When(n.deadline) // the prediction was too early
 }
 
-// Sent returns the error of the stamp of a packet that leaves at true time t.
+// Sent returns the error of the stamp of a packet that leaves at true time t: the synchronized time
+// that the transport reads, minus t.
 func (n *Node) Sent(t units.Time) units.Time {
 	return n.correction.At(n.data.sent.Sent(n.clock.Hard(t))) - t
 }
@@ -283,7 +289,7 @@ func (n *Node) sample(t units.Time) {
 	}
 }
 
-// look returns the sample at true time t.
+// look returns the sample at true time t. Without a bound, when the clock is free, Bound is 0.
 func (n *Node) look(t units.Time) Sample {
 	hard := n.clock.Hard(t)
 	s := Sample{At: t, Error: n.correction.At(hard) - t, State: n.correction.State, Down: n.down}

@@ -10,8 +10,8 @@ import (
 // same time.
 type Bridges []*Bridge
 
-// NewBridges returns a bridge that has started for each switch, given the number of links of each
-// and the node that switch 0 is.
+// NewBridges returns a started bridge for each switch. Switch s has links[s] links and the identity
+// of node first + s. interval is that of Pdelay_Reqs, by lab time.
 func NewBridges(first clocksync.Node, links []int, interval units.Time) (Bridges, error) {
 	all := make(Bridges, len(links))
 	for s := range links {
@@ -25,8 +25,9 @@ func NewBridges(first clocksync.Node, links []int, interval units.Time) (Bridges
 	return all, nil
 }
 
-// Hear gives switch s a message for it, which came by one of its links and waited in queues for
-// some time. The bridge counts what it refuses.
+// Hear passes switch s a message for it, which came by the given link and waited in queues for the
+// time queued. That is added to the correctionField of event messages. The bridge counts what it
+// refuses.
 func (b Bridges) Hear(now units.Time, s, link int, port uint16, message []byte, queued units.Time) {
 	if port == clocksync.EventPort {
 		clocksync.AddResidence(message, queued)
@@ -34,13 +35,13 @@ func (b Bridges) Hear(now units.Time, s, link int, port uint16, message []byte, 
 	_ = b[s].Receive(now, link, message)
 }
 
-// Deadline returns when switch s wants Advance; false: never.
+// Deadline returns when Advance must be called for switch s. It returns false if nothing is due.
 func (b Bridges) Deadline(s int) (units.Time, bool) { return b[s].Deadline() }
 
-// Advance has switch s do what is due at now.
+// Advance handles what is due at switch s.
 func (b Bridges) Advance(now units.Time, s int) { b[s].Advance(now) }
 
-// Counters returns what all switches did.
+// Counters returns the sums of the counters of all switches.
 func (b Bridges) Counters() (c clocksync.Counters) {
 	for _, one := range b {
 		c.Add(one.Counters())

@@ -6,16 +6,17 @@ import (
 	"weft/clocksync"
 )
 
-// DataSet describes a grandmaster: the attributes by which clocks choose their master. Each is
-// compared in the order of the fields but Steps, and lower is better.
+// DataSet describes a grandmaster: the attributes by which clocks choose their master. They are
+// compared in the order of the fields, and lower is better; Steps decides between two paths to one
+// grandmaster.
 type DataSet struct {
-	Priority1   uint8
-	Class       uint8  // clockClass
-	Accuracy    uint8  // clockAccuracy
-	Variance    uint16 // offsetScaledLogVariance
-	Priority2   uint8
-	Grandmaster ClockIdentity
-	Steps       uint16 // stepsRemoved: boundary clocks on the path
+	Priority1   uint8         // set by the user
+	Class       uint8         // clockClass: up to 127 for a clock with a source of time, which is never a slave
+	Accuracy    uint8         // clockAccuracy (table 5)
+	Variance    uint16        // offsetScaledLogVariance
+	Priority2   uint8         // set by the user
+	Grandmaster ClockIdentity // breaks ties
+	Steps       uint16        // stepsRemoved: boundary clocks on the path
 }
 
 // Values of a DataSet for a clock without a source of its own (tables 4 and 5).
@@ -71,12 +72,13 @@ func compare(a, b *claim) order {
 	}
 	if c := cmp.Or(cmp.Compare(a.sender.Clock, b.sender.Clock), cmp.Compare(a.sender.Port, b.sender.Port),
 		cmp.Compare(a.receiver.Port, b.receiver.Port)); c != 0 {
-		return order(c)
+		return order(c) // -1 or 1: by topology
 	}
 	return same
 }
 
-// compare compares two grandmasters. It returns less than 0 if d is better.
+// compare compares two grandmasters. It returns less than 0 if d is better, and 0 if they are the
+// same.
 func (d *DataSet) compare(o *DataSet) int {
 	return cmp.Or(cmp.Compare(d.Priority1, o.Priority1), cmp.Compare(d.Class, o.Class),
 		cmp.Compare(d.Accuracy, o.Accuracy), cmp.Compare(d.Variance, o.Variance),
@@ -86,9 +88,10 @@ func (d *DataSet) compare(o *DataSet) int {
 // better reports whether a is better than b, by topology or otherwise. nil is worst.
 func (a *claim) better(b *claim) bool { return a != nil && (b == nil || compare(a, b) < 0) }
 
-// decide is the state decision algorithm (clause 9.3.3, figure 33). It returns the recommended
-// state of a port, given the clock's own claim d0, the best claim of the port and the best claim of
-// all ports. The latter two may be nil.
+// decide is the state decision algorithm (clause 9.3.3, figure 33), with the figure's names of its
+// results. It returns the recommended state of a port, given the clock's own claim d0, the best
+// claim of the port and the best claim of all ports. The latter two are nil if nothing was heard.
+// listening says whether the port still waits for a first Announce.
 func decide(d0, port, best *claim, listening bool) PortState {
 	if port == nil && listening {
 		return Listening

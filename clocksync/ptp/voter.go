@@ -68,17 +68,17 @@ type VoterConfig struct {
 	Agree units.Time
 }
 
-// MostServers is the largest number of servers.
-const MostServers = 16
+// MaxServers is the maximum number of servers.
+const MaxServers = 16
 
 var _ clocksync.Protocol = (*Voter)(nil)
 
 // NewVoter returns a clock that has not started. There is a setup for each domain, with its server
 // as the reference.
 func NewVoter(s []clocksync.Setup, cfg VoterConfig) (*Voter, error) {
-	if len(cfg.Servers) < 2 || len(cfg.Servers) > MostServers || len(s) != len(cfg.Servers) || cfg.Agree < 0 {
+	if len(cfg.Servers) < 2 || len(cfg.Servers) > MaxServers || len(s) != len(cfg.Servers) || cfg.Agree < 0 {
 		return nil, fmt.Errorf("ptp: a vote over %d servers, with %d setups, that agree within %v; expected 2 to %d",
-			len(cfg.Servers), len(s), cfg.Agree, MostServers)
+			len(cfg.Servers), len(s), cfg.Agree, MaxServers)
 	}
 	v := &Voter{
 		cfg: cfg, slewEnd: units.Never, states: make([]sourceState, len(s)), claims: make([]vote.Claim, len(s)),
@@ -183,7 +183,8 @@ func (v *Voter) Counters() clocksync.Counters {
 	return sum
 }
 
-// decide votes if a source has published a new correction.
+// decide votes if a source has published a new correction, lost its server or started again. A
+// source that is not locked abstains: its claim is an empty interval.
 func (v *Voter) decide(now clocksync.Now) {
 	changed := false
 	voters := 0
@@ -192,7 +193,7 @@ func (v *Voter) decide(now clocksync.Now) {
 		if n := c.counters.Updates + c.counters.Lost + c.counters.Resets; n != s.seen {
 			s.seen, s.margin, changed = n, c.bound.Typical()+v.cfg.Agree, true
 		}
-		s.claim = vote.Claim{Low: 1} // abstains
+		s.claim = vote.Claim{Low: 1}
 		if k := c.correction; k.State == clocksync.Locked {
 			at := k.At(now.Hard)
 			s.claim = vote.Claim{Low: at - s.margin, High: at + s.margin}
@@ -205,7 +206,8 @@ func (v *Voter) decide(now clocksync.Now) {
 	}
 	low, high, count := vote.Most(v.claims)
 	if 2*count <= len(v.sources) {
-		v.refuse(now, 2*(count+len(v.sources)-voters) <= len(v.sources))
+		abstained := len(v.sources) - voters
+		v.refuse(now, 2*(count+abstained) <= len(v.sources)) // no majority even with those
 		return
 	}
 	v.refusing = false
@@ -227,7 +229,9 @@ func (v *Voter) decide(now clocksync.Now) {
 }
 
 // refuse continues without a majority: in holdover, at the median of the rates agreed upon before.
-// contradiction says whether the sources contradict each other, or too few of them are locked.
+// The bound then grows by four standard deviations of those rates, which 4*median/normalMedian
+// estimates. contradiction says that the sources contradict each other; otherwise too few of them
+// are locked, which is not counted.
 func (v *Voter) refuse(now clocksync.Now, contradiction bool) {
 	if contradiction && !v.refusing {
 		v.counters.NoMajority++
@@ -288,8 +292,8 @@ func (v *Voter) follow(now clocksync.Now, estimates []estimate) {
 		v.counters.Steps++
 		v.slewEnd, gap = units.Never, 0
 	} else {
-		most := cfg.Limits.MaxRate
-		k.Rate += max(-most, min(most, float64(gap)/float64(cfg.Interval)))
+		limit := cfg.Limits.MaxRate
+		k.Rate += max(-limit, min(limit, float64(gap)/float64(cfg.Interval)))
 		v.slewEnd = now.Mono + cfg.Interval
 	}
 	// More than half of all sources are within this distance, so at least one honest one is.

@@ -45,9 +45,9 @@ func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 	return out
 }
 
-// plateau sums up the whole sampling intervals between two instants. Data of a connection stops
-// arriving a round trip before its last acknowledgement, so the last base RTT is left out. ok is
-// false if fewer than four intervals remain.
+// plateau sums up what conns, which are sorted, received in the whole sampling intervals between
+// two instants. Data of a connection stops arriving a round trip before its last acknowledgement,
+// so the last base RTT is left out. ok is false if fewer than four intervals remain.
 func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p record.Plateau, ok bool) {
 	begin := (from + r.Every - 1) / r.Every * r.Every
 	end := (min(until, r.lastTick()) - r.Rtt) / r.Every * r.Every
@@ -59,6 +59,7 @@ func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p rec
 	for i := range carried {
 		carried[i] = make([]units.Bytes, n)
 	}
+	// A row has the end of its interval, so the first one ends after begin.
 	first, _ := slices.BinarySearchFunc(r.Rows, begin+1,
 		func(row record.Rate, at units.Time) int { return cmp.Compare(row.At, at) })
 	for _, row := range r.Rows[first:] {
@@ -84,10 +85,11 @@ func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p rec
 	}, true
 }
 
-// settles returns the first interval from which a few intervals together are fair and carry what
-// the plateau does. A few is four, because what arrives is whole packets. Fair is a Jain's index of
-// 0.99, which is 45 to 55 for two connections, as PC4's fairness is judged. Full is 95 % of the
-// throughput. If there is none, it returns the number of intervals. Ours.
+// settles returns the first interval from which a few intervals together are fair and full, or the
+// number of intervals if there is none. carried has the bytes by connection and interval, total
+// their sum. The numbers are our own choice: few is four, because what arrives is whole packets;
+// fair is a Jain's index of 0.99, which is 45 to 55 for two connections, as PC4's fairness is
+// judged; full is 95 % of the plateau's mean throughput.
 func settles(carried [][]units.Bytes, total units.Bytes) int {
 	const few, fair, full = 4, 0.99, 0.95
 	n := len(carried[0])
@@ -101,6 +103,7 @@ func settles(carried [][]units.Bytes, total units.Bytes) int {
 			}
 			all += sums[c]
 		}
+		// sums has the last few intervals.
 		if i >= few-1 && stats.Jain(sums) >= fair && float64(all) >= full*few*float64(total)/float64(n) {
 			return i - (few - 1)
 		}

@@ -56,7 +56,8 @@ func (r *Run) Ports(rows []record.Port) error {
 	})
 }
 
-// Histogram writes the distribution of a time to RTTFile or QueueDelayFile.
+// Histogram writes the distribution of a time, a row for each step that has values. file is RTTFile
+// or QueueDelayFile.
 func (r *Run) Histogram(file string, d *stats.Dist) error {
 	return addRows(r, file, d.Bins(), func(b stats.Bin) barRow { return barRow{int64(b.From), int64(b.To), b.Count} })
 }
@@ -94,7 +95,7 @@ func (r *Run) Clock(c record.Clock) error {
 	return addRow(r, ClocksFile, row)
 }
 
-// Event appends a line to events.jsonl.
+// Event appends a line to events.jsonl: a JSON object with time_us, event, where and detail.
 func (r *Run) Event(e record.Event) error {
 	l, ok := r.files[EventsFile].(*eventLog)
 	if !ok && r.err == nil {
@@ -144,7 +145,7 @@ func tableOf[T any](r *Run, name string) *table[T] {
 // addStream adds a data file to the run.
 func (r *Run) addStream(name string, s stream) { r.files[name], r.order = s, append(r.order, name) }
 
-// addRow appends one row to a data file.
+// addRow appends one row to a data file. After an error it does nothing and returns that error.
 func addRow[T any](r *Run, name string, row T) error {
 	if t := tableOf[T](r, name); t != nil {
 		r.err = t.add(row)
@@ -152,7 +153,8 @@ func addRow[T any](r *Run, name string, row T) error {
 	return r.err
 }
 
-// addRows appends rows to a data file, converted by to.
+// addRows appends rows to a data file, converted by to. After an error it does nothing and returns
+// that error.
 func addRows[R, T any](r *Run, name string, rows []R, to func(R) T) error {
 	t := tableOf[T](r, name)
 	for i := 0; i < len(rows) && r.err == nil; i++ {
@@ -176,6 +178,7 @@ func micros(t units.Time) string {
 	if t < 0 {
 		sign, t = "-", -t
 	}
-	part := strconv.Itoa(int(units.Microsecond + t%units.Microsecond)) // 1 and six digits
+	// The 1 in front keeps the leading zeros of the six digits, and is cut off.
+	part := strconv.Itoa(int(units.Microsecond + t%units.Microsecond))
 	return sign + strconv.FormatInt(int64(t/units.Microsecond), 10) + "." + part[1:]
 }

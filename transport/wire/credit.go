@@ -6,6 +6,9 @@ import (
 	"weft/units"
 )
 
+// Both headers of this file have the prefix and the length of a CNP, since neither carries a
+// payload. What they leave open has to be zero, so that a message has one encoding.
+
 // RejectSize is the size of the header of a rejection in bytes.
 const RejectSize = CNPSize
 
@@ -15,8 +18,8 @@ type Reject struct {
 	CE      bool // the trimmed packet was ECN-marked
 	LastHop bool // the last switch on the path trimmed it
 	Conn    uint32
-	PSN     uint32
-	Due     units.Time // SentAt plus Baseline of that packet
+	PSN     uint32     // number of that packet
+	Due     units.Time // its SentAt plus Baseline: when it was due on an idle path
 	Path    uint16     // its path, echoed
 }
 
@@ -56,8 +59,8 @@ func (r *Reject) Decode(b []byte) error {
 // CreditSize is the size of the header of a credit in bytes.
 const CreditSize = CNPSize
 
-// Credit is what a receiver has granted to a connection since its beginning, so that a lost one
-// costs time only (UEC: a credit message; htsim, UecPullPacket).
+// Credit tells a sender how much its receiver has granted since the connection began. It is a
+// total, so losing a credit costs time only (UEC: a credit message; htsim, UecPullPacket).
 type Credit struct {
 	Conn    uint32
 	Granted uint32 // in CreditUnit, modulo 2³²

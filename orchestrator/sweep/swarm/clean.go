@@ -30,7 +30,8 @@ const freshTime = time.Minute
 // pollTime is how often a removed service is looked at.
 const pollTime = 200 * time.Millisecond
 
-// End implements shard.Scheduler.
+// End implements shard.Scheduler. It removes the service of a round and its containers. A service
+// that is gone is no error, so End may be called again.
 func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 	api, err := open()
 	if err != nil {
@@ -49,11 +50,11 @@ func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 // serviceLabel is the label with which the engine marks the containers of a service.
 const serviceLabel = "com.docker.swarm.service.name"
 
-// removeContainers waits until the containers of a service, or of services that are gone, have
-// ended on the engine of api, removes them and returns their names. The engine forgets the tasks of
-// a removed service, and leaves their ended containers behind.
+// removeContainers removes the containers of a removed service from the engine of api and returns
+// their names. It waits until the swarm has ended them, or for removeTime; then it kills them. It
+// is needed because the engine forgets the tasks of a removed service and leaves their containers.
 func removeContainers(ctx context.Context, api *client.Client, service string) (names []string, err error) {
-	over := time.Now().Add(removeTime)
+	deadline := time.Now().Add(removeTime)
 	for {
 		all, err := api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 			filters.Arg("label", labelSweep), filters.Arg("label", serviceLabel+"="+service))})
@@ -62,7 +63,7 @@ func removeContainers(ctx context.Context, api *client.Client, service string) (
 		}
 		left := 0
 		for _, c := range all {
-			if c.State == container.StateRunning && time.Now().Before(over) {
+			if c.State == container.StateRunning && time.Now().Before(deadline) {
 				left++ // the swarm ends it
 				continue
 			}
@@ -124,6 +125,7 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	}
 	for _, c := range left {
 		ended := c.State != container.StateRunning && c.State != container.StateCreated
+		// A worker cannot tell whether the service of a running container still exists.
 		if live[c.Labels[serviceLabel]] || !ended && !manager || !ended && !over(c.Labels[labelDir]) {
 			continue
 		}
@@ -147,8 +149,9 @@ func active(ctx context.Context, api *client.Client, service string) bool {
 	})
 }
 
-// over reports whether the sweep in a directory needs its tasks no more. A directory that this
-// machine does not see at all, without the folder of its runs, may be seen by others.
+// over reports whether the sweep in a directory needs its tasks no more: it is done, or the
+// directory was removed. If the folder of its runs is missing as well, this machine may just not
+// see the results, so the sweep is not over.
 func over(dir string) bool {
 	d, err := shard.Open(dir)
 	if err != nil {
