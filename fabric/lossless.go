@@ -139,7 +139,7 @@ func (k *losslessCheck) class(s int, class uint8, shared units.Bytes) {
 		if need := Headroom(p.Rate, p.Delay, f.Response, k.mtu); f.Headroom < need {
 			at.Rule, at.Need, at.Have = RuleHeadroom, need, f.Headroom
 			k.fault(at, "port %d from node %d: headroom of %d bytes, "+
-				"needs %d: 2 x %.3f µs + %.3f µs at %d b/s, and 2 x %d bytes",
+				"needs %d: 2 x %.3f us + %.3f us at %d b/s, and 2 x %d bytes",
 				i, p.From, f.Headroom, need, p.Delay.Microseconds(), f.Response.Microseconds(), p.Rate, k.mtu)
 		}
 		k.ecn(s, at, f, shared)

@@ -50,12 +50,12 @@ func TestCheckLossless(t *testing.T) {
 		{name: "no PFC at all", change: func(w *wiring) { w.protect(PFCConfig{}); turnOffPFC(w) }},
 		{
 			"short headroom", func(w *wiring) { w.Ports[2].PFC[1].Headroom = 33_191 }, []LosslessRule{RuleHeadroom},
-			"tor: port 2 from node 1: headroom of 33191 bytes, needs 33192: 2 x 1.000 µs + 0.000 µs at 100000000000 b/s, and 2 x 4096 bytes",
+			"tor: port 2 from node 1: headroom of 33191 bytes, needs 33192: 2 x 1.000 us + 0.000 us at 100000000000 b/s, and 2 x 4096 bytes",
 			33_192, 33_191,
 		},
 		{
 			"longer line", func(w *wiring) { w.Ports[2].Delay = 2 * us }, []LosslessRule{RuleHeadroom},
-			"needs 58192: 2 x 2.000 µs", 58_192, 33_192,
+			"needs 58192: 2 x 2.000 us", 58_192, 33_192,
 		},
 		{
 			"slow response", func(w *wiring) { w.Ports[2].PFC[1].Response = us }, []LosslessRule{RuleHeadroom},

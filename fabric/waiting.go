@@ -46,7 +46,7 @@ func (n diagnosis) waiting() []string {
 			}
 		}
 		if o.held == 0 && o.waiting > 0 {
-			others = append(others, fmt.Sprintf("%s: %d packets of %d bytes wait, the link is busy until %.3f µs",
+			others = append(others, fmt.Sprintf("%s: %d packets of %d bytes wait, the link is busy until %.3f us",
 				n.describe(o), o.waiting, o.queued(), o.freeAt.Microseconds()))
 		}
 	}
@@ -82,7 +82,7 @@ func (n diagnosis) describePause(o *port, class uint8, shares []share) string {
 	var b strings.Builder
 	k := &o.classes[class]
 	packets, _ := k.sum()
-	fmt.Fprintf(&b, "%s: class %d paused since %.3f µs, %d packets of %d bytes wait; %s holds",
+	fmt.Fprintf(&b, "%s: class %d paused since %.3f us, %d packets of %d bytes wait; %s holds",
 		n.describe(o), class, n.cold[o.index].since[class].Microseconds(), packets, k.bytes, n.name(o.to))
 	if len(shares) == 0 {
 		b.WriteString(" none of its bytes")

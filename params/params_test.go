@@ -67,7 +67,7 @@ func TestSet(t *testing.T) {
 		{0, "3", false, "3", ""},
 		{0, "2", false, "", `"2" is out of range; expected a whole number from 3 to 12`},
 		{0, "3.5", false, "", `"3.5" is not a whole number; expected a whole number from 3 to 12`},
-		{0, "3", true, "", `"3" is not a whole number; expected a whole number from 3 to 12`},
+		{0, "3", true, "", `"3" in quotes is text, not a whole number; expected a whole number from 3 to 12`},
 		{0, "99999999999999999999", false, "", `"99999999999999999999" is out of range; expected a whole number from 3 to 12`},
 		{1, "25%", false, "0.25", ""},
 		{1, "1", false, "", `"1" is out of range; expected 0 to 0.5`},

@@ -96,7 +96,7 @@ func (v Of[T]) Set(text string, quoted bool) (string, error) {
 		}
 	}
 	if quoted && v.bare != nil {
-		return "", fmt.Errorf("%q is not %s", clip.Text(text), v.bare())
+		return "", fmt.Errorf("%q in quotes is text, not %s", clip.Text(text), v.bare())
 	}
 	x, err := v.parse(text)
 	if err == nil && v.within != nil && !v.within(x) {

@@ -199,7 +199,7 @@ func TestDeadlockEndsTheRun(t *testing.T) {
 				t.Errorf("%q is not in %v", want, err)
 			}
 		}
-		if rto == 0 && (stall.Paused != -1 || !strings.Contains(err.Error(), "nothing left to happen")) {
+		if rto == 0 && (stall.Paused != -1 || !strings.Contains(err.Error(), "no event is left")) {
 			t.Errorf("%v", err)
 		}
 		if rto > 0 && (stall.Paused <= 0 || stall.At-stall.Paused < units.Millisecond || stall.At > 3*units.Millisecond ||
@@ -234,7 +234,7 @@ func TestActions(t *testing.T) {
 	broken := errors.New("no such port")
 	fails := func(units.Time, *fabric.Network) error { return broken }
 	s = newSim(t, star(2, fast), incast(1, 10, 10), Options{Actions: []Action{{At: us, Do: fails}}})
-	if err := s.Run(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "action at 1.000 µs") {
+	if err := s.Run(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "action at 1.000 us") {
 		t.Errorf("%v", err)
 	}
 	for _, a := range []Action{{At: -1, Do: fails}, {At: 1}} {

@@ -15,21 +15,22 @@ import (
 var ErrLimit = errors.New("lab time limit reached")
 
 // StallError is the error of a run that makes no progress although hosts are not done. Either
-// nothing is left to happen, because a packet was lost that nothing sends again, or because hosts
+// no event is left, because a packet was lost that nothing sends again, or because hosts
 // or switches wait for each other; or ports have been paused for longer than Options.Stall.
 type StallError struct {
 	At      units.Time // of the last event
-	Paused  units.Time // since when a port that holds packets has been paused; -1: nothing was left to happen
+	Paused  units.Time // since when a port that holds packets has been paused; -1: no event was left
 	Waiting []string   // names of hosts that are not done
 	Network []string   // what keeps packets from moving, see Sim.Waiting
 }
 
 func (e *StallError) Error() string {
-	why := "nothing left to happen"
+	why := "no event is left"
 	if e.Paused >= 0 {
-		why = fmt.Sprintf("packets wait in a port that has been paused since %.3f µs", e.Paused.Microseconds())
+		why = fmt.Sprintf("packets wait in a port that has been paused since %.3f us", e.Paused.Microseconds())
 	}
-	text := fmt.Sprintf("sim: %s at %.3f µs, but not done: %s", why, e.At.Microseconds(), some(e.Waiting, ", "))
+	text := fmt.Sprintf("sim: %s at %.3f us, but these hosts are not done: %s", why, e.At.Microseconds(),
+		some(e.Waiting, ", "))
 	if len(e.Network) > 0 {
 		text += "\n  " + some(e.Network, "\n  ")
 	}
@@ -49,7 +50,7 @@ func some(list []string, separator string) string {
 const checkEvery = 4096
 
 // Run runs until every host is done, and checks that the network has accounted for every packet. It
-// returns an error if a host fails, nothing is left to happen (StallError), lab time passes the
+// returns an error if a host fails, no event is left (StallError), lab time passes the
 // limit (ErrLimit), or ctx is done; the accessors then return how far the run came. Run may be
 // called once.
 func (s *Sim) Run(ctx context.Context) error {
@@ -139,7 +140,7 @@ func (s *Sim) firstFailure() error {
 // with few events, as when a packet is sent at one bit a second.
 func (s *Sim) stopped(ctx context.Context, now units.Time) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
+		return fmt.Errorf("sim: stopped at %.3f us: %w", now.Microseconds(), err)
 	}
 	return nil
 }
@@ -268,7 +269,7 @@ func (s *Sim) look(next units.Time) error {
 	case next == units.Never && s.nextAction == units.Never:
 		return s.stall(-1)
 	case s.nextLook > s.opts.Limit:
-		return fmt.Errorf("sim: %w: %.3f µs", ErrLimit, s.opts.Limit.Microseconds())
+		return fmt.Errorf("sim: %w: %.3f us", ErrLimit, s.opts.Limit.Microseconds())
 	}
 	now := s.nextLook
 	if s.nextStall == now {
@@ -323,6 +324,6 @@ func (s *Sim) act(now units.Time) {
 	a := s.actions[0]
 	s.actions = s.actions[1:]
 	if err := a.Do(now, s.net); err != nil && s.failure == nil {
-		s.failure = fmt.Errorf("sim: action at %.3f µs: %w", now.Microseconds(), err)
+		s.failure = fmt.Errorf("sim: action at %.3f us: %w", now.Microseconds(), err)
 	}
 }

@@ -248,7 +248,7 @@ func TestStall(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	s := newSim(t, star(9, fast), incast(8, 1000, 4), Options{Limit: 50 * us})
-	if err := s.Run(context.Background()); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "50.000 µs") {
+	if err := s.Run(context.Background()); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "50.000 us") {
 		t.Errorf("%v", err)
 	}
 	if s.End() < 49*us || s.End() > 51*us {

@@ -58,7 +58,7 @@ Without --iters, sizes up to 1 MiB are measured 20 times; larger ones as often a
 least twice. With --topology, networks for roce and hpcc are lossless (queues.pfc: on), and those for
 uec trim packets (queues.trim: on). On a star, whose round trip is 5 us, a single flow of strack gets
 73 % of its link: it is acknowledged every 16 KiB of a window of 58 KB. With --set
-transport.strack.ack_every=4KiB it gets 91 %; on longer paths it fills the link (docs/collectives.md).
+transport.strack.ack_every=4KiB it gets 91 %; on longer paths it fills the link.
 
 Exit codes: 0 all done and correct; 1 a run failed, or elements were wrong; 2 the command line or the
 lab file is wrong; 130 interrupted.`,

@@ -31,7 +31,7 @@ func (a *app) execCommand() *cobra.Command {
 	var f execFlags
 	cmd := &cobra.Command{
 		Use:   "exec NODE[,NODE...] [-- CMD...]",
-		Short: "run a program inside a node of a deployed lab, or several",
+		Short: "run a program in one or more nodes of a deployed lab",
 		Long: `Run a program inside a node: ping, iperf3, tcpdump, or a shell if no program is named. It can resolve
 the names of the other nodes, and has full control of the node's network.
 

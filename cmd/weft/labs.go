@@ -44,14 +44,14 @@ func runtimeFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
 
 // dilationFlag adds --dilation.
 func dilationFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
-	f.StringVar(&o.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	f.StringVar(&o.Dilation, "dilation", "", "auto or a number from 1: by how much emulation is slower than lab time")
 }
 
 // labsCommand returns weft labs, which lists the labs inside the program.
 func (a *app) labsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "labs [WORD]", Short: "list the labs inside the program, which need no file",
+		Use: "labs [WORD]", Short: "list the built-in labs, which need no file",
 		Long: `List the labs that come with Weft: the name of each and what it is about. They are inside the
 program, so that weft run pc4/incast works without a checkout. With a word, list only labs that have
 it in their path, name or description.`,

@@ -16,7 +16,7 @@ import (
 func (a *app) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "write a program to start from: a congestion control of your own",
+		Short: "write the source of a congestion control to start from",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("cannot make a %q; expected weft new cc NAME", args[0])

@@ -74,7 +74,7 @@ weft sweep collect ID --results DIR prints the results.`,
 	f.IntVar(&flags.shards, "shards", 0, "number of shards (default four for each that runs at a time)")
 	f.IntVar(&flags.round.Workers, "workers", 1, "processors that each shard uses")
 	f.StringVar(&flags.round.Image, "image", "", "image with this weft")
-	f.StringVar(&flags.memory, "memory", "", "memory that a shard may use and is sure of, such as 2GiB (default any)")
+	f.StringVar(&flags.memory, "memory", "", "memory reserved for a shard, and its limit, such as 2GiB (default none)")
 	return cmd
 }
 

@@ -60,7 +60,7 @@ func (f *sweepFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.round.Workers, "workers", 1, "processors that each shard of a simulation uses; local shares all")
 	flags.StringVar(&f.round.Image, "image", "",
 		"swarm: image with this weft, by digest or ID (default made from this program: see weft image save)")
-	flags.StringVar(&f.memory, "memory", "", "memory that a shard may use and is sure of, such as 2GiB (default any)")
+	flags.StringVar(&f.memory, "memory", "", "memory reserved for a shard, and its limit, such as 2GiB (default none)")
 }
 
 // read checks the flags that register added.
@@ -323,10 +323,12 @@ Points with a result keep it, and weft sweep resume runs the others. It succeeds
 		})
 }
 
+const resumeHelp = `Start the shards again, here or on another engine, for points without a result and
+for those that were given up. Shards that still run are ended first.`
+
 func (a *app) sweepResumeCommand() *cobra.Command {
 	var f sweepFlags
-	cmd := a.sweepVerb("resume", "run the points of a sweep that have no result", `Start the shards again, here or on another engine, for points without
-a result and for those that were given up. Shards that still run are ended first.`, &f,
+	cmd := a.sweepVerb("resume", "run the points of a sweep that have no result", resumeHelp, &f,
 		func(ctx context.Context, d *shard.Dir) error {
 			last, ok, err := d.Round()
 			if err != nil {
@@ -357,11 +359,13 @@ a result and for those that were given up. Shards that still run are ended first
 	return cmd
 }
 
+const collectHelp = `Print the table of all points, judge the expectations across them, and write the
+page of the sweep, as weft run does at the end of a local sweep. What the shards left beside their
+results is removed. Exit codes are those of weft run.`
+
 func (a *app) sweepCollectCommand() *cobra.Command {
 	var f sweepFlags
-	return a.sweepVerb("collect", "print and draw all points of a sweep", `Print the table of all points, judge the expectations across them, and
-write the page of the sweep, as weft run does at the end of a local sweep. What the shards left beside
-their results is removed. Exit codes are those of weft run.`, &f,
+	return a.sweepVerb("collect", "print and draw all points of a sweep", collectHelp, &f,
 		func(ctx context.Context, d *shard.Dir) error {
 			labs, runs, cleanup, err := manage.Collect(ctx, schedulerOf, d)
 			if err != nil {

@@ -87,10 +87,10 @@ func (a *app) convertCommand() *cobra.Command {
 	var o inputs.Options
 	var to string
 	cmd := &cobra.Command{
-		Use: "convert IN OUT", Short: "write a trace in another format, if nothing of it is lost",
+		Use: "convert IN OUT", Short: "convert a trace to another format, unless something would be lost",
 		Long: `Write a trace in another format. OUT is x.goal, or for Chakra x.et or a folder x/, with a file for
-each rank; the names of the files are printed. What OUT's format cannot say is an error with its place
-in IN, and nothing is written.`,
+each rank; the names of the files are printed. What OUT's format cannot express is an error with its
+place in IN, and nothing is written.`,
 		Example: "  weft convert labs/questions/inputs/pair.goal job.et",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {

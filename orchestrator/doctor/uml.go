@@ -24,7 +24,7 @@ func otherKernel(o Options) test {
 			took, err := o.BootUML(ctx, k)
 			return fmt.Sprintf("%s; boots in %v", detail, took.Round(100*time.Millisecond)), err
 		},
-		cost: "no --kernel uml: datapath kernel takes a kernel of this machine's own that has all qdiscs it needs",
+		cost: "no --kernel uml; datapath kernel then needs all its qdiscs in this machine's kernel",
 		fix:  "sudo apt-get install " + uml.Package,
 	}
 }

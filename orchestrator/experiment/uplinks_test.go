@@ -34,7 +34,7 @@ func TestUplinksAreAsWritten(t *testing.T) {
 		{name: "all three agree", text: "  link: {rate: 400Gbps}\n  oversubscription: 0.125\n  tiers: {host: {rate: 100Gbps}}\n",
 			host: 100 * units.Gbps, uplink: 400 * units.Gbps, over: "0.125"},
 		{name: "leaf contradicts", text: "  oversubscription: 1\n  tiers: {leaf: {rate: 10Gbps}}\n",
-			problem: "uplinks.yaml:8:21: topology.oversubscription: 1 contradicts topology.tiers.leaf.rate, 10Gbps: 1 hosts of 100Gbps and 2 uplinks of a leaf make 5; " +
+			problem: "uplinks.yaml:8:21: topology.oversubscription: 1 contradicts topology.tiers.leaf.rate, 10Gbps: with 1 hosts of 100Gbps and 2 uplinks a leaf is oversubscribed 5 times; " +
 				"expected that, or leave one of the two out"},
 		{name: "link is of no link", text: "  link: {rate: 400Gbps}\n  oversubscription: 1\n  tiers: {host: {rate: 100Gbps}}\n",
 			problem: "uplinks.yaml:9:21: topology.oversubscription: 1 sets the uplinks, and tiers.host.rate the links of hosts, so that topology.link.rate, 400Gbps, " +

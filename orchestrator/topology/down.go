@@ -67,7 +67,8 @@ func (d *drawing) parse(text string) (int, error) {
 	count, _, _ := strings.Cut(text, " ")
 	leaves, err := strconv.Atoi(count)
 	if most := d.most(); !leavesText.MatchString(text) || err != nil || leaves < 1 || leaves > most {
-		return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", clip.Text(text), most)
+		return 0, fmt.Errorf("%q is not understood; expected from 1 to %d, as in %d leaves", clip.Text(text), most,
+			most)
 	}
 	return leaves, nil
 }
@@ -85,8 +86,8 @@ func (d *drawing) Rules(r params.Rules) {
 		r.Refuse("random", "%d links cannot be spread evenly over %d leaves; expected a multiple of %d",
 			d.links, d.leaves, d.leaves)
 	case each >= spines:
-		r.Refuse("random", "%d links down at each of %d leaves, which have %d; expected at most %d", each, d.leaves,
-			spines, (spines-1)*d.leaves)
+		r.Refuse("random", "%d links down at each of %d leaves, which have %d uplinks; expected at most %d in all",
+			each, d.leaves, spines, (spines-1)*d.leaves)
 	default:
 		random := rand.New(rand.NewPCG(d.of.seed, 0x2545f4914f6cdd1d))
 		for _, leaf := range random.Perm(all)[:d.leaves] {

@@ -110,8 +110,8 @@ func (t *LeafSpine) Rules(r params.Rules) {
 	written := t.Oversubscription
 	t.Oversubscription = t.ratio(rate)
 	if r.Written(key) && r.Good(key) && !near(written, t.Oversubscription) {
-		r.Refuse(key, "%s contradicts %s, %v: %d hosts of %v and %d uplinks of a leaf make %s; expected that, or "+
-			"leave one of the two out",
+		r.Refuse(key, "%s contradicts %s, %v: with %d hosts of %v and %d uplinks a leaf is oversubscribed %s times; "+
+			"expected that, or leave one of the two out",
 			params.ShowDecimal(written), from, rate, t.HostsPerLeaf, t.hostRate(), t.Spines,
 			showRatio(t.Oversubscription))
 	}

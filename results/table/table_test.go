@@ -52,7 +52,7 @@ func failed() *record.Summary {
 // stuck began, and got nothing done.
 func stuck() *record.Summary {
 	s := failed()
-	s.Error, s.Run = "sim: nothing left to happen", "results/quickstart/20260101T000000-2"
+	s.Error, s.Run = "sim: no event is left", "results/quickstart/20260101T000000-2"
 	s.Flows, s.BaseRTTUS, s.WallS = record.Flows{Count: 225, Unfinished: 225}, 4, 0.1
 	s.Network = record.Network{Packets: 20, DataPackets: 20, Drops: 20}
 	s.Collectives = []record.Collective{{Name: "all-reduce", Algorithm: "ring", Ranks: 16, Bytes: 262_144, Repeat: 1}}
