@@ -439,7 +439,7 @@ func TestWaitingWithoutPauses(t *testing.T) {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(1300 * ns)
-	want := []string{"switch 0 to host 0 (port 0): 2 packets of 2000 bytes wait, the link is busy until 1.880 µs"}
+	want := []string{"switch 0 to host 0 (port 0): 2 packets of 2000 bytes wait, the link is busy until 1.880 us"}
 	if got := n.net.Waiting(nil); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
