@@ -14,6 +14,7 @@ import (
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/series"
 )
 
 // Exit codes. Scripts rely on them; the package doc has their meaning.
@@ -42,7 +43,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // app is one invocation of weft.
 type app struct {
 	stdout, stderr io.Writer
-	engine         engine
+	engine         series.Engine
 	args           []string
 	// enter executes a command line in a user namespace; nil: never.
 	enter func(args []string) (code int, err error)

@@ -18,6 +18,7 @@ import (
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/series"
 	"weft/results/store"
 )
 
@@ -119,7 +120,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err != nil {
 		return err
 	}
-	err = store.CheckRoot(f.out, cases[0].job.lab.Name)
+	err = store.CheckRoot(f.out, cases[0].job.Lab.Name)
 	if f.figure != "" {
 		if bad := regular.Writable(f.figure); bad != nil {
 			err = errors.Join(err, fmt.Errorf("--plot %s: %w", f.figure, bad))
@@ -128,11 +129,11 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := a.useKernel(ctx, f.kernel, []job{cases[0].job}, f.out, f.figure); err != nil {
+	if err := a.useKernel(ctx, f.kernel, []series.Job{cases[0].job}, f.out, f.figure); err != nil {
 		return err
 	}
-	if cases[0].job.engine != "sim" {
-		if err := a.elevate(cases[0].job.lab.Engine.Runtime); err != nil {
+	if cases[0].job.Engine != "sim" {
+		if err := a.elevate(cases[0].job.Lab.Engine.Runtime); err != nil {
 			return err
 		}
 	}
@@ -182,15 +183,15 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 				return nil, usagef("%s asks for both engines; choose one with --engine", network)
 			}
 			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], madeFor)
-			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
+			c.job = series.Job{Lab: labs[0], Text: text, Engine: labs[0].Engine.Kind}
 			cases = append(cases, c)
 		}
 	}
-	jobs := make([]job, len(cases))
+	jobs := make([]series.Job, len(cases))
 	for i := range cases {
 		jobs[i] = cases[i].job
 	}
-	numberJobs(jobs, began)
+	series.Number(jobs, began)
 	for i := range cases {
 		cases[i].job = jobs[i]
 	}
@@ -240,7 +241,7 @@ func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) e
 	if len(by) == 1 {
 		title += " of " + c.Of.Title()
 	}
-	engine := c.job.engine
+	engine := c.job.Engine
 	if c.Summary != nil {
 		engine = c.Summary.Engine
 	}
@@ -261,7 +262,7 @@ func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) e
 	case name != "":
 		err = regular.WriteOutput(name, image)
 	default:
-		name, err = store.Claim(f.out, c.job.lab.Name, c.job.series.Stamp()+"-busbw", ".svg", store.NewFile(image))
+		name, err = store.Claim(f.out, c.job.Lab.Name, c.job.Series.Stamp()+"-busbw", ".svg", store.NewFile(image))
 	}
 	if err != nil {
 		return fmt.Errorf("plot: %w", err)

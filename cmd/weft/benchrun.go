@@ -10,6 +10,7 @@ import (
 	"weft/internal/plural"
 	"weft/orchestrator/benchmark"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
 	"weft/results/record"
 	"weft/results/table"
@@ -18,7 +19,7 @@ import (
 // benchCase is one run of a benchmark, which gives one table.
 type benchCase struct {
 	benchmark.Result
-	job job
+	job series.Job
 	why string // why chooseEngine changed the engine of job; empty: it did not
 }
 
@@ -53,8 +54,8 @@ func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) er
 func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *benchFlags) {
 	p := a.newPace(f.quiet)
 	var parts []record.Part
-	c.Summary, c.Err = a.runJob(ctx, &c.job, orchestrate.Options{
-		Engine: c.job.engine, Root: f.out, LabText: c.job.text, Version: versionText(), Series: c.job.series,
+	c.Summary, c.Err = c.job.Run(ctx, a.engine, orchestrate.Options{
+		Engine: c.job.Engine, Root: f.out, LabText: c.job.Text, Version: versionText(), Series: c.job.Series,
 		Why:   c.why,
 		Say:   func(line string) { p.Say(label + ": " + line) },
 		Parts: func(p []record.Part) { parts = p },
@@ -64,7 +65,7 @@ func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *bench
 	})
 	p.Clear()
 	rows, err := c.Of.Rows(parts)
-	c.Rows, c.Engine = rows, c.job.engine
+	c.Rows, c.Engine = rows, c.job.Engine
 	if c.Err == nil {
 		c.Err = err
 	}
@@ -96,10 +97,10 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 	var takes time.Duration
 	var dilation float64
 	for i := range cases {
-		if cases[i].job.engine != "auto" {
+		if cases[i].job.Engine != "auto" {
 			return
 		}
-		c, err := a.forecast(ctx, &cases[i].job, orchestrate.Options{
+		c, err := cases[i].job.Forecast(ctx, a.engine, orchestrate.Options{
 			Engine: "auto",
 			Progress: func(now orchestrate.Progress) {
 				p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
@@ -120,7 +121,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 	why := fmt.Sprintf("emulating %s at dilation %g takes %s; use --engine emu to emulate anyway",
 		plural.Count(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
 	for i := range cases {
-		cases[i].job.engine, cases[i].why = "sim", why
+		cases[i].job.Engine, cases[i].why = "sim", why
 	}
 }
 

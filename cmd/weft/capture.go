@@ -16,6 +16,7 @@ import (
 	"weft/orchestrator/capture"
 	"weft/orchestrator/deploy"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/series"
 )
 
 // captureFlags are the flags of weft capture.
@@ -113,7 +114,7 @@ func runCaptureFlag(cmd *cobra.Command, written *[]string) {
 }
 
 // captures parses --capture. Captures need exactly one run, which is emulated.
-func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
+func (f *runFlags) captures(jobs []series.Job) (all []orchestrate.Capture, err error) {
 	if len(f.capture) == 0 {
 		return nil, nil
 	}
@@ -131,17 +132,17 @@ func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
 	switch {
 	case f.resume:
 		return nil, usagef("--capture: runs that --resume skips have no packets; remove --resume")
-	case len(jobs) == 2 && jobs[0].compare:
+	case len(jobs) == 2 && jobs[0].Compare:
 		return nil, usagef("--capture: the simulator's packets have no bytes to write; use --engine emu")
 	case len(jobs) != 1:
 		return nil, usagef("--capture works on one run, and these labs are %d; "+
 			"name one lab file, and choose a point of a sweep with --set", len(jobs))
 	}
-	x, err := jobs[0].experiment()
+	x, err := jobs[0].Experiment()
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := orchestrate.CheckCaptures(x, jobs[0].engine, all); err != nil {
+	if err := orchestrate.CheckCaptures(x, jobs[0].Engine, all); err != nil {
 		return nil, usageError{err}
 	}
 	return all, nil

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/terminal"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
 	"weft/results/store"
 )
@@ -24,7 +25,7 @@ func kernelFlag(cmd *cobra.Command, kernel *string) {
 // useKernel makes a command run under the kernel of --kernel. It returns nil if this process does.
 // Otherwise it executes the whole command line there and returns the outcome as an exitCode. paths
 // are the files and directories that the command writes; empty ones are skipped.
-func (a *app) useKernel(ctx context.Context, kernel string, jobs []job, paths ...string) error {
+func (a *app) useKernel(ctx context.Context, kernel string, jobs []series.Job, paths ...string) error {
 	switch kernel {
 	case "", "host":
 		return nil
@@ -33,19 +34,19 @@ func (a *app) useKernel(ctx context.Context, kernel string, jobs []job, paths ..
 		return usagef("--kernel %q: expected host or uml", kernel)
 	}
 	switch {
-	case slices.ContainsFunc(jobs, func(j job) bool { return j.lab.Engine.Runtime == "docker" }):
+	case slices.ContainsFunc(jobs, func(j series.Job) bool { return j.Lab.Engine.Runtime == "docker" }):
 		return usagef("--kernel uml: User Mode Linux has no Docker Engine; use --runtime namespace")
-	case !emulates(jobs):
+	case !series.Emulates(jobs):
 		return usagef("--kernel uml is for emulation; remove --kernel, or use --engine emu")
 	case uml.Inside() != "":
 		return nil
 	}
 	for _, j := range jobs {
-		switch _, err := os.Stat(j.lab.File); {
-		case j.lab.File == labfile.StdinName:
+		switch _, err := os.Stat(j.Lab.File); {
+		case j.Lab.File == labfile.StdinName:
 			return usagef("--kernel uml: User Mode Linux cannot read standard input; write the lab to a file")
 		case err == nil: // otherwise it is a lab inside the program
-			paths = append(paths, j.lab.File)
+			paths = append(paths, j.Lab.File)
 		}
 	}
 	for _, p := range paths {

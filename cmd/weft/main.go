@@ -25,9 +25,9 @@
 //   - With --json standard output has nothing but JSON, in the order of the runs.
 //   - The same event is printed once: a failure is in the summary of its run, or in the last line.
 //
-// Start reading at app.root, the tree of commands, and app.run in run.go: labs become jobs
-// (jobs.go), an engine runs them, sweeps are judged (sweep.go) and verdict is the exit code. Some
-// command lines run in another process: in a user namespace (userns.go) or under User Mode Linux
+// Start reading at app.root, the tree of commands, and app.run in run.go: package series makes the
+// runs of labs, runprogress.go shows how far they are, and verdict is the exit code. Some command
+// lines run in another process: in a user namespace (userns.go) or under User Mode Linux
 // (kernel.go). weft is also the program of a lab's own processes: inside.go.
 package main
 

@@ -19,6 +19,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/series"
 	"weft/results/record"
 	"weft/results/store"
 )
@@ -82,7 +83,7 @@ func (f *fake) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.
 var errNothing = errors.New("no directory to write to")
 
 // weft runs a command line with an engine.
-func weft(t *testing.T, e engine, args ...string) (code int, stdout, stderr string) {
+func weft(t *testing.T, e series.Engine, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, words strings.Builder
 	a := &app{stdout: &out, stderr: &words, engine: e}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/orchestrator/series"
 	"weft/results/store"
 )
 
@@ -144,11 +145,11 @@ func TestRunsAreNumberedByLab(t *testing.T) {
 		"smoke-star sim 3 of 4", "smoke-star emu 4 of 4",
 	}
 	var got []string
-	for _, j := range jobsOf(files, began) {
-		if j.series.Began != began {
-			t.Errorf("%s began %v", j.lab.Name, j.series.Began)
+	for _, j := range series.Jobs(files, began) {
+		if j.Series.Began != began {
+			t.Errorf("%s began %v", j.Lab.Name, j.Series.Began)
 		}
-		got = append(got, fmt.Sprintf("%s %s %d of %d", j.lab.Name, j.engine, j.series.Number, j.series.Of))
+		got = append(got, fmt.Sprintf("%s %s %d of %d", j.Lab.Name, j.Engine, j.Series.Number, j.Series.Of))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

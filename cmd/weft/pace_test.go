@@ -9,6 +9,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/series"
 	"weft/results/record"
 	"weft/results/table"
 	"weft/units"
@@ -142,8 +143,8 @@ func TestProgressWithoutATerminal(t *testing.T) {
 // The progress of several runs never falls, even if one of them is repeated. Repeating a single run
 // is a task of its own.
 func TestProgressNeverFalls(t *testing.T) {
-	again := &job{lab: &lab.Lab{Name: "star"}, retry: &record.Retry{Of: "runs/star/1"}}
-	first := &job{lab: again.lab}
+	again := &series.Job{Lab: &lab.Lab{Name: "star"}, Retry: &record.Retry{Of: "runs/star/1"}}
+	first := &series.Job{Lab: again.Lab}
 	for runs, want := range map[int]string{
 		1: "star running: 50 %, 1m0s left\nstar running again: 50 %, 1m0s left\n",
 		2: "0 of 2 runs done: 25 %, 3m left\n0 of 2 runs done: 49 %, 2m left\n" +
@@ -152,10 +153,10 @@ func TestProgressNeverFalls(t *testing.T) {
 	} {
 		var out strings.Builder
 		h := &fakeClock{time.Unix(1e9, 0)}
-		w := &watcher{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]outcome, runs), parallel: 1}
-		one := func(j *job) {
+		w := &runProgress{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]*series.Outcome, runs), parallel: 1}
+		one := func(j *series.Job) {
 			for done := range 3 {
-				w.progress(j, orchestrate.Progress{Phase: "running", Done: units.Bytes(done), Total: 2})
+				w.Progress(j, orchestrate.Progress{Phase: "running", Done: units.Bytes(done), Total: 2})
 				if done < 2 {
 					h.pass(time.Minute)
 				}
@@ -164,7 +165,7 @@ func TestProgressNeverFalls(t *testing.T) {
 		one(first)
 		one(again)
 		if runs > 1 {
-			w.finished(0, outcome{done: true})
+			w.Ended(0, &series.Outcome{})
 			one(first)
 		}
 		if out.String() != want {

@@ -20,6 +20,7 @@ import (
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/pages"
 	"weft/orchestrator/paper"
+	"weft/orchestrator/series"
 	"weft/results/expect"
 	"weft/results/report"
 	"weft/results/store"
@@ -151,22 +152,22 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 		all = append(all, one)
 	}
 	fmt.Fprintf(a.stderr, "%s, %s: %s\n", f.ID, f.Figure, f.Title)
-	jobs := jobsOf(all, time.Now())
+	jobs := series.Jobs(all, time.Now())
 	labs := make([]*lab.Lab, len(jobs))
 	for i := range jobs {
-		labs[i] = jobs[i].lab
+		labs[i] = jobs[i].Lab
 	}
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
 	runs, errs := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
-	failed = joinErrors(errs, func(failedRun) bool { return false })
+	failed = joinErrors(errs, func(series.Failed) bool { return false })
 	if ctx.Err() != nil {
 		return nil, part, nil, nil, context.Cause(ctx)
 	}
 	points := make([]expect.Point, len(runs))
 	for i := range runs {
-		points[i] = expect.Point{At: expect.At(jobs[i].lab.Point), Summary: runs[i], Scope: jobs[i].lab.Scope()}
+		points[i] = expect.Point{At: expect.At(jobs[i].Lab.Point), Summary: runs[i], Scope: jobs[i].Lab.Scope()}
 		if len(all) > 1 {
-			points[i].At["lab"] = jobs[i].lab.Name
+			points[i].At["lab"] = jobs[i].Lab.Name
 		}
 	}
 	rows = f.Judge(points, flags.quick)

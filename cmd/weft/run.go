@@ -16,17 +16,12 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/series"
 	"weft/results/junit"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
 )
-
-// engine runs experiments: the orchestrator, or a fake in tests.
-type engine interface {
-	Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error)
-	Predict(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error)
-}
 
 // orchestrated is the engine of the program.
 type orchestrated struct{}
@@ -52,7 +47,7 @@ type runFlags struct {
 	summary  string
 	strict   string // the worst accepted fidelity; empty: any
 	retry    bool
-	twice    bool // run again at twiceBy times the dilation
+	twice    bool // see series.Runner
 	program  programFlags
 	quiet    bool
 	json     bool
@@ -204,12 +199,12 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 			}
 		}
 	}
-	jobs := jobsOf(files, time.Now())
+	jobs := series.Jobs(files, time.Now())
 	if (flags.live != nil || flags.terminal != nil) && len(jobs) > 1 {
 		return usagef("--view and --watch show one run, and this would be %d; choose one with --set and --engine",
 			len(jobs))
 	}
-	if flags.twice && (len(jobs) > 1 || jobs[0].engine == "sim") {
+	if flags.twice && (len(jobs) > 1 || jobs[0].Engine == "sim") {
 		return usagef("--twice is for one emulated run; choose one with --set and --engine emu")
 	}
 	captures, err := flags.captures(jobs)
@@ -218,15 +213,15 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	written := []string{flags.out, flags.junit, flags.summary}
 	for _, c := range captures {
-		jobs[0].captures = append(jobs[0].captures, c)
+		jobs[0].Captures = append(jobs[0].Captures, c)
 		written = append(written, c.File)
 	}
 	if err := a.useKernel(ctx, flags.kernel, jobs, written...); err != nil {
 		return err
 	}
-	if emulates(jobs) {
+	if series.Emulates(jobs) {
 		restoreGC()
-		if err := a.elevate(runtimeOf(jobs)); err != nil {
+		if err := a.elevate(series.Runtime(jobs)); err != nil {
 			return err
 		}
 	}
@@ -234,10 +229,10 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := claimSweeps(jobs, flags.out); err != nil {
+	if err := series.Claim(jobs, flags.out); err != nil {
 		return err
 	}
-	defer dropSweeps(jobs)
+	defer series.Drop(jobs)
 	runs, runErrs := a.runAll(ctx, jobs, flags)
 	if flags.done != nil {
 		flags.done(runs)
@@ -255,26 +250,46 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	err = joinErrors(runErrs, func(f failedRun) bool { return !flags.json && (f.started || len(runs) > 1) })
+	err = joinErrors(runErrs, func(f series.Failed) bool { return !flags.json && (f.Started || len(runs) > 1) })
 	return verdict(ctx, all, err, flags.strict)
 }
 
-// failedRun is the error of a run. The summary of the run has it too.
-type failedRun struct {
-	name    string // of the lab and the point
-	started bool   // the run left a summary
-	error
+// runAll runs the jobs and shows their progress. See series.Runner.
+func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]*record.Summary, []error) {
+	w := &runProgress{
+		app: a, terminal: flags.terminal, pace: a.newPace(flags.quiet), outcomes: make([]*series.Outcome, len(jobs)),
+		parallel: series.Parallel(jobs), json: flags.json,
+	}
+	r := series.Runner{
+		Engine: a.engine, Watcher: w, Announce: !flags.quiet,
+		Resume: flags.resume, Retry: flags.retry, Twice: flags.twice,
+		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program()},
+	}
+	switch {
+	case flags.terminal != nil: // lines would tear its picture
+		r.Options.Frames = flags.terminal.update
+	case !flags.quiet:
+		r.Options.Lines = w.line
+	}
+	if flags.live != nil {
+		r.Options.Frames = flags.live.update
+	}
+	runs, errs := r.Run(ctx, jobs)
+	w.clear()
+	return runs, append([]error{w.err}, errs...)
 }
 
-func (e failedRun) Error() string { return e.name + ": " + e.error.Error() }
-func (e failedRun) Unwrap() error { return e.error }
+// acrossPoints judges and draws what is across the points of sweeps. See series.Across.
+func (a *app) acrossPoints(jobs []series.Job, runs []*record.Summary) ([]*record.Summary, error) {
+	return series.Across(jobs, runs, versionText(), func(line string) { fmt.Fprintln(a.stderr, line) })
+}
 
 // printedRuns are failed runs whose reason is printed already, in their summaries.
-type printedRuns []failedRun
+type printedRuns []series.Failed
 
 func (e printedRuns) Error() string {
 	if len(e) == 1 {
-		return e[0].name + " failed; see its summary"
+		return e[0].Name + " failed; see its summary"
 	}
 	return fmt.Sprintf("%d runs failed; the reasons are above", len(e))
 }
@@ -296,20 +311,20 @@ func isProblem(err error) bool {
 
 // joinErrors joins errors. Runs that failed for the same reason share one line, and all runs whose
 // reason is printed already, as printed reports, share the first.
-func joinErrors(errs []error, printed func(failedRun) bool) error {
+func joinErrors(errs []error, printed func(series.Failed) bool) error {
 	var all []error
 	var before printedRuns
 	same := map[string]int{} // index of the line by reason
 	for _, err := range errs {
-		f, ok := err.(failedRun)
+		f, ok := err.(series.Failed)
 		if ok && printed(f) && !isProblem(f) {
 			before = append(before, f)
 			continue
 		}
 		if ok {
-			reason := f.error.Error()
+			reason := f.Err.Error()
 			if i, seen := same[reason]; seen {
-				f.name = all[i].(failedRun).name + ", " + f.name
+				f.Name = all[i].(series.Failed).Name + ", " + f.Name
 				all[i] = f
 				continue
 			}
@@ -327,10 +342,10 @@ func joinErrors(errs []error, printed func(failedRun) bool) error {
 type reports struct{ junit, summary *os.File }
 
 // openReports checks, before anything runs, that the runs can be stored, and opens the reports.
-func (f *runFlags) openReports(jobs []job) (r reports, err error) {
+func (f *runFlags) openReports(jobs []series.Job) (r reports, err error) {
 	var labs []string
 	for i := range jobs {
-		labs = append(labs, jobs[i].lab.Name)
+		labs = append(labs, jobs[i].Lab.Name)
 	}
 	if err := store.CheckRoot(f.out, slices.Compact(labs)...); err != nil {
 		return r, err
@@ -423,7 +438,7 @@ func checkStrict(strict string, labs []string) error {
 }
 
 // show prints one run in full, or several as a table, and compares pairs of engines.
-func (a *app) show(jobs []job, runs []*record.Summary) error {
+func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	st := style(a.stdout)
 	switch {
 	case len(runs) == 0:
@@ -432,7 +447,7 @@ func (a *app) show(jobs []job, runs []*record.Summary) error {
 		return nil // it never started, and the error says why
 	case len(runs) == 1:
 		return table.Summary(a.stdout, runs[0], st)
-	case len(runs) == 2 && jobs[0].compare:
+	case len(runs) == 2 && jobs[0].Compare:
 		for _, s := range runs {
 			if err := table.Summary(a.stdout, s, st); err != nil {
 				return err
@@ -445,7 +460,7 @@ func (a *app) show(jobs []job, runs []*record.Summary) error {
 		}
 	}
 	for i := 0; i+1 < len(runs); i++ {
-		if !jobs[i].compare {
+		if !jobs[i].Compare {
 			continue
 		}
 		if len(runs) > 2 {

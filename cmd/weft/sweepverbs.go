@@ -14,6 +14,7 @@ import (
 	"weft/internal/plural"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/series"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/local"
 	"weft/orchestrator/sweep/manage"
@@ -380,11 +381,11 @@ func (a *app) sweepCollectCommand() *cobra.Command {
 
 // collected prints and draws the points of a sweep as run does those of a local one.
 func (a *app) collected(ctx context.Context, d *shard.Dir, labs []*lab.Lab, runs []*record.Summary, asJSON bool) error {
-	jobs := make([]job, len(labs))
+	jobs := make([]series.Job, len(labs))
 	var failed error
 	for i, l := range labs {
-		jobs[i] = job{lab: l, text: []byte(d.Sub.Text), engine: d.Sub.Kind, sweep: d.Path,
-			series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
+		jobs[i] = series.Job{Lab: l, Text: []byte(d.Sub.Text), Engine: d.Sub.Kind, Sweep: d.Path,
+			Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
 		if asJSON {
 			failed = errors.Join(failed, writeLine(a.stdout, runs[i]))
 		}

@@ -4,24 +4,26 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"weft/orchestrator/series"
 )
 
 // The error of a run whose summary has the reason only names the run.
 func TestPrintedFailuresAreBrief(t *testing.T) {
 	cause := errors.New("ring: nothing moves\n  a waits for b\n  b waits for a")
 	other := errors.New("report: no space left")
-	left := func(f failedRun) bool { return f.started }
-	err := joinErrors([]error{nil, failedRun{"ring", true, cause}, other}, left)
+	left := func(f series.Failed) bool { return f.Started }
+	err := joinErrors([]error{nil, series.Failed{"ring", true, cause}, other}, left)
 	if got := err.Error(); got != "ring failed; see its summary\nreport: no space left" {
 		t.Errorf("got %q", got)
 	}
 	if !errors.Is(err, cause) || !errors.Is(err, other) {
 		t.Error("a cause is hidden from who asks for it")
 	}
-	if got := joinErrors([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; the reasons are above" {
+	if got := joinErrors([]error{series.Failed{"ring", true, cause}, series.Failed{"star", true, cause}}, left).Error(); got != "2 runs failed; the reasons are above" {
 		t.Errorf("got %q", got)
 	}
-	if got := joinErrors([]error{failedRun{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
+	if got := joinErrors([]error{series.Failed{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
 		t.Errorf("a run that left no summary: %q", got)
 	}
 	if err := joinErrors([]error{nil, nil}, left); err != nil {
@@ -34,9 +36,9 @@ func TestEqualFailuresShareALine(t *testing.T) {
 	cause, other := errors.New("link a-b is down"), errors.New("no memory")
 	var errs []error
 	for _, name := range []string{"x n=1", "x n=2", "x n=3"} {
-		errs = append(errs, failedRun{name, true, cause})
+		errs = append(errs, series.Failed{name, true, cause})
 	}
-	err := joinErrors(append(errs, failedRun{"y", true, other}), func(failedRun) bool { return false })
+	err := joinErrors(append(errs, series.Failed{"y", true, other}), func(series.Failed) bool { return false })
 	if got, want := err.Error(), "x n=1, x n=2, x n=3: link a-b is down\ny: no memory"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

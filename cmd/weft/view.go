@@ -12,6 +12,7 @@ import (
 
 	"weft/internal/regular"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/pages"
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/view"
@@ -176,15 +177,7 @@ func (v *liveView) update(x *experiment.Experiment, run string, n *record.Networ
 	if now := time.Now(); now.Sub(v.last) < liveEvery {
 		return
 	}
-	m := view.NewModel(x.Lab.Name, n, all)
-	m.Conns = make([]*view.Conn, min(len(x.Conns), view.MaxConns))
-	for i := range m.Conns {
-		c := &x.Conns[i]
-		m.Conns[i] = &view.Conn{Src: x.Graph.Nodes[c.Src].Name, Dst: x.Graph.Nodes[c.Dst].Name}
-	}
-	if first, ok := x.Workload.Begins(); ok {
-		m.BeginUS = first.Microseconds()
-	}
+	m := pages.Live(x, n, all)
 	_ = v.server.Publish([]*view.Model{m}) // a page that misses an update gets the next one
 	v.last = time.Now()
 }

@@ -184,10 +184,11 @@ func packages() []entry {
 			"orchestrator/summary orchestrator/topology transport transport/wire units",
 			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; " +
 				"no engine, which says what failed"},
-		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
-			"orchestrator/topology/render results/expect results/plot results/record results/report results/store " +
-			"results/view",
-			"draws a run's network from its lab, and a paper's figures, beside the pages and charts of what is stored"},
+		{"orchestrator/pages", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/paper " +
+			"orchestrator/topology orchestrator/topology/render results/expect results/frames results/plot " +
+			"results/record results/report results/store results/view",
+			"draws a run's network from its lab, its connections from its experiment, and a paper's figures, beside the " +
+				"pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
 			"runs tests under another kernel"},
@@ -246,6 +247,10 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
+		{"orchestrator/series", "orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
+			"orchestrator/pages orchestrator/run results/expect results/record results/report results/store " +
+			"results/table results/view",
+			"runs the points of labs as run does, leaves their pages, and judges and draws what is across them"},
 		{"orchestrator/sweep", "orchestrator/lab", "a submission has the options of its lab"},
 		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +
 			"orchestrator/pages orchestrator/run orchestrator/sweep results/record results/store",
@@ -266,7 +271,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
 			"orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
-			"orchestrator/starter orchestrator/together " +
+			"orchestrator/series orchestrator/starter orchestrator/together " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +

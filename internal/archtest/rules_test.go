@@ -14,7 +14,7 @@ func drivers() []string {
 		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
-		"orchestrator/doctor", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
+		"orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
 		"orchestrator/sweep/manage", "orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}

@@ -20,7 +20,9 @@ import (
 	"slices"
 
 	"weft/internal/regular"
+	"weft/orchestrator/experiment"
 	"weft/results/expect"
+	"weft/results/frames"
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/report"
@@ -87,6 +89,20 @@ func Write(dir string, kept *view.Source) error {
 		return err
 	}
 	return Save(filepath.Join(dir, PageFile), p)
+}
+
+// Live returns the model of a run that goes on: its frames so far, and its connections.
+func Live(x *experiment.Experiment, n *record.NetworkMap, all []frames.Frame) *view.Model {
+	m := view.NewModel(x.Lab.Name, n, all)
+	m.Conns = make([]*view.Conn, min(len(x.Conns), view.MaxConns))
+	for i := range m.Conns {
+		c := &x.Conns[i]
+		m.Conns[i] = &view.Conn{Src: x.Graph.Nodes[c.Src].Name, Dst: x.Graph.Nodes[c.Dst].Name}
+	}
+	if first, ok := x.Workload.Begins(); ok {
+		m.BeginUS = first.Microseconds()
+	}
+	return m
 }
 
 // Save writes a page to a file.

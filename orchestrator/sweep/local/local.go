@@ -1,12 +1,21 @@
 // Package local runs the shards of a sweep as processes of this machine, which need no engine.
 //
-// Start starts one process, apart from the terminal, that keeps a process for each shard; as many
-// run at once as there are processors. A lock on a file shows that it is there, so nothing depends
-// on process numbers. It ends when its shards have ended or the sweep is over, and its shards end
-// with it, however it ends.
+// The directory of a sweep and the number of a round go in; processes come out, and a file with the
+// state of each shard, which Tasks reads.
+//
+// The one idea: Start starts one process, apart from the terminal, that keeps a process for each
+// shard; as many run at once as there are processors. A lock on a file shows that it is there, so
+// nothing depends on process numbers.
+//
+// These must hold. At most one process keeps the shards of a sweep, that of its last round. It ends
+// when its shards have ended, the sweep is over or has another round, and its shards end with it,
+// however it ends.
+//
+// Start reading at Start and Drive.
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,8 +46,10 @@ const (
 
 const (
 	startTime = 10 * time.Second // for the process to take its lock
+	lockTime  = 8 * time.Second  // for the process of an earlier round, or a query, to leave the lock
 	endTime   = 30 * time.Second // for a cancelled process to end
 	pollTime  = 50 * time.Millisecond
+	roundPoll = time.Second // between two looks for a newer round
 	maxState  = 16 << 20
 )
 
@@ -210,20 +221,54 @@ func (v *driver) set(k int, change func(*sweep.Task)) error {
 	return os.Rename(temp, at(v.d, stateFile))
 }
 
+// waitForLock takes the lock. Another process may have it for a moment: one that asks for the
+// state, or that of a round that is over, whose submitter was killed before it had started.
+func waitForLock(ctx context.Context, d *shard.Dir) (*os.File, error) {
+	for over := time.Now().Add(lockTime); ; {
+		f, ok, err := lock(d)
+		if ok || err != nil {
+			return f, err
+		}
+		if time.Now().After(over) {
+			return nil, errors.New("another process keeps the shards of this sweep")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pollTime):
+		}
+	}
+}
+
+// endWithRound calls end when the sweep has another round, whose process waits for the lock.
+func endWithRound(ctx context.Context, d *shard.Dir, round int, end context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(roundPoll):
+		}
+		if last, ok, err := d.Round(); err == nil && ok && last.Number != round {
+			end(shard.ErrOver)
+			return
+		}
+	}
+}
+
 // Drive keeps a process for each shard until all have ended. It is the process that Start starts.
 func (s Scheduler) Drive(ctx context.Context, d *shard.Dir, round int) error {
 	self, err := s.self()
 	if err != nil {
 		return err
 	}
-	f, free, err := lock(d)
+	f, err := waitForLock(ctx, d)
 	if err != nil {
 		return err
 	}
-	if !free {
-		return errors.New("another process keeps the shards of this sweep")
-	}
 	defer f.Close() //nolint:errcheck // releases the lock
+	if last, ok, err := d.Round(); err != nil || !ok || last.Number != round {
+		return cmp.Or(err, fmt.Errorf("round %d is over", round))
+	}
 	host, _ := os.Hostname()
 	v := &driver{d: d, s: state{Round: round, Tasks: make([]sweep.Task, d.Sub.Shards)}}
 	for k := range v.s.Tasks {
@@ -234,6 +279,7 @@ func (s Scheduler) Drive(ctx context.Context, d *shard.Dir, round int) error {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	go endWithRound(ctx, d, round, end)
 	n := min(slots(d.Sub.Kind), d.Sub.Shards)
 	next := make(chan int)
 	var workers sync.WaitGroup

@@ -1,4 +1,4 @@
-package main
+package series
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/pages"
-	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/run"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/report"
@@ -16,11 +16,11 @@ import (
 )
 
 // sweepsOf groups jobs, by index, into sweeps: those with the same lab file and engine.
-func sweepsOf(jobs []job) [][]int {
+func sweepsOf(jobs []Job) [][]int {
 	index := map[string]int{}
 	var out [][]int
 	for i := range jobs {
-		key := jobs[i].lab.File + "\x00" + jobs[i].engine
+		key := jobs[i].Lab.File + "\x00" + jobs[i].Engine
 		k, ok := index[key]
 		if !ok {
 			k = len(out)
@@ -32,39 +32,39 @@ func sweepsOf(jobs []job) [][]int {
 	return out
 }
 
-// claimSweeps creates a new directory for each sweep, and sets it in its jobs.
-func claimSweeps(jobs []job, root string) error {
+// Claim creates a new directory for each sweep below root, and sets it in its jobs.
+func Claim(jobs []Job, root string) error {
 	for _, which := range sweepsOf(jobs) {
 		if len(which) < 2 {
 			continue
 		}
 		first := &jobs[which[0]]
-		dir, err := store.Claim(root, first.lab.Name, "sweep-"+first.series.Stamp()+"-"+first.engine, "",
+		dir, err := store.Claim(root, first.Lab.Name, "sweep-"+first.Series.Stamp()+"-"+first.Engine, "",
 			store.NewFolder)
 		if err != nil {
 			return fmt.Errorf("create a directory for the sweep: %w", err)
 		}
 		for _, i := range which {
-			jobs[i].sweep, jobs[i].series.Sweep = dir, filepath.Base(dir)
+			jobs[i].Sweep, jobs[i].Series.Sweep = dir, filepath.Base(dir)
 		}
 	}
 	return nil
 }
 
-// dropSweeps removes the directories of sweeps that are empty, since no run left anything.
-func dropSweeps(jobs []job) {
+// Drop removes the directories of sweeps that are empty, since no run left anything.
+func Drop(jobs []Job) {
 	for _, which := range sweepsOf(jobs) {
-		if dir := jobs[which[0]].sweep; dir != "" {
+		if dir := jobs[which[0]].Sweep; dir != "" {
 			_ = os.Remove(dir) // one that is not empty stays
 		}
 	}
 }
 
 // pointsOf returns the runs of a sweep as points for expectations across them.
-func pointsOf(jobs []job, runs []*record.Summary, which []int) []expect.Point {
+func pointsOf(jobs []Job, runs []*record.Summary, which []int) []expect.Point {
 	var out []expect.Point
 	for _, i := range which {
-		l := jobs[i].lab
+		l := jobs[i].Lab
 		out = append(out, expect.Point{At: expect.At(l.Point), Fixed: flagSettings(l), Summary: runs[i],
 			Scope: l.Scope()})
 	}
@@ -83,10 +83,10 @@ func flagSettings(l *lab.Lab) map[string]string {
 }
 
 // expectationsOf returns the expectations of the labs of a sweep, each once.
-func expectationsOf(jobs []job, which []int) []string {
+func expectationsOf(jobs []Job, which []int) []string {
 	var out []string
 	for _, i := range which {
-		for _, e := range jobs[i].lab.Expect {
+		for _, e := range jobs[i].Lab.Expect {
 			if !slices.Contains(out, e.Text) {
 				out = append(out, e.Text)
 			}
@@ -95,15 +95,18 @@ func expectationsOf(jobs []job, which []int) []string {
 	return out
 }
 
-// acrossPoints judges the expectations across the points of each sweep, and writes the table and
-// page of each sweep with more than one run. judged has a summary for each sweep with such
-// expectations.
-func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record.Summary, err error) {
+// Across judges the expectations across the points of each sweep, and writes the table and page of
+// each sweep with more than one run. runs has the summary of each job. judged has a summary for
+// each sweep with such expectations. version is that of weft, for the pages; say receives lines for
+// the user.
+func Across(jobs []Job, runs []*record.Summary, version string, say func(line string)) (
+	judged []*record.Summary, err error,
+) {
 	for _, which := range sweepsOf(jobs[:len(runs)]) {
 		points := pointsOf(jobs, runs, which)
 		if report.SameForAllSeeds(points) {
-			fmt.Fprintf(a.stderr, "note: seeds make no difference to %s: "+
-				"simulations that differ only in the seed gave the same result\n", jobs[which[0]].lab.Name)
+			say(fmt.Sprintf("note: seeds make no difference to %s: "+
+				"simulations that differ only in the seed gave the same result", jobs[which[0]].Lab.Name))
 		}
 		across := expect.Sweep(expectationsOf(jobs, which), points)
 		first := runs[which[0]]
@@ -113,7 +116,7 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record
 				Expect: across,
 			})
 		}
-		dir := jobs[which[0]].sweep
+		dir := jobs[which[0]].Sweep
 		if len(which) < 2 || dir == "" || !slices.ContainsFunc(points, func(p expect.Point) bool {
 			return p.Summary.Run != "" && store.IsRun(p.Summary.Run)
 		}) {
@@ -123,25 +126,25 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record
 		for _, p := range points {
 			some = append(some, p.Summary)
 		}
-		if err := pages.WriteSweep(versionText(), dir, some, points, across); err != nil {
+		if err := pages.WriteSweep(version, dir, some, points, across); err != nil {
 			return judged, fmt.Errorf("sweep of %s: %w", first.Lab, err)
 		}
-		fmt.Fprintf(a.stderr, "all points: %s\n", filepath.Join(dir, pages.PageFile))
+		say("all points: " + filepath.Join(dir, pages.PageFile))
 	}
 	return judged, nil
 }
 
 // finishedBefore returns, by the index of the job, the summaries of earlier runs of this very
 // program with the same settings that succeeded.
-func finishedBefore(jobs []job, root string) map[int]*record.Summary {
+func finishedBefore(jobs []Job, root string) map[int]*record.Summary {
 	out := map[int]*record.Summary{}
 	earlier := map[string][]*record.Manifest{} // by lab
 	for i, j := range jobs {
-		name := j.lab.Name
+		name := j.Lab.Name
 		if _, ok := earlier[name]; !ok {
 			earlier[name] = store.Manifests(filepath.Join(root, name))
 		}
-		if s := orchestrate.Finished(j.lab, j.engine, earlier[name]); s != nil {
+		if s := run.Finished(j.Lab, j.Engine, earlier[name]); s != nil {
 			out[i] = s
 		}
 	}
