@@ -9,6 +9,17 @@ import (
 	"weft/units"
 )
 
+// A message arrives in any order of its bytes, before or after its op may start:
+//
+//	admit                  the first packet creates the record, and finds room for the payload
+// // arrive, cover each packet adds its bytes; prefix has no gap, island has what lies beyond
+//	received               the transport has all bytes: closed
+// // take the op may start: bytes are reduced or copied as they come; with the last
+//	                       one the op is complete and the record is released
+//
+// A message that comes before its op may start waits in a staging buffer, and take begins later. So
+// the order of arrival decides about time, and never about results.
+
 // inbound is a message that is arriving or staged for its op.
 type inbound struct {
 	tag    uint32 // on the connection of link
@@ -68,7 +79,10 @@ func (m *inbound) has(from, to units.Bytes) bool {
 }
 
 // arrive returns the message to which a packet belongs, which it creates if necessary, and the
-// offset in it of the part that arrives by the connection.
+// offset in it of the part that arrives by the connection. A packet that continues the connection's
+// last message takes the short path. Any other has to name an op of the item's program that
+// receives from this peer and is not complete; errors say that no op does (errNoReceive), that the
+// message came before (errTwice) or has another size (errSize).
 func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err error) {
 	l, _ := h.inFrom(pl.Conn)
 	if l == nil {
@@ -115,7 +129,7 @@ func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err
 	return m, off, nil
 }
 
-// lookup returns the message with a tag that is arriving on a connection, or nil.
+// lookup returns the message with a tag that is arriving on a connection, or nil. It creates none.
 func (h *Host) lookup(l *inLink, tag uint32) *inbound {
 	if l.last != nil && l.tag == tag {
 		return l.last
@@ -180,7 +194,8 @@ func (h *Host) take(now units.Time, m *inbound) {
 	}
 }
 
-// apply hands new bytes of m to the memory. all: the message is complete.
+// apply hands new bytes of m to the memory. all: the message is complete. In emulation bytes are
+// applied as they come, in whole elements; in the simulator, where they have no values, at once.
 func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 	id := key(h.in[m.link].conn, m.tag)
 	switch {

@@ -9,8 +9,15 @@ import (
 	"weft/units"
 )
 
+// Both halves of a connection under go-back-N, as RoCE NICs do it. gobackn.go has the numbers, and
+// the verdicts on packets that decide here between a payload, an acknowledgement, a NAK and
+// silence. The sending half has two numbers, acked and next. A NAK or a timeout sets next back to
+// acked, and everything behind it leaves again, whichever of it arrived.
+
 // receiveData handles a data packet at the receiving half: checks common to both kinds of recovery,
-// then go-back-N. Selective repeat continues in receiveSelective.
+// then go-back-N. Selective repeat continues in receiveSelective. It returns where the payload
+// belongs, and an empty Placement for a packet that is not accepted. Its errors are those of
+// decoding, ErrForeign for a packet of another host than the connection's, and ErrProtocol.
 func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) {
 	var d wire.Data
 	if err := d.Decode(in.Header); err != nil {
@@ -80,7 +87,8 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 	return pl, nil
 }
 
-// accept handles an in-order packet under go-back-N.
+// accept handles an in-order packet under go-back-N. Its message is complete with its last byte,
+// and the flow ends with the packet that has Fin.
 func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
 	if r.take(d) {
 		e.events.push(Event{Kind: MessageReceived, Conn: r.id, Message: r.message, At: now})
@@ -95,7 +103,10 @@ func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
 	}
 }
 
-// receiveAck handles an acknowledgement under go-back-N at the sending half.
+// receiveAck handles an acknowledgement under go-back-N at the sending half. In this order it
+// samples the round trip, moves the window, tells the controller and the chooser of paths what was
+// acknowledged, and goes back if a NAK demands it. The controller so sees the state behind the
+// acknowledgement, and a loss after the acknowledgement that reports it.
 func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	var a wire.Ack
 	if err := a.Decode(in.Header); err != nil {
@@ -168,7 +179,9 @@ func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
 	e.observe(now, s)
 }
 
-// timeout handles a retransmission timeout: nothing new was acknowledged for that long.
+// timeout handles a retransmission timeout: nothing new was acknowledged for that long. The timeout
+// doubles each time, and after the last of its tries the connection fails (RFC 6298, section 5).
+// Where switches trim packets, the timer only detects that the peer is silent.
 func (e *Endpoint) timeout(now units.Time, s *sender) {
 	trims := s.flight != nil && s.flight.departures != nil // every packet has a timer of its own, which counts
 	if !trims {

@@ -11,11 +11,13 @@ type timers struct {
 	pos  []int32 // by entity: index in heap, or -1
 }
 
+// timer is an entity that is armed.
 type timer struct {
 	at units.Time
-	id int32
+	id int32 // the entity
 }
 
+// before reports whether t fires before u.
 func (t timer) before(u timer) bool { return t.at < u.at || t.at == u.at && t.id < u.id }
 
 // add adds an entity, disarmed.
@@ -52,7 +54,7 @@ func (q *timers) set(id int32, at units.Time) {
 	}
 }
 
-// clear disarms id.
+// clear disarms id. The last entity of the heap takes its slot and moves to where it belongs.
 func (q *timers) clear(id int32) {
 	p := int(q.pos[id])
 	if p < 0 {
@@ -105,6 +107,7 @@ func (q *timers) down(p int, t timer) {
 	q.put(p, t)
 }
 
+// put stores t in slot p of the heap.
 func (q *timers) put(p int, t timer) {
 	q.heap[p] = t
 	q.pos[t.id] = int32(p)
