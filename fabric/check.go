@@ -7,6 +7,9 @@ import (
 	"weft/units"
 )
 
+// The checks of a Config. Labs are checked where they are read, with positions; these find mistakes
+// of the code that makes a Config, and make every later index and division safe.
+
 // check returns an error that lists everything that is wrong with c, or nil.
 func (c *Config) check() error {
 	var errs []error
@@ -51,9 +54,11 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
+// isHost reports whether a node is a host: those have the numbers below Hosts, switches follow.
 func (c *Config) isHost(n NodeID) bool { return int(n) < c.Hosts }
 
-// accounting returns for each switch whether it accounts for its memory.
+// accounting returns for each switch whether it accounts for its memory: because its ports share
+// one, or because PFC is on for a port that leads to it.
 func (c *Config) accounting() []bool {
 	accounted := make([]bool, len(c.Switches))
 	for s := range c.Switches {
@@ -69,6 +74,8 @@ func (c *Config) accounting() []bool {
 	return accounted
 }
 
+// checkPort returns the first thing wrong with a port. A port of a switch has a buffer, of its own
+// or shared; that of a host has none, since the host is asked for packets.
 func (c *Config) checkPort(p *PortConfig) error {
 	nodes := NodeID(c.Hosts + len(c.Switches))
 	switch e := p.ECN; {
@@ -100,6 +107,8 @@ func (c *Config) checkPort(p *PortConfig) error {
 	return checkErrors(p.Loss, p.BitErrors)
 }
 
+// checkTrim returns an error unless a port can trim: it needs a buffer of its own, since the room
+// of control packets is twice that.
 func (c *Config) checkTrim(p *PortConfig) error {
 	switch t := p.Trim; {
 	case t == TrimConfig{}:
@@ -116,6 +125,8 @@ func (c *Config) checkTrim(p *PortConfig) error {
 	return nil
 }
 
+// checkPFC returns an error unless the settings of a class are off, or thresholds of one kind. They
+// belong to the switch at the far end, which accounts for what arrives by the port and pauses it.
 func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
 	switch {
 	case f == PFCConfig{}:
@@ -159,7 +170,8 @@ func (c *Config) owner(s int) func(port int32) bool {
 	}
 }
 
-// checkTables returns an error unless the groups and routes of a switch are valid.
+// checkTables returns an error unless the groups and routes of a switch are valid: each group has
+// ports of this switch, and each route leads to a group; -1 is no route.
 func checkTables(sw *SwitchConfig, hosts int, owns func(port int32) bool) error {
 	if len(sw.Route) != hosts && sw.Balance != CCM {
 		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), hosts)

@@ -13,9 +13,16 @@ import (
 // everything that can happen next is armed.
 func (n *Network) CheckConservation() error { return audit{n}.check() }
 
-// audit checks the invariants of a network.
+// audit checks the invariants of a network:
+//
+//	injected + duplicated = delivered + dropped + lost + cut + waiting + on links + late
+//
+// of packets, and of bytes with those that were trimmed. It looks at everything, which takes as
+// long as the network is large: tests call it after every event of small networks, runs at their
+// end.
 type audit struct{ *Network }
 
+// check is CheckConservation.
 func (n audit) check() error {
 	c := n.sum()
 	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
@@ -80,7 +87,9 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 	return waiting, size, nil
 }
 
-// checkArmed returns an error unless the entities of a port are armed for what happens next.
+// checkArmed returns an error unless the entities of a port are armed for what happens next: the
+// arrival of the first packet on the link and, where somebody waits for it, the end of the
+// transmission. A port that is not armed and holds a packet would hold it for ever.
 func (n audit) checkArmed(o *port) error {
 	flight, far := o.inFlight(n.Network)
 	onLine, _ := flight.sum()

@@ -67,7 +67,9 @@ func (d *driver) run(dilation float64) (failed int, err error) {
 	return 0, nil
 }
 
-// turn waits for events and lets the affected nodes handle them.
+// turn waits for events and lets the affected nodes handle them. The order matters: first all that
+// has arrived is received, then each node whose machine has something to do takes one turn, so that
+// acknowledgements answer what is there already. A node that ended leaves the poller last.
 func (d *driver) turn() error {
 	wake := int64(math.MaxInt64)
 	for _, l := range d.loops {
@@ -112,7 +114,9 @@ func (d *driver) turn() error {
 	return nil
 }
 
-// wait waits for events for up to ns nanoseconds.
+// wait waits for events for up to ns nanoseconds. With bypass NICs it first says until when this
+// process sleeps, so that the fabric rings only for what is due before, and then looks at the rings
+// once more: what was pushed in between rings nobody.
 func (d *driver) wait(ns int64) error {
 	if len(d.bells) == 0 || ns <= 0 {
 		return d.poll.Wait(time.Duration(ns))
@@ -158,6 +162,7 @@ func (d *driver) forget(l *loop) {
 	}
 }
 
+// all reports whether all nodes are in a state.
 func (d *driver) all(is func(*loop) bool) bool {
 	for _, l := range d.loops {
 		if !is(l) {
