@@ -130,8 +130,8 @@ func TestCreditRefusals(t *testing.T) {
 	}
 }
 
-// Decoding any bytes neither panics nor accepts what encoding would not write. Each input is decoded
-// as it is, and with a right check, which random bytes hardly have.
+// Decoding any bytes neither panics nor accepts what encoding would not write. Each input is
+// decoded as it is, and with a right check, which random bytes hardly have.
 func FuzzCredits(f *testing.F) {
 	corpus := fuzztest.New(f)
 	corpus.Add(encodeReject(exampleReject()))
