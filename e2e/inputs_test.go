@@ -65,6 +65,9 @@ func TestJobFromTraceToTimeline(t *testing.T) {
 	if got := strings.Fields(weft(0, "convert", "job.goal", "job/").stdout); !slices.Equal(got, []string{"job/rank.0.et", "job/rank.1.et"}) {
 		t.Errorf("files %q", got)
 	}
+	if r := weft(2, "convert", "job.goal", "job/"); !strings.Contains(r.stderr, "job is a folder with files") {
+		t.Errorf("converted over an earlier conversion: %s", r.stderr)
+	}
 	weft(0, "convert", "job/", "again.goal")
 	if out := weft(0, "trace", "job").stdout; !strings.Contains(out, "chakra, 2 ranks, 5 operations") {
 		t.Errorf("converted to Chakra:\n%s", out)

@@ -11,5 +11,6 @@
 // what of each format is understood, refused and approximated.
 //
 // The one idea: a format is a row of formats in read.go, with a function that recognizes it and one
-// that reads it. Start reading there; stream.go has the bounds, and write.go writes jobs.
+// that reads it. Start reading there; package source has the bounds, and
+// write.go writes jobs.
 package inputs

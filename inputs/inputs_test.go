@@ -72,8 +72,12 @@ func TestSameJobInTwoFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, to := range []string{"et/", "again.goal", "job.et"} {
-		if err := Write(g, FormatOf(to), to, files.create); err != nil {
+	for format, to := range map[string]string{Chakra: "et/", GOAL: "again.goal"} {
+		if FormatOf(to) != format {
+			t.Error(to)
+		}
+		err := Write(g, format, func(name string) (io.WriteCloser, error) { return files.create(to + name) })
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +222,7 @@ func TestFolders(t *testing.T) {
 	}
 	files := fstest.MapFS{"a/1.goal": {Data: []byte(job)}, "a/2.goal": {Data: []byte(job)}, "b/job": {Data: []byte(job)},
 		"c": {Data: []byte("?")}}
-	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format begins so", "d": "does not exist"} {
+	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format of jobs begins so", "d": "does not exist"} {
 		if _, _, err := Read(files, name, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", name, err, want)
 		}
@@ -228,6 +232,34 @@ func TestFolders(t *testing.T) {
 	}
 	if format, err := Detect(files, "c"); format != "" || err != nil {
 		t.Error(format, err)
+	}
+}
+
+// A byte order mark is skipped, UTF-16 is refused by its name, and errors of reading have a place.
+func TestEncodings(t *testing.T) {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, err := w.Write(append([]byte("num_ranks 2\n"), bytes.Repeat([]byte("// a comment\n"), 10000)...))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{
+		"a/bom.goal":  {Data: []byte("\xef\xbb\xbf" + job)},
+		"a/16.goal":   {Data: []byte("\xff\xfen\x00u\x00m\x00")},
+		"a/cut.gz":    {Data: z.Bytes()[:z.Len()-20]},
+		"a/head.gz":   {Data: z.Bytes()[:5]},
+		"a/long.goal": {Data: []byte("num_ranks 2\n" + strings.Repeat("/", 50<<20))},
+	}
+	for name, want := range map[string]string{
+		"a/bom.goal":  "<nil>",
+		"a/16.goal":   "/x/a/16.goal:1: text in UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 writes it",
+		"a/cut.gz":    "/x/a/cut.gz: byte 126960: the compressed file ends early; copy or compress it again",
+		"a/head.gz":   "/x/a/head.gz: byte 0: the compressed file ends early; copy or compress it again",
+		"a/long.goal": "/x/a/long.goal:2: a line of more than 65536 bytes; expected shorter ones",
+	} {
+		if _, _, err := Read(files, name, Options{Folder: "/x/"}); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v; want %s", name, err, want)
+		}
 	}
 }
 
@@ -259,7 +291,7 @@ func TestOneFileOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, _, err := Read(onceFS{fstest.MapFS{"one": {Data: data}}}, "one", Options{})
+		g, _, err := Read(onceFS{fstest.MapFS{"one": {Data: bytes.Replace(data, []byte("world_size"), []byte("world"), 1)}}}, "one", Options{})
 		if err != nil || len(g.Ranks) != 1 {
 			t.Errorf("%s: %v, %v", name, g, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"weft/inputs/goal"
 	"weft/inputs/kineto"
 	"weft/inputs/msccl"
+	"weft/inputs/source"
 	"weft/internal/natural"
 )
 
@@ -32,6 +33,7 @@ type Options struct {
 	Format string  // "": told from the content
 	Scale  float64 // of the time of computations; 0: 1
 	Ranks  int     // ranks that do alike if there is one trace for all; 0: the files say
+	Folder string  // of the file system, as errors name it, with a slash; "": they do not
 }
 
 // format is the registration of a format.
@@ -61,14 +63,14 @@ var formats = []format{
 		} else if err := a.Prove(); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s: an algorithm for a collective of any size, which is correct, and no job; "+
-			"workload.trace runs it with a size", file)
+		return nil, &graph.Error{At: file, Err: errors.New("an algorithm for a collective of any size, which is " +
+			"correct, and no job; workload.trace runs it with a size")}
 	}},
 }
 
 // ReadFlows reads a file of flows.
 func ReadFlows(files fs.FS, name string) (_ *flows.List, err error) {
-	r, err := open(files, name)
+	r, err := source.Open(files, name, name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func ReadFlows(files fs.FS, name string) (_ *flows.List, err error) {
 
 // ReadAlgorithm reads an algorithm of a collective.
 func ReadAlgorithm(files fs.FS, name string) (_ *msccl.Algorithm, err error) {
-	r, err := open(files, name)
+	r, err := source.Open(files, name, name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +102,11 @@ func Detect(files fs.FS, name string) (string, error) {
 		}
 		name = names[0]
 	}
-	r, err := open(files, name)
+	r, err := source.Open(files, name, name)
 	if err != nil {
 		return "", err
 	}
-	f, _ := formatOf(name, r.head, Options{})
+	f, _ := formatOf(name, r.Head, Options{})
 	if err := r.Close(); err != nil || f == nil {
 		return "", err
 	}
@@ -119,8 +121,7 @@ func Formats() (names []string) {
 	return names
 }
 
-// headSize is the number of bytes at the start of a file by which its format is recognized.
-const headSize = 1 << 12
+var errLink = errors.New("a symbolic link to nothing, or out of the folder; expected a file: copy what it stands for")
 
 // maxFiles bounds the files of a folder.
 const maxFiles = 4096
@@ -159,26 +160,28 @@ func formatOf(file string, head []byte, o Options) (*format, error) {
 	if o.Format != "" {
 		return nil, fmt.Errorf("format %q is unknown; expected one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
-	return nil, fmt.Errorf("%s:1: no known format begins so; expected one of %s", file, strings.Join(Formats(), ", "))
+	return nil, graph.Errorf(file, 1, "no known format of jobs begins so; expected one of %s",
+		strings.Join(Formats(), ", "))
 }
 
 func readFile(files fs.FS, name string, o Options) (_ *graph.Graph, _ *format, err error) {
-	r, err := open(files, name)
+	shown := o.Folder + name
+	r, err := source.Open(files, name, shown)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	f, err := formatOf(name, r.head, o)
+	f, err := formatOf(shown, r.Head, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	if f.read == nil {
-		g, err := f.readAll([]string{name}, o.Ranks, func(string) (io.ReadCloser, error) {
+		g, err := f.readAll([]string{shown}, o.Ranks, func(string) (io.ReadCloser, error) {
 			return io.NopCloser(r), nil // closed above
 		})
 		return g, f, err
 	}
-	g, err := f.read(name, r)
+	g, err := f.read(shown, r)
 	return g, f, err
 }
 
@@ -190,13 +193,19 @@ func list(files fs.FS, name string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && e.Name()[0] != '.' {
-			names = append(names, path.Join(name, e.Name()))
+		file := path.Join(name, e.Name())
+		info, err := fs.Stat(files, file)
+		switch {
+		case e.Name()[0] == '.':
+		case err != nil && e.Type()&fs.ModeSymlink != 0:
+			return nil, &graph.Error{At: file, Err: errLink}
+		case err == nil && info.Mode().IsRegular():
+			names = append(names, file)
 		}
 	}
 	if len(names) == 0 || len(names) > maxFiles {
-		return nil, fmt.Errorf("%s: a folder with %d files; expected one for each rank, at most %d", name, len(names),
-			maxFiles)
+		return nil, &graph.Error{At: name, Err: fmt.Errorf("a folder with %d files; expected one for each rank, at "+
+			"most %d", len(names), maxFiles)}
 	}
 	slices.SortFunc(names, natural.Compare)
 	slices.SortStableFunc(names, func(a, b string) int { return aside(a) - aside(b) })
@@ -208,11 +217,11 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 	if err != nil {
 		return nil, nil, err
 	}
-	first, err := open(files, names[0])
+	first, err := source.Open(files, names[0], o.Folder+names[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := formatOf(names[0], first.head, o)
+	f, err := formatOf(o.Folder+names[0], first.Head, o)
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, nil, err
 	}
@@ -220,10 +229,15 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 		if len(names) == 1 {
 			return readFile(files, names[0], o)
 		}
-		return nil, nil, fmt.Errorf("%s: a folder of %d files that begin like %s, of which each is a job; name one of "+
-			"them", name, len(names), f.name)
+		return nil, nil, &graph.Error{At: o.Folder + name, Err: fmt.Errorf("a folder of %d files that begin like %s, "+
+			"of which each is a job; name one of them", len(names), f.name)}
 	}
-	g, err := f.readAll(names, o.Ranks, func(file string) (io.ReadCloser, error) { return open(files, file) })
+	for i := range names {
+		names[i] = o.Folder + names[i]
+	}
+	g, err := f.readAll(names, o.Ranks, func(file string) (io.ReadCloser, error) {
+		return source.Open(files, strings.TrimPrefix(file, o.Folder), file)
+	})
 	return g, f, err
 }
 

@@ -15,11 +15,11 @@ import (
 // Written returns the names of the formats that jobs can be written in.
 func Written() []string { return []string{GOAL, Chakra} }
 
-// FormatOf returns the format that the name of a new file stands for: x.goal, or x/ and x.et for
+// FormatOf returns the format that the name of a new file stands for: x.goal, or the folder x/ for
 // Chakra. "": none.
 func FormatOf(name string) string {
 	switch {
-	case strings.HasSuffix(name, "/"), path.Ext(name) == ".et":
+	case strings.HasSuffix(name, "/"):
 		return Chakra
 	case path.Ext(name) == ".goal":
 		return GOAL
@@ -27,10 +27,10 @@ func FormatOf(name string) string {
 	return ""
 }
 
-// Write writes a job in a format. create opens one of its files: the one called name, or for Chakra
-// those of the ranks, name.0.et or in a folder name/ rank.0.et. It returns an error if the format
-// cannot say what the job says; files may then be incomplete.
-func Write(g *graph.Graph, format, name string, create func(name string) (io.WriteCloser, error)) error {
+// Write writes a job in a format. create opens one of its files: "" for a format with one, or for
+// Chakra rank.0.et and so on. It returns an error if the format cannot say what the job says; files
+// may then be incomplete.
+func Write(g *graph.Graph, format string, create func(name string) (io.WriteCloser, error)) error {
 	one := func(name string, write func(io.Writer) error) error {
 		f, err := create(name)
 		if err != nil {
@@ -40,14 +40,10 @@ func Write(g *graph.Graph, format, name string, create func(name string) (io.Wri
 	}
 	switch format {
 	case GOAL:
-		return one(name, func(w io.Writer) error { return goal.Write(w, g) })
+		return one("", func(w io.Writer) error { return goal.Write(w, g) })
 	case Chakra:
-		base := strings.TrimSuffix(name, ".et")
-		if strings.HasSuffix(name, "/") {
-			base = name + "rank"
-		}
 		for rank := range g.Ranks {
-			file := fmt.Sprintf("%s.%d.et", base, rank)
+			file := fmt.Sprintf("rank.%d.et", rank)
 			if err := one(file, func(w io.Writer) error { return chakra.Write(w, g, rank) }); err != nil {
 				return err
 			}

@@ -126,7 +126,7 @@ func TestExamplesInHelpWork(t *testing.T) {
 		for line := range strings.Lines(example) {
 			line = strings.ReplaceAll(strings.TrimSpace(line), "report.xml", report)
 			line = strings.ReplaceAll(line, "summary.md", report+".md")
-			line = strings.ReplaceAll(line, "job.et", report+".et")
+			line = strings.ReplaceAll(line, "job/", report+".job/")
 			args := strings.Fields(line)
 			if len(args) == 0 {
 				continue

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,11 +20,17 @@ import (
 	"weft/orchestrator/labfile"
 )
 
-// readJob reads a job that a person named.
+// readJob reads a job that a person named, and compiles it.
 func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
-	g, format, err := inputs.Read(labfile.Folder(filepath.Clean(name)), filepath.Base(filepath.Clean(name)), o)
+	file := filepath.Clean(name)
+	o.Folder = file[:len(file)-len(filepath.Base(file))]
+	g, format, err := inputs.Read(labfile.Folder(file), filepath.Base(file), o)
 	if inside, ok := strings.CutPrefix(name, "labs/"); ok && errors.Is(err, fs.ErrNotExist) {
+		o.Folder = "labs/"
 		g, format, err = inputs.Read(library.Files, inside, o) // as labs inside the program are found
+	}
+	if err == nil {
+		_, _, err = graph.Compile(g)
 	}
 	if err != nil {
 		var missing *fs.PathError
@@ -59,15 +65,20 @@ it cannot run. FILE is a file or a folder of any format that workload.trace or w
 			if err != nil {
 				return err
 			}
-			if _, _, err := graph.Compile(g); err != nil {
-				return usageError{err}
-			}
 			_, err = io.WriteString(a.stdout, describeJob(args[0], format, graph.About(g)))
+			a.note(g)
 			return err
 		},
 	}
 	jobFlags(cmd, &o)
 	return cmd
+}
+
+// note tells what of a job's files is not used.
+func (a *app) note(g *graph.Graph) {
+	for _, text := range g.Notes.Texts() {
+		fmt.Fprintf(a.stderr, "warning: %s\n", text)
+	}
 }
 
 // describeJob returns the facts of a job for people.
@@ -88,39 +99,28 @@ func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert IN OUT", Short: "convert a trace to another format, unless something would be lost",
-		Long: `Write a trace in another format. OUT is x.goal, or for Chakra x.et or a folder x/, with a file for
-each rank; the names of the files are printed. What OUT's format cannot express is an error with its
-place in IN, and nothing is written.`,
-		Example: "  weft convert labs/questions/inputs/pair.goal job.et",
+		Long: `Write a trace in another format. OUT is x.goal, or for Chakra a new folder x/ with a file for each
+rank; the names of the files are printed. What OUT's format cannot express is an error with its place in
+IN. OUT is complete or not there.`,
+		Example: "  weft convert labs/questions/inputs/pair.goal job/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
 				to = inputs.FormatOf(args[1])
 			}
 			if to == "" {
-				return usagef("%s stands for no format; expected x.goal, x.et or a folder such as x/, or --to", args[1])
+				return usagef("%s stands for no format; expected x.goal or a folder such as x/, or --to", args[1])
 			}
 			g, _, err := readJob(args[0], o)
 			if err != nil {
 				return err
 			}
-			if _, _, err := graph.Compile(g); err != nil {
-				return usageError{err}
-			}
-			// Twice: first to nowhere, so that nothing half-made stays.
-			trial := func(string) (io.WriteCloser, error) { return nowhere{}, nil }
-			if err := inputs.Write(g, to, args[1], trial); err != nil {
-				return usageError{err}
-			}
-			if strings.HasSuffix(args[1], "/") {
-				if err := os.MkdirAll(args[1], 0o777); err != nil {
-					return err
-				}
-			}
-			return inputs.Write(g, to, args[1], func(name string) (io.WriteCloser, error) {
+			names, err := convert(g, to, args[1])
+			a.note(g)
+			for _, name := range names {
 				fmt.Fprintln(a.stdout, name)
-				return regular.OpenOutput(name, os.O_TRUNC)
-			})
+			}
+			return err
 		},
 	}
 	jobFlags(cmd, &o)
@@ -129,8 +129,37 @@ place in IN, and nothing is written.`,
 	return cmd
 }
 
-// nowhere is an output that keeps nothing.
-type nowhere struct{ bytes.Buffer }
-
-func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (nowhere) Close() error                { return nil }
+// convert writes a job to a file, or to a folder that must be new or empty, and returns the names
+// of its files. What it writes gets its name when it is complete.
+func convert(g *graph.Graph, format, to string) (names []string, err error) {
+	to = filepath.Clean(to)
+	if entries, err := os.ReadDir(to); len(entries) > 0 || err == nil && format == inputs.GOAL {
+		return nil, usagef("%s is a folder with files; name a new one, or remove it", to)
+	}
+	if info, err := os.Stat(to); err == nil && !info.IsDir() && (format != inputs.GOAL || !info.Mode().IsRegular()) {
+		return nil, usagef("%s is there, and can be no output; name a new one", to)
+	}
+	temp := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".part") // a killed conversion leaves one at most
+	if err := os.RemoveAll(temp); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	err = inputs.Write(g, format, func(name string) (io.WriteCloser, error) {
+		names = append(names, filepath.Join(to, name))
+		return regular.OpenOutput(filepath.Join(temp, cmp.Or(name, "job")), os.O_EXCL)
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	from := temp
+	if format == inputs.GOAL {
+		from = filepath.Join(temp, "job")
+	}
+	if err := os.Rename(from, to); err != nil {
+		return nil, err
+	}
+	return names, nil
+}

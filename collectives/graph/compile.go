@@ -47,22 +47,22 @@ func (g *Graph) check() error {
 			op := &ops[i]
 			switch {
 			case op.Stream < 0 || op.Stream > MaxStream:
-				return g.errorf(rank, op, "stream %d; expected from 0 to %d", op.Stream, MaxStream)
+				return g.Errorf(rank, op, "stream %d; expected from 0 to %d", op.Stream, MaxStream)
 			case op.Kind == Compute && (op.Time < 0 || op.Time > MaxTime):
-				return g.errorf(rank, op, "computes for %v; expected from 0s to %v", op.Time, units.Time(MaxTime))
+				return g.Errorf(rank, op, "computes for %v; expected from 0s to %v", op.Time, units.Time(MaxTime))
 			case op.Kind == Collective && (op.Call < 0 || int(op.Call) >= len(g.Calls)):
-				return g.errorf(rank, op, "takes part in collective %d of %d", op.Call, len(g.Calls))
+				return g.Errorf(rank, op, "takes part in collective %d of %d", op.Call, len(g.Calls))
 			case op.Kind != Send && op.Kind != Recv:
 			case op.Peer < 0 || int(op.Peer) >= len(g.Ranks):
-				return g.errorf(rank, op, "%v with rank %d; there are %d ranks", op.Kind, op.Peer, len(g.Ranks))
+				return g.Errorf(rank, op, "%v with rank %d; there are %d ranks", op.Kind, op.Peer, len(g.Ranks))
 			case int(op.Peer) == rank:
-				return g.errorf(rank, op, "rank %d exchanges a message with itself", rank)
+				return g.Errorf(rank, op, "rank %d exchanges a message with itself", rank)
 			case op.Size < 1 || op.Size > MaxSize:
-				return g.errorf(rank, op, "message of %d bytes; expected from 1 to %v", op.Size, units.Bytes(MaxSize))
+				return g.Errorf(rank, op, "message of %d bytes; expected from 1 to %v", op.Size, units.Bytes(MaxSize))
 			}
 			for _, a := range op.After {
 				if a < 0 || int(a) >= len(ops) {
-					return g.errorf(rank, op, "waits for operation %d of %d", a, len(ops))
+					return g.Errorf(rank, op, "waits for operation %d of %d", a, len(ops))
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func (g *Graph) checkCalls() error {
 				continue
 			}
 			if !slices.Contains(g.Calls[op.Call].Members, int32(rank)) || seen[op.Call] == int32(rank)+1 {
-				return g.errorf(rank, op, "rank %d is no member of the collective, or takes part twice", rank)
+				return g.Errorf(rank, op, "rank %d is no member of the collective, or takes part twice", rank)
 			}
 			seen[op.Call] = int32(rank) + 1
 			parts[op.Call]++
@@ -130,7 +130,7 @@ func (g *Graph) sort(rank int) error {
 	}
 	order, stuck := Topological(len(ops), func(i int) []int32 { return ops[i].After })
 	if stuck >= 0 {
-		return g.errorf(rank, &ops[stuck], "the %v waits for itself, through others", ops[stuck].Kind)
+		return g.Errorf(rank, &ops[stuck], "the %v waits for itself, through others", ops[stuck].Kind)
 	}
 	to := make([]int32, len(ops))
 	for at, i := range order {
@@ -235,22 +235,22 @@ func (g *Graph) match() ([]pair, error) {
 		switch {
 		case order < 0:
 			s := sends[i]
-			return nil, g.errorf(int(s.src), &g.Ranks[s.src][s.op],
+			return nil, g.Errorf(int(s.src), &g.Ranks[s.src][s.op],
 				"rank %d sends to rank %d with tag %d, and no receive is left there", s.src, s.dst, s.tag)
 		case order > 0:
 			r := receives[i]
-			return nil, g.errorf(int(r.dst), &g.Ranks[r.dst][r.op],
+			return nil, g.Errorf(int(r.dst), &g.Ranks[r.dst][r.op],
 				"rank %d receives from rank %d with tag %d, and no send is left there", r.dst, r.src, r.tag)
 		}
 		s, r := sends[i], receives[i]
 		a, b := &g.Ranks[s.src][s.op], &g.Ranks[r.dst][r.op]
 		if a.Size != b.Size {
-			return nil, g.errorf(int(r.dst), b,
+			return nil, g.Errorf(int(r.dst), b,
 				"rank %d receives %d bytes from rank %d with tag %d, which sends %d at %s", r.dst, b.Size, r.src, r.tag,
 				a.Size, g.Where(int(s.src), a))
 		}
 		if a.Stream != b.Stream {
-			return nil, g.errorf(int(r.dst), b, "rank %d receives in flow %d what is sent in flow %d at %s", r.dst,
+			return nil, g.Errorf(int(r.dst), b, "rank %d receives in flow %d what is sent in flow %d at %s", r.dst,
 				b.Stream, a.Stream, g.Where(int(s.src), a))
 		}
 		pairs = append(pairs, pair{s.src, s.dst, s.op, r.op})
@@ -267,7 +267,7 @@ func (g *Graph) checkOrder(pairs []pair) error {
 		return nil
 	}
 	rank, op := w.rank(int32(stuck)), w.op(int32(stuck))
-	return g.errorf(rank, op, "rank %d would wait for ever: this %v waits for one of another rank that waits for it",
+	return g.Errorf(rank, op, "rank %d would wait for ever: this %v waits for one of another rank that waits for it",
 		rank, op.Kind)
 }
 

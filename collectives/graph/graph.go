@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 
 	"weft/collectives/schedule"
@@ -73,6 +74,7 @@ type Graph struct {
 	Word  string   // what Op.Place counts, such as node; "": lines
 	Ranks [][]Op
 	Calls []Call
+	Notes Notes // of what the file says and the graph does not need
 }
 
 // Bounds of a graph.
@@ -96,6 +98,14 @@ func (e *Error) Error() string { return e.At + ": " + e.Err.Error() }
 // Unwrap returns the error without its place.
 func (e *Error) Unwrap() error { return e.Err }
 
+// At returns err as an Error at a place, or as it is if it is one already.
+func At(place string, err error) error {
+	if at := (*Error)(nil); errors.As(err, &at) {
+		return err
+	}
+	return &Error{place, err}
+}
+
 // Errorf returns an Error at a line of a file.
 func Errorf(file string, line int, format string, args ...any) error {
 	return &Error{fmt.Sprintf("%s:%d", file, line), fmt.Errorf(format, args...)}
@@ -107,7 +117,7 @@ func (g *Graph) Where(rank int, op *Op) string { return g.where(rank, op.Place) 
 func (g *Graph) where(rank int, place int64) string {
 	file := ""
 	switch {
-	case len(g.Files) == len(g.Ranks) && rank < len(g.Files):
+	case len(g.Files) == len(g.Ranks) && rank >= 0 && rank < len(g.Files):
 		file = g.Files[rank]
 	case len(g.Files) > 0:
 		file = g.Files[0]
@@ -118,8 +128,8 @@ func (g *Graph) where(rank int, place int64) string {
 	return fmt.Sprintf("%s: %s %d", file, g.Word, place)
 }
 
-// errorf returns an Error at an op.
-func (g *Graph) errorf(rank int, op *Op, format string, args ...any) error {
+// Errorf returns an Error at an op.
+func (g *Graph) Errorf(rank int, op *Op, format string, args ...any) error {
 	return &Error{g.Where(rank, op), fmt.Errorf(format, args...)}
 }
 

@@ -39,14 +39,14 @@ func (g *Graph) Join(parts [][]Part) error {
 			members := groups[p.Group]
 			size, kind, err := sizeOf(p.Collective, p.Size(len(members)), len(members))
 			if err != nil {
-				return g.errorf(rank, op, "%s of group %q: %w", p.Collective, p.Group, err)
+				return g.Errorf(rank, op, "%s of group %q: %w", p.Collective, p.Group, err)
 			}
 			call, ok := calls[k]
 			if !ok {
 				root := 0
 				if p.Root >= 0 {
 					if root = slices.Index(members, int32(min(p.Root, MaxRanks))); root < 0 {
-						return g.errorf(rank, op, "root %d is no member of group %q", p.Root, p.Group)
+						return g.Errorf(rank, op, "root %d is no member of group %q", p.Root, p.Group)
 					}
 				}
 				call = int32(len(g.Calls))
@@ -55,7 +55,7 @@ func (g *Graph) Join(parts [][]Part) error {
 					Members: members, Root: root, Place: op.Place})
 			}
 			if c := &g.Calls[call]; c.Collective != p.Collective || c.Size != size {
-				return g.errorf(rank, op, "collective %d of group %q is %s of %v; another rank has %s of %v", k.n,
+				return g.Errorf(rank, op, "collective %d of group %q is %s of %v; another rank has %s of %v", k.n,
 					p.Group,
 					p.Collective, size, c.Collective, c.Size)
 			}

@@ -137,6 +137,37 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// Attributes that are not used are told, and groups.json has positions.
+func TestNotes(t *testing.T) {
+	names, files := written(t, job())
+	node := appendAttr(appendNumber(appendNumber(nil, nodeID, 90), nodeType, compNode), "num_ops", attrInt64, 5)
+	files[names[0]] = append(append(files[names[0]], byte(len(node))), node...)
+	g, err := Parse(names, 0, opener(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Notes.Texts(); len(got) != 1 || got[0] != names[0]+": node 90: attribute num_ops of nodes is not used" {
+		t.Errorf("%q", got)
+	}
+	for text, want := range map[string]string{
+		`{"dp": [1, 0}`: "groups.json: byte 1: invalid character",
+		`{} x`:          "groups.json: byte 3: the file continues",
+		`{"dp": [1, "`:  "groups.json: byte 1: the file ends early",
+		`{"dp": ["1"]}`: "groups.json: byte 13: a string where another kind",
+	} {
+		files["groups.json"] = []byte(text)
+		if _, err := Parse(append(names, "groups.json"), 0, opener(files)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+	files["groups.json"] = []byte(`{"dp": [-1, 0]}`)
+	if g, err := Parse(append(names, "groups.json"), 0, opener(files)); err == nil {
+		if _, _, err = graph.Compile(g); err == nil {
+			t.Error("a group with rank -1")
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	corpus := fuzztest.New(f)
 	names, files := written(f, job())

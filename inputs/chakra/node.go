@@ -10,8 +10,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxMessage is the maximum size of a node in bytes.
-const maxMessage = 1 << 20
+// maxMessage is the maximum size of a node in bytes, and maxName that of the name of its group.
+const (
+	maxMessage = 1 << 20
+	maxName    = 1 << 10
+)
 
 // node is a node with what of it is used. Its slices are reused for the next one.
 type node struct {
@@ -23,6 +26,7 @@ type node struct {
 	numbers  map[string]int64
 	group    string
 	cpu      bool
+	unused   []string // attributes
 }
 
 // reader reads the messages of a file.
@@ -49,7 +53,10 @@ func (r *reader) next() ([]byte, error) {
 	}
 	r.buf = r.buf[:n]
 	if _, err := io.ReadFull(r.r, r.buf); err != nil {
-		return nil, fmt.Errorf("the file ends within a message of %d bytes", n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("the file ends within a message of %d bytes", n)
+		}
+		return nil, err
 	}
 	return r.buf, nil
 }
@@ -95,6 +102,7 @@ func fields(b []byte, f func(field int, number uint64, data []byte) error) error
 // decode reads a node.
 func (x *node) decode(b []byte) error {
 	x.id, x.kind, x.duration, x.deps, x.name, x.group, x.cpu = 0, 0, 0, x.deps[:0], x.name[:0], "", false
+	x.unused = x.unused[:0]
 	clear(x.numbers)
 	return fields(b, func(field int, number uint64, data []byte) error {
 		switch field {
@@ -145,6 +153,9 @@ func (x *node) attribute(b []byte) error {
 	})
 	switch string(name) {
 	case pgName:
+		if len(text) > maxName {
+			return fmt.Errorf("%s of %d bytes; expected at most %d", pgName, len(text), maxName)
+		}
 		x.group = string(text)
 	case isCPUOp:
 		x.cpu = value != 0
@@ -153,6 +164,8 @@ func (x *node) attribute(b []byte) error {
 			x.numbers = map[string]int64{}
 		}
 		x.numbers[string(name)] = value
+	default:
+		x.unused = append(x.unused, string(name))
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
@@ -67,7 +68,8 @@ func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) 
 	var all [][]graph.Part
 	for rank, name := range p.graph.Files {
 		if n, ok := rankOf(name); ok && n != rank && !alike {
-			return nil, fmt.Errorf("%s: the trace of rank %d where that of rank %d is expected", name, n, rank)
+			return nil, &graph.Error{At: name, Err: fmt.Errorf("the trace of rank %d; expected that of rank %d: a job "+
+				"has a trace of each rank from 0", n, rank)}
 		}
 		f, err := open(name)
 		if err != nil {
@@ -94,32 +96,31 @@ func rankOf(name string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// maxGroups bounds the file of process groups in bytes.
-const maxGroups = 16 << 20
-
 func (p *parser) readGroups(name string, open func(string) (io.ReadCloser, error)) error {
 	f, err := open(name)
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxGroups+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+	d := json.NewDecoder(source.NewValues(name, f))
+	err = d.Decode(&p.groups)
+	if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("the file continues")
 	}
-	if len(text) > maxGroups {
-		return fmt.Errorf("%s: more than %d bytes", name, maxGroups)
+	if err != nil {
+		err = graph.At(fmt.Sprintf("%s: byte %d", name, d.InputOffset()),
+			fmt.Errorf("%w; expected process groups such as {\"tp0\": [0, 1]}", source.PlainJSON(err)))
 	}
-	if err := json.Unmarshal(text, &p.groups); err != nil {
-		return fmt.Errorf("%s: %w; expected process groups such as {\"tp0\": [0, 1]}", name, err)
-	}
-	return nil
+	return errors.Join(err, f.Close())
 }
+
+// maxDeps bounds the dependencies of a rank.
+const maxDeps = 1 << 26
 
 // rank reads the trace of a rank and returns its parts in collectives.
 func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) {
 	in := newReader(r)
 	if _, err := in.next(); err != nil { // the metadata
-		return nil, fmt.Errorf("%s: metadata: %w", file, err)
+		return nil, graph.At(file+": metadata", err)
 	}
 	at := map[uint64]int32{}
 	var ops []graph.Op
@@ -136,13 +137,17 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) 
 			err = x.decode(b)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: message %d: %w", file, number, err)
+			return nil, graph.At(fmt.Sprintf("%s: message %d", file, number), err)
+		}
+		place := func() string { return fmt.Sprintf("%s: node %d", file, x.id) }
+		refuse := func(err error) error {
+			return &graph.Error{At: fmt.Sprintf("%s (%s)", place(), clip.Text(string(x.name))), Err: err}
 		}
 		if p.total++; p.total > graph.MaxOps {
-			return nil, fmt.Errorf("%s: more than %d nodes", file, graph.MaxOps)
+			return nil, refuse(fmt.Errorf("more than %d nodes", graph.MaxOps))
 		}
-		refuse := func(err error) error {
-			return &graph.Error{At: fmt.Sprintf("%s: node %d (%s)", file, x.id, clip.Text(string(x.name))), Err: err}
+		for _, name := range x.unused {
+			p.graph.Notes.AddAt("attribute "+clip.Text(name)+" of nodes", place)
 		}
 		if _, twice := at[x.id]; twice {
 			return nil, refuse(errors.New("the id is used twice"))
@@ -160,7 +165,9 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) 
 			members = append(members, part)
 		}
 		first = append(first, len(deps))
-		deps = append(deps, x.deps...)
+		if deps = append(deps, x.deps...); len(deps) > maxDeps {
+			return nil, refuse(fmt.Errorf("more than %d dependencies", maxDeps))
+		}
 		ops = append(ops, op)
 	}
 	first = append(first, len(deps))
@@ -262,7 +269,7 @@ func Write(w io.Writer, g *graph.Graph, rank int) error {
 	for i := range g.Ranks[rank] {
 		m, err := appendNode(nil, g, rank, i)
 		if err != nil {
-			return &graph.Error{At: g.Where(rank, &g.Ranks[rank][i]), Err: err}
+			return g.Errorf(rank, &g.Ranks[rank][i], "%w", err)
 		}
 		message(m)
 	}

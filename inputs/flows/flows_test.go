@@ -60,6 +60,15 @@ func TestFlowTxt(t *testing.T) {
 	}
 }
 
+// The port is told once.
+func TestPort(t *testing.T) {
+	l, err := Parse("f", strings.NewReader("2\n0 1 3 100 5 0\n0 1 3 101 5 0\n"))
+	want := "[f:2: the port of flows, which have connections of their own, is not used (2 times, this is the first)]"
+	if err != nil || fmt.Sprint(l.Notes.Texts()) != want {
+		t.Error(l.Notes.Texts(), err)
+	}
+}
+
 // What is not understood is an error with its line.
 func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -82,7 +91,9 @@ func TestRefuses(t *testing.T) {
 		{"1\n0 1 3 100 5\n", "f:2: 5 fields"},
 		{"1\n0 1 3 100 5 -1\n", `f:2: the start is "-1"`},
 		{"2\n0 1 3 100 5 0\n0 1 4 100 5 0\n", "f:3: priority group 4 after flows of group 3"},
-		{"Nodes 2\n" + strings.Repeat("x", 1<<13), "f:2: bufio.Scanner: token too long"},
+		{"Nodes 2\n" + strings.Repeat("x", 1<<17), "f:2: a line of more than 65536 bytes"},
+		{"1\n0 1 3 100 0 0\n", "f:2: a flow of 0 bytes"},
+		{"1\n0 1 3 http 5 0\n", `f:2: the port is "http"`},
 	} {
 		l, err := Parse("f", strings.NewReader(c.text))
 		if err == nil {

@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"errors"
 	"fmt"
 
 	"weft/collectives/graph"
@@ -36,6 +35,7 @@ type List struct {
 	Word  string // what Line counts; "": lines
 	Nodes int
 	Flows []Flow
+	Notes graph.Notes
 }
 
 // maxFlows bounds a list.
@@ -74,9 +74,9 @@ func (l *List) Compact() (nodes []int) {
 // Graph returns the flows as a graph.
 func (l *List) Graph() (*graph.Graph, error) {
 	if len(l.Flows) == 0 {
-		return nil, errors.New(l.File + ": a list without flows")
+		return nil, l.errorf(1, "a list without flows; expected at least one")
 	}
-	g := &graph.Graph{Files: []string{l.File}, Word: l.Word, Ranks: make([][]graph.Op, l.Nodes)}
+	g := &graph.Graph{Files: []string{l.File}, Word: l.Word, Ranks: make([][]graph.Op, l.Nodes), Notes: l.Notes}
 	type ends struct{ send, recv int32 }
 	ops := make([]ends, len(l.Flows)) // by flow: the ops at its ends
 	lanes := map[[2]int]int32{}

@@ -31,7 +31,7 @@ type trigger struct {
 // parseMatrix reads a connection matrix: a header of counts, connections and triggers. Times are in
 // picoseconds.
 func parseMatrix(s *scanner) (*List, error) {
-	m := &matrix{scanner: s, list: &List{File: s.file}, said: map[string]int{}, ids: map[int]int{},
+	m := &matrix{scanner: s, list: &List{File: s.File}, said: map[string]int{}, ids: map[int]int{},
 		waits: map[int][]int{}, fires: map[int][]After{}, triggers: map[int]*trigger{}}
 	for more := true; more; more = s.next() {
 		var err error
@@ -43,10 +43,10 @@ func parseMatrix(s *scanner) (*List, error) {
 		case slices.Contains([]string{"Nodes", "Connections", "Triggers", "Failures"}, first) && len(s.fields) == 2:
 			m.said[first], err = s.number(first, s.fields[1], maxFlows)
 			if err == nil && first == "Failures" && m.said[first] > 0 {
-				err = s.errorf("failures of links belong to the lab's faults; expected Failures 0")
+				err = s.Errorf("failures of links belong to the lab's faults; expected Failures 0")
 			}
 		default:
-			err = s.errorf("%q is not understood; expected Nodes, Connections, Triggers, a connection such as 0->5, "+
+			err = s.Errorf("%q is not understood; expected Nodes, Connections, Triggers, a connection such as 0->5, "+
 				"or trigger", clip.Text(first))
 		}
 		if err != nil {
@@ -62,9 +62,9 @@ func parseMatrix(s *scanner) (*List, error) {
 // connection reads a line such as 0->5 id 1 start 0 size 2000000 send_done_trigger 1.
 func (m *matrix) connection() error {
 	if len(m.list.Flows) == maxFlows {
-		return m.errorf("more than %d connections", maxFlows)
+		return m.Errorf("more than %d connections", maxFlows)
 	}
-	f := Flow{Line: m.line}
+	f := Flow{Line: m.Number}
 	from, to, _ := strings.Cut(m.fields[0], "->")
 	var err error
 	if f.From, err = m.number("the source", from, graph.MaxRanks-1); err != nil {
@@ -84,7 +84,7 @@ func (m *matrix) connection() error {
 			continue
 		}
 		if i++; i == len(m.fields) {
-			return m.errorf("%s without a value", clip.Text(word))
+			return m.Errorf("%s without a value", clip.Text(word))
 		}
 		value := m.fields[i]
 		n := 0
@@ -104,9 +104,9 @@ func (m *matrix) connection() error {
 			n, err = m.number(word, value, maxFlows)
 			m.fires[n] = append(m.fires[n], After{at, word == "recv_done_trigger"})
 		case "prio":
-			err = m.errorf("prio: all flows here have one priority; leave it out")
+			err = m.Errorf("prio: all flows here have one priority; leave it out")
 		default:
-			err = m.errorf("%q is not understood; expected start, size, id, msg, trigger, send_done_trigger or "+
+			err = m.Errorf("%q is not understood; expected start, size, id, msg, trigger, send_done_trigger or "+
 				"recv_done_trigger", clip.Text(word))
 		}
 		if err != nil {
@@ -115,14 +115,14 @@ func (m *matrix) connection() error {
 	}
 	switch line := m.ids[id]; {
 	case start == (trigger != 0):
-		return m.errorf("a connection starts at an instant or by a trigger; expected one of start and trigger")
+		return m.Errorf("a connection starts at an instant or by a trigger; expected one of start and trigger")
 	case f.Size == 0:
-		return m.errorf("a connection without a size, or of 0 bytes")
+		return m.Errorf("a connection without a size, or of 0 bytes")
 	case id != 0 && line != 0 && !message:
-		return m.errorf("id %d is that of line %d, too", id, line)
+		return m.Errorf("id %d is that of line %d, too", id, line)
 	}
 	if id != 0 {
-		m.ids[id] = m.line
+		m.ids[id] = m.Number
 		f.ID = fmt.Sprint(id)
 	}
 	f.Message = message
@@ -133,7 +133,7 @@ func (m *matrix) connection() error {
 
 // trigger reads a line such as trigger id 1 oneshot.
 func (m *matrix) trigger() error {
-	t := &trigger{line: m.line}
+	t := &trigger{line: m.Number}
 	id := 0
 	for i := 1; i < len(m.fields); i++ {
 		var err error
@@ -149,20 +149,20 @@ func (m *matrix) trigger() error {
 		case word == "oneshot" || word == "barrier":
 			t.kind = word
 		case word == "multishot":
-			err = m.errorf("multishot: which flow it starts depends on which one ends first; expected oneshot or " +
+			err = m.Errorf("multishot: which flow it starts depends on which one ends first; expected oneshot or " +
 				"barrier")
 		default:
-			err = m.errorf("%q is not understood; expected id, count, oneshot or barrier", clip.Text(word))
+			err = m.Errorf("%q is not understood; expected id, count, oneshot or barrier", clip.Text(word))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if id == 0 || t.kind == "" {
-		return m.errorf("a trigger without an id or a kind")
+		return m.Errorf("a trigger without an id or a kind")
 	}
 	if old := m.triggers[id]; old != nil {
-		return m.errorf("trigger %d is on line %d, too", id, old.line)
+		return m.Errorf("trigger %d is on line %d, too", id, old.line)
 	}
 	m.triggers[id] = t
 	return nil

@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
@@ -29,8 +29,7 @@ func Looks(head []byte) bool {
 
 // Parse reads a list of flows.
 func Parse(file string, r io.Reader) (*List, error) {
-	s := &scanner{file: file, lines: bufio.NewScanner(r)}
-	s.lines.Buffer(make([]byte, 0, 1<<12), maxLine)
+	s := &scanner{Lines: source.NewLines(file, r)}
 	if !s.next() {
 		return nil, s.end(errors.New("an empty file"))
 	}
@@ -40,21 +39,15 @@ func Parse(file string, r io.Reader) (*List, error) {
 	return parseMatrix(s)
 }
 
-// maxLine is the maximum length of a line in bytes.
-const maxLine = 1 << 12
-
 // scanner reads the lines of a file that are neither empty nor comments.
 type scanner struct {
-	file   string
-	lines  *bufio.Scanner
-	line   int
+	*source.Lines
 	fields []string
 }
 
 func (s *scanner) next() bool {
-	for s.lines.Scan() {
-		s.line++
-		s.fields = strings.Fields(s.lines.Text())
+	for s.Next() {
+		s.fields = strings.Fields(string(s.Text))
 		if len(s.fields) > 0 && s.fields[0][0] != '#' {
 			return true
 		}
@@ -62,26 +55,19 @@ func (s *scanner) next() bool {
 	return false
 }
 
-// end returns the error of reading, or err.
+// end returns the error of reading, or err at the last line.
 func (s *scanner) end(err error) error {
-	if bad := s.lines.Err(); bad != nil {
-		return &graph.Error{At: fmt.Sprintf("%s:%d", s.file, s.line+1), Err: bad}
+	if bad := s.Err(); bad != nil || err == nil {
+		return bad
 	}
-	if err != nil {
-		return &graph.Error{At: fmt.Sprintf("%s:%d", s.file, max(1, s.line)), Err: err}
-	}
-	return nil
-}
-
-func (s *scanner) errorf(format string, args ...any) error {
-	return graph.Errorf(s.file, s.line, format, args...)
+	return s.Errorf("%w", err)
 }
 
 // number parses a whole number from 0.
 func (s *scanner) number(what, text string, most int64) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > most {
-		return 0, s.errorf("%s is %q; expected a whole number from 0 to %d", what, clip.Text(text), most)
+		return 0, s.Errorf("%s is %q; expected a whole number from 0 to %d", what, clip.Text(text), most)
 	}
 	return int(n), nil
 }
@@ -90,7 +76,7 @@ func (s *scanner) number(what, text string, most int64) (int, error) {
 func (s *scanner) time(what, text string, unit units.Time) (units.Time, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0) || x*float64(unit) > float64(graph.MaxTime) {
-		return 0, s.errorf("%s is %q; expected a number from 0", what, clip.Text(text))
+		return 0, s.Errorf("%s is %q; expected a number from 0", what, clip.Text(text))
 	}
 	return units.Time(math.Round(x * float64(unit))), nil
 }
@@ -99,7 +85,7 @@ func (s *scanner) time(what, text string, unit units.Time) (units.Time, error) {
 // its source, destination, priority group, destination port, bytes, and start in seconds.
 func parseFlowTxt(s *scanner) (*List, error) {
 	const columns = 6
-	l := &List{File: s.file}
+	l := &List{File: s.File}
 	count, err := s.number("the number of flows", s.fields[0], maxFlows)
 	if err != nil {
 		return nil, err
@@ -107,10 +93,10 @@ func parseFlowTxt(s *scanner) (*List, error) {
 	group := ""
 	for len(l.Flows) < count && s.next() { // simulators do not read what follows: there are comments
 		if len(s.fields) != columns {
-			return nil, s.errorf("%d fields; expected source, destination, priority group, port, bytes and start in "+
+			return nil, s.Errorf("%d fields; expected source, destination, priority group, port, bytes and start in "+
 				"seconds", len(s.fields))
 		}
-		f := Flow{Line: s.line}
+		f := Flow{Line: s.Number}
 		var size int
 		for i, to := range []*int{&f.From, &f.To} {
 			if *to, err = s.number([]string{"source", "destination"}[i], s.fields[i], graph.MaxRanks-1); err != nil {
@@ -121,14 +107,22 @@ func parseFlowTxt(s *scanner) (*List, error) {
 			group = s.fields[2]
 		}
 		if s.fields[2] != group {
-			return nil, s.errorf("priority group %s after flows of group %s: all flows here have one priority",
+			return nil, s.Errorf("priority group %s after flows of group %s: all flows here have one priority",
 				clip.Text(s.fields[2]), clip.Text(group))
+		}
+		if port, err := s.number("the port", s.fields[3], 1<<16-1); err != nil {
+			return nil, err
+		} else if port != 0 {
+			l.Notes.Add(s.File, s.Number, "the port of flows, which have connections of their own,")
 		}
 		if size, err = s.number("the size", s.fields[4], int64(graph.MaxSize)); err != nil {
 			return nil, err
 		}
 		if f.At, err = s.time("the start", s.fields[5], units.Second); err != nil {
 			return nil, err
+		}
+		if size == 0 {
+			return nil, s.Errorf("a flow of 0 bytes; expected at least 1")
 		}
 		f.Size = units.Bytes(size)
 		l.Nodes = max(l.Nodes, f.From+1, f.To+1)

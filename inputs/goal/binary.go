@@ -38,10 +38,9 @@ const maxEdges = 1 << 26
 // binaryReader reads the binary form as a stream.
 type binaryReader struct {
 	parser
-	r     *bufio.Reader
-	at    int64 // position in the file
-	edges int
-	buf   [nodeSize]byte
+	r   *bufio.Reader
+	at  int64 // position in the file
+	buf [nodeSize]byte
 }
 
 // waiters are the operations that wait for another one.
@@ -99,7 +98,7 @@ func (b *binaryReader) next(n int) ([]byte, error) {
 		return nil, b.errorf("the file ends too early")
 	}
 	if err != nil {
-		return nil, b.errorf("%w", err)
+		return nil, graph.At(b.place(b.at), err)
 	}
 	return to, nil
 }
@@ -210,6 +209,8 @@ func (b *binaryReader) node(edges *uint32) (op graph.Op, w waiters, need uint32,
 			return fail("a message of %d bytes; expected at most %v", size, graph.MaxSize)
 		case nic != 0:
 			return fail("nic %d: a host has one NIC here; expected nic 0", nic)
+		case cpu != 0:
+			b.graph.Notes.AddAt("cpu of messages", func() string { return b.place(op.Place) })
 		}
 		op.Peer, op.Tag, op.Size = int32(peer), uint64(tag), units.Bytes(size)
 	default:

@@ -65,9 +65,10 @@ func TestRefuses(t *testing.T) {
 		{rank("l1: calc 5\nl2: calc 5\nl1 irequires l2\nl2 irequires l1"), "in a circle for each other's start"},
 		{rank("l1: calc 99999999999999"), "f:3: calc is"},
 		{rank("l1: jump 5"), `f:3: "jump" is not understood`},
+		{rank(strings.Repeat("l", 300) + ": calc 5"), "has 300 characters; expected at most 255"},
 		{rank("l1: calc 5;"), "f:3: character ';'"},
 		{"num_ranks 99999999\n", "f:1: num_ranks is"},
-		{"num_ranks 2\n" + strings.Repeat("l", 1<<17), "f:2: bufio.Scanner: token too long"},
+		{"num_ranks 2\n" + strings.Repeat("l", 1<<17), "f:2: a line of more than 65536 bytes"},
 	} {
 		if _, err := Parse("f", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q: %v; want %q", c.text, err, c.want)

@@ -3,13 +3,13 @@ package goal
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
@@ -28,8 +28,8 @@ func Looks(head []byte) bool {
 	return false
 }
 
-// maxLine is the maximum length of a line in bytes.
-const maxLine = 1 << 16
+// maxLabel is the maximum length of a label in bytes.
+const maxLabel = 255
 
 // parser reads one schedule.
 type parser struct {
@@ -43,6 +43,7 @@ type parser struct {
 	seen    []bool
 	ops     []graph.Op
 	total   int
+	edges   int
 	labels  labels
 	deps    []dependency // of this rank
 	arena   []int32      // memory of lists of dependencies
@@ -109,16 +110,15 @@ func (l *labels) get(label []byte) (int32, bool) {
 
 // Parse reads a schedule, in either form.
 func Parse(file string, r io.Reader) (*graph.Graph, error) {
-	in := bufio.NewReader(r)
+	in := bufio.NewReaderSize(r, source.HeadSize)
 	if head, _ := in.Peek(len(cookie)); string(head) == cookie {
 		return parseBinary(file, in)
 	}
 	p := &parser{file: file, rank: -1}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, maxLine), maxLine)
-	for lines.Scan() {
-		p.line++
-		if err := p.split(lines.Bytes()); err != nil {
+	lines := source.NewLines(file, in)
+	for lines.Next() {
+		p.line = lines.Number
+		if err := p.split(lines.Text); err != nil {
 			return nil, err
 		}
 		if len(p.words) == 0 {
@@ -130,8 +130,7 @@ func Parse(file string, r io.Reader) (*graph.Graph, error) {
 	}
 	p.line = max(1, p.line)
 	if err := lines.Err(); err != nil {
-		p.line++
-		return nil, p.errorf("%w", err)
+		return nil, err
 	}
 	switch {
 	case p.graph == nil:
@@ -222,6 +221,10 @@ func (p *parser) statement() error {
 	case n > 2 && p.is(1, ":"):
 		label := p.words[0]
 		p.words = p.words[2:]
+		if len(label) > maxLabel {
+			return p.errorf("label %s has %d characters; expected at most %d", clip.Text(string(label)), len(label),
+				maxLabel)
+		}
 		if !p.labels.set(label, int32(len(p.ops))) {
 			return p.errorf("label %s is used twice", clip.Text(string(label)))
 		}
@@ -339,6 +342,9 @@ func (p *parser) resolveStarts() error {
 // depends reads a line such as l2 requires l1.
 func (p *parser) depends(started bool) error {
 	d := dependency{started: started}
+	if p.edges++; p.edges > maxEdges {
+		return p.errorf("more than %d dependencies", maxEdges)
+	}
 	for i, to := range []*int32{&d.op, &d.after} {
 		op, ok := p.labels.get(p.words[2*i])
 		if !ok {
@@ -407,7 +413,9 @@ func (p *parser) operation() error {
 				return p.errorf("cpu %d; expected at most %d", n, graph.MaxStream)
 			}
 			op.Stream = int32(n)
+		case word == "cpu" && n == 0:
 		case word == "cpu": // messages take no time of a processor here
+			p.graph.Notes.Add(p.file, p.line, "cpu of messages")
 		case word == "nic" && n == 0:
 		case word == "nic":
 			return p.errorf("nic %d: a host has one NIC here; expected nic 0", n)
@@ -448,9 +456,6 @@ func (p *parser) integer(what string, text []byte, most int64) (int64, error) {
 
 // Write writes a graph as a schedule. It returns an error for what GOAL cannot say.
 func Write(w io.Writer, g *graph.Graph) error {
-	if len(g.Calls) > 0 {
-		return errors.New("GOAL has no collectives")
-	}
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "num_ranks %d\n", len(g.Ranks))
 	var line []byte
@@ -460,21 +465,19 @@ func Write(w io.Writer, g *graph.Graph) error {
 			op := &ops[i]
 			line = strconv.AppendInt(append(line[:0], 'l'), int64(i+1), 10)
 			switch {
+			case op.Kind == graph.Collective:
+				return g.Errorf(rank, op, "%s: GOAL has no collectives; write Chakra", g.Calls[op.Call].Collective)
 			case op.Kind == graph.Compute && op.Time%units.Nanosecond != 0:
-				return &graph.Error{At: g.Where(rank, op),
-					Err: fmt.Errorf("a computation of %v: GOAL counts nanoseconds",
-						op.Time)}
+				return g.Errorf(rank, op, "a computation of %v: GOAL counts nanoseconds", op.Time)
 			case op.Kind == graph.Compute:
 				line = strconv.AppendInt(append(line, ": calc "...), int64(op.Time/units.Nanosecond), 10)
 				if op.Stream > 0 {
 					line = strconv.AppendInt(append(line, " cpu "...), int64(op.Stream), 10)
 				}
 			case op.Stream > 0:
-				return &graph.Error{At: g.Where(rank, op),
-					Err: errors.New("a flow beside others between two ranks: GOAL " +
-						"has one")}
+				return g.Errorf(rank, op, "a flow beside others between two ranks: GOAL has one")
 			case op.Tag > 1<<32-2:
-				return &graph.Error{At: g.Where(rank, op), Err: fmt.Errorf("tag %d: GOAL's have 32 bits", op.Tag)}
+				return g.Errorf(rank, op, "tag %d: GOAL's have 32 bits", op.Tag)
 			default:
 				verb, to := ": send ", "b to "
 				if op.Kind == graph.Recv {

@@ -23,7 +23,8 @@ func profileOf(rank int) string {
 {"ph": "X", "cat": "kernel", "name": "relu", "ts": 1012.5, "dur": 5, "args": {"stream": 7, "correlation": 2}},
 {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ts": 1018.5, "dur": 100, "args": {"stream": 20, "Collective name": "allreduce",
  "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},
-{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "ts": 1118.5, "dur": 3, "args": {"stream": 7}}
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "ts": 1118.5, "dur": 3, "args": {"stream": 7}},
+{"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "ts": 1, "dur": 1, "args": {"stream": 7}}
 ]}`, rank)
 }
 
@@ -49,6 +50,9 @@ func TestParse(t *testing.T) {
 	if got.String() != want {
 		t.Errorf("%s\nwant\n%s", &got, want)
 	}
+	if notes := g.Notes.Texts(); len(notes) != 1 || notes[0] != "a: event 6: category cuda_sync of events with a stream is not used (2 times, this is the first)" {
+		t.Errorf("%q", notes)
+	}
 	if len(g.Calls) != 1 || g.Calls[0].Size != 2000*units.Byte || g.Files[0] != "b" {
 		t.Errorf("%+v, %v", g.Calls, g.Files)
 	}
@@ -60,12 +64,15 @@ func TestParse(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ old, text, want string }{
 		{`"Collective name": "allreduce",`, "", "a: event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): it does not say its collective"},
-		{`"allreduce"`, `"alltoallv"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): collective "alltoallv": there is none such here`},
+		{`"allreduce"`, `"alltoallv"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): collective "alltoallv" is unknown; expected all-reduce`},
 		{`"BFloat16"`, `"Complex"`, `elements of type "Complex"`},
 		{`"rank": 0`, `"rank": 7`, "the profile of rank 7, among those of 2 ranks"},
 		{`"dur": 10`, `"dur": -10`, "event 2 (gemm): begins at 1000.5 us and takes -10 us"},
 		{`"ts": 1012.5`, `"ts": "soon"`, "event 3"},
-		{`]}`, ``, "a: byte "},
+		{`]}`, ``, "a: byte 1064: the file ends early"},
+		{`"world_size": 2`, `"world_size": 8`, "a: a job of 8 ranks, by world_size; there are 2 profiles"},
+		{`[{"id": 0}]`, strings.Repeat("[", 1001), "a: byte 1109: values within each other 1000 times"},
+		{`"aten::mm"`, `"` + strings.Repeat("m", 17<<20) + `"`, "a: byte 16777728: a value of more than 16 MiB"},
 		{`"[0, 1]"`, `"[0, 5]"`, "in which only 1 of them take part"},
 		{`"In msg nelems": 1000`, `"In msg nelems": 1001`, "another rank has all-reduce of"},
 	} {
@@ -78,14 +85,14 @@ func TestRefuses(t *testing.T) {
 			_, _, err = graph.Compile(g)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v; want %q", c.text, err, c.want)
+			t.Errorf("%.40s: %v; want %q", c.text, err, c.want)
 		}
 	}
 }
 
 func FuzzParse(f *testing.F) {
 	corpus := fuzztest.New(f)
-	corpus.Add([]byte(profileOf(0)))
+	corpus.Add([]byte(strings.Replace(profileOf(0), `"world_size": 2`, `"world_size": 1`, 1)))
 	corpus.Fuzz(func(t *testing.T, text []byte) {
 		open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 		g, err := Parse([]string{"a"}, 0, open)

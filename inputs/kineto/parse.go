@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
@@ -53,10 +55,15 @@ type kernel struct {
 // comm is the communication that a kernel is.
 type comm struct {
 	kind     kind
-	group    string
-	members  []int32
+	group    *group
 	in, out  int64 // bytes
 	src, dst *int64
+}
+
+// group is a process group. Kernels share it.
+type group struct {
+	name    string
+	members []int32 // nil: the kernels do not say
 }
 
 // kind is a kind of communication.
@@ -92,8 +99,12 @@ var sizes = map[string]int64{
 type profile struct {
 	file    string
 	rank    int // -1: it does not say
+	world   int // number of ranks; 0: it does not say
 	kernels []kernel
-	groups  map[string][]int32
+	groups  map[string][]int32 // by name, of distributedInfo
+	used    map[string]*group  // by name and members, of kernels
+	listed  int                // members of groups
+	notes   *graph.Notes
 	vague   int    // NCCL's kernels that say too little
 	first   string // the first of them
 }
@@ -108,7 +119,8 @@ func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*gr
 		if err != nil {
 			return nil, err
 		}
-		p, err := read(name, f)
+		p := &profile{file: name, rank: -1, used: map[string]*group{}, notes: &g.Notes}
+		err = p.read(f)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
@@ -116,11 +128,15 @@ func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*gr
 			p.rank = i
 		}
 		if p.rank >= len(files) || g.Files[p.rank] != "" {
-			return nil, fmt.Errorf("%s: the profile of rank %d, among those of %d ranks, each once", name, p.rank,
+			return nil, p.errorf("the profile of rank %d, among those of %d ranks; expected each from 0 once", p.rank,
 				len(files))
 		}
+		if p.world > 0 && p.world != len(files) {
+			return nil, p.errorf("a job of %d ranks, by world_size; there are %d profiles, expected one of each",
+				p.world, len(files))
+		}
 		if total += len(p.kernels); total > graph.MaxOps/2 {
-			return nil, fmt.Errorf("%s: more than %d kernels", name, graph.MaxOps/2)
+			return nil, p.errorf("more than %d kernels with those before it", graph.MaxOps/2)
 		}
 		g.Files[p.rank] = name
 		if g.Ranks[p.rank], parts[p.rank], err = p.ops(); err != nil {
@@ -130,18 +146,36 @@ func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*gr
 	return g, g.Join(parts)
 }
 
+func (p *profile) errorf(format string, args ...any) error {
+	return &graph.Error{At: p.file, Err: fmt.Errorf(format, args...)}
+}
+
+// decoder decodes a profile piece by piece, each within the bounds of source.Values.
+type decoder struct {
+	*json.Decoder
+	values *source.Values
+}
+
+func (d *decoder) more() bool { d.values.Next(); return d.More() }
+
+func (d *decoder) token() (json.Token, error) { d.values.Next(); return d.Token() }
+
+func (d *decoder) decode(to any) error { d.values.Next(); return d.Decode(to) }
+
 // read reads a profile.
-func read(file string, r io.Reader) (*profile, error) {
-	p := &profile{file: file, rank: -1, groups: map[string][]int32{}}
-	d := json.NewDecoder(r)
-	wrong := func(err error) error { return fmt.Errorf("%s: byte %d: %w", file, d.InputOffset(), err) }
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, wrong(errors.Join(errors.New("expected a profile"), err))
+func (p *profile) read(r io.Reader) error {
+	values := source.NewValues(p.file, r)
+	d := &decoder{json.NewDecoder(values), values}
+	wrong := func(err error) error {
+		return graph.At(fmt.Sprintf("%s: byte %d", p.file, d.InputOffset()), source.PlainJSON(err))
 	}
-	for d.More() {
-		t, err := d.Token()
+	if t, err := d.token(); err != nil || t != json.Delim('{') {
+		return wrong(cmp.Or(err, errors.New("expected a profile, which begins with {")))
+	}
+	for d.more() {
+		t, err := d.token()
 		if err != nil {
-			return nil, wrong(err)
+			return wrong(err)
 		}
 		switch t {
 		case "distributedInfo":
@@ -152,24 +186,24 @@ func read(file string, r io.Reader) (*profile, error) {
 			err = skip(d)
 		}
 		if err != nil {
-			return nil, wrong(err)
+			return wrong(err)
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, wrong(err)
+	if _, err := d.token(); err != nil {
+		return wrong(err)
 	}
 	if p.vague > 0 {
-		return nil,
-			fmt.Errorf("%s: %s: it does not say its collective, group or size, nor do %d more of NCCL's kernels; "+
-				"profile with PyTorch 2.4 or newer", file, p.first, p.vague-1)
+		return &graph.Error{At: p.file + ": " + p.first, Err: fmt.Errorf("it does not say its collective, group or "+
+			"size, nor do %d more of NCCL's kernels; profile with PyTorch 2.4 or newer", p.vague-1)}
 	}
-	return p, nil
+	return nil
 }
 
 // skip reads a value without keeping it.
-func skip(d *json.Decoder) error {
+func skip(d *decoder) error {
+	const deepest = 1000
 	for depth := 0; ; {
-		t, err := d.Token()
+		t, err := d.token()
 		if err != nil {
 			return err
 		}
@@ -179,30 +213,39 @@ func skip(d *json.Decoder) error {
 		case json.Delim('}'), json.Delim(']'):
 			depth--
 		}
-		if depth == 0 {
+		switch depth {
+		case 0:
 			return nil
+		case deepest:
+			return fmt.Errorf("values within each other %d times; expected fewer", deepest)
 		}
 	}
 }
 
 // distributed reads the rank and the groups.
-func (p *profile) distributed(d *json.Decoder) error {
+func (p *profile) distributed(d *decoder) error {
 	var info struct {
 		Rank   *int `json:"rank"`
+		World  int  `json:"world_size"`
 		Groups []struct {
 			Name  json.RawMessage `json:"pg_name"`
 			Ranks []int32         `json:"ranks"`
 		} `json:"pg_config"`
 	}
-	if err := d.Decode(&info); err != nil {
+	if p.groups != nil {
+		return errors.New("distributedInfo is there twice; expected it once")
+	}
+	p.groups = map[string][]int32{}
+	if err := d.decode(&info); err != nil {
 		return err
 	}
 	if info.Rank != nil {
 		p.rank = *info.Rank
 		if p.rank < 0 {
-			return fmt.Errorf("rank %d", p.rank)
+			return fmt.Errorf("rank %d; expected 0 or more", p.rank)
 		}
 	}
+	p.world = info.World
 	for _, g := range info.Groups {
 		if len(g.Ranks) > 0 {
 			p.groups[word(g.Name)] = g.Ranks
@@ -221,27 +264,32 @@ func word(raw json.RawMessage) string {
 }
 
 // events reads the events.
-func (p *profile) events(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return errors.Join(errors.New("expected a list of events"), err)
+func (p *profile) events(d *decoder) error {
+	if t, err := d.token(); err != nil || t != json.Delim('[') {
+		return cmp.Or(err, errors.New("expected a list of events"))
 	}
-	for number := 0; d.More(); number++ {
+	for number := 0; d.more(); number++ {
 		var e event
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("event %d: %w", number, err)
+		if err := d.decode(&e); err != nil {
+			return graph.At(fmt.Sprintf("%s: byte %d: event %d", p.file, d.InputOffset(), number),
+				source.PlainJSON(err))
 		}
 		if err := p.event(number, &e); err != nil {
 			return fmt.Errorf("event %d (%s): %w", number, clip.Text(e.Name), err)
 		}
 	}
-	_, err := d.Token()
+	_, err := d.token()
 	return err
 }
 
 // event handles an event. Those of the CPU show as gaps between kernels.
 func (p *profile) event(number int, e *event) error {
-	if e.Phase != "X" || e.Args.Stream == nil || !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"},
-		e.Cat) {
+	switch {
+	case e.Phase != "X" || e.Args.Stream == nil:
+		return nil
+	case !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"}, e.Cat):
+		p.notes.AddAt("category "+clip.Text(e.Cat)+" of events with a stream",
+			func() string { return fmt.Sprintf("%s: event %d", p.file, number) })
 		return nil
 	}
 	const latest = 1e15 // us: 30 years
@@ -272,6 +320,9 @@ func (p *profile) event(number int, e *event) error {
 	return nil
 }
 
+// maxListed bounds the members of all groups.
+const maxListed = 1 << 22
+
 // communication returns what a kernel of NCCL does, or nil if the profile does not say.
 func (p *profile) communication(e *event) (*comm, error) {
 	a := &e.Args
@@ -283,19 +334,30 @@ func (p *profile) communication(e *event) (*comm, error) {
 	const most = 1 << 40
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("collective %q: there is none such here", clip.Text(a.Collective))
+		return nil, fmt.Errorf("collective %q is unknown; expected all-reduce, all-gather, "+
+			"reduce-scatter, broadcast, reduce, all-to-all, send or recv", clip.Text(a.Collective))
 	case size == 0:
-		return nil, fmt.Errorf("elements of type %q", clip.Text(a.Type))
+		return nil, fmt.Errorf("elements of type %q, whose size is unknown", clip.Text(a.Type))
 	case a.In < 0 || a.Out < 0 || a.In > most || a.Out > most:
 		return nil, fmt.Errorf("%d elements in, %d out", a.In, a.Out)
 	}
-	c := &comm{kind: k, group: word(a.Group), in: a.In * size, out: a.Out * size, src: a.Src, dst: a.Dst}
-	if strings.HasPrefix(a.Ranks, "[") && strings.HasSuffix(a.Ranks, "]") && !strings.Contains(a.Ranks, "...") {
-		if json.Unmarshal([]byte(a.Ranks), &c.members) != nil {
-			return nil, fmt.Errorf("the ranks %q of a group", clip.Text(a.Ranks))
-		}
-		c.group += " " + a.Ranks
+	c := &comm{kind: k, in: a.In * size, out: a.Out * size, src: a.Src, dst: a.Dst}
+	name := word(a.Group)
+	c.group = p.used[name+" "+a.Ranks]
+	if c.group != nil {
+		return c, nil
 	}
+	c.group = &group{name: name}
+	if strings.HasPrefix(a.Ranks, "[") && strings.HasSuffix(a.Ranks, "]") && !strings.Contains(a.Ranks, "...") {
+		if json.Unmarshal([]byte(a.Ranks), &c.group.members) != nil {
+			return nil, fmt.Errorf("the ranks %q of a group; expected numbers such as [0, 1]", clip.Text(a.Ranks))
+		}
+		c.group.name += " " + a.Ranks
+	}
+	if p.listed += 1 + len(name)/4 + len(c.group.members); p.listed > maxListed {
+		return nil, fmt.Errorf("groups with more than %d members; expected fewer", maxListed)
+	}
+	p.used[name+" "+a.Ranks] = c.group
 	return c, nil
 }
 
@@ -378,14 +440,14 @@ func (c *comm) op(op *graph.Op) error {
 
 // part returns the part in a collective.
 func (p *profile) part(c *comm, op int32) graph.Part {
-	members := c.members
+	members := c.group.members
 	if members == nil {
-		members = p.groups[c.group]
+		members = p.groups[c.group.name]
 	}
 	size := c.in
 	if c.kind.output || size == 0 {
 		size = c.out
 	}
-	return graph.Part{Op: op, Group: c.group, Members: members, Collective: c.kind.collective, Root: -1,
+	return graph.Part{Op: op, Group: c.group.name, Members: members, Collective: c.kind.collective, Root: -1,
 		Size: func(int) int64 { return size }}
 }

@@ -130,8 +130,8 @@ func (c *compiler) region(rank int, p place, count int) (schedule.Buf, units.Byt
 	switch {
 	case p.buffer == 's':
 		first += c.chunks
-		l.Out = max(l.Out, units.Bytes(first+max(0, count))*c.size)
-		most = maxChunks
+		most = c.chunks + c.scratch[rank]
+		l.Out = max(l.Out, units.Bytes(min(first+max(0, count), most))*c.size)
 	case p.buffer == 'o':
 		end := l.Result[len(l.Result)-1]
 		first, most = first+chunks(l.Result[0].Off), chunks(end.Off+end.Len)
@@ -142,6 +142,9 @@ func (c *compiler) region(rank int, p place, count int) (schedule.Buf, units.Byt
 		buf, most = schedule.In, chunks(l.In)
 	}
 	if p.chunk < 0 || count < 1 || first+count > most {
+		if p.buffer == 's' {
+			most = c.scratch[rank]
+		}
 		return 0, 0, fmt.Errorf("chunks %d to %d of buffer %c of %d", p.chunk, p.chunk+count-1, p.buffer, most)
 	}
 	return buf, units.Bytes(first) * c.size, nil
@@ -225,7 +228,7 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 	length := units.Bytes(s.count) * c.size
 	b := &c.gpus[rank][t]
 	if s.kind == "cpy" {
-		return c.copied(rank, s)
+		return c.prepared(rank, s)
 	}
 	from, to := s.src, s.dst
 	if s.kind == "rrs" {
@@ -234,7 +237,7 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 		from = s.dst
 	}
 	if k.reduce && s.kind != "rrs" {
-		if err := c.summand(rank, s); err != nil {
+		if err := c.prepared(rank, s); err != nil {
 			return err
 		}
 	}
@@ -263,45 +266,33 @@ func (c *compiler) step(rank, t int, s *step, after []int32, last *int32, sends 
 	return nil
 }
 
-// summand accepts a step that reduces what it receives with what its destination has already: the
-// source is the same place, or the part of the input that the destination begins with and still
-// has.
-func (c *compiler) summand(rank int, s *step) error {
+// prepared returns an error unless the destination of a step has what the step reads: it is the
+// same place, or the output begins there with a copy of that input, and still has it.
+func (c *compiler) prepared(rank int, s *step) error {
 	from, src, err := c.region(rank, s.src, s.count)
 	if err != nil {
 		return err
 	}
 	buf, dst, err := c.region(rank, s.dst, s.count)
-	if err != nil {
+	if err != nil || from == buf && src == dst {
 		return err
 	}
-	written := slices.ContainsFunc(c.programs[rank], func(o schedule.Op) bool {
-		return o.Kind == schedule.Recv && o.Buf == buf && o.Off < dst+units.Bytes(s.count)*c.size && dst < o.Off+o.Len
-	})
-	if from == buf && src == dst || !written && c.copied(rank, s) == nil {
+	end := dst + units.Bytes(s.count)*c.size
+	begins := func(l schedule.Copy) bool {
+		return s.src.buffer == 'i' && !c.inplace && buf == schedule.Out && dst >= l.Off && end <= l.Off+l.Len &&
+			dst-l.Off+l.From == src
+	}
+	written := func(o schedule.Op) bool {
+		return o.Kind == schedule.Recv && o.Buf == buf && o.Off < end && dst < o.Off+o.Len
+	}
+	if slices.ContainsFunc(c.layouts[rank].Local, begins) && !slices.ContainsFunc(c.programs[rank], written) {
 		return nil
+	}
+	if s.kind == "cpy" {
+		return errors.New("programs here copy nothing but the input to its place in the output, before it is written")
 	}
 	return fmt.Errorf("chunk %d of buffer %c is reduced into chunk %d of buffer %c; programs here reduce into the "+
 		"place of the summand", s.src.chunk, s.src.buffer, s.dst.chunk, s.dst.buffer)
-}
-
-// copied accepts a copy of the input to where the output begins as a copy of it.
-func (c *compiler) copied(rank int, s *step) error {
-	_, from, err := c.region(rank, s.src, s.count)
-	if err != nil {
-		return err
-	}
-	buf, to, err := c.region(rank, s.dst, s.count)
-	if err != nil {
-		return err
-	}
-	for _, l := range c.layouts[rank].Local {
-		if s.src.buffer == 'i' && !c.inplace && buf == schedule.Out && to >= l.Off &&
-			to+units.Bytes(s.count)*c.size <= l.Off+l.Len && to-l.Off+l.From == from {
-			return nil
-		}
-	}
-	return errors.New("programs here copy nothing but the input to its place in the output")
 }
 
 // finals marks the receives that write a region last.

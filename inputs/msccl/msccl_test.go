@@ -99,6 +99,8 @@ func TestMutations(t *testing.T) {
 		{strings.Replace(text, "allreduce", "custom", 1), `x.xml:1: collective "custom"`},
 		{strings.Replace(text, `ngpus="4"`, `ngpus="5"`, 1), "4 GPUs; expected 5"},
 		{strings.Replace(text, "<tb", "<tc", 1), "x.xml:3: <tc> is not understood"},
+		{strings.Replace(text, `s_chunks="0"`, `s_chunks="many"`, 1), `x.xml:2: s_chunks is "many"`},
+		{mutated(0, 6, `dstbuf="o" dstoff="2"`, `dstbuf="s" dstoff="0"`), "chunks 0 to 0 of buffer s of 0"},
 		{text[:300], "XML syntax error"},
 		{"<x/>", "<x> is not understood"},
 	} {
@@ -109,6 +111,16 @@ func TestMutations(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v; want %q", err, c.want)
 		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	a, err := Parse("x.xml", strings.NewReader(strings.Replace(ring(2), `chan="0"`, `chan="0" zork="1"`, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(a.Notes.Texts()); got != "[x.xml:3: attribute zork of tb is not used (2 times, this is the first)]" {
+		t.Error(got)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
+	"weft/inputs/source"
+	"weft/internal/clip"
 )
 
 // Algorithm is an algorithm for one collective.
@@ -21,7 +23,9 @@ type Algorithm struct {
 	file       string
 	inplace    bool
 	gpus       [][]block // by rank
+	scratch    []int     // by rank: chunks of buffer s
 	chunks     int       // of the buffer whose size nccl-tests prints
+	Notes      graph.Notes
 }
 
 // block is a thread block: its peers, and its steps.
@@ -66,6 +70,13 @@ var collectives = map[string]string{
 	"alltoall":      "all-to-all",
 }
 
+// attributes are those that are used, and those of the algorithm, by which NCCL chooses one.
+var attributes = []string{
+	"name", "coll", "inplace", "ngpus", "nchunksperloop", "id", "i_chunks", "o_chunks", "s_chunks", "send",
+	"recv", "chan", "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep",
+	"proto", "nchannels", "minBytes", "maxBytes", "outofplace",
+}
+
 // Looks reports whether a file that begins with head is an algorithm.
 func Looks(head []byte) bool { return bytes.Contains(head, []byte("<algo ")) }
 
@@ -80,15 +91,17 @@ type parser struct {
 
 // Parse reads an algorithm.
 func Parse(file string, r io.Reader) (*Algorithm, error) {
-	p := &parser{Algorithm: &Algorithm{file: file}, d: xml.NewDecoder(r)}
+	values := source.NewValues(file, r)
+	p := &parser{Algorithm: &Algorithm{file: file}, d: xml.NewDecoder(values)}
 	for {
+		values.Next()
 		t, err := p.d.Token()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		p.line, _ = p.d.InputPos()
 		if err != nil {
-			return nil, p.errorf("%w", err)
+			return nil, graph.At(fmt.Sprintf("%s:%d", file, p.line), err)
 		}
 		start, ok := t.(xml.StartElement)
 		if !ok {
@@ -97,6 +110,9 @@ func Parse(file string, r io.Reader) (*Algorithm, error) {
 		p.attrs = map[string]string{}
 		for _, a := range start.Attr {
 			p.attrs[a.Name.Local] = a.Value
+			if !slices.Contains(attributes, a.Name.Local) {
+				p.Notes.Add(file, p.line, "attribute "+clip.Text(a.Name.Local)+" of "+clip.Text(start.Name.Local))
+			}
 		}
 		if err := p.element(start.Name.Local); err != nil {
 			return nil, err
@@ -119,7 +135,8 @@ func (p *parser) errorf(format string, args ...any) error {
 func (p *parser) number(name string, least, most int) (int, error) {
 	n, err := strconv.Atoi(p.attrs[name])
 	if err != nil || n < least || n > most {
-		return 0, p.errorf("%s is %q; expected a whole number from %d to %d", name, p.attrs[name], least, most)
+		return 0, p.errorf("%s is %q; expected a whole number from %d to %d", name, clip.Text(p.attrs[name]), least,
+			most)
 	}
 	return n, nil
 }
@@ -153,7 +170,13 @@ func (p *parser) element(name string) error {
 		if id != len(p.gpus) {
 			return p.errorf("GPU %d; expected GPU %d", id, len(p.gpus))
 		}
-		p.gpus = append(p.gpus, nil)
+		scratch := 0
+		if p.attrs["s_chunks"] != "" {
+			if scratch, err = p.number("s_chunks", 0, maxChunks); err != nil {
+				return err
+			}
+		}
+		p.gpus, p.scratch = append(p.gpus, nil), append(p.scratch, scratch)
 		return nil
 	case "tb":
 		if len(p.gpus) == 0 {
@@ -175,7 +198,7 @@ func (p *parser) element(name string) error {
 	case "step", "op":
 		return p.step()
 	}
-	return p.errorf("<%s> is not understood; expected algo, gpu, tb or step", name)
+	return p.errorf("<%s> is not understood; expected algo, gpu, tb or step", clip.Text(name))
 }
 
 // algo reads the root of the file.
@@ -189,7 +212,7 @@ func (p *parser) algo() error {
 	}
 	coll := p.attrs["coll"]
 	if p.Collective = collectives[coll]; p.Collective == "" {
-		return p.errorf("collective %q; expected allreduce, allgather, reduce_scatter or alltoall", coll)
+		return p.errorf("collective %q; expected allreduce, allgather, reduce_scatter or alltoall", clip.Text(coll))
 	}
 	p.Name, p.inplace = p.attrs["name"], p.attrs["inplace"] == "1"
 	p.chunks, err = p.number("nchunksperloop", 1, maxChunks)
@@ -210,9 +233,9 @@ func (p *parser) step() error {
 	k, ok := kinds[s.kind]
 	switch {
 	case s.kind == "re":
-		return p.errorf("type re: programs here do not reduce without a receive")
+		return p.errorf("type re: programs here do not reduce without a receive; expected rrc, rrs or rrcs")
 	case !ok:
-		return p.errorf("type %q; expected s, r, rrc, rcs, rrs, rrcs, cpy or nop", s.kind)
+		return p.errorf("type %q; expected s, r, rrc, rcs, rrs, rrcs, cpy or nop", clip.Text(s.kind))
 	case k.send && b.send < 0 || k.recv && b.recv < 0:
 		return p.errorf("%s in a thread block that sends to %d and receives from %d", s.kind, b.send, b.recv)
 	}
@@ -224,7 +247,7 @@ func (p *parser) step() error {
 	for name, to := range map[string]*byte{"srcbuf": &s.src.buffer, "dstbuf": &s.dst.buffer} {
 		text := p.attrs[name]
 		if !slices.Contains([]string{"i", "o", "s"}, text) {
-			return p.errorf("%s is %q; expected i, o or s", name, text)
+			return p.errorf("%s is %q; expected i, o or s", name, clip.Text(text))
 		}
 		*to = text[0]
 	}

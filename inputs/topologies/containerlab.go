@@ -1,7 +1,13 @@
 package topologies
 
 import (
-	"fmt"
+	"bytes"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -10,80 +16,147 @@ import (
 	"weft/internal/clip"
 )
 
-func looksContainerlab(text []byte) bool {
-	var head struct {
-		Topology yaml.Node `yaml:"topology"`
-	}
-	return len(text) <= maxYAML && yaml.Unmarshal(text, &head) == nil && head.Topology.Kind == yaml.MappingNode
+// looksContainerlab is asked last: any other YAML file is a containerlab file with an error.
+func looksContainerlab(file string, head []byte) bool {
+	ext := path.Ext(strings.TrimSuffix(file, ".gz"))
+	return ext == ".yml" || ext == ".yaml" || topologyKey.Match(head)
 }
+
+var topologyKey = regexp.MustCompile(`(?m)^"?topology"?\s*:`)
 
 // maxYAML is the maximum size of a YAML file in bytes.
 const maxYAML = 4 << 20
 
+// yamlLine matches the position in an error of yaml, which has a line for each error.
+var yamlLine = regexp.MustCompile(`line ([0-9]+): ([^\n]*)`)
+
+// fromParser matches errors of the library's parser, as opposed to its scanner.
+var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
+
+// yamlError returns an error of yaml with its place.
+func yamlError(file string, err error) error {
+	line, text := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1]) // digits
+		text = m[2]
+	}
+	if fromParser.MatchString(text) {
+		line++ // the library counts these from 0
+	}
+	if kind, ok := strings.CutPrefix(text, "cannot unmarshal !!"); ok {
+		kind, _, _ = strings.Cut(kind, " ")
+		text = "a " + kind + " where another kind of value belongs"
+	}
+	return graph.Errorf(file, line, "%s; expected the YAML of containerlab", text)
+}
+
+// noteKeys notes keys that are not used.
+func (n *Network) noteKeys(keys map[string]yaml.Node, of string) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		n.Notes.Add(n.file, keys[key].Line, "attribute "+clip.Text(key)+" of "+of)
+	}
+}
+
 // readContainerlab reads the nodes and links of a containerlab topology. A node of kind linux with
 // one link is a host; all others are switches. Programs, images and addresses are not part of the
 // network and stay behind.
-func readContainerlab(file string, text []byte) (*Network, error) {
+func readContainerlab(n *Network, r io.Reader) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // hostile text makes the library panic
+			err = graph.Errorf(n.file, 1, "YAML that cannot be read (%v); expected that of containerlab", p)
+		}
+	}()
+	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
+	switch {
+	case err != nil:
+		return graph.At(n.file, err)
+	case len(text) > maxYAML:
+		return graph.Errorf(n.file, 1+bytes.Count(text, []byte("\n")),
+			"more than %d MiB of YAML; expected a smaller file", maxYAML>>20)
+	}
 	type node struct {
-		Kind  string `yaml:"kind"`
-		Group string `yaml:"group"`
+		Kind  string               `yaml:"kind"`
+		Group string               `yaml:"group"`
+		Other map[string]yaml.Node `yaml:",inline"`
 	}
 	var lab struct {
 		Topology struct {
-			Defaults node            `yaml:"defaults"`
-			Groups   map[string]node `yaml:"groups"`
-			Nodes    yaml.Node       `yaml:"nodes"`
-			Links    []yaml.Node     `yaml:"links"`
+			Defaults node                 `yaml:"defaults"`
+			Groups   map[string]node      `yaml:"groups"`
+			Kinds    yaml.Node            `yaml:"kinds"`
+			Nodes    yaml.Node            `yaml:"nodes"`
+			Links    []yaml.Node          `yaml:"links"`
+			Other    map[string]yaml.Node `yaml:",inline"`
 		} `yaml:"topology"`
 	}
 	if err := yaml.Unmarshal(text, &lab); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return yamlError(n.file, err)
 	}
-	n := &Network{}
 	kinds := map[string]string{}
 	t := &lab.Topology
+	if t.Nodes.Kind != yaml.MappingNode {
+		return graph.Errorf(n.file, max(1, t.Nodes.Line),
+			"no topology.nodes; expected those of containerlab by their names")
+	}
+	n.noteKeys(t.Other, "topology")
 	for i := 0; i+1 < len(t.Nodes.Content); i += 2 {
 		name := t.Nodes.Content[i].Value
 		var x node
 		if err := t.Nodes.Content[i+1].Decode(&x); err != nil {
-			return nil, graph.Errorf(file, t.Nodes.Content[i+1].Line, "node %s: %w", clip.Text(name), err)
+			return yamlError(n.file, err)
 		}
+		n.noteKeys(x.Other, "nodes")
 		for _, kind := range []string{x.Kind, t.Groups[x.Group].Kind, t.Defaults.Kind} {
 			if kind != "" {
 				kinds[name] = kind
 				break
 			}
 		}
-		n.Nodes = append(n.Nodes, Node{Name: name})
+		if _, err := n.newNode(name, t.Nodes.Content[i].Line); err != nil {
+			return err
+		}
 	}
+	ends := map[string]int{} // line by node and interface
 	for i := range t.Links {
 		var x struct {
-			Endpoints []yaml.Node `yaml:"endpoints"`
-			Type      string      `yaml:"type"`
+			Endpoints []yaml.Node          `yaml:"endpoints"`
+			Type      string               `yaml:"type"`
+			Other     map[string]yaml.Node `yaml:",inline"`
 		}
 		line := t.Links[i].Line
 		if err := t.Links[i].Decode(&x); err != nil {
-			return nil, graph.Errorf(file, line, "link: %w", err)
+			return yamlError(n.file, err)
 		}
 		if x.Type != "" && x.Type != "veth" || len(x.Endpoints) != 2 {
-			return nil, graph.Errorf(file, line,
-				"a link of type %q with %d endpoints; expected a veth between two nodes",
+			return graph.Errorf(n.file, line, "a link of type %q with %d endpoints; expected a veth between two nodes",
 				clip.Text(x.Type), len(x.Endpoints))
 		}
-		var ends [2]string
-		for k := range x.Endpoints {
+		n.noteKeys(x.Other, "links")
+		l := Link{Line: line}
+		for k, to := range []*string{&l.A, &l.B} {
 			var end struct {
-				Node string `yaml:"node"`
+				Node      string `yaml:"node"`
+				Interface string `yaml:"interface"`
 			}
 			if x.Endpoints[k].Kind == yaml.ScalarNode {
-				end.Node, _, _ = strings.Cut(x.Endpoints[k].Value, ":")
+				end.Node, end.Interface, _ = strings.Cut(x.Endpoints[k].Value, ":")
 			} else if err := x.Endpoints[k].Decode(&end); err != nil {
-				return nil, graph.Errorf(file, line, "endpoint: %w", err)
+				return yamlError(n.file, err)
 			}
-			ends[k] = end.Node
+			*to = end.Node
+			if end.Interface == "" {
+				continue
+			}
+			key := end.Node + ":" + end.Interface
+			if before, twice := ends[key]; twice {
+				return graph.Errorf(n.file, line,
+					"%s is an end of the link on line %d, too; expected another interface", clip.Text(key), before)
+			}
+			ends[key] = line
 		}
-		n.Links = append(n.Links, Link{A: ends[0], B: ends[1], Line: line})
+		if err := n.link(l); err != nil {
+			return err
+		}
 	}
-	n.byDegree(func(name string) (bool, bool) { return true, kinds[name] != "linux" })
-	return n, nil
+	return n.finish(func(name string) (bool, bool) { return true, kinds[name] != "linux" })
 }

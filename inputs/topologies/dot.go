@@ -1,16 +1,21 @@
 package topologies
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/internal/clip"
 )
 
-func looksDOT(text []byte) bool {
-	for line := range bytes.Lines(text[:min(len(text), 1<<16)]) {
+func looksDOT(_ string, head []byte) bool {
+	for line := range bytes.Lines(head) {
 		words := bytes.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n{\"", r) })
 		if len(words) == 0 || line[0] == '#' || bytes.HasPrefix(words[0], []byte("//")) ||
 			bytes.HasPrefix(words[0], []byte("/*")) {
@@ -22,43 +27,70 @@ func looksDOT(text []byte) bool {
 	return false
 }
 
-// dot reads a graph in the DOT language. Subgraphs and HTML are refused; attributes of the graph
-// are pictures and are skipped, as are those of nodes and links that say nothing about the network.
+// pictures are attributes of nodes and links that are for Graphviz alone. Those of a whole graph
+// are, too.
+var pictures = []string{"color", "fillcolor", "fontcolor", "fontname", "fontsize", "height", "label", "labelloc", "pos",
+	"penwidth", "rank", "shape", "style", "tooltip", "weight", "width"}
+
+// dot reads a graph in the DOT language, as a stream. Subgraphs and HTML are refused.
 type dot struct {
-	file   string
-	text   []byte
-	at     int
+	*Network
+	r      *bufio.Reader
 	line   int
-	net    Network
-	known  map[string]bool
+	err    error // of reading
 	roles  map[string]string
 	peeked *token
 }
 
-// token is a word of the language, or a sign such as { or --.
+// token is a word of the language, or a sign such as { or --. At the end it has no text.
 type token struct {
 	text string
 	sign bool
 	line int
 }
 
-func readDOT(file string, text []byte) (*Network, error) {
-	d := &dot{file: file, text: text, line: 1, known: map[string]bool{}, roles: map[string]string{}}
-	if err := d.graph(); err != nil {
-		return nil, err
+// maxToken is the maximum length of a word or a comment in bytes.
+const maxToken = 1 << 16
+
+func readDOT(n *Network, r io.Reader) error {
+	d := &dot{Network: n, r: bufio.NewReader(r), line: 1, roles: map[string]string{}}
+	err := d.graph()
+	if d.err != nil {
+		return graph.At(fmt.Sprintf("%s:%d", n.file, d.line), d.err)
 	}
-	d.net.byDegree(func(name string) (bool, bool) {
-		isSwitch, ok := roles[strings.ToLower(d.roles[name])]
-		return isSwitch, ok
-	})
-	return &d.net, nil
+	if err != nil {
+		return err
+	}
+	return n.finish(func(name string) (bool, bool) { return n.role(name, d.roles[name]) })
 }
 
 func (d *dot) errorf(format string, args ...any) error {
 	return graph.Errorf(d.file, d.line, format, args...)
 }
 
-// next returns the next token, one without text at the end.
+// at returns byte i of the rest, or 0 at the end.
+func (d *dot) at(i int) byte {
+	b, err := d.r.Peek(i + 1)
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			d.err = err
+		}
+		return 0
+	}
+	return b[i]
+}
+
+// take returns the next byte, or 0 at the end.
+func (d *dot) take() byte {
+	c := d.at(0)
+	if c == '\n' {
+		d.line++
+	}
+	_, _ = d.r.Discard(1) // at found it, or the end
+	return c
+}
+
+// next returns the next token.
 func (d *dot) next() (token, error) {
 	if t := d.peeked; t != nil {
 		d.peeked = nil
@@ -67,30 +99,28 @@ func (d *dot) next() (token, error) {
 	if err := d.skip(); err != nil {
 		return token{}, err
 	}
-	if d.at == len(d.text) {
-		return token{line: d.line}, nil
-	}
-	c := d.text[d.at]
+	line, c := d.line, d.at(0)
 	switch {
+	case c == 0:
+		return token{line: line}, nil
 	case c == '"':
 		return d.quoted()
-	case c == '-' && d.at+1 < len(d.text) && (d.text[d.at+1] == '-' || d.text[d.at+1] == '>'):
-		d.at += 2
-		return token{string(d.text[d.at-2 : d.at]), true, d.line}, nil
+	case c == '-' && (d.at(1) == '-' || d.at(1) == '>'):
+		return token{string([]byte{d.take(), d.take()}), true, line}, nil
 	case strings.IndexByte("{}[];,=:", c) >= 0:
-		d.at++
-		return token{string(c), true, d.line}, nil
+		return token{string(d.take()), true, line}, nil
 	case c == '<':
 		return token{}, d.errorf("HTML is not understood; expected a name")
+	case !isDOTWord(c) && c != '-':
+		return token{}, d.errorf("character %q is not understood; expected a name, or one in quotes", c)
 	}
-	from := d.at
-	for d.at < len(d.text) && isDOTWord(d.text[d.at]) {
-		d.at++
+	word := []byte{d.take()} // a minus begins a number
+	for isDOTWord(d.at(0)) {
+		if word = append(word, d.take()); len(word) > maxToken {
+			return token{}, d.errorf("a name of more than %d bytes; expected shorter ones", maxToken)
+		}
 	}
-	if from == d.at {
-		return token{}, d.errorf("character %q", c)
-	}
-	return token{string(d.text[from:d.at]), false, d.line}, nil
+	return token{string(word), false, line}, nil
 }
 
 func isDOTWord(c byte) bool {
@@ -99,54 +129,47 @@ func isDOTWord(c byte) bool {
 
 // skip skips space and comments.
 func (d *dot) skip() error {
-	for d.at < len(d.text) {
-		rest := d.text[d.at:]
-		switch c := rest[0]; {
-		case c == '\n':
-			d.line++
-			d.at++
-		case c == ' ' || c == '\t' || c == '\r':
-			d.at++
-		case c == '#' || bytes.HasPrefix(rest, []byte("//")):
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
+	for {
+		switch c := d.at(0); {
+		case c == '\n' || c == ' ' || c == '\t' || c == '\r':
+			d.take()
+		case c == '#' || c == '/' && d.at(1) == '/':
+			for d.at(0) != 0 && d.at(0) != '\n' {
+				d.take()
 			}
-			d.at += end
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end := bytes.Index(rest, []byte("*/"))
-			if end < 0 {
-				return d.errorf("a comment without an end")
+		case c == '/' && d.at(1) == '*':
+			d.take()
+			for d.take(); d.at(0) != '*' || d.at(1) != '/'; d.take() {
+				if d.at(0) == 0 {
+					return d.errorf("a comment without an end; expected */")
+				}
 			}
-			d.line += bytes.Count(rest[:end], []byte("\n"))
-			d.at += end + 2
+			d.take()
+			d.take()
 		default:
 			return nil
 		}
 	}
-	return nil
 }
 
 // quoted reads a name in quotes.
 func (d *dot) quoted() (token, error) {
-	var b strings.Builder
+	var text []byte
 	line := d.line
-	for d.at++; d.at < len(d.text); d.at++ {
-		switch c := d.text[d.at]; {
+	d.take()
+	for len(text) <= maxToken {
+		switch c := d.take(); {
 		case c == '"':
-			d.at++
-			return token{b.String(), false, line}, nil
-		case c == '\\' && d.at+1 < len(d.text):
-			d.at++
-			b.WriteByte(d.text[d.at])
+			return token{string(text), false, line}, nil
+		case c == '\\' && d.at(0) != 0:
+			text = append(text, d.take())
+		case c == 0:
+			return token{}, graph.Errorf(d.file, line, "a name without a closing quote")
 		default:
-			if c == '\n' {
-				d.line++
-			}
-			b.WriteByte(c)
+			text = append(text, c)
 		}
 	}
-	return token{}, d.errorf("a name without a closing quote")
+	return token{}, graph.Errorf(d.file, line, "a name of more than %d bytes; expected shorter ones", maxToken)
 }
 
 // graph reads the whole file.
@@ -157,7 +180,7 @@ func (d *dot) graph() error {
 		case err != nil:
 			return err
 		case t.text == "" && !t.sign:
-			return d.errorf("a graph without {")
+			return d.errorf("a graph without {; expected graph name { ... }")
 		case t.sign && t.text == "{":
 			return d.statements()
 		}
@@ -171,11 +194,16 @@ func (d *dot) statements() error {
 		case err != nil:
 			return err
 		case t.sign && t.text == "}":
-			return nil
+			if t, err = d.next(); err == nil && (t.text != "" || d.at(0) != 0) {
+				err = d.errorf("%q behind the graph; expected one graph", clip.Text(t.text))
+			}
+			return err
 		case t.sign && t.text == ";":
 			continue
 		case t.sign && t.text == "{", strings.EqualFold(t.text, "subgraph") && !t.sign:
 			return d.errorf("subgraphs are not understood; expected nodes and links")
+		case t.text == "" && !t.sign && d.at(0) == 0:
+			return d.errorf("the file ends within the graph; expected }")
 		case t.sign || t.text == "":
 			return d.errorf("%q; expected a node or a link", t.text)
 		}
@@ -207,9 +235,11 @@ func (d *dot) statement(first token) error {
 				return err
 			}
 			if end.sign || end.text == "" {
-				return d.errorf("%q; expected the other end of a link", end.text)
+				return d.errorf("%q; expected the other end of a link", clip.Text(end.text))
 			}
-			ends = append(ends, end.text)
+			if ends = append(ends, end.text); len(ends) > maxNodes {
+				return d.errorf("more than %d nodes in a chain; expected fewer", maxNodes)
+			}
 		default:
 			d.peeked = &t
 			return d.finish(ends, first.line)
@@ -223,47 +253,55 @@ func (d *dot) finish(ends []string, line int) error {
 	if err != nil {
 		return err
 	}
+	names := slices.Sorted(maps.Keys(attrs))
 	if len(ends) == 1 {
 		switch strings.ToLower(ends[0]) {
 		case "node", "graph", "edge":
-			for name := range attrs {
+			for _, name := range names {
 				if used, _ := new(Link).property(name, "1"); used {
 					return d.errorf("defaults of links are not understood; give each link its %s", name)
 				}
 			}
 			return nil
 		}
-		d.node(ends[0])
-		for _, name := range []string{"function", "role", "type", "kind"} {
-			if value, ok := attrs[name]; ok {
-				d.roles[ends[0]] = value
-				break
+		if _, err := d.node(ends[0], line); err != nil {
+			return err
+		}
+		for _, name := range []string{"kind", "type", "role", "function"} { // the last counts
+			if word, ok := attrs[name]; ok {
+				d.roles[ends[0]] = word
+			}
+		}
+		for _, name := range names {
+			if !isRole(name) && !slices.Contains(pictures, strings.ToLower(name)) {
+				d.Notes.Add(d.file, line, "attribute "+clip.Text(name)+" of nodes")
 			}
 		}
 		return nil
 	}
 	for i := range len(ends) - 1 {
 		l := Link{A: ends[i], B: ends[i+1], Line: line}
-		d.node(l.A)
-		d.node(l.B)
-		for name, value := range attrs {
-			if _, err := l.property(name, value); err != nil {
-				return &graph.Error{At: fmt.Sprintf("%s:%d", d.file, line), Err: err}
+		for _, end := range ends[i : i+2] {
+			if _, err := d.node(end, line); err != nil {
+				return err
 			}
 		}
-		d.net.Links = append(d.net.Links, l)
+		for _, name := range names {
+			if err := d.property(&l, name, attrs[name], pictures...); err != nil {
+				return err
+			}
+		}
+		if err := d.link(l); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (d *dot) node(name string) {
-	if !d.known[name] {
-		d.known[name] = true
-		d.net.Nodes = append(d.net.Nodes, Node{Name: name})
-	}
-}
-
 var errAttributes = errors.New("expected attributes such as [rate=100Gbps]")
+
+// maxAttributes bounds those of one node or link.
+const maxAttributes = 1000
 
 // attributes reads lists such as [rate=100Gbps, delay=1us], if there are any.
 func (d *dot) attributes() (map[string]string, error) {
@@ -289,20 +327,22 @@ func (d *dot) attributes() (map[string]string, error) {
 				continue
 			}
 			if name.sign || name.text == "" {
-				return nil, d.errorf("%q: %w", name.text, errAttributes)
+				return nil, d.errorf("%q: %w", clip.Text(name.text), errAttributes)
 			}
 			sign, err := d.next()
 			if err != nil {
 				return nil, err
 			}
 			if !sign.sign || sign.text != "=" {
-				return nil, d.errorf("%q: %w", sign.text, errAttributes)
+				return nil, d.errorf("%q: %w", clip.Text(sign.text), errAttributes)
 			}
 			value, err := d.next()
 			if err != nil {
 				return nil, err
 			}
-			attrs[name.text] = value.text
+			if attrs[name.text] = value.text; len(attrs) > maxAttributes {
+				return nil, d.errorf("more than %d attributes; expected fewer", maxAttributes)
+			}
 		}
 	}
 }

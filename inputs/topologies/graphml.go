@@ -3,43 +3,49 @@ package topologies
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
+	"weft/internal/clip"
 )
 
-func looksGraphML(text []byte) bool {
-	return bytes.Contains(text[:min(len(text), 1<<12)], []byte("<graphml"))
-}
+func looksGraphML(_ string, head []byte) bool { return bytes.Contains(head, []byte("<graphml")) }
+
+// maxDepth bounds the elements of XML within each other.
+const maxDepth = 16
 
 // readGraphML reads a graph in GraphML. The data of nodes and links count by the names of their
-// keys: a node's type, role, kind or function, and a link's rate and delay.
-func readGraphML(file string, text []byte) (*Network, error) {
-	type data struct {
-		Key  string `xml:"key,attr"`
-		Text string `xml:",chardata"`
-	}
-	d := xml.NewDecoder(bytes.NewReader(text))
-	names := map[string]string{} // of keys
-	kinds := map[string]string{}
-	n := &Network{}
-	at := func() int {
-		line, _ := d.InputPos()
-		return line
-	}
-	graphs := 0
+// keys: a node's type, role, kind or function, and a link's rate, delay and loss.
+func readGraphML(n *Network, r io.Reader) error {
+	values := source.NewValues(n.file, r)
+	d := xml.NewDecoder(values)
+	keys := map[string]string{}  // names by id
+	kinds := map[string]string{} // of nodes
+	depth, graphs, line := 0, 0, 1
+	fail := func(format string, args ...any) error { return graph.Errorf(n.file, line, format, args...) }
 	for {
+		values.Next()
 		t, err := d.Token()
-		if t == nil && err != nil {
-			if err.Error() == "EOF" {
-				break
-			}
-			return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, at()), Err: err}
+		line, _ = d.InputPos()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return graph.At(fmt.Sprintf("%s:%d", n.file, line), err)
+		}
+		if _, ok := t.(xml.EndElement); ok {
+			depth--
 		}
 		start, ok := t.(xml.StartElement)
 		if !ok {
 			continue
+		}
+		if depth++; depth > maxDepth {
+			return fail("elements within each other more than %d times; expected nodes and edges", maxDepth)
 		}
 		attr := func(name string) string {
 			for _, a := range start.Attr {
@@ -49,54 +55,61 @@ func readGraphML(file string, text []byte) (*Network, error) {
 			}
 			return ""
 		}
-		var inside struct {
-			Data  []data     `xml:"data"`
-			Graph []struct{} `xml:"graph"`
-			Hyper []struct{} `xml:"endpoint"`
-		}
-		line := at()
-		switch start.Name.Local {
+		switch name := start.Name.Local; name {
+		case "graphml", "desc":
 		case "graph":
 			if graphs++; graphs > 1 {
-				return nil, graph.Errorf(file, line, "a second graph; expected one")
+				return fail("a second graph; expected one")
 			}
-			continue
 		case "key":
-			names[attr("id")] = attr("attr.name")
-			continue
-		case "hyperedge":
-			return nil, graph.Errorf(file, line, "a hyperedge; expected links between two nodes")
-		case "node", "edge":
-			if err := d.DecodeElement(&inside, &start); err != nil {
-				return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, line), Err: err}
+			if len(keys) == maxNodes {
+				return fail("more than %d keys; expected fewer", maxNodes)
 			}
-		default:
-			continue
-		}
-		if len(inside.Graph) > 0 {
-			return nil, graph.Errorf(file, line, "a graph within a node; expected one graph")
-		}
-		if start.Name.Local == "node" {
-			n.Nodes = append(n.Nodes, Node{Name: attr("id")})
-			for _, x := range inside.Data {
-				switch strings.ToLower(names[x.Key]) {
-				case "type", "role", "kind", "function":
-					kinds[attr("id")] = strings.ToLower(strings.TrimSpace(x.Text))
+			keys[attr("id")] = attr("attr.name")
+		case "hyperedge":
+			return fail("a hyperedge; expected links between two nodes")
+		case "node", "edge":
+			var inside struct {
+				Data []struct {
+					Key  string `xml:"key,attr"`
+					Text string `xml:",chardata"`
+				} `xml:"data"`
+				Graph []struct{} `xml:"graph"`
+			}
+			if err := d.DecodeElement(&inside, &start); err != nil {
+				return graph.At(fmt.Sprintf("%s:%d", n.file, line), err)
+			}
+			depth--
+			if len(inside.Graph) > 0 {
+				return fail("a graph within a node; expected one graph")
+			}
+			l := Link{A: attr("source"), B: attr("target"), Line: line}
+			if name == "node" {
+				if _, err := n.newNode(attr("id"), line); err != nil {
+					return err
 				}
 			}
-			continue
-		}
-		l := Link{A: attr("source"), B: attr("target"), Line: line}
-		for _, x := range inside.Data {
-			if _, err := l.property(names[x.Key], strings.TrimSpace(x.Text)); err != nil {
-				return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, line), Err: err}
+			for _, x := range inside.Data {
+				key, text := keys[x.Key], strings.TrimSpace(x.Text)
+				switch {
+				case name == "edge":
+					if err := n.property(&l, key, text); err != nil {
+						return err
+					}
+				case isRole(key):
+					kinds[attr("id")] = text
+				default:
+					n.Notes.Add(n.file, line, "attribute "+clip.Text(key)+" of nodes")
+				}
 			}
+			if name == "edge" {
+				if err := n.link(l); err != nil {
+					return err
+				}
+			}
+		default:
+			n.Notes.Add(n.file, line, "<"+clip.Text(name)+">")
 		}
-		n.Links = append(n.Links, l)
 	}
-	n.byDegree(func(name string) (bool, bool) {
-		isSwitch, ok := roles[kinds[name]]
-		return isSwitch, ok
-	})
-	return n, nil
+	return n.finish(func(name string) (bool, bool) { return n.role(name, kinds[name]) })
 }

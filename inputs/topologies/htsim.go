@@ -2,16 +2,18 @@ package topologies
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
 
-func looksHTSim(text []byte) bool {
-	f := firstLine(text)
+func looksHTSim(_ string, head []byte) bool {
+	f := firstLine(head)
 	return len(f) == 2 && strings.EqualFold(f[0], "nodes")
 }
 
@@ -20,6 +22,8 @@ const maxTiers = 3
 
 // tree is a fat tree of htsim. Of a tier, the values are those of its switches.
 type tree struct {
+	*Network
+	line              int // the last of the file
 	nodes, tiers, pod int
 	seen              [maxTiers]bool
 	down, up, bundle  [maxTiers]int
@@ -29,34 +33,30 @@ type tree struct {
 }
 
 // readHTSim reads a fat tree of 2 or 3 tiers of htsim.
-func readHTSim(file string, text []byte) (*Network, error) {
-	t := &tree{bundle: [maxTiers]int{1, 1, 1}}
-	tier, line := -1, 0
-	for text := range strings.Lines(string(text)) {
-		line++
-		f := strings.Fields(text)
-		if len(f) == 0 || f[0][0] == '#' {
-			continue
-		}
+func readHTSim(n *Network, r io.Reader) error {
+	t := &tree{Network: n, bundle: [maxTiers]int{1, 1, 1}}
+	tier := -1
+	w := words{source.NewLines(n.file, r)}
+	for f := w.next(); f != nil; f = w.next() {
 		if len(f) != 2 {
-			return nil, graph.Errorf(file, line, "%d words; expected a name and a number", len(f))
+			return w.Errorf("%d words; expected a name and a number", len(f))
 		}
-		n, err := strconv.Atoi(f[1])
-		if err != nil || n < 0 || n > 1<<24 {
-			return nil, graph.Errorf(file, line, "%s is %q; expected a whole number", clip.Text(f[0]), clip.Text(f[1]))
+		x, err := strconv.Atoi(f[1])
+		if err != nil || x < 0 || x > 1<<24 {
+			return w.Errorf("%s is %q; expected a whole number", clip.Text(f[0]), clip.Text(f[1]))
 		}
-		if err := t.set(strings.ToLower(f[0]), n, &tier); err != nil {
-			return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, line), Err: err}
+		if err := t.set(strings.ToLower(f[0]), x, &tier); err != nil {
+			return w.Errorf("%w", err)
 		}
 	}
-	n, err := t.network()
-	if err != nil {
-		return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, line), Err: err}
+	if err := w.Err(); err != nil {
+		return err
 	}
-	for i := range n.Links {
-		n.Links[i].Line = line
+	t.line = w.Number
+	if err := t.network(); err != nil {
+		return graph.At(fmt.Sprintf("%s:%d", n.file, t.line), err)
 	}
-	return n, nil
+	return n.finish(func(name string) (bool, bool) { return name[0] != 'h', true })
 }
 
 // set handles a line of the file.
@@ -102,7 +102,8 @@ func (t *tree) setTier(name string, n, tier int) error {
 	case "queue_up", "queue_down":
 		return fmt.Errorf("%s: queues belong to the lab's queues section", name)
 	default:
-		return fmt.Errorf("%q is not understood", clip.Text(name))
+		return fmt.Errorf("%q is not understood; expected downlink_speed_gbps, downlink_latency_ns, radix_up, "+
+			"radix_down, bundle or oversubscribed", clip.Text(name))
 	}
 	return nil
 }
@@ -110,84 +111,87 @@ func (t *tree) setTier(name string, n, tier int) error {
 // ratio returns a/b, which must be whole and at least 1.
 func ratio(what string, a, b int) (int, error) {
 	if b <= 0 || a <= 0 || a%b != 0 {
-		return 0, fmt.Errorf("%s: %d cannot be divided into %d", what, a, b)
+		return 0, fmt.Errorf("%s: %d cannot be divided into %d; expected a multiple", what, a, b)
 	}
 	return a / b, nil
 }
 
 // network builds the tree: hosts, top-of-rack switches, switches of pods, and cores.
-func (t *tree) network() (*Network, error) {
+func (t *tree) network() error {
 	const fewest = 2
 	if t.tiers < fewest || t.tiers > maxTiers {
-		return nil, fmt.Errorf("%d tiers; expected 2 or 3", t.tiers)
+		return fmt.Errorf("%d tiers; expected 2 or 3", t.tiers)
 	}
 	for i := range t.tiers {
-		if !t.seen[i] || t.rate[i] == 0 || t.delay[i] > units.Second {
-			return nil, fmt.Errorf("tier %d has no downlink_speed_gbps", i)
+		if !t.seen[i] || t.rate[i] == 0 {
+			return fmt.Errorf("tier %d has no downlink_speed_gbps; expected that of its links downwards", i)
 		}
 	}
 	if t.nodes > maxNodes {
-		return nil, fmt.Errorf("%d nodes; expected at most %d", t.nodes, maxNodes)
+		return fmt.Errorf("%d nodes; expected at most %d", t.nodes, maxNodes)
 	}
 	if t.tiers == fewest {
 		t.pod = t.nodes
 	}
 	pods, err := ratio("nodes in pods", t.nodes, t.pod)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	racks, err := ratio("nodes of a pod in racks", t.pod, t.down[0])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	aggs, err := ratio("uplinks of a rack in bundles", t.up[0], t.bundle[1])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t.down[1] != racks*t.bundle[1] {
-		return nil, fmt.Errorf("tier 1 has a radix_down of %d; %d racks with bundles of %d need %d", t.down[1], racks,
+		return fmt.Errorf("tier 1 has a radix_down of %d; %d racks with bundles of %d need %d", t.down[1], racks,
 			t.bundle[1], racks*t.bundle[1])
 	}
-	n := &Network{}
+	var failed error
+	node := func(kind string, i int) {
+		if failed == nil {
+			_, failed = t.node(kind+strconv.Itoa(i), t.line)
+		}
+	}
+	link := func(a string, i int, b string, k, tier int) {
+		for left := t.bundle[tier]; left > 0 && failed == nil; left-- {
+			failed = t.link(Link{A: a + strconv.Itoa(i), B: b + strconv.Itoa(k), Rate: t.rate[tier],
+				Delay: t.delay[tier], Delayed: t.delayed[tier], Line: t.line})
+		}
+	}
 	for h := range t.nodes {
-		n.Nodes = append(n.Nodes, Node{Name: fmt.Sprintf("h%d", h)})
+		node("h", h)
 	}
-	link := func(a, b string, tier int) {
-		for range t.bundle[tier] {
-			n.Links = append(n.Links, Link{A: a, B: b, Rate: t.rate[tier], Delay: t.delay[tier],
-				Delayed: t.delayed[tier]})
-		}
-	}
-	name := func(kind string, i int) string { return kind + strconv.Itoa(i) }
-	for r := range pods * racks {
-		n.Nodes = append(n.Nodes, Node{name("tor", r), true})
+	for r := 0; r < pods*racks && failed == nil; r++ {
+		node("tor", r)
 		for h := range t.down[0] {
-			n.Links = append(n.Links, Link{A: name("h", r*t.down[0]+h), B: name("tor", r), Rate: t.rate[0],
-				Delay: t.delay[0], Delayed: t.delayed[0]})
+			link("h", r*t.down[0]+h, "tor", r, 0)
 		}
 	}
-	for a := range pods * aggs {
-		n.Nodes = append(n.Nodes, Node{name("agg", a), true})
+	for a := 0; a < pods*aggs && failed == nil; a++ {
+		node("agg", a)
 		for r := range racks {
-			link(name("tor", a/aggs*racks+r), name("agg", a), 1)
+			link("tor", a/aggs*racks+r, "agg", a, 1)
 		}
 	}
-	if t.tiers == fewest {
-		return n, nil
+	if t.tiers == fewest || failed != nil {
+		return failed
 	}
 	up, err := ratio("uplinks of a pod's switch in bundles", t.up[1], t.bundle[2])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t.down[2] != pods*t.bundle[2] {
-		return nil, fmt.Errorf("tier 2 has a radix_down of %d; %d pods with bundles of %d need %d", t.down[2], pods,
+		return fmt.Errorf("tier 2 has a radix_down of %d; %d pods with bundles of %d need %d", t.down[2], pods,
 			t.bundle[2], pods*t.bundle[2])
 	}
-	for c := range aggs * up {
-		n.Nodes = append(n.Nodes, Node{name("core", c), true})
+	for c := 0; c < aggs*up && failed == nil; c++ {
+		node("core", c)
 		for p := range pods {
-			link(name("agg", p*aggs+c/up), name("core", c), 2)
+			link("agg", p*aggs+c/up, "core", c, 2)
 		}
 	}
-	return n, nil
+	return failed
 }

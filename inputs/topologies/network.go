@@ -1,14 +1,18 @@
 package topologies
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
@@ -18,12 +22,18 @@ type Network struct {
 	Format string // its name
 	Nodes  []Node
 	Links  []Link
+	Notes  graph.Notes
+
+	file  string
+	known map[string]int // index of a node by its name
 }
 
 // Node is a host or a switch.
 type Node struct {
 	Name   string
 	Switch bool
+	Line   int
+	links  int
 }
 
 // Link is a link between two nodes, by their names. What the file does not say is the lab's.
@@ -38,7 +48,6 @@ type Link struct {
 
 // Bounds of a network.
 const (
-	maxText  = 64 << 20
 	maxNodes = 1 << 15
 	maxLinks = 1 << 18
 )
@@ -46,8 +55,8 @@ const (
 // format is the registration of a format.
 type format struct {
 	name  string
-	looks func(text []byte) bool
-	read  func(file string, text []byte) (*Network, error)
+	looks func(file string, head []byte) bool
+	read  func(n *Network, r io.Reader) error
 }
 
 var formats = []format{
@@ -68,78 +77,137 @@ func Formats() (names []string) {
 
 // Parse reads a network.
 func Parse(file string, r io.Reader) (*Network, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxText:
-		return nil, fmt.Errorf("%s: more than %v", file, units.Bytes(maxText))
+	in := bufio.NewReaderSize(r, source.HeadSize)
+	head, err := in.Peek(source.HeadSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, graph.At(file+":1", err)
 	}
 	for _, f := range formats {
-		if !f.looks(text) {
+		if !f.looks(file, head) {
 			continue
 		}
-		n, err := f.read(file, text)
-		if err != nil {
+		n := &Network{Format: f.name, file: file, known: map[string]int{}}
+		if err := f.read(n, in); err != nil {
 			return nil, err
 		}
-		n.Format = f.name
-		if len(n.Nodes) > maxNodes || len(n.Links) > maxLinks {
-			return nil, fmt.Errorf("%s: %d nodes and %d links; expected at most %d and %d", file, len(n.Nodes),
-				len(n.Links),
-				maxNodes, maxLinks)
-		}
-		return n, n.check(file)
+		return n, n.check()
 	}
-	return nil, fmt.Errorf("%s:1: no known format begins so; expected one of %s", file, strings.Join(Formats(), ", "))
+	return nil, graph.Errorf(file, 1, "no known format begins so; expected one of %s", strings.Join(Formats(), ", "))
 }
 
-// check returns an error unless every host has one link and every link two nodes.
-func (n *Network) check(file string) error {
-	known := map[string]bool{} // name: is a switch
-	hosts := 0
-	for _, node := range n.Nodes {
-		if _, twice := known[node.Name]; twice {
-			return fmt.Errorf("%s: node %q is there twice", file, node.Name)
-		}
-		known[node.Name] = node.Switch
-		if !node.Switch {
-			hosts++
-		}
+// node adds a node, unless it is known.
+func (n *Network) node(name string, line int) (*Node, error) {
+	if i, ok := n.known[name]; ok {
+		return &n.Nodes[i], nil
 	}
-	count := map[string]int{}
-	for _, l := range n.Links {
-		for _, end := range []string{l.A, l.B} {
-			if _, ok := known[end]; !ok {
-				return graph.Errorf(file, l.Line, "a link of %q, which is no node", end)
-			}
-			if count[end]++; count[end] > 1 && !known[end] {
-				return graph.Errorf(file, l.Line, "host %s has a second link; a host has one here", end)
-			}
-		}
+	switch {
+	case !nodeName.MatchString(name):
+		return nil, graph.Errorf(n.file, line, "node %q; expected a name of at most 63 letters a-z, digits and -, "+
+			"which begins with a letter or digit: rename it", clip.Text(name))
+	case len(n.Nodes) == maxNodes:
+		return nil, graph.Errorf(n.file, line, "more than %d nodes; expected a smaller network", maxNodes)
 	}
-	if hosts < 2 {
-		return fmt.Errorf("%s: %d hosts among %d nodes: hosts have one link, or the file says that they are; "+
-			"expected at least 2", file, hosts, len(n.Nodes))
+	n.known[name] = len(n.Nodes)
+	n.Nodes = append(n.Nodes, Node{Name: name, Line: line})
+	return &n.Nodes[len(n.Nodes)-1], nil
+}
+
+// nodeName matches the name of a host.
+var nodeName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// newNode is node for one that must not be known.
+func (n *Network) newNode(name string, line int) (*Node, error) {
+	if i, ok := n.known[name]; ok {
+		return nil, graph.Errorf(n.file, line, "node %s is on line %d, too; expected each once", clip.Text(name),
+			n.Nodes[i].Line)
+	}
+	return n.node(name, line)
+}
+
+// link adds a link.
+func (n *Network) link(l Link) error {
+	switch {
+	case l.A == l.B:
+		return graph.Errorf(n.file, l.Line, "a link of node %s with itself; expected two nodes", clip.Text(l.A))
+	case len(n.Links) == maxLinks:
+		return graph.Errorf(n.file, l.Line, "more than %d links; expected a smaller network", maxLinks)
+	}
+	n.Links = append(n.Links, l)
+	return nil
+}
+
+// role returns whether a word by which the file calls a node is that of a switch, and notes other
+// words.
+func (n *Network) role(name, word string) (isSwitch, ok bool) {
+	if isSwitch, ok = roles[strings.ToLower(word)]; !ok && word != "" {
+		n.Notes.Add(n.file, n.Nodes[n.known[name]].Line, "role "+clip.Text(word)+" of nodes")
+	}
+	return isSwitch, ok
+}
+
+// isRole reports whether an attribute of a node says whether it is a host.
+func isRole(name string) bool {
+	return slices.Contains([]string{"function", "role", "type", "kind"}, strings.ToLower(name))
+}
+
+// property sets a property of a link by the name that a format has for it, and notes others, except
+// those in silent.
+func (n *Network) property(l *Link, name, value string, silent ...string) error {
+	used, err := l.property(name, value)
+	if !used && !slices.Contains(silent, strings.ToLower(name)) {
+		n.Notes.Add(n.file, l.Line, "attribute "+clip.Text(name)+" of links")
+	}
+	if err != nil {
+		return &graph.Error{At: fmt.Sprintf("%s:%d", n.file, l.Line), Err: err}
 	}
 	return nil
 }
 
-// byDegree makes hosts of the nodes with one link for which kind says nothing: it returns true for
-// a switch, false for a host, and ok false if the file does not say.
-func (n *Network) byDegree(kind func(name string) (isSwitch, ok bool)) {
-	count := map[string]int{}
+// finish makes hosts of the nodes with one link for which kind says nothing: it returns true for a
+// switch, false for a host, and ok false if the file does not say.
+func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 	for _, l := range n.Links {
-		count[l.A]++
-		count[l.B]++
+		for _, end := range []string{l.A, l.B} {
+			i, ok := n.known[end]
+			if !ok {
+				return graph.Errorf(n.file, l.Line, "a link of %q, which is no node; expected one of those above",
+					clip.Text(end))
+			}
+			n.Nodes[i].links++
+		}
 	}
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		var ok bool
 		if node.Switch, ok = kind(node.Name); !ok {
-			node.Switch = count[node.Name] != 1
+			node.Switch = node.links != 1
 		}
 	}
+	return nil
+}
+
+// check returns an error unless there are two hosts, each with one link.
+func (n *Network) check() error {
+	hosts := 0
+	for i := range n.Nodes {
+		if !n.Nodes[i].Switch {
+			hosts++
+		}
+	}
+	count := make([]int, len(n.Nodes))
+	for _, l := range n.Links {
+		for _, end := range []string{l.A, l.B} {
+			i := n.known[end]
+			if count[i]++; count[i] > 1 && !n.Nodes[i].Switch {
+				return graph.Errorf(n.file, l.Line, "host %s has a second link; a host has one here", end)
+			}
+		}
+	}
+	if hosts < 2 {
+		return graph.Errorf(n.file, 1, "%d hosts among %d nodes; expected at least 2: nodes with one link, or those "+
+			"that the file calls hosts", hosts, len(n.Nodes))
+	}
+	return nil
 }
 
 // roles are the words by which formats call hosts and switches.
@@ -164,9 +232,14 @@ func (l *Link) property(name, value string) (bool, error) {
 		}
 		l.Delayed = true
 	case "loss":
-		l.Loss, err = strconv.ParseFloat(value, 64)
-		if err == nil && !(l.Loss >= 0 && l.Loss < 1) {
-			err = errors.New("expected a share below 1")
+		if percent, ok := strings.CutSuffix(value, "%"); ok {
+			l.Loss, err = strconv.ParseFloat(strings.TrimSpace(percent), 64)
+			l.Loss /= 100
+		} else {
+			l.Loss, err = strconv.ParseFloat(value, 64)
+		}
+		if err != nil || !(l.Loss >= 0 && l.Loss < 1) {
+			err = fmt.Errorf("%s; expected a share from 0 to below 1, such as 0.001 or 0.1%%", clip.Text(value))
 		}
 	default:
 		return false, nil
@@ -188,14 +261,22 @@ func rateOf(text string) (units.Bandwidth, error) {
 	return units.ParseBandwidth(text + "bps")
 }
 
-// firstLine returns the fields of the first line that is neither empty nor a comment.
-func firstLine(text []byte) []string {
-	for line := range bytes.Lines(text[:min(len(text), 1<<16)]) {
-		if f := strings.Fields(string(line)); len(f) > 0 && f[0][0] != '#' {
+// words are the lines of a text that are neither empty nor comments, as words.
+type words struct{ *source.Lines }
+
+// next returns the words of the next line, or nil.
+func (w words) next() []string {
+	for w.Next() {
+		if f := strings.Fields(string(w.Text)); len(f) > 0 && f[0][0] != '#' {
 			return f
 		}
 	}
 	return nil
+}
+
+// firstLine returns the words of the first line that is neither empty nor a comment.
+func firstLine(head []byte) []string {
+	return words{source.NewLines("", bytes.NewReader(head))}.next()
 }
 
 // numbers parses whole numbers from 0.

@@ -2,17 +2,17 @@ package topologies
 
 import (
 	"fmt"
-	"strings"
+	"io"
 
-	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/units"
 )
 
 // looksNS3 recognizes the first line: numbers of nodes, switches and links, or SimAI's with the
 // GPUs of a server, NVSwitches and the type of GPU.
-func looksNS3(text []byte) bool {
-	f := firstLine(text)
+func looksNS3(_ string, head []byte) bool {
+	f := firstLine(head)
 	if len(f) == 6 {
 		f = f[:5]
 	}
@@ -23,19 +23,9 @@ func looksNS3(text []byte) bool {
 // readNS3 reads a topology of HPCC's simulator or of SimAI: a line of counts, the numbers of the
 // switches, and a line for each link with its ends, rate, delay and rate of packet errors. What
 // follows is not read by these simulators.
-func readNS3(file string, text []byte) (*Network, error) {
-	lines := strings.Split(string(text), "\n")
-	at := 0
-	next := func() []string {
-		for at < len(lines) {
-			f := strings.Fields(lines[at])
-			if at++; len(f) > 0 && f[0][0] != '#' {
-				return f
-			}
-		}
-		return nil
-	}
-	first := next()
+func readNS3(n *Network, r io.Reader) error {
+	w := words{source.NewLines(n.file, r)}
+	first := w.next()
 	var counts []int
 	if len(first) == 6 {
 		counts, _ = numbers(first[:5])
@@ -47,17 +37,18 @@ func readNS3(file string, text []byte) (*Network, error) {
 		switches += counts[2] // NVSwitches
 	}
 	if nodes > maxNodes || links > maxLinks || switches > nodes {
-		return nil, graph.Errorf(file, at, "%d nodes, %d switches and %d links", nodes, switches, links)
+		return w.Errorf("%d nodes, %d switches and %d links; expected at most %d nodes and %d links",
+			nodes, switches, links, maxNodes, maxLinks)
 	}
 	isSwitch := make([]bool, nodes)
 	for found := 0; found < switches; {
-		ids, ok := numbers(next())
+		ids, ok := numbers(w.next())
 		if !ok || len(ids) == 0 || found+len(ids) > switches {
-			return nil, graph.Errorf(file, at, "expected the numbers of %d switches", switches)
+			return w.Errorf("expected the numbers of %d switches", switches)
 		}
 		for _, id := range ids {
 			if id >= nodes {
-				return nil, graph.Errorf(file, at, "switch %d of %d nodes", id, nodes)
+				return w.Errorf("switch %d of %d nodes", id, nodes)
 			}
 			isSwitch[id] = true
 		}
@@ -69,31 +60,36 @@ func readNS3(file string, text []byte) (*Network, error) {
 		}
 		return fmt.Sprintf("h%d", id)
 	}
-	n := &Network{}
 	for id := range nodes {
-		n.Nodes = append(n.Nodes, Node{name(id), isSwitch[id]})
+		node, err := n.node(name(id), 1)
+		if err != nil {
+			return err
+		}
+		node.Switch = isSwitch[id]
 	}
 	for range links {
 		const columns = 5
-		f := next()
+		f := w.next()
 		if len(f) < columns {
-			return nil, graph.Errorf(file, at, "expected a link: source, destination, rate, delay and error rate")
+			return w.Errorf("expected a link: source, destination, rate, delay and error rate")
 		}
 		ends, ok := numbers(f[:2])
 		if !ok || ends[0] >= nodes || ends[1] >= nodes {
-			return nil, graph.Errorf(file, at, "a link from %s to %s of %d nodes", clip.Text(f[0]), clip.Text(f[1]),
+			return w.Errorf("a link from %s to %s of %d nodes", clip.Text(f[0]), clip.Text(f[1]),
 				nodes)
 		}
-		l := Link{A: name(ends[0]), B: name(ends[1]), Line: at}
+		l := Link{A: name(ends[0]), B: name(ends[1]), Line: w.Number}
 		for i, property := range []string{"rate", "delay", "loss"} {
-			if _, err := l.property(property, f[2+i]); err != nil {
-				return nil, &graph.Error{At: fmt.Sprintf("%s:%d", file, at), Err: err}
+			if err := n.property(&l, property, f[2+i]); err != nil {
+				return err
 			}
 		}
-		if l.Delay < 0 || l.Delay > units.Second {
-			return nil, graph.Errorf(file, at, "a delay of %v", l.Delay)
+		if l.Delay > units.Second {
+			return w.Errorf("a delay of %v; expected at most 1s", l.Delay)
 		}
-		n.Links = append(n.Links, l)
+		if err := n.link(l); err != nil {
+			return err
+		}
 	}
-	return n, nil
+	return n.finish(func(name string) (bool, bool) { return name[0] == 's', true })
 }

@@ -3,6 +3,7 @@ package topologies
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,10 +112,23 @@ func TestRefuses(t *testing.T) {
 		{"graph { a -- b [rate=\"-100Gbps\"] }", "f:1: rate"},
 		{"graph { a -- b [rate=\"0Gbps\"] }", "f:1: rate: 0Gbps; expected more than 0"},
 		{"graph { a -- b [delay=\"-1us\"] }", "f:1: delay"},
+		{"graph { a -- b [loss=\"200%\"] }", "f:1: loss: 200%; expected a share from 0 to below 1"},
+		{"graph {\n a -- s\n s -- Leaf_0 }", `f:3: node "Leaf_0"; expected a name of at most 63 letters`},
+		{"graph {\n a -- s\n s -- s }", "f:3: a link of node s with itself"},
+		{"graph { a -- s\n b -- s }\ngraph x {}", `f:3: "graph" behind the graph`},
+		{"graph { a -- s\n b -- s\n", "f:3: the file ends within the graph"},
+		{"graph { /* a", "f:1: a comment without an end"},
+		{"graph {\n" + strings.Repeat("a", 1<<17), "f:2: a name of more than 65536 bytes"},
 		{"graph { a -- <b> }", "f:1: HTML is not understood"},
 		{"graph { \"a", "f:1: a name without a closing quote"},
 		{replaced("containerlab", "type: veth", "type: mgmt-net"), "f:11: a link of type \"mgmt-net\""},
 		{replaced("containerlab", "leaf0:e1-1", "leaf9:e1-1"), "f:10: a link of \"leaf9\", which is no node"},
+		{replaced("containerlab", "{}", "{"), "f:6: did not find expected"},
+		{replaced("containerlab", "{}", "[]"), "f:6: a seq where another kind of value belongs"},
+		{replaced("containerlab", "server1:", "server0:"), "f:7: node server0 is on line 6, too; expected each once"},
+		{replaced("containerlab", "interface: e1-2", "interface: e1-1"), "f:11: leaf0:e1-1 is an end of the link on line 10, too"},
+		{replaced("graphml", `id="server1"`, `id="server0"`), "f:4: node server0 is on line 4, too"},
+		{replaced("graphml", `<graph edgedefault="undirected">`, strings.Repeat("<x>", 20)), "f:3: elements within each other more than 16 times"},
 		{replaced("graphml", "100Gbps", "quick"), "f:5: bandwidth"},
 		{replaced("graphml", "<edge source", "<hyperedge/><edge source"), "f:5: a hyperedge"},
 		{replaced("graphml", "</graph>", ""), "f:7: XML syntax error"},
@@ -130,6 +144,48 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// What says nothing about the network is told once for each kind.
+func TestNotes(t *testing.T) {
+	for text, want := range map[string]string{
+		"graph {\n a -- s [zork=1, label=x]\n b -- s [zork=2]\n a [cpu=4, role=zebra] }": "f:4: attribute cpu of nodes is not used; " +
+			"f:2: attribute zork of links is not used (2 times, this is the first); f:2: role zebra of nodes is not used",
+		samples["dot"]:          "f:4: attribute memory of nodes is not used",
+		samples["containerlab"]: "f:5: attribute image of nodes is not used",
+	} {
+		n, err := Parse("f", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := n.Notes.Texts()
+		for _, part := range strings.Split(want, "; ") {
+			if !slices.Contains(got, part) {
+				t.Errorf("%q lacks %q", got, part)
+			}
+		}
+	}
+}
+
+// A network that is too large is refused where it becomes that, not at the end of the file.
+func TestTooLarge(t *testing.T) {
+	read := 0
+	r := readerFunc(func(b []byte) (int, error) {
+		line := "graph {\n"
+		if read > 0 {
+			line = fmt.Sprintf("n%d -- s\n", read)
+		}
+		read++
+		return copy(b, line), nil
+	})
+	_, err := Parse("f", r)
+	if err == nil || err.Error() != "f:32768: more than 32768 nodes; expected a smaller network" || read > 40000 {
+		t.Errorf("after %d lines: %v", read, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 func FuzzParse(f *testing.F) {
 	corpus := fuzztest.New(f)

@@ -85,14 +85,16 @@ func packages() []entry {
 		{"collectives/trace", "collectives/schedule internal/clip units", "names collectives and their sizes"},
 		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
 
-		{"inputs/chakra", "collectives/graph internal/clip units", "reads a format of jobs"},
-		{"inputs/flows", "collectives/graph internal/clip units", "reads a format of jobs"},
-		{"inputs/goal", "collectives/graph internal/clip units", "reads a format of jobs"},
-		{"inputs/kineto", "collectives/graph internal/clip units", "reads a format of jobs"},
-		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule units",
+		{"inputs/source", "collectives/graph", "errors have places as in jobs"},
+		{"inputs/chakra", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
+		{"inputs/flows", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
+		{"inputs/goal", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
+		{"inputs/kineto", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
+		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule inputs/source internal/clip units",
 			"makes programs of a format of algorithms, and proves them"},
-		{"inputs/topologies", "collectives/graph internal/clip units", "reads formats of networks; errors have places as in jobs"},
-		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl internal/natural",
+		{"inputs/topologies", "collectives/graph inputs/source internal/clip units", "reads formats of networks"},
+		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl " +
+			"inputs/source internal/natural",
 			"chooses the format; files are in the order of their numbers"},
 
 		{"clocksync", "units", "clocks show lab time"},
@@ -158,7 +160,7 @@ func packages() []entry {
 		{"orchestrator/launcher", "", "what programs are told about each other, in text"},
 		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
-			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/topologies " +
+			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/source inputs/topologies " +
 			"internal/clip internal/nearest internal/splitmix orchestrator/launcher orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},

@@ -28,7 +28,7 @@ func OutsideOf(labs []*lab.Lab) lab.Problems {
 	seen := map[lab.Problem]bool{}
 	var n lastNetwork
 	for _, l := range labs {
-		for _, p := range append(n.outside(l), n.cut(l)...) {
+		for _, p := range slices.Concat(l.Notes(), n.outside(l), n.cut(l)) {
 			if !seen[p] {
 				seen[p] = true
 				all = append(all, p)

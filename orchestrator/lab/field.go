@@ -20,6 +20,7 @@ type decoder struct {
 	command *Command                     // Options.Program
 	jobs    map[jobKey]*job              // that were read, for all points of a sweep
 	traces  []Trace                      // that were read
+	notes   []note                       // about files that were read
 	kinds   map[string]bool              // transports that runs of the file use
 	seed    uint64                       // of the lab
 	hosts   hosts                        // that a declared key may name

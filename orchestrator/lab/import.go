@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"weft/inputs/source"
 	"weft/inputs/topologies"
 	"weft/internal/clip"
 	"weft/orchestrator/topology"
@@ -93,11 +94,12 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		f.problem("%q cannot be read here: no file goes with this lab", clip.Text(file.text))
 		return nil
 	}
-	r, err := d.files.Open(file.text)
+	r, err := source.Open(d.files, file.text, file.text)
 	if err == nil {
 		var net *topologies.Network
 		net, err = topologies.Parse(file.text, r)
 		if err = errors.Join(err, r.Close()); err == nil {
+			d.note(f.path, &net.Notes)
 			return net
 		}
 	}

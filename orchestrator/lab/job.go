@@ -303,7 +303,7 @@ func (r *itemReader) readAlgorithm(rules params.Rules) {
 	if err == nil {
 		r.Collective = a.Collective
 		j.given, j.err = a.Compile(r.Size, r.Type)
-		j.bytes, j.graph = r.Size, &graph.Graph{}
+		j.bytes, j.graph = r.Size, &graph.Graph{Notes: a.Notes}
 	}
 	if schedule.Of(r.Collective).Reduces {
 		r.Op = schedule.Sum
@@ -345,6 +345,7 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 	if j.kept.File != "" {
 		r.d.keepTrace(j.kept)
 	}
+	r.d.note(fmt.Sprintf("workload.%d.%s", r.Index, key), &j.graph.Notes)
 	need, n := len(j.given.Parts), r.Ranks.count(r.hosts.count)
 	switch {
 	case n == 0: // unknown

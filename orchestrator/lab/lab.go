@@ -34,7 +34,20 @@ type Lab struct {
 	Set     []string // what the command line replaced, as in Options
 	Sources []Source // where every value came from, for `weft explain`
 
+	notes    []note            // about files that the lab names
 	sections map[string]origin // where each section is, even an empty one; "" is the lab itself
+}
+
+// note is what a file that the lab names at a path says and the lab leaves out.
+type note struct{ path, text string }
+
+// Notes returns, as problems with positions, what the files of jobs and networks that the lab names
+// say and the lab leaves out.
+func (l *Lab) Notes() (all Problems) {
+	for _, n := range l.notes {
+		all = append(all, l.problem(n.path, n.text))
+	}
+	return all
 }
 
 // Source says where a value of the resolved lab came from.

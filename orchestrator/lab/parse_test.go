@@ -167,7 +167,7 @@ func TestValuesOfALab(t *testing.T) {
 		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto", NIC: "socket"},
 		Point:     map[string]any{},
 	}
-	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{}, topology.Spec{})); diff != "" {
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "notes", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{}, topology.Spec{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

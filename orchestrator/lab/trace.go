@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weft/collectives/graph"
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
 	"weft/internal/clip"
@@ -108,6 +109,13 @@ func (d *decoder) keepTrace(t Trace) {
 		}
 	}
 	d.traces = append(d.traces, t)
+}
+
+// note keeps what an importer says about a file.
+func (d *decoder) note(path string, notes *graph.Notes) {
+	for _, text := range notes.Texts() {
+		d.notes = append(d.notes, note{path, text})
+	}
 }
 
 // expansion makes the items of a trace.

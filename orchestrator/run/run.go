@@ -169,7 +169,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
-	for _, p := range x.Outside() {
+	for _, p := range append(l.Notes(), x.Outside()...) {
 		s.Warnings = append(s.Warnings, p.Path+": "+p.Message)
 	}
 	summary.Summarize(x, out, s)
