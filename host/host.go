@@ -387,11 +387,12 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 // connFailed handles a connection that the transport has given up.
 func (h *Host) connFailed(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
+	if e.Err != nil {
+		h.fail(fmt.Errorf("%w; at %v on host %s, connection %d to host %d", e.Err, e.At, h.plan.Name, e.Conn, l.dst))
+		return
+	}
 	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)",
 		transport.ErrFailed, e.Tries-1, e.Resent)
-	if e.Err != nil {
-		err = e.Err
-	}
 	if i := l.find(e.Message.ID); i >= 0 {
 		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
 		return

@@ -37,7 +37,6 @@ func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 	}
 	if _, err := s.sim.hosts[h].host.Receive(now, &s.in); err != nil {
 		s.refuse(int(h), err)
-		s.checkFailed(now, h)
 	}
 	s.net.Put(p)
 	s.settle(now, h)

@@ -176,7 +176,6 @@ func (p *partition) timer(now units.Time, h int) {
 	st.spins++
 	st.host.Advance(now)
 	p.settle(now, h)
-	p.checkFailed(now, h)
 }
 
 // settle follows every call into host h: it pulls a packet if the NIC is free, and arms the timer.
@@ -196,6 +195,7 @@ func (p *partition) settle(now units.Time, h int) {
 		}
 	}
 	p.arm(now, h)
+	p.checkFailed(now, h)
 }
 
 // answer pulls a packet of class 0 if the NIC of host h is free for that class but paused for the
@@ -258,7 +258,7 @@ func (p *partition) fail(now units.Time, err error) {
 // checkFailed fails the partition if host h has failed.
 func (p *partition) checkFailed(now units.Time, h int) {
 	if err := p.sim.hosts[h].host.Failed(); err != nil {
-		p.fail(now, fmt.Errorf("sim: %w", err)) // the error names the host
+		p.fail(now, err) // it names the host
 	}
 }
 

@@ -283,7 +283,7 @@ func TestHostFails(t *testing.T) {
 	hosts = incast(1, 10, 10)
 	hosts[1].failed = errors.New("host 1: born broken")
 	s = newSim(t, star(2, fast), hosts, Options{})
-	if err := s.Run(context.Background()); err == nil || err.Error() != "sim: host 1: born broken" {
+	if err := s.Run(context.Background()); err == nil || err.Error() != "host 1: born broken" {
 		t.Errorf("%v", err)
 	}
 }

@@ -204,7 +204,9 @@ func TestYourOwnCongestionControl(t *testing.T) {
 				t.Errorf("no comparison:\n%s", printed)
 			}
 		case first == "transport.wasm.module:":
-			brokenModule(t, code)
+			brokenModule(t, code, "c.window = 0 / (c.window - c.window)")
+		case first == "module":
+			brokenModule(t, code, "println(1 / int(c.window-c.window))")
 		default:
 			t.Errorf("no test executes %q", code)
 		}
@@ -215,19 +217,20 @@ func TestYourOwnCongestionControl(t *testing.T) {
 	}
 }
 
-// brokenModule makes the control of the page return NaN after a loss, and expects the message that
-// the page shows.
-func brokenModule(t *testing.T, want string) {
+// brokenModule makes the control of the page do something wrong after a loss, and expects the
+// message that the page shows.
+func brokenModule(t *testing.T, want, wrong string) {
 	t.Helper()
 	text, err := os.ReadFile("mine.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const loss = "{ c.shrink(now) }"
-	broken := bytes.Replace(text, []byte(loss), []byte("{ c.window = 0 / (c.window - c.window) }"), 1)
+	broken := bytes.Replace(text, []byte(loss), []byte("{ "+wrong+" }"), 1)
 	if bytes.Equal(broken, text) {
 		t.Fatalf("mine.go has no %s", loss)
 	}
+	defer func() { _ = os.WriteFile("mine.go", text, 0o600) }()
 	if err := os.WriteFile("mine.go", broken, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -314,9 +317,25 @@ func TestKeysOfModules(t *testing.T) {
 // A module that fails during a simulated run ends it by name, and nothing else.
 func TestModuleFailsDuringARun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeModule(t, sandboxtest.Code(sandboxtest.Answer(50_000), sandboxtest.After(100, sandboxtest.Forever())), "")
-	code, out, told := weft(t, orchestrated{}, "run", "lab.yaml", "--engine", "sim", "--out", "runs")
-	if code != exitFailed || !strings.Contains(out+told, "module tiny: after an acknowledgement: it ran too long") {
-		t.Errorf("exit code %d, %s%s", code, out, told)
+	for want, event := range map[string][]byte{
+		"it ran too long":                  sandboxtest.Forever(),
+		"unreachable":                      sandboxtest.Trap(),
+		"its window is -1 bytes":           sandboxtest.Answer(-1),
+		"it needs too much memory: it has": sandboxtest.Grow(),
+	} {
+		writeModule(t, sandboxtest.Code(sandboxtest.Answer(50_000), sandboxtest.After(100, event)), "")
+		code, out, told := weft(t, orchestrated{}, "run", "lab.yaml", "--engine", "sim", "--out", "runs")
+		_, first, _ := strings.Cut(out, "  error ")
+		first, rest, _ := strings.Cut(strings.TrimSpace(first), "\n")
+		if code != exitFailed || !strings.HasPrefix(first, "module tiny: after an acknowledgement (Ack): "+want) ||
+			!strings.Contains(first, "us on host h") || strings.Contains(rest, "module tiny: ") {
+			t.Errorf("exit code %d, %s%s", code, out, told)
+		}
+		for line := range strings.Lines(out) {
+			// a packet that waits for its retransmission would add a millisecond
+			if text, ok := strings.CutPrefix(line, "  lab time "); ok && !strings.Contains(text, "us, in ") {
+				t.Errorf("%s: the run went on: %s", want, line)
+			}
+		}
 	}
 }

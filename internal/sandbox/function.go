@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Instructions that meter reads or writes.
@@ -38,9 +39,11 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opNumericFirst = 0x45
+	opI32Eq        = 0x46
 	opI64LtS       = 0x53
 	opF32Ne        = 0x5c
 	opF64Ne        = 0x62
+	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64ShrU      = 0x88
 	opF32Copysign  = 0x98
@@ -66,7 +69,8 @@ const (
 	bytesPerFuel   = 256 // of code, besides 1 for each function and iteration
 	bulkShift      = 6   // 64 bytes of memory
 	growFuel       = 1000
-	scratchI64     = 0 // locals that rewrite adds, after those of the function
+	refusedGrowth  = math.MinInt64 // plus the number of pages: the counter after memory was refused
+	scratchI64     = 0             // locals that rewrite adds, after those of the function
 	scratchI32     = 1
 	scratchF32     = 2
 	scratchF64     = 3
@@ -162,16 +166,42 @@ func (f *function) write(r *reader) visitor {
 		case op == opF64Store || op == opI64FromF64 || op == opF64Copysign:
 			f.canonical(scratchF64, opF64Const, canonicalNaN64, opF64Ne)
 		case op == opMemoryGrow:
+			f.local(opLocalTee, scratchI32)
 			f.charge(growFuel * bytesPerFuel)
+			f.local(opLocalGet, scratchI32)
+			f.out = append(f.out, opI64ExtendU)
+			f.local(opLocalSet, scratchI64)
 		case op == opBulk && (sub == bulkMemoryInit || sub == bulkMemoryCopy || sub == bulkMemoryFill):
 			f.chargeBulk()
 		}
 		f.out = append(f.out, r.b[begin:r.at]...)
-		if op == opLoop {
+		switch op {
+		case opLoop:
 			f.charge(f.loops[loop])
 			loop++
+		case opMemoryGrow:
+			f.trapIfRefused()
 		}
 	}
+}
+
+// trapIfRefused appends code that traps if the top of the stack says that memory did not grow. The
+// counter is refusedGrowth then, plus the number of pages that the module asked for: scratchI64.
+func (f *function) trapIfRefused() {
+	f.local(opLocalTee, scratchI32)
+	f.local(opLocalGet, scratchI32)
+	f.out = append(f.out, opI32Const, 0x7f, opI32Eq, opIf, voidBlock) // 0x7f: -1
+	f.local(opLocalGet, scratchI64)
+	f.out = appendS64(append(f.out, opI64Const), refusedGrowth)
+	f.out = appendU32(append(f.out, opI64Add, opGlobalSet), f.counter)
+	f.out = append(f.out, opUnreachable, opEnd)
+}
+
+// refusedPages returns the number of pages that a module asked for in vain, if that is why the
+// counter has this value.
+func refusedPages(counter int64) (pages uint64, refused bool) {
+	pages = uint64(counter) - 1<<63
+	return pages, pages <= math.MaxUint32
 }
 
 // charge appends code that subtracts the cost of a number of bytes of code.

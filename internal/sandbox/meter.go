@@ -50,6 +50,10 @@ func order(id byte) int {
 // fuelName is the export of the counter. The dot keeps it apart from what languages export.
 const fuelName = "weft.fuel"
 
+// startName is the export of a module's start function, whose section is dropped: as an ordinary
+// function it has errors with a reason, because the counter can be read then.
+const startName = "weft.start"
+
 // module is what meter knows about a module while it rewrites it.
 type module struct {
 	params   []int // parameters of each type
@@ -58,8 +62,9 @@ type module struct {
 	globals  uint32 // also the index of the counter
 	fuel     int64  // initial value of the counter
 	memories int
-	added    bool // the counter is defined
-	exported bool // the counter is exported
+	added    bool  // the counter is defined
+	exported bool  // the counter is exported
+	start    int64 // index of the start function; -1: there is none
 }
 
 // meter returns a module with a counter: an exported global variable, initially fuel, from which
@@ -79,7 +84,7 @@ func meter(binary []byte, fuel int64) ([]byte, error) {
 	}
 	r := &reader{b: binary, at: len(magic)}
 	out := append(make([]byte, 0, len(binary)*3/2), magic...)
-	m := &module{fuel: fuel}
+	m := &module{fuel: fuel, start: startOf(binary[len(magic):])}
 	last := 0
 	for r.left() > 0 && r.err == nil {
 		id := r.byte()
@@ -92,6 +97,9 @@ func meter(binary []byte, fuel int64) ([]byte, error) {
 		}
 		out = m.before(out, order(id))
 		last = order(id)
+		if id == start {
+			continue
+		}
 		rewritten, err := m.section(id, content)
 		if err != nil {
 			return nil, err
@@ -114,7 +122,7 @@ func (m *module) before(out []byte, position int) []byte {
 		out = appendSection(out, globals, m.counter(appendU32(nil, 1)))
 	}
 	if position > order(exports) && !m.exported {
-		out = appendSection(out, exports, m.export(appendU32(nil, 1)))
+		out = appendSection(out, exports, m.export(appendU32(nil, m.exports())))
 	}
 	return out
 }
@@ -126,12 +134,40 @@ func (m *module) counter(b []byte) []byte {
 	return append(appendS64(b, m.fuel), opEnd)
 }
 
-// export appends the export of the counter.
+// exports returns the number of exports that are added.
+func (m *module) exports() uint32 {
+	if m.start >= 0 {
+		return 2
+	}
+	return 1
+}
+
+// export appends the exports that are added: the counter, and the start function.
 func (m *module) export(b []byte) []byte {
 	m.exported = true
 	b = appendU32(b, uint32(len(fuelName)))
 	b = append(append(b, fuelName...), 3) // a global
-	return appendU32(b, m.globals)
+	b = appendU32(b, m.globals)
+	if m.start >= 0 {
+		b = appendU32(b, uint32(len(startName)))
+		b = append(append(b, startName...), 0) // a function
+		b = appendU32(b, uint32(m.start))
+	}
+	return b
+}
+
+// startOf returns the index of the start function of a module, given its sections; -1: there is
+// none.
+func startOf(sections []byte) int64 {
+	r := &reader{b: sections}
+	for r.left() > 0 {
+		id := r.byte()
+		content := &reader{b: r.bytes(r.u32())}
+		if index := content.u32(); id == start && content.err == nil {
+			return int64(index)
+		}
+	}
+	return -1
 }
 
 // section returns the rewritten content of a section.
@@ -228,11 +264,11 @@ func (m *module) addExport(r *reader, content []byte) []byte {
 	rest := content[r.at:]
 	for range n {
 		name, what, index := r.name(), r.byte(), r.u32()
-		if name == fuelName || what == 3 && index >= m.globals {
-			r.fail(fmt.Errorf("it exports %s or a global that it does not have", fuelName))
+		if name == fuelName || name == startName || what == 3 && index >= m.globals {
+			r.fail(fmt.Errorf("it exports %s, %s or a global that it does not have", fuelName, startName))
 		}
 	}
-	return m.export(append(appendU32(nil, uint32(n)+1), rest...))
+	return m.export(append(appendU32(nil, uint32(n)+m.exports()), rest...))
 }
 
 // code returns the section of code, rewritten.

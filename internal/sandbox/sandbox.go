@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -87,12 +87,12 @@ type Instance struct {
 	ctx    context.Context
 	module api.Module
 	fuel   api.MutableGlobal
-	budget int64 // of the last call
-	said   []byte
+	said   said // during the last call
 	exited *errExit
 }
 
-// New starts an instance of the program: its function _initialize, if it has one.
+// New starts an instance of the program: its start function and its function _initialize, if it has
+// them.
 func (p *Program) New() (in *Instance, err error) {
 	in = new(Instance)
 	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
@@ -112,19 +112,28 @@ func (p *Program) New() (in *Instance, err error) {
 		in.Close()
 		return nil, errors.New("it has no memory")
 	}
-	if f := module.ExportedFunction("_initialize"); f != nil {
-		in.budget = 1 // not the reason if it did not run
-		if d := f.Definition(); len(d.ParamTypes())+len(d.ResultTypes()) > 0 {
+	for _, name := range []string{startName, "_initialize"} {
+		if err := in.run(name); err != nil {
 			in.Close()
-			return nil, errors.New("its function _initialize has parameters or results")
-		}
-		if err := f.CallWithStack(in.ctx, nil); err != nil {
-			err = in.explain(err)
-			in.Close()
-			return nil, fmt.Errorf("cannot be started: %w", err)
+			return nil, err
 		}
 	}
 	return in, nil
+}
+
+// run calls a function that starts the module, if there is one.
+func (in *Instance) run(name string) error {
+	f := in.module.ExportedFunction(name)
+	if f == nil {
+		return nil
+	}
+	if d := f.Definition(); len(d.ParamTypes())+len(d.ResultTypes()) > 0 {
+		return fmt.Errorf("its function %s has parameters or results", name)
+	}
+	if err := f.CallWithStack(in.ctx, nil); err != nil {
+		return fmt.Errorf("cannot be started: %w", in.explain(err))
+	}
+	return nil
 }
 
 // Close frees the instance.
@@ -153,6 +162,7 @@ func (in *Instance) Function(name string, params, results []api.ValueType) (Func
 // afterwards. After an error the instance is useless.
 func (f Function) Call(fuel int64, stack []uint64) error {
 	f.in.fuel.Set(uint64(fuel))
+	f.in.said.clear()
 	if err := f.call.CallWithStack(f.in.ctx, stack); err != nil {
 		return f.in.explain(err)
 	}
@@ -166,35 +176,48 @@ func (in *Instance) Fuel() int64 { return int64(in.fuel.Get()) }
 // that grows is not moved.
 func (in *Instance) View(at, n uint32) ([]byte, bool) { return in.module.Memory().Read(at, n) }
 
-// ErrFuel is the error of a call that took more fuel than it had.
-var ErrFuel = errors.New("it ran too long")
+// Errors of a call that reached a limit.
+var (
+	ErrFuel   = errors.New("it ran too long")
+	ErrMemory = errors.New("it needs too much memory")
+)
 
-// explain returns the reason of a failed call in words.
+// explain returns the reason of a failed call in words, with the end of what the module printed
+// during the call. Compilers print why a program panics and then end it.
 func (in *Instance) explain(err error) error {
-	switch {
-	case in.exited != nil && len(in.said) == 0:
-		return *in.exited
-	case in.fuel != nil && in.Fuel() < 0:
-		return ErrFuel
-	case len(in.said) > 0:
-		return fmt.Errorf("%s; it printed %q", firstLine(err), printed(in.said))
+	var fuel int64
+	if in.fuel != nil {
+		fuel = in.Fuel()
 	}
-	return errors.New(firstLine(err))
+	switch asked, refused := refusedPages(fuel); {
+	case refused:
+		err = fmt.Errorf("%w: it has %s and asked for %s more; the limit is %s", ErrMemory,
+			mebibytes(in.pages()), mebibytes(asked), mebibytes(in.maxPages()))
+	case in.exited != nil:
+		err = *in.exited
+	case fuel < 0:
+		err = ErrFuel
+	default:
+		err = errors.New(firstLine(err))
+	}
+	if text := in.said.text(); text != "" {
+		return fmt.Errorf("%w; it printed %q", err, text)
+	}
+	return err
 }
 
-// printed returns the first lines of what a module printed.
-func printed(said []byte) string {
-	text := strings.Map(func(c rune) rune {
-		if c == '\n' {
-			return ' '
-		}
-		if !unicode.IsPrint(c) {
-			return -1
-		}
-		return c
-	}, string(said))
-	text = strings.Join(strings.Fields(text), " ")
-	return text[:min(len(text), 160)]
+// pages returns the size of the memory in pages of 64 KiB.
+func (in *Instance) pages() uint64 { return uint64(in.module.Memory().Size() >> 16) }
+
+// maxPages returns the size that the memory may have: its own limit, or that of Options.Memory.
+func (in *Instance) maxPages() uint64 {
+	n, _ := in.module.Memory().Definition().Max()
+	return uint64(n)
+}
+
+// mebibytes writes a number of pages as MiB.
+func mebibytes(pages uint64) string {
+	return strconv.FormatFloat(float64(pages)/16, 'f', -1, 64) + " MiB"
 }
 
 // firstLine returns an error of wazero without its stack trace.

@@ -62,7 +62,7 @@ func TestEndsWhatLasts(t *testing.T) {
 		for _, interpret := range []bool{false, true} {
 			begin := testenv.CPU()
 			got, err := try(t, build.Module{Event: code}.Bytes(), interpret)
-			if !got.failed || name != "recurse" && !got.long {
+			if !got.failed || name == "grow" != errors.Is(err, ErrMemory) || (name == "loop" || name == "fill") && !got.long {
 				t.Errorf("%s, interpreted: %t: %+v, %v", name, interpret, got.long, err)
 			}
 			if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
@@ -75,6 +75,69 @@ func TestEndsWhatLasts(t *testing.T) {
 	}
 }
 
+// A start function that lasts, or prints, without end is ended soon, and the error says why.
+func TestStartEnds(t *testing.T) {
+	const fuel = 50_000_000 // as congestion controls have
+	for _, c := range []struct {
+		name   string
+		module build.Module
+		want   string
+	}{
+		{"loops", build.Module{Start: build.Forever()}, "cannot be started: it ran too long"},
+		{"takes memory", build.Module{Start: build.Grow()}, "cannot be started: it needs too much memory: it has 0.0625 MiB"},
+		{"traps", build.Module{Start: build.Trap()}, "cannot be started: unreachable"},
+		{"prints", build.Module{Start: build.Endless(build.Print(strings.Repeat("no news ", 32))), Import: "fd_write"},
+			"cannot be started: it ran too long; it printed \"…"},
+		{"yields", build.Module{Start: build.Endless(build.Op(0x41, 9, 0x10, 0)), Import: "proc_exit"},
+			"cannot be started: it ended itself with exit code 9"},
+	} {
+		for _, section := range []bool{false, true} {
+			c.module.StartSection = section
+			begin := testenv.CPU()
+			p, err := Compile(c.module.Bytes(), Options{Memory: 16, Start: fuel})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.New()
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s, section: %t: %v; want %q", c.name, section, err, c.want)
+			}
+			if took := testenv.CPU() - begin; took > time.Second {
+				t.Errorf("%s, section: %t: took %v of processor time", c.name, section, took)
+			}
+			_ = p.Close()
+		}
+	}
+	if _, err := try(t, build.Module{Start: build.Trap(), StartSection: true, Event: build.Answer(1)}.Bytes(), true); err == nil {
+		t.Error("the start function does not run")
+	}
+}
+
+// The error of a call has the end of what the module printed during it, as one line, without what
+// harms a terminal and without a stack trace.
+func TestPrinted(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"panic", "debugging\npanic: no idea\n\ngoroutine 1 [running]:\nmain.main()\n", `debugging panic: no idea"`},
+		{"controls", "\x1b[31mred\x07\xff\u202eend", `[31mredend"`},
+		{"long", strings.Repeat("ä", 120) + "the reason", `äthe reason"`},
+	} {
+		printed := build.Print(c.text)
+		for _, before := range [][]byte{nil, build.Print(strings.Repeat("much ", 50))} {
+			m := build.Module{Import: "fd_write", Event: build.Code(before, before, printed, build.Trap())}
+			_, err := try(t, m.Bytes(), false)
+			if err == nil || !strings.HasPrefix(err.Error(), "unreachable; it printed ") || len(err.Error()) > 500 ||
+				!strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%s: %v; want %q", c.name, err, c.want)
+			}
+		}
+	}
+	// What an earlier call printed is not the reason of a later failure.
+	m := build.Module{Import: "fd_write", Event: build.Code(build.After(1, build.Trap()), build.Print("all is well"))}
+	if _, err := try(t, m.Bytes(), false); err == nil || err.Error() != "unreachable" {
+		t.Errorf("%v; want unreachable", err)
+	}
+}
+
 // The counter counts the same in both ways of execution: functions, iterations and memory.
 func TestFuelIsTheSame(t *testing.T) {
 	ten := build.Code( // for state := 10; state != 0; state-- {}
@@ -83,12 +146,16 @@ func TestFuelIsTheSame(t *testing.T) {
 		build.Load(build.State), build.Int(0), build.Op(0x52, opBrIf, 0, opEnd)) // i64.ne
 	fill := build.Code(build.I32(0), build.I32(0), build.I32(6400), build.Op(opBulk, bulkMemoryFill, 0))
 	for _, c := range []struct {
-		name string
-		code []byte
-		want int64
-	}{{"nothing", nil, 1}, {"ten iterations", ten, 10}, {"6400 bytes", fill, 101}} {
+		name    string
+		code    []byte
+		imports string
+		want    int64
+	}{
+		{"nothing", nil, "", 1}, {"ten iterations", ten, "", 10}, {"6400 bytes", fill, "", 101},
+		{"printing twice", build.Code(build.Print("a"), build.Print("b")), "fd_write", 1 + 2*(stubFuel+writeFuel)},
+	} {
 		for _, interpret := range []bool{false, true} {
-			got, err := try(t, build.Module{Event: c.code}.Bytes(), interpret)
+			got, err := try(t, build.Module{Event: c.code, Import: c.imports}.Bytes(), interpret)
 			if used := callFuel - got.fuel; err != nil || used != c.want {
 				t.Errorf("%s, interpreted: %t: %d units of fuel, %v; want %d", c.name, interpret, used, err, c.want)
 			}

@@ -105,7 +105,7 @@ func TestFaultsThatEndARunAreNamed(t *testing.T) {
 func TestOtherFaultsAreNotNamed(t *testing.T) {
 	lost := "topology.tiers={host: {loss: 99.9%}}"
 	for _, fault := range []string{"{at: 20us, link: leaf0-spine1, down: 10us}", "{at: 9s, link: leaf0-spine1, down: 1s}", "{at: 20us, corrupt: h3}"} {
-		if s := simulateFault(t, faultyLab, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "sim: host ") {
+		if s := simulateFault(t, faultyLab, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "host ") {
 			t.Errorf("%s: %s: %s", fault, s.Status, s.Error)
 		}
 	}

@@ -91,8 +91,8 @@ type Timed interface {
 
 // Paced is a Controller with a rate. Without it packets are not paced.
 type Paced interface {
-	// Rate returns the rate in b/s at which packets are spaced, at most that of the line; 0: they
-	// are not.
+	// Rate returns the rate in b/s at which packets are spaced; 0: they are not. A rate above that
+	// of the line counts as the line's.
 	Rate() float64
 }
 

@@ -33,8 +33,10 @@ type Module struct {
 	StateSize uint32 // 0: 64
 	Version   uint32 // of the interface; 0: 1
 	Globals   int    // variables of type i64
-	Import    string // a function of WASI to import
-	Patch     func(header []byte)
+	Import    string // a function of WASI to import, as function 0
+	// StartSection makes Start the start function, which nobody calls, and not _initialize.
+	StartSection bool
+	Patch        func(header []byte)
 }
 
 // Types of variables.
@@ -59,11 +61,16 @@ func (m Module) Bytes() []byte {
 		m.Patch(header)
 	}
 	b := []byte("\x00asm\x01\x00\x00\x00")
-	b = section(b, 1, "\x03\x60\x00\x01\x7f\x60\x01\x7f\x00\x60\x00\x00") // () -> i32, (i32) -> (), () -> ()
+	// () -> i32, (i32) -> (), () -> (), (i32, i32, i32, i32) -> i32
+	b = section(b, 1, "\x04\x60\x00\x01\x7f\x60\x01\x7f\x00\x60\x00\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f")
 	base := 0
 	if m.Import != "" {
 		const from = "wasi_snapshot_preview1"
-		b = section(b, 2, fmt.Sprintf("\x01%c%s%c%s\x00\x01", len(from), from, len(m.Import), m.Import))
+		kind := 1
+		if m.Import == "fd_write" {
+			kind = 3
+		}
+		b = section(b, 2, fmt.Sprintf("\x01%c%s%c%s\x00%c", len(from), from, len(m.Import), m.Import, kind))
 		base = 1
 	}
 	exports := fmt.Sprintf("\x06memory\x02\x00\x07weft_cc\x00%c\x0aweft_event\x00%c", base, base+1)
@@ -72,7 +79,9 @@ func (m Module) Bytes() []byte {
 	if m.Start != nil {
 		funcs = "\x03\x00\x01\x02"
 		bodies = append(bodies, body(nil, m.Start))
-		exports += fmt.Sprintf("\x0b_initialize\x00%c", base+2)
+		if !m.StartSection {
+			exports += fmt.Sprintf("\x0b_initialize\x00%c", base+2)
+		}
 	}
 	b = section(b, 3, funcs)
 	b = section(b, 5, "\x01\x00"+string(unsigned(uint64(or(m.Pages, 1)))))
@@ -83,7 +92,14 @@ func (m Module) Bytes() []byte {
 		}
 		b = section(b, 6, globals)
 	}
-	b = section(b, 7, string(rune(len(bodies)+1))+exports)
+	names := 3
+	if m.Start != nil && !m.StartSection {
+		names++
+	}
+	b = section(b, 7, string(rune(names))+exports)
+	if m.StartSection {
+		b = section(b, 8, string(rune(base+2)))
+	}
 	all := string(unsigned(uint64(len(bodies))))
 	for _, one := range bodies {
 		all += one

@@ -84,5 +84,27 @@ func Fill() []byte {
 	return Code(Op(0x03, 0x40), I32(0), I32(0), I32(65536), Op(0xfc, 0x0b, 0x00, 0x0c, 0x00, 0x0b))
 }
 
+// Print writes a text of at most 256 bytes to standard error, in a Module that imports fd_write. Its
+// parameters come from 64-bit numbers with a high half, which compiled code does not always clear.
+func Print(text string) []byte {
+	const at, vector = 768, 512
+	data := append([]byte(text), make([]byte, 8)...)
+	var code []byte
+	for i := 0; i < len(text); i += 8 {
+		code = append(code, StoreInt(at+i, Int(int64(binary.LittleEndian.Uint64(data[i:]))))...)
+	}
+	return Code(code, StoreInt(vector, Int(int64(len(text))<<32|at)),
+		wrap(2), wrap(vector), wrap(1), wrap(vector+8), Op(0x10, 0, 0x1a)) // call, drop
+}
+
+// wrap pushes a constant of 32 bits, cut from the 64 bits of a variable number (i32.wrap_i64).
+func wrap(v int) []byte {
+	const and, or = 0x83, 0x84
+	return Code(Load(Now), Int(-1<<32), Op(or), Int(-1<<32), Op(and), Int(int64(v)), Op(or, 0xa7))
+}
+
+// Endless repeats code.
+func Endless(code []byte) []byte { return Code(Op(0x03, 0x40), code, Op(0x0c, 0x00, 0x0b)) }
+
 // Recurse calls weft_event, function 1, with its parameter.
 func Recurse() []byte { return Op(0x20, 0x00, 0x10, 0x01) }

@@ -37,11 +37,11 @@ func TestLoadRefuses(t *testing.T) {
 		module build.Module
 		want   string
 	}{
-		{"loops", answers(build.Forever()), "module tiny: at the start of the connection: it ran too long"},
+		{"loops", answers(build.Forever()), "module tiny: at the start of the connection (Init): it ran too long"},
 		{"loops later", answers(build.Code(good, build.After(20, build.Forever()))), "it ran too long"},
 		{"loops at its start", build.Module{Event: good, Start: build.Forever()}, "cannot be started: it ran too long"},
 		{"traps", answers(build.Trap()), "unreachable"},
-		{"allocates without end", answers(build.Grow()), "it ran too long"},
+		{"allocates without end", answers(build.Grow()), "it needs too much memory: it has 15.0625 MiB and asked for 1 MiB more; the limit is 16 MiB"},
 		{"writes all memory without end", answers(build.Fill()), "it ran too long"},
 		{"recurses without end", answers(build.Recurse()), "it ran too long"},
 		{"says nothing", answers(nil), "its window is 0 bytes; expected at least 1"},
@@ -49,7 +49,6 @@ func TestLoadRefuses(t *testing.T) {
 		{"window is negative", answers(build.Answer(-4096)), "its window is -4096 bytes"},
 		{"rate is NaN", answers(build.Code(good, build.StoreFloat(build.Rate, build.Float(math.NaN())))), "its rate is NaN"},
 		{"rate is negative", answers(build.Code(good, build.StoreFloat(build.Rate, build.Float(-1)))), "its rate is -1"},
-		{"rate above the line", answers(build.Code(good, build.StoreFloat(build.Rate, build.Float(1e15)))), "its rate is 1e+15"},
 		{"timer in the past", answers(build.Code(good, build.StoreInt(build.Timer, build.Int(1)))), "not after now"},
 		{"never sends", answers(build.Code(good, build.StoreInt(build.NotBefore, build.Int(math.MaxInt64)))), "nothing may leave before"},
 		{"shares a variable", build.Module{Globals: 1, Event: build.Code(good,
@@ -125,7 +124,7 @@ func TestFailsAlone(t *testing.T) {
 	for i := range units.Time(300) {
 		bad.OnAck(i, cc.Ack{Size: 1, RTT: 1})
 	}
-	if err := bad.Err(); err == nil || !strings.Contains(err.Error(), "module tiny: after an acknowledgement: unreachable") {
+	if err := bad.Err(); err == nil || !strings.Contains(err.Error(), "module tiny: after an acknowledgement (Ack): unreachable") {
 		t.Errorf("error %v", err)
 	}
 	if at, ok := bad.Deadline(); bad.Window() != 1 || bad.PacingRate() != 0 || ok {
@@ -136,6 +135,16 @@ func TestFailsAlone(t *testing.T) {
 	}
 	if good.Err() != nil || good.Window() != 100_000 {
 		t.Errorf("another connection: %v, window %v", good.Err(), good.Window())
+	}
+}
+
+// A rate above that of the line is that of the line, and an infinite window is no limit.
+func TestAboveTheLine(t *testing.T) {
+	for _, rate := range []float64{1e15, math.Inf(1), float64(probeLink.Line), float64(probeLink.Line) + 1} {
+		s := newTiny(t, answers(build.Code(build.Answer(math.Inf(1)), build.StoreFloat(build.Rate, build.Float(rate)))))
+		if s.PacingRate() != probeLink.Line || s.Window() != unlimited || s.Err() != nil {
+			t.Errorf("rate %v: rate %v, window %v, %v", rate, s.PacingRate(), s.Window(), s.Err())
+		}
 	}
 }
 

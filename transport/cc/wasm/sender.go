@@ -108,9 +108,8 @@ func (s *Sender) end(in *instance, event uint64, now units.Time) {
 	switch {
 	case !(window >= 1):
 		s.fail(fmt.Errorf("%s: its window is %v bytes; expected at least 1", eventName(event), window))
-	case rate != 0 && !(rate >= 1 && rate <= float64(s.line)):
-		s.fail(fmt.Errorf("%s: its rate is %v b/s; expected 0, or 1 to that of the line, %v", eventName(event), rate,
-			s.line))
+	case rate != 0 && !(rate >= 1):
+		s.fail(fmt.Errorf("%s: its rate is %v b/s; expected 0, or at least 1", eventName(event), rate))
 	case event == eventTimer && timer <= now:
 		s.fail(fmt.Errorf("%s: its next timer is at %v, which is not after now, %v", eventName(event), timer, now))
 	case notBefore > now+maxWait:
@@ -122,7 +121,11 @@ func (s *Sender) end(in *instance, event uint64, now units.Time) {
 			s.window = units.Bytes(window)
 		}
 		s.window = min(s.window, s.limit)
-		s.rate, s.timer, s.notBefore = units.Bandwidth(rate), timer, notBefore
+		s.rate = s.line // a NIC sends no faster, so a rate above means the same
+		if rate < float64(s.line) {
+			s.rate = units.Bandwidth(rate)
+		}
+		s.timer, s.notBefore = timer, notBefore
 	}
 }
 
@@ -137,10 +140,11 @@ func (s *Sender) fail(err error) {
 	s.window, s.rate, s.timer, s.notBefore = 1, 0, units.Never, 0
 }
 
-// eventName returns an event in words.
+// eventName returns an event in words, with the method of package sdk/cc.
 func eventName(event uint64) string {
-	return [...]string{"at the start of the connection", "at the start of a message", "after a packet was sent",
-		"after an acknowledgement", "after a loss", "after a congestion notification", "at its timer"}[event]
+	return [...]string{"at the start of the connection (Init)", "at the start of a message (Start)",
+		"after a packet was sent (Sent)", "after an acknowledgement (Ack)", "after a loss (Loss)",
+		"after a congestion notification (Notify)", "at its timer (Expire)"}[event]
 }
 
 // OnStart implements cc.Controller. Like OnSent it calls only modules whose description asks for
