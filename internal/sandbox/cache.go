@@ -21,7 +21,8 @@ const MaxCode = 32 << 20
 var entryName = regexp.MustCompile(`^wazero-[A-Za-z0-9.+_-]{1,64}/[0-9a-f]{64}$`)
 
 // private returns an error unless a folder for compiled code, which is run as it is, is one that
-// only this user can change. It makes the folder if there is none.
+// only this user can change or replace: each folder above it belongs to this user or to root, and
+// others cannot write there, or not remove what is not theirs. It makes the folder if there is none.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -30,11 +31,65 @@ func private(dir string) error {
 	if err != nil {
 		return err
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 || !ok || int(owner.Uid) != os.Geteuid() {
+	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 || ownerOf(info) != os.Geteuid() {
 		return fmt.Errorf("%s: other users can change it; expected a folder of this user only", dir)
 	}
-	return nil
+	named, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(named)
+	if err != nil {
+		return err
+	}
+	return errors.Join(firm(filepath.Dir(named)), firm(filepath.Dir(real)))
+}
+
+// firm returns an error if other users can replace what is in a folder, or the folder itself or one
+// above it. Whoever owns the root folder can do that anyway; in a user namespace that may be an
+// owner without a number.
+func firm(dir string) error {
+	top, err := os.Lstat("/")
+	if err != nil {
+		return err
+	}
+	for {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		owner, link := ownerOf(info), info.Mode()&fs.ModeSymlink != 0
+		others := info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 && !link
+		if others || owner != os.Geteuid() && owner != 0 && owner != ownerOf(top) {
+			return fmt.Errorf("%s: other users can change it; expected only this user and root", dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// ownerOf returns the user that a file belongs to; -1 if that is not known.
+func ownerOf(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
+}
+
+// sound reports whether a cache has nothing but files of a size that compiled code can have. Reading
+// a pipe would not end.
+func sound(cache string) bool {
+	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
+	for _, file := range found {
+		dir, err1 := os.Lstat(filepath.Dir(file))
+		info, err2 := os.Lstat(file)
+		if err1 != nil || err2 != nil || !dir.IsDir() || !info.Mode().IsRegular() || info.Size() > MaxCode {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // Code is the compiled code of one module, for a process of the same program on the same machine.
@@ -50,7 +105,7 @@ func Export(cache string) (Code, error) {
 		return Code{}, err
 	}
 	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
-	if err != nil || len(found) != 1 {
+	if err != nil || len(found) != 1 || !sound(cache) {
 		return Code{}, errors.Join(err, fmt.Errorf("%s has %d files; expected one", cache, len(found)))
 	}
 	name, err := filepath.Rel(cache, found[0])

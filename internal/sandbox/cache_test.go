@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,6 +52,10 @@ func TestCache(t *testing.T) {
 		func() error { return os.Truncate(files[0], 40) },
 		func() error { return os.WriteFile(files[0], []byte("WAZEVO and nothing of use behind it"), 0o600) },
 		func() error { return os.WriteFile(files[0], nil, 0o600) },
+		func() error { return os.Truncate(files[0], 2<<30) },
+		func() error { return errors.Join(os.Remove(files[0]), syscall.Mkfifo(files[0], 0o600)) },
+		func() error { return errors.Join(os.Remove(files[0]), os.Mkdir(files[0], 0o700)) },
+		func() error { return errors.Join(os.Remove(files[0]), os.Symlink("/dev/zero", files[0])) },
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
@@ -59,6 +66,17 @@ func TestCache(t *testing.T) {
 			t.Errorf("after damage: %d bytes, %v; want %d", len(again.Bytes), err, len(whole.Bytes))
 		}
 	}
+	// A folder above that others can write to is no place for code, unless it is sticky, as /tmp is.
+	for mode, want := range map[fs.FileMode]int{0o777: 0, 0o777 | fs.ModeSticky: 1, 0o755: 1} {
+		above := filepath.Join(t.TempDir(), "above")
+		if err := errors.Join(os.Mkdir(above, 0o700), os.Chmod(above, mode)); err != nil {
+			t.Fatal(err)
+		}
+		if files := compiled(filepath.Join(above, "weft", "code")); len(files) != want {
+			t.Errorf("below a folder of mode %v: code %q", mode, files)
+		}
+	}
+
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(open, 0o777); err != nil {
 		t.Fatal(err)

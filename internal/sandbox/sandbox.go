@@ -37,6 +37,9 @@ func Compile(module []byte, o Options) (*Program, error) {
 		o.Cache = ""
 		return compile(metered, o)
 	}
+	if !sound(o.Cache) {
+		forget(o.Cache)
+	}
 	p, err := compile(metered, o)
 	if err == nil {
 		return p, nil

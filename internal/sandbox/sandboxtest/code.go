@@ -84,8 +84,9 @@ func Fill() []byte {
 	return Code(Op(0x03, 0x40), I32(0), I32(0), I32(65536), Op(0xfc, 0x0b, 0x00, 0x0c, 0x00, 0x0b))
 }
 
-// Print writes a text of at most 256 bytes to standard error, in a Module that imports fd_write. Its
-// parameters come from 64-bit numbers with a high half, which compiled code does not always clear.
+// Print writes a text of at most 256 bytes to standard error, in a Module that imports fd_write.
+// Its parameters come from 64-bit numbers with a high half, which compiled code does not always
+// clear.
 func Print(text string) []byte {
 	const at, vector = 768, 512
 	data := append([]byte(text), make([]byte, 8)...)
@@ -93,8 +94,9 @@ func Print(text string) []byte {
 	for i := 0; i < len(text); i += 8 {
 		code = append(code, StoreInt(at+i, Int(int64(binary.LittleEndian.Uint64(data[i:]))))...)
 	}
+	const call, drop = 0x10, 0x1a
 	return Code(code, StoreInt(vector, Int(int64(len(text))<<32|at)),
-		wrap(2), wrap(vector), wrap(1), wrap(vector+8), Op(0x10, 0, 0x1a)) // call, drop
+		wrap(2), wrap(vector), wrap(1), wrap(vector+8), Op(call, 0, drop))
 }
 
 // wrap pushes a constant of 32 bits, cut from the 64 bits of a variable number (i32.wrap_i64).
