@@ -27,7 +27,8 @@ func (f *file) Keys() []params.Key {
 		return params.One(params.Text(text, "an expectation such as verified == true"))
 	}
 	sweep := params.Sub("sweep", func() params.Section { return nil },
-		"Paths and values; every combination is a run. Comma-separated paths change together.").OnceKnown()
+		"Paths and values; every combination is a run. Comma-separated paths change together; "+
+			"null leaves one as it is. A transport's parameters are swept only in its own runs.").OnceKnown()
 	return []params.Key{
 		params.New("weft", version, "Format version.").OnceKnown(),
 		params.New("name", params.Name(&f.Name), "Names the results folder and labels the nodes."),

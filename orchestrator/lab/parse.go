@@ -119,7 +119,9 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	var labs []*Lab
 	for _, p := range points(axes) {
 		tree, values := p.apply(r, root, axes)
-		labs = append(labs, one(r, tree, values))
+		if l := one(r, tree, values); !p.without(values, axes, l.Transport.Kind) {
+			labs = append(labs, l)
+		}
 		if r.full() {
 			break
 		}

@@ -188,6 +188,37 @@ func TestSweepIsTheCrossProduct(t *testing.T) {
 	}
 }
 
+// A parameter of one transport is not swept in the runs of others, which would repeat. Paths that
+// change together may leave one as it is.
+func TestSweepDoesNotRepeatOtherTransports(t *testing.T) {
+	for sweep, want := range map[string][]string{
+		"  transport.kind: [pc4, strack]\n  transport.pc4.beta: [0.5, 0.25]\n  seed: [1, 2]\n": {
+			"pc4/0.5/map[seed:1 transport.kind:pc4 transport.pc4.beta:0.5]",
+			"pc4/0.5/map[seed:2 transport.kind:pc4 transport.pc4.beta:0.5]",
+			"pc4/0.25/map[seed:1 transport.kind:pc4 transport.pc4.beta:0.25]",
+			"pc4/0.25/map[seed:2 transport.kind:pc4 transport.pc4.beta:0.25]",
+			"strack/map[seed:1 transport.kind:strack]", "strack/map[seed:2 transport.kind:strack]",
+		},
+		"  transport.kind, transport.pc4.beta: [[pc4, 0.5], [pc4, 0.25], [strack, null]]\n": {
+			"pc4/0.5/map[transport.kind:pc4 transport.pc4.beta:0.5]",
+			"pc4/0.25/map[transport.kind:pc4 transport.pc4.beta:0.25]",
+			"strack/map[transport.kind:strack]",
+		},
+	} {
+		var got []string
+		for _, l := range mustParse(t, star+"sweep:\n"+sweep, Options{}) {
+			beta := ""
+			if p, ok := l.Transport.Section.Control().(pc4.Params); ok {
+				beta = fmt.Sprintf("/%v", p.Beta)
+			}
+			got = append(got, fmt.Sprintf("%s%s/%v", l.Transport.Kind, beta, l.Point))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s-want +got:\n%s", sweep, diff)
+		}
+	}
+}
+
 func TestPointsHaveTypes(t *testing.T) {
 	text := star + "sweep:\n  measure.cwnd: [true]\n  transport.pc4.beta: [0.5]\n  transport.pc4.initial: ['line']\n  workload.0.ranks: [[h1, h2]]\n"
 	got := mustParse(t, text, Options{})[0].Point

@@ -7,6 +7,7 @@ import (
 
 	"weft/internal/clip"
 	"weft/params"
+	"weft/transport"
 )
 
 // Bounds of the sweep section.
@@ -235,6 +236,9 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 	values := make(map[string]any, len(p))
 	for i, a := range axes {
 		for k, v := range a.values[p[i]] {
+			if len(a.paths) > 1 && v.null() {
+				continue // this point leaves the path as it is
+			}
 			values[a.names[k]] = v.value()
 			edited, err := root.with(a.paths[k], v, a.key.at)
 			if err != nil { // an earlier axis replaced what the path leads through
@@ -245,6 +249,33 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 		}
 	}
 	return root, values
+}
+
+// aside reports whether the axis sets nothing in runs of a transport: it has only parameters of other
+// transports.
+func (a *axis) aside(kind string) bool {
+	own := transportSection(kind)
+	return !slices.ContainsFunc(a.paths, func(path []string) bool {
+		if len(path) < 3 || path[0] != "transport" || path[1] == own {
+			return true
+		}
+		return !slices.Contains(transport.Kinds(), path[1])
+	})
+}
+
+// without returns values without those of axes that set nothing in runs of a transport. repeats
+// reports that another point is the same run: the one with the first values of these axes.
+func (p point) without(values map[string]any, axes []axis, kind string) (repeats bool) {
+	for i, a := range axes {
+		if !a.aside(kind) {
+			continue
+		}
+		for _, name := range a.names {
+			delete(values, name)
+		}
+		repeats = repeats || p[i] > 0
+	}
+	return repeats
 }
 
 // replaced reports what is wrong with a value of the file that every point of a sweep replaces. A
