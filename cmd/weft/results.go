@@ -112,6 +112,7 @@ type compareFlags struct {
 	failIf    string
 	tolerance string
 	html      string
+	left      []string // runs that --by has put on neither side
 }
 
 func (a *app) resultsCompare(root *string) *cobra.Command {
@@ -160,7 +161,7 @@ Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
 			}
 			names := [2]string{args[0], args[len(args)-1]}
 			if flags.by != "" {
-				if sides[0], sides[1], err = sides[0].Split(flags.by); err != nil {
+				if sides[0], sides[1], flags.left, err = sides[0].Split(flags.by); err != nil {
 					return usagef("--by: %v", err)
 				}
 				for i, side := range sides {
@@ -217,6 +218,11 @@ func sideNamed(root, name string) (report.Side, error) {
 func (a *app) compare(names [2]string, base, changed report.Side, tolerance float64, flags compareFlags) error {
 	gate := flags.failIf != ""
 	missing := report.Missing(base, changed)
+	left := missing
+	if flags.by != "" {
+		left = append(report.Unmatched(base, changed, [2]string{base.Setting(flags.by), changed.Setting(flags.by)}),
+			flags.left...)
+	}
 	d, err := report.Compare(base, changed)
 	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(missing) > 0) {
 		return err
@@ -247,12 +253,12 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 	if err != nil {
 		return err
 	}
-	for _, text := range missing {
+	for _, text := range left {
 		fmt.Fprintf(a.stderr, "not compared: %s\n", text)
 	}
 	notes := compareNotes(base, changed, d, gate)
 	if flags.html != "" {
-		p, err := report.ComparePage(versionText(), names, base, changed, d, append(missing, notes...))
+		p, err := report.ComparePage(versionText(), names, base, changed, d, append(left, notes...))
 		if err == nil {
 			err = pages.Save(flags.html, p)
 		}

@@ -67,7 +67,7 @@ func Missing(a, b Side) []string {
 // missingFrom returns the line of Missing for a run: its point, and the status of its counterpart
 // among others. several is set if the point has several seeds.
 func (r *Run) missingFrom(others Side, point string, several bool) string {
-	if _, swept := r.Summary.Point["seed"]; swept || several {
+	if _, swept := r.point()["seed"]; swept || several {
 		point = strings.TrimSpace(fmt.Sprintf("%s seed=%d", point, r.seed()))
 	}
 	why := "not run"

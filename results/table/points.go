@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"weft/results/record"
@@ -35,6 +36,26 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 		return clockPoints(w, clocked, st)
 	}
 	return nil
+}
+
+// Modules writes a line for each congestion control that is a module, if runs have one.
+func Modules(w io.Writer, runs []*record.Summary) error {
+	var lines []string
+	for _, s := range runs {
+		if s.Module == nil {
+			continue
+		}
+		if line := "module  " + moduleText(s.Module) + "\n"; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(lines, ""))
+	return err
+}
+
+// moduleText returns what identifies a module.
+func moduleText(m *record.Module) string {
+	return fmt.Sprintf("%s, %s, sha256 %s", m.Name, m.File, m.SHA256)
 }
 
 // Across writes the expectations over all points of sweeps, if there are any.

@@ -38,7 +38,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		add("flows", Flows(s))
 	}
 	if m := s.Module; m != nil {
-		add("module", fmt.Sprintf("%s, %s, sha256 %s", m.Name, m.File, m.SHA256))
+		add("module", moduleText(m))
 	}
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
 		micros(s.WallS*1e6)))
