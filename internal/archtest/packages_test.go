@@ -152,7 +152,7 @@ func packages() []entry {
 		{"results/schema", "results/record results/store", "describes what is stored"},
 		{"results/table", "results/record", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
-		{"results/report", "internal/natural results/expect results/plot results/record results/stats results/store results/table units",
+		{"results/report", "internal/natural internal/plural results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",

@@ -22,7 +22,8 @@ var entryName = regexp.MustCompile(`^wazero-[A-Za-z0-9.+_-]{1,64}/[0-9a-f]{64}$`
 
 // private returns an error unless a folder for compiled code, which is run as it is, is one that
 // only this user can change or replace: each folder above it belongs to this user or to root, and
-// others cannot write there, or not remove what is not theirs. It makes the folder if there is none.
+// others cannot write there, or not remove what is not theirs. It makes the folder if there is
+// none.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -78,8 +79,8 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// sound reports whether a cache has nothing but files of a size that compiled code can have. Reading
-// a pipe would not end.
+// sound reports whether a cache has nothing but files of a size that compiled code can have.
+// Reading a pipe would not end.
 func sound(cache string) bool {
 	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
 	for _, file := range found {

@@ -66,7 +66,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("after damage: %d bytes, %v; want %d", len(again.Bytes), err, len(whole.Bytes))
 		}
 	}
-	// A folder above that others can write to is no place for code, unless it is sticky, as /tmp is.
+	// A folder above that others can write to is no place for code, unless it is sticky.
 	for mode, want := range map[fs.FileMode]int{0o777: 0, 0o777 | fs.ModeSticky: 1, 0o755: 1} {
 		above := filepath.Join(t.TempDir(), "above")
 		if err := errors.Join(os.Mkdir(above, 0o700), os.Chmod(above, mode)); err != nil {
