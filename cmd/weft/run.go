@@ -476,8 +476,8 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 // showSeveral prints a table of runs, and below it missed expectations and warnings.
 func (a *app) showSeveral(runs []*record.Summary) error {
 	st := style(a.stdout)
-	return errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs), table.Misses(a.stdout, runs, st),
-		table.Warnings(a.stdout, runs, st))
+	return errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs),
+		table.Misses(a.stdout, runs, st), table.Warnings(a.stdout, runs, st))
 }
 
 // showTwice prints a run, the same at another dilation, and how much its numbers moved.

@@ -251,8 +251,8 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 	return root, values
 }
 
-// aside reports whether the axis sets nothing in runs of a transport: it has only parameters of other
-// transports.
+// aside reports whether the axis sets nothing in runs of a transport: it has only parameters of
+// other transports.
 func (a *axis) aside(kind string) bool {
 	own := transportSection(kind)
 	return !slices.ContainsFunc(a.paths, func(path []string) bool {

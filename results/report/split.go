@@ -14,8 +14,8 @@ import (
 // transport.kind, or transport for short. A setting with more than two values needs the two to
 // compare, such as transport.kind=roce,pc4, which also sets their order. The points of both sides
 // lose that setting and those that change with it, so that Compare matches them. Runs of one side
-// that do not have a setting which the other side varies, as those of another transport, match every
-// value of it. left says which runs are on neither side.
+// that do not have a setting which the other side varies, as those of another transport, match
+// every value of it. left says which runs are on neither side.
 func (s Side) Split(what string) (a, b Side, left []string, err error) {
 	path, wanted, chosen := strings.Cut(what, "=")
 	if !s.hasPath(path) && s.hasPath(path+".kind") {
