@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -15,39 +16,42 @@ import (
 	"weft/internal/clip"
 )
 
-// Algorithm is an algorithm for one collective.
+// Algorithm is an algorithm for one collective, as a file has it: its references are checked, its
+// result is not.
 type Algorithm struct {
 	Name       string
 	Collective string // of package schedule
 	Ranks      int
-	file       string
-	inplace    bool
-	gpus       [][]block // by rank
-	scratch    []int     // by rank: chunks of buffer s
-	chunks     int       // of the buffer whose size nccl-tests prints
-	Notes      graph.Notes
+	file       string      // for errors
+	inplace    bool        // input and output share a buffer
+	gpus       [][]block   // by rank
+	scratch    []int       // by rank: chunks of buffer s
+	chunks     int         // of the buffer whose size nccl-tests prints
+	Notes      graph.Notes // what the file says and the algorithm does not need
 }
 
-// block is a thread block: its peers, and its steps.
+// block is a thread block: its peers, and its steps, which run one after the other.
 type block struct {
-	id, send, recv, channel int
-	steps                   []step
+	id         int // its index in the GPU
+	send, recv int // the rank that it sends to, and receives from; -1: none
+	channel    int
+	steps      []step
 }
 
 // step is a step of a thread block.
 type step struct {
-	number   int
-	kind     string
-	src, dst place
-	count    int
-	block    int // it waits for a step of this thread block; -1: none
-	after    int
-	line     int
+	number   int    // its index in the block
+	kind     string // of kinds
+	src, dst place  // the first chunk that is read, and written
+	count    int    // number of chunks
+	block    int    // it waits for a step of this thread block of its GPU; -1: none
+	after    int    // that step
+	line     int    // in the file
 }
 
-// place is a chunk of a buffer: i, o or s.
+// place is a chunk of a buffer.
 type place struct {
-	buffer byte
+	buffer byte // i: input, o: output, s: scratch
 	chunk  int
 }
 
@@ -64,13 +68,15 @@ var kinds = map[string]struct{ recv, reduce, send bool }{
 	"rrs": {recv: true, reduce: true, send: true}, "rrcs": {recv: true, reduce: true, send: true}, "nop": {}, "cpy": {},
 }
 
+// collectives maps MSCCL's names of collectives to those of package schedule.
 var collectives = map[string]string{
 	"allreduce": "all-reduce", "allgather": "all-gather", "reduce_scatter": "reduce-scatter",
 	"reducescatter": "reduce-scatter",
 	"alltoall":      "all-to-all",
 }
 
-// attributes are those that are used, and those of the algorithm, by which NCCL chooses one.
+// attributes are those that are used, and those by which NCCL chooses an algorithm. Others are
+// noted.
 var attributes = []string{
 	"name", "coll", "inplace", "ngpus", "nchunksperloop", "id", "i_chunks", "o_chunks", "s_chunks", "send",
 	"recv", "chan", "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep",
@@ -84,12 +90,12 @@ func Looks(head []byte) bool { return bytes.Contains(head, []byte("<algo ")) }
 type parser struct {
 	*Algorithm
 	d     *xml.Decoder
-	attrs map[string]string
-	line  int
-	steps int
+	attrs map[string]string // of the element that is read
+	line  int               // of that element
+	steps int               // number of steps so far
 }
 
-// Parse reads an algorithm.
+// Parse reads an algorithm. Its errors have the file and the line.
 func Parse(file string, r io.Reader) (*Algorithm, error) {
 	values := source.NewValues(file, r)
 	p := &parser{Algorithm: &Algorithm{file: file}, d: xml.NewDecoder(values)}
@@ -127,11 +133,12 @@ func Parse(file string, r io.Reader) (*Algorithm, error) {
 	return p.Algorithm, p.finish()
 }
 
+// errorf returns an error with the line of the current element.
 func (p *parser) errorf(format string, args ...any) error {
 	return graph.Errorf(p.file, max(1, p.line), format, args...)
 }
 
-// number returns an attribute that is a whole number from least.
+// number returns an attribute that is a whole number from least to most.
 func (p *parser) number(name string, least, most int) (int, error) {
 	n, err := strconv.Atoi(p.attrs[name])
 	if err != nil || n < least || n > most {
@@ -141,10 +148,11 @@ func (p *parser) number(name string, least, most int) (int, error) {
 	return n, nil
 }
 
-// all sets each number to an attribute. The values are from -1, or from 0 if the name ends in +.
+// all sets each number to the attribute of that name. The values are from -1, or from 0 if the name
+// ends in +. The error is about the first wrong attribute by name.
 func (p *parser) all(to map[string]*int) error {
-	for name, n := range to {
-		least := -1
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		n, least := to[name], -1
 		if name[len(name)-1] == '+' {
 			name, least = name[:len(name)-1], 0
 		}
@@ -157,7 +165,8 @@ func (p *parser) all(to map[string]*int) error {
 	return nil
 }
 
-// element handles the beginning of an element.
+// element handles the beginning of an element. GPUs, thread blocks and steps come in the order of
+// their numbers, and belong to the last element above them.
 func (p *parser) element(name string) error {
 	switch name {
 	case "algo":
@@ -204,7 +213,7 @@ func (p *parser) element(name string) error {
 // algo reads the root of the file.
 func (p *parser) algo() error {
 	if p.Ranks > 0 {
-		return p.errorf("<algo> is there twice")
+		return p.errorf("a second <algo>; expected one")
 	}
 	var err error
 	if p.Ranks, err = p.number("ngpus", 2, maxGPUs); err != nil {
@@ -258,11 +267,10 @@ func (p *parser) step() error {
 	return nil
 }
 
-// finish checks what steps refer to.
+// finish checks what steps refer to. A step may wait for a later block, so this comes last.
 func (a *Algorithm) finish() error {
-	blocks := a.Ranks
-	if schedule.Of(a.Collective).Shared && a.chunks%blocks != 0 {
-		return graph.Errorf(a.file, 1, "nchunksperloop is %d; expected a multiple of %d GPUs", a.chunks, blocks)
+	if schedule.Of(a.Collective).Shared && a.chunks%a.Ranks != 0 {
+		return graph.Errorf(a.file, 1, "nchunksperloop is %d; expected a multiple of %d GPUs", a.chunks, a.Ranks)
 	}
 	for rank, blocks := range a.gpus {
 		for t := range blocks {
@@ -281,6 +289,7 @@ func (a *Algorithm) finish() error {
 	return nil
 }
 
+// describe names a step for an error.
 func describe(rank, block int, s *step) string {
 	return fmt.Sprintf("GPU %d, thread block %d, step %d (%s)", rank, block, s.number, s.kind)
 }

@@ -23,10 +23,11 @@ const maxTiers = 3
 // tree is a fat tree of htsim. Of a tier, the values are those of its switches.
 type tree struct {
 	*Network
-	line              int // the last of the file
-	nodes, tiers, pod int
-	seen              [maxTiers]bool
-	down, up, bundle  [maxTiers]int
+	line              int            // the last of the file
+	nodes, tiers, pod int            // hosts in all, tiers, hosts of a pod
+	seen              [maxTiers]bool // the file has the tier
+	down, up          [maxTiers]int  // ports of a switch downwards and upwards
+	bundle            [maxTiers]int  // parallel links from a switch to each one below
 	rate              [maxTiers]units.Bandwidth
 	delay             [maxTiers]units.Time
 	delayed           [maxTiers]bool // the file says the delay

@@ -19,12 +19,12 @@ import (
 
 // Network is a network of hosts and switches.
 type Network struct {
-	Format string // its name
-	Nodes  []Node
-	Links  []Link
-	Notes  graph.Notes
+	Format string      // name of the format it was in
+	Nodes  []Node      // in the order of the file
+	Links  []Link      // in the order of the file
+	Notes  graph.Notes // what the file says and the network does not need
 
-	file  string
+	file  string         // for errors
 	known map[string]int // index of a node by its name
 }
 
@@ -32,8 +32,8 @@ type Network struct {
 type Node struct {
 	Name   string
 	Switch bool
-	Line   int
-	links  int
+	Line   int // in the file, where it comes first
+	links  int // number of its links; finish counts them
 }
 
 // Link is a link between two nodes, by their names. What the file does not say is the lab's.
@@ -41,9 +41,9 @@ type Link struct {
 	A, B    string
 	Rate    units.Bandwidth // 0: the file does not say
 	Delay   units.Time
-	Delayed bool // the file says the delay, which may be 0
-	Loss    float64
-	Line    int
+	Delayed bool    // the file says the delay, which may be 0
+	Loss    float64 // share of packets, 0 to below 1
+	Line    int     // in the file
 }
 
 // Bounds of a network.
@@ -55,10 +55,11 @@ const (
 // format is the registration of a format.
 type format struct {
 	name  string
-	looks func(file string, head []byte) bool
-	read  func(n *Network, r io.Reader) error
+	looks func(file string, head []byte) bool // reports whether a file that begins with head is one
+	read  func(n *Network, r io.Reader) error // fills in n; its errors have the file and the line
 }
 
+// formats are tried in this order: the first that recognizes a file reads it.
 var formats = []format{
 	{"graphml", looksGraphML, readGraphML},
 	{"dot", looksDOT, readDOT},
@@ -75,7 +76,8 @@ func Formats() (names []string) {
 	return names
 }
 
-// Parse reads a network.
+// Parse reads a network in whichever format it is. It has at least two hosts, each with one link.
+// The errors have the file and the line.
 func Parse(file string, r io.Reader) (*Network, error) {
 	in := bufio.NewReaderSize(r, source.HeadSize)
 	head, err := in.Peek(source.HeadSize)
@@ -92,7 +94,7 @@ func Parse(file string, r io.Reader) (*Network, error) {
 		}
 		return n, n.check()
 	}
-	return nil, graph.Errorf(file, 1, "no known format begins so; expected one of %s", strings.Join(Formats(), ", "))
+	return nil, graph.Errorf(file, 1, "unknown format; expected one of %s", strings.Join(Formats(), ", "))
 }
 
 // node adds a node, unless it is known.
@@ -210,15 +212,15 @@ func (n *Network) check() error {
 	return nil
 }
 
-// roles are the words by which formats call hosts and switches.
+// roles maps the words by which formats call nodes to whether they are switches.
 var roles = map[string]bool{
 	"host": false, "server": false, "gpu": false, "client": false, "vm": false, "npu": false,
 	"switch": true, "leaf": true, "spine": true, "superspine": true, "super-spine": true, "tor": true, "core": true,
 	"aggregation": true, "router": true, "exit": true, "oob-switch": true, "fabric": true,
 }
 
-// property sets a property of a link by the name that a format has for it. It returns false for a
-// name that says nothing about the link's behaviour.
+// property sets a property of a link by the name that a format has for it: rate, delay or loss. It
+// returns false for any other name.
 func (l *Link) property(name, value string) (bool, error) {
 	var err error
 	switch strings.ToLower(name) {
@@ -279,7 +281,7 @@ func firstLine(head []byte) []string {
 	return words{source.NewLines("", bytes.NewReader(head))}.next()
 }
 
-// numbers parses whole numbers from 0.
+// numbers parses whole numbers from 0 to 2^31-1. It returns false if one of the fields is none.
 func numbers(fields []string) ([]int, bool) {
 	all := make([]int, len(fields))
 	for i, f := range fields {

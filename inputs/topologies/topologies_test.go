@@ -103,7 +103,7 @@ func TestNoDelay(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
 	for _, c := range []struct{ text, want string }{
-		{"", "f:1: no known format begins so"},
+		{"", "f:1: unknown format"},
 		{"graph { a -- b -- c -- a }", "0 hosts among 3 nodes"},
 		{"graph { s -- a; s -- b; a [role=host]; a -- b }", "f:1: host a has a second link"},
 		{"graph {\n subgraph x { a -- b } }", "f:2: subgraphs are not understood"},
