@@ -122,7 +122,11 @@ func (p *process) waitLong() result {
 func machinesOf(t *testing.T, root string) map[string]int {
 	t.Helper()
 	out := map[string]int{}
-	for _, dir := range store.Runs(root, "") {
+	dirs, err := store.Runs(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
 		m, err := store.ReadManifest(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -73,7 +73,11 @@ func wantSameRuns(t *testing.T, local, remote string, points int) {
 	t.Helper()
 	number := func(root string) map[string]string {
 		out := map[string]string{}
-		for _, dir := range store.Runs(root, "") {
+		dirs, err := store.Runs(root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
 			_, n, _ := strings.Cut(filepath.Base(dir), "-")
 			if out[n] != "" {
 				t.Errorf("point %s is in %s and %s", n, out[n], dir)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,7 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
   weft results ls --last 10
   weft results ls --failed --since 2h`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			filter := report.Filter{Failed: flags.failed, Last: flags.last}
 			if len(args) == 1 {
 				filter.Lab = filepath.Base(args[0])
@@ -44,20 +45,31 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 			if filter.Since, err = report.ParseSince(flags.since, time.Now()); err != nil {
 				return usagef("--since %w", err)
 			}
-			if flags.last < 0 {
-				return usagef("--last %d: expected a number of runs", flags.last)
+			if flags.last < 1 && cmd.Flags().Changed("last") {
+				return usagef("--last %d: expected a number of runs, at least 1; without --last all are listed", flags.last)
 			}
-			out := report.List(*root, filter)
+			if err := checkRoot(*root); err != nil {
+				return err
+			}
+			if filter.Lab != "" {
+				if runs, err := store.Runs(*root, filter.Lab); len(runs) == 0 && !isUnreadable(err) {
+					return unknownLab(*root, args[0])
+				}
+			}
+			out, err := report.List(*root, filter)
+			if !isUnreadable(err) {
+				err = nil
+			}
 			if hint := formerRootHint(*root); hint != "" {
 				fmt.Fprintln(a.stderr, hint)
 			}
 			if flags.json {
-				return writeJSON(a.stdout, out)
+				return cmp.Or(writeJSON(a.stdout, out), err)
 			}
-			if len(out) == 0 {
-				fmt.Fprintf(a.stderr, "no run to list in %s%s\n", *root, directoryHint(*root, args))
+			if len(out) == 0 && err == nil {
+				fmt.Fprintf(a.stderr, "no run to list in %s\n", *root)
 			}
-			return a.paged(func(w io.Writer) error { return report.WriteList(w, out, style(a.stdout)) })
+			return cmp.Or(a.paged(func(w io.Writer) error { return report.WriteList(w, out, style(a.stdout)) }), err)
 		},
 	}
 	f := cmd.Flags()
@@ -69,16 +81,16 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 	return cmd
 }
 
-// directoryHint returns how to list the runs in a directory that was given as the lab; "" if the
-// argument is a lab of root, or no directory.
-func directoryHint(root string, args []string) string {
-	name := first(args)
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() || len(store.Runs(root, filepath.Base(name))) > 0 {
-		return ""
+// unknownLab returns the error for a lab without runs below root. The argument may be a directory of
+// runs instead.
+func unknownLab(root, arg string) error {
+	hint := ""
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		hint = "; to list the runs in that directory: weft results ls --out " + arg
+	} else if near := store.Near(root, arg); near != "" {
+		hint = "; did you mean " + near + "?"
 	}
-	return fmt.Sprintf(" of a lab %s; to list the runs in that directory: weft results ls --out %s",
-		filepath.Base(name), name)
+	return usagef("no run of a lab %s in %s%s", filepath.Base(arg), root, hint)
 }
 
 // paged writes to standard output, through a pager if that is a terminal.

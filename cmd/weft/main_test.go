@@ -520,23 +520,54 @@ func TestTypingErrors(t *testing.T) {
 	if _, stdout, _ := weft(t, &fake{}, "--version"); stdout != versionLine()+"\n" {
 		t.Errorf("--version: %q", stdout)
 	}
-	if code, stdout, stderr := weft(t, &fake{}, "results", "ls"); code != 0 || strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stderr, "no run to list in ") {
+	if code, stdout, stderr := weft(t, &fake{}, "results", "ls", "--out", t.TempDir()); code != 0 || strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stderr, "no run to list in ") {
 		t.Errorf("ls: code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
 
-// A directory of runs given as the lab is answered with the right command.
-func TestListOfADirectorySuggestsOut(t *testing.T) {
+// Runs that cannot be listed are an error, never an empty list; only the default directory may be
+// missing.
+func TestListAndShowSayWhatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("mine", 0o755); err != nil {
+	t.Setenv(store.RootVar, "")
+	for _, dir := range []string{"mine", "full/quick/1-1", "full/broken", "full/quick/1-2"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "full/quick/1-1/manifest.json", `{"format": 1, "lab": "quick", "status": "running"}`)
+	write(t, "afile", "")
+	// A name that leads to itself cannot be read even by root.
+	if err := os.Symlink("manifest.json", "full/quick/1-2/manifest.json"); err != nil {
 		t.Fatal(err)
 	}
-	for arg, want := range map[string]string{
-		"./mine": "no run to list in runs of a lab mine; to list the runs in that directory: weft results ls --out ./mine\n",
-		"absent": "no run to list in runs\n",
+	for args, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"ls":                         {exitOK, "no run to list in runs\n"},
+		"ls --json":                  {exitOK, ""},
+		"ls ./mine":                  {exitUsage, "weft: no run of a lab mine in runs; to list the runs in that directory: weft results ls --out ./mine\n"},
+		"ls absent --json":           {exitUsage, "weft: no run of a lab absent in runs\n"},
+		"ls quik --out full":         {exitUsage, "weft: no run of a lab quik in full; did you mean quick?\n"},
+		"ls --out nope --json":       {exitUsage, "weft: cannot read runs: open nope: no such file or directory\n"},
+		"ls quick --out afile":       {exitUsage, "weft: cannot read runs: open afile: not a directory\n"},
+		"show q --out afile":         {exitUsage, "weft: cannot read runs: open afile: not a directory\n"},
+		"ls --out full":              {exitFailed, "weft: stat full/quick/1-2/manifest.json: too many levels of symbolic links\n"},
+		"ls quick --out full --json": {exitFailed, "weft: stat full/quick/1-2/manifest.json: too many levels of symbolic links\n"},
+		"show full/quick/1-2":        {exitFailed, "weft: stat full/quick/1-2/manifest.json: too many levels of symbolic links\n"},
+		"ls --last 0":                {exitUsage, "weft: --last 0: expected a number of runs, at least 1; without --last all are listed\n"},
+		"ls --out full --last 1":     {exitFailed, "weft: stat full/quick/1-2/manifest.json: too many levels of symbolic links\n"},
+		"show broken --out full":     {exitUsage, "weft: no run is called broken; `weft results ls` lists those in full\n"},
+		"ls broken --out full":       {exitUsage, "weft: no run of a lab broken in full\n"},
+		"compare q q --out full/nix": {exitUsage, "weft: cannot read runs: open full/nix: no such file or directory\n"},
 	} {
-		if code, _, stderr := weft(t, &fake{}, "results", "ls", arg, "--out", "runs"); code != exitOK || stderr != want {
-			t.Errorf("%s: code %d, stderr %q, want %q", arg, code, stderr, want)
+		code, stdout, stderr := weft(t, &fake{}, append([]string{"results"}, strings.Fields(args)...)...)
+		if code != want.code || stderr != want.stderr {
+			t.Errorf("%s: code %d, stderr %q, want %d, %q", args, code, stderr, want.code, want.stderr)
+		}
+		if listed := strings.Contains(stdout, "1-1"); listed != (code == exitFailed && args[0] == 'l') {
+			t.Errorf("%s: stdout %q", args, stdout)
 		}
 	}
 }

@@ -47,10 +47,14 @@ points of its newest sweep. docs/results.md describes every file and column.`,
 
 // runsNamed returns the run directories that an argument names.
 func runsNamed(root, name string) ([]string, error) {
-	if runs := store.Find(root, name); len(runs) > 0 {
-		return runs, nil
+	runs, err := store.Find(root, name)
+	if len(runs) > 0 || err != nil {
+		return runs, err
 	}
-	_, err := os.Stat(name)
+	if err := checkRoot(root); err != nil {
+		return nil, err
+	}
+	_, err = os.Stat(name)
 	if hint := formerRootHint(root); hint != "" {
 		return nil, usagef("no run is called %s in %s; %s", name, root, hint)
 	}

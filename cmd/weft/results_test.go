@@ -320,7 +320,7 @@ func TestResultsOfDamagedRuns(t *testing.T) {
 		if got := results(t, exitFailed, command, dir); !strings.Contains(got, file) || !strings.Contains(got, "damaged") {
 			t.Errorf("%s: %s", file, got)
 		}
-		if got := results(t, 0, "--out", root, "ls"); (file == store.ManifestFile) != strings.Contains(got, "damaged") {
+		if got := results(t, 0, "--out", root, "ls"); (file != store.FlowsFile) != strings.Contains(got, "damaged") {
 			t.Errorf("%s: ls: %s", file, got)
 		}
 		write(t, path, string(whole))

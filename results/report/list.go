@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -44,10 +45,11 @@ type Filter struct {
 }
 
 // List returns runs below root in the order of the names of their labs, and for each lab the newest
-// run last.
-func List(root string, filter Filter) []Listed {
+// run last. If some directories cannot be read, it returns the other runs and the reason.
+func List(root string, filter Filter) ([]Listed, error) {
 	out := []Listed{}
-	for _, dir := range store.Runs(root, filter.Lab) {
+	dirs, err := store.Runs(root, filter.Lab)
+	for _, dir := range dirs {
 		l := describeRun(dir)
 		began, err := time.Parse(time.RFC3339, l.Started)
 		good := (l.Status == record.OK || l.Status == record.Running) && l.Missed == 0
@@ -66,15 +68,18 @@ func List(root string, filter Filter) []Listed {
 		return cmp.Or(natural.Compare(filepath.Base(filepath.Dir(x.Run)), filepath.Base(filepath.Dir(y.Run))),
 			natural.Compare(filepath.Base(x.Run), filepath.Base(y.Run)))
 	})
-	return out
+	return out, err
 }
+
+// damaged is the status of a run whose manifest or summary cannot be read.
+const damaged = "damaged"
 
 // describeRun reads the list entry of a run.
 func describeRun(dir string) Listed {
 	l := Listed{Run: dir, slowdown: "–", busbw: "–"}
 	m, err := store.ReadManifest(dir)
 	if err != nil {
-		l.Status, l.outcome, l.Error = "damaged", "damaged", err.Error()
+		l.Status, l.outcome, l.Error = damaged, damaged, err.Error()
 		return l
 	}
 	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started,
@@ -90,7 +95,11 @@ func describeRun(dir string) Listed {
 		}
 	}
 	s, err := store.ReadSummary(dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNoSummary) && m.Status != record.OK:
+		return l // in progress, or ended without one: the manifest has the reason
+	case err != nil:
+		l.Status, l.outcome, l.Error = damaged, damaged, err.Error()
 		return l
 	}
 	l.Transport, l.Missed, l.outcome = s.Transport, table.Missed(s), table.Outcome(s)

@@ -3,10 +3,15 @@ package store
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/natural"
 	"weft/internal/nearest"
@@ -23,49 +28,94 @@ func IsRun(dir string) bool {
 	return err == nil
 }
 
-// Runs returns the run directories of a lab, or of all labs if lab is empty, below root. It skips
-// unreadable directories.
-func Runs(root, lab string) []string {
-	labs := []string{lab}
-	if lab == "" {
-		labs = EntryNames(root)
+// Runs returns the run directories of a lab, or of all labs if lab is empty, below root. If some
+// directories cannot be read, it returns the other runs and the first reason. The error is
+// fs.ErrNotExist if there is no root.
+func Runs(root, lab string) (out []string, err error) {
+	labs, err := names(root)
+	if err != nil {
+		return nil, err
 	}
-	var out []string
+	if lab != "" {
+		labs = []string{lab}
+	}
+	var unread []error
 	for _, l := range labs {
-		for _, name := range EntryNames(filepath.Join(root, l)) {
-			if dir := filepath.Join(root, l, name); IsRun(dir) {
-				out = append(out, dir)
-			}
+		dirs, errs := runsIn(filepath.Join(root, l))
+		out, unread = append(out, dirs...), append(unread, errs...)
+	}
+	if n := len(unread) - 1; n > 0 {
+		return out, fmt.Errorf("%w; %d more cannot be read", unread[0], n)
+	}
+	return out, errors.Join(unread...)
+}
+
+// runsIn returns the run directories in a directory, and the errors of what cannot be read. A path
+// that is no directory holds none.
+func runsIn(dir string) (out []string, unread []error) {
+	all, err := names(dir)
+	if err != nil && !isNoDirectory(err) {
+		return nil, []error{err}
+	}
+	for _, name := range all {
+		run := filepath.Join(dir, name)
+		switch _, err := os.Stat(filepath.Join(run, ManifestFile)); {
+		case err == nil:
+			out = append(out, run)
+		case !isNoDirectory(err):
+			unread = append(unread, err)
 		}
 	}
-	return out
+	return out, unread
+}
+
+// isNoDirectory reports whether an error means that a path is no directory, or does not exist.
+func isNoDirectory(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+}
+
+// names returns the names in a directory.
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.Name()
+	}
+	return out, err
 }
 
 // EntryNames returns the names in a directory, none if it cannot be read.
 func EntryNames(dir string) []string {
-	entries, _ := os.ReadDir(dir)
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
+	out, _ := names(dir)
+	return out
 }
 
 // Find returns the run directories that a name stands for, as a path or below root: a run, the
-// points of a sweep, or the newest runs of a lab. It is empty if the name stands for no run.
-func Find(root, name string) []string {
+// points of a sweep, or the newest runs of a lab. It is empty if the name stands for no run; the
+// error is the reason if that is a directory that cannot be read.
+func Find(root, name string) ([]string, error) {
+	var unread []error
 	for _, dir := range []string{name, filepath.Join(root, name)} {
-		if IsRun(dir) {
-			return []string{dir}
+		_, err := os.Stat(filepath.Join(dir, ManifestFile))
+		if err == nil {
+			return []string{dir}, nil
+		}
+		if !isNoDirectory(err) {
+			unread = append(unread, err)
 		}
 		if runs := sweepRuns(dir); len(runs) > 0 {
-			return runs
+			return runs, nil
 		}
 		if runs := newestRuns(dir); len(runs) > 0 {
-			return runs
+			return runs, nil
 		}
+		_, errs := runsIn(dir)
+		unread = append(unread, errs...)
 	}
-	return nil
+	if len(unread) > 0 {
+		return nil, unread[0]
+	}
+	return nil, nil
 }
 
 // Near returns the name that Find knows below root and that is most like a name that it does not

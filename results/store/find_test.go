@@ -46,11 +46,12 @@ func TestFind(t *testing.T) {
 		filepath.Join(root, "a/20260101T000000"): nil,
 	} {
 		var got []string
-		for _, dir := range Find(root, name) {
+		dirs, err := Find(root, name)
+		for _, dir := range dirs {
 			got = append(got, filepath.Base(dir))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("Find(%s) = %q, want %q", name, got, want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("Find(%s) = %q, %v, want %q", name, got, err, want)
 		}
 	}
 	if got := Newest(root); len(got) != 3 {
