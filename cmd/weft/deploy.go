@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,11 @@ is up already stays as it is; if the lab file has changed, the lab is replaced. 
 faults of the lab are not run. For a sweep, the first point is deployed.
 
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
-is left behind.`,
+is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,
+and the exit code is 1; the same if the lab was up and a program has failed since.
+
+Exit codes: 0 up; 1 not up, or a program failed; 2 the command line or the lab file is wrong; 130
+interrupted.`,
 		Example: `  weft deploy labs/quickstart.yaml
   weft deploy labs/quickstart.yaml --dry-run
   weft exec h0 -- ping -c3 h15
@@ -147,20 +152,25 @@ func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
 
 // showDeployed prints what deploying changed.
 func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
+	var failed error
+	if len(c.Failed) > 0 {
+		failed = fmt.Errorf("lab %s is up, but not every program runs (weft inspect shows them):\n%s", c.Lab,
+			strings.Join(c.Failed, "\n"))
+	}
 	if asJSON {
-		return writeJSON(a.stdout, c)
+		return cmp.Or(writeJSON(a.stdout, c), failed)
 	}
 	d := c.Deployment
 	if c.Action == deploy.ActionNone {
 		fmt.Fprintf(a.stdout, "%s is up already, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
-		return nil
+		return failed
 	}
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
 		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times longer than in the lab, "+
 			"rates %[1]g times lower. With weft exec --clock lab they see lab time.\n", d.Dilation)
 	}
-	return nil
+	return failed
 }
 
 func (a *app) destroyCommand() *cobra.Command {

@@ -15,16 +15,33 @@ func Text(text string) string {
 	if len(text) > (longest+1)*4 { // a character has up to 4 bytes
 		text = text[:(longest+1)*4]
 	}
-	runes := []rune(strings.Map(func(c rune) rune {
-		if Forbidden(c) {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, text))
+	runes := []rune(visible(text))
 	if len(runes) > longest {
 		runes = append(runes[:longest], '…')
 	}
 	return string(runes)
+}
+
+// maxLine is the number of bytes that Line keeps.
+const maxLine = 1000
+
+// Line returns a text as one line of at most 1000 bytes, with U+FFFD for each character that is
+// Forbidden: for reasons and names of files, whose end matters.
+func Line(text string) string {
+	if len(text) > maxLine {
+		text = text[:maxLine/2] + "…" + text[len(text)-maxLine/2:]
+	}
+	return visible(text)
+}
+
+// visible returns a text with U+FFFD for each character that is Forbidden.
+func visible(text string) string {
+	return strings.Map(func(c rune) rune {
+		if Forbidden(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
 }
 
 // Forbidden reports whether c must be in no lab file and no message: control characters, and those

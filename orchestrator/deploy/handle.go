@@ -322,6 +322,7 @@ func (s *supervisor) restart(h int, running bool) error {
 			return err
 		}
 	}
+	s.started.began(h)
 	if err := s.lab.Restart(s.life, h); err != nil {
 		s.updateNode(h, func(l *nodeLife) { l.dead, l.how, l.endRequested = err.Error(), err.Error(), false })
 		return err

@@ -17,7 +17,8 @@ const (
 // up is the body of kindUp.
 type up struct {
 	Dilation float64
-	Why      string // see Deployment
+	Why      string   // see Deployment
+	Failed   []string // see Change
 }
 
 // Kinds of message on the socket of a supervisor, with their bodies and answers. A connection
@@ -166,6 +167,10 @@ type NodeState struct {
 	Cable   string `json:"cable,omitempty"` // tap, packet
 	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
 	Why     string `json:"why,omitempty"`   // if dead or unplugged
+
+	// The host's program (run:), if it has one and is alive: running, done or failed.
+	Program      string `json:"program,omitempty"`
+	ProgramError string `json:"program_error,omitempty"` // if it failed
 
 	Unplugged bool `json:"unplugged,omitempty"` // it runs without its interface: the network does not reach it
 

@@ -42,6 +42,8 @@ type Deployment struct {
 	Dilation float64   `json:"dilation"`
 	Why      string    `json:"why"` // reason for the dilation
 
+	failed []string // see Change
+
 	Subnet topology.Subnet `json:"subnet"` // unique within the state directory
 }
 

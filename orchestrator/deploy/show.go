@@ -83,6 +83,9 @@ func (s *State) Show(w io.Writer) error {
 		if n.Unplugged {
 			state += ", without its interface"
 		}
+		if n.Program != "" {
+			state += ", program " + n.Program
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
 	}
 	if err := t.Flush(); err != nil {
@@ -121,6 +124,9 @@ func (s *State) Show(w io.Writer) error {
 		}
 		if n.Unplugged {
 			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Why)
+		}
+		if n.ProgramError != "" {
+			fmt.Fprintln(w, n.programFailure())
 		}
 		if n.Untaken > 0 {
 			fmt.Fprintf(w, "%s sent %d frames to Weft's own ports, on which nothing listens in a deployed lab\n",

@@ -79,6 +79,7 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	default:
 		out.State, out.PID = "running", p.PID
 	}
+	s.started.describe(int(id), &out)
 	return out
 }
 

@@ -19,6 +19,7 @@ import (
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
+	"weft/orchestrator/topology"
 	"weft/realtime"
 )
 
@@ -33,6 +34,7 @@ type supervisor struct {
 	root       *Root
 	events     *events
 	lab        *emulate.Deployment
+	started    *hostPrograms
 	life       context.Context // ends when the lab shall end
 
 	programs sync.WaitGroup // requests that are being served
@@ -112,7 +114,11 @@ func (s *supervisor) serveLab(conn *control.Conn) error {
 	if err := s.bringUp(); err != nil {
 		return s.undo(err)
 	}
-	err = conn.SendValue(kindUp, up{s.deployment.Dilation, s.deployment.Why})
+	var started State
+	for h := range s.nodes {
+		started.Nodes = append(started.Nodes, s.nodeState(topology.NodeID(h)))
+	}
+	err = conn.SendValue(kindUp, up{s.deployment.Dilation, s.deployment.Why, started.failed()})
 	if err == nil {
 		err = <-kept
 	}
@@ -168,7 +174,13 @@ func (s *supervisor) bringUp() error {
 	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
 	spec.Processes.Ahead = s.writeAhead
 	spec.Processes.Hidden = []string{s.root.path}
+	var hosts []int
+	for _, p := range spec.Programs {
+		hosts = append(hosts, p.Host)
+	}
+	s.started = newHostPrograms(hosts)
 	spec.Ended = func(host int, err error) {
+		s.started.ended(host, err)
 		text := "exit status 0"
 		if err != nil {
 			text = err.Error()
@@ -184,6 +196,7 @@ func (s *supervisor) bringUp() error {
 	}
 	s.events.now = s.lab.Now
 	go s.watch()
+	s.started.settle(s.life.Done())
 	return nil
 }
 

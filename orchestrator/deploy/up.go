@@ -41,6 +41,10 @@ type Change struct {
 	Differences []Difference `json:"differences,omitempty"`
 	Took        float64      `json:"took_s,omitempty"`
 	Deployment  *Deployment  `json:"deployment,omitempty"`
+
+	// Programs of hosts (run:) that failed at their start or, if the lab was up, since then; a line
+	// for each.
+	Failed []string `json:"failed,omitempty"`
 }
 
 // Text returns what the change would do, as lines for a person.
@@ -126,7 +130,7 @@ func (r *Root) plan(l *lab.Lab) (*Change, error) {
 		c.Action, c.Why = ActionReplace, "the network differs"
 		return c, nil
 	}
-	c.Action, c.Why = ActionNone, "the same network is up"
+	c.Action, c.Why, c.Failed = ActionNone, "the same network is up", state.failed()
 	return c, nil
 }
 
@@ -177,7 +181,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 		all.Add(takeDown(clean, r, l.Name, o))
 		return nil, fmt.Errorf("deploy %s: %w", l.Name, all.Err())
 	}
-	c.Took = time.Since(began).Seconds()
+	c.Took, c.Failed = time.Since(began).Seconds(), c.Deployment.failed
 	return c, nil
 }
 
@@ -275,7 +279,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	var is up
 	_, err = conn.Expect(kindUp, &is)
 	if err == nil {
-		d.Dilation, d.Why = is.Dilation, is.Why
+		d.Dilation, d.Why, d.failed = is.Dilation, is.Why, is.Failed
 		err = conn.SendValue(kindKeep, nil)
 	}
 	if err == nil {
