@@ -46,7 +46,8 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 				return usagef("--since %w", err)
 			}
 			if flags.last < 1 && cmd.Flags().Changed("last") {
-				return usagef("--last %d: expected a number of runs, at least 1; without --last all are listed", flags.last)
+				return usagef("--last %d: expected a number of runs, at least 1; without --last all are listed",
+					flags.last)
 			}
 			if err := checkRoot(*root); err != nil {
 				return err
@@ -81,8 +82,8 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 	return cmd
 }
 
-// unknownLab returns the error for a lab without runs below root. The argument may be a directory of
-// runs instead.
+// unknownLab returns the error for a lab without runs below root. The argument may be a directory
+// of runs instead.
 func unknownLab(root, arg string) error {
 	hint := ""
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
