@@ -91,10 +91,9 @@ func (s *Sender) begin(now units.Time) *instance {
 }
 
 // end passes the event to the module, keeps the state and checks the answer before the endpoint
-// sees it. A window is at least one byte, a rate is 0 or at least 1 b/s and at most the line's, and
-// a timer event sets a later timer, or a run would stand still at one instant. Comparisons are
-// written so that NaN fails them. An instance whose call failed is in an unknown state, so no
-// connection uses it again.
+// sees it. A window is at least one byte, a rate is 0 or at least 1 b/s, and a timer event sets a
+// later timer, or a run would stand still at one instant. Comparisons are written so that NaN fails
+// them. An instance whose call failed is in an unknown state, so no connection uses it again.
 func (s *Sender) end(in *instance, event uint64, now units.Time) {
 	if err := in.call(event); err != nil {
 		s.module.discard(in)
