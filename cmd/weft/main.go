@@ -40,6 +40,7 @@ import (
 	"syscall"
 
 	"weft/internal/control"
+	"weft/orchestrator/cni"
 	"weft/orchestrator/uml"
 	"weft/transport/cc/wasm"
 )
@@ -55,6 +56,9 @@ func main() {
 	}
 	if dir, err := os.UserCacheDir(); err == nil {
 		wasm.SetCache(filepath.Join(dir, "weft", "modules"))
+	}
+	if filepath.Base(os.Args[0]) == cni.Program {
+		os.Exit(cni.Main())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// A terminal that closes may send SIGHUP twice, to the session leader and to the foreground

@@ -225,7 +225,8 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew orchestrator/capture orchestrator/emulate " +
+		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew nodeimg/boot orchestrator/capture " +
+			"orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
@@ -238,6 +239,7 @@ func packages() []entry {
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/together orchestrator/topology " +
 			"realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
+		{"orchestrator/cni", "orchestrator/deploy", "asks a deployed lab for an interface"},
 
 		{"labs", "", "files"},
 		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace " +
@@ -269,7 +271,7 @@ func packages() []entry {
 			"internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
-			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
+			"orchestrator/cni orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
 			"orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +

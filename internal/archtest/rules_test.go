@@ -14,7 +14,7 @@ func drivers() []string {
 		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
-		"orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
+		"orchestrator/cni", "orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
 		"orchestrator/sweep/manage", "orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
@@ -60,6 +60,8 @@ func confined() map[string]struct {
 			"schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"},
 			"stats.Dist is how everything else keeps a distribution"},
+		"github.com/containernetworking/cni": {[]string{"orchestrator/cni"},
+			"the protocol of container runtimes is spoken in one place"},
 		"github.com/containernetworking/plugins": {[]string{"orchestrator/runtime", "orchestrator/doctor",
 			"nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"},
 			"the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},

@@ -78,6 +78,21 @@ func configure(s *NodeSpec) error {
 	if err != nil {
 		return fmt.Errorf("find %s: %w", Interface, err)
 	}
+	// The queue length is the size of the device's ring, so it is set before up.
+	if err := netlink.LinkSetTxQLen(eth, s.QueueLength()); err != nil {
+		return fmt.Errorf("%s: set queue length: %w", Interface, err)
+	}
+	if err := address(eth, s); err != nil {
+		return err
+	}
+	if err := firstInFirstOut(eth); err != nil {
+		return fmt.Errorf("%s: replace queueing discipline: %w", Interface, err)
+	}
+	return nil
+}
+
+// address gives an interface the addresses, neighbours and routes of a node, and sets it up.
+func address(eth netlink.Link, s *NodeSpec) error {
 	addr := &netlink.Addr{IPNet: &net.IPNet{
 		IP:   s.Addr.Addr().AsSlice(),
 		Mask: net.CIDRMask(s.Addr.Bits(), 32),
@@ -86,19 +101,16 @@ func configure(s *NodeSpec) error {
 		what string
 		do   func() error
 	}{
-		// The queue length is the size of the device's ring, so it is set before up.
-		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.QueueLength()) }},
 		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
 		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
 		{"silence IPv6", func() error { return silenceIPv6(eth) }},
 		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
 		{"set up", func() error { return netlink.LinkSetUp(eth) }},
-		{"replace queueing discipline", func() error { return firstInFirstOut(eth) }},
 		{"add neighbours", func() error { return neighbours(eth, s.Neighbours()) }},
 		{"add routes", func() error { return routes(eth, s) }},
 	} {
 		if err := step.do(); err != nil {
-			return fmt.Errorf("%s: %s: %w", Interface, step.what, err)
+			return fmt.Errorf("%s: %s: %w", eth.Attrs().Name, step.what, err)
 		}
 	}
 	return nil

@@ -95,15 +95,15 @@ func (h *Handle) call(kind string, body any, answer string, into any) error {
 	return h.callWithin(callTime, kind, body, answer, into)
 }
 
-// callWithin is call with a time limit.
-func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer string, into any) error {
+// callWithin is call with a time limit, and descriptors that go with the request.
+func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer string, into any, fds ...int) error {
 	c, err := dial(h.root, h.name)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
-	if err := c.conn.SendValue(kind, body); err != nil {
+	if err := c.conn.SendValue(kind, body, fds...); err != nil {
 		return err
 	}
 	_, err = c.conn.Expect(answer, into)

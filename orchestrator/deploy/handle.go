@@ -54,6 +54,22 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 			return err
 		}
 		return s.capture(conn, &c, files)
+	case kindAttach:
+		var a Attach
+		if err := m.Decode(&a); err != nil {
+			return err
+		}
+		is, err := s.attach(&a, files)
+		if err != nil {
+			return err
+		}
+		return conn.SendValue(kindAttached, is)
+	case kindDetach:
+		var d Detach
+		if err := m.Decode(&d); err != nil {
+			return err
+		}
+		return s.answer(conn, s.detach(&d, files))
 	case kindCheck:
 		var c Check
 		if err := m.Decode(&c); err != nil {
@@ -142,8 +158,8 @@ func (s *supervisor) host(name string) (int, error) {
 // then.
 func (s *supervisor) switched() bool { return s.lab.Cluster().Switches() > 0 }
 
-// unavailable returns why a node can run nothing now: it has ended or is paused. why is empty if it
-// can. A name that the lab does not have is an error.
+// unavailable returns why a node can run nothing now: it has ended, is paused, or a container
+// has its interface. why is empty if it can. A name that the lab does not have is an error.
 func (s *supervisor) unavailable(name string) (why string, err error) {
 	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) >= s.x.Graph.Hosts && s.switched() {
 		return "", nil
@@ -160,6 +176,9 @@ func (s *supervisor) unavailable(name string) (why string, err error) {
 		return s.endedText(name, is.how), nil
 	case is.paused:
 		return fmt.Sprintf("%s is paused; weft node %s %s resume continues it", name, s.deployment.Lab, name), nil
+	case is.holder.Container != "":
+		return fmt.Sprintf("container %s has the interface of %s; weft node %s %s restart takes it back",
+			is.holder.short(), name, s.deployment.Lab, name), nil
 	}
 	return "", nil
 }
@@ -293,7 +312,7 @@ func (s *supervisor) node(n *Node) error {
 		s.updateNode(h, func(l *nodeLife) { l.endRequested = true })
 		err = s.lab.Kill(h)
 		if err == nil {
-			s.updateNode(h, func(l *nodeLife) { l.dead, l.paused = n.Node+" was killed", false })
+			s.updateNode(h, func(l *nodeLife) { l.dead, l.paused, l.holder = n.Node+" was killed", false, Holder{} })
 		}
 	case NodePause, NodeResume:
 		err = s.lab.Freeze(h, n.Action == NodePause)

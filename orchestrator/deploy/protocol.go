@@ -1,8 +1,10 @@
 package deploy
 
 import (
+	"net/netip"
 	"time"
 
+	"weft/nodeimg/boot"
 	"weft/units"
 )
 
@@ -34,6 +36,9 @@ const (
 	kindEvents   = "events"   // Follow; answers event, at the end done
 	kindEvent    = "event"    // body Event
 	kindDone     = "done"     // body Done
+	kindAttach   = "attach"   // Attach with a network namespace; answer attached with Attached
+	kindAttached = "attached" // body Attached
+	kindDetach   = "detach"   // Detach, with a network namespace if it exists; answer done
 	kindCheck    = "check"    // Check; answers measured, at the end checked
 	kindMeasured = "measured" // body Measured
 	kindChecked  = "checked"  // body Checked
@@ -110,6 +115,31 @@ type Capturing struct {
 	Dilation float64 `json:"dilation"`
 }
 
+// Holder is a container that has, or shall have, the interface of a host. CNI names it so.
+type Holder struct {
+	Network   string `json:"network"`
+	Container string `json:"container"` // its ID
+	Interface string `json:"interface"` // in the container
+}
+
+// Attach gives a container the interface of a host, or checks that it has it.
+type Attach struct {
+	Holder
+	Host  string `json:"host,omitempty"` // empty: the first that is free, or, with Check, the container's
+	Check bool   `json:"check,omitempty"`
+}
+
+// Attached is what a container has.
+type Attached struct {
+	Host    string       `json:"host"`
+	Address netip.Prefix `json:"address"`
+	MAC     string       `json:"mac"`
+	Routes  []boot.Route `json:"routes,omitempty"`
+}
+
+// Detach takes a host's interface from a container.
+type Detach struct{ Holder }
+
 // Follow asks for events.
 type Follow struct {
 	Follow bool `json:"follow"` // future events as well
@@ -165,6 +195,7 @@ type NodeState struct {
 	MAC     string `json:"mac,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Cable   string `json:"cable,omitempty"` // tap, packet
+	Holder  Holder `json:"holder,omitzero"` // the container that has its interface
 	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
 	Why     string `json:"why,omitempty"`   // if dead or unplugged
 

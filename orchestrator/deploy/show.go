@@ -86,6 +86,9 @@ func (s *State) Show(w io.Writer) error {
 		if n.Program != "" {
 			state += ", program " + n.Program
 		}
+		if n.Holder.Container != "" {
+			state += ", as " + n.Holder.Interface + " of container " + n.Holder.short()
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
 	}
 	if err := t.Flush(); err != nil {

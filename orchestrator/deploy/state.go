@@ -71,6 +71,7 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	out.MAC, out.Cable = boot.MACOf(d.Subnet.HostAddr(id)).String(), string(p.Link.Kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	out.Holder = s.nodes[id].holder
 	switch known := &s.nodes[id]; {
 	case known.dead != "":
 		out.State, out.Why = "dead", known.dead

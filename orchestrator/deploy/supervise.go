@@ -40,6 +40,8 @@ type supervisor struct {
 	programs sync.WaitGroup // requests that are being served
 	end      func()         // ends life
 
+	attaching sync.Mutex // one container at a time
+
 	mu    sync.Mutex // guards what follows
 	nodes []nodeLife // by host
 }
@@ -50,6 +52,7 @@ type nodeLife struct {
 	dead         string // why it has ended, as a sentence; empty: it is alive
 	how          string // how it ended, such as "signal: killed"; empty: it is alive, or endRequested
 	endRequested bool   // a request killed or restarted it
+	holder       Holder // the container that has its interface; zero: none
 }
 
 // Supervise is the body of the supervisor process: it deploys a lab and owns it until a client asks
@@ -280,7 +283,7 @@ func (s *supervisor) recordExit(exit runtime.Exit) {
 	s.mu.Lock()
 	n := &s.nodes[h]
 	asked := n.endRequested
-	n.dead, n.how, n.paused = exit.Err.Error(), exit.Err.How(), false
+	n.dead, n.how, n.paused, n.holder = exit.Err.Error(), exit.Err.How(), false, Holder{}
 	if asked {
 		n.dead = exit.Name + " was killed"
 	}

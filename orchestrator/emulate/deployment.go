@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type Deployment struct {
 	broken  chan struct{} // closed when the carrier has ended
 	why     error         // valid from then on
 	gone    chan int      // hosts whose end of the cable is gone
+	nodes   []boot.NodeSpec
 
 	programs []Program
 	out      *runtime.Lines            // of programs; nil: discarded
@@ -69,7 +71,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	s := &Deployment{
 		cluster: cluster, carrier: carrier,
 		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
-		programs: x.Programs, ended: x.Ended,
+		programs: x.Programs, ended: x.Ended, nodes: setup.Spec.Nodes,
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.out = runtime.NewLines(x.Processes.Stderr)
@@ -192,6 +194,14 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
+
+// Host returns what a host was launched with.
+func (s *Deployment) Host(host int) *boot.NodeSpec { return &s.nodes[host] }
+
+// Runs reports whether the lab has a program that a host runs.
+func (s *Deployment) Runs(host int) bool {
+	return slices.ContainsFunc(s.programs, func(p Program) bool { return p.Host == host })
+}
 
 // Memory describes the memory limit of the nodes in words.
 func (s *Deployment) Memory() string { return s.cluster.Bound() }
