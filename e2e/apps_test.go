@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -173,4 +174,35 @@ func checkRoundTrips(d *workspace, r result) error {
 		return fmt.Errorf("%d rows of metrics, %v", rows, err)
 	}
 	return nil
+}
+
+// The kernel's TCP in a host has the settings of the lab: rto_min in lab time, on every route. What
+// the kernel cannot do is refused by name, and nothing is left.
+func TestPrivTCPOfRoutes(t *testing.T) {
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip(err)
+	}
+	const lab = `
+weft: 1
+name: tcp
+topology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 1us}}
+engine: {dilation: 100, tcp: {rto_min: 2ms, initcwnd: 20, initrwnd: 30, quickack: on, ecn: on, congctl: reno}}
+`
+	d := deployed(t, lab)
+	got := d.run("exec", "h0", "--", "ip", "route").wantCode(0).stdout
+	for _, setting := range []string{"rto_min lock 200ms", "initcwnd 20", "initrwnd 30", "quickack 1", "features ecn",
+		"congctl reno"} {
+		if strings.Count(got, "\n") != 1 || !strings.Contains(got, setting) {
+			t.Errorf("routes are %q, want one with %s", got, setting)
+		}
+	}
+	d.run("exec", "h0", "--", "ping", "-c1", "-W20", "h1").wantCode(0)
+	d.run("plan", "lab.yaml").wantPrinted("its route with rto_min 200ms initcwnd 20")
+	for set, says := range map[string]string{
+		"engine.tcp.congctl=none-such": "the kernel has no congestion control none-such (it has ",
+		"engine.tcp.rto_min=1us":       "1us is 100µs of real time at dilation 100; the kernel's timeouts are 1 ms to 2m0s",
+	} {
+		d.run("deploy", "lab.yaml", "--set", "name=bad", "--set", set).wantCode(1).wantPrinted(says)
+	}
+	d.run("validate", "lab.yaml", "--set", "engine.kind=sim").wantCode(2).wantPrinted("the simulator does not have")
 }

@@ -38,6 +38,9 @@ type NodeSpec struct {
 	// User is the user ID of the node's programs, named by its /etc/passwd; 0: none.
 	User int `json:"user,omitempty"`
 
+	// TCP has settings of the node's routes.
+	TCP TCP `json:"tcp,omitzero"`
+
 	// Queue is the number of frames that the interface holds for the fabric before it drops; 0
 	// means 10,000.
 	Queue int `json:"queue"`

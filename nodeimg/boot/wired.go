@@ -119,7 +119,11 @@ func (s *NodeSpec) Routes() []Route {
 }
 
 func routes(l netlink.Link, s *NodeSpec) error {
-	for _, r := range s.Routes() {
+	all := s.Routes()
+	if s.Gateway == nil && s.TCP != (TCP{}) { // the route that came with the address
+		all = []Route{{To: s.Addr.Masked()}}
+	}
+	for _, r := range all {
 		to := &netlink.Route{
 			LinkIndex: l.Attrs().Index, Src: s.Addr.Addr().AsSlice(), Scope: netlink.SCOPE_LINK,
 			Dst: &net.IPNet{IP: r.To.Addr().AsSlice(), Mask: net.CIDRMask(r.To.Bits(), 32)},
@@ -127,8 +131,12 @@ func routes(l netlink.Link, s *NodeSpec) error {
 		if r.Via.IsValid() {
 			to.Gw, to.Scope = r.Via.AsSlice(), netlink.SCOPE_UNIVERSE
 		}
+		s.TCP.apply(to)
+		if s.Gateway == nil {
+			to.Protocol = unix.RTPROT_KERNEL
+		}
 		if err := netlink.RouteReplace(to); err != nil {
-			return fmt.Errorf("route to %v: %w", r.To, err)
+			return fmt.Errorf("route to %v: %w", r.To, s.TCP.explain(err))
 		}
 	}
 	return nil

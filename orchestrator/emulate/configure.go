@@ -58,6 +58,10 @@ func (x *Experiment) ToRun() (*Setup, error) {
 		Memory:     x.memory(),
 		Agents:     x.agents(),
 	}
+	tcp, err := x.TCP.real(x.Dilation)
+	if err != nil {
+		return nil, err
+	}
 	prefix := x.prefix()
 	for i := range x.Plans {
 		s.Nodes[i] = boot.NodeSpec{
@@ -69,6 +73,7 @@ func (x *Experiment) ToRun() (*Setup, error) {
 			Sockets: x.sockets(i),
 			Veth:    x.Processes.Veth,
 			Nice:    nodeNice,
+			TCP:     tcp,
 		}
 	}
 	setup := &Setup{Spec: s}
@@ -78,7 +83,6 @@ func (x *Experiment) ToRun() (*Setup, error) {
 	for i := range x.Plans {
 		setup.Buffers += agent.Buffers(&x.Plans[i])
 	}
-	var err error
 	if setup.NICs, err = x.nicMemory(); err != nil || x.Kernel == nil {
 		return setup, err
 	}

@@ -34,6 +34,7 @@ type Experiment struct {
 	Switches []netip.Addr
 	Prefix   int        // length of the subnet's prefix; 0: 8
 	Dilation float64    // real time divided by lab time
+	TCP      TCP        // settings of hosts' routes
 	BaseRTT  units.Time // of the network; the verdict compares lateness with it
 	// shortest queueing delay that a connection aims at, another limit of lateness; 0: none steers
 	// by delay

@@ -167,6 +167,7 @@ type Engine struct {
 	Datapath string  // auto, fabric, kernel
 	Dilation float64 // slowdown of emulation; 0: auto
 	NIC      string  // socket, bypass: what the agents of emulated hosts send through
+	TCP      TCP
 }
 
 // bypass is the engine.nic that bypasses the kernel.
@@ -204,5 +205,10 @@ func (e *Engine) Keys() []params.Key {
 		params.New("nic", params.Word(&e.NIC, "socket", bypass),
 			"How emulated hosts send: memory shared with the fabric, or sockets.").
 			Default("socket", "ours"),
+		params.Sub("tcp", func() params.Section { return &e.TCP }, "The kernel's TCP in emulated hosts.").
+			Only(func() (bool, string) {
+				return e.Kind != "sim", "is for the kernel's TCP, which the simulator does not have"
+			}).
+			OrNone(),
 	}
 }

@@ -90,7 +90,7 @@ func (b *builder) addHostRoutes(n *boot.NodeSpec, after []int) int {
 	}
 	do := fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v",
 		eth, n.Addr, plural.Count(len(n.Peers), "neighbour"), n.Gateway.Addr)
-	return b.add(AddRoutes, n.Name, do, gone, makes, after...)
+	return b.add(AddRoutes, n.Name, do+withTCP(n), gone, makes, after...)
 }
 
 // addSwitchRoutes plans the bridge and the routes of a switch.

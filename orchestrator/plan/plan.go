@@ -218,7 +218,7 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 		makes(fmt.Sprintf("mtu %d", n.MTU)), tap)
 	mac := b.add(SetMAC, n.Name, fmt.Sprintf("set the hardware address of %s to %v", eth, n.MAC), gone,
 		makes(fmt.Sprintf("link/ether %v", n.MAC)), tap)
-	ip := b.add(AddAddress, n.Name, fmt.Sprintf("add %v to %s", n.Addr, eth), gone,
+	ip := b.add(AddAddress, n.Name, fmt.Sprintf("add %v to %s%s", n.Addr, eth, withTCP(n)), gone,
 		makes(fmt.Sprintf("inet %v", n.Addr), fmt.Sprintf("route %v", n.Addr.Masked())), tap)
 	up := b.add(SetUp, n.Name, "set "+eth+" and lo up", gone,
 		append([]string{property(n.Name, "lo up")}, makes("up", "out root pfifo handle 1:")...), mtu, mac, ip)
@@ -228,6 +228,14 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 	}
 	b.add(Connect, n.Name, fmt.Sprintf("pass the fabric the other end of %s as the NIC of %s", eth, n.Name),
 		"close the fabric's descriptor", nil, fabric, up)
+}
+
+// withTCP says which settings for TCP the routes of a node have, after a comma; "" if none.
+func withTCP(n *boot.NodeSpec) string {
+	if n.TCP == (boot.TCP{}) {
+		return ""
+	}
+	return fmt.Sprintf(", its route with %v", n.TCP)
 }
 
 // neighbours returns the permanent neighbour entries of an interface, and counts them.

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"weft/fabric"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/realtime"
 	"weft/results/frames"
@@ -212,6 +214,12 @@ func slowdownReason(r realtime.Ready) string {
 	return fmt.Sprintf("at %s links differed from the lab", strings.Join(at, ", at "))
 }
 
+// routeTCP returns the settings of hosts' routes.
+func routeTCP(t *lab.TCP) emulate.TCP {
+	return emulate.TCP{RTOMin: t.RTOMin, TCP: boot.TCP{InitCwnd: t.InitCwnd, InitRwnd: t.InitRwnd, QuickAck: t.QuickAck,
+		ECN: t.ECN, CongCtl: t.CongCtl}}
+}
+
 // emulation returns the experiment in the form that package emulate runs.
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	module, _ := transport.ModuleOf(x.Lab.Transport.Section)
@@ -221,6 +229,7 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 		Dilation: dilation, BaseRTT: x.BaseRTT, DelayTarget: x.DelayTarget(),
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
+		TCP: routeTCP(&x.Lab.Engine.TCP),
 	}
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
 		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}
