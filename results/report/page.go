@@ -164,6 +164,9 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		}
 		p.Parts = append(p.Parts, numbers)
 	}
+	if s != nil && len(s.Programs) > 0 {
+		p.Parts = append(p.Parts, programsPart(s))
+	}
 	if len(m.Faults) > 0 {
 		t, more := faultTable(m.Faults, r.endUS())
 		part := Part{Heading: "Faults", Text: "Faults that the lab schedules, with their marks in the charts over " +

@@ -138,6 +138,27 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// The page tells how each program ended and what it printed; the verdict is that of the programs.
+func TestReportOfPrograms(t *testing.T) {
+	text := renderPage(t, writeRun(t, 1, 10*us, func(s *record.Summary) {
+		s.Programs = []record.Program{{Command: "python3 <train.py>", Hosts: []record.ProgramHost{
+			{Host: "h0", WallS: 1.5, TimeUS: 1500, CPUS: 0.75, BusyS: 1, WaitS: 0.25, Lines: 12345},
+			{Host: "h1", Exit: 137, Signal: "SIGKILL", WallS: 0.1},
+		}}}
+		s.Metrics = []record.Metric{{Name: "time_us", Count: 2, Min: 1, Mean: 2, P50: 2, Max: 98765}}
+		s.Fidelity = &record.Fidelity{Verdict: "invalid", Reasons: []string{"programs waited"}}
+	}))
+	for _, want := range []string{"fidelity invalid", "<h2>Programs", "python3 &lt;train.py&gt;", "exit 0", "SIGKILL", "1.5 ms", "750 ms", "25 %",
+		"12,345", "Above 5 % the fidelity is degraded, above 20 % invalid", "time_us", "98,765"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+	if strings.Contains(renderPage(t, writeRun(t, 1, 10*us, nil)), "<h2>Programs") {
+		t.Error("a run without programs has a part about them")
+	}
+}
+
 // A run with neither summary nor data has a report with the reason.
 func TestReportOfKilledRun(t *testing.T) {
 	r, err := store.Open(store.Options{Root: t.TempDir(), Now: newYear, Manifest: record.Manifest{Lab: "x", Engine: "emu", Dilation: 2000}})

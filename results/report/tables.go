@@ -132,6 +132,40 @@ func collectiveTable(s *record.Summary) Table {
 	return t
 }
 
+// programsPart tells how the programs of the workload ended on each host, and what they printed.
+func programsPart(s *record.Summary) Part {
+	ends := Table{Head: []string{"", "program", "host", "end", "lab time", "wall time", "processor", "waited", "lines"},
+		Numbers: 4, Words: 9}
+	for i := range s.Programs {
+		p := &s.Programs[i]
+		for k := range p.Hosts {
+			h := &p.Hosts[k]
+			word, waited := "ok", "–"
+			if h.Failed() {
+				word = record.Failed
+			}
+			if share, judged := h.Waited(); judged {
+				waited = quantity(100*share, "%")
+			}
+			ends.Rows = append(ends.Rows, []string{word, p.Command, h.Host, table.EndOf(h), quantity(h.TimeUS, "us"),
+				quantity(1e6*h.WallS, "us"), quantity(1e6*h.CPUS, "us"), waited, whole(h.Lines)})
+		}
+	}
+	part := Part{Heading: "Programs", Tables: []Table{ends}, Text: fmt.Sprintf("Waited: the share of the time in "+
+		"which the host's network was in use that a task waited for a processor, at most. Above %g %% the fidelity is "+
+		"degraded, above %g %% invalid. A dash: the network was in use for too short a time to judge. The output is "+
+		"in the folder output.", 100*record.OKLateness, 100*record.DegradedLateness)}
+	if len(s.Metrics) > 0 {
+		found := Table{Head: []string{"metric", "count", "min", "mean", "p50", "max"}, Numbers: 1, Words: 6}
+		for _, m := range s.Metrics {
+			found.Rows = append(found.Rows, []string{m.Name, strconv.Itoa(m.Count), shown(m.Min), shown(m.Mean),
+				shown(m.P50), shown(m.Max)})
+		}
+		part.Tables = append(part.Tables, found)
+	}
+	return part
+}
+
 // expectationTable lists expectations with their results.
 func expectationTable(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}}

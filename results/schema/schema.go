@@ -62,7 +62,8 @@ func addUnits(s *jsonschema.Schema) {
 		for _, u := range [][2]string{
 			{"_us", "microseconds of lab time"}, {"_ns", "nanoseconds of lab time"},
 			{"_gbps", "Gb/s: 10^9 bits per second"},
-			{"_bytes", "bytes"}, {"_s", "seconds of wall time"}, {"_ticks", "clock ticks"},
+			{"_bytes", "bytes"}, {"_ticks", "clock ticks"},
+			{"cpu_s", "seconds of processor time"}, {"_s", "seconds of wall time"},
 		} {
 			if strings.HasSuffix(p.Key, u[0]) {
 				p.Value.Description = u[1]
