@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -87,4 +88,41 @@ func TestPrivLabTimeOfGreedyPrograms(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Whatever a program with lab time does to itself, the lab stays: other programs, on its host and
+// on others, read lab time as before.
+func TestPrivHostileProgramsInLabTime(t *testing.T) {
+	needLabTime(t)
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip(err)
+	}
+	_, h := newGuardedLab(t)
+	for name, script := range map[string]string{
+		"forks":       `my ($n, $t) = (0, time); while (time - $t < 3) { my $p = fork; exit unless $p; waitpid $p, 0; $n++ } print "$n forks in 3 s\n"`,
+		"execs":       `my ($n, $t) = (0, time); while (time - $t < 2) { system "/bin/true"; $n++ } print "$n execs in 2 s\n"`,
+		"fork bomb":   `$SIG{ALRM} = sub { kill 9, -getpgrp }; alarm 2; fork while 1`,
+		"descriptors": `use POSIX; POSIX::close($_) for 0..1023; exec "/bin/date"`,
+		"no room":     `open my $f, "<", "/dev/null"; my @all; while (open my $g, "<&", $f) { push @all, $g; fcntl $g, 2, 0 } exec "/bin/date"`,
+		"ptrace":      `syscall 101, 0, 0, 0, 0; exec "/bin/date"`,
+		"attach":      `my $p = fork; unless ($p) { sleep 3; exit } syscall 101, 16, $p, 0, 0; waitpid $p, 0; syscall 101, 17, $p, 0, 0; exec "/bin/date"`,
+		"memory":      `my @x; push @x, "a" x 1e7 while 1`,
+		"stopped":     `kill 19, $$`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := time.Now()
+			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"timeout", "-s", "KILL", "6", "perl", "-e", script},
+				LabTime: true, Whole: true, Env: []string{"PERL_HASH_SEED=0"}})
+			t.Logf("exit code %d after %v: %.200s", code, time.Since(begin), out)
+			for _, node := range []string{"h0", "h1"} {
+				quiettest.Await(t, func() error {
+					code, out := runProgram(t, h, Exec{Node: node, Args: []string{"date", "-u", "+%Y"}, LabTime: true})
+					if code != 0 || out != "2037\n" {
+						return fmt.Errorf("afterwards, on %s: exit code %d: %s", node, code, out)
+					}
+					return nil
+				})
+			}
+		})
+	}
 }

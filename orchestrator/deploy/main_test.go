@@ -25,6 +25,7 @@ import (
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
 	"weft/internal/testenv"
+	"weft/nodeimg/labclock"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
@@ -142,7 +143,15 @@ func destroyRole(args []string) error {
 // runRole runs a lab as weft run does and keeps the results in a folder beside its state directory.
 func runRole(args []string) error {
 	q := request(args[1], 2)
-	q.Text = append(q.Text, "workload: [{collective: all-reduce, size: 4kB}]\n"...)
+	q.Text = append(q.Text, "workload:\n  - {collective: all-reduce, size: 4kB}\n"...)
+	if os.Getenv(datapathVar) != "kernel" { // with a child in a session of its own, which no group ends
+		clock := "lab"
+		if labclock.Available() != nil {
+			clock = "real"
+		}
+		q.Text = fmt.Appendf(q.Text, "  - {program: [sh, -c, 'setsid sleep 60 >/dev/null 2>&1 & sleep 0.3'], clock: %s, env: {%s: '%s'}}\n",
+			clock, testRootVar, args[0])
+	}
 	l, err := q.parse()
 	if err != nil {
 		return err
