@@ -37,7 +37,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"weft/internal/control"
 	"weft/orchestrator/cni"
@@ -60,11 +62,34 @@ func main() {
 	if filepath.Base(os.Args[0]) == cni.Program {
 		os.Exit(cni.Main())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A terminal that closes may send SIGHUP twice, to the session leader and to the foreground
-	// process group (setsid(2), termios(3)). The second must not end the process.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	// The first signal tears down; a second SIGINT or SIGTERM ends the process at once.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// toldInterruption is set when somebody was told that the runs are being ended.
+var toldInterruption atomic.Bool
+
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, so that everything
+// is torn down. A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not: a
+// terminal that closes may send it to the session leader and to the foreground process group
+// (setsid(2), termios(3)).
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		cancel(fmt.Errorf("%v signal received", <-signals))
+		for s := range signals {
+			if s == syscall.SIGHUP {
+				continue
+			}
+			signal.Reset(s) // whoever waits for this process sees the signal
+			end := func() { _ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
+			if toldInterruption.Load() {
+				time.AfterFunc(100*time.Millisecond, end) // if nobody reads standard error
+				fmt.Fprintln(os.Stderr, "weft: stopped at once, without a summary; `weft clean` removes what is left")
+			}
+			end()
+		}
+	}()
+	return ctx
 }

@@ -582,7 +582,8 @@ func TestInterruptedRunExitsWith130(t *testing.T) {
 	var out, words strings.Builder
 	a := &app{stdout: &out, stderr: &words, engine: f}
 	code := a.execute(ctx, []string{"run", "labs/pc4/incast.yaml", "--engine", "emu"})
-	if code != exitInterrupted || !strings.Contains(words.String(), "interrupt signal received") {
+	if code != exitInterrupted || !strings.Contains(words.String(), "interrupt signal received") ||
+		strings.Count(words.String(), "interrupted: ending the run") != 1 {
 		t.Errorf("code %d, stderr %q", code, words.String())
 	}
 	if len(f.runs) > 2 {

@@ -274,6 +274,10 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 	if flags.live != nil {
 		r.Options.Frames = flags.live.update
 	}
+	defer context.AfterFunc(ctx, func() {
+		toldInterruption.Store(true)
+		w.Say("interrupted: ending the run, which may take seconds; Ctrl-C again stops at once")
+	})()
 	runs, errs := r.Run(ctx, jobs)
 	w.clear()
 	return runs, append([]error{w.err}, errs...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/clip"
 	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
@@ -64,7 +65,7 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 		f, err := flags.loadOne(name)
 		var problems lab.Problems
 		if err != nil && !errors.As(err, &problems) {
-			problems = lab.Problems{{File: name, Message: readProblem(err)}}
+			problems = lab.Problems{{File: clip.Line(name), Message: readProblem(err)}}
 		}
 		all = append(all, problems...)
 		c := validated{File: name, OK: err == nil, Runs: len(f.Labs), Problems: []problem{}, Warnings: []problem{}}

@@ -152,7 +152,7 @@ func packages() []entry {
 		{"results/schema", "results/record results/store", "describes what is stored"},
 		{"results/table", "results/record", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
-		{"results/report", "internal/natural internal/plural results/expect results/plot results/record results/stats results/store results/table units",
+		{"results/report", "internal/clip internal/natural internal/plural results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
@@ -248,7 +248,7 @@ func packages() []entry {
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "examples orchestrator/experiment orchestrator/lab orchestrator/topology sdk transport",
 			"writes labs and a program to start from, and what their transports need, which their experiments tell"},
-		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
+		{"orchestrator/labfile", "internal/clip internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
 		{"orchestrator/series", "orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
@@ -268,7 +268,7 @@ func packages() []entry {
 			"orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
-			"internal/control internal/plural " +
+			"internal/clip internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +

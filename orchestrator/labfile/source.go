@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/clip"
 	"weft/internal/regular"
 	library "weft/labs"
 	"weft/orchestrator/catalogue"
@@ -55,6 +56,11 @@ type Source struct {
 // program by its path or name, such as quickstart, labs/pc4/incast.yaml or pc4-incast. A directory
 // is no lab, and hides none. builtIn skips files.
 func Open(name string, builtIn bool) (Source, error) {
+	if strings.ContainsFunc(name, clip.Forbidden) {
+		// Messages begin with the name. A checkout that is not trusted must not write lines of its own.
+		return Source{}, &fs.PathError{Op: "open", Path: clip.Line(name),
+			Err: errors.New("its name has characters that do not print; rename the file")}
+	}
 	if name == Stdin {
 		text, err := readStdin()
 		return Source{Name: StdinName, Text: text, Read: beside(StdinName), Files: folder(StdinName)}, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/clip"
 	"weft/internal/natural"
 	"weft/results/record"
 	"weft/results/store"
@@ -130,10 +131,13 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 	settings := of("settings", 0, func(l *Listed) string {
 		return strings.TrimSpace(table.Point(l.Point) + " " + strings.Join(l.Set, " "))
 	})
-	why := of("why", 4, func(l *Listed) string { first, _, _ := strings.Cut(l.Error, "\n"); return first })
+	why := of("why", 4, func(l *Listed) string {
+		first, _, _ := strings.Cut(l.Error, "\n")
+		return clip.Line(first)
+	})
 	settings.MaxWidth, why.MaxWidth = maxText, maxText
 	return table.Columns(w, []table.Column{
-		of("run", 0, func(l *Listed) string { return l.Run }),
+		of("run", 0, func(l *Listed) string { return clip.Line(l.Run) }),
 		of("started", 6, func(l *Listed) string { return l.Started }),
 		of("engine", 5, func(l *Listed) string { return l.Engine }),
 		of("transport", 3, func(l *Listed) string { return l.Transport }),

@@ -66,6 +66,7 @@ func makeGroups(spec *runtime.Spec) (*groups, error) {
 	if g.hierarchy, g.why = findHierarchy(); g.why != nil {
 		return g, nil
 	}
+	removeDead(g.parent)
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // never fails
 	dir := filepath.Join(g.parent, groupPrefix+owner.String()+"_"+hex.EncodeToString(chance[:]))
@@ -193,7 +194,10 @@ const busyTime = 2 * time.Second
 // RemoveGroup removes the group of a launch and those in it, if it exists. It undoes a runtime.Op
 // of kind Group. Paths with another form of name or outside the control group file systems are left
 // alone. A group in which something runs is an error: only empty groups can be removed.
-func RemoveGroup(ctx context.Context, dir string) error {
+func RemoveGroup(ctx context.Context, dir string) error { return removeGroup(ctx, dir, busyTime) }
+
+// removeGroup is RemoveGroup with another limit than busyTime.
+func removeGroup(ctx context.Context, dir string, busy time.Duration) error {
 	if _, ok := groupOwner(filepath.Base(dir)); !ok || !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 		return nil
 	}
@@ -210,7 +214,7 @@ func RemoveGroup(ctx context.Context, dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	deadline := time.Now().Add(busyTime)
+	deadline := time.Now().Add(busy)
 	var all cleanup.Errors
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() {
@@ -237,6 +241,17 @@ func removeEmpty(ctx context.Context, dir string, deadline time.Time) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// removeDead removes the groups of killed owners among those in parent. It does not wait for groups
+// whose processes are still ending, and ignores errors: CleanGroups tells what cannot be removed.
+func removeDead(parent string) {
+	entries, _ := os.ReadDir(parent)
+	for _, d := range entries {
+		if o, ok := groupOwner(d.Name()); ok && isOurGroup(d) && !o.Alive() {
+			_ = removeGroup(context.Background(), filepath.Join(parent, d.Name()), 0)
 		}
 	}
 }

@@ -155,6 +155,33 @@ func TestPrivCleanGroups(t *testing.T) {
 	}
 }
 
+// The next launch removes the groups of a killed owner beside its own.
+func TestPrivLaunchRemovesDeadGroups(t *testing.T) {
+	c := launchBounded(t, 0)
+	gone, err := runtime.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := filepath.Join(c.groups.parent, groupPrefix+gone.String()+"_0123abcd")
+	gone.Start++
+	dead := filepath.Join(c.groups.parent, groupPrefix+gone.String()+"_0123abcd")
+	for _, dir := range []string{alive, dead, filepath.Join(dead, "0")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+	}
+	launchBounded(t, 0)
+	if _, err := os.Lstat(dead); err == nil {
+		t.Errorf("%s is left", dead)
+	}
+	for _, dir := range []string{alive, c.groups.dir} {
+		if _, err := os.Lstat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // An orchestrator that is killed leaves empty groups, which its name in theirs identifies.
 func TestPrivGroupsAfterAKill(t *testing.T) {
 	needRoot(t)
