@@ -13,6 +13,7 @@ import (
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/launcher"
 	"weft/orchestrator/topology/render"
 	"weft/results/report"
 	"weft/results/store"
@@ -40,15 +41,15 @@ func (a *app) complete(root *cobra.Command) {
 			return s, err
 		}}
 	}
-	nodes := func(args []string, _ string) []string { return d.nodes(args[0]) }
+	hosts := func(args []string, _ string) []string { return d.hosts(args[0]) }
 	links := func(args []string, _ string) []string { return d.links(args[0]) }
 	arguments := map[string][]func(args []string, toComplete string) []string{
 		"destroy": {d.names}, "inspect": {d.names}, "events": {d.names},
 		"link": {d.names, links, oneOf("down", "up", "set"), linkProperties},
-		"node": {d.names, nodes, oneOf("kill", "pause", "resume", "restart")},
+		"node": {d.names, hosts, oneOf("kill", "pause", "resume", "restart")},
 	}
 	byFlag := map[string]func(lab string) []string{
-		"exec": d.nodes, "capture": func(lab string) []string { return append(d.nodes(lab), d.ports(lab)...) },
+		"exec": d.programNodes, "capture": func(lab string) []string { return append(d.nodes(lab), d.ports(lab)...) },
 	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -116,6 +117,10 @@ func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
 			return completeFrom(render.Formats()...)
 		}
 		return completeFrom("svg", "png")
+	case "launch":
+		return completeFrom(launcher.Names()...)
+	case "clock":
+		return completeFrom("lab", "real")
 	case "strict":
 		return completeFrom("ok", "degraded")
 	case "set":
@@ -232,13 +237,31 @@ func (d *deployed) names([]string, string) []string {
 }
 
 // nodes returns the names of the nodes of a deployed lab; "" means the only lab.
-func (d *deployed) nodes(lab string) (out []string) {
+func (d *deployed) nodes(lab string) []string {
+	return d.nodesIf(lab, func(*deploy.NodeState) bool { return true })
+}
+
+// nodesIf returns the names of those nodes of a deployed lab that keep accepts.
+func (d *deployed) nodesIf(lab string, keep func(*deploy.NodeState) bool) (out []string) {
 	if s, err := d.state(lab); err == nil {
-		for _, n := range s.Nodes {
-			out = append(out, n.Name)
+		for i := range s.Nodes {
+			if keep(&s.Nodes[i]) {
+				out = append(out, s.Nodes[i].Name)
+			}
 		}
 	}
 	return out
+}
+
+// hosts returns the names of the hosts of a deployed lab: only hosts have a MAC address.
+func (d *deployed) hosts(lab string) []string {
+	return d.nodesIf(lab, func(n *deploy.NodeState) bool { return n.MAC != "" })
+}
+
+// programNodes returns the names of the nodes of a deployed lab that can run programs: hosts, and
+// switches that are not modelled.
+func (d *deployed) programNodes(lab string) []string {
+	return d.nodesIf(lab, func(n *deploy.NodeState) bool { return n.State != "modelled" })
 }
 
 // links returns the names of the links of a deployed lab.

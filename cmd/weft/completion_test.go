@@ -47,7 +47,10 @@ func TestCompletion(t *testing.T) {
 				return nil, errors.New("not deployed")
 			}
 			return &deploy.State{
-				Nodes: []deploy.NodeState{{Name: "h0"}, {Name: "h1"}, {Name: "switch0"}},
+				Nodes: []deploy.NodeState{
+					{Name: "h0", MAC: "02:00:00:00:00:01", State: "running"}, {Name: "h1", MAC: "02:00:00:00:00:02", State: "dead"},
+					{Name: "switch0", State: "modelled"},
+				},
 				Links: []deploy.LinkState{{Name: "h0-switch0", A: "h0", B: "switch0"}, {Name: "h1-switch0", A: "h1", B: "switch0"}},
 			}, nil
 		},
@@ -61,6 +64,8 @@ func TestCompletion(t *testing.T) {
 		{"run --datapath ", "auto fabric kernel"},
 		{"run --dilation ", "auto"},
 		{"run --kernel ", "host uml"},
+		{"run --launch m", "mpich"},
+		{"exec --clock ", "lab real"},
 		{"deploy --kernel ", "host"},
 		{"validate --engine b", "both"},
 		{"bench --transport s", "swift strack spray"},
@@ -84,7 +89,7 @@ func TestCompletion(t *testing.T) {
 		{"exec --lab ", "quickstart star"},
 		{"exec --lab gone ", ""},
 		{"capture h0-", "h0->switch0"},
-		{"node quickstart ", "h0 h1 switch0"},
+		{"node quickstart ", "h0 h1"},
 		{"node quickstart h0 ", "kill pause resume restart"},
 		{"link quickstart ", "h0-switch0 h1-switch0"},
 		{"link quickstart h0-switch0 ", "down up set"},

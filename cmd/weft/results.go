@@ -142,7 +142,8 @@ CE marks are never worse.
 
 --html writes a page with charts of both sides, too.
 
-Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.`,
+Exit codes: 0 compared; 1 a run or the page of --html failed to be read or written; 2 the command line
+is wrong; 3 something is worse.`,
 		Example: `  weft results compare runs/pc4-incast/20260101T000000-1 runs/pc4-incast/20260102T000000-1
   weft results compare before after --json
   weft results compare runs-main runs-branch --fail-if worse --tolerance 2%
@@ -282,7 +283,12 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 	if n := len(missing); n > 0 {
 		lacks = "; NEW lacks a successful run for " + plural.Count(n, "run") + " of BASE"
 	}
-	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s%s\n", worse, len(d), flags.tolerance, lacks)
+	be := "are"
+	if worse == 1 {
+		be = "is"
+	}
+	fmt.Fprintf(a.stderr, "%d of %s %s worse by more than %s%s\n", worse, plural.Count(len(d), "number"), be,
+		flags.tolerance, lacks)
 	return errMissed
 }
 

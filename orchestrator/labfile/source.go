@@ -57,7 +57,7 @@ type Source struct {
 // is no lab, and hides none. builtIn skips files.
 func Open(name string, builtIn bool) (Source, error) {
 	if strings.ContainsFunc(name, clip.Forbidden) {
-		// Messages begin with the name. A checkout that is not trusted must not write lines of its own.
+		// Messages begin with the name. An untrusted checkout must not write lines of its own.
 		return Source{}, &fs.PathError{Op: "open", Path: clip.Line(name),
 			Err: errors.New("its name has characters that do not print; rename the file")}
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"weft/internal/plural"
 )
 
 // maxSettings is the number of differing settings that SettingsDiff names.
@@ -45,7 +47,7 @@ func SettingsDiff(a, b Side) string {
 		text += fmt.Sprintf("; and %d more", left)
 	}
 	if more > 0 {
-		text += fmt.Sprintf("; and %d defaults", more)
+		text += "; and " + plural.Count(more, "default")
 	}
 	return text
 }
