@@ -17,6 +17,8 @@ var kinds = []Kind{
 	{name: "mpich", Environment: overTCP, Leader: mpich, Ask: askedByHydra,
 		Talk:    func(line string) bool { return strings.HasPrefix(line, hydraPrefix) },
 		Program: "mpiexec.hydra", Package: "mpich"},
+	{name: "openmpi", Environment: openMPI, Leader: orterun, Ask: askedByORTE,
+		Program: "orterun", Package: "openmpi-bin"},
 }
 
 // torchrun returns the environment of a rank; see
@@ -60,3 +62,38 @@ func askedByHydra(line string, hosts []string) (a Asked, ok bool) {
 
 // overTCP are the settings by which MPICH uses the lab's network and nothing else.
 func overTCP(int, []string) []string { return []string{"UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0"} }
+
+// orterun runs the launcher of Open MPI 4, which believes that echo is ssh: for each other host, a
+// line has the host and a command for a shell.
+//
+//	WEFT_LAUNCH h1 ( test ! -r ./.profile || . ./.profile; orted -mca ess "env" ... )
+func orterun(program, hosts []string) []string {
+	return slices.Concat([]string{"orterun", "--host", strings.Join(hosts, ":1,") + ":1", "-n",
+		strconv.Itoa(len(hosts))}, program)
+}
+
+// ortePrefix begins each line with which Open MPI asks.
+const ortePrefix = "WEFT_LAUNCH "
+
+// openMPI are the settings by which Open MPI asks for its daemons, all from the first host, and
+// uses the lab's network and nothing else. It polls, and yields the processor between, since hosts
+// share processors.
+func openMPI(int, []string) []string {
+	return []string{
+		"OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_agent=echo " + strings.TrimSpace(ortePrefix),
+		"OMPI_MCA_plm_rsh_no_tree_spawn=1",
+		"OMPI_MCA_orte_leave_session_attached=1", "OMPI_MCA_oob_tcp_if_include=eth0", "OMPI_MCA_pml=ob1",
+		"OMPI_MCA_btl=tcp,self", "OMPI_MCA_btl_tcp_if_include=eth0", "OMPI_MCA_hwloc_base_binding_policy=none",
+		"OMPI_MCA_mpi_yield_when_idle=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+	}
+}
+
+// askedByORTE reads a line of orterun.
+func askedByORTE(line string, hosts []string) (a Asked, ok bool) {
+	rest, ok := strings.CutPrefix(line, ortePrefix)
+	if !ok {
+		return Asked{}, false
+	}
+	host, command, _ := strings.Cut(rest, " ")
+	return Asked{Rank: slices.Index(hosts, host), Args: []string{"/bin/sh", "-c", command}}, true
+}

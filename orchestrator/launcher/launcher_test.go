@@ -45,10 +45,29 @@ func TestHydra(t *testing.T) {
 	}
 }
 
+// Lines of orterun, as it prints them, ask for daemons by the name of the host.
+func TestOpenMPI(t *testing.T) {
+	k := Of("openmpi")
+	if got := strings.Join(k.Leader([]string{"prog", "x y"}, hosts), "|"); got !=
+		"orterun|--host|h2:1,h0:1,h1:1|-n|3|prog|x y" {
+		t.Error(got)
+	}
+	for line, want := range map[string]string{
+		`WEFT_LAUNCH h1 ( orted -mca ess "env" )`: `true 2 /bin/sh|-c|( orted -mca ess "env" )`,
+		"WEFT_LAUNCH h9 true":                     "true -1 /bin/sh|-c|true",
+		"4096 B 12 us":                            "false 0 ",
+	} {
+		a, ok := k.Ask(line, hosts)
+		if got := fmt.Sprint(ok, a.Rank, " ", strings.Join(a.Args, "|")); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
 // Whatever a launcher prints, it asks for a program on one of its hosts, or on none.
 func FuzzAsk(f *testing.F) {
 	corpus := fuzztest.New(f)
-	for _, line := range []string{"HYDRA_LAUNCH: p --proxy-id 1", "HYDRA_LAUNCH: p --proxy-id -1", "HYDRA_LAUNCH: ", "x"} {
+	for _, line := range []string{"HYDRA_LAUNCH: p --proxy-id 1", "HYDRA_LAUNCH: p --proxy-id -1", "HYDRA_LAUNCH: ", "WEFT_LAUNCH h1 true", "WEFT_LAUNCH ", "x"} {
 		corpus.Add(line)
 	}
 	corpus.Fuzz(func(t *testing.T, line string) {
