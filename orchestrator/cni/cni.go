@@ -33,6 +33,10 @@ import (
 // Program is the name under which CNI runtimes find this plugin in their folder of plugins.
 const Program = "weft-cni"
 
+// Example is a network configuration: containers get the hosts of the only lab, one after another.
+const Example = `{"cniVersion": "1.0.0", "name": "weft", "plugins": [{"type": "` + Program + `"}]}
+`
+
 // Error codes of this plugin beside those of the specification, which leaves it those from 100.
 const (
 	errNoLab = 100 + iota // no such lab is deployed, or it does not work
