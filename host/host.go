@@ -29,6 +29,8 @@ type Host struct {
 	passed    bool         // lab time has passed Plan.Until
 	started   bool
 
+	stopped func() bool // see Interrupt; nil: never
+
 	plan   Plan
 	memory Memory    // nil: results are not verified
 	skip   []int32   // by run: the next run that starts at an instant of its own
@@ -348,8 +350,7 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 		panic(fmt.Sprintf("host %s: connection %d acknowledges message %d, which is not in progress",
 			h.plan.Name, e.Conn, e.Message.ID))
 	}
-	m := l.sent[i]
-	l.sent = append(l.sent[:i], l.sent[i+1:]...)
+	m := l.take(i)
 	w := h.runs[m.run].work
 	if w.parts != nil {
 		if w.parts[m.op]--; w.parts[m.op] > 0 {

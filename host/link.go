@@ -30,7 +30,9 @@ type outLink struct {
 	conn transport.ConnID
 	dst  transport.HostID
 	uses []use      // in order of items
-	sent []outbound // not acknowledged, in the order of sending
+	sent []outbound // from first on not acknowledged, in the order of sending
+
+	first int
 }
 
 // outbound is a message that was handed to the transport and is not acknowledged.
@@ -57,7 +59,23 @@ type inLink struct {
 
 // find returns the index in sent of a message that is not acknowledged, or -1.
 func (l *outLink) find(id uint32) int {
-	return slices.IndexFunc(l.sent, func(m outbound) bool { return m.id == id })
+	for i := l.first; i < len(l.sent); i++ {
+		if l.sent[i].id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// take returns element i of sent, which is acknowledged, and removes it.
+func (l *outLink) take(i int) outbound {
+	m := l.sent[i]
+	copy(l.sent[l.first+1:i+1], l.sent[l.first:i]) // usually nothing: i is first
+	if l.first++; 2*l.first >= len(l.sent) {
+		l.sent = l.sent[:copy(l.sent, l.sent[l.first:])]
+		l.first = 0
+	}
+	return m
 }
 
 // outTo returns the connection that starts here and its index, or nil.

@@ -25,7 +25,7 @@ func (h *Host) Flows() []Flow {
 func (h *Host) FlowCount() int {
 	n := h.flows.count()
 	for i := range h.out {
-		n += len(h.out[i].sent)
+		n += len(h.out[i].sent) - h.out[i].first
 	}
 	return n
 }
@@ -44,7 +44,7 @@ func (h *Host) appendFlows(all []Flow, forget bool) []Flow {
 	}
 	for i := range h.out {
 		l := &h.out[i]
-		for k := range l.sent {
+		for k := l.first; k < len(l.sent); k++ {
 			if m := &l.sent[k]; !h.reported(m) {
 				all = append(all, h.flow(l, m))
 			}
@@ -123,8 +123,23 @@ func (h *Host) fail(err error) {
 	}
 }
 
+// Interrupt sets a function that long work without an event asks from time to time, such as that
+// which starts a million messages. If it returns true, the host fails.
+func (h *Host) Interrupt(stopped func() bool) { h.stopped = stopped }
+
+// interrupted reports whether the host has to stop, and fails it then.
+func (h *Host) interrupted() bool {
+	if h.stopped == nil || !h.stopped() {
+		return false
+	}
+	h.fail(fmt.Errorf("host %s: %w", h.plan.Name, errInterrupted))
+	return true
+}
+
 // Reasons to fail that this package finds.
 var (
+	errInterrupted = errors.New("interrupted")
+
 	errNoConn     = errors.New("the plan has no connection for it")
 	errNoReceive  = errors.New("no step of the plan receives it")
 	errTwice      = errors.New("it was received before")

@@ -97,6 +97,9 @@ func (h *Host) buildProgram(i int32) error {
 		return err
 	}
 	w := &work{ops: ops, waits: make([]int32, len(ops)), open: map[place]*inbound{}}
+	if len(ops) >= stopEvery && h.interrupted() {
+		return h.err
+	}
 	w.link()
 	if err := h.collect(i, w); err != nil {
 		return err
@@ -205,6 +208,9 @@ func (h *Host) startItems(now units.Time) {
 	}
 }
 
+// stopEvery is the number of ops that start between two questions whether to stop.
+const stopEvery = 1 << 13
+
 // runOps starts the ops of a running item that may start, and the next repetition when one is
 // done.
 func (h *Host) runOps(now units.Time, i int32) {
@@ -220,6 +226,9 @@ func (h *Host) runOps(now units.Time, i int32) {
 			op := w.due[w.first]
 			w.first++
 			h.startOp(now, i, op)
+			if w.first%stopEvery == 0 && h.interrupted() {
+				return
+			}
 		}
 		w.due, w.first = w.due[:0], 0
 		if w.left > 0 || h.err != nil {

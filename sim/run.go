@@ -63,7 +63,9 @@ func (s *Sim) Run(ctx context.Context) error {
 }
 
 func (s *Sim) run(ctx context.Context) error {
-	s.start()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
 	if err := s.firstFailure(); err != nil {
 		return err
 	}
@@ -108,9 +110,12 @@ func (p *partition) fire(now units.Time, id eventqueue.ID) {
 	}
 }
 
-// start starts every host, in order.
-func (s *Sim) start() {
+// start starts every host, in order, unless ctx is done before.
+func (s *Sim) start(ctx context.Context) error {
 	for h := range s.hosts {
+		if err := s.stopped(ctx, 0); err != nil {
+			return err
+		}
 		st := &s.hosts[h]
 		st.host.Start(0)
 		st.partition.settle(0, h)
@@ -118,6 +123,7 @@ func (s *Sim) start() {
 	for h := range s.hosts {
 		s.hosts[h].partition.checkFailed(0, h)
 	}
+	return nil
 }
 
 // firstFailure returns the earliest failure of all partitions.

@@ -111,8 +111,8 @@ Weft need no file: they are inside the program.
 After -- comes a program to run instead of the lab's workload, on all hosts or on those of --hosts, in
 lab time unless --clock says otherwise (docs/applications.md).
 
-Before an emulation starts, weft prints about how long it will take. Progress is on standard error: a
-bar on a terminal, otherwise a line now and then.
+Before an emulation or a long simulation starts, weft prints about how long it will take. Progress is
+on standard error: a bar on a terminal, otherwise a line now and then.
 
 Exit codes: 0 all done and every expectation met; 1 a run failed; 2 the command line or a lab file is
 wrong; 3 an expectation was missed; 4 --strict does not accept the fidelity of a run; 130 interrupted.

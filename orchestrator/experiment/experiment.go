@@ -126,6 +126,7 @@ func made(x *compiler, err error) (*Experiment, error) {
 func (x *compiler) addJob(slow bool) error {
 	x.Faults.All = x.Lab.Faults
 	failed := x.addWorkload()
+	x.Links = x.reach.switches + 1
 	if x.BaseRTT = x.reach.rtt; x.BaseRTT == 0 {
 		x.BaseRTT = x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
 	}

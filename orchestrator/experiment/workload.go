@@ -17,6 +17,8 @@ import (
 type Workload struct {
 	Programs []Program   // in the order of the lab file
 	Items    []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections
+	Packets  float64     // number of data packets that all messages take, if none is sent again
+	Links    int         // number of links of the longest path of a connection
 }
 
 // Begins returns when the first item begins; ok is false without items.
@@ -67,6 +69,9 @@ func (x *compiler) addItem(index int) error {
 	}
 	x.Items = append(x.Items, base)
 	spec := base.Spec()
+	if err := x.count(&spec, base.Repeat); err != nil {
+		return err
+	}
 	if x.sketch {
 		return x.sketchItem(&spec, ranks)
 	}
@@ -94,6 +99,23 @@ func (x *compiler) addItem(index int) error {
 	}
 	for r, h := range ranks {
 		x.Plans[h].Items = append(x.Plans[h].Items, items[r])
+	}
+	return nil
+}
+
+// count adds the packets of a collective.
+func (x *compiler) count(s *schedule.Spec, repeat int) error {
+	for r := range s.Ranks {
+		v, err := schedule.Volume(*s, r)
+		if err != nil {
+			return err
+		}
+		packets := max(float64(v.Sent)/float64(x.Lab.Topology.MTU), float64(v.Sends))
+		if schedule.Of(s.Collective).Permuted { // ranks are alike, and checked: see checkedBefore
+			x.Packets += packets * float64(s.Ranks*repeat)
+			return nil
+		}
+		x.Packets += packets * float64(repeat)
 	}
 	return nil
 }

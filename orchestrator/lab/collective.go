@@ -74,32 +74,42 @@ func (it *Item) permuted(ranks int) schedule.Spec {
 	return s
 }
 
-// messages returns the number of messages of a collective, within a factor of two.
-func (it *Item) messages(facts schedule.Facts, ranks int) float64 {
+// messages returns the number of messages of a collective, within a factor of two, and the largest
+// number that a rank sends or receives.
+func (it *Item) messages(facts schedule.Facts, ranks int) (all, most float64) {
 	pieces := 1.0
 	if it.Chunk > 0 {
 		pieces = math.Ceil(float64(it.Size) / float64(it.Chunk))
 	}
 	switch {
 	case facts.Permuted:
-		return float64(ranks) * pieces
+		return float64(ranks) * pieces, pieces
 	case facts.Flows:
-		return float64(ranks-1) * float64(max(1, it.Flows)) * pieces
+		all = float64(ranks-1) * float64(max(1, it.Flows)) * pieces
+		return all, all
 	}
 	spec := it.Spec(ranks, 0)
 	if facts.Blocks { // the buffer is a block for each rank
 		pieces = math.Ceil(pieces / float64(ranks))
 	}
 	root, err := schedule.Volume(spec, 0)
-	if err != nil {
-		return 2 * float64(ranks) * float64(ranks-1) * pieces // more than schedules number
+	if err != nil { // more than schedules number
+		most = 2 * float64(ranks-1) * pieces
+		return float64(ranks) * most, most
 	}
 	other, err := schedule.Volume(spec, 1)
 	if err != nil {
 		panic("lab: a schedule for one rank that is none for another: " + err.Error())
 	}
+	most = float64(max(root.Sends, root.Receives, other.Sends, other.Receives))
 	if facts.Rooted {
-		return float64(root.Sends) + float64(ranks-1)*float64(max(other.Sends, other.Receives))
+		return float64(root.Sends) + float64(ranks-1)*float64(max(other.Sends, other.Receives)), most
 	}
-	return float64(ranks) * float64(max(root.Sends, other.Sends))
+	return float64(ranks) * float64(max(root.Sends, other.Sends)), most
+}
+
+// fits reports whether memory holds the programs of a collective.
+func (it *Item) fits(facts schedule.Facts, ranks int) bool {
+	all, most := it.messages(facts, ranks)
+	return all <= maxMessages && most <= maxRankMessages
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -373,25 +374,27 @@ func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 	if facts.Group && (it.Group == 0 || ranks%it.Group != 0) || facts.Windowed && it.Parallel == 0 {
 		return // reported
 	}
-	whole := *it
-	whole.Chunk = 0
-	all, uncut := it.messages(facts, ranks), whole.messages(facts, ranks)
+	all, most := it.messages(facts, ranks)
 	if _, err := schedule.Tags(it.permuted(ranks)); err != nil {
 		all = max(all, maxMessages+1) // more to one peer than schedules can number
 	}
-	if all <= maxMessages {
+	if all <= maxMessages && most <= maxRankMessages {
 		return
+	}
+	larger := *it
+	for larger.Chunk > 0 && larger.Chunk < larger.Size && !larger.fits(facts, ranks) {
+		larger.Chunk *= 2
+	}
+	key, instead := "ranks", "fewer ranks"
+	switch {
+	case larger.Chunk > 0 && larger.fits(facts, ranks):
+		key, instead = "chunk", fmt.Sprintf("chunks of at least %v", larger.Chunk)
+	case it.Flows > 1:
+		key, instead = "flows", "fewer flows"
 	}
 	if it.RootApart() {
 		ranks--
 	}
-	key, instead := "ranks", "fewer ranks"
-	switch {
-	case all > uncut:
-		key, instead = "chunk", "larger chunks"
-	case it.Flows > 1:
-		key, instead = "flows", "fewer flows"
-	}
-	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, more than %d; expected %s", it.Collective, it.Size,
-		ranks, all, maxMessages, instead)
+	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, up to %.0f of a rank; memory holds %d, and %d of a "+
+		"rank; expected %s", it.Collective, it.Size, ranks, all, most, maxMessages, maxRankMessages, instead)
 }

@@ -200,8 +200,9 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 		return nil, fmt.Errorf("%v is less than an element for each of %d ranks; expected at least %v", l.Size,
 			spec.Ranks, least)
 	}
-	if n := it.messages(facts, spec.Ranks); n > maxMessages {
-		return nil, fmt.Errorf("it takes %.0f messages, more than %d", n, maxMessages)
+	if all, most := it.messages(facts, spec.Ranks); !it.fits(facts, spec.Ranks) {
+		return nil, fmt.Errorf("it takes %.0f messages, up to %.0f of a rank; expected at most %d, and %d of a rank", all,
+			most, maxMessages, maxRankMessages)
 	}
 	items := make([]Item, len(groups))
 	for g := range groups {

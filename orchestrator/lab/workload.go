@@ -14,6 +14,9 @@ const (
 	maxSize     = 1000 * units.GB
 	maxStart    = 1000 * units.Second
 	maxMessages = 1 << 26 // of one repetition of one collective, over all ranks: an all-to-all of 8192
+
+	// maxRankMessages is maxMessages for one rank, whose program is made at once: in a second.
+	maxRankMessages = 1 << 21
 )
 
 // workload reads the workload section.

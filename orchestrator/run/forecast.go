@@ -135,16 +135,17 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	if len(x.Items) == 0 || len(x.Conns) > forecastConns || experiment.ProgramPath(x.Lab) != "" {
 		return t, t, t > 0 && len(x.Items) == 0
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	hosts := make([]*host.Host, len(x.Plans))
 	for i, p := range x.Plans {
 		h, err := host.New(p, nil, nil)
 		if err != nil {
 			return 0, 0, false
 		}
+		h.Interrupt(func() bool { return ctx.Err() != nil })
 		hosts[i] = h
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	opts := simOptions(x)
 	var seen []Progress
 	opts.ProgressEvery = forecastStep
@@ -165,6 +166,24 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	}
 	left, ok := extrapolate(seen)
 	return max(t, left), max(t, left), ok
+}
+
+// crossingTime is about how long the simulator takes for a packet on a link, with the answer to it.
+// Measured, on one processor, from 4 to 1,024 hosts: 0.5 to 0.6 us.
+const crossingTime = 600 * time.Nanosecond
+
+// worthTelling is the shortest simulation whose time is told before it begins. Our own choice.
+const worthTelling = 10 * time.Second
+
+// forecastSim says how many packets a simulation is of and about how long it takes. It is empty for
+// a short one.
+func forecastSim(x *experiment.Experiment) string {
+	ns := x.Packets * float64(x.Links) * float64(crossingTime)
+	if ns < float64(worthTelling) {
+		return ""
+	}
+	return fmt.Sprintf("; simulates about %.1f million packets, which takes %s on an idle processor", x.Packets/1e6,
+		AboutTime(time.Duration(min(ns, math.MaxInt64/2))))
 }
 
 // lastAcked returns the completion of the last flow.
@@ -210,8 +229,10 @@ func AboutTime(d time.Duration) string {
 		d = d.Round(5 * time.Second)
 	case d < time.Hour:
 		d = d.Round(time.Minute)
-	default:
+	case d < 72*time.Hour:
 		return fmt.Sprintf("about %.1f h", d.Hours())
+	default:
+		return fmt.Sprintf("about %.0f days", d.Hours()/24)
 	}
 	if d < 2*time.Minute {
 		return fmt.Sprintf("about %d s", int(d.Seconds()))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"weft/orchestrator/lab"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -73,6 +75,23 @@ func TestUnrequestedSimulationSaysWhy(t *testing.T) {
 	}
 	if got := strings.Join(said, "\n"); got != "engine sim: emulating takes about 9 min" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A long simulation says so before it begins, and a cancelled one ends although a host is starting
+// a million messages.
+func TestLargeSimulation(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var said string
+	s, err := runLab(ctx, parse(t, star+"workload: [{collective: all-reduce, size: 60GB}]"), Options{
+		Engine: "sim", Root: t.TempDir(), Say: func(line string) { said = line; time.AfterFunc(50*time.Millisecond, stop) },
+	})
+	if err == nil || s.Status != record.Interrupted {
+		t.Errorf("%v, %+v", err, s)
+	}
+	if want := "; simulates about 117.2 million packets, which takes about 2 min on an idle processor"; !strings.HasSuffix(said, want) {
+		t.Errorf("%q, want %q", said, want)
 	}
 }
 

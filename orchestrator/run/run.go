@@ -141,10 +141,10 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	if o.Say != nil && !(o.Announced && e.name == "emu") {
 		line := fmt.Sprintf("engine %s: %s", e.name, e.why)
-		if e.name == "emu" {
-			if d := forecastWall(ctx, x, e.dilation); d > 0 {
-				line += "; takes " + AboutTime(d)
-			}
+		if e.name == "sim" {
+			line += forecastSim(x)
+		} else if d := forecastWall(ctx, x, e.dilation); d > 0 {
+			line += "; takes " + AboutTime(d)
 		}
 		o.Say(line)
 	}

@@ -68,6 +68,7 @@ func simulate(
 		if err != nil {
 			return out, err
 		}
+		h.Interrupt(func() bool { return ctx.Err() != nil })
 		hosts[i], names[i] = h, p.Name
 	}
 	opts := simOptions(x)
