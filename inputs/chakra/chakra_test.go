@@ -140,14 +140,20 @@ func TestRefuses(t *testing.T) {
 // Attributes that are not used are told, and groups.json has positions.
 func TestNotes(t *testing.T) {
 	names, files := written(t, job())
-	node := appendAttr(appendNumber(appendNumber(nil, nodeID, 90), nodeType, compNode), "num_ops", attrInt64, 5)
+	node := appendAttr(appendNumber(appendNumber(nil, nodeID, 90), nodeType, compNode), "energy", attrInt64, 5)
+	node = appendAttr(node, "tid", attrInt64, 5)
 	files[names[0]] = append(append(files[names[0]], byte(len(node))), node...)
 	g, err := Parse(names, 0, opener(files))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Notes.Texts(); len(got) != 1 || got[0] != names[0]+": node 90: attribute num_ops of nodes is not used" {
+	if got := g.Notes.Texts(); len(got) != 1 || got[0] != names[0]+": node 90: attribute energy of nodes is not used" {
 		t.Errorf("%q", got)
+	}
+	node = appendAttr(appendNumber(appendNumber(nil, nodeID, 91), nodeType, compNode), numOps, attrInt64, 5)
+	files["untimed.et"] = append(append([]byte{}, files[names[2]]...), append([]byte{byte(len(node))}, node...)...)
+	if _, err := Parse([]string{"untimed.et"}, 0, opener(files)); err == nil || !strings.Contains(err.Error(), "node 91 (): a computation of 5 operations without a duration") {
+		t.Error(err)
 	}
 	for text, want := range map[string]string{
 		`{"dp": [1, 0}`: "groups.json: byte 1: invalid character",

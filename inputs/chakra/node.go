@@ -159,13 +159,15 @@ func (x *node) attribute(b []byte) error {
 		x.group = string(text)
 	case isCPUOp:
 		x.cpu = value != 0
-	case stream, commType, commSize, commSrc, commDst, commTag, commRoot:
+	case stream, commType, commSize, commSrc, commDst, commTag, commRoot, numOps:
 		if x.numbers == nil {
 			x.numbers = map[string]int64{}
 		}
 		x.numbers[string(name)] = value
 	default:
-		x.unused = append(x.unused, string(name))
+		if !meaningless[string(name)] {
+			x.unused = append(x.unused, string(name))
+		}
 	}
 	return err
 }

@@ -230,6 +230,10 @@ func (x *node) op(rank int) (graph.Op, error) {
 		if x.duration > uint64(graph.MaxTime/units.Microsecond) {
 			return op, fmt.Errorf("a duration of %d us", x.duration)
 		}
+		if x.duration == 0 && x.numbers[numOps] > 0 {
+			return op, fmt.Errorf("a computation of %d operations without a duration: hosts have no model of their "+
+				"processors; give its time as duration_micros", x.numbers[numOps])
+		}
 		op.Kind, op.Time = graph.Compute, units.Time(x.duration)*units.Microsecond
 		if !x.cpu {
 			k := x.numbers[stream]

@@ -59,7 +59,15 @@ const (
 	commTag  = "comm_tag"
 	commRoot = "root_rank"
 	pgName   = "pg_name"
+	numOps   = "num_ops"
 )
+
+// meaningless are attributes that PyTorch's observer and ASTRA-sim's generators write, and that do
+// not change what a node does for a given duration.
+var meaningless = map[string]bool{
+	"rf_id": true, "fw_parent": true, "seq_id": true, "scope": true, "tid": true, "fw_tid": true, "op_schema": true,
+	"kernel_backend": true, "kernel_file": true, "tensor_size": true, "pg_desc": true,
+}
 
 // collective is a kind of collective.
 type collective struct {

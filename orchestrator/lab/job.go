@@ -153,9 +153,9 @@ func (j *job) readFlows(files fs.FS, name string) {
 	}
 }
 
-// placeNodes sets the ranks to the hosts of nodes, which a file of flows numbers: among all hosts,
-// node 5 is h5, or the host at position 5 if none is called so; among chosen ranks, the one at
-// position 5.
+// placeNodes sets the ranks to the hosts of nodes, which a file of flows numbers. Among all hosts,
+// node 5 is h5 if there is such a host for every node of the file, and otherwise the one at
+// position 5; among chosen ranks it is the one at position 5.
 func (r *itemReader) placeNodes(nodes []int) error {
 	n := r.Ranks.count(r.hosts.count)
 	switch {
@@ -164,11 +164,14 @@ func (r *itemReader) placeNodes(nodes []int) error {
 	case r.Ranks.Random > 0:
 		return errors.New("a file of flows names its hosts by numbers; expected ranks that are not drawn")
 	}
+	named := r.Ranks.All && !slices.ContainsFunc(nodes, func(node int) bool {
+		return !r.hosts.has("h" + strconv.Itoa(node))
+	})
 	names := make([]string, len(nodes))
 	for i, node := range nodes {
 		name := "h" + strconv.Itoa(node)
 		switch {
-		case r.Ranks.All && r.hosts.has(name):
+		case named:
 		case node >= n:
 			return fmt.Errorf("%s has a flow of node %d; there are %d hosts", r.flowFile, node, n)
 		case len(r.Ranks.Names) > 0:

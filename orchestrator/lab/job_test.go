@@ -57,6 +57,22 @@ func TestFlowsFromFile(t *testing.T) {
 	}
 }
 
+// Nodes of a file are hosts by their names only if all of them are, so that no two are one host.
+func TestFlowsByPosition(t *testing.T) {
+	files := among(map[string]string{"a.cm": "Nodes 4\nConnections 2\n0->3 start 0 size 5000\n1->2 start 0 size 1\n"})
+	labs, err := Parse("lab.yaml", []byte(`weft: 1
+name: lab
+topology: {kind: custom, nodes: [{name: sw, switch: true}, {name: h1}, {name: h2}, {name: h3}, {name: h4}],
+  links: [{between: [h1, sw]}, {between: [h2, sw]}, {between: [h3, sw]}, {between: [h4, sw]}]}
+workload: [{flows: a.cm}]`), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it := labs[0].Workload[0]; !slices.Equal(it.Ranks.Names, []string{"h1", "h2", "h3", "h4"}) {
+		t.Errorf("%+v", it.Ranks)
+	}
+}
+
 // Everything that is wrong with flows is reported where the lab has it.
 func TestFlowsRefused(t *testing.T) {
 	files := among(map[string]string{

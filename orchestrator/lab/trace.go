@@ -201,8 +201,8 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 			spec.Ranks, least)
 	}
 	if all, most := it.messages(facts, spec.Ranks); !it.fits(facts, spec.Ranks) {
-		return nil, fmt.Errorf("it takes %.0f messages, up to %.0f of a rank; expected at most %d, and %d of a rank", all,
-			most, maxMessages, maxRankMessages)
+		return nil, fmt.Errorf("it takes %.0f messages, up to %.0f of a rank; expected at most %d, and %d of a rank",
+			all, most, maxMessages, maxRankMessages)
 	}
 	items := make([]Item, len(groups))
 	for g := range groups {
