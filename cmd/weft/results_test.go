@@ -606,3 +606,67 @@ func TestSeedsWithoutEffectAreReported(t *testing.T) {
 		}
 	}
 }
+
+// The directory of a run has the files that its lab names, unless they are large: then its report
+// names the lab that has them.
+func TestRunAgainWithFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	goal := "num_ranks 2\nrank 0 {\nl1: send 4096b to 1 tag 7\n}\nrank 1 {\nl1: recv 4096b from 0 tag 7\n}\n"
+	write(t, at("net.dot"), "graph g { h0 -- tor0; h1 -- tor0; }\n")
+	write(t, at("job.goal"), goal)
+	if err := os.Mkdir(at("jobs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, at("jobs/step.csv"), "collective,size\nall-reduce,1KB\n")
+	lab := at("files.yaml")
+	write(t, lab, "weft: 1\nname: files\ntopology: {import: net.dot}\nworkload: [{trace: job.goal}, {trace: jobs/step.csv}]\n")
+	simulate := func(lab, out string) (run, report string) {
+		t.Helper()
+		if code, stdout, stderr := weft(t, orchestrated{}, "run", lab, "--engine", "sim", "--out", at(out)); code != exitOK {
+			t.Fatalf("code %d: %s%s", code, stdout, stderr)
+		}
+		runs, err := filepath.Glob(at(out + "/files/*"))
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%q, %v", runs, err)
+		}
+		text, err := os.ReadFile(filepath.Join(runs[0], pages.PageFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs[0], string(text)
+	}
+	first, report := simulate(lab, "a")
+	if want := "weft run " + first + "/lab.yaml --engine sim"; !strings.Contains(report, want) {
+		t.Errorf("the report has no %q", want)
+	}
+	m, err := store.ReadManifest(first)
+	if err != nil || !slices.ContainsFunc(m.Files, func(f record.File) bool { return f.Name == "jobs/step.csv" }) {
+		t.Errorf("files %v, %v", m.Files, err)
+	}
+	for _, name := range []string{"net.dot", "job.goal", "jobs"} {
+		if err := os.RemoveAll(at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, _ := simulate(first+"/lab.yaml", "b")
+	a, erra := os.ReadFile(filepath.Join(first, store.FlowsFile))
+	b, errb := os.ReadFile(filepath.Join(again, store.FlowsFile))
+	if erra != nil || errb != nil || string(a) != string(b) {
+		t.Errorf("%v, %v: the flows differ", erra, errb)
+	}
+
+	large := at("large.yaml")
+	write(t, at("summary.json"), goal)
+	write(t, at("large.goal"), goal+strings.Repeat("// filler\n", store.MaxInputs/10))
+	for file, why := range map[string]string{"large.goal": "more than 4 MiB", "summary.json": "a file &#34;summary.json&#34; of its own"} {
+		write(t, large, "weft: 1\nname: files\ntopology: {kind: star, hosts: 2}\nworkload: [{trace: "+file+"}]\n")
+		run, report := simulate(large, file+"-runs")
+		if !strings.Contains(report, "weft run "+large+" --engine sim") || !strings.Contains(report, why) {
+			t.Errorf("%s: the report does not name the lab, or does not say %q", file, why)
+		}
+		if _, err := os.Stat(filepath.Join(run, "large.goal")); err == nil {
+			t.Errorf("%s: kept", file)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
@@ -89,22 +88,6 @@ type job struct {
 	err   error
 }
 
-// maxKept is the size of the largest file of a job that a run keeps with its settings.
-const maxKept = 4 << 20
-
-// keep keeps what identifies the files that were read for a job, and the text of one file, unless
-// it is compressed or large.
-func (j *job) keep(files *summed, name string) {
-	j.kept = Trace{File: name, Sum: files.sum()}
-	info, err := files.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKept {
-		return
-	}
-	if text, err := fs.ReadFile(files.FS, name); err == nil && utf8.Valid(text) {
-		j.kept.Text = text
-	}
-}
-
 // jobKey identifies a job of the files that a lab names.
 type jobKey struct {
 	file, format string
@@ -124,7 +107,7 @@ func (d *decoder) readJob(k jobKey) *job {
 		return j
 	}
 	files := summing(d.files)
-	defer func() { j.keep(files, k.file) }()
+	defer func() { j.kept = Trace{File: k.file, Sum: files.sum()} }()
 	if k.format == inputs.Flows {
 		j.readFlows(files, k.file)
 		return j
@@ -302,7 +285,7 @@ func (r *itemReader) readAlgorithm(rules params.Rules) {
 	files := summing(r.d.files)
 	a, err := inputs.ReadAlgorithm(files, r.trace)
 	j := &job{err: err}
-	j.keep(files, r.trace)
+	j.kept = Trace{File: r.trace, Sum: files.sum()}
 	if err == nil {
 		r.Collective = a.Collective
 		j.given, j.err = a.Compile(r.Size, r.Type)

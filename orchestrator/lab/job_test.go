@@ -125,7 +125,7 @@ func TestTraceIsJob(t *testing.T) {
 		if strings.Contains(workload, "scale") {
 			want /= 2
 		}
-		if kept := labs[0].Traces; strings.Contains(workload, "a/job") && (len(kept) != 1 || string(kept[0].Text) != goalJob) {
+		if kept := labs[0].Traces; strings.Contains(workload, "a/job") && (len(kept) != 1 || kept[0].Sum != sumOf("a/job", []byte(goalJob))) {
 			t.Errorf("%s: kept %+v", workload, kept)
 		}
 		if it.Ranks.First != 2 || it.Size != 4096 || it.Given.Parts[0].Program[0].Time() != want {

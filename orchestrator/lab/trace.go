@@ -22,7 +22,6 @@ const (
 // training step.
 type Trace struct {
 	File string // as the lab names it: relative to the lab file
-	Text []byte // nil: a folder, compressed or large
 	Sum  string // SHA-256 of what was read, with the names of the files, in hexadecimal digits
 }
 
@@ -88,7 +87,7 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 	}
 	lines, err := trace.Parse(name, text)
 	if err == nil {
-		d.keepTrace(Trace{File: name, Text: text, Sum: sumOf(name, text)})
+		d.keepTrace(Trace{File: name, Sum: sumOf(name, text)})
 	}
 	return lines, err
 }

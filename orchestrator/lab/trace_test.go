@@ -53,7 +53,7 @@ func TestTraceBecomesItems(t *testing.T) {
 	if last := &l.Workload[15]; last.Row != 4 || last.Index != 2 || last.Line != nil {
 		t.Errorf("the item after the trace: %+v", last)
 	}
-	if len(l.Traces) != 1 || l.Traces[0].File != "a/step.csv" || string(l.Traces[0].Text) != step {
+	if len(l.Traces) != 1 || l.Traces[0].File != "a/step.csv" || l.Traces[0].Sum != sumOf("a/step.csv", []byte(step)) {
 		t.Errorf("traces %+v", l.Traces)
 	}
 }

@@ -10,12 +10,15 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/expect"
+	"weft/results/store"
 )
 
 // File is a lab as read: its text, and one lab per point of its sweep.
 type File struct {
 	Source
 	Labs []*lab.Lab
+	// Inputs are the files that the lab names, for the directories of its runs.
+	Inputs store.Inputs
 
 	opts lab.Options
 }
@@ -34,7 +37,8 @@ func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
 // Load parses a lab with the command line's settings and checks it. It returns everything that is
 // wrong as one lab.Problems.
 func Load(src Source, opts lab.Options) (File, error) {
-	opts.Read, opts.Files = src.Read, src.Files
+	watching, watched := watch(src)
+	opts.Read, opts.Files = watching.Read, watching.Files
 	labs, err := lab.Parse(src.Name, src.Text, opts)
 	var problems lab.Problems
 	switch {
@@ -50,7 +54,7 @@ func Load(src Source, opts lab.Options) (File, error) {
 		problems.Sort()
 		return File{}, problems
 	}
-	return File{src, labs, opts}, nil
+	return File{src, labs, watched.inputs(src), opts}, nil
 }
 
 // checkRest returns the problems of a lab's network and expectations that do not follow from those

@@ -41,6 +41,8 @@ type Options struct {
 	As string
 	// LabText is the text of the lab file. The run directory keeps it.
 	LabText []byte
+	// Inputs are the files that the lab names. The run directory keeps them.
+	Inputs store.Inputs
 	// Version is the version of weft. The run directory keeps it.
 	Version string
 	// Program distinguishes this program from others of its version. The run directory keeps it. It
@@ -150,7 +152,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	start := time.Now()
 	dir, err := store.Open(store.Options{
-		Root: o.Root, Now: start, Series: o.Series, As: o.As, LabText: o.LabText,
+		Root: o.Root, Now: start, Series: o.Series, As: o.As, LabText: o.LabText, Inputs: o.Inputs,
 		Manifest: manifest(x, e, o),
 	})
 	if err != nil {
@@ -265,7 +267,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Control: transport.FactsOf(x.Lab.Transport.Kind).Control,
 	}
 	for _, t := range x.Lab.Traces {
-		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text), SHA256: t.Sum})
+		m.Traces = append(m.Traces, record.Trace{File: t.File, SHA256: t.Sum})
 	}
 	for _, s := range x.Lab.Sources {
 		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})

@@ -18,6 +18,7 @@ import (
 type Job struct {
 	Lab      *lab.Lab
 	Text     []byte // of the lab file
+	Inputs   store.Inputs
 	Engine   string // auto, sim or emu
 	Compare  bool   // the next job is the same lab in the other engine
 	Series   store.Series
@@ -34,7 +35,7 @@ func Jobs(files []labfile.File, began time.Time) []Job {
 	var jobs []Job
 	for _, f := range files {
 		for point, l := range f.Labs {
-			j := Job{Lab: l, Text: f.Text, Engine: l.Engine.Kind}
+			j := Job{Lab: l, Text: f.Text, Inputs: f.Inputs, Engine: l.Engine.Kind}
 			j.slower = func(dilation float64) (*lab.Lab, error) { return f.Slower(point, dilation) }
 			if !l.Engine.Both() {
 				jobs = append(jobs, j)

@@ -153,7 +153,7 @@ func (r *Runner) announce(ctx context.Context, jobs []Job, outcomes []Outcome) b
 // summary with status failed or interrupted.
 func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 	o := r.Options
-	o.Engine, o.LabText, o.Series, o.Captures = j.Engine, j.Text, j.Series, j.Captures
+	o.Engine, o.LabText, o.Inputs, o.Series, o.Captures = j.Engine, j.Text, j.Inputs, j.Series, j.Captures
 	o.Retry, o.Retries = j.Retry, r.Retry
 	o.Say = r.Watcher.Say
 	o.Progress = func(p run.Progress) { r.Watcher.Progress(j, p) }

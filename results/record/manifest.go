@@ -7,11 +7,12 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"`     // settings of the command line, as path=value
-	Settings  []Setting      `json:"settings"`          // the resolved lab, with defaults
-	Traces    []Trace        `json:"traces,omitempty"`  // trace files that the lab names
-	Module    *Module        `json:"module,omitempty"`  // the congestion control, if it is a module
-	Control   string         `json:"control,omitempty"` // the transport's congestion control, if its name is another
+	Set       []string       `json:"set,omitempty"`      // settings of the command line, as path=value
+	Settings  []Setting      `json:"settings"`           // the resolved lab, with defaults
+	Traces    []Trace        `json:"traces,omitempty"`   // trace files that the lab names
+	Original  *Original      `json:"original,omitempty"` // the directory lacks files that the lab names
+	Module    *Module        `json:"module,omitempty"`   // the congestion control, if it is a module
+	Control   string         `json:"control,omitempty"`  // the transport's congestion control, if its name is another
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
@@ -92,8 +93,13 @@ type Module struct {
 // Trace is a trace file or folder that the lab names.
 type Trace struct {
 	File   string `json:"file"`             // relative to the directory of the lab file
-	Text   string `json:"text,omitempty"`   // of one file of text that is not large
 	SHA256 string `json:"sha256,omitempty"` // of names and content of all that was read
+}
+
+// Original is the lab to repeat a run from if its directory lacks files that the lab names.
+type Original struct {
+	Lab string `json:"lab"` // as the command line named it
+	Why string `json:"why"` // why the files are not in the directory
 }
 
 // Machine describes the computer of the run.

@@ -14,6 +14,7 @@ import (
 	"weft/results/expect"
 	"weft/results/plot"
 	"weft/results/record"
+	"weft/results/store"
 	"weft/results/table"
 )
 
@@ -177,7 +178,8 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		p.Parts = append(p.Parts, part)
 	}
 	p.Parts = append(p.Parts, Part{
-		Heading: "How to run it again", Pre: r.runCommand(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab},
+		Heading: "How to run it again", Text: r.original(), Pre: r.runCommand(),
+		Folded: []Folded{{Summary: "the lab file", Pre: r.Lab},
 			{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)), Facts: settings(m)}},
 	})
 	return p, nil
@@ -306,11 +308,28 @@ func (r *Run) sweepCommand() string {
 	return r.command("runtime", "datapath", "dilation") + "\n# weft " + r.Manifest.Version
 }
 
+// original says why the command that repeats the run names the original lab, if it does.
+func (r *Run) original() string {
+	if o := r.Manifest.Original; o != nil {
+		return "The command reads the files that the lab names where they were: they are not in the run's directory (" +
+			o.Why + ")."
+	}
+	return ""
+}
+
 // command returns the command that runs the lab with the same engine and settings, and with those
 // of the given engine flags that were set.
 func (r *Run) command(flags ...string) string {
 	m := r.Manifest
-	cmd := "weft run " + quote(m.Run+"/lab.yaml") + " --engine " + m.Engine
+	labFile := m.Run + "/" + store.LabFile
+	if m.Original != nil {
+		labFile = m.Original.Lab
+	}
+	cmd := "weft run " + quote(labFile)
+	if labFile == "-" {
+		cmd += " < " + quote(m.Run+"/"+store.LabFile)
+	}
+	cmd += " --engine " + m.Engine
 	for _, set := range m.Set {
 		cmd += " --set " + quote(set)
 	}

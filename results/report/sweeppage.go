@@ -116,7 +116,7 @@ func SweepPage(
 		p.Parts = append(p.Parts, plots)
 	}
 	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs, viewed)}},
-		Part{Heading: "How to run it again", Pre: first.sweepCommand(),
+		Part{Heading: "How to run it again", Text: first.original(), Pre: first.sweepCommand(),
 			Folded: []Folded{{Summary: "the lab file", Pre: first.Lab}}})
 	return p, nil
 }

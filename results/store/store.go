@@ -9,8 +9,10 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +51,43 @@ type Options struct {
 	Series   Series          // of the command line; names the directory
 	Manifest record.Manifest // Lab must be set; Open fills in Run, Started, Status and Process
 	LabText  []byte          // contents of the lab file, kept with the results; may be empty
+	Inputs   Inputs          // files that the lab names, kept beside it
 	As       string          // path in the run's files if it is moved there once it is finished; empty: its directory
+}
+
+// Bounds of Inputs, of which each point of a sweep has a copy.
+const (
+	MaxInputs     = 4 << 20 // bytes
+	MaxInputFiles = 1000
+)
+
+// Inputs are the files that a lab names. They are all kept in the directory of a run, or none.
+type Inputs struct {
+	Lab   string            // the name of the lab file; -: standard input
+	Files map[string][]byte // by their path relative to the lab file
+	Left  string            // why they are not kept; empty: they are
+}
+
+// check sets Left if the files do not fit into the directory of a run.
+func (in *Inputs) check() {
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
+		size += len(in.Files[name])
+		first, _, _ := strings.Cut(name, "/")
+		if !fs.ValidPath(name) || first[0] == '.' || slices.Contains([]string{".parquet", ".json", ".jsonl", ".html"},
+			filepath.Ext(first)) || slices.Contains([]string{LabFile, PlotsDir}, first) {
+			in.Left = cmp.Or(in.Left, fmt.Sprintf("the directory of a run may have a file %q of its own", first))
+		}
+	}
+	switch {
+	case len(in.Files) > MaxInputFiles:
+		in.Left = fmt.Sprintf("the lab names more than %d files", MaxInputFiles)
+	case size > MaxInputs:
+		in.Left = fmt.Sprintf("the files that the lab names have more than %d MiB", MaxInputs>>20)
+	}
+	if in.Left != "" {
+		in.Files = nil
+	}
 }
 
 // Series identifies a run among those that one command line makes of a lab, such as the points of a
@@ -73,6 +111,7 @@ type Run struct {
 	files    map[string]stream
 	live     bool     // an emulation, whose data is flushed by time too
 	order    []string // names in files, in order of creation
+	inputs   []string // names of the files that the lab names
 	reserve  *os.File // disk space for the last manifest and the summary
 	err      error
 	closed   bool
@@ -102,19 +141,33 @@ func Open(o Options) (*Run, error) {
 	if s := o.Series; s.ID != "" {
 		r.manifest.Series = &record.Series{ID: s.ID, Number: s.Number, Of: s.Of, Sweep: s.Sweep}
 	}
-	if err := r.begin(o.LabText); err != nil {
+	if o.Inputs.check(); o.Inputs.Left != "" {
+		r.manifest.Original = &record.Original{Lab: o.Inputs.Lab, Why: o.Inputs.Left}
+	}
+	if err := r.begin(&o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows the directory
 	}
 	return r, nil
 }
 
-// begin writes the manifest and the lab file, and reserves space for the end.
-func (r *Run) begin(labText []byte) (err error) {
+// begin writes the manifest, the lab file and the files that it names, and reserves space for the
+// end.
+func (r *Run) begin(o *Options) (err error) {
 	if err := r.writeManifest(); err != nil {
 		return err
 	}
-	if len(labText) > 0 {
-		if err := replaceFile(filepath.Join(r.dir, LabFile), labText); err != nil {
+	if len(o.LabText) > 0 {
+		if err := replaceFile(filepath.Join(r.dir, LabFile), o.LabText); err != nil {
+			return err
+		}
+		r.inputs = slices.Sorted(maps.Keys(o.Inputs.Files))
+	}
+	for _, name := range r.inputs {
+		path := filepath.Join(r.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := NewFile(o.Inputs.Files[name])(path); err != nil {
 			return err
 		}
 	}
@@ -363,8 +416,9 @@ func (r *Run) closeFiles() {
 // contents returns the files of the run with their checksums, which reveal later changes.
 func (r *Run) contents() []record.File {
 	var out []record.File
-	for _, name := range append([]string{LabFile, SummaryFile}, r.order...) {
+	for _, name := range slices.Concat([]string{LabFile, SummaryFile}, r.inputs, r.order) {
 		if f, err := fileSum(filepath.Join(r.dir, name)); err == nil {
+			f.Name = name
 			out = append(out, f)
 		}
 	}

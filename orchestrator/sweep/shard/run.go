@@ -156,6 +156,7 @@ func (d *Dir) attempt(ctx context.Context, l *lab.Lab, point int, work string, o
 	}
 	s, err := o.Run(ctx, x, orchestrate.Options{
 		Engine: d.Sub.Kind, Root: work, As: d.Sub.RunPath(point), LabText: []byte(d.Sub.Text),
+		Inputs:  store.Inputs{Lab: d.Sub.File, Files: d.Sub.Inputs},
 		Version: d.Sub.Version, Program: d.Sub.Program, Workers: o.Workers, Say: o.Say,
 		Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: point + 1, Of: len(d.Sub.Points),
 			Sweep: d.Sub.ID},
