@@ -248,15 +248,9 @@ func packages() []entry {
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "examples orchestrator/experiment orchestrator/lab orchestrator/topology sdk transport",
 			"writes labs and a program to start from, and what their transports need, which their experiments tell"},
-<<<<<<< HEAD
 		{"orchestrator/labfile", "internal/clip internal/regular labs orchestrator/catalogue orchestrator/experiment " +
-			"orchestrator/lab results/expect",
-			"finds a lab, also inside the program, and checks its text, network and expectations"},
-=======
-		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect results/store",
 			"finds a lab, also inside the program, checks its text, network and expectations, and gives runs its files"},
->>>>>>> 22660de1 (results/store: keep the files that a lab names beside it)
 		{"orchestrator/series", "orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
 			"orchestrator/pages orchestrator/run results/expect results/record results/report results/store " +
 			"results/table results/view",
