@@ -62,7 +62,9 @@ func main() {
 	if filepath.Base(os.Args[0]) == cni.Program {
 		os.Exit(cni.Main())
 	}
-	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+	ctx := untilSignal()
+	wasm.SetContext(ctx)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // toldInterruption is set when somebody was told that the runs are being ended.

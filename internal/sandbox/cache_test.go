@@ -20,7 +20,7 @@ func TestCache(t *testing.T) {
 	module := build.Module{Event: build.Answer(1)}.Bytes()
 	compiled := func(cache string) (files []string) {
 		t.Helper()
-		p, err := Compile(module, Options{Memory: 16, Start: startFuel, Cache: cache})
+		p, err := Compile(t.Context(), module, Options{Memory: 16, Start: startFuel, Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}

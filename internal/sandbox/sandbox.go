@@ -27,12 +27,32 @@ type Program struct {
 }
 
 // Compile checks a module and compiles it. A cache that other users can change is not used, and one
-// that is damaged is replaced.
-func Compile(module []byte, o Options) (*Program, error) {
+// that is damaged is replaced. When ctx ends, Compile returns its cause. The compiler of wazero
+// cannot be interrupted and goes on until it is done, which takes some seconds (maxWork).
+func Compile(ctx context.Context, module []byte, o Options) (*Program, error) {
 	metered, err := meter(module, o.Start)
 	if err != nil {
 		return nil, err
 	}
+	type result struct {
+		program *Program
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		p, err := compileCached(metered, o)
+		done <- result{p, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case r := <-done:
+		return r.program, r.err
+	}
+}
+
+// compileCached compiles a rewritten module, with the cache if that can be trusted.
+func compileCached(metered []byte, o Options) (*Program, error) {
 	if o.Cache == "" || o.Interpret || private(o.Cache) != nil {
 		o.Cache = ""
 		return compile(metered, o)

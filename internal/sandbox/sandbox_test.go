@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"strings"
@@ -31,7 +33,7 @@ type outcome struct {
 // try compiles a module, starts it and calls weft_event a few times.
 func try(t testing.TB, module []byte, interpret bool) (outcome, error) {
 	t.Helper()
-	p, err := Compile(module, Options{Memory: 16, Start: startFuel, Interpret: interpret})
+	p, err := Compile(t.Context(), module, Options{Memory: 16, Start: startFuel, Interpret: interpret})
 	if err != nil {
 		return outcome{failed: true}, err
 	}
@@ -94,7 +96,7 @@ func TestStartEnds(t *testing.T) {
 		for _, section := range []bool{false, true} {
 			c.module.StartSection = section
 			begin := testenv.CPU()
-			p, err := Compile(c.module.Bytes(), Options{Memory: 16, Start: fuel})
+			p, err := Compile(t.Context(), c.module.Bytes(), Options{Memory: 16, Start: fuel})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,6 +209,70 @@ func TestRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v; want %q", c.module[:min(len(c.module), 20)], err, c.want)
 		}
+	}
+}
+
+// What would take a compiler long is refused at once. Without a bound, these took up to seven
+// minutes.
+func TestWork(t *testing.T) {
+	load := build.Op(0x41, 0, 0x28, 2, 0) // i32.load of address 0
+	nested := func(n int, begin []byte) []byte {
+		return build.Code([]byte{0}, bytes.Repeat(begin, n), bytes.Repeat(build.Op(opEnd), n+1))
+	}
+	branches := func(n int) []byte {
+		return build.Code(build.Op(0, opBlock, voidBlock), bytes.Repeat(build.Code(load, build.Op(opBrIf, 0)), n),
+			build.Op(opEnd, opEnd))
+	}
+	table := func(n int) []byte {
+		return build.Code(build.Op(0, opBlock, voidBlock, 0x41, 0, opBrTable), binary.AppendUvarint(nil, uint64(n)),
+			make([]byte, n+1), build.Op(opEnd, opEnd))
+	}
+	locals := func(n int) []byte {
+		return build.Code([]byte{1}, binary.AppendUvarint(nil, uint64(n)), build.Op(0x7f, opEnd))
+	}
+	straight := func(n int) []byte {
+		return build.Code([]byte{0}, bytes.Repeat(build.Code(load, build.Op(opDrop)), n), build.Op(opEnd))
+	}
+	const units = "units of work, more than 1500000000"
+	for _, c := range []struct {
+		name  string
+		count int
+		other []byte
+		want  string
+	}{
+		{"blocks", 120, nested(4000, build.Op(opBlock, voidBlock)), units},
+		{"loops", 120, nested(4000, build.Op(opLoop, voidBlock)), units},
+		{"conditions", 120, nested(4000, build.Code(load, build.Op(opIf, voidBlock))), units},
+		{"deeper blocks", 1, nested(5000, build.Op(opBlock, voidBlock)), "more than 4096 nested blocks"},
+		{"branches", 60, branches(9000), units},
+		{"tables", 60, table(60000), units},
+		{"functions", 16000, locals(0), ""},
+		{"more functions", 20000, locals(0), "20002 entries are more than 16384"},
+		{"variables", 2000, locals(1000), units},
+		{"more variables", 10000, locals(4000), "4000 local variables are more than 1024"},
+		{"code", 1, straight(20000), "has 120002 bytes, more than 65536"},
+	} {
+		others := make([][]byte, c.count)
+		for i := range others {
+			others[i] = c.other
+		}
+		module := build.Module{Event: build.Answer(1), Others: others}.Bytes()
+		begin := testenv.CPU()
+		_, err := Compile(t.Context(), module, Options{Memory: 16, Start: callFuel})
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.name, err, c.want)
+		}
+		if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
+			t.Errorf("%s: took %v of processor time", c.name, took)
+		}
+	}
+	// A few of each are compiled.
+	few := [][]byte{
+		nested(300, build.Op(opBlock, voidBlock)), nested(100, build.Op(opLoop, voidBlock)), branches(300), table(2000),
+		locals(1000), straight(1000),
+	}
+	if _, err := try(t, build.Module{Event: build.Answer(1), Others: few}.Bytes(), false); err != nil {
+		t.Error(err)
 	}
 }
 

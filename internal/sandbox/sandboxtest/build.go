@@ -13,6 +13,7 @@ package sandboxtest
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Addresses in the memory of a Module.
@@ -37,6 +38,7 @@ type Module struct {
 	// StartSection makes Start the start function, which nobody calls, and not _initialize.
 	StartSection bool
 	Patch        func(header []byte)
+	Others       [][]byte // functions without parameters that nobody calls: locals, code and end
 }
 
 // Types of variables.
@@ -82,6 +84,10 @@ func (m Module) Bytes() []byte {
 		if !m.StartSection {
 			exports += fmt.Sprintf("\x0b_initialize\x00%c", base+2)
 		}
+	}
+	funcs = string(unsigned(uint64(len(bodies)+len(m.Others)))) + funcs[1:] + strings.Repeat("\x02", len(m.Others))
+	for _, other := range m.Others {
+		bodies = append(bodies, string(unsigned(uint64(len(other))))+string(other))
 	}
 	b = section(b, 3, funcs)
 	b = section(b, 5, "\x01\x00"+string(unsigned(uint64(or(m.Pages, 1)))))

@@ -27,7 +27,7 @@ func TestInterpretedIsCompiled(t *testing.T) {
 		}
 		var both [2]*Sender
 		for i := range both {
-			m, err := load(text, sandbox.Options{Memory: memoryPages, Start: startFuel, Interpret: i == 1})
+			m, err := load(t.Context(), text, sandbox.Options{Memory: memoryPages, Start: startFuel, Interpret: i == 1})
 			if err != nil {
 				t.Fatal(err)
 			}

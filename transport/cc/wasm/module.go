@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -33,11 +34,12 @@ type Module struct {
 
 // loaded are the modules of this process, and errors of those that could not be loaded, by hash.
 // They follow from their bytes, so that loading one again changes nothing.
-var loaded struct {
+var loaded = struct {
 	sync.Mutex
 	all   map[string]result
 	cache string
-}
+	ctx   context.Context // see SetContext
+}{ctx: context.Background()}
 
 // result is what Load returned for a module.
 type result struct {
@@ -51,6 +53,14 @@ func SetCache(dir string) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	loaded.cache = dir
+}
+
+// SetContext has Load return the cause of ctx soon after that ends. The process should end then:
+// see sandbox.Compile.
+func SetContext(ctx context.Context) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	loaded.ctx = ctx
 }
 
 // HashOf returns the hash of a module's bytes.
@@ -96,7 +106,10 @@ func loadOnce(bytes []byte, cache string) (*Module, error) {
 	if r, ok := loaded.all[hash]; ok {
 		return r.module, r.err
 	}
-	m, err := load(bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: cache})
+	m, err := load(loaded.ctx, bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: cache})
+	if cause := context.Cause(loaded.ctx); cause != nil {
+		return nil, cause
+	}
 	if m != nil {
 		m.cache = cache
 	}
@@ -126,8 +139,8 @@ func Loaded(hash string) (*Module, bool) {
 }
 
 // load compiles a module, reads its description and tries it.
-func load(bytes []byte, o sandbox.Options) (m *Module, err error) {
-	program, err := sandbox.Compile(bytes, o)
+func load(ctx context.Context, bytes []byte, o sandbox.Options) (m *Module, err error) {
+	program, err := sandbox.Compile(ctx, bytes, o)
 	if err != nil {
 		return nil, err
 	}

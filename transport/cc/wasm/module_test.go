@@ -1,7 +1,9 @@
 package wasm
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -92,6 +94,23 @@ func TestLoadRefuses(t *testing.T) {
 				t.Errorf("loaded again: %v", err2)
 			}
 		})
+	}
+}
+
+// Loading ends with the process's context, and the module can be loaded by another.
+func TestLoadIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	cancel(interrupted)
+	SetContext(ctx)
+	defer SetContext(context.Background())
+	module := build.Module{Event: build.Answer(70_000), Start: build.Forever()}.Bytes()
+	if _, err := Load(module); !errors.Is(err, interrupted) {
+		t.Errorf("%v; want %v", err, interrupted)
+	}
+	SetContext(context.Background())
+	if _, err := Load(module); !errors.Is(err, sandbox.ErrFuel) {
+		t.Errorf("%v; want %v", err, sandbox.ErrFuel)
 	}
 }
 
@@ -274,7 +293,7 @@ func FuzzLoad(f *testing.F) {
 		seeds.Add(build.Module{Event: code, Text: text, Globals: 1}.Bytes())
 	}
 	seeds.Fuzz(func(t *testing.T, bytes []byte) {
-		m, err := load(bytes, sandbox.Options{Memory: memoryPages, Start: 100_000})
+		m, err := load(t.Context(), bytes, sandbox.Options{Memory: memoryPages, Start: 100_000})
 		if err != nil {
 			return
 		}
