@@ -226,8 +226,8 @@ func portRows(
 	for i, name := range x.PortNames() {
 		c := counters(i)
 		row := record.Port{
-			Port: name, Packets: c.Packets, Bytes: c.Bytes, Drops: c.Drops, Marks: c.Marks, MaxQueue: c.MaxQueue,
-			Lost: c.Lost, Cut: c.Cut, MaxHeadroom: c.MaxHeadroom,
+			Port: name, Packets: c.Packets, Bytes: c.Bytes, Drops: c.Drops, Marks: c.Marks, Trims: c.Trims,
+			MaxQueue: c.MaxQueue, Lost: c.Lost, Cut: c.Cut, MaxHeadroom: c.MaxHeadroom,
 		}
 		for class := range c.Pauses {
 			row.Pauses += c.Pauses[class]

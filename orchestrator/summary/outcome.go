@@ -86,7 +86,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if s.RTOMinUS = x.RTOMin.Microseconds(); s.RTOMinUS > 0 {
 		s.RTOMinKey = x.RTOKey
 	}
-	if s.Tail = tail(x, o, s.Flows.FCT.P99); s.Tail != nil {
+	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil {
 		s.Warnings = append(s.Warnings, decided(x, s))
 	}
 	s.Clocks = clocksOf(x, o)

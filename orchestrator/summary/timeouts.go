@@ -2,12 +2,14 @@ package summary
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"weft/host"
 	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/results/record"
+	"weft/results/stats"
 	"weft/transport"
 	"weft/units"
 )
@@ -16,11 +18,12 @@ import (
 // decisive. Ours.
 const decisive = 0.1
 
-// tail returns what timeouts contribute to the slowest messages, those that take at least p99, the
-// 99th percentile in microseconds. It returns nil if they are less than a tenth of the time of
-// each. A timeout that several messages of a connection wait for counts once. It sorts o.TimedOut.
-func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
-	if len(o.TimedOut) == 0 || p99 == 0 {
+// tail returns what timeouts contribute to the slowest messages, those that take at least the 99th
+// percentile of all. It returns nil if neither that percentile nor the maximum would be less by
+// decisive or more without the waiting, or if no slow message waits for that share of its time. A
+// timeout that several messages of a connection wait for counts once. It sorts o.TimedOut.
+func tail(o *Outcome, all record.Quantiles) *record.Tail {
+	if len(o.TimedOut) == 0 || all.P99 == 0 {
 		return nil
 	}
 	slices.SortFunc(o.TimedOut, func(a, b transport.TimedOut) int {
@@ -28,20 +31,16 @@ func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
 	})
 	var t record.Tail
 	counted := make([]bool, len(o.TimedOut))
+	without := make([]units.Time, 0, len(o.Flows)) // completion times without the waiting
 	for i := range o.Flows {
 		f := &o.Flows[i]
-		took := f.Acked - f.Start
-		if f.Acked == 0 || took.Microseconds() < p99 {
+		if f.Acked == 0 {
 			continue
 		}
-		first, _ := slices.BinarySearchFunc(o.TimedOut, f, func(a transport.TimedOut, f *host.Flow) int {
-			return cmpSeq(int64(a.Conn), int64(f.Conn), int64(a.At), int64(f.Start))
-		})
-		end, waited := first, units.Time(0)
-		for ; end < len(o.TimedOut) && o.TimedOut[end].Conn == f.Conn && o.TimedOut[end].At <= f.Acked; end++ {
-			waited += min(o.TimedOut[end].Waited, o.TimedOut[end].At-f.Start)
-		}
-		if float64(waited) < decisive*float64(took) {
+		first, end := during(o.TimedOut, f)
+		took, waited := f.Acked-f.Start, waitedFor(o.TimedOut[first:end], f.Start)
+		without = append(without, took-waited)
+		if took.Microseconds() < all.P99 || float64(waited) < decisive*float64(took) {
 			continue
 		}
 		t.Messages++
@@ -53,23 +52,58 @@ func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
 		}
 		t.WaitedUS = max(t.WaitedUS, waited.Microseconds())
 	}
-	if t.Messages == 0 {
+	left := stats.Describe(without, float64(units.Microsecond))
+	switch {
+	case t.Messages == 0:
+		return nil
+	case left.P99 <= (1-decisive)*all.P99:
+		t.Decide = record.DecideP99
+	case left.Max <= (1-decisive)*all.Max:
+		t.Decide = record.DecideMax
+	default:
 		return nil
 	}
 	return &t
 }
 
+// during returns the range of the timeouts of a flow's connection while it was under way. The
+// timeouts are sorted by connection and time.
+func during(all []transport.TimedOut, f *host.Flow) (first, end int) {
+	at := func(when units.Time) int {
+		n, _ := slices.BinarySearchFunc(all, when, func(a transport.TimedOut, when units.Time) int {
+			return cmpSeq(int64(a.Conn), int64(f.Conn), int64(a.At), int64(when))
+		})
+		return n
+	}
+	return at(f.Start), at(f.Acked + 1)
+}
+
+// waitedFor returns how long a message that starts at an instant waits for the timeouts of its
+// connection, in order. Packets may wait at the same time: that time counts once.
+func waitedFor(timeouts []transport.TimedOut, start units.Time) (waited units.Time) {
+	from := units.Time(math.MaxInt64) // of the waiting that has been counted
+	for _, t := range slices.Backward(timeouts) {
+		if begin := max(t.At-t.Waited, start); begin < from {
+			waited += min(t.At, from) - begin
+			from = begin
+		}
+	}
+	return waited
+}
+
 // decided returns the warning that timeouts decide the tail of a run, and names the key of their
 // minimum.
 func decided(x *experiment.Experiment, s *record.Summary) string {
-	took := units.Time(s.Flows.FCT.P99 * float64(units.Microsecond))
-	waited := units.Time(s.Tail.WaitedUS * float64(units.Microsecond))
-	path := x.RTOKey
-	value, _ := x.Lab.Scope().Setting(path)
-	return fmt.Sprintf("%s %s the p99 flow completion time, %s: %s of a message's time are waiting; the minimum "+
+	number, value := "p99", s.Flows.FCT.P99
+	if s.Tail.Decide == record.DecideMax {
+		number, value = "maximum", s.Flows.FCT.Max
+	}
+	short := func(us float64) units.Time { return experiment.Short(units.Time(us * float64(units.Microsecond))) }
+	setting, _ := x.Lab.Scope().Setting(x.RTOKey)
+	return fmt.Sprintf("%s %s the %s flow completion time, %s: a message waits for up to %s; the minimum "+
 		"timeout is %s (%s, %s: %s)",
-		plural.Count(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took),
-		experiment.Short(waited), experiment.Short(x.RTOMin), s.Transport, path, value)
+		plural.Count(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), number, short(value),
+		short(s.Tail.WaitedUS), experiment.Short(x.RTOMin), s.Transport, x.RTOKey, setting)
 }
 
 // verb returns the form of a verb for n things.

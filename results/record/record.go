@@ -39,7 +39,7 @@ type Summary struct {
 	Flows       Flows        `json:"flows"`
 	RTOMinUS    float64      `json:"rto_min_us"`              // largest minimum RTO of connections; 0 without any
 	RTOMinKey   string       `json:"rto_min_key,omitempty"`   // its setting: transport.pc4.rto_min
-	Tail        *Tail        `json:"tail_timeouts,omitempty"` // absent unless timeouts dominate the slowest messages
+	Tail        *Tail        `json:"tail_timeouts,omitempty"` // absent unless timeouts decide how slow they are
 	RTT         Quantiles    `json:"rtt_us"`                  // of all acknowledged data packets
 	BaseRTTUS   float64      `json:"base_rtt_us"`             // data packet and ack on the longest path in use, idle
 	Collectives []Collective `json:"collectives"`
@@ -98,7 +98,17 @@ type Tail struct {
 	Timeouts int64   `json:"timeouts"`
 	Messages int64   `json:"messages"`  // with a timeout
 	WaitedUS float64 `json:"waited_us"` // largest time that a message waited for timeouts
+
+	// Decide is the number that would be less by a tenth or more without the waiting: p99, or only
+	// the maximum.
+	Decide string `json:"decide" jsonschema:"enum=p99,enum=max"`
 }
+
+// The values of Tail.Decide.
+const (
+	DecideP99 = "p99"
+	DecideMax = "max"
+)
 
 // Collective is one item of the workload, with all its groups of ranks or arrivals.
 type Collective struct {

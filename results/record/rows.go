@@ -84,6 +84,7 @@ type Port struct {
 	Bytes       units.Bytes
 	Drops       int64
 	Marks       int64
+	Trims       int64 // packets cut to their headers
 	MaxQueue    units.Bytes
 	Lost, Cut   int64
 	Pauses      int64

@@ -41,6 +41,9 @@ func tiles(s *record.Summary) [][2]string {
 		add("largest queue", quantity(float64(n.MaxQueue), "B"))
 		add("dropped", whole(n.Drops))
 	}
+	if n.Trims > 0 {
+		add("trimmed", whole(n.Trims))
+	}
 	if n.Cut > 0 {
 		add("cut off by faults", whole(n.Cut))
 	}
@@ -225,7 +228,7 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 				all = append(all, v)
 			}
 		}
-		if len(all) == 0 {
+		if len(all) == 0 || m.Absent(runs) {
 			continue
 		}
 		in := scaleOf(m.Unit, stats.Mean(all))

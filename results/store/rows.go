@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"weft/results/record"
@@ -45,15 +46,20 @@ func (r *Run) Metrics(rows []record.MetricRow) error {
 	})
 }
 
-// Ports appends rows to ports.parquet.
+// Ports writes ports.parquet. It has the column trims if any port trimmed a packet.
 func (r *Run) Ports(rows []record.Port) error {
-	return addRows(r, PortsFile, rows, func(p record.Port) portRow {
-		return portRow{
-			Port: p.Port, Packets: p.Packets, Bytes: int64(p.Bytes), Drops: p.Drops, Marks: p.Marks,
-			MaxQueue: int64(p.MaxQueue), Lost: p.Lost, Cut: p.Cut, Pauses: p.Pauses, Paused: int64(p.Paused),
-			MaxHeadroom: int64(p.MaxHeadroom), Rate: int64(p.Rate),
-		}
-	})
+	if slices.ContainsFunc(rows, func(p record.Port) bool { return p.Trims > 0 }) {
+		return addRows(r, PortsFile, rows, func(p record.Port) trimRow { return trimRow{rowOfPort(p), p.Trims} })
+	}
+	return addRows(r, PortsFile, rows, rowOfPort)
+}
+
+func rowOfPort(p record.Port) portRow {
+	return portRow{
+		Port: p.Port, Packets: p.Packets, Bytes: int64(p.Bytes), Drops: p.Drops, Marks: p.Marks,
+		MaxQueue: int64(p.MaxQueue), Lost: p.Lost, Cut: p.Cut, Pauses: p.Pauses, Paused: int64(p.Paused),
+		MaxHeadroom: int64(p.MaxHeadroom), Rate: int64(p.Rate),
+	}
 }
 
 // Histogram writes the distribution of a time, a row for each step that has values. file is RTTFile

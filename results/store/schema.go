@@ -85,6 +85,11 @@ type (
 		MaxHeadroom int64  `parquet:"max_headroom_bytes"`
 		Rate        int64  `parquet:"rate_bps"`
 	}
+	// trimRow is a row of the ports of a run whose switches trimmed packets.
+	trimRow struct {
+		portRow
+		Trims int64 `parquet:"trims"`
+	}
 	frameRow struct {
 		Time   int64  `parquet:"time_ps,delta"`
 		Port   string `parquet:"port,dict"`
@@ -128,14 +133,15 @@ func Tables() []Table {
 	var out []Table
 	for file, row := range map[string]any{
 		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{},
-		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: portRow{},
+		AcksFile: ackRow{}, RatesFile: rateRow{}, ClocksFile: clockRow{}, PortsFile: trimRow{},
 		RTTFile: barRow{}, QueueDelayFile: barRow{}, FramesFile: frameRow{}, FrameConnsFile: frameConnRow{},
 		MetricsFile: metricRow{},
 	} {
 		t := Table{File: file}
-		for f := range reflect.TypeOf(row).Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-			t.Columns = append(t.Columns, name)
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("parquet"), ","); name != "" {
+				t.Columns = append(t.Columns, name)
+			}
 		}
 		out = append(out, t)
 	}

@@ -330,6 +330,21 @@ func TestAbandonedRun(t *testing.T) {
 	}
 }
 
+// The ports of a run have a column for trims if any port trimmed, and otherwise the same bytes as
+// before there was one.
+func TestPortsHaveTrimsWhereThereAreSome(t *testing.T) {
+	for trims, want := range map[int64]string{0: "rate_bps\na,0,0,2,0,0,0,0,0,0,0,0\n", 5: "rate_bps,trims\na,0,0,2,0,0,0,0,0,0,0,0,5\n"} {
+		r := createRun(t, t.TempDir())
+		if err := errors.Join(r.Ports([]record.Port{{Port: "a", Drops: 2, Trims: trims}}), r.Abandon(newYear, errors.New("over"))); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := Export(&out, r.Dir(), PortsFile, "csv"); err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%d trims: %v, %q", trims, err, out.String())
+		}
+	}
+}
+
 func TestRunsOfOneSecond(t *testing.T) {
 	root := t.TempDir()
 	var mu sync.Mutex

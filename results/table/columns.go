@@ -215,6 +215,12 @@ type Metric struct {
 
 	drop  int // see Column.Drop
 	write func(float64) string
+	rare  bool // see Absent
+}
+
+// Absent reports whether tables of runs leave the metric out: few labs have it, and none of runs.
+func (m *Metric) Absent(runs []*record.Summary) bool {
+	return m.rare && !slices.ContainsFunc(runs, func(s *record.Summary) bool { v, _ := m.Of(s); return v > 0 })
 }
 
 // MetricsOf returns the most important numbers of runs: those of every run, and what their programs
@@ -235,7 +241,7 @@ func MetricsOf(runs []*record.Summary) []Metric {
 					}
 				}
 				return 0, false
-			}, 0, digits})
+			}, 0, digits, false})
 		}
 	}
 	return all
@@ -244,23 +250,28 @@ func MetricsOf(runs []*record.Summary) []Metric {
 // Metrics returns the most important numbers of every run, in the order of columns.
 func Metrics() []Metric {
 	whole := func(v float64) string { return count(int64(v)) }
+	counter := func(name string, drop int, of func(*record.Network) int64) Metric {
+		return Metric{Name: name, drop: drop, write: whole, Of: func(s *record.Summary) (float64, bool) {
+			return float64(of(&s.Network)), s.Network.Packets > 0
+		}}
+	}
+	trims := counter("trims", 4, func(n *record.Network) int64 { return n.Trims })
+	trims.rare = true
 	return []Metric{
-		{"FCT p50", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P50, complete(s) }, 5, micros},
-		{"FCT p99", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }, 0, micros},
+		{"FCT p50", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P50, complete(s) }, 5, micros,
+			false},
+		{"FCT p99", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }, 0, micros,
+			false},
 		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1,
-			digits},
-		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps},
-		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros},
+			digits, false},
+		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps, false},
+		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros,
+			false},
 		{"queue p99", "us", func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) },
-			3, micros},
-		{"marks", "", func(s *record.Summary) (float64, bool) {
-			return float64(s.Network.CEMarks),
-				s.Network.Packets > 0
-		}, 8, whole},
-		{"drops", "", func(s *record.Summary) (float64, bool) {
-			return float64(s.Network.Drops),
-				s.Network.Packets > 0
-		}, 4, whole},
+			3, micros, false},
+		counter("marks", 8, func(n *record.Network) int64 { return n.CEMarks }),
+		counter("drops", 4, func(n *record.Network) int64 { return n.Drops }),
+		trims,
 	}
 }
 
@@ -296,6 +307,9 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	}
 	cols = append(cols, flows)
 	for _, m := range MetricsOf(runs) {
+		if m.Absent(runs) {
+			continue
+		}
 		cols = append(cols, number(m.Name, m.drop, func(s *record.Summary) string {
 			v, is := m.Of(s)
 			return known(is, m.write(v))

@@ -46,6 +46,20 @@ func TestSweepHasAColumnForEachPath(t *testing.T) {
 	}
 }
 
+// The table has a column for trims if any run has some.
+func TestTrimsHaveAColumnWhereThereAreSome(t *testing.T) {
+	runs := sweepOf(t)
+	runs[2].Network.Trims = 7
+	var out strings.Builder
+	if err := Points(&out, runs, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if !strings.Contains(lines[0], "  trims  ") || !strings.Contains(lines[3], "  7  ") || !strings.Contains(lines[1], "  0  ") {
+		t.Errorf("%s", out.String())
+	}
+}
+
 // In a narrow terminal columns go before text is shortened, and what went is said.
 func TestTablesFitTheTerminal(t *testing.T) {
 	for _, width := range []int{120, 60, 40, 34} {

@@ -46,14 +46,14 @@ func TestTimeoutsOfWhatIsCompared(t *testing.T) {
 	alike := &record.Summary{Transport: "roce", RTOMinUS: 31000}
 	type runs = []*record.Summary
 	for want, sides := range map[string][]Side{
-		"timeouts decide p99 of roce (2 timeouts, minimum timeout 31ms); not of pc4 (minimum timeout 1ms)": {
+		"timeouts decide the slowest messages of roce (2 timeouts, minimum timeout 31ms); not of pc4 (minimum timeout 1ms)": {
 			{Runs: runs{slow, fast, same}},
 		},
-		"timeouts decide p99 of A (roce, 2 timeouts, minimum timeout 31ms); not of B (pc4, minimum timeout 1ms)": {
+		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31ms); not of B (pc4, minimum timeout 1ms)": {
 			{"A", runs{slow}}, {"B", runs{fast}},
 		},
-		"timeouts decide p99 of B (roce, 2 timeouts, minimum timeout 31ms)": {{"A", runs{alike}}, {"B", runs{slow}}},
-		"timeouts decide p99 of A (roce, 2 timeouts, minimum timeout 31ms), B (roce, 4 timeouts, minimum timeout 31ms)": {
+		"timeouts decide the slowest messages of B (roce, 2 timeouts, minimum timeout 31ms)": {{"A", runs{alike}}, {"B", runs{slow}}},
+		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31ms), B (roce, 4 timeouts, minimum timeout 31ms)": {
 			{"A", runs{slow}}, {"B", runs{slow, slow}},
 		},
 	} {
