@@ -89,9 +89,9 @@ type Side struct {
 
 // Timeouts says in which sides of a comparison timeouts decide the tail, and with which minimum
 // timeout: "timeouts decide the slowest messages of B (roce, 2 timeouts, minimum timeout 31ms); not
-// of A (pc4, minimum timeout 1ms)". It names an unaffected side if its minimum timeout differs, since that
-// alone may explain the difference. If minimum timeouts differ and no sweep varies them, it says
-// what to set. It is empty if timeouts decide nothing, or all runs or sides are alike.
+// of A (pc4, minimum timeout 1ms)". It names an unaffected side if its minimum timeout differs,
+// since that alone may explain the difference. If minimum timeouts differ and no sweep varies them,
+// it says what to set. It is empty if timeouts decide nothing, or all runs or sides are alike.
 func Timeouts(sides ...Side) string {
 	type group struct {
 		side, transport string
