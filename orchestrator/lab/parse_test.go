@@ -335,6 +335,34 @@ func TestSetSweep(t *testing.T) {
 		`--set sweep.transport.kind=[swift, hpcc]: sweep.transport.kind: it is swept together with others; expected all of them, as in --set 'sweep.transport.kind, workload.0.size=...'`)
 }
 
+// A value that the command line sets inside a value of the sweep is in the names of the points, and
+// points that it makes equal are one.
+func TestSetInsideSweptValue(t *testing.T) {
+	const swept = star + "sweep:\n  'transport.kind, queues':\n    - [strack, {buffer: 5bdp}]\n" +
+		"    - [roce, {shared: {total: 32MB}, pfc: on}]\n    - [roce, {shared: {total: 32MB}, pfc: off}]\n"
+	for _, c := range []struct {
+		sets []string
+		want string
+	}{
+		{nil, "{buffer: 5bdp}, {shared: {total: 32MB}, pfc: on}, {shared: {total: 32MB}, pfc: off}"},
+		{[]string{"queues.pfc=off"}, "{buffer: 5bdp, pfc: off}, {shared: {total: 32MB}, pfc: off}"},
+		{[]string{"queues.pfc=off", "transport.kind=roce"}, "{shared: {total: 32MB}, pfc: off}"},
+		{[]string{"queues={buffer: 5bdp}"}, "{buffer: 5bdp}"},
+	} {
+		var got []string
+		labs, err := Parse("lab.yaml", []byte(swept), Options{Set: c.sets})
+		for _, l := range labs {
+			got = append(got, fmt.Sprint(l.Point["queues"]))
+		}
+		if text := strings.Join(got, ", "); err != nil || text != c.want {
+			t.Errorf("%q: %s, %v; want %s", c.sets, text, err, c.want)
+		}
+	}
+	wantProblems(t, swept, Options{Set: []string{"transport.kind.x=1"}},
+		`--set transport.kind.x=1: transport.kind.x: "strack" stands where x would be`,
+		`--set transport.kind.x=1: transport.kind.x: "roce" stands where x would be`)
+}
+
 // A value that every point of the sweep replaces is checked too; what only another base value would
 // make of it is not. A sweep through a value that is wrong itself is no second problem.
 func TestSweptBaseValues(t *testing.T) {

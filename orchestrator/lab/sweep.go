@@ -174,22 +174,36 @@ func distinct(r *report, where string, n *node) bool {
 }
 
 // pin removes what the command line sets from a. If several paths change together, the points
-// remain that have the set value; that may be none.
+// remain that have the set value; that may be none. A value that the command line changes inside
+// is changed here too, so that the names of the points tell what runs; of equal points the first
+// remains.
 func (a *axis) pin(sets []override) {
 	for i, path := range a.paths {
 		for _, s := range sets {
-			if len(s.path) > len(path) || strings.Join(path[:len(s.path)], ".") != strings.Join(s.path, ".") {
-				continue
+			switch shared := min(len(s.path), len(path)); {
+			case !slices.Equal(s.path[:shared], path[:shared]):
+			case len(s.path) > len(path):
+				a.edit(i, s)
+			default:
+				a.values = slices.DeleteFunc(a.values, func(values []*node) bool {
+					return len(a.paths) == 1 || len(s.path) < len(path) || values[i].String() != s.value.String()
+				})
 			}
-			var left [][]*node
-			for _, values := range a.values {
-				if len(a.paths) > 1 && len(s.path) == len(path) && values[i].String() == s.value.String() {
-					left = append(left, values)
-				}
-			}
-			a.values = left
 		}
 	}
+}
+
+// edit changes what s sets inside the values of path i.
+func (a *axis) edit(i int, s override) {
+	seen := make(map[string]bool)
+	a.values = slices.DeleteFunc(a.values, func(values []*node) bool {
+		if v, err := values[i].with(s.path[len(a.paths[i]):], s.value, s.at); err == nil { // else apply reports it
+			values[i] = v
+		}
+		point := (&node{kind: list, items: values}).String()
+		defer func() { seen[point] = true }()
+		return seen[point]
+	})
 }
 
 // swept returns n marked as a value of the sweep.
