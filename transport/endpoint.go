@@ -473,6 +473,7 @@ func (e *Endpoint) schedule(i int32, now units.Time) {
 		e.fail(now, s, s.failing.Err())
 	}
 	at, armed := units.Never, false
+	s.askForSack()
 	if !s.ready && s.flight != nil && s.flight.probing {
 		e.round.push(e.senders, i)
 	}

@@ -179,8 +179,11 @@ type flight struct {
 	others     int        // acknowledgements since the last probe
 
 	// departures has the timers of packets where switches trim them. There are no probes but those
-	// that ask for credit, and probeAt is when the first timer expires. nil: losses are inferred.
+	// that ask for credit or for an acknowledgement, and probeAt is when the first timer expires.
+	// nil: losses are inferred.
 	departures *departures
+	asking     uint64 // departures: the last packet that requested an acknowledgement
+	asked      bool   // departures: a probe requested one, and is not answered yet
 }
 
 // newFlight returns the state of a sending half before its first packet.

@@ -117,7 +117,11 @@ func (s *sender) recordSent(now units.Time, psn uint64, size units.Bytes, again 
 		if !again {
 			left -= size
 		}
-		return s.wantsSack(again, left)
+		if s.wantsSack(again, left) {
+			f.asking = psn
+			return true
+		}
+		return false
 	}
 	return s.wantsAck(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span, size, since)
 }
@@ -231,6 +235,7 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	}
 	size, full := f.received-before, s.mtu+s.perPacket
 	if f.departures != nil && (size > 0 || a.Probe) { // the first packet may be missing for long
+		f.asked = false
 		s.rto.tries = 0
 		if s.outstanding() {
 			s.rto.restart(now, s.pacingTimeout())
@@ -293,13 +298,19 @@ func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKin
 func (s *sender) probe(now, clockOffset units.Time, out *Outgoing) {
 	f := s.flight
 	const size = wire.ProbeSize + wire.Overhead
+	psn, class := s.order.acked, uint8(1) // in the queue of the data
+	if f.departures != nil {
+		class = 0 // where it would be trimmed otherwise
+		if t, ok := f.departures.first(s); ok {
+			psn = t.psn
+		}
+	}
 	p := wire.Probe{
-		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now + clockOffset, Baseline: s.forward.Delay(size),
+		Conn: uint32(s.id), PSN: uint32(psn), SentAt: now + clockOffset, Baseline: s.forward.Delay(size),
 		Path: s.chooser.Choose(now),
 	}
-	class := uint8(1) // in the queue of the data
 	if s.credits != nil {
-		p.Request, class, s.credits.asked = s.request(now, 0, 0), 0, now
+		p.Request, s.credits.asked = s.request(now, 0, 0), now
 	}
 	p.Encode(out.Header[:])
 	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect && class == 1, class

@@ -76,6 +76,7 @@ func (s *sender) armFirst() {
 // send them again.
 func (e *Endpoint) expire(now units.Time, s *sender) {
 	f := s.flight
+	f.asked = false
 	for {
 		t, ok := f.departures.first(s)
 		if !ok || t.at+s.rto.floor > now {
@@ -120,6 +121,22 @@ func (s *sender) wantsSack(again bool, left units.Bytes) bool {
 		return true
 	}
 	return s.flight.inFlight()+1 >= s.ctl.Window()
+}
+
+// askForSack has a probe request an acknowledgement if nothing else will cause one: the window
+// shrank after the last packet left, so none could ask, and the receiver waits for more bytes than
+// are outstanding. The simulator waits for a timeout then; UET has control packets that request an
+// acknowledgement. The answer may overtake data, and is followed by another request then.
+func (s *sender) askForSack() {
+	f := s.flight
+	if f == nil || f.departures == nil || f.asked || s.failed || f.waiting == 0 && s.order.next == s.queued {
+		return
+	}
+	in := f.inFlight()
+	asking := f.asking >= s.order.acked && s.outstanding() && !f.arrived.has(f.asking) && !f.lost.has(f.asking)
+	if in > 0 && in < f.every && in >= s.ctl.Window() && !asking {
+		f.asked, f.probing = true, true
+	}
 }
 
 // takePatiently is take where packets are trimmed. It reports whether an acknowledgement is due:

@@ -133,6 +133,38 @@ func TestTrimmedPacketLeavesAgainAtOnce(t *testing.T) {
 	}
 }
 
+// If almost all of the first window is trimmed, what arrived is less than a receiver acknowledges,
+// and more than the window that is left. The sender asks for an acknowledgement, and waits for no
+// timeout.
+func TestShrunkenWindowAsksForAcknowledgement(t *testing.T) {
+	data := 0
+	net, err := testnet.New(testnet.Config{
+		Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
+		Fault: func(_ units.Time, p *testnet.Packet) (f testnet.Fault) {
+			if p.Payload > 0 {
+				data++
+				f.Trim = data > 3 && data < 60
+			}
+			return f
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := net.Connect(transport.Spec{ID: 0, Src: 0, Dst: 1, Kind: "uec", CC: defaultsOf(uec.NSCC, uec.Mixed)}); err != nil {
+		t.Fatal(err)
+	}
+	var done units.Time
+	net.Events[0] = func(e transport.Event) { done = e.At }
+	if err := net.Send(0, 0, transport.Message{Size: 200_000}); err != nil {
+		t.Fatal(err)
+	}
+	net.Run(units.Second)
+	if c := net.Hosts[0].Counters(); c.Timeouts != 0 || c.Probes == 0 || c.Probes > 10 || done == 0 || done > 500*units.Microsecond {
+		t.Errorf("done after %v: %+v", done, c)
+	}
+}
+
 // A header that gets lost costs one timeout of its own packet, however much else arrives.
 func TestLostHeaderCostsItsOwnTimeout(t *testing.T) {
 	const rto = 50 * units.Microsecond
