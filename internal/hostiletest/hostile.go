@@ -152,7 +152,7 @@ func (f *forger) header() []byte {
 	if n := len(f.on.Conns); n > 0 && psn%4 != 0 {
 		conn = f.on.Conns[f.rand.IntN(n)]
 	}
-	switch f.rand.IntN(6) {
+	switch f.rand.IntN(9) {
 	case 0:
 		d := wire.Data{
 			Flags: wire.Announce, Conn: conn, PSN: psn, Payload: 1000, Size: 1000, SentAt: units.Time(f.rand.Int64()),
@@ -173,6 +173,15 @@ func (f *forger) header() []byte {
 		(&wire.CNP{Conn: conn, PSN: psn}).Encode(b)
 	case 4:
 		(&wire.Probe{Conn: conn, PSN: psn}).Encode(b)
+	case 5:
+		(&wire.Credit{Conn: conn, Granted: f.rand.Uint32()}).Encode(b)
+	case 6:
+		(&wire.Reject{Conn: conn, PSN: psn, LastHop: psn%2 == 0}).Encode(b)
+	case 7:
+		d := wire.Data{Conn: conn, PSN: psn, Payload: 1000, Size: 1000, Trimmed: psn%2 == 0,
+			Request: wire.Request{On: true, Target: f.rand.Uint32()}}
+		d.Encode(b)
+		return b[:d.Len()]
 	default:
 		(&wire.Notice{Kind: wire.NeedsCC, Src: conn, Dst: psn, SrcPort: uint16(psn), Switch: 4,
 			At: units.Time(psn)}).Encode(b)

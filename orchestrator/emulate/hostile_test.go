@@ -13,7 +13,10 @@ import (
 	"weft/internal/hostiletest"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
+	"weft/params"
 	"weft/results/record"
+	"weft/transport/cc/uec"
+	"weft/units"
 )
 
 // attackTimes returns how long a host attacks in a test, and its pause between two frames.
@@ -134,6 +137,35 @@ func checkHostileNode(t *testing.T, bypass bool) {
 	x := allToAll(4, 20, 20, 1000)
 	x.Processes.Bypass = bypass
 	checkRefusals(t, runAttacked(t, x), 80)
+}
+
+// The same where switches trim, and where rejections and credits decide what senders do.
+func TestPrivHostileNodeUEC(t *testing.T) { bothNICs(t, checkHostileNodeUEC) }
+
+func checkHostileNodeUEC(t *testing.T, bypass bool) {
+	x := allToAll(4, 20, 20, 1000)
+	x.Processes.Bypass = bypass
+	control := params.Defaults[uec.Params]()
+	control.CC = uec.Both
+	params.SetDefaults(&control) // of credits
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			c := &x.Plans[h].Conns[i]
+			c.Kind, c.CC, c.Initial, c.NetRTT = "uec", control, 0, x.BaseRTT
+		}
+	}
+	for i := range x.Fabric.Ports {
+		p := &x.Fabric.Ports[i]
+		p.Buffer, p.Trim.On = 10*units.KB, true
+		if int(p.From) >= x.Fabric.Hosts {
+			p.Rate /= 2 // so that queues grow
+		}
+	}
+	o := runAttacked(t, x)
+	checkRefusals(t, o, 80)
+	if o.Fabric.Trimmed == 0 {
+		t.Error("nothing was trimmed")
+	}
 }
 
 // Where the kernel carries packets, frames with a forged source address do not cross it, and the
