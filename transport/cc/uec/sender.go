@@ -238,7 +238,7 @@ func (s *Sender) Resolved() []cc.Value {
 	const scaled = "scaled from 100Gbps and 12us to the network"
 	size := func(v float64) string { return units.Bytes(v).String() }
 	return []cc.Value{
-		{Key: "target", Value: s.target.String(), Why: "target_rtt of the base RTT of the network, unless it is written"},
+		{Key: "target", Value: s.target.String(), Why: "target_rtt times the base RTT, unless it is written"},
 		{Key: "qa_high", Value: s.high.String(), Why: "targets"},
 		{Key: "alpha", Value: size(s.alpha * float64(s.target)), Why: scaled + ", for a delay of 0"},
 		{Key: "fair", Value: size(s.fair), Why: scaled},
