@@ -361,6 +361,7 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 	type seedStats struct {
 		n       int  // seeds of the side with fewer
 		numbers int  // numbers that are tested over seeds
+		apart   int  // of these, those whose sides do not overlap
 		shows   bool // a number differs beyond noise
 		hides   bool // a number differs, but not beyond noise
 	}
@@ -385,20 +386,33 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 		}
 		h.n = min(h.n, n)
 		h.numbers++
+		if d.P <= stats.MinMannWhitney(d.A.N, d.B.N) {
+			h.apart++
+		}
 		h.shows = h.shows || d.Beyond
 		h.hides = h.hides || !d.Beyond && d.A.Mean != d.B.Mean
 	}
 	for _, point := range slices.Sorted(maps.Keys(points)) {
 		h := points[point]
-		// If all numbers of a point are as far apart as possible, each has the minimum p, and they
-		// have the first ranks.
-		attainable := func(n int) float64 { return stats.MinMannWhitney(n, n) * float64(tests) / float64(h.numbers) }
+		// Numbers whose sides do not overlap have the minimum p, and the first ranks. Without
+		// any, all numbers of a point might have.
+		first := h.numbers
+		if h.apart > 0 {
+			first = h.apart
+		}
+		attainable := func(n int) float64 { return stats.MinMannWhitney(n, n) * float64(tests) / float64(first) }
 		if h.shows || !h.hides || attainable(h.n) < alpha {
 			continue
 		}
 		enough := h.n
 		for attainable(enough) >= alpha {
 			enough++
+		}
+		if first < h.numbers {
+			least := int(stats.MinMannWhitney(h.n, h.n)*float64(tests)/alpha) + 1
+			return fmt.Sprintf("%d seeds on each side cannot show a difference in fewer than %d of %d numbers, "+
+				"however large, and the sides of only %d do not overlap (--all); use at least %d",
+				h.n, least, tests, first, enough)
 		}
 		return fmt.Sprintf("%d seeds on each side cannot show a difference at one of %d points among %d numbers, "+
 			"however large; use at least %d", h.n, len(points), tests, enough)

@@ -278,6 +278,26 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Four seeds show nothing in 11 numbers if the sides of only 6 do not overlap. The warning says so.
+func TestFewSeedsForTheNumbersThatDiffer(t *testing.T) {
+	var all []Difference
+	for i := range 11 {
+		d := Difference{A: stats.Interval{Mean: 1, N: 4}, B: stats.Interval{Mean: 2, N: 4}, Noise: "seeds", P: 0.4}
+		if i < 6 {
+			d.P = stats.MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8})
+		}
+		all = append(all, d)
+	}
+	got := FewSeedsWarning(all, false)
+	if !strings.Contains(got, "fewer than 7 of 11 numbers") || !strings.HasSuffix(got, "only 6 do not overlap (--all); use at least 5") {
+		t.Errorf("%q", got)
+	}
+	all[6].P = all[0].P
+	if got := FewSeedsWarning(all, false); got != "" {
+		t.Errorf("7 of 11: %q", got)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	is := func(a, b, sign float64, change func(*Difference)) Difference {
 		d := Difference{A: stats.Interval{Mean: a}, B: stats.Interval{Mean: b}, Noise: "none", Beyond: a != b, sign: sign, exact: true}

@@ -206,3 +206,19 @@ func TestCompletionsByItem(t *testing.T) {
 		}
 	}
 }
+
+// The numbers that move with the dilation are named if the verdicts of both runs are ok.
+func TestTwiceNamesWhatTheVerdictDoesNotCover(t *testing.T) {
+	first, second := simulated(), simulated()
+	first.Fidelity, second.Fidelity = &record.Fidelity{Verdict: "ok"}, &record.Fidelity{Verdict: "ok"}
+	first.RTT, second.RTT = record.Quantiles{Mean: 5, P99: 10, Max: 20}, record.Quantiles{Mean: 5, P99: 20, Max: 20}
+	var out strings.Builder
+	if err := Twice(&out, first, second, Style{}); err != nil || !strings.Contains(out.String(), "fidelity ok does not cover rtt.p99: moved") {
+		t.Errorf("%v, %s", err, out.String())
+	}
+	second.Fidelity.Verdict = "degraded"
+	out.Reset()
+	if err := Twice(&out, first, second, Style{}); err != nil || strings.Contains(out.String(), "does not cover") {
+		t.Errorf("%v, %s", err, out.String())
+	}
+}

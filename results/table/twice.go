@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"weft/results/record"
 )
@@ -34,6 +35,14 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	if complete(first) && complete(second) {
 		add("fct.p50", first.Flows.FCT.P50, second.Flows.FCT.P50, micros)
 		add("fct.p99", first.Flows.FCT.P99, second.Flows.FCT.P99, micros)
+		add("fct_slowdown.p99", first.Flows.Slowdown.P99, second.Flows.Slowdown.P99, digits)
+	}
+	if answered(first) && answered(second) {
+		add("rtt.mean", first.RTT.Mean, second.RTT.Mean, micros)
+		add("rtt.p99", first.RTT.P99, second.RTT.P99, micros)
+	}
+	if delivered(first) && delivered(second) {
+		add("queue_delay.p99", first.Network.QueueDelay.P99, second.Network.QueueDelay.P99, micros)
 	}
 	for _, m := range first.Metrics {
 		for _, n := range second.Metrics {
@@ -54,11 +63,15 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	g.row(header("number"), header("at dilation "+digits(first.Dilation)), header("at "+digits(second.Dilation)),
 		header("moved"))
 	most := 0.0
+	var unsure []string
 	for _, r := range rows {
 		text := cell{text: "–", right: true}
 		if r.before != 0 {
 			share := r.after/r.before - 1
 			most = max(most, math.Abs(share))
+			if math.Abs(share) > record.OKLateness {
+				unsure = append(unsure, r.name)
+			}
 			text = cell{text: fmt.Sprintf("%+.1f %%", 100*share), right: true}
 		} else if r.after == 0 {
 			text = cell{text: "+0.0 %", right: true}
@@ -74,5 +87,10 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	}
 	_, err := fmt.Fprintf(w, "  the largest difference is %.1f %%; what moves with the dilation is this machine's, "+
 		"and not the lab's\n", 100*most)
+	trusted := func(s *record.Summary) bool { return s.Fidelity != nil && s.Fidelity.Verdict == "ok" }
+	if err == nil && len(unsure) > 0 && trusted(first) && trusted(second) {
+		_, err = fmt.Fprintf(w, "  fidelity ok does not cover %s: moved by more than %s; run it slower\n",
+			strings.Join(unsure, ", "), percent(record.OKLateness))
+	}
 	return err
 }
