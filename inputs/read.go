@@ -16,6 +16,7 @@ import (
 	"weft/inputs/kineto"
 	"weft/inputs/msccl"
 	"weft/inputs/source"
+	"weft/inputs/topologies"
 	"weft/internal/natural"
 )
 
@@ -88,7 +89,11 @@ func ReadAlgorithm(files fs.FS, name string) (_ *msccl.Algorithm, err error) {
 	return msccl.Parse(name, r)
 }
 
+// ErrNetwork is wrapped by the error about a file that is a network, and no job.
+var ErrNetwork = errors.New("a network")
+
 // Detect returns the name of the format that a file or a folder has, or "" if it is none of them.
+// For a network, the error is an ErrNetwork.
 func Detect(files fs.FS, name string) (string, error) {
 	name = path.Clean(name)
 	info, err := fs.Stat(files, name)
@@ -106,8 +111,11 @@ func Detect(files fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, _ := formatOf(name, r.Head, Options{})
-	if err := r.Close(); err != nil || f == nil {
+	f, err := formatOf(name, r.Head, Options{})
+	if !errors.Is(err, ErrNetwork) {
+		err = nil
+	}
+	if err = errors.Join(err, r.Close()); err != nil || f == nil {
 		return "", err
 	}
 	return f.name, nil
@@ -159,6 +167,9 @@ func formatOf(file string, head []byte, o Options) (*format, error) {
 	}
 	if o.Format != "" {
 		return nil, fmt.Errorf("format %q is unknown; expected one of %s", o.Format, strings.Join(Formats(), ", "))
+	}
+	if network := topologies.Detect(file, head); network != "" {
+		return nil, graph.Errorf(file, 1, "%w in the format %s; topology.import reads it", ErrNetwork, network)
 	}
 	return nil, graph.Errorf(file, 1, "no known format of jobs begins so; expected one of %s",
 		strings.Join(Formats(), ", "))

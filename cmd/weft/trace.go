@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +30,16 @@ func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 		o.Folder = "labs/"
 		g, format, err = inputs.Read(library.Files, inside, o) // as labs inside the program are found
 	}
+	if err == nil && o.Ranks > 0 && o.Ranks != len(g.Ranks) {
+		return nil, "", usagef("--ranks %d: %s is a job of %s; a single Chakra trace can be run by several ranks",
+			o.Ranks, name, plural.Count(len(g.Ranks), "rank"))
+	}
 	if err == nil {
 		_, _, err = graph.Compile(g)
+	}
+	if err != nil && g != nil && len(g.Ranks) == 1 && format == inputs.Chakra {
+		return nil, "", usagef("%s is the trace of one rank; name the folder of all, or with --ranks 8, eight run it",
+			name)
 	}
 	if err != nil {
 		var missing *fs.PathError
@@ -53,6 +62,7 @@ func jobFlags(cmd *cobra.Command, o *inputs.Options) {
 
 func (a *app) traceCommand() *cobra.Command {
 	var o inputs.Options
+	asJSON := false
 	cmd := &cobra.Command{
 		Use: "trace FILE", Short: "show what is in a trace: ranks, bytes, collectives, critical path",
 		Long: `Show what is in a trace: ranks, messages, collectives, computations and the critical path, or what of
@@ -65,13 +75,27 @@ it cannot run. FILE is a file or a folder of any format that workload.trace or w
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				f := jobFacts{args[0], format, graph.About(g), append([]string{}, g.Notes.Texts()...)}
+				f.Collectives = append([]graph.Kinds{}, f.Collectives...)
+				return json.NewEncoder(a.stdout).Encode(f)
+			}
 			_, err = io.WriteString(a.stdout, describeJob(args[0], format, graph.About(g)))
 			a.note(g)
 			return err
 		},
 	}
 	jobFlags(cmd, &o)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: times in ps, warnings")
 	return cmd
+}
+
+// jobFacts is what weft trace --json prints.
+type jobFacts struct {
+	File   string `json:"file"`
+	Format string `json:"format"`
+	graph.Facts
+	Warnings []string `json:"warnings"`
 }
 
 // note tells what of a job's files is not used.

@@ -9,21 +9,22 @@ import (
 
 // Facts is what a graph amounts to.
 type Facts struct {
-	Ranks, Ops   int
-	Computations int
-	Messages     int
-	Bytes        units.Bytes // of all messages, without those of collectives
-	LongestTime  units.Time  // of computing, of the rank that computes most
-	CriticalPath units.Time  // longest chain of computations: the job takes no less on any network
-	Collectives  []Kinds
+	Ranks        int         `json:"ranks"`
+	Ops          int         `json:"operations"`
+	Computations int         `json:"computations"`
+	Messages     int         `json:"messages"`
+	Bytes        units.Bytes `json:"message_bytes"`    // of all messages, without those of collectives
+	LongestTime  units.Time  `json:"longest_ps"`       // of computing, of the rank that computes most
+	CriticalPath units.Time  `json:"critical_path_ps"` // longest chain of computations: the least time on any network
+	Collectives  []Kinds     `json:"collectives"`
 }
 
 // Kinds counts collectives that are alike.
 type Kinds struct {
-	Collective string
-	Ranks      int
-	Size       units.Bytes
-	Count      int
+	Collective string      `json:"collective"`
+	Ranks      int         `json:"ranks"`
+	Size       units.Bytes `json:"size_bytes"`
+	Count      int         `json:"count"`
 }
 
 // About returns the facts of a graph that Compile has accepted.

@@ -53,6 +53,10 @@ const GroupsFile = "groups.json"
 func Parse(files []string, ranks int, open func(string) (io.ReadCloser, error)) (*graph.Graph, error) {
 	p := &parser{graph: &graph.Graph{Word: "node"}}
 	for _, name := range files {
+		if strings.HasSuffix(name, ".json") && path.Base(name) != GroupsFile {
+			return nil, &graph.Error{At: name, Err: fmt.Errorf("a file beside traces; expected traces alone, and "+
+				"process groups by the name %s", GroupsFile)}
+		}
 		if path.Base(name) != GroupsFile {
 			p.graph.Files = append(p.graph.Files, name)
 		} else if err := p.readGroups(name, open); err != nil {

@@ -67,6 +67,10 @@ func TestPort(t *testing.T) {
 	if err != nil || fmt.Sprint(l.Notes.Texts()) != want {
 		t.Error(l.Notes.Texts(), err)
 	}
+	l, err = Parse("flow.txt", strings.NewReader("1\n0 3 3 0 200000 2\n1 3 3 0 70 0.000001\n"))
+	if got := l.Notes.Texts(); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "flow.txt:3: a flow beyond the number of flows") {
+		t.Error(got, err)
+	}
 }
 
 // What is not understood is an error with its line.

@@ -131,6 +131,11 @@ func parseFlowTxt(s *scanner) (*List, error) {
 	if err := s.end(nil); err != nil {
 		return nil, err
 	}
+	if len(l.Flows) == count && s.next() && len(s.fields) == columns {
+		if _, err := strconv.Atoi(s.fields[0]); err == nil {
+			l.Notes.Add(s.File, s.Number, "a flow beyond the number of flows in the first line")
+		}
+	}
 	if len(l.Flows) != count {
 		return nil, s.end(fmt.Errorf("%d flows; the first line says %d", len(l.Flows), count))
 	}

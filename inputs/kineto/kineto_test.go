@@ -65,6 +65,8 @@ func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ old, text, want string }{
 		{`"Collective name": "allreduce",`, "", "a: event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): it does not say its collective"},
 		{`"allreduce"`, `"alltoallv"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): collective "alltoallv" is unknown; expected all-reduce`},
+		{`"allreduce"`, `"barrier"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): barrier is not understood`},
+		{`"In msg nelems": 1000, "Out msg nelems": 1000`, `"In msg nelems": 0`, `allreduce of 0 elements`},
 		{`"BFloat16"`, `"Complex"`, `elements of type "Complex"`},
 		{`"rank": 0`, `"rank": 7`, "the profile of rank 7, among those of 2 ranks"},
 		{`"dur": 10`, `"dur": -10`, "event 2 (gemm): begins at 1000.5 us and takes -10 us"},

@@ -76,7 +76,8 @@ type kind struct {
 // kinds are the kinds by the names of PyTorch.
 var kinds = map[string]kind{
 	"allreduce": {collective: "all-reduce"}, "allreduce_coalesced": {collective: "all-reduce"},
-	"allgather": {collective: "all-gather", output: true}, "_allgather_base": {collective: "all-gather", output: true},
+	"allgather": {collective: "all-gather", output: true}, "all_gather": {collective: "all-gather", output: true},
+	"_allgather_base":                  {collective: "all-gather", output: true},
 	"all_gather_into_tensor_coalesced": {collective: "all-gather", output: true},
 	"allgather_into_tensor_coalesced":  {collective: "all-gather", output: true},
 	"reduce_scatter":                   {collective: "reduce-scatter"},
@@ -327,12 +328,17 @@ const maxListed = 1 << 22
 func (p *profile) communication(e *event) (*comm, error) {
 	a := &e.Args
 	size := sizes[a.Type]
-	if a.Collective == "" || a.Type == "" || a.In == 0 && a.Out == 0 {
+	if a.Collective == "" || a.Type == "" {
 		return nil, nil
 	}
 	k, ok := kinds[a.Collective]
 	const most = 1 << 40
 	switch {
+	case a.Collective == "barrier" || a.Collective == "all_to_allv":
+		return nil, fmt.Errorf("%s is not understood: only collectives that move equal blocks between all ranks are",
+			a.Collective)
+	case a.In == 0 && a.Out == 0:
+		return nil, fmt.Errorf("%s of 0 elements; expected at least 1", clip.Text(a.Collective))
 	case !ok:
 		return nil, fmt.Errorf("collective %q is unknown; expected all-reduce, all-gather, "+
 			"reduce-scatter, broadcast, reduce, all-to-all, send or recv", clip.Text(a.Collective))

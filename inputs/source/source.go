@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"weft/collectives/graph"
 )
@@ -170,6 +173,25 @@ func PlainJSON(err error) error {
 		return errors.New("the file ends early; expected the whole of it")
 	}
 	return err
+}
+
+// yamlLine matches the position in an error of yaml, which has a line for each error.
+var yamlLine = regexp.MustCompile(`line ([0-9]+): ([^\n]*)`)
+
+// fromParser matches errors of the library's parser, as opposed to its scanner.
+var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
+
+// PlainYAML returns the line of an error of the YAML library, from 1, and its first message.
+func PlainYAML(err error) (line int, message string) {
+	message = strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1]) // digits
+		message = m[2]
+	}
+	if fromParser.MatchString(message) {
+		line++ // the library counts these from 0
+	}
+	return max(1, line), message
 }
 
 // Values bounds what a decoder reads for one value.

@@ -7,12 +7,12 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"weft/collectives/graph"
+	"weft/inputs/source"
 	"weft/internal/clip"
 )
 
@@ -27,22 +27,9 @@ var topologyKey = regexp.MustCompile(`(?m)^"?topology"?\s*:`)
 // maxYAML is the maximum size of a YAML file in bytes.
 const maxYAML = 4 << 20
 
-// yamlLine matches the position in an error of yaml, which has a line for each error.
-var yamlLine = regexp.MustCompile(`line ([0-9]+): ([^\n]*)`)
-
-// fromParser matches errors of the library's parser, as opposed to its scanner.
-var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
-
 // yamlError returns an error of yaml with its place.
 func yamlError(file string, err error) error {
-	line, text := 1, strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits
-		text = m[2]
-	}
-	if fromParser.MatchString(text) {
-		line++ // the library counts these from 0
-	}
+	line, text := source.PlainYAML(err)
 	if kind, ok := strings.CutPrefix(text, "cannot unmarshal !!"); ok {
 		kind, _, _ = strings.Cut(kind, " ")
 		text = "a " + kind + " where another kind of value belongs"

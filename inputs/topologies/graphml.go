@@ -2,6 +2,7 @@ package topologies
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func readGraphML(n *Network, r io.Reader) error {
 				}
 			}
 			for _, x := range inside.Data {
-				key, text := keys[x.Key], strings.TrimSpace(x.Text)
+				key, text := cmp.Or(keys[x.Key], x.Key), strings.TrimSpace(x.Text)
 				switch {
 				case name == "edge":
 					if err := n.property(&l, key, text); err != nil {

@@ -14,6 +14,7 @@ import (
 	"weft/collectives/graph"
 	"weft/inputs/source"
 	"weft/internal/clip"
+	"weft/params"
 	"weft/units"
 )
 
@@ -94,7 +95,21 @@ func Parse(file string, r io.Reader) (*Network, error) {
 		}
 		return n, n.check()
 	}
-	return nil, graph.Errorf(file, 1, "unknown format; expected one of %s", strings.Join(Formats(), ", "))
+	return nil, graph.Errorf(file, 1, "%w; expected one of %s", ErrFormat, strings.Join(Formats(), ", "))
+}
+
+// ErrFormat is wrapped by the error about a file that begins like none of the formats.
+var ErrFormat = errors.New("unknown format")
+
+// Detect returns the name of the format of a file that begins with head, or "" if it is no network.
+// It does not tell YAML for containerlab from other YAML.
+func Detect(file string, head []byte) string {
+	for _, f := range formats {
+		if f.name != "containerlab" && f.looks(file, head) {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // node adds a node, unless it is known.
@@ -205,6 +220,15 @@ func (n *Network) check() error {
 			}
 		}
 	}
+	seen := map[[2]string]int{}
+	for _, l := range n.Links {
+		ends := [2]string{min(l.A, l.B), max(l.A, l.B)}
+		if first, twice := seen[ends]; twice && hosts < 2 {
+			return graph.Errorf(n.file, l.Line, "%d hosts among %d nodes, and %s and %s have a link on line %d, too; "+
+				"expected each link once: nodes with one link are hosts", hosts, len(n.Nodes), l.A, l.B, first)
+		}
+		seen[ends] = l.Line
+	}
 	if hosts < 2 {
 		return graph.Errorf(n.file, 1, "%d hosts among %d nodes; expected at least 2: nodes with one link, or those "+
 			"that the file calls hosts", hosts, len(n.Nodes))
@@ -225,12 +249,13 @@ func (l *Link) property(name, value string) (bool, error) {
 	var err error
 	switch strings.ToLower(name) {
 	case "rate", "bandwidth", "speed", "capacity", "linkspeedraw":
-		if l.Rate, err = rateOf(value); err == nil && l.Rate <= 0 {
-			err = fmt.Errorf("%s; expected more than 0", clip.Text(value))
+		if l.Rate, err = rateOf(value); err == nil && (l.Rate < units.Kbps || l.Rate > params.MaxRate) {
+			err = fmt.Errorf("%s; expected 1kbps to %v, such as 400Gbps: without a unit, it counts bits per second",
+				clip.Text(value), units.Bandwidth(params.MaxRate))
 		}
 	case "delay", "latency":
-		if l.Delay, err = units.ParseTime(value); err == nil && l.Delay < 0 {
-			err = fmt.Errorf("%s; expected 0 or more", clip.Text(value))
+		if l.Delay, err = units.ParseTime(value); err == nil && (l.Delay < 0 || l.Delay > units.Second) {
+			err = fmt.Errorf("%s; expected 0 to 1s", clip.Text(value))
 		}
 		l.Delayed = true
 	case "loss":

@@ -6,7 +6,6 @@ import (
 
 	"weft/inputs/source"
 	"weft/internal/clip"
-	"weft/units"
 )
 
 // looksNS3 recognizes the first line: numbers of nodes, switches and links, or SimAI's with the
@@ -67,9 +66,12 @@ func readNS3(n *Network, r io.Reader) error {
 		}
 		node.Switch = isSwitch[id]
 	}
-	for range links {
+	for i := range links {
 		const columns = 5
 		f := w.next()
+		if f == nil && w.Err() == nil {
+			return w.Errorf("the file ends after %d of %d links", i, links)
+		}
 		if len(f) < columns {
 			return w.Errorf("expected a link: source, destination, rate, delay and error rate")
 		}
@@ -83,9 +85,6 @@ func readNS3(n *Network, r io.Reader) error {
 			if err := n.property(&l, property, f[2+i]); err != nil {
 				return err
 			}
-		}
-		if l.Delay > units.Second {
-			return w.Errorf("a delay of %v; expected at most 1s", l.Delay)
 		}
 		if err := n.link(l); err != nil {
 			return err

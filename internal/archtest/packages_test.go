@@ -92,9 +92,10 @@ func packages() []entry {
 		{"inputs/kineto", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
 		{"inputs/msccl", "collectives/check collectives/graph collectives/schedule inputs/source internal/clip units",
 			"makes programs of a format of algorithms, and proves them"},
-		{"inputs/topologies", "collectives/graph inputs/source internal/clip units", "reads formats of networks"},
+		{"inputs/topologies", "collectives/graph inputs/source internal/clip params units",
+			"reads formats of networks, whose links are bounded as those of labs"},
 		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl " +
-			"inputs/source internal/natural",
+			"inputs/source inputs/topologies internal/natural",
 			"chooses the format; files are in the order of their numbers"},
 
 		{"clocksync", "units", "clocks show lab time"},

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"weft/inputs"
 	"weft/inputs/source"
 	"weft/inputs/topologies"
 	"weft/internal/clip"
@@ -87,7 +88,7 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		return nil
 	}
 	if file.kind != scalar || !params.LocalName(file.text) {
-		f.problem("expected a file below the lab file's folder, such as fabric.dot")
+		f.problem("%q; expected a file below the lab file's folder, such as fabric.dot", clip.Text(file.text))
 		return nil
 	}
 	if d.files == nil {
@@ -104,9 +105,16 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		}
 	}
 	var path *fs.PathError
-	if errors.As(err, &path) {
+	job := ""
+	if errors.Is(err, topologies.ErrFormat) {
+		job, _ = inputs.Detect(d.files, file.text) // otherwise the error above says more
+	}
+	switch {
+	case errors.As(err, &path):
 		f.problem("%s: %v", file.text, path.Err)
-	} else {
+	case job != "":
+		f.problem("%s is a job in the format %s; workload.trace runs it", clip.Text(file.text), job)
+	default:
 		f.problem("%v", err)
 	}
 	return nil

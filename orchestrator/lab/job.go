@@ -263,7 +263,10 @@ const csv = "csv"
 // package inputs.
 func (r *itemReader) isJob() bool {
 	if r.format == "auto" && r.d.files != nil {
-		if format, err := inputs.Detect(r.d.files, r.trace); err == nil && format != "" {
+		switch format, err := inputs.Detect(r.d.files, r.trace); {
+		case errors.Is(err, inputs.ErrNetwork):
+			return true // reading it as a job says so
+		case err == nil && format != "":
 			r.format = format
 		}
 	}

@@ -73,6 +73,21 @@ workload: [{flows: a.cm}]`), files)
 	}
 }
 
+// A network in the place of a job is recognized, and the other way round.
+func TestJobOrNetwork(t *testing.T) {
+	files := among(map[string]string{"net.dot": "graph { a -- s; b -- s }", "job.goal": "num_ranks 2\nrank 0 {\n}\n"})
+	for text, want := range map[string]string{
+		traced + "workload: [{trace: net.dot}]":                     "workload.0.trace: net.dot:1: a network in the format dot; topology.import reads it",
+		"weft: 1\nname: lab\ntopology: {import: job.goal}\n":        "topology.import: job.goal is a job in the format goal; workload.trace runs it",
+		"weft: 1\nname: lab\ntopology: {import: ../job.goal}\n":     `"../job.goal"; expected a file below the lab file's folder`,
+		"weft: 1\nname: lab\ntopology: {import: nothing.graphml}\n": "nothing.graphml: file does not exist",
+	} {
+		if _, err := Parse("lab.yaml", []byte(text), files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
 // Everything that is wrong with flows is reported where the lab has it.
 func TestFlowsRefused(t *testing.T) {
 	files := among(map[string]string{

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
+	"weft/inputs/source"
 	"weft/internal/clip"
 )
 
@@ -171,23 +171,9 @@ func badText(text []byte) (line, column int, problem string) {
 	return 0, 0, ""
 }
 
-// fromParser matches errors of the library's parser, as opposed to its scanner.
-var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
-
 // reportSyntax reports an error of the YAML library, which knows at most the line.
 func reportSyntax(r *report, text []byte, at func(line, column int) origin, err error) {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		if number, after, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				line, message = n, after
-			}
-		}
-	}
-	if fromParser.MatchString(message) {
-		line++ // the library counts these from 0
-	}
+	line, message := source.PlainYAML(err)
 	for i, l := range strings.Split(string(text), "\n") {
 		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
 		if tab := strings.IndexByte(indent, '\t'); tab >= 0 && strings.TrimSpace(l) != "" {
@@ -195,7 +181,7 @@ func reportSyntax(r *report, text []byte, at func(line, column int) origin, err 
 			return
 		}
 	}
-	r.add(at(max(line, 1), 1), "", "not valid YAML: %s", message)
+	r.add(at(line, 1), "", "not valid YAML: %s", message)
 }
 
 // builder turns YAML nodes into nodes, and rejects what a lab file has no use for.
