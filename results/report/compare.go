@@ -37,7 +37,10 @@ type Difference struct {
 
 	sign  float64 // of a change for the worse; 0: neither direction is worse
 	exact bool    // simulations of the same seeds, which differ only by what was changed
-	same  bool    // all seeds of a side gave the same result, and count as one
+	// shared are the values of A and B at the only seed of one side, if the other has more seeds,
+	// that one too, and all runs are simulations; else nil.
+	shared *[2]float64
+	same   bool // all seeds of a side gave the same result, and count as one
 }
 
 // The verdicts of Judge.
@@ -52,16 +55,20 @@ const (
 // Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
 // same. By default only differences beyond noise count. With exact, any difference between
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
-// can cause it. worse is the number of differences for the worse.
+// can cause it; with one seed on a side, its own run decides. worse is the number of differences for the worse.
 func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	for i := range all {
 		d := &all[i]
-		differs := d.Beyond || exact && d.exact && d.A.Mean != d.B.Mean
-		by := math.Abs(d.Change)
-		if d.A.Mean == 0 {
+		a, b, by := d.A.Mean, d.B.Mean, math.Abs(d.Change)
+		if exact && d.shared != nil && !d.Beyond {
+			a, b = d.shared[0], d.shared[1]
+			by = math.Abs(b/a - 1)
+		}
+		differs := d.Beyond || exact && (d.exact || d.shared != nil) && a != b
+		if a == 0 {
 			by = math.Inf(1)
 		}
-		switch change := d.B.Mean - d.A.Mean; {
+		switch change := b - a; {
 		case !differs && (d.Noise == "unknown" || d.Noise == tooFew) && change != 0:
 			d.Verdict = Unknown
 		case !differs || change == 0 || by <= tolerance:
@@ -237,6 +244,8 @@ func metrics(like *record.Summary) []metric {
 func comparePoint(point string, a, b Side) ([]Difference, error) {
 	var out []Difference
 	exact := sameSimulations(a, b)
+	sharedA, sharedB := a.sharing(b), b.sharing(a)
+	shared := !exact && sameSimulations(sharedA, sharedB)
 	a, sameA := a.oneIfSame()
 	b, sameB := b.oneIfSame()
 	for _, m := range metrics(a[0].Summary) {
@@ -260,6 +269,9 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 			d.P = stats.PredictionTest(va[0], vb)
 		default:
 			d.P = stats.PredictionTest(vb[0], va)
+		}
+		if x, y := sharedA.values(m), sharedB.values(m); shared && len(x) > 0 && len(y) > 0 {
+			d.shared = &[2]float64{stats.Mean(x), stats.Mean(y)}
 		}
 		if d.A.Mean != 0 {
 			d.Change = d.B.Mean/d.A.Mean - 1

@@ -219,3 +219,29 @@ func TestSeedsThatChangeNothing(t *testing.T) {
 		t.Errorf("the warning is %q", word)
 	}
 }
+
+// A gate compares the only seed of a side with the same seed of the other, although the whole sides
+// differ too little for statistics.
+func TestGateComparesTheSharedSeed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		a, b Side
+		want string
+	}{
+		{"slower", simulatedSide("pc4", 100, 500), simulatedSide("pc4", 130), Worse},
+		{"slower than one seed of two in BASE", simulatedSide("pc4", 100), simulatedSide("pc4", 130, 500), Worse},
+		{"as fast as before", simulatedSide("pc4", 100, 500), simulatedSide("pc4", 100), Same},
+		{"other seeds", simulatedSide("pc4", 100, 500), simulatedSide("pc4", 0, 0, 130)[2:], Same},
+	} {
+		d, err := Compare(c.a, c.b)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		Judge(d, 0.01, true)
+		for _, one := range d {
+			if one.Metric == "flow completion, mean" && one.Verdict != c.want {
+				t.Errorf("%s: %s is %s, want %s", c.name, one.Metric, one.Verdict, c.want)
+			}
+		}
+	}
+}
