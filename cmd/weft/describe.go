@@ -49,7 +49,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Short: "show every setting of a lab, its effective value and where it comes from",
 		Long: `Show the lab with every default filled in, and where each value comes from. Below follow the
 effective values: what settings such as auto, or sizes in units of the bandwidth-delay product, are
-in this lab.`,
+in this lab. Warnings name conditions that the transport needs and the lab does not meet.`,
 		Example: `  weft explain labs/quickstart.yaml
   weft explain labs/quickstart.yaml --set transport.pc4.target_qtime=1us --json`,
 	}, &flags, func(l *lab.Lab, runs int) error {
@@ -61,6 +61,7 @@ in this lab.`,
 		if err != nil {
 			return err
 		}
+		outside := experiment.Outside(l)
 		settings := []record.Setting{}
 		for _, s := range l.Sources {
 			if !slices.Contains(unused, s.Path) {
@@ -68,7 +69,10 @@ in this lab.`,
 			}
 		}
 		if asJSON {
-			return writeJSON(a.stdout, explained{l.Name, runs, l.Point, settings, effective})
+			return writeJSON(a.stdout, explained{l.Name, runs, l.Point, settings, effective, problems(outside)})
+		}
+		for _, p := range outside {
+			fmt.Fprintf(a.stderr, "warning: %v\n", p)
 		}
 		_, err = fmt.Fprintf(a.stdout, "%s\nEffective values:\n\n%s",
 			table.Settings(settings), table.Settings(effective))
@@ -86,6 +90,7 @@ type explained struct {
 	Settings []record.Setting `json:"settings"`
 
 	Effective []record.Setting `json:"effective"`
+	Warnings  []problem        `json:"warnings"`
 }
 
 func (a *app) planCommand() *cobra.Command {

@@ -57,23 +57,30 @@ type problem struct {
 	Message string `json:"message"`
 }
 
+// problems returns the problems of a lab file for JSON.
+func problems(all lab.Problems) []problem {
+	out := make([]problem, len(all))
+	for i, p := range all {
+		out[i] = problem{p.Line, p.Column, p.Flag, p.Path, p.Message}
+	}
+	return out
+}
+
 // validate checks lab files and prints the result.
 func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 	var all lab.Problems
 	results := []validated{}
 	for _, name := range names {
 		f, err := flags.loadOne(name)
-		var problems lab.Problems
-		if err != nil && !errors.As(err, &problems) {
-			problems = lab.Problems{{File: clip.Line(name), Message: readProblem(err)}}
+		var wrong lab.Problems
+		if err != nil && !errors.As(err, &wrong) {
+			wrong = lab.Problems{{File: clip.Line(name), Message: readProblem(err)}}
 		}
-		all = append(all, problems...)
-		c := validated{File: name, OK: err == nil, Runs: len(f.Labs), Problems: []problem{}, Warnings: []problem{}}
-		for _, p := range problems {
-			c.Problems = append(c.Problems, problem{p.Line, p.Column, p.Flag, p.Path, p.Message})
-		}
-		for _, p := range experiment.OutsideOf(f.Labs) {
-			c.Warnings = append(c.Warnings, problem{p.Line, p.Column, p.Flag, p.Path, p.Message})
+		all = append(all, wrong...)
+		c := validated{File: name, OK: err == nil, Runs: len(f.Labs), Problems: problems(wrong)}
+		outside := experiment.OutsideOf(f.Labs)
+		c.Warnings = problems(outside)
+		for _, p := range outside {
 			if !asJSON {
 				fmt.Fprintf(a.stderr, "warning: %v\n", p)
 			}
