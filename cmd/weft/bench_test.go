@@ -167,7 +167,7 @@ func TestBenchReportsWrongData(t *testing.T) {
 		"--set", "faults=[{at: 5us, corrupt: h1}, {at: 1s, corrupt: h2}]", "--out", t.TempDir()}
 	code, stdout, stderr := weft(t, orchestrated{}, args...)
 	for _, want := range []string{
-		"bfloat16     sum       1 ", "# Out of bounds values : 1 FAILED", "# warning: h2: 1 planned corruptions were not applied",
+		"bfloat16     sum       1 ", "# Out of bounds values : 1 FAILED", "# warning: h2: 1 planned corruption not applied",
 		"# warning: wrong: item 0, step 0", "# warning: faults.1 (at 1s) never happened", "rank 1 on h1: 1 of 32768 elements", "received it from rank",
 	} {
 		if code != exitFailed || !strings.Contains(stdout, want) {

@@ -111,7 +111,8 @@ restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
 				return inside("node", emulate.NodeProcess)
 			case 3:
 			default:
-				return usagef("expected a lab, a node, and kill, pause, resume or restart")
+				return usagef("expected a lab, a node, and kill, pause, resume or restart, such as: " +
+					"weft node quickstart h3 kill")
 			}
 			n, err := nodeChange(args[1:])
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/plural"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -162,7 +163,7 @@ func (r *run) merge() (lost []string) {
 
 // Spared warns about planned corruptions at a host that were never applied.
 func Spared(name string, n int) string {
-	return fmt.Sprintf("%s: %d planned corruptions were not applied: no data arrived for them", name, n)
+	return fmt.Sprintf("%s: %s not applied: no data arrived", name, plural.Count(n, "planned corruption"))
 }
 
 // why says why a process did not answer.

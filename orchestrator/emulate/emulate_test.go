@@ -458,7 +458,7 @@ func checkCorruptedByte(t *testing.T, bypass bool) {
 	}
 	if !slices.ContainsFunc(o.Warnings, func(w string) bool {
 		return strings.Contains(w,
-			"h1: 1 planned corruptions were not applied")
+			"h1: 1 planned corruption not applied")
 	}) {
 		t.Errorf("warnings %q; want one about the corruption that was not applied", o.Warnings)
 	}

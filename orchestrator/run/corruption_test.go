@@ -49,7 +49,7 @@ func TestCorruptedByte(t *testing.T) {
 // A planned corruption that hits no data is reported, so that nobody takes the result for proof.
 func TestCorruptionWithoutDataIsReported(t *testing.T) {
 	s, err := simulateLab(t, eight+"workload: [{collective: all-reduce, size: 64KB}]\nfaults: [{at: 1s, corrupt: h3}]")
-	if err != nil || !s.Verified || !strings.Contains(strings.Join(s.Warnings, "\n"), "h3: 1 planned corruptions were not applied") {
+	if err != nil || !s.Verified || !strings.Contains(strings.Join(s.Warnings, "\n"), "h3: 1 planned corruption not applied") {
 		t.Errorf("%v, %+v", err, s)
 	}
 }
