@@ -96,8 +96,16 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 				}
 				runs = append(runs, s)
 			}
+			if filepath.Base(dirs[0]) != filepath.Base(args[0]) {
+				runs = append(runs, store.NotRun(dirs[0])...)
+			}
 			switch {
 			case asJSON:
+				for _, s := range runs[len(dirs):] {
+					if err := writeLine(a.stdout, s); err != nil {
+						return err
+					}
+				}
 				return nil
 			case len(runs) == 1:
 				return table.Summary(a.stdout, runs[0], style(a.stdout))

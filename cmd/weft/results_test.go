@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/pages"
+	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
@@ -95,6 +99,54 @@ func TestSweepOutput(t *testing.T) {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page of the sweep has no %q", want)
 		}
+	}
+}
+
+// stopping is an engine whose user interrupts the third run.
+type stopping struct {
+	orchestrated
+	stop context.CancelFunc
+	left *atomic.Int32
+}
+
+func (e stopping) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	if e.left.Add(-1) == 0 {
+		e.stop()
+	}
+	return e.orchestrated.Run(ctx, x, o)
+}
+
+// The table, the page and the record of an interrupted sweep say how many of its points ran.
+func TestInterruptedSweep(t *testing.T) {
+	root := t.TempDir()
+	file, out := filepath.Join(root, "sweep.yaml"), filepath.Join(root, "results")
+	write(t, file, sweepLab)
+	ctx, stop := context.WithCancel(t.Context())
+	var stdout, stderr strings.Builder
+	e := stopping{stop: stop, left: new(atomic.Int32)}
+	e.left.Store(3)
+	a := &app{stdout: &stdout, stderr: &stderr, engine: e}
+	code := a.execute(ctx, []string{"run", file, "--engine", "sim", "--out", out})
+	all, _ := filepath.Glob(filepath.Join(out, "sweep", "sweep-*", pages.PageFile))
+	if code != exitInterrupted || len(all) != 1 {
+		t.Fatalf("code %d, pages %q\n%s%s", code, all, &stdout, &stderr)
+	}
+	page, err := os.ReadFile(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := results(t, exitOK, "--out", out, "show", "sweep")
+	note := regexp.MustCompile(`interrupted: [1-3] of 8 points ran`)
+	for what, text := range map[string]string{"table": stdout.String(), "page": string(page), "results show": shown} {
+		if !note.MatchString(text) || strings.Contains(text, "runs failed") {
+			t.Errorf("%s:\n%s", what, text)
+		}
+	}
+	if text := string(page); !strings.Contains(text, "8 points; ") || !strings.Contains(text, "pc4, roce") {
+		t.Error("the page does not tell what was swept")
+	}
+	if n := strings.Count(results(t, exitOK, "--out", out, "show", "sweep", "--json"), `"lab":"sweep"`); n != 8 {
+		t.Errorf("results show --json has %d points, want 8", n)
 	}
 }
 

@@ -445,13 +445,13 @@ func checkStrict(strict string, labs []string) error {
 func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	st := style(a.stdout)
 	switch {
-	case len(runs) == 0:
+	case !slices.ContainsFunc(runs, (*record.Summary).Started):
 		return nil
 	case len(runs) == 1 && runs[0].Run == "" && runs[0].Status != "ok":
 		return nil // it never started, and the error says why
 	case len(runs) == 1:
 		return table.Summary(a.stdout, runs[0], st)
-	case len(runs) == 2 && jobs[0].Compare:
+	case len(runs) == 2 && jobs[0].Compare && runs[1].Started():
 		for _, s := range runs {
 			if err := table.Summary(a.stdout, s, st); err != nil {
 				return err
@@ -464,7 +464,7 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 		}
 	}
 	for i := 0; i+1 < len(runs); i++ {
-		if !jobs[i].Compare {
+		if !jobs[i].Compare || !runs[i].Started() || !runs[i+1].Started() {
 			continue
 		}
 		if len(runs) > 2 {
@@ -477,11 +477,18 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	return nil
 }
 
-// showSeveral prints a table of runs, and below it missed expectations and warnings.
+// showSeveral prints a table of runs, and below it missed expectations, warnings and how many runs
+// an interruption left out.
 func (a *app) showSeveral(runs []*record.Summary) error {
 	st := style(a.stdout)
-	return errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs),
+	note := table.Interrupted(runs)
+	runs = table.Started(runs)
+	err := errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs),
 		table.Misses(a.stdout, runs, st), table.Warnings(a.stdout, runs, st))
+	if note != "" {
+		fmt.Fprintf(a.stdout, "\n%s\n", note)
+	}
+	return err
 }
 
 // showTwice prints a run, the same at another dilation, and how much its numbers moved.

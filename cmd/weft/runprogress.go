@@ -93,9 +93,11 @@ func (w *runProgress) Ended(i int, o *series.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.outcomes[i] = o
-	w.count++
-	if len(w.outcomes) > 1 {
-		w.showRuns("", 0)
+	if o.Summary.Started() {
+		w.count++
+		if len(w.outcomes) > 1 {
+			w.showRuns("", 0)
+		}
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed] != nil {
 		w.pace.Clear()

@@ -78,7 +78,8 @@ func Parallel(jobs []Job) int {
 }
 
 // Run runs the jobs and returns their summaries in order, and the errors of those that failed.
-// After an interruption it starts no further run, and jobs that did not run have no summary.
+// After an interruption it starts no further run; the summaries of jobs that did not run say so, see
+// record.Summary.Started.
 func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, errs []error) {
 	outcomes := make([]Outcome, len(jobs))
 	if r.Resume {
@@ -100,7 +101,11 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 	for range parallel {
 		workers.Go(func() {
 			for i := range next {
-				if outcomes[i].Summary == nil {
+				switch {
+				case outcomes[i].Summary != nil: // by an earlier command line
+				case ctx.Err() != nil:
+					outcomes[i].Summary = noRun(&jobs[i], record.Interrupted, "not run")
+				default:
 					outcomes[i] = each.runOne(ctx, &jobs[i])
 				}
 				r.Watcher.Ended(i, &outcomes[i])
@@ -108,18 +113,13 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 		})
 	}
 	for i := range jobs {
-		if ctx.Err() != nil {
-			break
-		}
 		next <- i
 	}
 	close(next)
 	workers.Wait()
 
 	for _, o := range outcomes {
-		if o.Summary != nil {
-			runs = append(runs, o.Summary)
-		}
+		runs = append(runs, o.Summary)
 		if o.Again != nil {
 			runs = append(runs, o.Again)
 		}
@@ -161,16 +161,14 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 	o.Kept = func(k run.Kept) { kept = new(view.Source(k)) }
 	s, err := j.Run(ctx, r.Engine, o)
 	if s == nil {
-		s = &record.Summary{
-			Lab: j.Lab.Name, Point: j.Lab.Point, Engine: j.Engine, Seed: j.Lab.Seed, Transport: j.Lab.Transport.Kind,
-			Status: record.Failed, Collectives: []record.Collective{}, Expect: []record.Expect{},
-		}
+		status, why := record.Failed, ""
 		if ctx.Err() != nil {
-			s.Status = record.Interrupted
+			status = record.Interrupted
 		}
 		if err != nil {
-			s.Error = err.Error()
+			why = err.Error()
 		}
+		s = noRun(j, status, why)
 	}
 	out := Outcome{Summary: s}
 	name := strings.TrimSpace(j.Lab.Name + " " + table.Point(j.Lab.Point))
@@ -185,4 +183,12 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 		out.Errs = append(out.Errs, Failed{name, false, err})
 	}
 	return out
+}
+
+// noRun returns the summary of a job without a run, with a status and the reason.
+func noRun(j *Job, status, why string) *record.Summary {
+	return &record.Summary{
+		Lab: j.Lab.Name, Point: j.Lab.Point, Engine: j.Engine, Seed: j.Lab.Seed, Transport: j.Lab.Transport.Kind,
+		Status: status, Error: why, Collectives: []record.Collective{}, Expect: []record.Expect{},
+	}
 }

@@ -16,6 +16,9 @@ func (s *Summary) Complete() bool {
 	return s.Status == OK || s.Status == Unverified || s.Status == Unfinished
 }
 
+// Started reports whether the run began, and was not left out by an interruption.
+func (s *Summary) Started() bool { return s.Run != "" || s.Status != Interrupted }
+
 // Summary is the result of a run: summary.json, and the output of `weft run --json`.
 type Summary struct {
 	Format    int            `json:"format"` // version of the run directory

@@ -58,11 +58,11 @@ func expectationsOf(points []expect.Point) (texts []string) {
 	return texts
 }
 
-// swept describes the points of a sweep: "transport pc4, roce; ranks 2, 4, 8, 16; seed 1 to 5".
+// swept describes the points of a sweep: "30 points; transport pc4, roce; ranks 2, 4".
 func swept(runs []*record.Summary) string {
 	paths := sweptPaths(runs)
 	names := shortPaths(paths)
-	parts := []string{fmt.Sprintf("%d runs", len(runs))}
+	parts := []string{fmt.Sprintf("%d points", len(runs))}
 	for i, path := range paths {
 		var all []string
 		for _, s := range runs {
@@ -89,6 +89,7 @@ func SweepPage(
 	p := &Page{Title: runs[0].Lab + ": sweep", About: first.setting("about"), Sub: swept(runs),
 		Footer: "weft " + version}
 	p.Verdict, p.Class = sweepVerdict(runs, across)
+	runs = table.Started(runs)
 	if len(across) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "Expectations across points",
 			Tables: []Table{expectationTable(across)}})
@@ -134,12 +135,12 @@ func SweepRecord(runs []*record.Summary, across []record.Expect, version string)
 	return sum
 }
 
-// sweepVerdict returns the result of a sweep in one line, and its class on the page. Failed runs
-// come before invalid fidelity, and that before missed expectations.
+// sweepVerdict returns the result of a sweep in one line, and its class on the page. An
+// interruption comes before failed runs, then invalid fidelity, then missed expectations.
 func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
 	failed, missed, expected, doubtful, invalid := 0, 0, len(across), 0, 0
 	for _, s := range runs {
-		if s.Status != record.OK {
+		if s.Status != record.OK && s.Status != record.Interrupted {
 			failed++
 		}
 		if s.Fidelity != nil && s.Fidelity.Verdict != "ok" {
@@ -160,7 +161,12 @@ func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class s
 			missed++
 		}
 	}
+	interrupted := table.Interrupted(runs)
 	switch {
+	case interrupted != "" && failed > 0:
+		return fmt.Sprintf("%s, %d of them failed", interrupted, failed), "bad"
+	case interrupted != "":
+		return interrupted, "doubt"
 	case failed > 0:
 		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), "bad"
 	case invalid > 0:

@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 
 	"weft/internal/natural"
 	"weft/internal/nearest"
-	"weft/internal/regular"
 	"weft/results/record"
 )
 
@@ -197,18 +195,36 @@ func newestRuns(folder string) []string {
 
 // sweepRuns returns the runs of the sweep that dir is about; none if dir is not about a sweep.
 func sweepRuns(dir string) []string {
-	text, err := regular.Read(filepath.Join(dir, SweepFile), maxJSON)
+	sweep, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile))
 	if err != nil {
-		return nil
-	}
-	var sweep record.Sweep
-	if json.Unmarshal(text, &sweep) != nil {
 		return nil
 	}
 	var out []string
 	for _, p := range sweep.Points {
 		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && IsRun(run) {
 			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// NotRun returns the points that an interruption left out of the sweep of a run, as summaries
+// without a run.
+func NotRun(run string) (out []*record.Summary) {
+	m, err := ReadManifest(run)
+	if err != nil || m.Series == nil || m.Series.Sweep == "" {
+		return nil
+	}
+	folder := filepath.Join(filepath.Dir(filepath.Clean(run)), filepath.Base(m.Series.Sweep))
+	sweep, _, err := readJSON[record.Sweep](filepath.Join(folder, SweepFile))
+	if err != nil {
+		return nil
+	}
+	for _, p := range sweep.Points {
+		s := &record.Summary{Lab: sweep.Lab, Point: p.Point, Engine: m.Engine, Status: p.Status, Error: p.Error,
+			Run: p.Run, Collectives: []record.Collective{}, Expect: []record.Expect{}}
+		if !s.Started() {
+			out = append(out, s)
 		}
 	}
 	return out

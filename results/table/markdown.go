@@ -15,6 +15,8 @@ var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 // their missed expectations.
 func Markdown(w io.Writer, runs []*record.Summary) error {
 	var b strings.Builder
+	note := Interrupted(runs)
+	runs = Started(runs)
 	incomplete := Incomplete(runs)
 	b.WriteString("| lab | point | engine |")
 	if incomplete {
@@ -55,6 +57,9 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 				fmt.Fprintf(&b, "\n- ⚠️ %s: `%s`: %s", who, e.That, escaped.Replace(Found(e)))
 			}
 		}
+	}
+	if note != "" {
+		b.WriteString("\n- ❌ " + note)
 	}
 	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())

@@ -224,3 +224,23 @@ func some(names []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
+
+// Started returns the runs without those that an interruption left out.
+func Started(runs []*record.Summary) []*record.Summary {
+	return slices.DeleteFunc(slices.Clone(runs), func(s *record.Summary) bool { return !s.Started() })
+}
+
+// Interrupted says how many runs of a sweep an interruption left: "interrupted: 3 of 18 points ran".
+// It is empty if none was interrupted.
+func Interrupted(runs []*record.Summary) string {
+	ran := 0
+	for _, s := range runs {
+		if s.Status != record.Interrupted {
+			ran++
+		}
+	}
+	if ran == len(runs) {
+		return ""
+	}
+	return fmt.Sprintf("interrupted: %d of %d points ran", ran, len(runs))
+}
