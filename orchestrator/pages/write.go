@@ -27,7 +27,6 @@ import (
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
-	"weft/results/table"
 	"weft/results/view"
 )
 
@@ -182,7 +181,7 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 		return err
 	}
 	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(report.CSV(table.Started(runs))); err != nil {
+	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
 		return err
 	}
 	err = errors.Join(write(filepath.Join(dir, store.SweepFile), append(text, '\n')),

@@ -78,8 +78,8 @@ func Parallel(jobs []Job) int {
 }
 
 // Run runs the jobs and returns their summaries in order, and the errors of those that failed.
-// After an interruption it starts no further run; the summaries of jobs that did not run say so, see
-// record.Summary.Started.
+// After an interruption it starts no further run; the summaries of jobs that did not run say so
+// (record.Summary.Started).
 func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, errs []error) {
 	outcomes := make([]Outcome, len(jobs))
 	if r.Resume {

@@ -55,7 +55,8 @@ const (
 // Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
 // same. By default only differences beyond noise count. With exact, any difference between
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
-// can cause it; with one seed on a side, its own run decides. worse is the number of differences for the worse.
+// can cause it. If a side has one seed, the runs of that seed are compared. worse is the number of
+// differences for the worse.
 func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	for i := range all {
 		d := &all[i]

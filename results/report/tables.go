@@ -278,6 +278,7 @@ func shortPaths(paths []string) []string {
 // CSV returns the points of a sweep for other programs, with the same columns for every sweep. A
 // number that a run does not have is empty.
 func CSV(runs []*record.Summary) [][]string {
+	runs = table.Started(runs)
 	paths, metrics := sweptPaths(runs), table.MetricsOf(runs)
 	head := append(slices.Clone(paths), "flows", "flows done", "packets cut")
 	for _, m := range metrics {

@@ -230,8 +230,8 @@ func Started(runs []*record.Summary) []*record.Summary {
 	return slices.DeleteFunc(slices.Clone(runs), func(s *record.Summary) bool { return !s.Started() })
 }
 
-// Interrupted says how many runs of a sweep an interruption left: "interrupted: 3 of 18 points ran".
-// It is empty if none was interrupted.
+// Interrupted says how many points of a sweep ran before an interruption: "interrupted: 3 of 18
+// points ran". It is empty if no run was interrupted.
 func Interrupted(runs []*record.Summary) string {
 	ran := 0
 	for _, s := range runs {
