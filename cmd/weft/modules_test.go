@@ -234,7 +234,7 @@ func brokenModule(t *testing.T, want, wrong string) {
 	if err := os.WriteFile("mine.go", broken, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := "GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o mine.wasm ."
+	build := "GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o mine.wasm ."
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", build).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -33,7 +33,7 @@ both engines as transport.kind: wasm. It is additive increase and multiplicative
 yours.`,
 		Example: `  weft new cc mine
   cd mine
-  GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o mine.wasm .
+  GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o mine.wasm .
   weft run lab.yaml --engine sim`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ func (a *app) newCC(name string) (err error) {
 
   cd %s
   go test
-  GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o %s.wasm .
+  GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o %s.wasm .
   weft run lab.yaml --engine sim
 `, name, name, name, name, name)
 	return err

@@ -83,7 +83,8 @@ func meter(binary []byte, fuel int64) ([]byte, error) {
 	}
 	const magic = "\x00asm\x01\x00\x00\x00"
 	if !strings.HasPrefix(string(binary[:min(len(binary), len(magic))]), magic) {
-		return nil, errors.New("not a WebAssembly module: it does not begin with \\0asm and version 1")
+		return nil, errors.New("not a WebAssembly module: it does not begin with \\0asm and version 1; " +
+			"go build needs GOOS=wasip1 GOARCH=wasm")
 	}
 	r := &reader{b: binary, at: len(magic)}
 	out := append(make([]byte, 0, len(binary)*3/2), magic...)

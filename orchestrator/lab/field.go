@@ -117,8 +117,17 @@ func (s *section) close() {
 		s.d.keys(s.pattern, slices.Concat(s.asked, s.foreign))
 	}
 	for _, k := range s.unknown() {
-		s.d.report.add(k.at, join(s.path, clip.Text(k.name)), "unknown key%s; expected one of %s",
-			s.knownKey(k.name), strings.Join(s.asked, ", "))
+		path := join(s.path, clip.Text(k.name))
+		expected := "expected no key here"
+		if len(s.asked) > 0 {
+			expected = "expected one of " + strings.Join(s.asked, ", ")
+		}
+		hint := s.knownKey(k.name)
+		if s.n.get(k.name).at.sweep && hint == "" {
+			expected += fmt.Sprintf(". If another path of the sweep decides that, let both change together: "+
+				"'OTHER, %s': [[a, 1], [b, null]]", path)
+		}
+		s.d.report.add(k.at, path, "unknown key%s; %s", hint, expected)
 	}
 }
 

@@ -9,7 +9,7 @@
 //
 // and is built by
 //
-//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o fixed.wasm .
+//	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o fixed.wasm .
 //
 // Weft calls the methods with what happens at a sender and reads Window and others after each.
 // There is no clock: the time comes with every event, in picoseconds. There are no files, and no

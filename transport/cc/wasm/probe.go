@@ -24,7 +24,10 @@ func (m *Module) probe() error {
 	}
 	newProbe := func(seed uint64) *Sender {
 		l := probeLink
-		l.Seed = seed
+		if l.Seed = seed; seed > 1 { // else a variable that Init sets would have the same value
+			l.Line, l.MTU, l.Packet, l.Hops = l.Line/4, l.MTU/4, l.Packet/4, l.Hops+2
+			l.Baseline, l.BaseRTT, l.NetRTT = 3*l.Baseline, 3*l.BaseRTT, 3*l.NetRTT
+		}
 		return newSender(m, Params{Values: s.Values()}, l)
 	}
 	alone := newProbe(1)
