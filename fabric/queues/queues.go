@@ -96,7 +96,7 @@ func (q *Queues) Keys() []params.Key {
 			Default("off", "ours").
 			Only(func() (bool, string) {
 				return !q.shared && !q.pfc, "trimming needs a buffer per port; leave out shared and pfc"
-			}),
+			}).MayBe("off"),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
 			"Choice among equal paths: per flow, or per packet at random or by queue length.").
 			Default("ecmp", "ours"),

@@ -385,7 +385,7 @@ func (r *itemReader) calls(j *job) ([]Item, error) {
 		c := &j.graph.Calls[i]
 		it := Item{
 			Index: r.Index, Collective: c.Collective, Algorithm: c.Algorithm, Type: c.Type, Op: c.Op, Size: c.Size,
-			Flows: 1, Repeat: r.Repeat, Called: true, Label: c.Name,
+			Flows: 1, Repeat: r.Repeat, Called: true,
 		}
 		if it.Algorithm == "" {
 			it.Algorithm = schedule.Algorithms(it.Collective)[0]
@@ -408,8 +408,11 @@ func (r *itemReader) calls(j *job) ([]Item, error) {
 			rows[k] = row
 		}
 		it.Row = row
-		it.Line = &Line{Trace: r.Label, Number: i + 1, Name: c.Name, Step: times[k], Groups: 1, Members: members,
+		it.Line = &Line{Trace: r.Label, Number: i + 1, Name: c.Collective, Step: times[k], Groups: 1, Members: members,
 			Root: c.Root}
+		if c.Name != "" {
+			it.Line.Name += " of " + c.Name
+		}
 		times[k]++
 		spec := it.Spec(len(members), c.Root)
 		if _, err := schedule.Tags(spec); err != nil {

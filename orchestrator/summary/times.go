@@ -2,6 +2,8 @@ package summary
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"weft/collectives/bench"
 	"weft/host"
@@ -30,10 +32,12 @@ func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collect
 		}
 		c.FastestUS = c.TimeUS
 		rows[it.Row].add(step, &c)
+		rows[it.Row].items.add(i)
 	}
 	out := make([]record.Collective, len(rows))
 	for i := range rows {
 		out[i] = rows[i].sum()
+		out[i].Items = rows[i].items.String()
 		if out[i].Groups == 1 {
 			out[i].Groups, out[i].FastestUS = 0, 0
 		}
@@ -42,7 +46,32 @@ func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collect
 }
 
 // row is a row of the summary, by steps of a trace.
-type row struct{ steps []record.Collective }
+type row struct {
+	steps []record.Collective
+	items ranges
+}
+
+// ranges are numbers that were added in ascending order, each range as its first and last.
+type ranges [][2]int
+
+func (r *ranges) add(n int) {
+	if last := len(*r) - 1; last >= 0 && (*r)[last][1] == n-1 {
+		(*r)[last][1] = n
+		return
+	}
+	*r = append(*r, [2]int{n, n})
+}
+
+// String returns the numbers as record.Collective.Items has them.
+func (r ranges) String() string {
+	parts := make([]string, len(r))
+	for i, of := range r {
+		if parts[i] = strconv.Itoa(of[0]); of[1] > of[0] {
+			parts[i] += "-" + strconv.Itoa(of[1])
+		}
+	}
+	return strings.Join(parts, ",")
+}
 
 // add adds what a group of ranks did in a step.
 func (r *row) add(step int, c *record.Collective) {

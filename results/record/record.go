@@ -1,5 +1,10 @@
 package record
 
+import (
+	"cmp"
+	"fmt"
+)
+
 // The status of a run. docs/results.md has the same table.
 const (
 	Running     = "running"     // in progress; in a manifest only
@@ -128,10 +133,27 @@ type Collective struct {
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`
 	Checked   int64   `json:"checked"`
+	Items     string  `json:"items,omitempty"` // its items in the data files, such as 0 or 2-5,9
 
 	// FCT are the completion times of its messages; absent if it is the only item, or no message
 	// finished.
 	FCT *Quantiles `json:"fct_us,omitempty"`
+}
+
+// CollectiveNames returns a name for each of the collectives: that of a file, a trace or a group if
+// there is one. Those that share one get the name that expectations use, such as collective.3.
+func (s *Summary) CollectiveNames() []string {
+	names, times := make([]string, len(s.Collectives)), map[string]int{}
+	for i := range s.Collectives {
+		names[i] = cmp.Or(s.Collectives[i].Label, s.Collectives[i].Name)
+		times[names[i]]++
+	}
+	for i, name := range names {
+		if times[name] > 1 {
+			names[i] += fmt.Sprintf(" (collective.%d)", i)
+		}
+	}
+	return names
 }
 
 // Network has the counters of the fabric.

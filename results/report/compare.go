@@ -11,6 +11,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
+	"weft/results/table"
 )
 
 // A Difference is one row of a comparison: one metric at one point.
@@ -230,8 +231,16 @@ func metrics(like *record.Summary) []metric {
 		{"pauses", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Pauses) }},
 		{"lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }},
 	}
-	for i, c := range like.Collectives {
-		out = append(out, metric{fmt.Sprintf("%s (%d), busbw", c.Name, i), "Gb/s", -1, func(s *record.Summary) float64 {
+	for i, name := range like.CollectiveNames() {
+		if _, is := table.JobTime(like); i == 0 && is {
+			out = append(out, metric{name + ", time", "us", 1, func(s *record.Summary) float64 {
+				if v, is := table.JobTime(s); is {
+					return v
+				}
+				return math.NaN()
+			}})
+		}
+		out = append(out, metric{name + ", busbw", "Gb/s", -1, func(s *record.Summary) float64 {
 			if i >= len(s.Collectives) {
 				return math.NaN()
 			}

@@ -126,9 +126,10 @@ func distributionTable(s *record.Summary) Table {
 func collectiveTable(s *record.Summary) Table {
 	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time", "algbw", "busbw",
 		"checked", "wrong"}, Numbers: 2, Words: 9}
-	for _, c := range s.Collectives {
+	names := s.CollectiveNames()
+	for i, c := range s.Collectives {
 		t.Rows = append(t.Rows, []string{
-			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), quantity(float64(c.Bytes), "B"), quantity(c.TimeUS, "us"),
+			names[i], c.Algorithm, strconv.Itoa(c.Ranks), quantity(float64(c.Bytes), "B"), quantity(c.TimeUS, "us"),
 			quantity(c.AlgBWGbps, "Gb/s"), quantity(c.BusBWGbps, "Gb/s"), whole(c.Checked), whole(c.Wrong),
 		})
 	}
@@ -258,9 +259,9 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 	return t
 }
 
-// collectiveTime is the time of the first collective.
+// collectiveTime is the time of the first collective, unless that is a job.
 var collectiveTime = table.Metric{Name: "collective", Unit: "us", Of: func(s *record.Summary) (float64, bool) {
-	if !s.Complete() || len(s.Collectives) == 0 {
+	if _, is := table.JobTime(s); is || !s.Complete() || len(s.Collectives) == 0 {
 		return 0, false
 	}
 	return s.Collectives[0].TimeUS, true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // Perfetto writes the timeline of a run in the Chrome trace event format, which ui.perfetto.dev
@@ -16,7 +17,12 @@ func Perfetto(w io.Writer, dir string) error {
 	if _, err := ReadManifest(dir); err != nil {
 		return err
 	}
-	t := &timeline{out: bufio.NewWriterSize(w, 1<<16), hosts: map[string]int{}}
+	t := &timeline{out: bufio.NewWriterSize(w, 1<<16), hosts: map[string]int{}, names: map[int]string{}}
+	if s, err := ReadSummary(dir); err == nil { // a run that was killed has none
+		for i, name := range s.CollectiveNames() {
+			t.call(name, s.Collectives[i].Items)
+		}
+	}
 	t.out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	err := errors.Join(t.parts(dir), t.flows(dir), t.queues(dir))
 	t.out.WriteString("\n]}\n")
@@ -27,6 +33,7 @@ func Perfetto(w io.Writer, dir string) error {
 type timeline struct {
 	out   *bufio.Writer
 	hosts map[string]int // numbers of hosts as processes
+	names map[int]string // of items, as the summary has them
 	count int            // of events
 	spans int            // of spans, which have numbers
 }
@@ -82,6 +89,35 @@ func (t *timeline) span(host, kind, name string, start, end int64, args map[stri
 	return errors.Join(err, t.put(&e))
 }
 
+// maxNamed is the number of items that get the names of the summary.
+const maxNamed = 1 << 20
+
+// call names items, which are given as record.Collective.Items has them.
+func (t *timeline) call(name, items string) {
+	for part := range strings.SplitSeq(items, ",") {
+		first, last, several := strings.Cut(part, "-")
+		if !several {
+			last = first
+		}
+		from, err1 := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if err1 != nil || err2 != nil || from < 0 || to-from > maxNamed {
+			continue // not written by this program
+		}
+		for n := from; n <= to && len(t.names) < maxNamed; n++ {
+			t.names[n] = name
+		}
+	}
+}
+
+// name returns the name of an item.
+func (t *timeline) name(collective string, item int64) string {
+	if name := t.names[int(item)]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("%s, item %d", collective, item)
+}
+
 func inMicros(ps int64) json.Number {
 	return json.Number(fmt.Sprintf("%d.%06d", ps/1_000_000, ps%1_000_000))
 }
@@ -90,8 +126,10 @@ func (t *timeline) parts(dir string) error {
 	return IfPresent(Scan(dir, CollectivesFile, func(rows []partRow) error {
 		for i := range rows {
 			r := &rows[i]
-			err := t.span(r.Host, "collective", fmt.Sprintf("%s, item %d", r.Collective, r.Item), r.Start, r.End,
-				map[string]any{"repeat": r.Repeat, "algorithm": r.Algorithm, "rank": r.Rank, "wrong": r.Wrong})
+			name := t.name(r.Collective, int64(r.Item))
+			err := t.span(r.Host, "collective", name, r.Start, r.End, map[string]any{"item": r.Item,
+				"repeat":    r.Repeat,
+				"algorithm": r.Algorithm, "rank": r.Rank, "wrong": r.Wrong})
 			if err != nil {
 				return err
 			}

@@ -61,3 +61,14 @@ func TestPerfetto(t *testing.T) {
 		t.Error("no error for a folder without a run")
 	}
 }
+
+func TestNamesOfItems(t *testing.T) {
+	tl := &timeline{names: map[int]string{}}
+	tl.call("all-reduce of tp0", "1,3-4")
+	tl.call("hostile", "9-1,-5,x,7-99999999999999,0-")
+	for item, want := range []string{"graph, item 0", "all-reduce of tp0", "graph, item 2", "all-reduce of tp0", "all-reduce of tp0"} {
+		if got := tl.name("graph", int64(item)); got != want {
+			t.Errorf("item %d is %q; want %q", item, got, want)
+		}
+	}
+}

@@ -224,9 +224,12 @@ func (m *Metric) Absent(runs []*record.Summary) bool {
 }
 
 // MetricsOf returns the most important numbers of runs: those of every run, and what their programs
-// printed, in the order of columns.
+// printed, in the order of columns. The time of jobs is there if any of the runs has one.
 func MetricsOf(runs []*record.Summary) []Metric {
 	all := Metrics()
+	if !slices.ContainsFunc(runs, func(s *record.Summary) bool { _, is := JobTime(s); return is }) {
+		all = slices.DeleteFunc(all, func(m Metric) bool { return m.Name == "time" })
+	}
 	seen := map[string]bool{}
 	for _, s := range runs {
 		for _, m := range s.Metrics {
@@ -265,6 +268,7 @@ func Metrics() []Metric {
 		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1,
 			digits, false},
 		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps, false},
+		{"time", "us", JobTime, 2, micros, false},
 		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros,
 			false},
 		{"queue p99", "us", func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) },
@@ -335,6 +339,16 @@ func BusBW(s *record.Summary) float64 {
 		return 0
 	}
 	return s.Collectives[0].BusBWGbps
+}
+
+// JobTime returns the time in us of a run's first item if that has a label, such as a job of a
+// file, or no bandwidth. is is false for other runs and unfinished jobs.
+func JobTime(s *record.Summary) (us float64, is bool) {
+	if len(s.Collectives) == 0 || BusBW(s) > 0 && s.Collectives[0].Label == "" {
+		return 0, false
+	}
+	us = s.Collectives[0].TimeUS
+	return us, us > 0
 }
 
 // KeyMetrics returns the numbers that identify a run at a glance: the 99th percentile of slowdown,

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -285,19 +284,12 @@ func distributions(s *record.Summary) *grid {
 // times of each. The report shows all.
 const maxCompletions = 8
 
-// Completions returns the items of the workload with flow completion times of their own. Items that
-// share a name get the name that expectations use.
+// Completions returns the items of the workload with flow completion times of their own, by the
+// names of record.Summary.CollectiveNames.
 func Completions(s *record.Summary) (all []record.Collective) {
-	names := map[string]int{}
-	for _, c := range s.Collectives {
-		names[cmp.Or(c.Label, c.Name)]++
-	}
-	for i, c := range s.Collectives {
-		c.Name = cmp.Or(c.Label, c.Name)
-		if names[c.Name] > 1 {
-			c.Name += fmt.Sprintf(" (collective.%d)", i)
-		}
-		if c.FCT != nil {
+	for i, name := range s.CollectiveNames() {
+		if c := s.Collectives[i]; c.FCT != nil {
+			c.Name = name
 			all = append(all, c)
 		}
 	}
@@ -312,13 +304,14 @@ func collectives(s *record.Summary) *grid {
 	g := &grid{}
 	g.row(header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat"),
 		header("time"), header("algbw"), header("busbw"), header("checked"), header("wrong"))
-	for _, c := range s.Collectives {
+	names := s.CollectiveNames()
+	for i, c := range s.Collectives {
 		done, checked := c.TimeUS > 0, c.Checked > 0
 		wrong := right(known(checked, count(c.Wrong)))
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
-		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)),
+		g.row(left(names[i]), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)),
 			right(count(int64(c.Repeat))),
 			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))),
 			right(known(done, gbps(c.BusBWGbps))),
