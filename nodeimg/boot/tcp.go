@@ -61,6 +61,6 @@ func (t TCP) explain(err error) error {
 	if unread != nil {
 		return err
 	}
-	return fmt.Errorf("the kernel has no congestion control %s (it has %s); modprobe tcp_%[1]s may load it: %w",
+	return fmt.Errorf("the kernel has no congestion control %s (it has %s); modprobe tcp_%[1]s may load it: %[3]w",
 		t.CongCtl, strings.Join(strings.Fields(string(there)), ", "), err)
 }
