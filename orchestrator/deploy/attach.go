@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"weft/internal/clip"
 	"weft/nodeimg/boot"
@@ -70,6 +71,13 @@ func (s *supervisor) attach(a *Attach, files []*os.File) (*Attached, error) {
 	return nil, fmt.Errorf("%w: no host of lab %s is free", ErrTaken, s.deployment.Lab)
 }
 
+// The kernel removes the interfaces of a namespace some time after its last process has ended. A
+// container that requests the host of one that has just ended waits for that. Our own values.
+const (
+	releaseTime = 3 * time.Second
+	releasePoll = 20 * time.Millisecond
+)
+
 // attachTo gives a container the interface of host h. The error is ErrTaken if the host has none to
 // give.
 func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attached, error) {
@@ -88,7 +96,12 @@ func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attac
 		return nil, fmt.Errorf("%w: %s runs a program of the lab", ErrTaken, name)
 	}
 	// The kernel decides: a container that has ended without being detached has nothing any more.
-	err := s.lab.Cluster().Node(h).Attach(s.lab.Host(h), c)
+	node, own := s.lab.Cluster().Node(h), s.lab.Host(h)
+	err := node.Attach(own, c)
+	for over := time.Now().Add(releaseTime); a.Host != "" && errors.Is(err, boot.ErrShared) && time.Now().Before(over); {
+		time.Sleep(releasePoll)
+		err = node.Attach(own, c)
+	}
 	if errors.Is(err, boot.ErrShared) {
 		by := "a network namespace that was detached and lives on"
 		if is.holder.Container != "" {

@@ -123,7 +123,7 @@ func (s *section) close() {
 			expected = "expected one of " + strings.Join(s.asked, ", ")
 		}
 		hint := s.knownKey(k.name)
-		if s.n.get(k.name).at.sweep && hint == "" {
+		if s.n.get(k.name).at.sweep && hint == "" && len(s.asked) == 0 {
 			expected += fmt.Sprintf(". If another path of the sweep decides that, let both change together: "+
 				"'OTHER, %s': [[a, 1], [b, null]]", path)
 		}
