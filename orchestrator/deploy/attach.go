@@ -98,7 +98,8 @@ func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attac
 	// The kernel decides: a container that has ended without being detached has nothing any more.
 	node, own := s.lab.Cluster().Node(h), s.lab.Host(h)
 	err := node.Attach(own, c)
-	for over := time.Now().Add(releaseTime); a.Host != "" && errors.Is(err, boot.ErrShared) && time.Now().Before(over); {
+	over := time.Now().Add(releaseTime)
+	for a.Host != "" && errors.Is(err, boot.ErrShared) && time.Now().Before(over) {
 		time.Sleep(releasePoll)
 		err = node.Attach(own, c)
 	}
