@@ -173,29 +173,20 @@ func (Scheduler) Tasks(_ context.Context, d *shard.Dir, r sweep.Round) ([]sweep.
 
 // End implements shard.Scheduler. The sweep is over already, which the process sees.
 func (Scheduler) End(ctx context.Context, d *shard.Dir, _ sweep.Round) error {
-	for over := time.Now().Add(endTime); ctx.Err() == nil; {
-		f, free, err := lock(d)
-		if err != nil {
-			return err
-		}
-		if free {
-			var all error
-			for _, name := range []string{lockFile, stateFile, logFile} {
-				if err := os.Remove(at(d, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					all = errors.Join(all, err)
-				}
-			}
-			return errors.Join(all, f.Close())
-		}
-		if time.Now().After(over) {
-			return fmt.Errorf("the process of the shards has not ended in %v", endTime)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollTime):
+	f, err := waitForLock(ctx, d, endTime)
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("the process of the shards has not ended in %v", endTime)
+	}
+	if err != nil {
+		return err
+	}
+	var all error
+	for _, name := range []string{lockFile, stateFile, logFile} {
+		if err := os.Remove(at(d, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = errors.Join(all, err)
 		}
 	}
-	return context.Cause(ctx)
+	return errors.Join(all, f.Close())
 }
 
 // driver is the process that keeps the shards.
@@ -221,16 +212,19 @@ func (v *driver) set(k int, change func(*sweep.Task)) error {
 	return os.Rename(temp, at(v.d, stateFile))
 }
 
-// waitForLock takes the lock. Another process may have it for a moment: one that asks for the
-// state, or that of a round that is over, whose submitter was killed before it had started.
-func waitForLock(ctx context.Context, d *shard.Dir) (*os.File, error) {
-	for over := time.Now().Add(lockTime); ; {
+// errLocked is the error of waitForLock if another process keeps the lock.
+var errLocked = errors.New("another process keeps the shards of this sweep")
+
+// waitForLock takes the lock within limit. Another process may have it for a moment: one that asks
+// for the state, or that of a round that is over, whose submitter was killed before it had started.
+func waitForLock(ctx context.Context, d *shard.Dir, limit time.Duration) (*os.File, error) {
+	for over := time.Now().Add(limit); ; {
 		f, ok, err := lock(d)
 		if ok || err != nil {
 			return f, err
 		}
 		if time.Now().After(over) {
-			return nil, errors.New("another process keeps the shards of this sweep")
+			return nil, errLocked
 		}
 		select {
 		case <-ctx.Done():
@@ -261,7 +255,7 @@ func (s Scheduler) Drive(ctx context.Context, d *shard.Dir, round int) error {
 	if err != nil {
 		return err
 	}
-	f, err := waitForLock(ctx, d)
+	f, err := waitForLock(ctx, d, lockTime)
 	if err != nil {
 		return err
 	}
