@@ -265,7 +265,7 @@ func packages() []entry {
 		{"orchestrator/sweep/slurm", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup nodeimg/image orchestrator/sweep orchestrator/sweep/shard",
 			"starts shards as tasks of a Docker Swarm, from the image of this program"},
-		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/sweep " +
+		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"weft/orchestrator/lab"
 	"weft/orchestrator/pages"
 	"weft/orchestrator/run"
 	"weft/results/record"
@@ -83,13 +84,12 @@ func Parallel(jobs []Job) int {
 func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, errs []error) {
 	outcomes := make([]Outcome, len(jobs))
 	if r.Resume {
-		skipped := 0
-		for i, s := range finishedBefore(jobs, r.Options.Root) {
+		before := finishedBefore(jobs, r.Options.Root)
+		for i, s := range before {
 			outcomes[i].Summary = s
-			skipped++
 		}
-		if skipped > 0 {
-			r.Watcher.Skipped(skipped, len(jobs))
+		if len(before) > 0 {
+			r.Watcher.Skipped(len(before), len(jobs))
 		}
 	}
 	each := *r // with the options of every job
@@ -104,7 +104,7 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 				switch {
 				case outcomes[i].Summary != nil: // by an earlier command line
 				case ctx.Err() != nil:
-					outcomes[i].Summary = noRun(&jobs[i], record.Interrupted, "not run")
+					outcomes[i].Summary = NoRun(jobs[i].Lab, jobs[i].Engine, record.Interrupted, "not run")
 				default:
 					outcomes[i] = each.runOne(ctx, &jobs[i])
 				}
@@ -168,7 +168,7 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 		if err != nil {
 			why = err.Error()
 		}
-		s = noRun(j, status, why)
+		s = NoRun(j.Lab, j.Engine, status, why)
 	}
 	out := Outcome{Summary: s}
 	name := strings.TrimSpace(j.Lab.Name + " " + table.Point(j.Lab.Point))
@@ -185,10 +185,10 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 	return out
 }
 
-// noRun returns the summary of a job without a run, with a status and the reason.
-func noRun(j *Job, status, why string) *record.Summary {
+// NoRun returns the summary of a lab that did not run, with a status and the reason.
+func NoRun(l *lab.Lab, engine, status, why string) *record.Summary {
 	return &record.Summary{
-		Lab: j.Lab.Name, Point: j.Lab.Point, Engine: j.Engine, Seed: j.Lab.Seed, Transport: j.Lab.Transport.Kind,
+		Lab: l.Name, Point: l.Point, Engine: engine, Seed: l.Seed, Transport: l.Transport.Kind,
 		Status: status, Error: why, Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
 }

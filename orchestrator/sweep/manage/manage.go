@@ -21,6 +21,7 @@ import (
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/series"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 	"weft/results/record"
@@ -263,11 +264,7 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 	for i, l := range labs {
 		dir, placed := d.RunDir(i)
 		if !placed {
-			runs[i] = &record.Summary{
-				Lab: l.Name, Point: l.Point, Engine: d.Sub.Kind, Seed: l.Seed, Transport: l.Transport.Kind,
-				Status: record.Failed, Error: f.Notes[i].Error, Collectives: []record.Collective{},
-				Expect: []record.Expect{},
-			}
+			runs[i] = series.NoRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
 			continue
 		}
 		if runs[i], err = store.ReadSummary(dir); err != nil {
