@@ -17,11 +17,13 @@ import (
 type File struct {
 	Source
 	Labs []*lab.Lab
-	// Inputs are the files that the lab names, for the directories of its runs.
-	Inputs store.Inputs
 
-	opts lab.Options
+	opts    lab.Options
+	watched *watched
 }
+
+// Inputs reads the files that the lab names, for the directories of its runs.
+func (f *File) Inputs() store.Inputs { return f.watched.inputs(f.Source) }
 
 // Slower reads a point of the sweep again, at another dilation.
 func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
@@ -54,7 +56,7 @@ func Load(src Source, opts lab.Options) (File, error) {
 		problems.Sort()
 		return File{}, problems
 	}
-	return File{src, labs, watched.inputs(src), opts}, nil
+	return File{src, labs, opts, watched}, nil
 }
 
 // checkRest returns the problems of a lab's network and expectations that do not follow from those

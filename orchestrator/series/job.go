@@ -34,8 +34,9 @@ type Job struct {
 func Jobs(files []labfile.File, began time.Time) []Job {
 	var jobs []Job
 	for _, f := range files {
+		inputs := f.Inputs()
 		for point, l := range f.Labs {
-			j := Job{Lab: l, Text: f.Text, Inputs: f.Inputs, Engine: l.Engine.Kind}
+			j := Job{Lab: l, Text: f.Text, Inputs: inputs, Engine: l.Engine.Kind}
 			j.slower = func(dilation float64) (*lab.Lab, error) { return f.Slower(point, dilation) }
 			if !l.Engine.Both() {
 				jobs = append(jobs, j)
