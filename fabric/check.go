@@ -74,8 +74,8 @@ func (c *Config) accounting() []bool {
 	return accounted
 }
 
-// checkPort returns the first thing wrong with a port. A port of a switch has a buffer, of its own
-// or shared; that of a host has none, since the host is asked for packets.
+// checkPort returns the first thing wrong with a port. A switch port needs a buffer, its own or the
+// shared one. A host port has no buffer: the fabric pulls packets from the host.
 func (c *Config) checkPort(p *PortConfig) error {
 	nodes := NodeID(c.Hosts + len(c.Switches))
 	switch e := p.ECN; {

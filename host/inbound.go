@@ -11,11 +11,11 @@ import (
 
 // A message arrives in any order of its bytes, before or after its op may start:
 //
-//	admit                  the first packet creates the record, and finds room for the payload
-// // arrive, cover each packet adds its bytes; prefix has no gap, island has what lies beyond
-//	received               the transport has all bytes: closed
-// // take the op may start: bytes are reduced or copied as they come; with the last
-//	                       one the op is complete and the record is released
+//	admit          the first packet creates the record, and finds room for the payload
+//	arrive, cover  each packet adds its bytes; prefix has no gap, island has what lies beyond
+//	received       the transport has all bytes: closed
+//	take           the op may start: bytes are reduced or copied as they come; with the last
+//	               one the op is complete and the record is released
 //
 // A message that comes before its op may start waits in a staging buffer, and take begins later. So
 // the order of arrival decides about time, and never about results.

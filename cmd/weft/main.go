@@ -67,7 +67,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// toldInterruption is set when somebody was told that the runs are being ended.
+// toldInterruption is true once weft has printed that it ends the runs.
 var toldInterruption atomic.Bool
 
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, so that everything

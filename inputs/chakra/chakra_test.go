@@ -137,7 +137,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Attributes that are not used are told, and groups.json has positions.
+// Unused attributes give a warning with a place, and so does an error in groups.json.
 func TestNotes(t *testing.T) {
 	names, files := written(t, job())
 	node := appendAttr(appendNumber(appendNumber(nil, nodeID, 90), nodeType, compNode), "energy", attrInt64, 5)

@@ -60,7 +60,7 @@ func TestFlowTxt(t *testing.T) {
 	}
 }
 
-// The port is told once.
+// An ignored port column gives one warning, however many flows have it.
 func TestPort(t *testing.T) {
 	l, err := Parse("f", strings.NewReader("2\n0 1 3 100 5 0\n0 1 3 101 5 0\n"))
 	want := "[f:2: the port of flows, which have connections of their own, is not used (2 times, this is the first)]"
