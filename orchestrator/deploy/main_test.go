@@ -231,7 +231,28 @@ func needRoot(t testing.TB) {
 // test.
 func newStatePath(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(t.TempDir(), "state")
+	root := filepath.Join(t.TempDir(), "state")
+	t.Cleanup(func() { endLabs(t, root) })
+	return root
+}
+
+// endLabs ends the labs that a skipped or failed test left in a state directory, since they would
+// outlive the directory and disturb tests of the whole machine.
+func endLabs(t testing.TB, root string) {
+	if _, err := os.Stat(root); err != nil {
+		return
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		return // a test put something else there
+	}
+	defer r.Close()
+	names, _ := r.Labs()
+	for _, name := range names {
+		if _, err := Down(context.Background(), root, name, Options{}); err != nil {
+			t.Logf("lab %s, which the test left: %v", name, err)
+		}
+	}
 }
 
 // snapshot is everything that a lab could leave on this machine.
