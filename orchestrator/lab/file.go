@@ -44,7 +44,8 @@ func (f *file) Keys() []params.Key {
 		new(faults).key().OnceKnown(),
 		section("measure", new(Measure), "What is recorded besides flows."),
 		params.List("expect", params.ItemsOf(new([]string), maxExpect, expectation),
-			"Checked after the run; a miss is exit code 3. A condition after when selects points of a sweep.").
+			"Checked after the run; a miss is exit code 3. A condition after when selects points of a sweep; "+
+				"rtt.mean[transport=pc4] compares them, by keys and values, or * for all values.").
 			OnceKnown(),
 		sweep,
 		section("engine", new(Engine), "How the lab runs; flags override it."),

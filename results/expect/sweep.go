@@ -18,8 +18,12 @@ type selector struct {
 	at         int
 }
 
-// anyValue is the value of a selector for all points.
-const anyValue = "*"
+// anyValue is the value of a selector for all points, and noValue that for points without the key,
+// as lab files write it for keys that change together.
+const (
+	anyValue = "*"
+	noValue  = "null"
+)
 
 // addSelection parses the selection behind a name: [transport=pc4, ranks=16, seed=*].
 func (n *node) addSelection(t token) error {
@@ -103,11 +107,39 @@ func (p *Point) value(path string) (string, bool) {
 	return v, ok
 }
 
-// CheckSweep returns an *Error for a selection that no point of the sweep meets, and for a name
-// whose point is ambiguous. It uses only At and Fixed of the points.
+// CheckSweep returns an *Error for a selection that no point of the sweep meets, for a name whose
+// point is ambiguous, and for one that lacks a point for a combination that its line leaves open.
+// It uses only At and Fixed of the points.
 func (e *Expr) CheckSweep(points []Point) error {
-	_, err := e.bindPoints(points)
-	return err
+	x, err := e.bindPoints(points)
+	if err != nil {
+		return err
+	}
+	for _, n := range e.selected() {
+		for _, g := range x.groups {
+			if len(x.selected(n, g)) == 0 {
+				return x.nothingAt(n, g)
+			}
+		}
+	}
+	return nil
+}
+
+// nothingAt returns the error of a name that selects none of a group.
+func (x *sweepEval) nothingAt(n *node, group []int) error {
+	mine := x.selected(n, x.all())
+	if len(mine) == 0 {
+		return errorAt(n.at, "%s: no point of the sweep is selected; expected values that one point has together",
+			n.name)
+	}
+	at := x.points[group[0]].At
+	for _, path := range slices.Sorted(maps.Keys(at)) {
+		if !x.bound[path] && !slices.ContainsFunc(mine, func(i int) bool { return x.points[i].At[path] == at[path] }) {
+			return errorAt(n.at, "no point that %s selects has %s=%s, as others do; expected %[2]s=... in the "+
+				"selection of those", n.name, path, at[path])
+		}
+	}
+	return errorAt(n.at, "no point that %s selects has %s", n.name, x.name(group))
 }
 
 // A sweepEval evaluates an expression over the points of a sweep.
@@ -139,7 +171,7 @@ func (e *Expr) bindPoints(points []Point) (*sweepEval, error) {
 		return nil, err
 	}
 	x.bound = x.impliedPaths(bound)
-	x.groupPoints(x.bound)
+	x.groupPoints()
 	return x, nil
 }
 
@@ -209,6 +241,8 @@ func (x *sweepEval) resolve(s selector) (string, error) {
 	for _, p := range x.points {
 		if v, ok := p.value(append(found, "")[0]); ok {
 			values[v] = true
+		} else {
+			values[noValue] = true
 		}
 	}
 	switch {
@@ -225,7 +259,7 @@ func (x *sweepEval) resolve(s selector) (string, error) {
 }
 
 // checkNames returns an error for a name without a selector that other names in the expression
-// have.
+// have, if its points differ in that.
 func (x *sweepEval) checkNames(n *node, bound map[string]bool) error {
 	if _, measured := findEntry(n.name); n.op == "name" && measured {
 		have := map[string]bool{}
@@ -233,7 +267,7 @@ func (x *sweepEval) checkNames(n *node, bound map[string]bool) error {
 			have[c.path] = true
 		}
 		for _, path := range slices.Sorted(maps.Keys(bound)) {
-			if !have[path] {
+			if !have[path] && x.differ(n, path) {
 				return errorAt(n.at, "%s needs a %s, as other names in this line have: %s[%s=...]", n.name, path,
 					n.name, path)
 			}
@@ -247,11 +281,32 @@ func (x *sweepEval) checkNames(n *node, bound map[string]bool) error {
 	return nil
 }
 
-// groupPoints groups the points that agree in all paths that are not bound.
-func (x *sweepEval) groupPoints(bound map[string]bool) {
+// differ reports whether the points that a name selects differ in a path.
+func (x *sweepEval) differ(n *node, path string) bool {
+	values := map[string]bool{}
+	for _, i := range x.selected(n, x.all()) {
+		v, _ := x.points[i].value(path)
+		values[v] = true
+	}
+	return len(values) > 1
+}
+
+// all returns the indices of all points.
+func (x *sweepEval) all() []int {
+	all := make([]int, len(x.points))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// groupPoints groups the points that agree in all paths that are not bound. A point without some of
+// these paths, such as one of another transport than the parameter is of, is in each group that
+// agrees in the others.
+func (x *sweepEval) groupPoints() {
 	index := map[string]int{}
 	for i, p := range x.points {
-		key := pointText(p.At, bound)
+		key := pointText(p.At, x.bound)
 		g, ok := index[key]
 		if !ok {
 			g = len(x.groups)
@@ -260,6 +315,38 @@ func (x *sweepEval) groupPoints(bound map[string]bool) {
 		}
 		x.groups[g] = append(x.groups[g], i)
 	}
+	open := make([]map[string]string, len(x.groups))
+	for g, members := range x.groups {
+		open[g] = maps.Clone(x.points[members[0]].At)
+		maps.DeleteFunc(open[g], func(path, _ string) bool { return x.bound[path] })
+	}
+	var groups [][]int
+	for g, members := range x.groups {
+		joined := false
+		for k := range x.groups {
+			if within(open[k], open[g]) {
+				members = append(members, x.groups[k]...)
+			}
+			joined = joined || within(open[g], open[k])
+		}
+		if !joined {
+			groups = append(groups, members)
+		}
+	}
+	x.groups = groups
+}
+
+// within reports whether b has all of a and more.
+func within(a, b map[string]string) bool {
+	if len(a) >= len(b) {
+		return false
+	}
+	for path, v := range a {
+		if w, ok := b[path]; !ok || w != v {
+			return false
+		}
+	}
+	return true
 }
 
 // pointText returns the values of a point at the paths that are not bound: "seed=1 queues=lossy".
@@ -289,12 +376,39 @@ func (x *sweepEval) scopeOf(group []int) Scope {
 	return s
 }
 
-// selects reports whether the selection of a name includes a point.
-func (x *sweepEval) selects(n *node, p Point) bool {
-	return !slices.ContainsFunc(x.pick[n], func(c condition) bool {
-		v, _ := p.value(c.path)
-		return c.value != anyValue && v != c.value
-	})
+// meets reports whether a point has the values that a name selects. lacks reports that it does so
+// because it has none at one of the paths.
+func (x *sweepEval) meets(n *node, p Point) (ok, lacks bool) {
+	for _, c := range x.pick[n] {
+		v, has := p.value(c.path)
+		switch {
+		case c.value == anyValue, has && v == c.value, !has && c.value == noValue:
+		case has:
+			return false, false
+		default:
+			lacks = true
+		}
+	}
+	return true, lacks
+}
+
+// selected returns the points of a group that a name selects: those with its values, or if there
+// are none, those that have no value at one of its paths. So transport=swift, gain=0.5 is the run
+// of swift, which has no gain.
+func (x *sweepEval) selected(n *node, group []int) []int {
+	var exact, lacking []int
+	for _, i := range group {
+		switch ok, lacks := x.meets(n, x.points[i]); {
+		case ok && lacks:
+			lacking = append(lacking, i)
+		case ok:
+			exact = append(exact, i)
+		}
+	}
+	if len(exact) == 0 {
+		return lacking
+	}
+	return exact
 }
 
 // valueAt returns the value of a name at the points of a group that it selects.
@@ -305,12 +419,9 @@ func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
 	}
 	out := value{typ: e.typ}
 	out.typ.list = n.isList()
-	found := 0
-	for _, i := range group {
+	found := x.selected(n, group)
+	for _, i := range found {
 		p := x.points[i]
-		if !x.selects(n, p) {
-			continue
-		}
 		if p.Summary == nil {
 			return value{}, fmt.Errorf("%s: the run of %s has no summary", n.name, pointText(p.At, nil))
 		}
@@ -323,13 +434,12 @@ func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
 		}
 		out.num, out.word = v.num, v.word
 		out.list = append(out.list, v.num)
-		found++
 	}
 	switch {
-	case found == 0:
+	case len(found) == 0:
 		return value{}, fmt.Errorf("%s: no run of the sweep is selected", n.name)
-	case found > 1 && !out.typ.list:
-		return value{}, fmt.Errorf("%s: %d runs are selected; expected one", n.name, found)
+	case len(found) > 1 && !out.typ.list:
+		return value{}, fmt.Errorf("%s: %d runs are selected; expected one", n.name, len(found))
 	}
 	return out, nil
 }
@@ -391,12 +501,16 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 // first of them; empty if there are none.
 func (x *sweepEval) fidelityDoubt() string {
 	selected, invalid, first := 0, 0, ""
-	for _, p := range x.points {
-		picked := false
-		for n := range x.pick {
-			picked = picked || x.selects(n, p)
+	picked := map[int]bool{}
+	for n := range x.pick {
+		for _, g := range x.groups {
+			for _, i := range x.selected(n, g) {
+				picked[i] = true
+			}
 		}
-		if !picked {
+	}
+	for i, p := range x.points {
+		if !picked[i] {
 			continue
 		}
 		selected++
@@ -431,9 +545,9 @@ func (x *sweepEval) timeoutDoubt(group []int) string {
 		if !timeoutsMatter(n.name) {
 			continue
 		}
-		for _, i := range group {
+		for _, i := range x.selected(n, group) {
 			p := x.points[i]
-			if p.Summary == nil || !x.selects(n, p) {
+			if p.Summary == nil {
 				continue
 			}
 			s := p.Summary

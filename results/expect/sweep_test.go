@@ -215,6 +215,62 @@ func FuzzSweep(f *testing.F) {
 	})
 }
 
+// A point without a parameter, because another transport has it, is compared with each value of it.
+func TestPathsOfSomePoints(t *testing.T) {
+	point := func(p99 float64, seed, transport string, rest ...string) Point {
+		p := Point{At: map[string]string{"seed": seed, "transport.kind": transport}, Summary: &record.Summary{
+			Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: p99}},
+		}}
+		for i := 0; i < len(rest); i += 2 {
+			p.At[rest[i]] = rest[i+1]
+		}
+		return p
+	}
+	var all []Point
+	for _, seed := range []string{"1", "2"} {
+		all = append(all, point(10, seed, "wasm", "transport.wasm.params.gain", "0.1"),
+			point(20, seed, "wasm", "transport.wasm.params.gain", "0.5"), point(40, seed, "swift"))
+	}
+	for line, want := range map[string]string{
+		"fct.p99[transport=wasm] <= 0.5 * fct.p99[transport=swift]":                       "4 of 4 met; closest at seed=1 transport.wasm.params.gain=0.5",
+		"fct.p99[transport=wasm] <= 0.4 * fct.p99[transport=swift]":                       "2 of 4 met; worst at seed=1 transport.wasm.params.gain=0.5: got 20us, expected <= 16us",
+		"fct.p99[transport=wasm, gain=0.1] == 0.25 * fct.p99[transport=swift]":            "2 of 2 met",
+		"fct.p99[transport=wasm, gain=0.5] < fct.p99[transport=swift, gain=0.5]":          "2 of 2 met",
+		"fct.p99[transport=wasm, gain=0.5] < fct.p99[transport=swift, gain=null]":         "2 of 2 met",
+		"fct.p99[gain=0.1] < fct.p99[transport=swift]":                                    "2 of 2 met",
+		"fct.p99[gain=0.5] == 20us":                                                       "2 of 2 met",
+		"fct.p99[gain=null] == 40us":                                                      "2 of 2 met",
+		"max(fct.p99[transport=wasm, gain=*, seed=*]) < fct.p99[transport=swift, seed=1]": "",
+		"fct.p99[gain=0.1] < fct.p99":                                                     "column 21: fct.p99 needs a transport.wasm.params.gain",
+		"fct.p99[gain=0.7] < 1s":                                                          "column 9: no point has transport.wasm.params.gain=0.7; there are 0.1, 0.5, null",
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Sweep(all), e.CheckSweep(all)
+		refused := strings.HasPrefix(want, "column")
+		if got.OK != (!refused && !strings.Contains(want, "worst")) || !strings.Contains(got.Note, want) || (err != nil) != refused {
+			t.Errorf("%s: ok %t, %q, %v; want %q", line, got.OK, got.Note, err, want)
+		}
+	}
+	all = append(all, point(9, "1", "ccm", "transport.ccm.beta", "1"), point(9, "2", "ccm", "transport.ccm.beta", "2"))
+	for line, want := range map[string]string{
+		"fct.p99[transport=wasm] < fct.p99[transport=ccm]":                                   "column 1: no point that fct.p99 selects has transport.ccm.beta=1, as others do; expected transport.ccm.beta=... in the selection of those",
+		"fct.p99[transport=wasm, gain=0.1] < fct.p99[transport=ccm, seed=1, beta=2]":         "needs a seed",
+		"fct.p99[transport=wasm, gain=0.1, seed=1] > fct.p99[transport=ccm, beta=1]":         "",
+		"fct.p99[transport=wasm, gain=0.1, seed=1] > fct.p99[transport=ccm, beta=2, seed=1]": "fct.p99: no point of the sweep is selected; expected values that one point has together",
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.CheckSweep(all); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", line, err, want)
+		}
+	}
+}
+
 // A path that changes together with one in a selection does not separate points.
 func TestImpliedPaths(t *testing.T) {
 	var all []Point
