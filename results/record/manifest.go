@@ -90,6 +90,9 @@ type Module struct {
 	SHA256 string `json:"sha256"`
 }
 
+// Short returns the beginning of the hash, which tells builds apart in a table.
+func (m *Module) Short() string { return m.SHA256[:min(len(m.SHA256), 8)] }
+
 // Trace is a trace file or folder that the lab names.
 type Trace struct {
 	File   string `json:"file"`             // relative to the directory of the lab file

@@ -24,6 +24,7 @@ type Listed struct {
 	Set       []string       `json:"set,omitempty"` // path=value, from the command line
 	Engine    string         `json:"engine,omitempty"`
 	Transport string         `json:"transport,omitempty"`
+	Module    *record.Module `json:"module,omitempty"`
 	Seed      uint64         `json:"seed"`
 	Started   string         `json:"started,omitempty"`
 	Status    string         `json:"status"`
@@ -85,6 +86,7 @@ func describeRun(dir string) Listed {
 	}
 	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started,
 		m.Status, m.Error
+	l.Module = m.Module
 	l.outcome = l.Status
 	for _, s := range m.Settings {
 		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
@@ -140,7 +142,12 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		of("run", 0, func(l *Listed) string { return clip.Line(l.Run) }),
 		of("started", 6, func(l *Listed) string { return l.Started }),
 		of("engine", 5, func(l *Listed) string { return l.Engine }),
-		of("transport", 3, func(l *Listed) string { return l.Transport }),
+		of("transport", 3, func(l *Listed) string {
+			if l.Module == nil {
+				return l.Transport
+			}
+			return clip.Line(l.Module.Name + " " + l.Module.Short())
+		}),
 		settings,
 		slowdown, busbw,
 		of("status", 0, func(l *Listed) string { return l.outcome }),

@@ -15,7 +15,8 @@ const maxSettings = 8
 
 // SettingsDiff names the settings that differ between two sides, with their values on both; empty
 // if none does. If the lab file or the command line set any of them, it only counts the defaults
-// that differ. It ignores the seed, name and description of a lab.
+// that differ. It ignores the seed, name and description of a lab. Other builds of a module count as
+// a setting.
 func SettingsDiff(a, b Side) string {
 	va, vb := a.settings(), b.settings()
 	var written, derived []string
@@ -33,6 +34,7 @@ func SettingsDiff(a, b Side) string {
 			derived = append(derived, text)
 		}
 	}
+	written = append(written, buildsDiff(a, b)...)
 	shown, more := written, len(derived)
 	if len(written) == 0 {
 		shown, more = derived, 0
@@ -50,6 +52,31 @@ func SettingsDiff(a, b Side) string {
 		text += "; and " + plural.Count(more, "default")
 	}
 	return text
+}
+
+// buildsDiff names the modules that both sides have, in other builds, with their hashes.
+func buildsDiff(a, b Side) (diff []string) {
+	hashes := func(s Side) map[string]settingValues {
+		all := map[string]settingValues{}
+		for _, r := range s {
+			if r.Manifest == nil || r.Manifest.Module == nil {
+				continue
+			}
+			v := all[r.Manifest.Module.Name]
+			if hash := r.Manifest.Module.Short(); !slices.Contains(v.values, hash) {
+				v.values = append(v.values, hash)
+			}
+			all[r.Manifest.Module.Name] = v
+		}
+		return all
+	}
+	other := hashes(b)
+	for name, x := range hashes(a) {
+		if y, both := other[name]; both && x.text() != y.text() {
+			diff = append(diff, fmt.Sprintf("build of module %s (sha256) %s / %s", name, x.text(), y.text()))
+		}
+	}
+	return diff
 }
 
 // Setting returns the value of a setting in a side, by its path as Split takes it: "roce". It is

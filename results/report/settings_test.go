@@ -16,6 +16,9 @@ func TestSettingsDiff(t *testing.T) {
 	kind := func(k string, seed string) *Run {
 		return run(setting("transport.kind", k, "line 3"), setting("seed", seed, "line 4"), setting("transport."+k+".x", "1", "default: ours"))
 	}
+	module := func(name, hash string) *Run {
+		return &Run{Manifest: &record.Manifest{Module: &record.Module{Name: name, SHA256: hash}}}
+	}
 	var many []record.Setting
 	for i := range 10 {
 		many = append(many, setting(fmt.Sprintf("p%d", i), "1", "line 1"))
@@ -31,6 +34,10 @@ func TestSettingsDiff(t *testing.T) {
 		{"defaults", Side{run(setting("a", "1", "default: ours"))}, Side{run(setting("a", "2", "default: ours"))}, "settings that differ (A / B): a 1 / 2"},
 		{"many", Side{run(many...)}, Side{run()},
 			"settings that differ (A / B): p0 1 / -; p1 1 / -; p2 1 / -; p3 1 / -; p4 1 / -; p5 1 / -; p6 1 / -; p7 1 / -; and 2 more"},
+		{"the same build", Side{module("mine", "aaaaaaaa11")}, Side{module("mine", "aaaaaaaa11")}, ""},
+		{"other builds", Side{module("mine", "aaaaaaaa11")}, Side{module("mine", "bbbbbbbb22"), module("mine", "aaaaaaaa11")},
+			"settings that differ (A / B): build of module mine (sha256) aaaaaaaa / aaaaaaaa, bbbbbbbb"},
+		{"other modules", Side{module("mine", "aaaaaaaa11")}, Side{module("copa", "bbbbbbbb22")}, ""},
 	} {
 		if got := SettingsDiff(c.a, c.b); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
