@@ -44,6 +44,36 @@ func deployLab(t *testing.T, name string) (r *Root, supervisor int) {
 	return r, s.Supervisor
 }
 
+// A state directory that has folders of the user's, as a home directory does: no command takes them
+// for labs, lists or removes them.
+func TestFoldersOfTheUserStay(t *testing.T) {
+	root := newStatePath(t)
+	file, lock := filepath.Join(root, "music", "albums", "a"), filepath.Join(root, "yarn.lock")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600),
+		os.WriteFile(lock, []byte("versions"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if labs, err := r.Labs(); err != nil || len(labs) > 0 {
+		t.Errorf("the labs are %v, %v", labs, err)
+	}
+	if swept, err := cleanDeployments(t.Context(), root, Options{}); err != nil || len(swept) > 0 {
+		t.Errorf("clean: %v, %v", swept, err)
+	}
+	if _, err := Down(t.Context(), root, "music", Options{}); err == nil || !strings.Contains(err.Error(), "no lab's folder") {
+		t.Errorf("destroy: %v", err)
+	}
+	for _, kept := range []string{file, lock} {
+		if _, err := os.Stat(kept); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A supervisor that does not answer has not crashed: Clean leaves it, and errors name it and the
 // command that ends it.
 func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {

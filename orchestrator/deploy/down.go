@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"weft/internal/cleanup"
@@ -56,6 +57,10 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	defer dir.Close()
 	j, err := openJournal(dir, o.Step)
 	if missing(err) { // killed before there was a journal: only the folder exists
+		if !r.isLab(name) {
+			return fmt.Errorf("lab %s: %s has files and no journal, so it is no lab's folder; move it, or set %s",
+				name, filepath.Join(r.path, name), RootVar)
+		}
 		return removeFolder(r, name)
 	}
 	if err == nil && j.Deployment() == "" {
@@ -128,10 +133,16 @@ func (o *Options) undoers(dir *os.Root) map[string]undoer {
 	return by
 }
 
-// removeFolder removes what is left of a lab: the journal and the folder.
+// removeFolder removes the folder of a lab with the files that Weft makes in it, the journal last.
+// It returns an error if the folder holds others, and leaves those.
 func removeFolder(r *Root, name string) error {
-	if err := r.dir.RemoveAll(name); err != nil {
-		return fmt.Errorf("lab %s: %w", name, err)
+	for _, file := range []string{labFile, deploymentFile, socketFile, eventsFile, logFile, journalFile} {
+		if err := r.dir.Remove(filepath.Join(name, file)); err != nil && !missing(err) {
+			return fmt.Errorf("lab %s: %w", name, err)
+		}
+	}
+	if err := r.dir.Remove(name); err != nil && !missing(err) {
+		return fmt.Errorf("lab %s: its folder holds what Weft did not make: %w", name, err)
 	}
 	return nil
 }

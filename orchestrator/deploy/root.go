@@ -109,7 +109,8 @@ func CheckName(name string) error {
 // lockSuffix ends the name of a lab's lock file.
 const lockSuffix = ".lock"
 
-// Labs returns the names of the labs that have a folder here, in order.
+// Labs returns the names of the labs that have a folder here, in order. Other folders, which are
+// there if the path names a folder of the user's by mistake, are not labs.
 func (r *Root) Labs() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
 	if err != nil {
@@ -117,11 +118,29 @@ func (r *Root) Labs() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && labName.MatchString(e.Name()) {
+		if e.IsDir() && labName.MatchString(e.Name()) && r.isLab(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
 	return names, nil
+}
+
+// isLab reports whether a folder was made for a lab: it has a journal or a deployment, or is empty,
+// as it is before it has a journal. A folder that cannot be read counts as a lab's, so that its
+// error is told.
+func (r *Root) isLab(name string) bool {
+	for _, file := range []string{journalFile, deploymentFile} {
+		if _, err := r.dir.Lstat(filepath.Join(name, file)); !missing(err) {
+			return true
+		}
+	}
+	f, err := r.dir.Open(name)
+	if err != nil {
+		return !missing(err)
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return err != nil
 }
 
 // errNotFolder is returned if the path of a lab's folder is a file, a symbolic link or a pipe
@@ -145,7 +164,7 @@ func (r *Root) folder(name string) (*os.Root, error) {
 	return os.OpenRoot(viaDescriptor(f, "."))
 }
 
-// locks returns the names of the labs that have a lock file here, in order.
+// locks returns the names of the labs that have a lock file here, in order. Lock files are empty.
 func (r *Root) locks() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
 	if err != nil {
@@ -153,8 +172,11 @@ func (r *Root) locks() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), lockSuffix); ok && labName.MatchString(name) &&
-			e.Type().IsRegular() {
+		name, ok := strings.CutSuffix(e.Name(), lockSuffix)
+		if !ok || !labName.MatchString(name) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 			names = append(names, name)
 		}
 	}
