@@ -125,7 +125,7 @@ func TestLabsAreListed(t *testing.T) {
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "\npc4/incast ") || strings.Count(stdout, "\n") < 100 {
 		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	if _, stdout, _ := weft(t, &fake{}, "labs", "table II"); strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "pc4/table2") {
+	if _, stdout, _ := weft(t, &fake{}, "labs", "table II"); strings.Count(stdout, "\n") != 3 || !strings.Contains(stdout, "pc4/table2") {
 		t.Errorf("table II: %q", stdout)
 	}
 	if code, _, stderr := weft(t, &fake{}, "labs", "elephants"); code != 2 || !strings.Contains(stderr, "weft labs lists all") {
