@@ -15,8 +15,8 @@ const maxSettings = 8
 
 // SettingsDiff names the settings that differ between two sides, with their values on both; empty
 // if none does. If the lab file or the command line set any of them, it only counts the defaults
-// that differ. It ignores the seed, name and description of a lab. Other builds of a module count as
-// a setting.
+// that differ. It ignores the seed, name and description of a lab. Other builds of a module count
+// as a setting.
 func SettingsDiff(a, b Side) string {
 	va, vb := a.settings(), b.settings()
 	var written, derived []string
