@@ -29,6 +29,7 @@ func TestEffectiveSettings(t *testing.T) {
 			"engine.dilation":               {"unknown", "measured"},
 			"queues.leaf.ecn.kmin":          {"", "queues.ecn.kmin: 25%bdp (default: STrack paper"},
 			"transport.pc4.adjust_interval": {"", "2rtt"},
+			"transport.pc4.rtt":             {"", "of the idle path; transport.pc4.rtt: base"},
 			"transport.roce.rto_min":        {"-", ""},
 			"queues.leaf.pfc.headroom":      {"-", ""},
 			"clocks.huygens.window":         {"-", ""},
@@ -56,11 +57,16 @@ func TestEffectiveSettings(t *testing.T) {
 			"engine.dilation":          {"1", "virtual"},
 		}},
 		{"nccl", leaves + "transport: {kind: swift, swift: {rto_min: nccl, max_window: 64KB, initial_window: 8396B}}\nengine: {dilation: 500}\n" + incast, map[string][2]string{
-			"transport.swift.rto_min":    {"4.29s", "NCCL_IB_TIMEOUT"},
-			"transport.swift.max_window": {"64KB", "line 10"},
-			"transport.first_window":     {"8.396KB", "swift"},
-			"engine.dilation":            {"500", "line 11"},
+			"transport.swift.rto_min":        {"4.29s", "NCCL_IB_TIMEOUT"},
+			"transport.swift.max_window":     {"64KB", "line 10"},
+			"transport.swift.initial_window": {"8.396KB", "line 10"},
+			"transport.first_window":         {"8.396KB", "swift"},
+			"engine.dilation":                {"500", "line 11"},
 		}},
+		{"swift", leaves + "transport: {kind: swift}\n" + incast, map[string][2]string{
+			"transport.swift.initial_window": {"163.722KB", "initial_window: bdp"},
+		}},
+		{"uec", leaves + "transport: {kind: uec}\n" + incast, map[string][2]string{"transport.uec.cwnd": {"241.11KB", "transport.uec.cwnd: auto"}}},
 		{"full bisection", "weft: 1\nname: effective\ntopology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 3}\n", map[string][2]string{
 			"links.leaf.rate":       {"300Gbps", "follows from topology.oversubscription: 1"},
 			"transport.packet":      {"-", ""},

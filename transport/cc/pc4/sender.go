@@ -253,9 +253,17 @@ func (s *Sender) CWND() float64 { return s.cwnd }
 func (s *Sender) Rate() units.Bandwidth { return units.Bandwidth(s.txRate) }
 
 // Resolved implements cc.Resolved. It returns the parameters that depend on the path, in lab units:
-// the adjust interval, and with a planned base rate the increases.
+// the adjust interval, the RTT that converts rates to windows, and with a planned base rate the
+// increases.
 func (s *Sender) Resolved() []cc.Value {
-	all := []cc.Value{{Key: "adjust_interval", Value: s.interval.String(), Why: "base RTTs of the connection"}}
+	rtt := "of the idle path"
+	if s.measured {
+		rtt = "of the idle path at first, then of the packet acknowledged last"
+	}
+	all := []cc.Value{
+		{Key: "adjust_interval", Value: s.interval.String(), Why: "base RTTs of the connection"},
+		{Key: "rtt", Value: s.rtt.String(), Why: rtt},
+	}
 	if s.planned > 0 {
 		share := func(of float64) string { return units.Bandwidth(of * float64(s.planned)).String() }
 		why := "a share of the base rate, " + s.planned.String()

@@ -155,5 +155,7 @@ func (s *Sender) Resolved() []cc.Value {
 			Why: "the target of the path at the first window, hops and flow scaling included"},
 		{Key: "max_window", Value: units.Bytes(s.maxWindow * s.packet).String(),
 			Why: "unless it is written, the bandwidth-delay product of the path in whole packets"},
+		{Key: "initial_window", Value: units.Bytes(s.cwnd * s.packet).String(),
+			Why: "unless it is written, the bandwidth-delay product of the path in whole packets; at most max_window"},
 	}
 }

@@ -244,6 +244,7 @@ func (s *Sender) Resolved() []cc.Value {
 		{Key: "fair", Value: size(s.fair), Why: scaled},
 		{Key: "eta", Value: size(s.eta), Why: scaled},
 		{Key: "max_cwnd", Value: size(s.maxWindow), Why: "bandwidth-delay products of the network"},
+		{Key: "cwnd", Value: size(s.cwnd), Why: "at the start; max_cwnd, unless it is written"},
 	}
 }
 
