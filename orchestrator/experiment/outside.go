@@ -137,7 +137,7 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 	switch c {
 	case transport.Lossless:
 		if l.Queues.PFC == nil {
-			return "queues.pfc", "queues drop packets without PFC; expected queues.pfc: on"
+			return "queues.pfc", "queues drop packets without PFC; expected " + pfcOn(l)
 		}
 	case transport.Marks:
 		return n.unmarked(l)
@@ -154,6 +154,34 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 		return overtaken(l)
 	}
 	return "", ""
+}
+
+// pfcOn returns the advice to turn PFC on, with the written settings that PFC does not allow.
+func pfcOn(l *lab.Lab) string {
+	var without []string
+	for _, s := range l.Sources {
+		if !l.Written(s.Path) || !strings.HasPrefix(s.Path, "topology.") && !strings.HasPrefix(s.Path, "queues.") {
+			continue
+		}
+		off := s.Value == "off" || s.Value == "0"
+		switch s.Path[strings.LastIndexByte(s.Path, '.')+1:] {
+		case "buffer", "trim", "duplicate", "reorder", "jitter":
+			if !off {
+				without = append(without, s.Path)
+			}
+		case "shared":
+			if off {
+				without = append(without, s.Path+": off")
+			}
+		}
+	}
+	switch n := len(without); {
+	case n == 0:
+		return "queues.pfc: on"
+	case n > 4:
+		without = append(without[:3], fmt.Sprintf("%d more", n-3))
+	}
+	return "queues.pfc: on without " + strings.Join(without, ", ")
 }
 
 // synchronized returns the kinds of synchronization that keep the hosts' clocks together.
@@ -185,11 +213,11 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 	}
 	if path, most := m.unreached("ecn.kmin", func(e *queues.ECN) params.Size { return e.Kmin }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmin, %v, so that no packet is marked; expected a "+
-			"smaller kmin, a larger buffer or queues.pfc: on", most)
+			"smaller kmin, a larger buffer or %s", most, pfcOn(l))
 	}
 	if path, most := m.unreached("ecn.kmax", func(e *queues.ECN) params.Size { return e.Kmax }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmax, %v: queues drop packets before they mark every "+
-			"one; expected a smaller kmax, a larger buffer or queues.pfc: on", most)
+			"one; expected a smaller kmax, a larger buffer or %s", most, pfcOn(l))
 	}
 	return "", ""
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // that has it is not.
 func TestTransportsOutsideTheirConditions(t *testing.T) {
 	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which retransmits a whole window for a lost or late packet, " +
-		"and queues drop packets without PFC; expected queues.pfc: on, or transport.roce.recovery: selective-repeat"
+		"and queues drop packets without PFC; expected queues.pfc: on%s, or transport.roce.recovery: selective-repeat"
 	for text, want := range map[string][]string{
 		"transport: {kind: pc4}": nil,
 		"transport: {kind: pc4}\nclocks: {sync: none, offset: ±1ms}":                        {"clocks.sync"},
@@ -50,13 +51,35 @@ func TestTransportsOutsideTheirConditions(t *testing.T) {
 			if !strings.Contains(p.Message, " is outside its conditions: ") || !strings.Contains(p.Message, "; expected ") || p.Line == 0 && p.Flag == "" {
 				t.Errorf("%s: %v", text, p)
 			}
-			if p.Path == "queues.pfc" && strings.Contains(text, "kind: roce}\n") && !strings.HasSuffix(p.Error(), pfc) {
-				t.Errorf("%s: got\n%v\nwant\n%s", text, p, pfc)
+			without := ""
+			if strings.Contains(text, "buffer: ") {
+				without = " without queues.buffer" // which PFC would refuse
+			}
+			if want := fmt.Sprintf(pfc, without); p.Path == "queues.pfc" && strings.Contains(text, "kind: roce}\n") && !strings.HasSuffix(p.Error(), want) {
+				t.Errorf("%s: got\n%v\nwant\n%s", text, p, want)
 			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// The advice to turn PFC on names all that has to go, so that the lab is valid with it.
+func TestAdviceOnPFCWorks(t *testing.T) {
+	const text = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4, link: {jitter: JITTER}}\nqueues: {buffer: BUFFER, trim: TRIM, shared: off, pfc: PFC}\n" +
+		"transport: {kind: hpcc}\nworkload: [{collective: permute, size: 1MB}]\n"
+	labs, err := lab.Parse("lab.yaml", []byte(strings.NewReplacer("JITTER", "1us", "BUFFER", "2MB", "TRIM", "on", "PFC", "off").Replace(text)), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "expected queues.pfc: on without topology.link.jitter, queues.buffer, queues.shared: off, queues.trim"
+	if got := OutsideOf(labs); len(got) == 0 || !strings.Contains(got[0].Message, want) {
+		t.Errorf("%v, want %q", got, want)
+	}
+	followed := strings.NewReplacer("jitter: JITTER", "", "buffer: BUFFER, trim: TRIM, shared: off, ", "", "PFC", "on").Replace(text)
+	if _, err := lab.Parse("lab.yaml", []byte(followed), lab.Options{}); err != nil {
+		t.Error(err)
 	}
 }
 
