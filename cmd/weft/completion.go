@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,6 +123,8 @@ func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
 		return completeFrom(launcher.Names()...)
 	case "clock":
 		return completeFrom("lab", "real")
+	case "by":
+		return completeSplit
 	case "strict":
 		return completeFrom("ok", "degraded")
 	case "set":
@@ -187,6 +191,37 @@ func completeSetting(_ *cobra.Command, _ []string, toComplete string) ([]string,
 		}
 	}
 	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeSplit completes setting=A,B of weft results compare SWEEP --by with what the sweep varies.
+func completeSplit(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) != 1 {
+		return nil, directive
+	}
+	root, _ := cmd.Flags().GetString("out") // the flag exists
+	dirs, _ := store.Find(root, args[0])    // none after an error
+	varied := map[string][]string{}
+	for _, dir := range dirs {
+		m, err := store.ReadManifest(dir)
+		if err != nil {
+			continue
+		}
+		for path, v := range m.Point {
+			if value := fmt.Sprint(v); !slices.Contains(varied[path], value) {
+				varied[path] = append(varied[path], value)
+			}
+		}
+	}
+	path, chosen, valued := strings.Cut(toComplete, "=")
+	if !valued {
+		return withPrefix(slices.Sorted(maps.Keys(varied)), toComplete), directive
+	}
+	var out []string
+	for _, list := range lastOfList(varied[path], chosen) {
+		out = append(out, path+"="+list)
+	}
+	return out, directive
 }
 
 // completeArguments completes each argument by its position. The command has --lab.

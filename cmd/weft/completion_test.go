@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,13 @@ func TestCompletion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i, point := range []string{`{"transport.kind":"roce","seed":1}`, `{"transport.kind":"pc4","seed":1}`} {
+		dir := filepath.Join(root, "swept", fmt.Sprintf("20260101T000000-%d", i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, store.ManifestFile), `{"format":1,"status":"ok","lab":"swept","point":`+point+`}`)
+	}
 	deployed := &deployed{
 		labs: func() ([]string, error) { return []string{"quickstart", "star"}, nil },
 		state: func(lab string) (*deploy.State, error) {
@@ -75,13 +83,18 @@ func TestCompletion(t *testing.T) {
 		{"generate star --transport h", "hpcc"},
 		{"graph --format ", "text svg dot mermaid"},
 		{"results plot --format ", "svg png"},
-		{"results show ", "incast star"},
+		{"results show ", "incast star swept"},
 		{"results show incast/2026", "incast/20260102T000000-1 incast/20260101T000000-1"}, // newest first
 		{"results compare star incast/s", "incast/sweep-20260102T000000-sim"},
 		{"results compare star incast ", ""},
 		{"results export star fl", "flows"},
 		{"results export star flows ", "csv json"},
 		{"results ls i", "incast"},
+		{"results compare swept --by ", "seed transport.kind"},
+		{"results compare swept --by tr", "transport.kind"},
+		{"results compare swept --by transport.kind=", "transport.kind=roce transport.kind=pc4"},
+		{"results compare swept --by transport.kind=roce,p", "transport.kind=roce,pc4"},
+		{"results compare star incast --by ", ""},
 		{"destroy ", "quickstart star"},
 		{"inspect q", "quickstart"},
 		{"events ", "quickstart star"},
