@@ -214,7 +214,7 @@ func (r *keyReader) list(k params.Key, f field) *keyReader {
 	all := k.Items
 	if f.n == nil {
 		if all.Expected != "" && !k.Optional {
-			f.problem("missing; expected %s", all.Expected)
+			f.problem(missing+"expected %s", all.Expected)
 		}
 		return nil
 	}

@@ -123,6 +123,11 @@ func (s *section) close() {
 			expected = "expected one of " + strings.Join(s.asked, ", ")
 		}
 		hint := s.knownKey(k.name)
+		for _, name := range s.asked {
+			if hint == didYouMean(name) {
+				s.d.report.explained(join(s.path, name))
+			}
+		}
 		if s.n.get(k.name).at.sweep && hint == "" && len(s.asked) == 0 {
 			expected += fmt.Sprintf(". If another path of the sweep decides that, let both change together: "+
 				"'OTHER, %s': [[a, 1], [b, null]]", path)
@@ -202,7 +207,7 @@ func (n *node) what() string {
 func (f field) text(expected string) (string, bool) {
 	switch {
 	case f.n == nil:
-		f.problem("missing; expected %s", expected)
+		f.problem(missing+"expected %s", expected)
 	case f.n.several() && !f.at.sweep:
 		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or "+
 			"sweep: {%s: %s} in the file",

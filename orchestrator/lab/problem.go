@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"weft/params"
 )
 
 // A Problem is one error in a lab, and its position.
@@ -37,13 +39,43 @@ func (p Problem) Error() string {
 // with those of the command line last. It is the error that Parse returns.
 type Problems []Problem
 
-// Error formats one problem per line.
+// Error formats one problem per line. A mistake in three or more items of a list is on one line, with
+// the places of the others.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Error()
+	alike := map[Problem][]string{} // places
+	for _, p := range ps {
+		alike[p.alike()] = append(alike[p.alike()], fmt.Sprintf("%d:%d", p.Line, p.Column))
+	}
+	var lines []string
+	told := map[Problem]bool{}
+	for _, p := range ps {
+		const few = 3
+		like := p.alike()
+		line, others := p.Error(), alike[like][1:]
+		switch n := len(others); {
+		case n < 2 || p.Flag != "":
+		case told[like]:
+			continue
+		case n > few:
+			line += fmt.Sprintf("; also at %s and %d other places", strings.Join(others[:few], ", "), n-few)
+		default:
+			line += "; also at " + strings.Join(others, ", ")
+		}
+		told[like] = true
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// alike returns the problem without its place, and with * for each index in its path.
+func (p Problem) alike() Problem {
+	names := strings.Split(p.Path, ".")
+	for i, name := range names {
+		if params.Digits(name) {
+			names[i] = "*"
+		}
+	}
+	return Problem{File: p.File, Flag: p.Flag, Path: strings.Join(names, "."), Message: p.Message}
 }
 
 // Sort sorts the problems of one file by position, those of the command line last.
@@ -109,6 +141,16 @@ func (r *report) add(at origin, path, format string, args ...any) {
 		r.seen[p] = true
 		r.found = append(r.found, p)
 	}
+}
+
+// missing begins the message of a problem with a key that is not there.
+const missing = "missing; "
+
+// explained drops the problem that the key at path is missing: it is there, misspelt.
+func (r *report) explained(path string) {
+	r.found = slices.DeleteFunc(r.found, func(p Problem) bool {
+		return p.Path == path && strings.HasPrefix(p.Message, missing)
+	})
 }
 
 // copy adds those problems of ps that are at the given places.

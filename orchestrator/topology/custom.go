@@ -177,6 +177,13 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 		}
 	}
 	known := make(map[string]int) // link by its name, either end first
+	missing := make(map[string]bool)
+	refuse := func(path, name string) { // once, however many links have the name
+		if !missing[name] {
+			r.Refuse(path, "no node is named %q%s", name, r.Nearest(name, names))
+		}
+		missing[name] = true
+	}
 	for i, l := range t.Links {
 		if l.A == "" || l.B == "" {
 			continue // reported already
@@ -186,9 +193,9 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 		between := fmt.Sprintf("links.%d.between", i)
 		switch {
 		case !okA:
-			r.Refuse(between+".0", "no node is named %q%s", l.A, r.Nearest(l.A, names))
+			refuse(between+".0", l.A)
 		case !okB:
-			r.Refuse(between+".1", "no node is named %q%s", l.B, r.Nearest(l.B, names))
+			refuse(between+".1", l.B)
 		case l.A == l.B:
 			r.Refuse(between, "joins %s to itself", l.A)
 		case !t.Nodes[a].Switch && !t.Nodes[b].Switch:
@@ -216,14 +223,16 @@ func (t *Custom) checkUp(s *Spec, r params.Rules, known map[string]int) {
 		isDown[link] = isDown[link] || ok
 	}
 	up := make(map[string]int)
+	unread := false // a link whose ends are not known
 	for i, l := range t.Links {
+		unread = unread || l.A == "" || l.B == ""
 		if !isDown[i] {
 			up[l.A]++
 			up[l.B]++
 		}
 	}
 	for i, n := range t.Nodes {
-		if !n.Switch && n.Name != "" && up[n.Name] != 1 {
+		if !n.Switch && n.Name != "" && up[n.Name] != 1 && !(unread && up[n.Name] == 0) {
 			r.Refuse(fmt.Sprintf("nodes.%d", i), "host %s has %d links that are not down; expected exactly one",
 				n.Name, up[n.Name])
 		}

@@ -191,8 +191,12 @@ func (s *Spec) sizes() (all []params.Key) {
 		if s.Shape == nil {
 			*k = merged(values[k.Name], owners[k.Name]).Elsewhere("")
 		} else {
-			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s", strings.Join(owners[k.Name], ", "),
-				s.Kind))
+			hint := ""
+			if k.Name == "links" {
+				hint = "; topology.link is for all links of a network"
+			}
+			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s%s", strings.Join(owners[k.Name], ", "),
+				s.Kind, hint))
 		}
 	}
 	return all
