@@ -44,7 +44,7 @@ sweep: {seed: [1, x]}
 			want: []string{
 				":1:1: name: missing;", ":3:22: queues.ecn.kmin: ", ":4:86: workload.1.size: ", ":6:33: faults.0.dwn: unknown key",
 				":8:10: faults.2.at: overlaps with fault 1 of the same link", ":9:32: expect.1: is a list", `:9:37: expect.2: unknown name "nope"`,
-				`:10:25: measure.queue_events: no port is named "h1->h2"`, ":11:19: seed: ",
+				`:10:25: measure.queue_events: no port is named "h1->h2"`, ":11:19: sweep.seed[1]: ",
 			},
 		},
 		"no network": {

@@ -128,7 +128,7 @@ func (s *section) close() {
 				s.d.report.explained(join(s.path, name))
 			}
 		}
-		if s.n.get(k.name).at.sweep && hint == "" && len(s.asked) == 0 {
+		if s.n.get(k.name).at.sweep != nil && hint == "" && len(s.asked) == 0 {
 			expected += fmt.Sprintf(". If another path of the sweep decides that, let both change together: "+
 				"'OTHER, %s': [[a, 1], [b, null]]", path)
 		}
@@ -156,7 +156,7 @@ func (f field) written() bool { return f.n != nil && f.at.source == "" }
 // idle reports f, if it is written, because another setting makes it have no effect. It does not
 // report if a sweep varies that other one: f is then for other points of the sweep.
 func (f field) idle(because field, format string, args ...any) {
-	if f.written() && (because.n == nil || !because.n.at.sweep) {
+	if f.written() && (because.n == nil || because.n.at.sweep == nil) {
 		f.problem(format, args...)
 	}
 }
@@ -208,7 +208,7 @@ func (f field) text(expected string) (string, bool) {
 	switch {
 	case f.n == nil:
 		f.problem(missing+"expected %s", expected)
-	case f.n.several() && !f.at.sweep:
+	case f.n.several() && f.at.sweep == nil:
 		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or "+
 			"sweep: {%s: %s} in the file",
 			expected, f.path, clip.Text(f.n.String()), f.path, clip.Text(f.n.String()))

@@ -384,13 +384,13 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 	const kinds = "expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm"
 	wantProblems(t, star+"transport: pc4\nsweep:\n  foo.bar: [1]\n  transport.kind: [dcqcn, roce, PC4]\n", Options{}, section("pc4"),
 		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
-		`lab.yaml:9:20: transport.kind: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
-		`lab.yaml:9:33: transport.kind: unknown value "PC4" (did you mean "pc4"?); `+kinds)
+		`lab.yaml:9:20: sweep.transport.kind[0]: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
+		`lab.yaml:9:33: sweep.transport.kind[2]: unknown value "PC4" (did you mean "pc4"?); `+kinds)
 	wantProblems(t, star+"sweep: {transport.swift.none: [1], transport.kind: [swift]}\n", Options{},
 		`lab.yaml:6:9: transport.swift.none: unknown key; expected one of ai, beta, max_mdf, base_target, per_hop, fs_range, fs_min, fs_max, min_window, max_window, initial_window, retx_reset, bolt_compat, rto_min, tries`)
 	wantProblems(t, star+"transport: PC4\nsweep:\n  \"transport.pc4.tries, seed\": [[7, 1], [0, x]]\n", Options{}, section("PC4"),
-		`lab.yaml:8:42: transport.pc4.tries: "0" is out of range; expected a whole number from 1 to 1000`,
-		`lab.yaml:8:45: seed: "x" is not a seed; expected a whole number from 0 to 18446744073709551615`)
+		`lab.yaml:8:42: sweep.transport.pc4.tries, seed[1][0]: "0" is out of range; expected a whole number from 1 to 1000`,
+		`lab.yaml:8:45: sweep.transport.pc4.tries, seed[1][1]: "x" is not a seed; expected a whole number from 0 to 18446744073709551615`)
 	wantProblems(t, star+"transport: PC4\nsweep: {transport.pc4.tries: [0]}\n", Options{Set: []string{"transport.pc4.tries=3"}}, section("PC4"),
 		`--set transport.pc4.tries=3: transport.pc4.tries: "PC4" stands where pc4 would be`)
 	wantProblems(t, star+"transport: nonsense\nsweep: {transport.pc4.tries: [0]}\n", Options{}, strings.NewReplacer("{kind: pc4}", "{kind: nonsense}").Replace(section("nonsense")))

@@ -131,7 +131,7 @@ func (r *report) add(at origin, path, format string, args ...any) {
 		return
 	}
 	r.total++
-	p := Problem{File: r.file, Line: at.line, Column: at.column, Flag: at.flag, Path: path,
+	p := Problem{File: r.file, Line: at.line, Column: at.column, Flag: at.flag, Path: at.pathOf(path),
 		Message: fmt.Sprintf(format, args...)}
 	switch {
 	case r.seen[p]:

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,10 +120,17 @@ func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
 	if !distinct(r, where, n) {
 		return axis{}, nil, false
 	}
-	for _, v := range n.items {
-		values := []*node{v.swept()}
+	for i, v := range n.items {
+		values := []*node{v}
 		if len(a.paths) > 1 {
-			values = v.swept().items
+			values = slices.Clone(v.items)
+		}
+		for k := range min(len(values), len(a.names)) {
+			e := &element{fmt.Sprintf("%s[%d]", where, i), a.names[k]}
+			if len(a.paths) > 1 {
+				e.path += fmt.Sprintf("[%d]", k)
+			}
+			values[k] = values[k].swept(e)
 		}
 		if len(values) != len(a.paths) {
 			r.add(v.at, where, "%s; expected a list of %d values, one for each of the paths", v.what(), len(a.paths))
@@ -207,12 +215,12 @@ func (a *axis) edit(i int, s override) {
 }
 
 // swept returns n marked as a value of the sweep.
-func (n *node) swept() *node {
+func (n *node) swept(e *element) *node {
 	marked := *n
-	marked.at.sweep = true
+	marked.at.sweep = e
 	marked.items = make([]*node, len(n.items))
 	for i, item := range n.items {
-		marked.items[i] = item.swept()
+		marked.items[i] = item.swept(e)
 	}
 	return &marked
 }

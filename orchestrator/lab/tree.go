@@ -26,10 +26,27 @@ const (
 
 // origin is where a value came from.
 type origin struct {
-	line, column int    // position in the file, from 1; 0: the value is not from there
-	flag         string // the command-line flag; "": the value is not from there
-	sweep        bool   // the value is from the sweep section
-	source       string // the source of a default; "": the value is written
+	line, column int      // position in the file, from 1; 0: the value is not from there
+	flag         string   // the command-line flag; "": the value is not from there
+	sweep        *element // of the sweep section; nil: the value is not from there
+	source       string   // the source of a default; "": the value is written
+}
+
+// element is a value in the lists of the sweep section.
+type element struct {
+	path string // sweep.transport.kind[3]
+	sets string // transport.kind
+}
+
+// pathOf returns the path that a problem at o is told under: for a value of the sweep, where it is in
+// the file.
+func (o origin) pathOf(path string) string {
+	if e := o.sweep; e != nil {
+		if rest, ok := strings.CutPrefix(path, e.sets); ok && (rest == "" || rest[0] == '.') {
+			return e.path + rest
+		}
+	}
+	return path
 }
 
 // String formats the origin as Source.From.
@@ -39,7 +56,7 @@ func (o origin) String() string {
 		return "default: " + o.source
 	case o.flag != "":
 		return "command line: " + o.flag
-	case o.sweep:
+	case o.sweep != nil:
 		return fmt.Sprintf("sweep, line %d", o.line)
 	default:
 		return fmt.Sprintf("line %d", o.line)
