@@ -193,7 +193,8 @@ func completeSetting(_ *cobra.Command, _ []string, toComplete string) ([]string,
 	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeSplit completes setting=A,B of weft results compare SWEEP --by with what the sweep varies.
+// completeSplit completes setting=A,B of weft results compare SWEEP --by with what the sweep
+// varies.
 func completeSplit(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) != 1 {

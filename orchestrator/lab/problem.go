@@ -39,8 +39,8 @@ func (p Problem) Error() string {
 // with those of the command line last. It is the error that Parse returns.
 type Problems []Problem
 
-// Error formats one problem per line. A mistake in three or more items of a list is on one line, with
-// the places of the others.
+// Error formats one problem per line. A mistake in three or more items of a list is on one line,
+// with the places of the others.
 func (ps Problems) Error() string {
 	alike := map[Problem][]string{} // places
 	for _, p := range ps {

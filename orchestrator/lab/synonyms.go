@@ -49,7 +49,8 @@ var keySynonyms = map[string][]string{
 	"tors": {"topology.leaves"}, "leafs": {"topology.leaves"}, "nleaf": {"topology.leaves"},
 	"numleaves": {"topology.leaves"},
 	"nspine":    {"topology.spines"}, "numspines": {"topology.spines"}, "pods": {"topology.k"}, "npods": {"topology.k"},
-	"endpoints": {"topology.links.*.between"}, "ends": {"topology.links.*.between"}, "switches": {"topology.nodes"}, "downlinks": {"topology.down"},
+	"endpoints": {"topology.links.*.between"}, "ends": {"topology.links.*.between"},
+	"switches": {"topology.nodes"}, "downlinks": {"topology.down"},
 
 	"queue": {"queues"}, "switch": {"queues"}, "buffers": {"queues.buffer"}, "buffersize": {"queues.buffer"},
 	"queuesize": {"queues.buffer"}, "qsize": {"queues.buffer"}, "queuelimit": {"queues.buffer"},

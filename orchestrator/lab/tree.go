@@ -38,8 +38,8 @@ type element struct {
 	sets string // transport.kind
 }
 
-// pathOf returns the path that a problem at o is told under: for a value of the sweep, where it is in
-// the file.
+// pathOf returns the path that a problem at o is told under: for a value of the sweep, where it is
+// in the file.
 func (o origin) pathOf(path string) string {
 	if e := o.sweep; e != nil {
 		if rest, ok := strings.CutPrefix(path, e.sets); ok && (rest == "" || rest[0] == '.') {
