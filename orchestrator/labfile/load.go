@@ -18,12 +18,11 @@ type File struct {
 	Source
 	Labs []*lab.Lab
 
-	opts    lab.Options
-	watched *watched
+	opts lab.Options
 }
 
-// Inputs reads the files that the lab names, for the directories of its runs.
-func (f *File) Inputs() store.Inputs { return f.watched.inputs(f.Source) }
+// Inputs returns the files that the lab names, for the directories of its runs.
+func (f *File) Inputs() store.Inputs { return f.recorder.inputs(f.Name) }
 
 // Slower reads a point of the sweep again, at another dilation.
 func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
@@ -39,8 +38,10 @@ func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
 // Load parses a lab with the command line's settings and checks it. It returns everything that is
 // wrong as one lab.Problems.
 func Load(src Source, opts lab.Options) (File, error) {
-	watching, watched := watch(src)
-	opts.Read, opts.Files = watching.Read, watching.Files
+	if src.recorder == nil {
+		src = newRecorder().Record(src)
+	}
+	opts.Read, opts.Files = src.Read, src.Files
 	labs, err := lab.Parse(src.Name, src.Text, opts)
 	var problems lab.Problems
 	switch {
@@ -56,7 +57,7 @@ func Load(src Source, opts lab.Options) (File, error) {
 		problems.Sort()
 		return File{}, problems
 	}
-	return File{src, labs, opts, watched}, nil
+	return File{src, labs, opts}, nil
 }
 
 // checkRest returns the problems of a lab's network and expectations that do not follow from those

@@ -50,6 +50,8 @@ type Source struct {
 	Read  func(string) ([]byte, error) // reads the files that the lab names
 	Files fs.FS                        // the folder of the lab file, for jobs
 	Note  string                       // what else the name may mean, if it is not clear; empty: nothing
+
+	recorder *Recorder // of what is read; nil: there is none yet
 }
 
 // Open reads a lab: a file, standard input or, if there is no such file, a lab inside the

@@ -61,6 +61,9 @@ const (
 	MaxInputFiles = 1000
 )
 
+// TooLarge is the value of Inputs.Left for more than MaxInputs.
+var TooLarge = fmt.Sprintf("the files that the lab names have more than %d MiB", MaxInputs>>20)
+
 // Inputs are the files that a lab names. They are all kept in the directory of a run, or none.
 type Inputs struct {
 	Lab   string            // the name of the lab file; -: standard input
@@ -83,7 +86,7 @@ func (in *Inputs) check() {
 	case len(in.Files) > MaxInputFiles:
 		in.Left = fmt.Sprintf("the lab names more than %d files", MaxInputFiles)
 	case size > MaxInputs:
-		in.Left = fmt.Sprintf("the files that the lab names have more than %d MiB", MaxInputs>>20)
+		in.Left = TooLarge
 	}
 	if in.Left != "" {
 		in.Files = nil
