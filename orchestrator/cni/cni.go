@@ -149,7 +149,7 @@ func failed(err error) error {
 		return nil
 	case errors.Is(err, errNotDeployed), errors.Is(err, deploy.ErrNotDeployed), errors.Is(err, deploy.ErrCrashed):
 		return types.NewError(errNoLab, err.Error(), "")
-	case strings.Contains(err.Error(), deploy.ErrTaken.Error()): // it comes from another process
+	case errors.As(err, new(deploy.Taken)):
 		return types.NewError(errTaken, err.Error(), "")
 	}
 	return types.NewError(types.ErrInternal, err.Error(), "")

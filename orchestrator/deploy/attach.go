@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +13,10 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// ErrTaken is returned for a host whose interface another container has.
-var ErrTaken = errors.New("the host is taken")
+// Taken is the error for a host that has no interface to give, and says why.
+type Taken string
+
+func (t Taken) Error() string { return "the host is taken: " + string(t) }
 
 // Attach gives a container the interface of a host, whose programs are then cut off, and returns
 // its addresses. For a container that has it already, it only returns them. With a.Check it changes
@@ -24,7 +27,11 @@ func (h *Handle) Attach(a Attach, netns string) (is Attached, err error) {
 		return is, fmt.Errorf("network namespace of container %s: %w", a.short(), err)
 	}
 	defer f.Close()
-	return is, h.callWithin(callTime, kindAttach, a, kindAttached, &is, int(f.Fd()))
+	err = h.callWithin(callTime, kindAttach, a, kindAttached, &is, int(f.Fd()))
+	if err == nil && is.Taken != "" {
+		err = is.Taken
+	}
+	return is, err
 }
 
 // Detach takes the interface of a host from a container, and gives it back to the host. What is
@@ -64,11 +71,11 @@ func (s *supervisor) attach(a *Attach, files []*os.File) (*Attached, error) {
 	}
 	for h := range s.nodes {
 		is, err := s.attachTo(h, a, c)
-		if !errors.Is(err, ErrTaken) {
+		if !errors.As(err, new(Taken)) {
 			return is, err
 		}
 	}
-	return nil, fmt.Errorf("%w: no host of lab %s is free", ErrTaken, s.deployment.Lab)
+	return nil, Taken(fmt.Sprintf("no host of lab %s is free", s.deployment.Lab))
 }
 
 // The kernel removes the interfaces of a namespace some time after its last process has ended. A
@@ -78,7 +85,7 @@ const (
 	releasePoll = 20 * time.Millisecond
 )
 
-// attachTo gives a container the interface of host h. The error is ErrTaken if the host has none to
+// attachTo gives a container the interface of host h. The error is Taken if the host has none to
 // give.
 func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attached, error) {
 	s.mu.Lock()
@@ -88,12 +95,12 @@ func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attac
 	if is.dead != "" || is.paused {
 		why, err := s.unavailable(name)
 		if err == nil {
-			err = fmt.Errorf("%w: %s", ErrTaken, why)
+			err = Taken(cmp.Or(why, name+" does not run"))
 		}
 		return nil, err
 	}
 	if s.lab.Runs(h) {
-		return nil, fmt.Errorf("%w: %s runs a program of the lab", ErrTaken, name)
+		return nil, Taken(name + " runs a program of the lab")
 	}
 	// The kernel decides: a container that has ended without being detached has nothing any more.
 	node, own := s.lab.Cluster().Node(h), s.lab.Host(h)
@@ -108,8 +115,8 @@ func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attac
 		if is.holder.Container != "" {
 			by = "container " + is.holder.short()
 		}
-		return nil, fmt.Errorf("%w: %s has the interface of %s; weft node %s %s restart takes it back", ErrTaken, by,
-			name, s.deployment.Lab, name)
+		return nil, Taken(fmt.Sprintf("%s has the interface of %s; weft node %s %s restart takes it back", by, name,
+			s.deployment.Lab, name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -60,6 +60,9 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 			return err
 		}
 		is, err := s.attach(&a, files)
+		if taken := Taken(""); errors.As(err, &taken) {
+			is, err = &Attached{Taken: taken}, nil
+		}
 		if err != nil {
 			return err
 		}

@@ -135,6 +135,7 @@ type Attached struct {
 	Address netip.Prefix `json:"address"`
 	MAC     string       `json:"mac"`
 	Routes  []boot.Route `json:"routes,omitempty"`
+	Taken   Taken        `json:"taken,omitempty"` // why there is none; the rest is empty
 }
 
 // Detach takes a host's interface from a container.
