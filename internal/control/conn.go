@@ -184,7 +184,7 @@ func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	}
 	err = m.Is(kind, v)
 	if err != nil {
-		closeAll(fds)
+		CloseAll(fds)
 		return nil, err
 	}
 	return fds, nil
@@ -265,11 +265,12 @@ func (s *source) take(n int) []int {
 }
 
 func (s *source) drop() {
-	closeAll(s.fds)
+	CloseAll(s.fds)
 	s.fds = nil
 }
 
-func closeAll(fds []int) {
+// CloseAll closes descriptors that came with a message.
+func CloseAll(fds []int) {
 	for _, fd := range fds {
 		unix.Close(fd)
 	}

@@ -146,7 +146,7 @@ func TestManyDescriptors(t *testing.T) {
 	if err != nil || len(got) != MaxFDs {
 		t.Fatalf("%d descriptors, %v", len(got), err)
 	}
-	closeAll(got)
+	CloseAll(got)
 	if err := a.SendValue("many", nil, append(fds, 0)...); !errors.Is(err, ErrTooLarge) {
 		t.Fatalf("one more: %v", err)
 	}
@@ -338,5 +338,5 @@ func TestInheritLosesNothing(t *testing.T) {
 	if err != nil || len(fds) != 2 {
 		t.Fatalf("descriptors %v, %v", fds, err)
 	}
-	closeAll(fds)
+	CloseAll(fds)
 }

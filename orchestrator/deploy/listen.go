@@ -120,7 +120,7 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 		_ = conn.SetReadDeadline(time.Time{})
 	}
 	if m.Kind == kindEnd {
-		closeAll(fds)
+		control.CloseAll(fds)
 		select {
 		case ending <- conn:
 		default: // another client asked first
@@ -132,11 +132,5 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 	defer conn.Close()
 	if err := s.handle(conn, m, fds); err != nil && !isDisconnect(err) {
 		_ = conn.SendError(err)
-	}
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/internal/clock"
@@ -87,7 +85,7 @@ func (c *carrier) listen(to chan<- message, quit <-chan struct{}) {
 		select {
 		case to <- message{m, fds, err}:
 		case <-quit:
-			closeAll(fds)
+			control.CloseAll(fds)
 			return
 		}
 		if err != nil {
@@ -169,7 +167,7 @@ func (c *carrier) labNow() units.Time { return max(0, c.scale.Lab(clock.Monotoni
 // handle carries out one request. It returns an error only to end the run; a request that fails
 // gets an error as its answer.
 func (c *carrier) handle(m message) (over bool, err error) {
-	defer closeAll(m.fds)
+	defer control.CloseAll(m.fds)
 	if m.err != nil {
 		return true, fmt.Errorf("the orchestrator is gone: %w", m.err)
 	}
@@ -364,10 +362,4 @@ func (c *carrier) plug(host int) error {
 		}
 	}
 	return err
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
 }
