@@ -297,7 +297,7 @@ func TestSetProblems(t *testing.T) {
 // A list for a single value, in the file or by --set, is answered with the sweep that it is.
 func TestListsHintAtSweeps(t *testing.T) {
 	wantProblems(t, star+"transport: {kind: [pc4, roce]}\n", Options{Set: []string{"seed=[1, 2]"}},
-		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm. To run the lab with each of several values: --set 'sweep.transport.kind=[pc4, roce]', or sweep: {transport.kind: [pc4, roce]} in the file`,
+		`lab.yaml:6:19: transport.kind: is a list; expected one of `+strings.Join(transport.Kinds(), ", ")+`. To run the lab with each of several values: --set 'sweep.transport.kind=[pc4, roce]', or sweep: {transport.kind: [pc4, roce]} in the file`,
 		`--set seed=[1, 2]: seed: is a list; expected a whole number such as 1. To run the lab with each of several values: --set 'sweep.seed=[1, 2]', or sweep: {seed: [1, 2]} in the file`,
 	)
 }
@@ -369,7 +369,7 @@ func TestSweptBaseValues(t *testing.T) {
 	swept := "sweep:\n  transport.kind: [pc4, roce]\n  workload.0.size: [1MB, 2MB]\n"
 	wantProblems(t, strings.Replace(star, "size: ", "size: x", 1)+"transport: {kind: nonsense}\n"+swept, Options{},
 		`lab.yaml:5:42: workload.0.size: "x1MB" does not begin with a decimal number; expected a size such as 4KiB or 50MB`,
-		`lab.yaml:6:19: transport.kind: unknown value "nonsense"; expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm`)
+		`lab.yaml:6:19: transport.kind: unknown value "nonsense"; expected one of `+strings.Join(transport.Kinds(), ", "))
 	wantProblems(t, star+"transport: pc4\n"+swept, Options{},
 		`lab.yaml:6:12: transport: is the single value "pc4"; expected a section of keys: transport: {kind: pc4}`)
 	mustParse(t, star+"queues: {routing: ecmp, light: 10KB}\nsweep: {\"queues.routing, queues.light\": [[adaptive, 20KB], [adaptive, 10KB]]}\n", Options{})
@@ -381,13 +381,18 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 	section := func(was string) string {
 		return `lab.yaml:6:12: transport: is the single value "` + was + `"; expected a section of keys: transport: {kind: pc4}`
 	}
-	const kinds = "expected one of pc4, roce, swift, hpcc, strack, spray, ccm, uec, wasm"
+	kinds := "expected one of " + strings.Join(transport.Kinds(), ", ")
 	wantProblems(t, star+"transport: pc4\nsweep:\n  foo.bar: [1]\n  transport.kind: [dcqcn, roce, PC4]\n", Options{}, section("pc4"),
 		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
 		`lab.yaml:9:20: sweep.transport.kind[0]: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
 		`lab.yaml:9:33: sweep.transport.kind[2]: unknown value "PC4" (did you mean "pc4"?); `+kinds)
+	swift, _, _ := transport.SectionOf("swift")
+	var keys []string
+	for _, k := range swift.Keys() {
+		keys = append(keys, k.Name)
+	}
 	wantProblems(t, star+"sweep: {transport.swift.none: [1], transport.kind: [swift]}\n", Options{},
-		`lab.yaml:6:9: transport.swift.none: unknown key; expected one of ai, beta, max_mdf, base_target, per_hop, fs_range, fs_min, fs_max, min_window, max_window, initial_window, retx_reset, bolt_compat, rto_min, tries`)
+		"lab.yaml:6:9: transport.swift.none: unknown key; expected one of "+strings.Join(keys, ", "))
 	wantProblems(t, star+"transport: PC4\nsweep:\n  \"transport.pc4.tries, seed\": [[7, 1], [0, x]]\n", Options{}, section("PC4"),
 		`lab.yaml:8:42: sweep.transport.pc4.tries, seed[1][0]: "0" is out of range; expected a whole number from 1 to 1000`,
 		`lab.yaml:8:45: sweep.transport.pc4.tries, seed[1][1]: "x" is not a seed; expected a whole number from 0 to 18446744073709551615`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/plural"
 	"weft/orchestrator/topology"
 	"weft/units"
 )
@@ -312,13 +313,17 @@ func TestPathCountSaturates(t *testing.T) {
 }
 
 func TestBadSections(t *testing.T) {
+	var kinds []string
+	for _, k := range topology.Kinds() {
+		kinds = append(kinds, k.Name)
+	}
 	with := func(t topology.Spec, change func(*topology.Spec)) topology.Spec { change(&t); return t }
 	for _, c := range []struct {
 		name string
 		t    topology.Spec
 		want string
 	}{
-		{"no kind", topology.Spec{}, `topology: kind ""; expected fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
+		{"no kind", topology.Spec{}, `topology: kind ""; expected ` + plural.Or(kinds)},
 		{"odd k", fatTree(3), "topology: fat-tree: k: 3 is odd; expected an even number such as 4"},
 		{"k 0", fatTree(0), "topology: fat-tree: k: 0 is out of range; expected a whole number from 2 to 64"},
 		{"k 66", fatTree(66), "topology: fat-tree: k: 66 is out of range; expected a whole number from 2 to 64"},
