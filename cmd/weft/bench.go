@@ -137,7 +137,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 			return err
 		}
 	}
-	a.chooseEngine(ctx, cases, f)
+	a.simulateLong(ctx, cases, f)
 	runErr := a.benchAll(ctx, cases, f)
 	var done []benchmark.Curve
 	for i := range cases {

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"weft/internal/plural"
 	"weft/orchestrator/benchmark"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
-	"weft/orchestrator/uml"
 	"weft/results/record"
 	"weft/results/table"
 )
@@ -20,7 +18,6 @@ import (
 type benchCase struct {
 	benchmark.Result
 	job series.Job
-	why string // why chooseEngine changed the engine of job; empty: it did not
 }
 
 // name returns a name for the case that none of the others has.
@@ -56,7 +53,6 @@ func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *bench
 	var parts []record.Part
 	c.Summary, c.Err = c.job.Run(ctx, a.engine, orchestrate.Options{
 		Engine: c.job.Engine, Root: f.out, LabText: c.job.Text, Version: versionText(), Series: c.job.Series,
-		Why:   c.why,
 		Say:   func(line string) { p.Say(label + ": " + line) },
 		Parts: func(p []record.Part) { parts = p },
 		Progress: func(now orchestrate.Progress) {
@@ -82,47 +78,20 @@ func benchLabel(run string, p orchestrate.Progress) string {
 	return run
 }
 
-// emulationLimit is the longest that a benchmark emulates unless emulation is requested. Our
-// choice.
-const emulationLimit = time.Minute
+// benchLimit is the longest that a benchmark emulates unless emulation is requested. Our choice.
+const benchLimit = time.Minute
 
-// chooseEngine makes all cases simulations if emulating them would take longer than emulationLimit
-// and was not requested. It changes all or none: tables of different engines cannot be compared.
-func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags) {
-	if f.kernel == "uml" || uml.Inside() != "" {
+// simulateLong simulates cases whose emulation would take longer than benchLimit, unless emulation
+// is requested.
+func (a *app) simulateLong(ctx context.Context, cases []benchCase, f *benchFlags) {
+	if f.kernel == "uml" {
 		return // emulation was requested
 	}
-	p := a.newPace(f.quiet)
-	defer p.Clear()
-	var takes time.Duration
-	var dilation float64
+	jobs := make([]*series.Job, len(cases))
 	for i := range cases {
-		if cases[i].job.Engine != "auto" {
-			return
-		}
-		c, err := cases[i].job.Forecast(ctx, a.engine, orchestrate.Options{
-			Engine: "auto",
-			Progress: func(now orchestrate.Progress) {
-				p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
-			},
-		})
-		if err != nil || c.Engine != "emu" || c.Asked {
-			return // the run itself reports an error
-		}
-		takes, dilation = takes+c.Wall, max(dilation, c.Dilation)
-		if seen := i + 1; takes > emulationLimit { // already too long; assume that the others are alike
-			takes = takes * time.Duration(len(cases)) / time.Duration(seen)
-			break
-		}
+		jobs[i] = &cases[i].job
 	}
-	if takes <= emulationLimit {
-		return
-	}
-	why := fmt.Sprintf("emulating %s at dilation %g takes %s; use --engine emu to emulate anyway",
-		plural.Count(len(cases), "run"), dilation, orchestrate.AboutTime(takes))
-	for i := range cases {
-		cases[i].job.Engine, cases[i].why = "sim", why
-	}
+	a.simulateJobs(ctx, jobs, benchLimit, f.quiet)
 }
 
 // showCase prints the table of a case, or its JSON.

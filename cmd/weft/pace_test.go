@@ -205,3 +205,32 @@ func TestSweepIsAnnouncedOnce(t *testing.T) {
 		}
 	}
 }
+
+// Labs that leave the engine open are simulated, all of them, if emulating them would take more
+// than ten minutes, and the runs say so. What requests emulation is emulated.
+func TestRunSimulatesIfEmulationIsLong(t *testing.T) {
+	hour := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: time.Hour}
+	asked := hour
+	asked.Asked = true
+	for _, c := range []struct {
+		of   orchestrate.Forecast
+		args string
+		want string // engine and reason of each run
+	}{
+		{hour, "labs/quickstart.yaml", "sim emulating 1 run at dilation 2000 takes about 1.0 h; use --engine emu to emulate anyway"},
+		{hour, "labs/pc4/incast.yaml --quiet", strings.Repeat("sim emulating 4 runs at dilation 2000 takes about 4.0 h; use --engine emu to emulate anyway\n", 4)},
+		{orchestrate.Forecast{Engine: "emu", Wall: 150 * time.Second}, "labs/pc4/incast.yaml", strings.Repeat("auto \n", 4)},
+		{hour, "labs/quickstart.yaml --engine emu", "emu "},
+		{hour, "labs/quickstart.yaml --capture h0=capture.pcapng", "auto "},
+		{asked, "labs/quickstart.yaml", "auto "},
+		{orchestrate.Forecast{Engine: "emu"}, "labs/quickstart.yaml", "auto "},
+	} {
+		var ran []string
+		dir := t.TempDir()
+		args := strings.Fields(strings.Replace(c.args, "capture.pcapng", dir+"/capture.pcapng", 1))
+		code, _, stderr := weft(t, slow{c.of, &ran}, append([]string{"run", "--out", dir}, args...)...)
+		if got := strings.Join(ran, "\n"); code != exitOK || got != strings.TrimSuffix(c.want, "\n") {
+			t.Errorf("%s: code %d, %q, want %q\n%s", c.args, code, got, c.want, stderr)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
+	"weft/orchestrator/uml"
 	"weft/results/junit"
 	"weft/results/record"
 	"weft/results/store"
@@ -103,8 +104,10 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run LAB... [-- CMD...]",
 		Short: "run labs: deploy, run the workload, collect, destroy",
-		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. A lab
-with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in every
+		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. Without
+--engine and engine.kind, labs are emulated if this machine can and a forecast says that emulating all
+takes at most 10 minutes, and simulated otherwise; --engine emu, --dilation, --runtime and --capture
+request emulation. A lab with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in every
 command, LAB is a file, or - for standard input (weft generate star | weft run -). Labs that come with
 Weft need no file: they are inside the program.
 
@@ -225,6 +228,13 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 			return err
 		}
 	}
+	if flags.kernel != "uml" && !flags.twice && len(captures) == 0 { // these request emulation
+		all := make([]*series.Job, len(jobs))
+		for i := range jobs {
+			all[i] = &jobs[i]
+		}
+		a.simulateJobs(ctx, all, runLimit, flags.quiet)
+	}
 	reports, err := flags.openReports(jobs)
 	if err != nil {
 		return usageError{err}
@@ -252,6 +262,22 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	err = joinErrors(runErrs, func(f series.Failed) bool { return !flags.json && (f.Started || len(runs) > 1) })
 	return verdict(ctx, all, err, flags.strict)
+}
+
+// runLimit is the longest that weft run emulates unless emulation is requested. Our choice: longer
+// than bench's, since a lab that leaves the engine open is emulated where the machine can.
+const runLimit = 10 * time.Minute
+
+// simulateJobs calls series.SimulateLong and shows that the machine is measured.
+func (a *app) simulateJobs(ctx context.Context, jobs []*series.Job, limit time.Duration, quiet bool) {
+	if uml.Inside() != "" {
+		return // emulation was requested
+	}
+	p := a.newPace(quiet)
+	defer p.Clear()
+	series.SimulateLong(ctx, a.engine, jobs, limit, func(now orchestrate.Progress) {
+		p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
+	})
 }
 
 // runAll runs the jobs and shows their progress. See series.Runner.

@@ -109,12 +109,16 @@ func (a *app) note(g *graph.Graph) {
 func describeJob(name, format string, f graph.Facts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s, %s\n", name, format, plural.Count(f.Ranks, "rank"), plural.Count(f.Ops, "operation"))
-	fmt.Fprintf(&b, "  computations   %d, up to %v of one rank\n", f.Computations, f.LongestTime)
+	computations := "computations"
+	if format == inputs.Flows { // a flow with a start is a computation until then, and a message
+		computations = "start times"
+	}
+	fmt.Fprintf(&b, "  %-14s %d, up to %v of one rank\n", computations, f.Computations, f.LongestTime)
 	fmt.Fprintf(&b, "  messages       %d, %v\n", f.Messages, f.Bytes)
 	for _, c := range f.Collectives {
 		fmt.Fprintf(&b, "  %-14s %d of %v in %s\n", c.Collective, c.Count, c.Size, plural.Count(c.Ranks, "rank"))
 	}
-	fmt.Fprintf(&b, "  critical path  %v of computations: no network makes the job faster\n", f.CriticalPath)
+	fmt.Fprintf(&b, "  critical path  %v of %s: no network makes the job faster\n", f.CriticalPath, computations)
 	return b.String()
 }
 

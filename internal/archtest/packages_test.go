@@ -252,7 +252,7 @@ func packages() []entry {
 		{"orchestrator/labfile", "internal/clip internal/regular labs orchestrator/catalogue orchestrator/experiment " +
 			"orchestrator/lab results/expect results/store",
 			"finds a lab, also inside the program, checks its text, network and expectations, and gives runs its files"},
-		{"orchestrator/series", "orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
+		{"orchestrator/series", "internal/plural orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
 			"orchestrator/pages orchestrator/run results/expect results/record results/report results/store " +
 			"results/table results/view",
 			"runs the points of labs as run does, leaves their pages, and judges and draws what is across them"},

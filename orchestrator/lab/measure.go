@@ -191,7 +191,8 @@ func (e *Engine) Emulates() bool { return e.Kind == "emu" || e.Both() }
 // Keys implements params.Section.
 func (e *Engine) Keys() []params.Key {
 	return []params.Key{
-		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", both), "auto: emulate if the machine can.").
+		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", both),
+			"auto: emulate if the machine can, in 10 minutes for all runs.").
 			Default("auto", "ours"),
 		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"),
 			"Nodes are processes in namespaces, or Docker containers.").

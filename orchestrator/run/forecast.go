@@ -40,12 +40,12 @@ func NewForecast(ctx context.Context, x *experiment.Experiment, o Options) (Fore
 	return f, nil
 }
 
-// maxForecasts is the maximum number of forecasts for a series of runs, since each may take a
+// MaxForecasts is the maximum number of forecasts for a series of runs, since each may take a
 // second. Our own choice.
-const maxForecasts = 8
+const MaxForecasts = 8
 
 // Announce returns a sentence about a series of runs that may be emulated one after the other, with
-// about how long all of them take. It makes at most maxForecasts forecasts, evenly spread, and
+// about how long all of them take. It makes at most MaxForecasts forecasts, evenly spread, and
 // assumes that the other runs are alike. The sentence is empty if nothing is emulated or the time
 // is not known. engines has the requested engine of each run, and forecast returns NewForecast of a
 // run's experiment.
@@ -56,7 +56,7 @@ func Announce(forecast func(i int, o Options) (Forecast, error), engines []strin
 			which = append(which, i)
 		}
 	}
-	seen, emulated := min(len(which), maxForecasts), 0
+	seen, emulated := min(len(which), MaxForecasts), 0
 	var takes time.Duration
 	var first Forecast
 	slowest, fastest := 0.0, math.Inf(1)
@@ -184,6 +184,21 @@ func forecastSim(x *experiment.Experiment) string {
 	}
 	return fmt.Sprintf("; simulates about %.1f million packets, which takes %s on an idle processor", x.Packets/1e6,
 		AboutTime(time.Duration(min(ns, math.MaxInt64/2))))
+}
+
+// forecast says about how long a run takes; wall is a forecast of an emulation that was made
+// earlier, or 0.
+func forecast(ctx context.Context, x *experiment.Experiment, e engine, wall time.Duration) string {
+	if e.name == "sim" {
+		return forecastSim(x)
+	}
+	if wall == 0 {
+		wall = forecastWall(ctx, x, e.dilation)
+	}
+	if wall == 0 {
+		return ""
+	}
+	return "; takes " + AboutTime(wall)
 }
 
 // lastAcked returns the completion of the last flow.

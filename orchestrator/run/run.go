@@ -70,6 +70,9 @@ type Options struct {
 	// is then not called for it.
 	Announced bool
 
+	// Wall is about how long emulating this run takes; 0: Say needs a forecast of it.
+	Wall time.Duration
+
 	// Workers is the number of processors that a simulation may use. 0 means all. It makes no
 	// difference to the results.
 	Workers int
@@ -142,13 +145,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 			"and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
 	}
 	if o.Say != nil && !(o.Announced && e.name == "emu") {
-		line := fmt.Sprintf("engine %s: %s", e.name, e.why)
-		if e.name == "sim" {
-			line += forecastSim(x)
-		} else if d := forecastWall(ctx, x, e.dilation); d > 0 {
-			line += "; takes " + AboutTime(d)
-		}
-		o.Say(line)
+		o.Say(fmt.Sprintf("engine %s: %s%s", e.name, e.why, forecast(ctx, x, e, o.Wall)))
 	}
 	start := time.Now()
 	dir, err := store.Open(store.Options{

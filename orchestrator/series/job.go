@@ -25,9 +25,12 @@ type Job struct {
 	Sweep    string // directory of the whole sweep; empty: none
 	Captures []run.Capture
 
-	Retry  *record.Retry                            // the run that this one repeats; nil: none
-	built  *experiment.Experiment                   // of Lab; nil: not built yet
-	slower func(dilation float64) (*lab.Lab, error) // reads the lab again at another dilation
+	Retry *record.Retry          // the run that this one repeats; nil: none
+	built *experiment.Experiment // of Lab; nil: not built yet
+	// forecast is how the job runs; nil: not known yet.
+	forecast *run.Forecast
+	why      string                                   // why SimulateLong changed Engine; empty: it did not
+	slower   func(dilation float64) (*lab.Lab, error) // reads the lab again at another dilation
 }
 
 // Jobs returns the runs of the labs of a command line that began at an instant.
@@ -95,15 +98,6 @@ type Engine interface {
 	Predict(ctx context.Context, x *experiment.Experiment, o run.Options) (run.Forecast, error)
 }
 
-// Forecast returns how a job would run. It keeps the experiment for the run.
-func (j *Job) Forecast(ctx context.Context, e Engine, o run.Options) (run.Forecast, error) {
-	x, err := j.Experiment()
-	if err != nil {
-		return run.Forecast{}, err
-	}
-	return e.Predict(ctx, x, o)
-}
-
 // Run runs a job. The job no longer keeps its experiment, so that its memory is free when the run
 // ends.
 func (j *Job) Run(ctx context.Context, e Engine, o run.Options) (*record.Summary, error) {
@@ -111,6 +105,10 @@ func (j *Job) Run(ctx context.Context, e Engine, o run.Options) (*record.Summary
 	if err != nil {
 		return nil, err
 	}
-	j.built = nil
+	o.Why = j.why
+	if j.forecast != nil {
+		o.Wall = j.forecast.Wall
+	}
+	j.built, j.forecast = nil, nil // a copy of the job may run at another dilation
 	return e.Run(ctx, x, o)
 }
