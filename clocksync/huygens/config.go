@@ -28,13 +28,6 @@ type Config struct {
 // maxParts bounds the messages of one report.
 const maxParts = 64
 
-// Default returns the default configuration of a node.
-func Default(s clocksync.Setup) Config {
-	var p Params
-	params.SetDefaults(&p)
-	return p.Config(s)
-}
-
 // Check returns everything that is wrong with a configuration, joined. Keys declares the ranges of
 // Params; the rules here are about several values, and about those that no lab sets.
 func (c *Config) Check(s clocksync.Setup) error {

@@ -14,7 +14,7 @@ func constant(d units.Time) func(float64) units.Time { return func(float64) unit
 // The excess of a round trip over the shortest, without the noise of stamps, may be in one
 // direction: half of it is in the edge's deviation.
 func TestQueuesAreInTheDeviation(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
 	addWindow(n, r, 6, noDelay, noDelay)
 	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
@@ -30,7 +30,7 @@ func TestQueuesAreInTheDeviation(t *testing.T) {
 
 // If nineteen of twenty points queued, a tenth of them is too many for a fit.
 func TestFewPointsWhereThereAreQueues(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
 	addWindow(n, r, 6, func(float64) units.Time {
 		if r.IntN(20) == 0 {
@@ -47,7 +47,7 @@ func TestFewPointsWhereThereAreQueues(t *testing.T) {
 // An edge with too few points is not fitted; the points wait for those of the next windows, but
 // only for a few.
 func TestTooFewPointsWait(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	add := func(n *neighbour, k, count int) {
 		r := rand.New(rand.NewPCG(3, uint64(k)))
 		for range count {
@@ -85,7 +85,7 @@ func TestTooFewPointsWait(t *testing.T) {
 // An offset that changes more than a clock can means that a clock was stepped or the path changed:
 // the edge starts again. A smaller change is believed.
 func TestAnEdgeThatStepsIsBegunAnew(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	for _, sign := range []units.Time{1, -1} {
 		for _, c := range []struct {
 			by units.Time
@@ -107,7 +107,7 @@ func TestStepOrSlew(t *testing.T) {
 	s := clocksync.Setup{Self: 1, Nodes: 4, Seed: 1}
 	for _, sign := range []units.Time{1, -1} {
 		for _, more := range []units.Time{-ns, ns} {
-			cfg := Default(s)
+			cfg := defaultConfig(s)
 			a, err := New(s, cfg)
 			if err != nil {
 				t.Fatal(err)

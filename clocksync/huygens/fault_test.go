@@ -317,7 +317,7 @@ func TestReplayAndForgery(t *testing.T) {
 func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := clocksync.Setup{Self: clocksync.Node(rapid.IntRange(0, 3).Draw(t, "self")), Nodes: 4, Seed: 1, Jitter: 10 * ns}
-		cfg := Default(s)
+		cfg := defaultConfig(s)
 		cfg.Pairs, cfg.MinPoints = 20, 2
 		a, err := New(s, cfg)
 		if err != nil {
@@ -393,7 +393,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		"coordinators": func(c *Config, _ *clocksync.Setup) { c.Coordinators = 3 },
 		"limits":       func(c *Config, _ *clocksync.Setup) { c.StepLimit = -1 },
 	} {
-		cfg, setup := Default(s), s
+		cfg, setup := defaultConfig(s), s
 		change(&cfg, &setup)
 		if _, err := New(setup, cfg); err == nil {
 			t.Errorf("%s: no error", name)

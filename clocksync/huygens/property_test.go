@@ -75,7 +75,7 @@ func middleOf(window int) units.Time { return units.Time(window)*20*ms + 10*ms }
 
 // If all pairs of a window met the same queue, the filter passes them, but the round trip shows it.
 func TestGateRefusesWhatQueued(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
 	addWindow(n, r, 6, func(float64) units.Time { return 800 * ns }, noDelay)
 	if e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns); ok {
@@ -90,7 +90,7 @@ func TestGateRefusesWhatQueued(t *testing.T) {
 // A queue at the beginning of a window only would tilt the line. The slope of earlier windows
 // prevents that.
 func TestPriorKeepsTheSlope(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
 	tilted := func(x float64) units.Time { return units.Time(150 * float64(ns) * (0.5 - x)) }
 	addWindow(n, r, 6, tilted, noDelay)
@@ -117,7 +117,7 @@ func (n *neighbour) lowerOf(*rand.Rand) []point { return n.lower }
 func TestBoundFollowsWhatWasFound(t *testing.T) {
 	for _, deviation := range []units.Time{ns, 30 * ns} {
 		s := clocksync.Setup{Self: 3, Nodes: 8, Skew: 15e-6, Jitter: 5 * ns}
-		a, err := New(s, Default(s))
+		a, err := New(s, defaultConfig(s))
 		if err != nil {
 			t.Fatal(err)
 		}

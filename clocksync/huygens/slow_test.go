@@ -61,7 +61,7 @@ func TestASlowLink(t *testing.T) {
 // All pairs that pass the filter have met the same queue from the start, so that no round trip was
 // ever shorter. One packet that did not, of a pair that was dropped, shows it.
 func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
-	cfg := Default(clocksync.Setup{Jitter: ns})
+	cfg := defaultConfig(clocksync.Setup{Jitter: ns})
 	late := func(float64) units.Time { return 800 * ns }
 	for _, faster := range []bool{false, true} {
 		n, f, r := &neighbour{node: 1, owned: true}, &fitter{}, rand.New(rand.NewPCG(1, 2))
@@ -82,7 +82,7 @@ func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
 // that the noise of stamps shifts both alike.
 func TestOneWayLoadIsNoOffset(t *testing.T) {
 	const jitter = 20 * ns
-	cfg := Default(clocksync.Setup{Jitter: jitter})
+	cfg := defaultConfig(clocksync.Setup{Jitter: jitter})
 	n, f, r := &neighbour{node: 1, owned: true}, &fitter{}, rand.New(rand.NewPCG(1, 2))
 	var mean float64
 	for k := range 30 {

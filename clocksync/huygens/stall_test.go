@@ -11,7 +11,7 @@ import (
 // Probes with a late stamp of departure look faster than possible. The filter drops their pairs,
 // and they must not make the pairs that pass look queued: every window's edge is fitted.
 func TestLateStampsAreNoShorterPath(t *testing.T) {
-	cfg := Default(clocksync.Setup{})
+	cfg := defaultConfig(clocksync.Setup{})
 	for _, share := range []float64{0.001, 0.01} {
 		n, f, r := &neighbour{node: 1, owned: true, spacing: cfg.Spacing}, &fitter{}, rand.New(rand.NewPCG(1, 2))
 		var c clocksync.Counters

@@ -133,7 +133,7 @@ func TestReportsOfOthersEdges(t *testing.T) {
 	if err := forge(e.Owner, one, one, one); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.edges[before:]; len(got) != 1 || got[0].sigma != Default(clocksync.Setup{}).Sigma {
+	if got := c.edges[before:]; len(got) != 1 || got[0].sigma != defaultConfig(clocksync.Setup{}).Sigma {
 		t.Errorf("kept %+v", got)
 	}
 }

@@ -10,8 +10,16 @@ import (
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
 	"weft/internal/golden"
+	"weft/params"
 	"weft/units"
 )
+
+// defaultConfig returns the configuration of a node whose lab sets nothing.
+func defaultConfig(s clocksync.Setup) Config {
+	var p Params
+	params.SetDefaults(&p)
+	return p.Config(s)
+}
 
 // lab is a mesh of imperfect clocks with queues between.
 type lab struct {
@@ -28,7 +36,7 @@ type lab struct {
 
 func (l lab) config(n clocksync.Node) (clocksync.Setup, Config) {
 	s := clocksync.Setup{Self: n, Nodes: l.nodes, Reference: l.reference, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6, Offset: max(l.offset, units.Millisecond)}
-	cfg := Default(s)
+	cfg := defaultConfig(s)
 	if l.change != nil {
 		l.change(&cfg)
 	}
