@@ -129,10 +129,3 @@ func (c *Counters) Add(o Counters) {
 	c.Falsetickers += o.Falsetickers
 	c.NoMajority += o.NoMajority
 }
-
-// Truth is what only an experiment knows: the reading of a hardware clock at an instant of true
-// time. The error of a node is Correction().At(truth.Hard(t)) against that of the others at the
-// same t.
-type Truth interface {
-	Hard(true units.Time) units.Time
-}

@@ -140,7 +140,8 @@ func TestPrivCNI(t *testing.T) {
 		t.Errorf("a program ran on a host whose interface a container has: %+v", r)
 	}
 	p.do("ADD", b, "")
-	p.do("ADD", c, "no host of lab cni is free")
+	p.do("ADD", c, "the host is taken: no host of lab cni is free")
+	p.do("ADD", c, `"code": 101`)
 	if out, err := a.run("ip", "link", "set", "lab0", "down"); err != nil {
 		t.Fatal(err, out)
 	}

@@ -184,13 +184,6 @@ func TestCorruptionIsFound(t *testing.T) {
 		if w := net.wrongElements(); w < 1 || w > 4 {
 			t.Errorf("%s: %d wrong elements", s.Collective, w)
 		}
-		for _, h := range net.hosts {
-			for _, d := range h.Dones() {
-				if m := h.memory.(*buffer.Memory).Mistakes(); (d.Wrong > 0) != (len(m) > 0) {
-					t.Errorf("%s: %d wrong, mistakes %+v", s.Collective, d.Wrong, m)
-				}
-			}
-		}
 	}
 }
 

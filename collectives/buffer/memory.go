@@ -10,24 +10,13 @@ import (
 
 // Memory is the buffers of one host, for each running item. It implements host.Bytes.
 type Memory struct {
-	seed     uint64
-	shelf    *Shelf
-	items    map[int]*item // by index of the item
-	spare    [][]byte      // buffers of closed items
-	made     func([]byte)  // see Made
-	ahead    units.Bytes   // bytes that may still be touched in advance: see Ahead
-	mistakes []Mistake     // the first maxMistakes
+	seed  uint64
+	shelf *Shelf
+	items map[int]*item // by index of the item
+	spare [][]byte      // buffers of closed items
+	made  func([]byte)  // see Made
+	ahead units.Bytes   // bytes that may still be touched in advance: see Ahead
 }
-
-// Mistake is a wrong element of a result.
-type Mistake struct {
-	Item, Repeat, Rank int
-	Element            int64 // index in the result
-	Got, Want          float64
-}
-
-// maxMistakes is the number of mistakes that are kept; all are counted.
-const maxMistakes = 8
 
 // New returns a memory without buffers. The seed is that of the lab, the same on all hosts.
 // Memories of one goroutine may share a shelf, so that the values of an item are stored once; nil:
@@ -41,15 +30,15 @@ func New(seed uint64, s *Shelf) *Memory {
 
 // item is the buffers of one repetition of an item.
 type item struct {
-	index, repeat, rank int
-	values              *Values
-	layout              schedule.Layout
-	buffers             [2]store              // by schedule.Buf
-	element             units.Bytes           // size of an element
-	reduces             bool                  // the collective reduces
-	reduce              func(dst, src []byte) // its reduction
-	wrong, checked      int64                 // numbers of elements
-	first               units.Bytes           // offset of the first wrong element of the output; -1: none
+	rank           int
+	values         *Values
+	layout         schedule.Layout
+	buffers        [2]store              // by schedule.Buf
+	element        units.Bytes           // size of an element
+	reduces        bool                  // the collective reduces
+	reduce         func(dst, src []byte) // its reduction
+	wrong, checked int64                 // numbers of elements
+	first          units.Bytes           // offset of the first wrong element of the output; -1: none
 }
 
 // Begin prepares the buffers of an item for a repetition: the rank's input, and an output with the
@@ -69,7 +58,7 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		if most := maxRanks(&s, facts.Reduces); s.Ranks > most {
 			return fmt.Errorf("%d ranks: reductions of real data are exact for at most %d", s.Ranks, most)
 		}
-		it = &item{index: index, layout: l, element: s.Type.Size(), reduces: facts.Reduces,
+		it = &item{layout: l, element: s.Type.Size(), reduces: facts.Reduces,
 			reduce: reducer(s.Type, s.Op)}
 		if l.In > 0 {
 			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}}, it.element)
@@ -77,7 +66,7 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local, it.element)
 		m.items[index] = it
 	}
-	it.repeat, it.rank, it.wrong, it.checked, it.first = repeat, rank, 0, 0, -1
+	it.rank, it.wrong, it.checked, it.first = rank, 0, 0, -1
 	m.shelf.put(it.values)
 	it.values = m.shelf.take(m.seed, index, repeat, &s, it.reduces)
 	for b := range it.buffers {
@@ -202,9 +191,6 @@ func (m *Memory) bring(b []byte) {
 	}
 }
 
-// Mistakes returns the first wrong elements, at most maxMistakes.
-func (m *Memory) Mistakes() []Mistake { return m.mistakes }
-
 // verify compares bytes [from, to) of the output with the result.
 func (m *Memory) verify(it *item, from, to units.Bytes) {
 	data := it.buffers[schedule.Out].data
@@ -223,12 +209,6 @@ func (m *Memory) verify(it *item, from, to units.Bytes) {
 		at := a + units.Bytes(first)*it.element
 		if it.first < 0 || at < it.first {
 			it.first = at
-		}
-		if len(m.mistakes) < maxMistakes {
-			m.mistakes = append(m.mistakes, Mistake{
-				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / it.element),
-				Got: it.values.stored(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
-			})
 		}
 	}
 }

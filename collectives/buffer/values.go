@@ -110,17 +110,6 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 	return wrong, first
 }
 
-// at returns the value of one element, for messages.
-func (v *Values) at(rank int, element uint64) float64 { return v.stored(v.piece(rank, element)) }
-
-// stored returns the element that b begins with, for messages.
-func (v *Values) stored(b []byte) float64 {
-	if v.size == 2 {
-		return number(v.kind, get16(b))
-	}
-	return number(v.kind, get32(b))
-}
-
 // get32 and get16 return the first element of b as it is stored, and put32 and put16 set it.
 func get32(b []byte) uint32    { return binary.LittleEndian.Uint32(b) }
 func get16(b []byte) uint32    { return uint32(binary.LittleEndian.Uint16(b)) }
