@@ -191,7 +191,7 @@ func (h *Host) land(now units.Time, pl *transport.Placement) {
 		h.spoil(m, h.offset+pl.Offset+pl.Payload/2)
 	}
 	if h.bytes != nil {
-		h.take(now, m) // as it arrives; it is complete only when the transport says so
+		h.take(m) // as it arrives; it is complete only when the transport says so
 	}
 }
 
@@ -381,7 +381,7 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 		return
 	}
 	h.received(l, u, m)
-	h.take(now, m)
+	h.take(m)
 	h.runOps(now, run)
 }
 

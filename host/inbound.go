@@ -175,7 +175,7 @@ func (r *run) ready(p place) bool {
 
 // take applies what has arrived of a message to the buffer, if its op may start, and completes the
 // op if the message is complete. The caller continues with runOps.
-func (h *Host) take(now units.Time, m *inbound) {
+func (h *Host) take(m *inbound) {
 	r := &h.runs[m.run]
 	if !r.ready(m.place) {
 		return

@@ -335,7 +335,7 @@ func (h *Host) startOp(now units.Time, i, op int32) {
 	switch o.Kind {
 	case schedule.Recv:
 		if m := r.work.open[place{int32(r.repeat), op}]; m != nil {
-			h.take(now, m)
+			h.take(m)
 		}
 		return
 	case schedule.Compute:

@@ -197,7 +197,7 @@ const maxGroups = 3
 
 // pairs describes flows by their hosts: "14 flows from h0..h3 to h8".
 func pairs(x *experiment.Experiment, flows map[[2]transport.HostID]int) string {
-	bySrc, byDst := grouped(x, flows, 0), grouped(x, flows, 1)
+	bySrc, byDst := grouped(flows, 0), grouped(flows, 1)
 	groups := bySrc
 	if len(byDst) < len(bySrc) {
 		groups = byDst
@@ -226,7 +226,7 @@ type flowGroup struct {
 
 // grouped merges hosts at one end of the flows (0: the senders) that have the same hosts at the
 // other end.
-func grouped(x *experiment.Experiment, flows map[[2]transport.HostID]int, end int) []flowGroup {
+func grouped(flows map[[2]transport.HostID]int, end int) []flowGroup {
 	others, counts := map[transport.HostID][]transport.HostID{}, map[transport.HostID]int{}
 	for pair, n := range flows {
 		others[pair[end]] = append(others[pair[end]], pair[1-end])

@@ -55,7 +55,7 @@ type Outcome struct {
 
 // Summarize fills in the measured part of a summary. It sorts the rows of o.
 func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
-	sortOutcome(x, o)
+	sortOutcome(o)
 	s.BaseRTTUS = x.BaseRTT.Microseconds()
 	s.Flows = flowsOf(x, o.Flows)
 	s.RTT = o.RTT.Describe(units.Microsecond)
@@ -115,7 +115,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 }
 
 // sortOutcome sorts the rows, so that no engine's scheduling shows in their order.
-func sortOutcome(x *experiment.Experiment, o *Outcome) {
+func sortOutcome(o *Outcome) {
 	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
 		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message),
 			int64(b.Message))

@@ -43,23 +43,22 @@ func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("remove the service %s: %w", name, err)
 	}
-	_, err = removeContainers(ctx, api, name)
-	return err
+	return removeContainers(ctx, api, name)
 }
 
 // serviceLabel is the label with which the engine marks the containers of a service.
 const serviceLabel = "com.docker.swarm.service.name"
 
-// removeContainers removes the containers of a removed service from the engine of api and returns
-// their names. It waits until the swarm has ended them, or for removeTime; then it kills them. It
-// is needed because the engine forgets the tasks of a removed service and leaves their containers.
-func removeContainers(ctx context.Context, api *client.Client, service string) (names []string, err error) {
+// removeContainers removes the containers of a removed service from the engine of api. It waits
+// until the swarm has ended them, or for removeTime; then it kills them. It is needed because the
+// engine forgets the tasks of a removed service and leaves their containers.
+func removeContainers(ctx context.Context, api *client.Client, service string) error {
 	deadline := time.Now().Add(removeTime)
 	for {
 		all, err := api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 			filters.Arg("label", labelSweep), filters.Arg("label", serviceLabel+"="+service))})
 		if err != nil {
-			return names, err
+			return err
 		}
 		left := 0
 		for _, c := range all {
@@ -69,16 +68,15 @@ func removeContainers(ctx context.Context, api *client.Client, service string) (
 			}
 			err := api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true})
 			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // the engine removes it itself
-				return names, fmt.Errorf("remove the container of a shard: %w", err)
+				return fmt.Errorf("remove the container of a shard: %w", err)
 			}
-			names = append(names, strings.TrimPrefix(strings.Join(c.Names, " "), "/"))
 		}
 		if left == 0 {
-			return names, nil
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return names, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-time.After(pollTime):
 		}
 	}
@@ -111,7 +109,7 @@ func Clean(ctx context.Context) (removed []string, err error) {
 			continue
 		}
 		removed = append(removed, s.Spec.Name)
-		if _, err := removeContainers(ctx, api, s.Spec.Name); err != nil {
+		if err := removeContainers(ctx, api, s.Spec.Name); err != nil {
 			all.Add(err)
 		}
 	}
