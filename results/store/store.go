@@ -131,8 +131,14 @@ func Open(o Options) (*Run, error) {
 	if o.Series.Began.IsZero() {
 		o.Series.Began = o.Now
 	}
-	dir, err := makeDir(filepath.Join(rootDir(o.Root), o.Manifest.Lab), o.Series)
+	parent := filepath.Join(rootDir(o.Root), o.Manifest.Lab)
+	undo, err := makeParents(parent)
 	if err != nil {
+		return nil, fmt.Errorf("create a run directory: %w", err)
+	}
+	dir, err := makeDir(parent, o.Series)
+	if err != nil {
+		undo()
 		return nil, fmt.Errorf("create a run directory: %w", err)
 	}
 	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]stream{}, live: o.Manifest.Engine != "sim"}
@@ -148,7 +154,9 @@ func Open(o Options) (*Run, error) {
 		r.manifest.Original = &record.Original{Lab: o.Inputs.Lab, Why: o.Inputs.Left}
 	}
 	if err := r.begin(&o); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows the directory
+		err = errors.Join(err, os.RemoveAll(dir)) // nobody else knows the directory
+		undo()
+		return nil, err
 	}
 	return r, nil
 }
@@ -220,8 +228,8 @@ func DefaultRoot() string {
 }
 
 // CheckRoot returns an error if runs of labs cannot be written below root: if root, the directory
-// of a lab in it, or the nearest existing parent is not a writable directory. It creates nothing,
-// and it does not detect everything, such as a full disk.
+// of a lab in it, or the nearest existing parent is not a writable directory. It leaves nothing, and
+// it does not detect everything, such as a full disk.
 func CheckRoot(root string, labs ...string) error {
 	err := checkDir(rootDir(root))
 	for _, lab := range labs {
@@ -235,7 +243,7 @@ func CheckRoot(root string, labs ...string) error {
 // checkDir returns an error unless dir, or the nearest parent that exists, is a writable directory.
 func checkDir(dir string) error {
 	dir = filepath.Clean(dir)
-	for {
+	for wanted := dir; ; {
 		info, err := os.Stat(dir)
 		if to, lerr := os.Readlink(dir); errors.Is(err, fs.ErrNotExist) && lerr == nil {
 			return fmt.Errorf("cannot store runs: %s is a symbolic link to %s, which does not exist; "+
@@ -251,6 +259,9 @@ func checkDir(dir string) error {
 		if err == nil {
 			err = os.NewSyscallError("write to "+dir, unix.Access(dir, unix.W_OK|unix.X_OK))
 		}
+		if err == nil && dir != wanted {
+			err = probeDir(dir)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot store runs: %w", err)
 		}
@@ -258,12 +269,45 @@ func checkDir(dir string) error {
 	}
 }
 
+// probeDir returns an error unless a directory can be created in dir. Some file systems, such as
+// /proc, and removed directories deny it although they grant access.
+func probeDir(dir string) error {
+	made, err := os.MkdirTemp(dir, ".weft-")
+	var path *fs.PathError
+	switch {
+	case err == nil:
+		return os.Remove(made)
+	case dir == "." && errors.Is(err, fs.ErrNotExist):
+		return errors.New("the working directory has been removed")
+	case errors.As(err, &path):
+		err = path.Err
+	}
+	return fmt.Errorf("create a directory in %s: %w", dir, err)
+}
+
+// makeParents creates dir and its parents. undo removes those that it created and that are empty.
+func makeParents(dir string) (undo func(), err error) {
+	var created []string // the deepest first
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
+			break
+		}
+		created = append(created, d)
+	}
+	undo = func() {
+		for _, d := range created {
+			_ = os.Remove(d) // one that is not empty stays
+		}
+	}
+	if err = os.MkdirAll(dir, 0o755); err != nil {
+		undo()
+	}
+	return undo, err
+}
+
 // makeDir creates <parent>/<stamp>-<n> with the first free n of the series. Creating a directory is
 // atomic, so two runs of the same second never share one.
 func makeDir(parent string, s Series) (string, error) {
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
-	}
 	for n := max(s.Number, 1); ; n += max(s.Of, 1) {
 		dir := filepath.Join(parent, fmt.Sprintf("%s-%d", s.Stamp(), n))
 		err := os.Mkdir(dir, 0o755)
@@ -281,7 +325,8 @@ func Claim(root, lab, name, ext string, create func(path string) error) (path st
 		return "", err
 	}
 	parent := filepath.Join(rootDir(root), lab)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	undo, err := makeParents(parent)
+	if err != nil {
 		return "", err
 	}
 	for n := 1; ; n++ {
@@ -290,6 +335,9 @@ func Claim(root, lab, name, ext string, create func(path string) error) (path st
 			path = filepath.Join(parent, fmt.Sprintf("%s-%d%s", name, n, ext))
 		}
 		if err = create(path); !errors.Is(err, fs.ErrExist) {
+			if err != nil {
+				undo()
+			}
 			return path, err
 		}
 	}

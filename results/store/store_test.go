@@ -305,10 +305,42 @@ func TestCheckRoot(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+	if err := CheckRoot("/proc/results"); err == nil || !strings.Contains(err.Error(), "create a directory in /proc") {
+		t.Errorf("/proc denies directories: %v", err)
+	}
+	removed := filepath.Join(base, "removed")
+	if err := os.Mkdir(removed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(removed)
+	if err := os.Remove(removed); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckRoot("runs"); err == nil || !strings.Contains(err.Error(), "has been removed") {
+		t.Errorf("in a removed directory: %v", err)
+	}
 	if unix.Access("/sys/kernel", unix.W_OK) != nil {
 		if err := CheckRoot("/sys/kernel/results"); err == nil || !strings.Contains(err.Error(), "write to /sys/kernel") {
 			t.Error(err)
 		}
+	}
+}
+
+// A run that cannot begin leaves no directory of its lab, nor does a sweep.
+func TestNothingIsLeftOfWhatCannotBegin(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "runs")
+	full := errors.New("no space left on device")
+	if _, err := Claim(root, "lab", "sweep", "", func(string) error { return full }); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	o := Options{Root: root, Now: newYear, LabText: []byte("x"), Manifest: record.Manifest{Lab: "lab"},
+		Inputs: Inputs{Lab: "x.yaml", Files: map[string][]byte{"a": nil, "a/b": nil}}} // which no disk can hold
+	if _, err := Open(o); err == nil {
+		t.Error("the run began")
+	}
+	if left, _ := os.ReadDir(base); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }
 
