@@ -12,6 +12,7 @@ import (
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	"weft/orchestrator/plan"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"
@@ -33,7 +34,7 @@ func (a *app) describe(cmd *cobra.Command, flags *labFlags, show func(*lab.Lab, 
 		labs := files[0].Labs
 		if len(labs) > 1 {
 			fmt.Fprintf(a.stderr, "%s sweeps over %s; this is the first, %s. Choose another with --set.\n",
-				args[0], plural.Count(len(labs), "run"), table.Point(labs[0].Point))
+				labfile.NameOf(args[0]), plural.Count(len(labs), "run"), table.Point(labs[0].Point))
 		}
 		return show(labs[0], len(labs))
 	}

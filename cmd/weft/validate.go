@@ -74,7 +74,7 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 		f, err := flags.loadOne(name)
 		var wrong lab.Problems
 		if err != nil && !errors.As(err, &wrong) {
-			wrong = lab.Problems{{File: clip.Line(name), Message: readProblem(err)}}
+			wrong = lab.Problems{{File: clip.Line(labfile.NameOf(name)), Message: readProblem(err)}}
 		}
 		all = append(all, wrong...)
 		c := validated{File: name, OK: err == nil, Runs: len(f.Labs), Problems: problems(wrong)}
@@ -91,7 +91,7 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 		}
 		if c.OK && !asJSON {
 			result := cmp.Or(c.Note, plural.Count(c.Runs, "run"))
-			fmt.Fprintf(a.stdout, "%s: %s, %s\n", name, style(a.stdout).Good("ok"), result)
+			fmt.Fprintf(a.stdout, "%s: %s, %s\n", labfile.NameOf(name), style(a.stdout).Good("ok"), result)
 		}
 		results = append(results, c)
 	}

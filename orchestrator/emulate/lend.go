@@ -3,6 +3,7 @@ package emulate
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,27 @@ func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 	how := agent.Adopt{Name: cluster.Node(i).Name, Left: (len(c.conns) - 1 - i) / cluster.Agents()}
 	err = to.Conn.SendValue(agent.KindAdopt, how, append([]int{int(theirs.Fd())}, lent...)...)
 	return called(to, cleanup.Join(err, theirs.Close()))
+}
+
+// died returns the error of a process that ended. A process that drives nodes is named with them.
+func died(cluster runtime.Cluster, e runtime.Exit) error {
+	const few = 3
+	for k := range cluster.Agents() {
+		if e.Name != runtime.AgentsName(k) {
+			continue
+		}
+		var driven []string
+		for i := k; i < cluster.Nodes(); i += cluster.Agents() {
+			driven = append(driven, cluster.Node(i).Name)
+		}
+		if n := len(driven) - few; n > 0 {
+			driven = append(driven[:few], fmt.Sprintf("%d more", n))
+		}
+		named := *e.Err
+		named.Name += ", the process of " + strings.Join(driven, ", ") + ","
+		return &named
+	}
+	return e.Err
 }
 
 // called adds the name of the process to err.

@@ -373,7 +373,7 @@ func blame(ctx context.Context, cluster runtime.Cluster, err error) error {
 	select {
 	case e, ok := <-cluster.Exits():
 		if ok {
-			return e.Err
+			return died(cluster, e)
 		}
 	case <-ctx.Done():
 	case <-time.After(lastWords):

@@ -175,7 +175,7 @@ func (r *run) at(e runtime.Exit) error {
 			return fmt.Errorf("%w; it was at %s", e.Err, doing)
 		}
 	}
-	return e.Err
+	return died(r.cluster, e)
 }
 
 // doing says what a node is working on. It is empty for a node without a part in the workload, and

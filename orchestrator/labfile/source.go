@@ -43,6 +43,14 @@ const (
 	StdinName = "stdin"
 )
 
+// NameOf returns the name of a lab in messages: the argument, or StdinName.
+func NameOf(arg string) string {
+	if arg == Stdin {
+		return StdinName
+	}
+	return arg
+}
+
 // Source is the text of a lab before parsing.
 type Source struct {
 	Name  string // for messages and results

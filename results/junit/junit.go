@@ -1,9 +1,9 @@
 // Package junit writes runs as a JUnit XML report, so that a CI system shows missed expectations
 // like failed tests. Input: summaries. Output: XML with one suite per run and one per sweep.
 //
-// The suite of a run has a case for the run itself, one for its data (skipped if the run did not
-// end, which is reported once), one for the fidelity of an emulation, and one per expectation. The
-// suite of a sweep has the expectations across its points.
+// The suite of a run has a case for the run itself (skipped if an interruption left it out), one for
+// its data (skipped if the run did not end, which is reported once), one for the fidelity of an
+// emulation, and one per expectation. The suite of a sweep has the expectations across its points.
 package junit
 
 import (
@@ -118,6 +118,10 @@ func (u *suite) expect(s *record.Summary) {
 
 func describe(s *record.Summary, strict string) suite {
 	out := newSuite(s)
+	if !s.Started() {
+		out.skip("run", s.Status+" before it began")
+		return out
+	}
 	ended := s.Status == record.OK || s.Status == record.Unverified
 	out.add("run", ended, s.Status, cmp.Or(s.Error, s.Status))
 	if ended {

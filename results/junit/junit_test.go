@@ -38,6 +38,19 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// A run that an interruption left out is skipped; one that it ended has failed.
+func TestRunsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		run               string
+		failures, skipped int
+	}{{"", 0, 1}, {"runs/x/1", 1, 1}} {
+		s := &record.Summary{Lab: "x", Engine: "sim", Status: record.Interrupted, Run: c.run}
+		if got := describe(s, ""); got.Failures != c.failures || got.Skipped != c.skipped {
+			t.Errorf("run %q: %+v", c.run, got)
+		}
+	}
+}
+
 // --strict decides which fidelity is a failure, as for the exit code; otherwise a low fidelity is
 // only reported.
 func TestFidelityFailsUnderStrictOnly(t *testing.T) {
