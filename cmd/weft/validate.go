@@ -91,6 +91,9 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 		}
 		if c.OK && !asJSON {
 			result := cmp.Or(c.Note, plural.Count(c.Runs, "run"))
+			if why := experiment.UnknownTime(f.Labs[0]); c.Runs > 0 && why != "" {
+				result += "; " + why
+			}
 			fmt.Fprintf(a.stdout, "%s: %s, %s\n", labfile.NameOf(name), style(a.stdout).Good("ok"), result)
 		}
 		results = append(results, c)

@@ -176,6 +176,14 @@ func ProgramPath(l *lab.Lab) string {
 	return ""
 }
 
+// UnknownTime returns why nobody can tell how long a run takes; "" if that follows from the lab.
+func UnknownTime(l *lab.Lab) string {
+	if ProgramPath(l) == "" {
+		return ""
+	}
+	return "how long it takes depends on its programs"
+}
+
 // ImagePath returns the path of the lab's first image, or "".
 func ImagePath(l *lab.Lab) string {
 	nodes, _ := l.Topology.Drawn()

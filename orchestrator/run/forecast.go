@@ -195,10 +195,13 @@ func forecast(ctx context.Context, x *experiment.Experiment, e engine, wall time
 	if wall == 0 {
 		wall = forecastWall(ctx, x, e.dilation)
 	}
-	if wall == 0 {
-		return ""
+	if wall > 0 {
+		return "; takes " + AboutTime(wall)
 	}
-	return "; takes " + AboutTime(wall)
+	if why := experiment.UnknownTime(x.Lab); why != "" {
+		return "; " + why
+	}
+	return ""
 }
 
 // lastAcked returns the completion of the last flow.

@@ -79,6 +79,8 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
 	case l.Engine.Both():
 		p.Note = "of the two runs, the one in the simulator creates nothing"
+	default:
+		p.Note = experiment.UnknownTime(l)
 	}
 	return p, err
 }
