@@ -251,7 +251,8 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	return n, err
 }
 
-// openAhead opens the sockets that the node will send from.
+// openAhead opens the sockets that the node will send from, as many as it may have. It opens the
+// others when they are first used.
 func (n *node) openAhead(out *senders, peers int) error {
 	plan, keys := n.plan, map[socketKey]bool{}
 	paths := pathsAhead(plan, out.maxOpen)
@@ -268,7 +269,7 @@ func (n *node) openAhead(out *senders, peers int) error {
 		if c.Src == plan.Host {
 			ahead = min(paths, c.Paths())
 		}
-		for path := range ahead {
+		for path := range min(ahead, out.maxOpen-len(keys)) {
 			keys[socketKey{dst: peer, port: c.SrcPort + uint16(path)}] = true
 		}
 	}

@@ -45,34 +45,47 @@ func lend(ctx context.Context, cluster runtime.Cluster) (*crew, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { c.readDeadline(time.Now()) })
 	defer stop()
-	lent := make([][]int, len(c.conns))
-	var group errgroup.Group
-	for i := range c.keepers {
-		group.Go(func() (err error) {
-			if err = c.keepers[i].conn.SendValue(agent.KindLend, nil); err == nil {
-				lent[i], err = c.keepers[i].conn.Expect(agent.KindLent, nil)
-			}
-			return called(cluster.Node(i), err)
-		})
-	}
-	err := group.Wait()
-	for i := range lent {
-		if err == nil {
-			err = c.give(cluster, i, lent[i])
+	for first := 0; first < len(c.conns); first += lentAtOnce {
+		if err := c.pass(cluster, first, min(first+lentAtOnce, len(c.conns))); err != nil {
+			c.close()
+			return nil, blame(ctx, cluster, err)
 		}
-		for _, fd := range lent[i] {
-			unix.Close(fd)
-		}
-	}
-	if err != nil {
-		c.close()
-		return nil, blame(ctx, cluster, err)
 	}
 	c.allHeard(time.Now())
 	for i := range c.keepers {
 		go c.keepers[i].listen()
 	}
 	return c, nil
+}
+
+// lentAtOnce is the number of nodes whose descriptors this process has at the same time: each may
+// lend hundreds, and a process may have as few as 20,000 in a container.
+const lentAtOnce = 16
+
+// pass takes the descriptors of the nodes from first to before end, and gives them to the processes
+// that will drive them.
+func (c *crew) pass(cluster runtime.Cluster, first, end int) error {
+	lent := make([][]int, end-first)
+	var group errgroup.Group
+	for k := range lent {
+		i := first + k
+		group.Go(func() (err error) {
+			if err = c.keepers[i].conn.SendValue(agent.KindLend, nil); err == nil {
+				lent[k], err = c.keepers[i].conn.Expect(agent.KindLent, nil)
+			}
+			return called(cluster.Node(i), err)
+		})
+	}
+	err := group.Wait()
+	for k := range lent {
+		if err == nil {
+			err = c.give(cluster, first+k, lent[k])
+		}
+		for _, fd := range lent[k] {
+			unix.Close(fd)
+		}
+	}
+	return err
 }
 
 // give hands node i, with the descriptors that its process lent, to the process that will drive it.

@@ -98,8 +98,10 @@ func Announce(forecast func(i int, o Options) (Forecast, error), engines []strin
 
 // Limits of a forecast, all our own choice.
 const (
-	// forecastEvents is the number of events to simulate: about a second.
+	// forecastEvents is the number of events to simulate: about a second on an idle machine.
 	forecastEvents = 1 << 20
+	// forecastWait bounds the simulation on a busy one: the user waits for the first line.
+	forecastWait = 2 * time.Second
 	// forecastStep is the number of events between two samples of the progress.
 	forecastStep = 1 << 14
 	// forecastConns is the maximum number of connections for which there is a forecast.
@@ -122,9 +124,10 @@ func forecastWall(ctx context.Context, x *experiment.Experiment, dilation float6
 }
 
 // forecastLabTime returns about how long the experiment takes in lab time. It simulates the given
-// number of events, and extrapolates the rest at the speed of the second half of them. ok is false
-// where that gives no answer. For a run that fails in the simulator, as it will when it is
-// emulated, moved is the completion of its last flow; otherwise moved is t.
+// number of events, or as many as fit into forecastWait, and extrapolates the rest at the speed of
+// the second half of them. ok is false where that gives no answer. For a run that fails in the
+// simulator, as it will when it is emulated, moved is the completion of its last flow; otherwise
+// moved is t.
 func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64) (t, moved units.Time, ok bool) {
 	for i := range x.Plans {
 		t = max(t, x.Plans[i].Until)
@@ -137,6 +140,7 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	began := time.Now()
 	hosts := make([]*host.Host, len(x.Plans))
 	for i, p := range x.Plans {
 		h, err := host.New(p, nil, nil)
@@ -150,7 +154,7 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	var seen []Progress
 	opts.ProgressEvery = forecastStep
 	opts.Progress = func(now units.Time, n int64) {
-		if seen = append(seen, simProgress(hosts, now)); n >= events {
+		if seen = append(seen, simProgress(hosts, now)); n >= events || time.Since(began) > forecastWait {
 			stop()
 		}
 	}
