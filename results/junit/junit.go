@@ -1,8 +1,8 @@
 // Package junit writes runs as a JUnit XML report, so that a CI system shows missed expectations
 // like failed tests. Input: summaries. Output: XML with one suite per run and one per sweep.
 //
-// The suite of a run has a case for the run itself (skipped if an interruption left it out), one for
-// its data (skipped if the run did not end, which is reported once), one for the fidelity of an
+// The suite of a run has a case for the run itself (skipped if an interruption left it out), one
+// for its data (skipped if the run did not end, which is reported once), one for the fidelity of an
 // emulation, and one per expectation. The suite of a sweep has the expectations across its points.
 package junit
 

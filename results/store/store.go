@@ -228,8 +228,8 @@ func DefaultRoot() string {
 }
 
 // CheckRoot returns an error if runs of labs cannot be written below root: if root, the directory
-// of a lab in it, or the nearest existing parent is not a writable directory. It leaves nothing, and
-// it does not detect everything, such as a full disk.
+// of a lab in it, or the nearest existing parent is not a writable directory. It leaves nothing,
+// and it does not detect everything, such as a full disk.
 func CheckRoot(root string, labs ...string) error {
 	err := checkDir(rootDir(root))
 	for _, lab := range labs {
