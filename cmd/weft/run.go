@@ -107,9 +107,9 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. Without
 --engine and engine.kind, labs are emulated if this machine can and a forecast says that emulating all
 takes at most 10 minutes, and simulated otherwise; --engine emu, --dilation, --runtime and --capture
-request emulation. A lab with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in every
-command, LAB is a file, or - for standard input (weft generate star | weft run -). Labs that come with
-Weft need no file: they are inside the program.
+request emulation. A lab with a sweep runs once for each of its points. Every run leaves a directory
+under runs/. As in every command, LAB is a file, or - for standard input (weft generate star |
+weft run -). Labs that come with Weft need no file: they are inside the program.
 
 After -- comes a program to run instead of the lab's workload, on all hosts or on those of --hosts, in
 lab time unless --clock says otherwise (docs/applications.md).
