@@ -247,3 +247,16 @@ func Manifests(folder string) []*record.Manifest {
 	}
 	return out
 }
+
+// NewestComplete returns the newest run beside dir, dir included, that reached its end, or dir if
+// none did.
+func NewestComplete(dir string) string {
+	runs, _ := runsIn(filepath.Dir(dir)) // what cannot be read is not complete
+	slices.SortFunc(runs, func(a, b string) int { return natural.Compare(b, a) })
+	for _, run := range runs {
+		if s, err := ReadSummary(run); err == nil && s.Complete() {
+			return run
+		}
+	}
+	return dir
+}

@@ -305,19 +305,72 @@ func collectives(s *record.Summary) *grid {
 	g.row(header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat"),
 		header("time"), header("algbw"), header("busbw"), header("checked"), header("wrong"))
 	names := s.CollectiveNames()
-	for i, c := range s.Collectives {
-		done, checked := c.TimeUS > 0, c.Checked > 0
-		wrong := right(known(checked, count(c.Wrong)))
-		if c.Wrong > 0 {
-			wrong.colour = red
+	rows := joined(s.Collectives)
+	for _, row := range rows {
+		first := s.Collectives[row[0]]
+		name := names[row[0]]
+		if len(row) > 1 {
+			name = fmt.Sprintf("%s, %d sizes or groups", first.Name, len(row))
 		}
-		g.row(left(names[i]), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)),
-			right(count(int64(c.Repeat))),
-			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))),
-			right(known(done, gbps(c.BusBWGbps))),
-			right(known(checked, count(c.Checked))), wrong)
+		all := make([]record.Collective, len(row))
+		repeat, checked, wrong := 0, int64(0), int64(0)
+		for k, i := range row {
+			all[k] = s.Collectives[i]
+			repeat, checked, wrong = repeat+all[k].Repeat, checked+all[k].Checked, wrong+all[k].Wrong
+		}
+		done := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.TimeUS <= 0 })
+		sized := done && first.Bytes > 0 // a job that only calls collectives has no bytes of its own
+		bad := right(known(checked > 0, count(wrong)))
+		if wrong > 0 {
+			bad.colour = red
+		}
+		g.row(left(name), left(first.Algorithm), right(ranks(first)),
+			right(span(all, func(c record.Collective) float64 { return float64(c.Bytes) },
+				func(n float64) string { return Bytes(int64(n)) })),
+			right(count(int64(repeat))),
+			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros))),
+			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
+			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
+			right(known(checked > 0, count(checked))), bad)
 	}
 	return g
+}
+
+// maxCollectives is the number of collectives up to which the terminal has a row for each. The
+// report and summary.json have all.
+const maxCollectives = 20
+
+// joined returns the rows of a table of collectives, as indexes. Beyond maxCollectives, those that
+// differ only in size and group share a row.
+func joined(all []record.Collective) (rows [][]int) {
+	type kind struct {
+		name, algorithm string
+		ranks, groups   int
+	}
+	at := map[kind]int{}
+	for i, c := range all {
+		k := kind{c.Name, c.Algorithm, c.Ranks, c.Groups}
+		row, ok := at[k]
+		if !ok || len(all) <= maxCollectives {
+			at[k] = len(rows)
+			rows = append(rows, []int{i})
+			continue
+		}
+		rows[row] = append(rows[row], i)
+	}
+	return rows
+}
+
+// span formats a number of collectives, or the least and the greatest if they differ.
+func span(all []record.Collective, of func(record.Collective) float64, format func(float64) string) string {
+	least, most := of(all[0]), of(all[0])
+	for _, c := range all[1:] {
+		least, most = min(least, of(c)), max(most, of(c))
+	}
+	if least == most {
+		return format(least)
+	}
+	return format(least) + "–" + format(most)
 }
 
 // ranks says how many ranks take part, and in how many groups.

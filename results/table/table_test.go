@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -220,5 +221,29 @@ func TestTwiceNamesWhatTheVerdictDoesNotCover(t *testing.T) {
 	out.Reset()
 	if err := Twice(&out, first, second, Style{}); err != nil || strings.Contains(out.String(), "does not cover") {
 		t.Errorf("%v, %s", err, out.String())
+	}
+}
+
+// Beyond maxCollectives, collectives that differ in size and group share a row.
+func TestCollectivesShareARow(t *testing.T) {
+	s := &record.Summary{Collectives: []record.Collective{{Name: "graph", Label: "job", Algorithm: "given", Ranks: 8, Repeat: 1, TimeUS: 9}}}
+	for i := range 30 {
+		s.Collectives = append(s.Collectives, record.Collective{Name: "all-reduce", Label: fmt.Sprint("tp", i), Algorithm: "ring", Ranks: 8,
+			Bytes: int64(1000 + i%2*1000), Repeat: 2, TimeUS: float64(1 + i), AlgBWGbps: 5, BusBWGbps: 8, Checked: 10})
+	}
+	if rows := joined(s.Collectives); len(rows) != 2 || len(rows[1]) != 30 {
+		t.Errorf("%v", rows)
+	}
+	if rows := joined(s.Collectives[:maxCollectives]); len(rows) != maxCollectives {
+		t.Errorf("%v", rows)
+	}
+	row := collectives(s).rows[2]
+	var got []string
+	for _, c := range row {
+		got = append(got, c.text)
+	}
+	want := "all-reduce, 30 sizes or groups|ring|8|1KB–2KB|60|1us–30us|5Gbps|8Gbps|300|0"
+	if strings.Join(got, "|") != want {
+		t.Errorf("%q, want %s", got, want)
 	}
 }
