@@ -10,6 +10,7 @@ import (
 	"weft/collectives/graph"
 	"weft/inputs/chakra"
 	"weft/inputs/goal"
+	"weft/units"
 )
 
 // Written returns the names of the formats that jobs can be written in.
@@ -25,6 +26,16 @@ func FormatOf(name string) string {
 		return GOAL
 	}
 	return ""
+}
+
+// Round makes the times of a job's computations such that a format can say them, and notes it.
+func Round(g *graph.Graph, format string) {
+	switch format {
+	case GOAL:
+		g.Round(units.Nanosecond)
+	case Chakra:
+		g.Round(units.Microsecond)
+	}
 }
 
 // Write writes a job in a format. create opens one of its files: "" for a format with one, or for

@@ -25,11 +25,21 @@ func FileOrFolder(to *string, example string) Of[string] { return named(to, exam
 func named(to *string, example string, valid func(name string) bool) Of[string] {
 	expected := "a file below the lab file's folder, such as " + example
 	return Custom(to, func(name string) (string, error) {
+		name = strings.TrimPrefix(name, "./")
 		if !valid(name) {
-			return "", fmt.Errorf("%q; expected %s", clip.Text(name), expected)
+			return "", fmt.Errorf("%q; expected %s%s", clip.Text(name), expected, Outside(name))
 		}
 		return name, nil
 	}, same, expected, func() Form { return Form{} })
+}
+
+// Outside returns what to do about the name of a file that is not below the lab file's folder, or
+// nothing if it is no such name.
+func Outside(name string) string {
+	if filepath.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
+		return ": copy it there, or move the lab file to a folder above both"
+	}
+	return ""
 }
 
 // LocalName reports whether name is a plain path below a folder. It may end in a slash.

@@ -159,6 +159,11 @@ func (a *app) graphCommand() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
+		for _, p := range l.Notes() {
+			if strings.HasPrefix(p.Path, "topology.") {
+				fmt.Fprintf(a.stderr, "warning: %s: %s\n", p.Path, p.Message)
+			}
+		}
 		if asJSON {
 			return writeJSON(a.stdout, render.NewDocument(l.Name, g))
 		}

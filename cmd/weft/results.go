@@ -385,8 +385,18 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			if len(dirs) > 1 {
 				return usagef("%s is a sweep of %d runs; name one of them: %s", args[0], len(dirs), dirs[0])
 			}
-			if args[1] == perfetto && len(args) == 2 {
-				return store.Perfetto(contextWriter{cmd.Context(), a.stdout}, dirs[0])
+			if args[1] == perfetto && (len(args) == 2 || args[2] == "json") {
+				dir := dirs[0]
+				if filepath.Base(args[0]) != filepath.Base(dir) { // of a lab
+					dir = store.NewestComplete(dir)
+				}
+				switch s, err := store.ReadSummary(dir); {
+				case dir != dirs[0]:
+					fmt.Fprintf(a.stderr, "%s did not end; this is %s, the newest run that did\n", dirs[0], dir)
+				case err != nil || !s.Complete():
+					fmt.Fprintf(a.stderr, "warning: %s did not end; its timeline may be empty\n", dir)
+				}
+				return store.Perfetto(contextWriter{cmd.Context(), a.stdout}, dir)
 			}
 			if len(args) != 3 {
 				return usagef("expected a run, a table and csv or json, or a run and perfetto")

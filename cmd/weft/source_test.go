@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,6 +265,36 @@ func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 		}
 		if len(lines) != len(c.want) {
 			t.Errorf("%s: %d errors, want %d:\n%s", name, len(lines), len(c.want), stderr)
+		}
+	}
+}
+
+// A job, a network or an algorithm in place of a lab says how a lab reads it. An algorithm is
+// described, and times that a format cannot say are rounded on request.
+func TestFilesOfOtherPrograms(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"job.goal": "num_ranks 2\nrank 0 {\nl1: calc 1499\nl2: send 8b to 1\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n",
+		"net.dot":  "graph g { h0 -- s; h1 -- s; }\n",
+		"flow.txt": "1\n0 1 3 0 1000 2\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ args, code, want string }{
+		{"run " + dir + "/job.goal", "2", "job.goal:1:1: a job in the format goal, not a lab; a lab beside it reads it: workload: [{trace: job.goal}]"},
+		{"validate " + dir + "/net.dot", "2", "net.dot:1:1: a network, not a lab; a lab beside it reads it: topology: {import: net.dot}"},
+		{"run " + dir + "/flow.txt", "2", "workload: [{flows: flow.txt}]"},
+		{"trace " + dir + "/flow.txt", "0", "start times    1, up to 2s of one rank"},
+		{"trace labs/inputs/files/ring.xml", "0", "an algorithm for all-reduce of 4 ranks, proved to be correct"},
+		{"trace --json labs/inputs/files/ring.xml", "0", `"collective":"all-reduce"`},
+		{"convert " + dir + "/job.goal " + dir + "/exact/", "2", "a computation of 1.499us: Chakra counts microseconds; --round rounds"},
+		{"convert --round " + dir + "/job.goal " + dir + "/rounded/", "0", "job.goal:3: times of computations are rounded to multiples of 1us"},
+	} {
+		code, stdout, stderr := weft(t, &fake{}, strings.Fields(c.args)...)
+		if fmt.Sprint(code) != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: code %d, %s%s; want %s", c.args, code, stdout, stderr, c.want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/inputs"
+	"weft/internal/clip"
 	"weft/internal/plural"
 	"weft/internal/regular"
 	library "weft/labs"
@@ -71,6 +72,9 @@ it cannot run. FILE is a file or a folder of any format that workload.trace or w
 		Example: "  weft trace labs/questions/inputs/pair.goal",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if about, ok := algorithm(args[0], o); ok {
+				return a.showAlgorithm(about, asJSON)
+			}
 			g, format, err := readJob(args[0], o)
 			if err != nil {
 				return err
@@ -98,12 +102,64 @@ type jobFacts struct {
 	Warnings []string `json:"warnings"`
 }
 
+// algorithmFacts is what weft trace --json prints of an algorithm for a collective.
+type algorithmFacts struct {
+	File       string   `json:"file"`
+	Format     string   `json:"format"`
+	Name       string   `json:"name"`
+	Collective string   `json:"collective"`
+	Ranks      int      `json:"ranks"`
+	Chunks     int      `json:"chunks"`
+	Steps      int      `json:"steps"`
+	Warnings   []string `json:"warnings"`
+}
+
+// algorithm returns what a file has if it is an algorithm, which is proved. ok is false for other
+// files, and for one with an error, which reading it as a job tells.
+func algorithm(name string, o inputs.Options) (f algorithmFacts, ok bool) {
+	file := filepath.Clean(name)
+	files, base := labfile.Folder(file), filepath.Base(file)
+	if o.Format == "" {
+		o.Format, _ = inputs.Detect(files, base) // an error is that of reading the file
+	}
+	if o.Format != inputs.MSCCL {
+		return f, false
+	}
+	x, err := inputs.ReadAlgorithm(files, base)
+	if err != nil || x.Prove() != nil {
+		return f, false
+	}
+	return algorithmFacts{name, o.Format, x.Name, x.Collective, x.Ranks, x.Chunks(), x.Steps(),
+		append([]string{}, x.Notes.Texts()...)}, true
+}
+
+// showAlgorithm prints the facts of an algorithm.
+func (a *app) showAlgorithm(f algorithmFacts, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(a.stdout).Encode(f)
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s  %s, an algorithm for %s of %s, proved to be correct\n  name    %s\n"+
+		"  chunks  %d\n  steps   %d\n  to run  workload: [{trace: %s, size: 64MB}]\n", f.File, f.Format, f.Collective,
+		plural.Count(f.Ranks, "rank"), clip.Text(f.Name), f.Chunks, f.Steps, filepath.Base(f.File))
+	a.tell(f.Warnings)
+	return err
+}
+
 // note tells what of a job's files is not used.
 func (a *app) note(g *graph.Graph) {
-	for _, text := range g.Notes.Texts() {
+	a.tell(g.Notes.Texts())
+}
+
+// tell prints warnings.
+func (a *app) tell(warnings []string) {
+	for _, text := range warnings {
 		fmt.Fprintf(a.stderr, "warning: %s\n", text)
 	}
 }
+
+// maxKinds is the number of kinds of collectives up to which each has a line. Beyond it, a line has
+// all sizes.
+const maxKinds = 12
 
 // describeJob returns the facts of a job for people.
 func describeJob(name, format string, f graph.Facts) string {
@@ -115,8 +171,19 @@ func describeJob(name, format string, f graph.Facts) string {
 	}
 	fmt.Fprintf(&b, "  %-14s %d, up to %v of one rank\n", computations, f.Computations, f.LongestTime)
 	fmt.Fprintf(&b, "  messages       %d, %v\n", f.Messages, f.Bytes)
-	for _, c := range f.Collectives {
-		fmt.Fprintf(&b, "  %-14s %d of %v in %s\n", c.Collective, c.Count, c.Size, plural.Count(c.Ranks, "rank"))
+	for all := f.Collectives; len(all) > 0; {
+		c, n := all[0], 1
+		largest := c.Size
+		for len(f.Collectives) > maxKinds && n < len(all) && all[n].Collective == c.Collective && all[n].Ranks == c.Ranks {
+			c.Count, largest = c.Count+all[n].Count, all[n].Size
+			n++
+		}
+		size := c.Size.String()
+		if n > 1 {
+			size += " to " + largest.String()
+		}
+		fmt.Fprintf(&b, "  %-14s %d of %s in %s\n", c.Collective, c.Count, size, plural.Count(c.Ranks, "rank"))
+		all = all[n:]
 	}
 	fmt.Fprintf(&b, "  critical path  %v of %s: no network makes the job faster\n", f.CriticalPath, computations)
 	return b.String()
@@ -125,11 +192,15 @@ func describeJob(name, format string, f graph.Facts) string {
 func (a *app) convertCommand() *cobra.Command {
 	var o inputs.Options
 	var to string
+	var round bool
 	cmd := &cobra.Command{
 		Use: "convert IN OUT", Short: "convert a trace to another format, unless something would be lost",
 		Long: `Write a trace in another format. OUT is x.goal, or for Chakra a new folder x/ with a file for each
 rank; the names of the files are printed. What OUT's format cannot express is an error with its place in
-IN. OUT is complete or not there.`,
+IN. OUT is complete or not there.
+
+Chakra counts microseconds and GOAL nanoseconds. --round makes times of computations multiples of them,
+so that the sum of a rank's changes by half of one at most, and says how many it rounds.`,
 		Example: "  weft convert labs/questions/inputs/pair.goal job/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -143,6 +214,9 @@ IN. OUT is complete or not there.`,
 			if err != nil {
 				return err
 			}
+			if round {
+				inputs.Round(g, to)
+			}
 			names, err := convert(g, to, args[1])
 			a.note(g)
 			for _, name := range names {
@@ -152,6 +226,7 @@ IN. OUT is complete or not there.`,
 		},
 	}
 	jobFlags(cmd, &o)
+	cmd.Flags().BoolVar(&round, "round", false, "round times that the format of OUT cannot express")
 	cmd.Flags().StringVar(&to, "to", "", "format of OUT: "+plural.Or(inputs.Written())+" (default by its name)")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFrom(inputs.Written()...)) // the flag exists
 	return cmd

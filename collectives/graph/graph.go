@@ -141,6 +141,36 @@ func (g *Graph) Ops() (n int) {
 	return n
 }
 
+// Round makes the time of every computation a multiple of unit, and notes it. What a stream of a
+// rank computes in all changes by at most half a unit.
+func (g *Graph) Round(unit units.Time) {
+	count, rank := 0, 0
+	var first *Op
+	for r, ops := range g.Ranks {
+		exact, rounded := map[int32]units.Time{}, map[int32]units.Time{} // sums, by stream
+		for i := range ops {
+			op := &ops[i]
+			if op.Kind != Compute {
+				continue
+			}
+			exact[op.Stream] += op.Time
+			time := (exact[op.Stream]+unit/2)/unit*unit - rounded[op.Stream]
+			rounded[op.Stream] += time
+			if time == op.Time {
+				continue
+			}
+			op.Time = time
+			if count++; count == 1 {
+				first, rank = op, r
+			}
+		}
+	}
+	if count > 0 {
+		g.Notes.Changed(fmt.Sprintf("times of computations are rounded to multiples of %v, so that sums are kept", unit),
+			count, func() string { return g.Where(rank, first) })
+	}
+}
+
 // Scale multiplies the time of every computation.
 func (g *Graph) Scale(by float64) {
 	for _, ops := range g.Ranks {

@@ -139,3 +139,28 @@ func ExampleCompile() {
 	fmt.Println(err)
 	// Output: job.goal:1: rank 0 sends to rank 1 with tag 3, and no receive is left there
 }
+
+// Attributes of the same things share a sentence, and rounding keeps sums.
+func TestNotes(t *testing.T) {
+	var n Notes
+	n.Add("f", 1, "attribute a of nodes")
+	n.Add("f", 2, "role x of nodes")
+	n.Add("f", 3, "attribute b of nodes")
+	n.Add("f", 4, "attribute b of links")
+	want := "f:1: attributes a, b of nodes are not used (2 times, this is the first); f:2: role x of nodes is not used; f:4: attribute b of links is not used"
+	if got := strings.Join(n.Texts(), "; "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	g := &Graph{Files: []string{"f"}, Ranks: [][]Op{{
+		{Kind: Compute, Time: 400, Place: 1}, {Kind: Compute, Time: 400, Place: 2}, {Kind: Compute, Time: 2000, Place: 3}, {Kind: Compute, Time: 100, Stream: 1, Place: 4},
+	}}}
+	g.Round(1000)
+	var got []units.Time
+	for _, op := range g.Ranks[0] {
+		got = append(got, op.Time)
+	}
+	if fmt.Sprint(got) != fmt.Sprint([]units.Time{0, 1000, 2000, 0}) ||
+		g.Notes.Texts()[0] != "f:1: times of computations are rounded to multiples of 1ns, so that sums are kept (3 times, this is the first)" {
+		t.Errorf("%v, %q", got, g.Notes.Texts())
+	}
+}

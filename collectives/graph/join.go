@@ -37,9 +37,14 @@ func (g *Graph) Join(parts [][]Part) error {
 			k := key{p.Group, seen[p.Group]}
 			seen[p.Group]++
 			members := groups[p.Group]
-			size, kind, err := sizeOf(p.Collective, p.Size(len(members)), len(members))
+			n := p.Size(len(members))
+			size, kind, err := sizeOf(p.Collective, n, len(members))
 			if err != nil {
 				return g.Errorf(rank, op, "%s of group %q: %w", p.Collective, p.Group, err)
+			}
+			if int64(size) != n {
+				g.Notes.Changed("collectives become larger: a multiple of 2 bytes, and at least 2 for each rank", 1,
+					func() string { return g.Where(rank, op) })
 			}
 			call, ok := calls[k]
 			if !ok {
@@ -95,19 +100,17 @@ func (g *Graph) groups(parts [][]Part) map[string][]int32 {
 }
 
 // sizeOf returns the size of a collective and a type of elements that it has a whole number of, one
-// for each rank if the ranks share the buffer.
+// for each rank if the ranks share the buffer. A size that is no such number becomes the next.
 func sizeOf(name string, n int64, ranks int) (units.Bytes, schedule.Type, error) {
 	least := int64(1)
 	if schedule.Of(name).Shared {
 		least = int64(ranks)
 	}
 	switch {
-	case n > int64(MaxSize):
+	case n < 1 || n > int64(MaxSize):
+		return 0, "", fmt.Errorf("%d bytes in %d ranks; expected 1 byte to %v", n, ranks, units.Bytes(MaxSize))
 	case n >= 4*least && n%4 == 0:
 		return units.Bytes(n), schedule.Float32, nil
-	case n >= 2*least && n%2 == 0:
-		return units.Bytes(n), schedule.BFloat16, nil
 	}
-	return 0, "", fmt.Errorf("%d bytes in %d ranks; expected a whole number of elements of 2 or 4 bytes, at most %v", n,
-		ranks, units.Bytes(MaxSize))
+	return units.Bytes(max(2*least, n+n%2)), schedule.BFloat16, nil
 }

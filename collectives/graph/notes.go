@@ -1,12 +1,17 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Notes are what a file says and a graph or a network does not need, told once for each kind.
+// Notes are what a file says and a graph or a network does not need, or approximates, told once for
+// each kind.
 type Notes struct{ kinds []noteKind }
 
 type noteKind struct {
 	what, first string
+	changed     bool // what is a sentence
 	count       int
 }
 
@@ -20,23 +25,59 @@ func (n *Notes) Add(file string, line int, what string) {
 }
 
 // AddAt is Add for any place, which is called for the first of a kind.
-func (n *Notes) AddAt(what string, place func() string) {
+func (n *Notes) AddAt(what string, place func() string) { n.add(what, false, 1, place) }
+
+// Changed notes that something is not as the file says it, count times. what is a sentence.
+func (n *Notes) Changed(what string, count int, place func() string) { n.add(what, true, count, place) }
+
+func (n *Notes) add(what string, changed bool, count int, place func() string) {
 	for i := range n.kinds {
 		if n.kinds[i].what == what || i == maxNotes {
-			n.kinds[i].count++
+			n.kinds[i].count += count
 			return
 		}
 	}
 	if len(n.kinds) == maxNotes {
-		what = "more than that"
+		what, changed = "more than that", false
 	}
-	n.kinds = append(n.kinds, noteKind{what, place(), 1})
+	n.kinds = append(n.kinds, noteKind{what, place(), changed, count})
 }
 
-// Texts returns a sentence for each kind, in the order of the file.
+// attribute returns the name of the attribute that a kind is about, and what it belongs to.
+func (k *noteKind) attribute() (name, of string, ok bool) {
+	text, ok := strings.CutPrefix(k.what, "attribute ")
+	i := strings.LastIndex(text, " of ")
+	if !ok || i < 0 || k.changed {
+		return "", "", false
+	}
+	return text[:i], text[i+len(" of "):], true
+}
+
+// Texts returns a sentence for each kind, in the order of the file, and one for all attributes of
+// the same things.
 func (n *Notes) Texts() (all []string) {
-	for _, k := range n.kinds {
-		text := fmt.Sprintf("%s: %s is not used", k.first, k.what)
+	told := map[string]bool{}
+	for i := range n.kinds {
+		k := n.kinds[i]
+		text := fmt.Sprintf("%s: %s", k.first, k.what)
+		name, of, ok := k.attribute()
+		if told[of] && ok {
+			continue
+		}
+		names := []string{name}
+		if told[of] = ok; ok {
+			for j := range n.kinds[i+1:] {
+				if other, its, ok := n.kinds[i+1+j].attribute(); ok && its == of {
+					names, k.count = append(names, other), k.count+n.kinds[i+1+j].count
+				}
+			}
+		}
+		switch {
+		case len(names) > 1:
+			text = fmt.Sprintf("%s: attributes %s of %s are not used", k.first, strings.Join(names, ", "), of)
+		case !k.changed:
+			text += " is not used"
+		}
 		if k.count > 1 {
 			text += fmt.Sprintf(" (%d times, this is the first)", k.count)
 		}

@@ -318,7 +318,7 @@ func appendNode(m []byte, g *graph.Graph, rank, i int) ([]byte, error) {
 	switch op.Kind {
 	case graph.Compute:
 		if op.Time%units.Microsecond != 0 {
-			return nil, fmt.Errorf("a computation of %v: Chakra counts microseconds", op.Time)
+			return nil, fmt.Errorf("a computation of %v: Chakra counts microseconds; --round rounds", op.Time)
 		}
 		m = appendNumber(m, nodeDuration, uint64(op.Time/units.Microsecond))
 		cpu := int64(0)

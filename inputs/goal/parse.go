@@ -468,7 +468,7 @@ func Write(w io.Writer, g *graph.Graph) error {
 			case op.Kind == graph.Collective:
 				return g.Errorf(rank, op, "%s: GOAL has no collectives; write Chakra", g.Calls[op.Call].Collective)
 			case op.Kind == graph.Compute && op.Time%units.Nanosecond != 0:
-				return g.Errorf(rank, op, "a computation of %v: GOAL counts nanoseconds", op.Time)
+				return g.Errorf(rank, op, "a computation of %v: GOAL counts nanoseconds; --round rounds", op.Time)
 			case op.Kind == graph.Compute:
 				line = strconv.AppendInt(append(line, ": calc "...), int64(op.Time/units.Nanosecond), 10)
 				if op.Stream > 0 {

@@ -65,7 +65,8 @@ func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ old, text, want string }{
 		{`"Collective name": "allreduce",`, "", "a: event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): it does not say its collective"},
 		{`"allreduce"`, `"alltoallv"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): collective "alltoallv" is unknown; expected all-reduce`},
-		{`"allreduce"`, `"barrier"`, `event 4 (ncclDevKernel_AllReduce_Sum_bf16_RING_LL): barrier is not understood`},
+		{`"Collective name": "allreduce",`, `"Collective name": "all_to_allv", "In split size": "[1, 2]", "Out split size": "[]",`, "all_to_allv of blocks of [1, 2] and [] elements is not understood"},
+		{`"cat": "kernel", "name": "nccl`, `"cat": "python", "name": "nccl`, "b: 1 collectives of group 0 [0, 1] of rank 1, and 0 of rank 0 in a: the profiles cover different parts"},
 		{`"In msg nelems": 1000, "Out msg nelems": 1000`, `"In msg nelems": 0`, `allreduce of 0 elements`},
 		{`"BFloat16"`, `"Complex"`, `elements of type "Complex"`},
 		{`"rank": 0`, `"rank": 7`, "the profile of rank 7, among those of 2 ranks"},
@@ -75,7 +76,7 @@ func TestRefuses(t *testing.T) {
 		{`"world_size": 2`, `"world_size": 8`, "a: a job of 8 ranks, by world_size; there are 2 profiles"},
 		{`[{"id": 0}]`, strings.Repeat("[", 1001), "a: byte 1109: values within each other 1000 times"},
 		{`"aten::mm"`, `"` + strings.Repeat("m", 17<<20) + `"`, "a: byte 16777728: a value of more than 16 MiB"},
-		{`"[0, 1]"`, `"[0, 5]"`, "in which only 1 of them take part"},
+		{`"[0, 1]"`, `"[0, 5]"`, "b: 1 collectives of group 0 [0, 1] of rank 1, and 0 of rank 0 in a"},
 		{`"In msg nelems": 1000`, `"In msg nelems": 1001`, "another rank has all-reduce of"},
 	} {
 		text := strings.Replace(profileOf(0), c.old, c.text, 1)
@@ -88,6 +89,32 @@ func TestRefuses(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.40s: %v; want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// A barrier is an all-reduce of an element of each rank, an all-to-all-v of equal blocks is an
+// all-to-all, and an odd size is rounded up and noted.
+func TestApproximates(t *testing.T) {
+	for _, c := range []struct{ collective, more, elements, dtype, want, note string }{
+		{"barrier", "", `"In msg nelems": 0`, "Byte", "all-reduce 8B", ""},
+		{"all_to_allv", `"In split size": "[500, 500]", "Out split size": "[]",`, `"In msg nelems": 1000`, "BFloat16", "all-to-all 2KB", ""},
+		{"broadcast", "", `"In msg nelems": 101`, "Byte", "broadcast 102B", "a: event 4: collectives become larger: a multiple of 2 bytes, and at least 2 for each rank (2 times, this is the first)"},
+		{"allreduce", "", `"In msg nelems": 1`, "Bool", "all-reduce 2B", "a: event 4: collectives become larger: a multiple of 2 bytes, and at least 2 for each rank (2 times, this is the first)"},
+	} {
+		replace := strings.NewReplacer(`"Collective name": "allreduce",`, `"Collective name": "`+c.collective+`",`+c.more,
+			`"In msg nelems": 1000, "Out msg nelems": 1000`, c.elements, "BFloat16", c.dtype)
+		g, err := Parse([]string{"a", "b"}, 0, opener(map[string]string{"a": replace.Replace(profileOf(0)), "b": replace.Replace(profileOf(1))}))
+		if err != nil {
+			t.Errorf("%s: %v", c.collective, err)
+			continue
+		}
+		notes := strings.Join(g.Notes.Texts()[1:], "; ")
+		if got := fmt.Sprintf("%s %v", g.Calls[0].Collective, g.Calls[0].Size); got != c.want || notes != c.note {
+			t.Errorf("%s: %s, %q; want %s, %q", c.collective, got, notes, c.want, c.note)
+		}
+		if _, _, err := graph.Compile(g); err != nil {
+			t.Errorf("%s: %v", c.collective, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ type event struct {
 		Ranks      string          `json:"Process Group Ranks"`
 		Dst        *int64          `json:"Dst Rank"`
 		Src        *int64          `json:"Src Rank"`
+		InSplit    string          `json:"In split size"`
+		OutSplit   string          `json:"Out split size"`
 	} `json:"args"`
 }
 
@@ -71,6 +74,7 @@ type kind struct {
 	collective string // "": a message
 	send       bool
 	output     bool // its size is that of the output
+	barrier    bool // it has no size
 }
 
 // kinds are the kinds by the names of PyTorch.
@@ -87,7 +91,11 @@ var kinds = map[string]kind{
 	"reduce": {collective: "reduce"}, "_reduce_oop": {collective: "reduce"},
 	"all_to_all": {collective: "all-to-all"}, "alltoall": {collective: "all-to-all"},
 	"alltoall_base": {collective: "all-to-all"}, "all_to_all_single": {collective: "all-to-all"},
-	"send": {send: true}, "recv": {},
+	"all_to_allv": {collective: "all-to-all"}, // of equal blocks
+	// PyTorch's barrier is an all-reduce of one element.
+	"barrier": {collective: "all-reduce", barrier: true}, "allreduce_barrier": {collective: "all-reduce", barrier: true},
+	"all_reduce_barrier": {collective: "all-reduce", barrier: true},
+	"send":               {send: true}, "recv": {},
 }
 
 // sizes are the bytes of an element by the names of PyTorch.
@@ -144,7 +152,69 @@ func Parse(files []string, _ int, open func(string) (io.ReadCloser, error)) (*gr
 			return nil, err
 		}
 	}
+	if err := together(g, parts); err != nil {
+		return nil, err
+	}
 	return g, g.Join(parts)
+}
+
+// together returns an error unless ranks have as many collectives of each group, and as many
+// messages for each other: profiles that cover other steps of the job have not.
+func together(g *graph.Graph, parts [][]graph.Part) error {
+	differ := func(rank int, what string, n, other, m int) error {
+		return &graph.Error{At: g.Files[rank], Err: fmt.Errorf("%d %s of rank %d, and %d of rank %d in %s: the "+
+			"profiles cover different parts of the job; profile the same steps of every rank", n, what, rank, m, other,
+			g.Files[other])}
+	}
+	type key struct {
+		rank  int
+		group string
+	}
+	count := map[key]int{}
+	for rank := range parts {
+		for i := range parts[rank] {
+			count[key{rank, parts[rank][i].Group}]++
+		}
+	}
+	told := map[string]bool{}
+	for rank := range parts {
+		for i := range parts[rank] {
+			p := &parts[rank][i]
+			if told[p.Group] {
+				continue
+			}
+			told[p.Group] = true
+			n := count[key{rank, p.Group}]
+			for _, other := range p.Members {
+				m := count[key{int(other), p.Group}]
+				if other >= 0 && int(other) < len(parts) && m != n {
+					return differ(rank, "collectives of group "+clip.Text(p.Group), n, int(other), m)
+				}
+			}
+		}
+	}
+	type pair struct{ src, dst int32 }
+	left := map[pair]int{} // sends without receives
+	for rank, ops := range g.Ranks {
+		for i := range ops {
+			switch op := &ops[i]; op.Kind {
+			case graph.Send:
+				left[pair{int32(rank), op.Peer}]++
+			case graph.Recv:
+				left[pair{op.Peer, int32(rank)}]--
+			}
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(left), func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst))
+	}) {
+		if n := left[p]; n != 0 && int(p.dst) < len(g.Ranks) && int(p.src) < len(g.Ranks) {
+			return &graph.Error{At: g.Files[p.src], Err: fmt.Errorf("rank %d sends %d messages more to rank %d than "+
+				"that receives in %s (negative: fewer): the profiles cover different parts of the job; profile the "+
+				"same steps of every rank", p.src, n, p.dst, g.Files[p.dst])}
+		}
+	}
+	return nil
 }
 
 func (p *profile) errorf(format string, args ...any) error {
@@ -334,10 +404,11 @@ func (p *profile) communication(e *event) (*comm, error) {
 	k, ok := kinds[a.Collective]
 	const most = 1 << 40
 	switch {
-	case a.Collective == "barrier" || a.Collective == "all_to_allv":
-		return nil, fmt.Errorf("%s is not understood: only collectives that move equal blocks between all ranks are",
-			a.Collective)
-	case a.In == 0 && a.Out == 0:
+	case a.Collective == "all_to_allv" && !(equal(a.InSplit) && equal(a.OutSplit)):
+		return nil, fmt.Errorf("%s of blocks of %s and %s elements is not understood: only collectives that move "+
+			"equal blocks between all ranks are", a.Collective, clip.Text(cmp.Or(a.InSplit, "unknown")),
+			clip.Text(cmp.Or(a.OutSplit, "unknown")))
+	case a.In == 0 && a.Out == 0 && !k.barrier:
 		return nil, fmt.Errorf("%s of 0 elements; expected at least 1", clip.Text(a.Collective))
 	case !ok:
 		return nil, fmt.Errorf("collective %q is unknown; expected all-reduce, all-gather, "+
@@ -365,6 +436,16 @@ func (p *profile) communication(e *event) (*comm, error) {
 	}
 	p.used[name+" "+a.Ranks] = c.group
 	return c, nil
+}
+
+// equal reports whether a list of split sizes, such as [4, 4], says that all blocks are equal. The
+// empty list does.
+func equal(splits string) bool {
+	var sizes []int64
+	if json.Unmarshal([]byte(splits), &sizes) != nil {
+		return false
+	}
+	return len(slices.Compact(sizes)) < 2
 }
 
 // ops returns the operations of the rank, and its parts in collectives.
@@ -455,5 +536,10 @@ func (p *profile) part(c *comm, op int32) graph.Part {
 		size = c.out
 	}
 	return graph.Part{Op: op, Group: c.group.name, Members: members, Collective: c.kind.collective, Root: -1,
-		Size: func(int) int64 { return size }}
+		Size: func(ranks int) int64 {
+			if c.kind.barrier {
+				return int64(ranks) * sizes["Float"]
+			}
+			return size
+		}}
 }

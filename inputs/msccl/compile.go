@@ -141,8 +141,18 @@ func (c *compiler) region(rank int, p place, count int) (schedule.Buf, units.Byt
 	default:
 		buf, most = schedule.In, chunks(l.In)
 	}
+	d, said := c.declared[rank], 0
+	switch p.buffer {
+	case 'i':
+		said = d.input
+	case 'o':
+		said = d.output
+	}
+	if said > 0 { // fewer than the collective has
+		most = min(most, first-p.chunk+said)
+	}
 	if p.chunk < 0 || count < 1 || first+count > most {
-		if p.buffer == 's' {
+		if most -= first - p.chunk; p.buffer == 's' {
 			most = c.scratch[rank]
 		}
 		return 0, 0, fmt.Errorf("chunks %d to %d of buffer %c of %d", p.chunk, p.chunk+count-1, p.buffer, most)

@@ -102,6 +102,8 @@ func TestMutations(t *testing.T) {
 		{strings.Replace(text, `s_chunks="0"`, `s_chunks="many"`, 1), `x.xml:2: s_chunks is "many"`},
 		{mutated(0, 6, `dstbuf="o" dstoff="2"`, `dstbuf="s" dstoff="0"`), "chunks 0 to 0 of buffer s of 0"},
 		{text[:300], "XML syntax error"},
+		{strings.Replace(ring(4), `i_chunks="4"`, `i_chunks="3"`, 1), "chunks 3 to 3 of buffer i of 3"},
+		{strings.Replace(ring(4), `o_chunks="4"`, `o_chunks="many"`, 1), `x.xml:2: o_chunks is "many"`},
 		{"<x/>", "<x> is not understood"},
 	} {
 		a, err := Parse("x.xml", strings.NewReader(c.text))

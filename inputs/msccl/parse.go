@@ -26,9 +26,26 @@ type Algorithm struct {
 	inplace    bool        // input and output share a buffer
 	gpus       [][]block   // by rank
 	scratch    []int       // by rank: chunks of buffer s
+	declared   []declared  // by rank
 	chunks     int         // of the buffer whose size nccl-tests prints
 	Notes      graph.Notes // what the file says and the algorithm does not need
 }
+
+// Chunks returns the number of chunks of the buffer whose size nccl-tests prints.
+func (a *Algorithm) Chunks() int { return a.chunks }
+
+// Steps returns the number of steps of all GPUs.
+func (a *Algorithm) Steps() (n int) {
+	for _, blocks := range a.gpus {
+		for i := range blocks {
+			n += len(blocks[i].steps)
+		}
+	}
+	return n
+}
+
+// declared is how many chunks a file says that the buffers of a GPU have. 0: it does not say.
+type declared struct{ input, output int }
 
 // block is a thread block: its peers, and its steps, which run one after the other.
 type block struct {
@@ -185,7 +202,17 @@ func (p *parser) element(name string) error {
 				return err
 			}
 		}
+		var d declared
+		for name, to := range map[string]*int{"i_chunks": &d.input, "o_chunks": &d.output} {
+			if p.attrs[name] == "" {
+				continue
+			}
+			if *to, err = p.number(name, 0, maxChunks); err != nil {
+				return err
+			}
+		}
 		p.gpus, p.scratch = append(p.gpus, nil), append(p.scratch, scratch)
+		p.declared = append(p.declared, d)
 		return nil
 	case "tb":
 		if len(p.gpus) == 0 {

@@ -95,7 +95,7 @@ func packages() []entry {
 		{"inputs/topologies", "collectives/graph inputs/source internal/clip params units",
 			"reads formats of networks, whose links are bounded as those of labs"},
 		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl " +
-			"inputs/source inputs/topologies internal/natural",
+			"inputs/source inputs/topologies internal/natural units",
 			"chooses the format; files are in the order of their numbers"},
 
 		{"clocksync", "units", "clocks show lab time"},
@@ -249,12 +249,12 @@ func packages() []entry {
 			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "examples orchestrator/experiment orchestrator/lab orchestrator/topology sdk transport",
 			"writes labs and a program to start from, and what their transports need, which their experiments tell"},
-		{"orchestrator/labfile", "internal/clip internal/regular labs orchestrator/catalogue orchestrator/experiment " +
-			"orchestrator/lab results/expect results/store",
+		{"orchestrator/labfile", "inputs internal/clip internal/regular labs orchestrator/catalogue " +
+			"orchestrator/experiment orchestrator/lab results/expect results/store",
 			"finds a lab, also inside the program, checks its text, network and expectations, and gives runs its files"},
-		{"orchestrator/series", "internal/plural orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/labfile " +
-			"orchestrator/pages orchestrator/run results/expect results/record results/report results/store " +
-			"results/table results/view",
+		{"orchestrator/series", "internal/plural orchestrator/emulate orchestrator/experiment orchestrator/lab " +
+			"orchestrator/labfile orchestrator/pages orchestrator/run results/expect results/record results/report " +
+			"results/store results/table results/view",
 			"runs the points of labs as run does, leaves their pages, and judges and draws what is across them"},
 		{"orchestrator/sweep", "orchestrator/lab", "a submission has the options of its lab"},
 		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"weft/inputs"
 	"weft/inputs/source"
@@ -87,18 +88,20 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 		f.problem("given together with kind: %s; leave kind out: what is imported is custom", clip.Text(kind.text))
 		return nil
 	}
-	if file.kind != scalar || !params.LocalName(file.text) {
-		f.problem("%q; expected a file below the lab file's folder, such as fabric.dot", clip.Text(file.text))
+	name := strings.TrimPrefix(file.text, "./")
+	if file.kind != scalar || !params.LocalName(name) {
+		f.problem("%q; expected a file below the lab file's folder, such as fabric.dot%s", clip.Text(name),
+			params.Outside(name))
 		return nil
 	}
 	if d.files == nil {
 		f.problem("%q cannot be read here: no file goes with this lab", clip.Text(file.text))
 		return nil
 	}
-	r, err := source.Open(d.files, file.text, file.text)
+	r, err := source.Open(d.files, name, name)
 	if err == nil {
 		var net *topologies.Network
-		net, err = topologies.Parse(file.text, r)
+		net, err = topologies.Parse(name, r)
 		if err = errors.Join(err, r.Close()); err == nil {
 			d.note(f.path, &net.Notes)
 			return net
@@ -107,13 +110,13 @@ func (d *decoder) network(section, file *node) *topologies.Network {
 	var path *fs.PathError
 	job := ""
 	if errors.Is(err, topologies.ErrFormat) {
-		job, _ = inputs.Detect(d.files, file.text) // otherwise the error above says more
+		job, _ = inputs.Detect(d.files, name) // otherwise the error above says more
 	}
 	switch {
 	case errors.As(err, &path):
-		f.problem("%s: %v", file.text, path.Err)
+		f.problem("%s: %v", name, path.Err)
 	case job != "":
-		f.problem("%s is a job in the format %s; workload.trace runs it", clip.Text(file.text), job)
+		f.problem("%s is a job in the format %s; workload.trace runs it", clip.Text(name), job)
 	default:
 		f.problem("%v", err)
 	}

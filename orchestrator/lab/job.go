@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
@@ -204,8 +205,10 @@ func (r *itemReader) readFlows(rules params.Rules) {
 	}
 	slices.SortFunc(names, func(a, b string) int { return r.hosts.index(a) - r.hosts.index(b) })
 	names = slices.Compact(names)
-	if len(names) == 0 {
+	if len(names) == 0 && r.listed != nil { // an error otherwise
 		rules.Refuse("flows", "an empty list; expected at least one flow")
+	}
+	if len(names) == 0 {
 		return
 	}
 	at := map[string]int{}
@@ -438,8 +441,9 @@ func (h hosts) index(name string) int {
 // jobFile is the name of a file of a job: a path relative to the lab file that stays in its folder.
 func jobFile(to *string, expected string) params.Value {
 	return params.Custom(to, func(name string) (string, error) {
+		name = strings.TrimPrefix(name, "./")
 		if !params.LocalName(name) {
-			return "", fmt.Errorf("%q; expected %s", clip.Text(name), expected)
+			return "", fmt.Errorf("%q; expected %s%s", clip.Text(name), expected, params.Outside(name))
 		}
 		return name, nil
 	}, func(name string) string { return name }, expected, func() params.Form {

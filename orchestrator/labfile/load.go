@@ -1,12 +1,15 @@
 package labfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"weft/inputs"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/expect"
@@ -49,6 +52,9 @@ func Load(src Source, opts lab.Options) (File, error) {
 		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true},
 			len(opts.Set) == 0)...)
 	case errors.As(err, &problems):
+		if other := noLabBut(&src); other != nil {
+			return File{}, other
+		}
 		problems = slices.Concat(problems, checkRest(&src, opts, problems))
 	default:
 		return File{}, err
@@ -58,6 +64,34 @@ func Load(src Source, opts lab.Options) (File, error) {
 		return File{}, problems
 	}
 	return File{src, labs, opts}, nil
+}
+
+// noLabBut returns the error for a file that is no lab, but a job or a network in a format that labs
+// can name; nil: it is neither.
+func noLabBut(src *Source) error {
+	if src.Files == nil || src.Name == StdinName || bytes.HasPrefix(src.Text, []byte("weft:")) ||
+		bytes.Contains(src.Text, []byte("\nweft:")) {
+		return nil
+	}
+	name := path.Base(src.Name)
+	format, err := inputs.Detect(src.Files, name)
+	lines := "workload: [{trace: " + name + "}]; weft trace shows what is in it"
+	switch {
+	case errors.Is(err, inputs.ErrNetwork):
+		format, lines = "", "topology: {import: "+name+"}"
+	case err != nil || format == "":
+		return nil
+	case format == inputs.MSCCL:
+		lines = "workload: [{trace: " + name + ", size: 64MB}]"
+	case format == inputs.Flows:
+		lines = "workload: [{flows: " + name + "}]"
+	}
+	what := "a network"
+	if format != "" {
+		what = "a job in the format " + format
+	}
+	return lab.Problems{{File: src.Name, Line: 1, Column: 1, Message: what + ", not a lab; a lab beside it reads it: " +
+		lines}}
 }
 
 // checkRest returns the problems of a lab's network and expectations that do not follow from those
