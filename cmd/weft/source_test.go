@@ -276,6 +276,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 	for name, text := range map[string]string{
 		"job.goal": "num_ranks 2\nrank 0 {\nl1: calc 1499\nl2: send 8b to 1\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n",
 		"net.dot":  "graph g { h0 -- s; h1 -- s; }\n",
+		"clos.yml": "name: clos\ntopology:\n  nodes: {a: {kind: linux}}\n  links:\n    - endpoints: [a:eth1, s:eth1]\n",
 		"flow.txt": "1\n0 1 3 0 1000 2\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -285,6 +286,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 	for _, c := range []struct{ args, code, want string }{
 		{"run " + dir + "/job.goal", "2", "job.goal:1:1: a job in the format goal, not a lab; a lab beside it reads it: workload: [{trace: job.goal}]"},
 		{"validate " + dir + "/net.dot", "2", "net.dot:1:1: a network, not a lab; a lab beside it reads it: topology: {import: net.dot}"},
+		{"run " + dir + "/clos.yml", "2", "clos.yml:1:1: a network, not a lab; a lab beside it reads it: topology: {import: clos.yml}"},
 		{"run " + dir + "/flow.txt", "2", "workload: [{flows: flow.txt}]"},
 		{"trace " + dir + "/flow.txt", "0", "start times    1, up to 2s of one rank"},
 		{"trace labs/inputs/files/ring.xml", "0", "an algorithm for all-reduce of 4 ranks, proved to be correct"},

@@ -76,8 +76,9 @@ func noLabBut(src *Source) error {
 	name := path.Base(src.Name)
 	format, err := inputs.Detect(src.Files, name)
 	lines := "workload: [{trace: " + name + "}]; weft trace shows what is in it"
+	containerlab := format == "" && bytes.Contains(src.Text, []byte("endpoints:")) // labs write between
 	switch {
-	case errors.Is(err, inputs.ErrNetwork):
+	case errors.Is(err, inputs.ErrNetwork) || containerlab:
 		format, lines = "", "topology: {import: "+name+"}"
 	case err != nil || format == "":
 		return nil
