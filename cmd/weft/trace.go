@@ -174,7 +174,8 @@ func describeJob(name, format string, f graph.Facts) string {
 	for all := f.Collectives; len(all) > 0; {
 		c, n := all[0], 1
 		largest := c.Size
-		for len(f.Collectives) > maxKinds && n < len(all) && all[n].Collective == c.Collective && all[n].Ranks == c.Ranks {
+		for len(f.Collectives) > maxKinds && n < len(all) &&
+			all[n].Collective == c.Collective && all[n].Ranks == c.Ranks {
 			c.Count, largest = c.Count+all[n].Count, all[n].Size
 			n++
 		}

@@ -166,8 +166,9 @@ func (g *Graph) Round(unit units.Time) {
 		}
 	}
 	if count > 0 {
-		g.Notes.Changed(fmt.Sprintf("times of computations are rounded to multiples of %v, so that sums are kept", unit),
-			count, func() string { return g.Where(rank, first) })
+		g.Notes.Changed(
+			fmt.Sprintf("times of computations are rounded to multiples of %v, so that sums are kept", unit), count,
+			func() string { return g.Where(rank, first) })
 	}
 }
 

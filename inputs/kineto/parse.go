@@ -93,7 +93,8 @@ var kinds = map[string]kind{
 	"alltoall_base": {collective: "all-to-all"}, "all_to_all_single": {collective: "all-to-all"},
 	"all_to_allv": {collective: "all-to-all"}, // of equal blocks
 	// PyTorch's barrier is an all-reduce of one element.
-	"barrier": {collective: "all-reduce", barrier: true}, "allreduce_barrier": {collective: "all-reduce", barrier: true},
+	"barrier":            {collective: "all-reduce", barrier: true},
+	"allreduce_barrier":  {collective: "all-reduce", barrier: true},
 	"all_reduce_barrier": {collective: "all-reduce", barrier: true},
 	"send":               {send: true}, "recv": {},
 }

@@ -66,8 +66,8 @@ func Load(src Source, opts lab.Options) (File, error) {
 	return File{src, labs, opts}, nil
 }
 
-// noLabBut returns the error for a file that is no lab, but a job or a network in a format that labs
-// can name; nil: it is neither.
+// noLabBut returns the error for a file that is no lab, but a job or a network in a format that
+// labs can name; nil: it is neither.
 func noLabBut(src *Source) error {
 	if src.Files == nil || src.Name == StdinName || bytes.HasPrefix(src.Text, []byte("weft:")) ||
 		bytes.Contains(src.Text, []byte("\nweft:")) {
