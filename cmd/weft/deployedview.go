@@ -1,17 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"weft/orchestrator/deploy"
-	"weft/results/frames"
-	"weft/results/record"
+	"weft/orchestrator/deploy/monitor"
 	"weft/results/view"
-	"weft/units"
 )
 
 // lookEvery is the time between two looks at a deployed lab that is watched. Our own choice.
@@ -35,7 +31,7 @@ func (a *app) viewDeployed(ctx context.Context, lab string, port int) error {
 		}
 		serving, stop := context.WithCancel(ctx)
 		defer stop()
-		go followDeployed(serving, h, newWatched(first), s)
+		go followDeployed(serving, h, monitor.New(first, lookEvery), s)
 		return a.servePages(ctx, s)
 	})
 }
@@ -66,7 +62,7 @@ func perform(h changer, v view.Action) error {
 }
 
 // followDeployed publishes the state of a lab until the context ends or the lab does.
-func followDeployed(ctx context.Context, h *deploy.Handle, w *watched, s *view.Server) {
+func followDeployed(ctx context.Context, h *deploy.Handle, w *monitor.Monitor, s *view.Server) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -75,166 +71,12 @@ func followDeployed(ctx context.Context, h *deploy.Handle, w *watched, s *view.S
 			s.End("the lab has ended: " + err.Error())
 			return
 		}
-		w.add(now)
-		_ = s.Publish([]*view.Model{w.model(now)}) // a page that misses an update gets the next one
+		w.Add(now)
+		_ = s.Publish([]*view.Model{w.Model(now)}) // a page that misses an update gets the next one
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// watched is what was seen of a deployed lab.
-type watched struct {
-	network  *record.NetworkMap
-	links    []string
-	before   []deploy.PortState // counters when the watching began
-	recorder *frames.Recorder
-	last     units.Time
-	faults   []record.Fault
-	open     map[string]int // fault that lasts, by link or host
-}
-
-// newWatched begins to watch a lab.
-func newWatched(s *deploy.State) *watched {
-	w := &watched{open: map[string]int{}, last: -1}
-	m := &record.NetworkMap{Title: s.Lab}
-	index := map[string]int{}
-	for i, n := range s.Nodes {
-		index[n.Name] = i
-		m.Nodes = append(m.Nodes, record.MapNode{Name: n.Name, Tier: n.Tier, Host: n.Tier == hostTier})
-	}
-	for _, k := range s.Links {
-		w.links = append(w.links, k.Name)
-		ends := [2]int{index[k.A], index[k.B]}
-		for i, p := range k.Ports {
-			m.Ports = append(m.Ports, record.MapPort{
-				Name: p.Name, From: ends[i&1], To: ends[1-i&1], RateBPS: k.RateBPS,
-			})
-			w.before = append(w.before, p)
-		}
-	}
-	placeNodes(m)
-	w.network = m
-	w.recorder = frames.Auto(instant(s), units.FromDuration(lookEvery)/8)
-	return w
-}
-
-// Distances of a drawing of a deployed lab. Our own choice.
-const (
-	columnStep = 90
-	rowStep    = 140
-)
-
-// placeNodes places hosts in the lowest row, and every switch as many rows above as it is links
-// away from a host, above the nodes that it is linked with.
-func placeNodes(m *record.NetworkMap) {
-	near := make([][]int, len(m.Nodes))
-	for _, p := range m.Ports {
-		near[p.From] = append(near[p.From], p.To)
-	}
-	row := make([]int, len(m.Nodes))
-	var queue []int
-	for i := range m.Nodes {
-		if row[i] = -1; m.Nodes[i].Host {
-			row[i] = 0
-			queue = append(queue, i)
-		}
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		for _, n := range near[queue[0]] {
-			if row[n] < 0 {
-				row[n] = row[queue[0]] + 1
-				queue = append(queue, n)
-			}
-		}
-	}
-	rows := make([][]int, max(1, slices.Max(append([]int{0}, row...))+1))
-	widest := 1
-	for i, r := range row {
-		r = max(r, 0) // linked with no host
-		rows[r] = append(rows[r], i)
-		widest = max(widest, len(rows[r]))
-	}
-	m.Width, m.Height = float64(widest)*columnStep, float64(len(rows))*rowStep
-	for r, nodes := range rows {
-		mean := func(i int) float64 { // of the nodes below
-			sum, n := 0.0, 0
-			for _, k := range near[i] {
-				if row[k] == r-1 {
-					sum, n = sum+m.Nodes[k].X, n+1
-				}
-			}
-			return sum / float64(max(n, 1))
-		}
-		if r > 0 {
-			slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(mean(a), mean(b)) })
-		}
-		for k, i := range nodes {
-			m.Nodes[i].X = m.Width * (float64(k) + 0.5) / float64(len(nodes))
-			m.Nodes[i].Y = m.Height - (float64(r)+0.5)*rowStep
-		}
-	}
-}
-
-// hostTier is the tier of a host in a deploy.State.
-const hostTier = "host"
-
-// instant returns the lab time of a state.
-func instant(s *deploy.State) units.Time { return units.Time(s.NowUS * float64(units.Microsecond)) }
-
-// add adds a look at the lab. A network with other ports than at the beginning adds nothing.
-func (w *watched) add(s *deploy.State) {
-	at := instant(s)
-	f := frames.Frame{At: at}
-	p := 0
-	for _, k := range s.Links {
-		for _, now := range k.Ports {
-			if p == len(w.before) {
-				return
-			}
-			b := &w.before[p]
-			f.Ports = append(f.Ports, frames.Port{
-				Port: int32(p), Queued: units.Bytes(now.QueuedBytes), Sent: units.Bytes(now.Bytes - b.Bytes),
-				Marks: now.Marks - b.Marks, Drops: now.Drops + now.Lost + now.Cut - b.Drops - b.Lost - b.Cut,
-			})
-			p++
-		}
-		w.fault(record.Fault{Link: k.Name, What: k.State}, k.State != "up", at)
-	}
-	for _, n := range s.Nodes {
-		w.fault(record.Fault{Host: n.Name, What: n.State}, n.State == "paused" || n.State == "dead", at)
-	}
-	if at > w.last {
-		w.last = at
-		w.recorder.Add(f)
-	}
-}
-
-// fault begins or ends what is wrong with a link or a host.
-func (w *watched) fault(f record.Fault, is bool, at units.Time) {
-	name := f.Link + f.Host
-	i, lasts := w.open[name]
-	if lasts && (!is || w.faults[i].What != f.What) {
-		w.faults[i].UntilUS = at.Microseconds()
-		delete(w.open, name)
-		lasts = false
-	}
-	if is && !lasts {
-		f.FromUS = at.Microseconds()
-		w.open[name] = len(w.faults)
-		w.faults = append(w.faults, f)
-	}
-}
-
-// model returns what the page shows.
-func (w *watched) model(s *deploy.State) *view.Model {
-	m := view.NewModel(s.Lab, w.network, w.recorder.Frames())
-	m.Links, m.Faults, m.Status = w.links, w.faults, "up"
-	if s.Broken != "" {
-		m.Status = "broken"
-	}
-	m.Facts = append([]string{s.Runtime}, s.Notes...)
-	return m
 }

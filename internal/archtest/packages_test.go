@@ -240,6 +240,8 @@ func packages() []entry {
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/together orchestrator/topology " +
 			"realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
+		{"orchestrator/deploy/monitor", "orchestrator/deploy results/frames results/record results/view units",
+			"reads states of a deployed lab, and makes frames and a page's model of them"},
 		{"orchestrator/cni", "orchestrator/deploy", "asks a deployed lab for an interface"},
 
 		{"labs", "", "files"},
@@ -272,7 +274,7 @@ func packages() []entry {
 			"internal/clip internal/control internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
-			"orchestrator/cni orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
+			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
 			"orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
