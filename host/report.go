@@ -104,6 +104,15 @@ func (h *Host) Counters() transport.Counters { return h.endpoint.Counters() }
 // TimedOut returns the retransmission timers of this host's connections that have expired.
 func (h *Host) TimedOut() []transport.TimedOut { return h.endpoint.TimedOut() }
 
+// Printed passes what the congestion control of each connection printed to f, with the host that
+// the connection leads to.
+func (h *Host) Printed(f func(to int, first []string, more int)) {
+	h.endpoint.Printed(func(c transport.ConnID, first []string, more int) {
+		l, _ := h.outTo(c)
+		f(int(l.dst), first, more)
+	})
+}
+
 // Retries returns the retransmission timers of this host's connections that are running; none while
 // the host is halted.
 func (h *Host) Retries() transport.Retries {

@@ -8,5 +8,5 @@ import "embed"
 
 // Files are the Go files of package cc, without its tests.
 //
-//go:embed cc/cc.go cc/module.go cc/serve.go cc/exports.go
+//go:embed cc/cc.go cc/module.go cc/serve.go cc/exports.go cc/methods.go
 var Files embed.FS

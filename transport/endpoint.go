@@ -463,6 +463,18 @@ func (e *Endpoint) Counters() Counters {
 // Counters.Timeouts counts all.
 func (e *Endpoint) TimedOut() []TimedOut { return e.timedOut }
 
+// Printed passes what the controllers of the connections printed to f, in the order of the
+// connections.
+func (e *Endpoint) Printed(f func(c ConnID, first []string, more int)) {
+	for i := range e.senders {
+		if p, ok := e.senders[i].ctl.(cc.Printing); ok {
+			if first, more := p.Printed(); len(first) > 0 {
+				f(e.senders[i].id, first, more)
+			}
+		}
+	}
+}
+
 // schedule puts sender i into the round if it may send, and arms its timer for the earliest of its
 // pacing, its retransmission timeout and its controller's deadline. A timer may fire early, never
 // late: a timeout moves with every acknowledgement, and moving the heap's entry each time is not

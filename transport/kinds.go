@@ -40,7 +40,7 @@ var kinds = []kind{
 	register("uec", "Ultra Ethernet.", uecSection, uecScheme).selective().marked().netRTT().trims().
 		needs(Marks, "its window and its choice of paths follow marks").
 		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
-	register("wasm", "A module of your own.", wasmSection, wasmScheme).inModule(),
+	register("wasm", "A module of your own.", wasmSection, wasmScheme).inModule().needs(Lossless, goBackN),
 }
 
 // kind is a registered transport.

@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"weft/internal/splitmix"
@@ -53,6 +56,10 @@ func (s *Wasm) Prescan(written func(path string) (text string, ok bool)) {
 	bytes, err := s.read(name)
 	if err == nil {
 		s.module, err = wasm.Load(bytes)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no %q; build it first: GOOS=wasip1 GOARCH=wasm go build -trimpath "+
+			"-buildmode=c-shared -o %[1]q .", name)
 	}
 	if s.why = err; err == nil {
 		s.Params.Module, s.values = s.module.Hash, s.module.Section()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/internal/sandbox/sandboxtest"
 	"weft/results/store"
@@ -200,44 +201,70 @@ func TestYourOwnCongestionControl(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", code, err, out)
 			}
 		case first == "transport":
+			code, _, _ = strings.Cut(code, " ") // the numbers are those of the machine's Go
 			if !strings.Contains(printed, code) || !strings.Contains(printed, "wasm") || !strings.Contains(printed, "swift") {
 				t.Errorf("no comparison:\n%s", printed)
 			}
-		case first == "transport.wasm.module:":
-			brokenModule(t, code, "c.window = 0 / (c.window - c.window)")
-		case first == "module":
-			brokenModule(t, code, "println(1 / int(c.window-c.window))")
+		case strings.Contains(code, "its window is NaN"):
+			brokenModule(t, code, loss, "{ c.window = 0 / (c.window - c.window) }", documented)
+		case strings.Contains(code, "divide by zero"):
+			brokenModule(t, code, loss, "{ println(1 / int(c.window-c.window)) }", documented)
+		case strings.Contains(code, "its method Rate"):
+			brokenModule(t, code, "func main() {}", "func main() {}\nfunc (c *controller) Rate() int64 { return 1 }", documented)
+		case strings.Contains(code, "it is a program"):
+			brokenModule(t, code, loss, loss, strings.ReplaceAll(documented, " -buildmode=c-shared", ""))
 		default:
 			t.Errorf("no test executes %q", code)
 		}
 		ran++
 	}
-	if ran < 10 {
+	if ran < 12 {
 		t.Errorf("%d commands", ran)
+	}
+	// What a control prints is in a file of its run.
+	restore := rebuild(t, "c.rtt = a.RTT", "println(\"rtt\", a.RTT)\n\tc.rtt = a.RTT", documented)
+	defer restore()
+	code, out, told := weft(t, orchestrated{}, "run", "lab.yaml", "--engine", "sim", "--out", "printed", "--set", "sweep.transport.kind=[wasm]")
+	files, err := filepath.Glob("printed/mine/*/printed.log")
+	if code != exitOK || len(files) != 1 || err != nil || !strings.Contains(out, "printed.log in the run's directory has 800 lines") {
+		t.Fatalf("exit code %d, %d files, %v\n%s%s", code, len(files), err, out, told)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.HasPrefix(string(text), "h0 -> h8  5.") || !strings.Contains(string(text), "us  rtt ") {
+		t.Errorf("%v, %.200s", err, text)
 	}
 }
 
-// brokenModule makes the control of the page do something wrong after a loss, and expects the
-// message that the page shows.
-func brokenModule(t *testing.T, want, wrong string) {
+// documented is the command of the page that builds a module, and loss what its control does after
+// a loss.
+const (
+	documented = "GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o mine.wasm ."
+	loss       = "{ c.shrink(now) }"
+)
+
+// rebuild replaces a part of the control of the page and builds it, until restore is called.
+func rebuild(t *testing.T, old, replacement, build string) (restore func()) {
 	t.Helper()
 	text, err := os.ReadFile("mine.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const loss = "{ c.shrink(now) }"
-	broken := bytes.Replace(text, []byte(loss), []byte("{ "+wrong+" }"), 1)
-	if bytes.Equal(broken, text) {
-		t.Fatalf("mine.go has no %s", loss)
+	if !bytes.Contains(text, []byte(old)) {
+		t.Fatalf("mine.go has no %s", old)
 	}
-	defer func() { _ = os.WriteFile("mine.go", text, 0o600) }()
-	if err := os.WriteFile("mine.go", broken, 0o600); err != nil {
+	if err := os.WriteFile("mine.go", bytes.Replace(text, []byte(old), []byte(replacement), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := "GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -o mine.wasm ."
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", build).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return func() { _ = os.WriteFile("mine.go", text, 0o600) }
+}
+
+// brokenModule makes a mistake in the control of the page or its build, and expects the message
+// that the page shows.
+func brokenModule(t *testing.T, want, old, wrong, build string) {
+	t.Helper()
+	defer rebuild(t, old, wrong, build)()
 	if code, _, told := weft(t, orchestrated{}, "validate", "lab.yaml"); code != exitUsage || !strings.Contains(told, want) {
 		t.Errorf("exit code %d, %q; want %q", code, told, want)
 	}
@@ -251,6 +278,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"new", "expected weft new cc NAME"}, {"new thing x", "cannot make a"}, {"new cc", "expected one name"},
 		{"new cc ../x", "is not a name"}, {"new cc My-CC", "is not a name"}, {"new cc there", "there exists"},
+		{"new cc swift", "such as myswift"}, {"new cc func", "is a word that Go or Weft needs"}, {"new cc weft", "is a word"},
 	} {
 		if code, _, told := weft(t, &fake{}, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(told, c.want) {
 			t.Errorf("weft %s: exit code %d, %q; want %q", c.args, code, told, c.want)
@@ -294,6 +322,27 @@ func TestKeysOfModules(t *testing.T) {
 		writeModule(t, good, c.keys)
 		if code, _, told := weft(t, orchestrated{}, "validate", "lab.yaml"); code != exitUsage || !strings.Contains(told, c.want) {
 			t.Errorf("%q: exit code %d, %q; want %q", c.keys, code, told, c.want)
+		}
+	}
+	for keys, want := range map[string]bool{"": true, "    recovery: selective-repeat\n": false} {
+		writeModule(t, good, keys)
+		_, _, told := weft(t, orchestrated{}, "validate", "lab.yaml")
+		if strings.Contains(told, "queues.pfc: wasm is outside its conditions: it recovers by go-back-N") != want {
+			t.Errorf("%q: %q", keys, told)
+		}
+	}
+	if err := os.WriteFile("tiny.c", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[time.Duration]bool{0: false, -time.Hour: false, time.Minute: true} {
+		at := time.Now().Add(after)
+		if err := os.Chtimes("tiny.c", at, at); err != nil {
+			t.Fatal(err)
+		}
+		const older = "transport.wasm.module: tiny.c is newer than tiny.wasm; build it again"
+		code, _, told := weft(t, orchestrated{}, "validate", "lab.yaml")
+		if code != exitOK || strings.Contains(told, older) != want {
+			t.Errorf("source changed %v later: exit code %d, %q", after, code, told)
 		}
 	}
 	for _, file := range []string{"absent.wasm", "/etc/passwd", "../tiny.wasm", "lab.yaml"} {

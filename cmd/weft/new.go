@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -46,13 +45,10 @@ yours.`,
 	return cmd
 }
 
-// ccName matches names of new congestion controls.
-var ccName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
-
 // newCC writes the folder of a new congestion control. If anything fails, nothing stays.
 func (a *app) newCC(name string) (err error) {
-	if !ccName.MatchString(name) {
-		return usagef("%q is not a name; expected up to 32 letters a-z and digits, the first a letter", name)
+	if err := starter.CheckControllerName(name); err != nil {
+		return usagef("%v", err)
 	}
 	if err := os.Mkdir(name, 0o755); errors.Is(err, fs.ErrExist) {
 		return usagef("%s exists; expected a name that no file here has", name)

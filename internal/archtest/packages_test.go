@@ -226,8 +226,8 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew nodeimg/boot orchestrator/capture " +
-			"orchestrator/emulate " +
+		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
+			"internal/plural nodeimg/boot orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +

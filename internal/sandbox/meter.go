@@ -238,6 +238,10 @@ func (m *module) imports(r *reader) {
 		if r.err != nil {
 			return
 		}
+		if from == "gojs" {
+			r.fail(errors.New("it is built for a browser, with GOOS=js; expected GOOS=wasip1"))
+			return
+		}
 		if what != 0 || from != wasiName || !known(name) {
 			r.fail(fmt.Errorf("it imports %s.%s; a module runs alone, and may import these functions of %s: %s",
 				clip.Text(from), clip.Text(name), wasiName, strings.Join(stubNames(), ", ")))

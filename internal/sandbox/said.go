@@ -40,9 +40,9 @@ func (s *said) add(text []byte) {
 	}
 }
 
-// text returns the end of the output as one line that is safe to show.
-func (s *said) text() string {
-	line := strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+// shown returns output as one line that is safe to show.
+func shown(text []byte) string {
+	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
 		switch {
 		case c == '\n' || c == '\t':
 			return ' '
@@ -50,7 +50,12 @@ func (s *said) text() string {
 			return -1
 		}
 		return c
-	}, string(s.kept))), " ")
+	}, string(text))), " ")
+}
+
+// text returns the end of the output as one line.
+func (s *said) text() string {
+	line := shown(s.kept)
 	if len(line) <= maxShown {
 		return line
 	}

@@ -192,6 +192,14 @@ func (f Function) Call(fuel int64, stack []uint64) error {
 	return nil
 }
 
+// Printed returns the lines that the module printed during the last call, or the last of many.
+func (in *Instance) Printed() (lines []string) {
+	for line := range bytes.Lines(in.said.kept) {
+		lines = append(lines, shown(line))
+	}
+	return lines
+}
+
 // Fuel returns what the last call left of its fuel; below zero it took more.
 func (in *Instance) Fuel() int64 { return int64(in.fuel.Get()) }
 

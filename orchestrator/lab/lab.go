@@ -38,11 +38,12 @@ type Lab struct {
 	sections map[string]origin // where each section is, even an empty one; "" is the lab itself
 }
 
-// note is what a file that the lab names at a path says and the lab leaves out.
+// note is what a file that the lab names at a path says and the lab leaves out, or why it may not
+// be the one that is meant.
 type note struct{ path, text string }
 
 // Notes returns, as problems with positions, what the files of jobs and networks that the lab names
-// say and the lab leaves out.
+// say and the lab leaves out, and a module that is older than its source.
 func (l *Lab) Notes() (all Problems) {
 	for _, n := range l.notes {
 		all = append(all, l.problem(n.path, n.text))

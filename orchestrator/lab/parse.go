@@ -176,6 +176,7 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
 	r.take(work.key(), "workload", s.field("workload"))
 	l.Workload, l.Programs = work.all(), work.programs()
+	d.noteSource(&l.Transport)
 	l.Traces, l.notes = d.traces, d.notes
 	events := &faults{d: d, hosts: work.hosts, at: s.field("faults").positions()}
 	r.take(events.key(), "faults", s.field("faults"))

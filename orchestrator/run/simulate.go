@@ -1,13 +1,17 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"weft/collectives/symbolic"
 	"weft/fabric"
 	"weft/host"
 	"weft/internal/crew"
+	"weft/internal/plural"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
@@ -121,7 +125,7 @@ func simulate(
 	files.check(dir.Frames(out.Frames, x.PortNames()))
 	files.check(observers.diary.End(s.End()))
 	out.Diary = observers.diary
-	addHosts(out, hosts)
+	files.check(addHosts(out, hosts, dir.Dir()))
 	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
 	for _, h := range hosts {
 		if r, ok := h.Clock(s.End()); ok {
@@ -179,8 +183,9 @@ func addRefusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
 	}
 }
 
-// addHosts adds the flows, counters and warnings of all hosts.
-func addHosts(o *summary.Outcome, hosts []*host.Host) {
+// addHosts adds the flows, counters and warnings of all hosts, and writes printedFile into the
+// directory of the run.
+func addHosts(o *summary.Outcome, hosts []*host.Host, dir string) error {
 	flows := 0
 	for _, h := range hosts {
 		flows += h.FlowCount()
@@ -195,6 +200,38 @@ func addHosts(o *summary.Outcome, hosts []*host.Host) {
 			o.Warnings = append(o.Warnings, emulate.Spared(h.Name(), n))
 		}
 	}
+	return writePrinted(o, filepath.Join(dir, printedFile), hosts)
+}
+
+// printedFile has what the congestion control of the run printed, if that is a module.
+const printedFile = "printed.log"
+
+// maxPrinted bounds the lines of printedFile.
+const maxPrinted = 10_000
+
+// writePrinted writes printedFile, if there is anything to write, and says so.
+func writePrinted(o *summary.Outcome, file string, hosts []*host.Host) error {
+	var b bytes.Buffer
+	lines, left := 0, 0
+	for _, h := range hosts {
+		h.Printed(func(to int, first []string, more int) {
+			keep := min(len(first), maxPrinted-lines)
+			lines, left = lines+keep, left+len(first)-keep+more
+			for _, line := range first[:keep] {
+				fmt.Fprintf(&b, "%s -> %s  %s\n", h.Name(), hosts[to].Name(), line)
+			}
+		})
+	}
+	if lines == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("the congestion control printed: %s in the run's directory has %s", printedFile,
+		plural.Count(lines, "line"))
+	if left > 0 {
+		text += fmt.Sprintf(", the first of each connection; %d more are lost", left)
+	}
+	o.Warnings = append(o.Warnings, text)
+	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
 func simProgress(hosts []*host.Host, now units.Time) Progress {

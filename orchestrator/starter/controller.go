@@ -1,13 +1,35 @@
 package starter
 
 import (
+	"fmt"
+	"go/token"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"weft/examples"
 	"weft/sdk"
+	"weft/transport"
 )
+
+// controllerName matches names of new congestion controls.
+var controllerName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
+
+// CheckControllerName returns why a new congestion control cannot have a name, or nil.
+func CheckControllerName(name string) error {
+	switch {
+	case !controllerName.MatchString(name):
+		return fmt.Errorf("%q is not a name; expected up to 32 letters a-z and digits, the first a letter", name)
+	case token.IsKeyword(name) || name == "weft":
+		return fmt.Errorf("%q is a word that Go or Weft needs; expected another name", name)
+	case slices.Contains(transport.Kinds(), name):
+		return fmt.Errorf("%q is the name of a transport of Weft, so that results would not tell them apart; "+
+			"expected another, such as my%[1]s", name)
+	}
+	return nil
+}
 
 // Controller returns the files of a congestion control to start from, by their paths in its folder:
 // the program of package examples under a name, its test, a lab that compares it, and a copy of

@@ -80,7 +80,12 @@ func Serve[T any, C interface {
 	served.timed, _ = all.(Timed)
 	served.paced, _ = all.(Paced)
 	served.held, _ = all.(Held)
-	served.text = m.json(pointers(*c))
+	problem := mistaken(all, *c)
+	if pointers(*c) {
+		problem = "the struct of a connection contains pointers, slices, maps or strings; " +
+			"expected plain values, because it is moved byte by byte"
+	}
+	served.text = m.json(problem)
 	return true
 }
 
@@ -90,9 +95,9 @@ func pointers(v any) bool {
 	return (*(**[2]uintptr)(unsafe.Pointer(&v)))[1] != 0
 }
 
-// json returns the description of the module. It is written by hand because package encoding/json
-// would triple the size of a module.
-func (m *Module) json(pointers bool) []byte {
+// json returns the description of the module, with what is wrong with it, if that is not empty. It
+// is written by hand because package encoding/json would triple the size of a module.
+func (m *Module) json(problem string) []byte {
 	b := text(append([]byte(nil), `{"name":`...), m.Name)
 	b = text(append(b, `,"about":`...), m.About)
 	b = flag(b, "ecn", m.ECN)
@@ -101,9 +106,8 @@ func (m *Module) json(pointers bool) []byte {
 	b = flag(b, "sent", served.sender != nil)
 	b = flag(b, "int", m.INT)
 	b = flag(b, "selective", m.Selective)
-	if pointers {
-		b = text(append(b, `,"error":`...), "the struct of a connection contains pointers, slices, maps or strings; "+
-			"expected plain values, because it is moved byte by byte")
+	if problem != "" {
+		b = text(append(b, `,"error":`...), problem)
 	}
 	b = append(b, `,"params":[`...)
 	for i, p := range m.Params {

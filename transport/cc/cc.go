@@ -87,6 +87,14 @@ type Failing interface {
 	Err() error
 }
 
+// Printing is a Controller whose program can print, as one does that is a module of the user.
+type Printing interface {
+	Controller
+	// Printed returns the first lines that it printed, each behind the time of its event, and how
+	// many it left out.
+	Printed() (first []string, more int)
+}
+
 // Notified is a Controller that handles congestion notification packets (DCQCN).
 type Notified interface {
 	Controller

@@ -190,6 +190,9 @@ func (in *instance) connect() error {
 		return fmt.Errorf("%w; expected the interface of docs/module-abi.md", err)
 	}
 	if err := about.Call(callFuel, in.stack[:]); err != nil {
+		if _, noMain := in.running.Function("_start", nil, nil); noMain == nil {
+			return errors.New("it is a program, which would have to run first; go build needs -buildmode=c-shared")
+		}
 		return fmt.Errorf("weft_cc: %w", err)
 	}
 	header, ok := in.running.View(uint32(in.stack[0]), headerSize)

@@ -17,8 +17,11 @@ const unlimitedFrom = 1 << 62
 // maxWait bounds NotBefore, as that of Swift is.
 const maxWait = 1000 * units.Second
 
-// Sender controls one connection by a module. It implements cc.Timed, cc.Held, cc.Notified and
-// cc.Failing.
+// maxPrinted bounds the lines that a connection keeps of what its events print.
+const maxPrinted = 100
+
+// Sender controls one connection by a module. It implements cc.Timed, cc.Held, cc.Notified,
+// cc.Failing and cc.Printing.
 //
 // It has two states. While it works, each event runs the module once: begin lends it an instance
 // with the connection's state, the caller appends arguments, and end takes state and answer back.
@@ -38,6 +41,9 @@ type Sender struct {
 	timer     units.Time      // when Advance calls the module; units.Never: no timer
 	notBefore units.Time      // nothing leaves before; 0: no such instant
 	err       error           // of the first event that failed; nil while the sender works
+
+	printed []string // the first lines that events printed, at most maxPrinted
+	more    int      // lines beyond those
 }
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
@@ -101,6 +107,13 @@ func (s *Sender) end(in *instance, event uint64, now units.Time) {
 		return
 	}
 	copy(s.state, in.state)
+	for _, line := range in.running.Printed() {
+		if len(s.printed) == maxPrinted {
+			s.more++
+			continue
+		}
+		s.printed = append(s.printed, now.String()+"  "+line)
+	}
 	window, rate := math.Float64frombits(in.read(mailWindow)), math.Float64frombits(in.read(mailRate))
 	timer, notBefore := units.Time(in.read(mailTimer)), units.Time(in.read(mailNotBefore))
 	in.release()
@@ -240,6 +253,9 @@ func (s *Sender) PacingRate() units.Bandwidth { return s.rate }
 
 // Err implements cc.Failing.
 func (s *Sender) Err() error { return s.err }
+
+// Printed implements cc.Printing.
+func (s *Sender) Printed() (first []string, more int) { return s.printed, s.more }
 
 // bit returns flag if v is true.
 func bit(v bool, flag uint64) uint64 {
