@@ -59,7 +59,7 @@ func (s *Wasm) Prescan(written func(path string) (text string, ok bool)) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("there is no %q; build it first: GOOS=wasip1 GOARCH=wasm go build -trimpath "+
-			"-buildmode=c-shared -o %[1]q .", name)
+			"-buildmode=c-shared -o %[1]q", name)
 	}
 	if s.why = err; err == nil {
 		s.Params.Module, s.values = s.module.Hash, s.module.Section()

@@ -64,6 +64,10 @@ func main() {
 	}
 	ctx := untilSignal()
 	wasm.SetContext(ctx)
+	wasm.SetSlow(func(bytes int) {
+		fmt.Fprintf(os.Stderr, "compiling a module of %.1f MB; its code is kept for the next time\n",
+			float64(bytes)/1e6)
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -255,10 +255,9 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 		err = writeJSON(a.stdout, d)
 	case len(d) == 0:
 	case len(shown) == 0 && gate:
-		fmt.Fprintf(a.stderr, "none of %d numbers differs beyond noise and %s; --all shows them\n",
-			len(d), flags.tolerance)
+		fmt.Fprintf(a.stderr, "%s and %s; --all shows them\n", report.NoneDiffers(d, gate), flags.tolerance)
 	case len(shown) == 0:
-		fmt.Fprintf(a.stderr, "none of %d numbers differs beyond noise; --all shows them\n", len(d))
+		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(d, gate))
 	default:
 		t := report.ComparisonTable(shown)
 		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))

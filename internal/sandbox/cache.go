@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -106,6 +107,9 @@ func Export(cache string) (Code, error) {
 		return Code{}, err
 	}
 	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
+	found = slices.DeleteFunc(found, func(file string) bool { // another process may be writing, or was killed
+		return strings.HasSuffix(file, ".tmp")
+	})
 	if err != nil || len(found) != 1 || !sound(cache) {
 		return Code{}, errors.Join(err, fmt.Errorf("%s has %d files; expected one", cache, len(found)))
 	}

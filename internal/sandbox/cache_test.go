@@ -36,6 +36,11 @@ func TestCache(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("files %q", files)
 	}
+	// What a process that was killed left is not code.
+	if left, err := filepath.Glob(filepath.Join(cache, "wazero-*")); err != nil || len(left) != 1 ||
+		os.WriteFile(filepath.Join(left[0], "0.tmp"), nil, 0o600) != nil {
+		t.Fatal(left, err)
+	}
 	whole, err := Export(cache)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -18,7 +19,11 @@ type Options struct {
 	Start     int64  // fuel for the start of an instance
 	Cache     string // folder for the compiled code of this module; "": it is compiled each time
 	Interpret bool   // interpret the code instead of compiling it
+	Slow      func() // called if compiling takes longer than slowFrom; may be nil
 }
+
+// slowFrom is when a user wonders what goes on.
+const slowFrom = time.Second
 
 // Program is a module, checked and compiled.
 type Program struct {
@@ -43,11 +48,19 @@ func Compile(ctx context.Context, module []byte, o Options) (*Program, error) {
 		p, err := compileCached(metered, o)
 		done <- result{p, err}
 	}()
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case r := <-done:
-		return r.program, r.err
+	slow := time.NewTimer(slowFrom)
+	defer slow.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-slow.C:
+			if o.Slow != nil {
+				o.Slow()
+			}
+		case r := <-done:
+			return r.program, r.err
+		}
 	}
 }
 

@@ -442,6 +442,16 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 	return ""
 }
 
+// NoneDiffers says that no number differs beyond noise, and first, if that is so, that there are
+// too few seeds to tell.
+func NoneDiffers(all []Difference, gate bool) string {
+	text := fmt.Sprintf("none of %d numbers differs beyond noise", len(all))
+	if FewSeedsWarning(all, gate) != "" {
+		return "too few seeds to tell: " + text
+	}
+	return text
+}
+
 // ComparisonTable lists differences: ~ is no difference beyond noise, ? cannot be judged.
 func ComparisonTable(all []Difference) Table {
 	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 3,

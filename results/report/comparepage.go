@@ -36,7 +36,7 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	p.Verdict = fmt.Sprintf("of %d numbers in B: %s", len(all), strings.Join(parts, ", "))
 	switch {
 	case len(differing) == 0:
-		p.Verdict = fmt.Sprintf("none of %d numbers differs beyond noise", len(all))
+		p.Verdict = NoneDiffers(all, false)
 	case count[Worse] > 0:
 		p.Class = "bad"
 	}

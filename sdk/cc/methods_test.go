@@ -11,10 +11,7 @@ func (b *base) Loss(Time, *Loss)    {}
 func (b *base) Window() float64     { return b.window }
 
 type (
-	good struct {
-		base
-		cut Time
-	}
+	good      struct{ base }
 	wholeRate struct{ base }
 	noExpire  struct{ base }
 	noTimer   struct{ base }

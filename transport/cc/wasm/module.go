@@ -39,7 +39,8 @@ var loaded = struct {
 	all   map[string]result
 	cache string
 	ctx   context.Context // see SetContext
-}{ctx: context.Background()}
+	slow  func(bytes int) // see SetSlow
+}{ctx: context.Background(), slow: func(int) {}}
 
 // result is what Load returned for a module.
 type result struct {
@@ -61,6 +62,14 @@ func SetContext(ctx context.Context) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	loaded.ctx = ctx
+}
+
+// SetSlow has Load call f with the size of a module that takes longer than a second to compile. f
+// must not use this package.
+func SetSlow(f func(bytes int)) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	loaded.slow = f
 }
 
 // HashOf returns the hash of a module's bytes.
@@ -106,7 +115,8 @@ func loadOnce(bytes []byte, cache string) (*Module, error) {
 	if r, ok := loaded.all[hash]; ok {
 		return r.module, r.err
 	}
-	m, err := load(loaded.ctx, bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: cache})
+	slow := func() { loaded.slow(len(bytes)) }
+	m, err := load(loaded.ctx, bytes, sandbox.Options{Memory: memoryPages, Start: startFuel, Cache: cache, Slow: slow})
 	if cause := context.Cause(loaded.ctx); cause != nil {
 		return nil, cause
 	}
