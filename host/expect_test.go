@@ -115,10 +115,8 @@ func TestEarlyFlowIsExpected(t *testing.T) {
 // countingObserver counts the calls of an observer.
 type countingObserver struct{ acked, windows int }
 
-func (w *countingObserver) Acked(units.Time, transport.ConnID, transport.Acked) { w.acked++ }
-func (w *countingObserver) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {
-	w.windows++
-}
+func (w *countingObserver) Acked(units.Time, transport.ConnID, transport.Acked)    { w.acked++ }
+func (w *countingObserver) Limited(units.Time, transport.ConnID, transport.Limits) { w.windows++ }
 
 func TestObserver(t *testing.T) {
 	net := newNetwork(2)

@@ -37,14 +37,19 @@ func Begin(cfg Config, s Spec) (Beginning, error) {
 	}
 	n.start(0)
 	b := Beginning{
-		BaseRTT: n.rto.baseRTT, Packet: n.mtu + n.perPacket, Window: n.ctl.Window(), Rate: n.ctl.PacingRate(),
+		BaseRTT: n.rto.baseRTT, Packet: n.mtu + n.perPacket, Window: limited(n.ctl.Window()), Rate: n.ctl.PacingRate(),
 		RTO: n.rto.floor,
-	}
-	if b.Window > math.MaxInt64/4 {
-		b.Window = 0
 	}
 	if r, ok := n.ctl.(cc.Resolved); ok {
 		b.Values = r.Resolved()
 	}
 	return b, nil
+}
+
+// limited returns the window of a controller, or 0 if it does not limit anything.
+func limited(window units.Bytes) units.Bytes {
+	if window > math.MaxInt64/4 {
+		return 0
+	}
+	return window
 }

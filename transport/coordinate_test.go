@@ -15,8 +15,8 @@ import (
 // path.
 type pathObserver struct{ set, cleared, moved int }
 
-func (*pathObserver) Acked(units.Time, ConnID, Acked)                         {}
-func (*pathObserver) Window(units.Time, ConnID, units.Bytes, units.Bandwidth) {}
+func (*pathObserver) Acked(units.Time, ConnID, Acked)    {}
+func (*pathObserver) Limited(units.Time, ConnID, Limits) {}
 func (w *pathObserver) Coordinated(_ units.Time, _ ConnID, cc bool, moved bool) {
 	switch {
 	case moved:

@@ -122,6 +122,7 @@ func (e *Endpoint) receiveCredit(now units.Time, in *Incoming) error {
 	if !s.outstanding() {
 		s.rto.tries = 0
 	}
+	e.observe(now, s)
 	e.schedule(i, now)
 	return nil
 }

@@ -65,6 +65,7 @@ type Counters struct {
 	Failed      int64 // connections whose retries are exhausted
 	Notices     int64 // accepted notices of switches
 	Refused     int64 // rejected notices of switches: forged, replayed, unknown flow; part of BadPackets
+	Adjusted    int64 // changes of a window or rate after the start; counted with an Observer
 	Repaths     int64 // changes of the source port: requested by switches, or after congested rounds (PLB)
 }
 
@@ -527,8 +528,15 @@ func (e *Endpoint) observe(now units.Time, s *sender) {
 		s.sawCC = !s.sawCC
 		e.coordination(now, s, s.sawCC, false)
 	}
-	if w, r := s.ctl.Window(), s.ctl.PacingRate(); w != s.sawWindow || r != s.sawRate {
-		s.sawWindow, s.sawRate = w, r
-		e.cfg.Observer.Window(now, s.id, w, r)
+	l := Limits{Window: limited(s.ctl.Window()), Rate: s.ctl.PacingRate()}
+	if s.credits != nil {
+		l.Credited, l.Credit = true, s.credits.have
+	}
+	if l != s.saw {
+		if s.saw != (Limits{}) && (l.Window != s.saw.Window || l.Rate != s.saw.Rate) {
+			e.counters.Adjusted++
+		}
+		s.saw = l
+		e.cfg.Observer.Limited(now, s.id, l)
 	}
 }

@@ -350,15 +350,15 @@ func TestOpenAndSendRefusals(t *testing.T) {
 type countingObserver struct {
 	acked, windows int
 	rtt, oneWay    units.Time
-	window         units.Bytes
+	limits         transport.Limits
 }
 
 func (w *countingObserver) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	w.acked, w.rtt, w.oneWay = w.acked+1, a.RTT, a.OneWay
 }
 
-func (w *countingObserver) Window(_ units.Time, _ transport.ConnID, cwnd units.Bytes, _ units.Bandwidth) {
-	w.windows, w.window = w.windows+1, cwnd
+func (w *countingObserver) Limited(_ units.Time, _ transport.ConnID, l transport.Limits) {
+	w.windows, w.limits = w.windows+1, l
 }
 
 func TestObserver(t *testing.T) {

@@ -36,7 +36,7 @@ func (m *meanRTT) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	m.sum += a.RTT
 }
 
-func (m *meanRTT) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}
+func (m *meanRTT) Limited(units.Time, transport.ConnID, transport.Limits) {}
 
 // incastResult are the measurements of an incast. Slowdowns are divided by the degree: 1 is a fair
 // share of the line.

@@ -41,8 +41,7 @@ type sender struct {
 	pacedSize units.Bytes // 0: nothing has left yet
 
 	coordinated cc.Coordinated // ctl, or nil
-	sawWindow   units.Bytes    // the window that the observer saw last
-	sawRate     units.Bandwidth
+	saw         Limits         // what the observer saw last
 	rto         rto
 
 	messages fifo[sending] // from the one that holds packet order.acked

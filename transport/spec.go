@@ -26,8 +26,16 @@ type Config struct {
 type Observer interface {
 	// Acked is called for every acknowledgement.
 	Acked(now units.Time, c ConnID, a Acked)
-	// Window is called when the window or the pacing rate changes; rate is 0 without pacing.
-	Window(now units.Time, c ConnID, cwnd units.Bytes, rate units.Bandwidth)
+	// Limited is called at acknowledgements, credits and timers if limits have changed.
+	Limited(now units.Time, c ConnID, l Limits)
+}
+
+// Limits are what holds a sender back.
+type Limits struct {
+	Window   units.Bytes     // of congestion control; 0: none
+	Rate     units.Bandwidth // of pacing; 0: none
+	Credited bool            // it needs credit of its receiver
+	Credit   units.Bytes     // what is left of it, on the wire; negative after a packet larger than the rest
 }
 
 // Acked is what an acknowledgement says about the packet that caused it.

@@ -411,7 +411,7 @@ func (f *firstAck) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	f.longest = max(f.longest, a.RTT)
 }
 
-func (f *firstAck) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}
+func (f *firstAck) Limited(units.Time, transport.ConnID, transport.Limits) {}
 
 // 29: the mark of an acknowledgement is that of the packet that caused it; a marked packet causes
 // one at once, or its mark would be lost.

@@ -21,8 +21,8 @@ type lastWindow struct {
 
 func (l *lastWindow) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) { l.rtt = a.RTT }
 
-func (l *lastWindow) Window(_ units.Time, _ transport.ConnID, w units.Bytes, r units.Bandwidth) {
-	l.window, l.rate = w, r
+func (l *lastWindow) Limited(_ units.Time, _ transport.ConnID, to transport.Limits) {
+	l.window, l.rate = to.Window, to.Rate
 }
 
 // TestTraces runs two PC4 senders, and a third that joins them, on links of different speed, length

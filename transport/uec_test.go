@@ -201,11 +201,13 @@ func TestLostHeaderCostsItsOwnTimeout(t *testing.T) {
 }
 
 // Under RCCC two senders share their receiver's line by its credits, which add up to a little less
-// than the line.
+// than the line. Credits are all that an observer sees of it.
 func TestCreditsAddUpToTheLine(t *testing.T) {
 	const size = 10_000_000
+	seen := &countingObserver{}
 	net, err := testnet.New(testnet.Config{
 		Hosts: 3, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000, Buffer: units.MB,
+		Observer: func(int) transport.Observer { return seen },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +233,12 @@ func TestCreditsAddUpToTheLine(t *testing.T) {
 	if net.MaxQueue > 100*units.KB {
 		t.Errorf("%d bytes waited", net.MaxQueue)
 	}
-	if in := net.Hosts[0].Counters().CreditsIn; in < size/int64(p.PerCredit) {
+	in := net.Hosts[0].Counters().CreditsIn
+	if in < size/int64(p.PerCredit) {
 		t.Errorf("%d credits", in)
+	}
+	if l := seen.limits; !l.Credited || l.Window != 0 || l.Rate != 0 || seen.windows < int(in) {
+		t.Errorf("%d changes seen, the last %+v, of %d credits", seen.windows, l, in)
 	}
 }
 

@@ -301,12 +301,12 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 
 // compareNotes returns what a reader of differences must know.
 func compareNotes(base, changed report.Side, d []report.Difference, gate bool) []string {
-	timeouts := table.Timeouts(
-		table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()})
+	a, b := table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()}
+	timeouts := table.Timeouts(a, b)
 	if timeouts != "" {
 		timeouts = "warning: " + timeouts
 	}
-	notes := []string{timeouts, report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
+	notes := []string{timeouts, table.Unadjusted(a, b), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
 	if !gate {
 		notes = append(notes, report.SingleSeedWarning(d))
 	}
@@ -382,7 +382,8 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 				return err
 			}
 			if len(dirs) > 1 {
-				return usagef("%s is a sweep of %d runs; name one of them: %s", args[0], len(dirs), dirs[0])
+				return usagef("%s stands for %d runs; name one of them: %s", args[0], len(dirs),
+					strings.Join(dirs[:min(len(dirs), 4)], ", "))
 			}
 			if args[1] == perfetto && (len(args) == 2 || args[2] == "json") {
 				dir := dirs[0]

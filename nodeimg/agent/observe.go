@@ -6,7 +6,7 @@ import (
 	"weft/units"
 )
 
-// maxWindows is the largest number of window changes that a node keeps, at 32 bytes each.
+// maxWindows is the largest number of window changes that a node keeps, at 48 bytes each.
 const maxWindows = 1 << 20
 
 // observer records measurements of acknowledgements. It is the transport's Observer.
@@ -23,9 +23,10 @@ func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	o.oneWay.Record(a.OneWay)
 }
 
-func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
+// Limited records a change of a congestion window, a rate or a credit.
+func (o *observer) Limited(now units.Time, c transport.ConnID, l transport.Limits) {
 	if o.keep && len(o.windows) < maxWindows {
-		o.windows = append(o.windows, Window{At: now, Conn: c, Window: cwnd, Rate: rate})
+		o.windows = append(o.windows, Window{At: now, Conn: c, Limits: l})
 	}
 }
 

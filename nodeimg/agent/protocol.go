@@ -136,10 +136,9 @@ type Step struct {
 	CC, Moved bool
 }
 
-// Window is a change of a congestion window.
+// Window is a change of what holds a sender back.
 type Window struct {
-	At     units.Time
-	Conn   transport.ConnID
-	Window units.Bytes
-	Rate   units.Bandwidth
+	At   units.Time
+	Conn transport.ConnID
+	transport.Limits
 }

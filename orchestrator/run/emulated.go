@@ -122,7 +122,9 @@ func emulated(
 		out.Diary = diary
 	}
 	for _, w := range got.Windows {
-		check(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))
+		check(dir.Window(record.Window{
+			At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate, Credited: w.Credited, Credit: w.Credit,
+		}))
 	}
 	if err == nil {
 		err = writeErr

@@ -50,13 +50,15 @@ func (o *observer) Acked(now units.Time, c transport.ConnID, a transport.Acked) 
 	}
 }
 
-// Window records a change of a congestion window if the lab measures them.
-func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
+// Limited records a change of a congestion window, a rate or a credit if the lab measures them.
+func (o *observer) Limited(now units.Time, c transport.ConnID, l transport.Limits) {
 	if o.last != nil {
-		o.last[c] = cwnd
+		o.last[c] = l.Window
 	}
 	if o.keepWindows {
-		o.windows = append(o.windows, record.Window{At: now, Conn: uint32(c), Window: cwnd, Rate: rate})
+		o.windows = append(o.windows, record.Window{
+			At: now, Conn: uint32(c), Window: l.Window, Rate: l.Rate, Credited: l.Credited, Credit: l.Credit,
+		})
 	}
 }
 

@@ -48,6 +48,7 @@ type Summary struct {
 	RTOMinUS    float64      `json:"rto_min_us"`              // largest minimum RTO of connections; 0 without any
 	RTOMinKey   string       `json:"rto_min_key,omitempty"`   // its setting: transport.pc4.rto_min
 	Tail        *Tail        `json:"tail_timeouts,omitempty"` // absent unless timeouts decide how slow they are
+	Unadjusted  bool         `json:"unadjusted,omitempty"`    // congestion control never changed a window or rate
 	RTT         Quantiles    `json:"rtt_us"`                  // of all acknowledged data packets
 	BaseRTTUS   float64      `json:"base_rtt_us"`             // data packet and ack on the longest path in use, idle
 	Collectives []Collective `json:"collectives"`
@@ -322,7 +323,9 @@ type Fidelity struct {
 	Verdict       string  `json:"verdict"`         // ok, degraded or invalid
 	LatenessP99NS float64 `json:"lateness_p99_ns"` // lab time
 	LatenessMaxNS float64 `json:"lateness_max_ns"`
-	BaseRTTNS     float64 `json:"base_rtt_ns"`
+	// what 99 % of round trips are late by at most, over all events of one; it decides nothing
+	RoundTripP99NS float64 `json:"round_trip_lateness_p99_ns,omitempty"`
+	BaseRTTNS      float64 `json:"base_rtt_ns"`
 	// shortest queueing delay that a connection aims at; 0: none steers by delay
 	DelayTargetNS float64 `json:"delay_target_ns,omitempty"`
 	// p99 of what the machine adds to measured delays; 0 without DelayTargetNS

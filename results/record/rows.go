@@ -60,12 +60,14 @@ type Ack struct {
 	Marked bool       // that packet was ECN-marked (CE)
 }
 
-// Window is a row of cwnd.parquet: a change of a connection's congestion window.
+// Window is a row of cwnd.parquet: a change of a connection's congestion window, rate or credit.
 type Window struct {
-	At     units.Time
-	Conn   uint32
-	Window units.Bytes
-	Rate   units.Bandwidth
+	At       units.Time
+	Conn     uint32
+	Window   units.Bytes // 0: none
+	Rate     units.Bandwidth
+	Credited bool // it sends what its receiver grants
+	Credit   units.Bytes
 }
 
 // Rate is a row of rates.parquet: the payload that arrived on a connection in a sampling interval.

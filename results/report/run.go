@@ -59,7 +59,7 @@ const maxSeries = 6
 func (r *Run) Figures() ([]Figure, error) {
 	var out []Figure
 	for _, make := range []func() (Figure, error){
-		r.fct, r.slowdown, r.delays, r.Queues, r.Rates, r.Windows, r.Acks, r.Clocks,
+		r.fct, r.slowdown, r.delays, r.Queues, r.Rates, r.Windows, r.credits, r.Acks, r.Clocks,
 	} {
 		f, err := make()
 		switch {
@@ -280,22 +280,37 @@ func (r *Run) Rates() (Figure, error) {
 // connection returns the name of a connection without hosts.
 func connection(id int64) string { return fmt.Sprintf("conn %d", id) }
 
+// limitRow is a row of cwnd.parquet, as charts read it.
+type limitRow struct {
+	Time   int64  `parquet:"time_ps"`
+	Conn   int64  `parquet:"conn"`
+	Window *int64 `parquet:"cwnd_bytes,optional"`
+	Credit *int64 `parquet:"credit_bytes,optional"`
+}
+
 // Windows draws congestion windows over time.
 func (r *Run) Windows() (Figure, error) {
-	type row struct {
-		Time   int64 `parquet:"time_ps"`
-		Conn   int64 `parquet:"conn"`
-		Window int64 `parquet:"cwnd_bytes"`
-	}
+	return r.limits("cwnd", "Congestion windows over time", "congestion window",
+		func(w limitRow) *int64 { return w.Window })
+}
+
+// credits draws over time what is left of the receivers' credit.
+func (r *Run) credits() (Figure, error) {
+	return r.limits("credit", "Credit of connections over time", "credit", func(w limitRow) *int64 { return w.Credit })
+}
+
+// limits draws a column of cwnd.parquet over time, without the connections where it is null.
+func (r *Run) limits(name, title, label string, of func(limitRow) *int64) (Figure, error) {
 	o := newTimeSeries()
-	err := store.Scan(r.Dir, store.WindowsFile, func(rows []row) error {
+	err := store.Scan(r.Dir, store.WindowsFile, func(rows []limitRow) error {
 		for _, w := range rows {
-			o.add(connection(w.Conn), w.Time, float64(w.Window)/1e3)
+			if v := of(w); v != nil {
+				o.add(connection(w.Conn), w.Time, float64(*v)/1e3)
+			}
 		}
 		return nil
 	})
-	f := o.figure("cwnd", "Congestion windows over time", "connections",
-		plot.Axis{Label: "congestion window", Unit: "KB", Zero: true})
+	f := o.figure(name, title, "connections", plot.Axis{Label: label, Unit: "KB", Zero: true})
 	if err == nil {
 		err = r.nameConnections(f.Series)
 	}

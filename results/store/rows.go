@@ -75,7 +75,11 @@ func (r *Run) Queue(q record.Queue) error {
 
 // Window appends a change to cwnd.parquet.
 func (r *Run) Window(w record.Window) error {
-	return addRow(r, WindowsFile, windowRow{int64(w.At), int64(w.Conn), int64(w.Window), int64(w.Rate)})
+	row := windowRow{Time: int64(w.At), Conn: int64(w.Conn), Window: int64(w.Window), Rate: int64(w.Rate)}
+	if w.Credited {
+		row.Credit = (*int64)(&w.Credit)
+	}
+	return addRow(r, WindowsFile, row)
 }
 
 // Ack appends an acknowledgement to acks.parquet.

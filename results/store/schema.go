@@ -47,10 +47,11 @@ type (
 		Drops  int64  `parquet:"drops,delta"`
 	}
 	windowRow struct {
-		Time   int64 `parquet:"time_ps,delta"`
-		Conn   int64 `parquet:"conn"`
-		Window int64 `parquet:"cwnd_bytes"`
-		Rate   int64 `parquet:"rate_bps"`
+		Time   int64  `parquet:"time_ps,delta"`
+		Conn   int64  `parquet:"conn"`
+		Window int64  `parquet:"cwnd_bytes,optional"` // null: none
+		Rate   int64  `parquet:"rate_bps"`
+		Credit *int64 `parquet:"credit_bytes,optional"` // null: none is needed
 	}
 	ackRow struct {
 		Time   int64 `parquet:"time_ps,delta"`
@@ -103,7 +104,7 @@ type (
 		Time    int64 `parquet:"time_ps,delta"`
 		Conn    int64 `parquet:"conn"`
 		Arrived int64 `parquet:"arrived_bytes"`
-		Window  int64 `parquet:"cwnd_bytes,optional"` // null: not known
+		Window  int64 `parquet:"cwnd_bytes,optional"` // null: none, or not known
 	}
 	metricRow struct {
 		Item  int32   `parquet:"item"`

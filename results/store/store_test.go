@@ -61,6 +61,7 @@ func writeAll(t *testing.T, r *Run) {
 		r.Parts([]record.Part{{Collective: "all-reduce", Algorithm: "ring", Rank: 1, Host: "h1", Start: 0, End: 3 * us, Checked: 16}}),
 		r.Queue(record.Queue{At: 12345678, Port: "edge0->h1", Queued: 4158, Marks: 7, Drops: 2}),
 		r.Window(record.Window{At: us, Conn: 2, Window: 8316, Rate: 50 * units.Gbps}),
+		r.Window(record.Window{At: us, Conn: 3, Credited: true, Credit: -20}),
 		r.Ack(record.Ack{At: 3 * us / 2, Conn: 2, RTT: 8300 * units.Nanosecond, Marked: true}),
 		r.Clock(record.Clock{At: us, Host: "h3", Error: -17, Bound: 20, State: "locked"}),
 		r.Event(record.Event{At: us, Kind: "node died", Where: "h3", Detail: "killed"}),
@@ -85,7 +86,7 @@ func TestDataFiles(t *testing.T) {
 		CollectivesFile: "item,repeat,collective,algorithm,rank,host,start_ps,end_ps,checked,wrong\n" +
 			"0,0,all-reduce,ring,1,h1,0,3000000,16,0\n",
 		QueuesFile:  "time_ps,port,queued_bytes,ce_marks,drops\n12345678,edge0->h1,4158,7,2\n",
-		WindowsFile: "time_ps,conn,cwnd_bytes,rate_bps\n1000000,2,8316,50000000000\n",
+		WindowsFile: "time_ps,conn,cwnd_bytes,rate_bps,credit_bytes\n1000000,2,8316,50000000000,\n1000000,3,,0,-20\n",
 		AcksFile:    "time_ps,conn,rtt_ps,ce\n1500000,2,8300000,1\n",
 		ClocksFile:  "time_ps,host,error_ps,bound_ps,state\n1000000,h3,-17,20,locked\n",
 	} {

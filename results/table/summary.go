@@ -106,7 +106,8 @@ func Flows(s *record.Summary) string {
 	return fmt.Sprintf("%d done of %s, %s", s.Flows.Count-s.Flows.Unfinished, started, Bytes(s.Flows.Bytes))
 }
 
-// Fidelity says how late an emulated run was against its limit, and what it lost without order.
+// Fidelity says how late an emulated run was against its limit, what that means for its tails, and
+// what it lost without order.
 // Busy processors decide nothing by themselves, but explain lateness.
 func Fidelity(f *record.Fidelity) string {
 	text := f.Verdict
@@ -115,6 +116,10 @@ func Fidelity(f *record.Fidelity) string {
 			"degraded: up to %s)", micros(f.LatenessP99NS/1e3),
 			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness),
 			percent(record.DegradedLateness))
+		if share := f.RoundTripP99NS / f.BaseRTTNS; share > record.DegradedLateness {
+			text += fmt.Sprintf("; 1 %% of round trips may be more than %s late, so p99 and maxima need --twice",
+				micros(f.RoundTripP99NS/1e3))
+		}
 	}
 	if f.Verdict == "ok" {
 		return text

@@ -161,6 +161,22 @@ func Timeouts(sides ...Side) string {
 	return text + sameTimeout(sides)
 }
 
+// Unadjusted names the sides of a comparison in which congestion control never acted. It is empty
+// if it acted in a run of each.
+func Unadjusted(sides ...Side) string {
+	var names []string
+	for _, side := range sides {
+		if !slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted }) {
+			names = append(names, fmt.Sprintf("%s (%s)", side.Name, side.Runs[0].Transport))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "warning: congestion control changed no window and no rate in " + strings.Join(names, " and ") +
+		", so it does not explain the difference"
+}
+
 // sameTimeout says how to give all sides the same minimum timeout. It is empty if they have it, or
 // a sweep varies it.
 func sameTimeout(sides []Side) string {

@@ -100,3 +100,36 @@ func TestInvalidRunsSaySoFirst(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A comparison names the sides whose congestion control never acted.
+func TestUnadjusted(t *testing.T) {
+	still, acting := &record.Summary{Transport: "roce", Unadjusted: true}, &record.Summary{Transport: "uec"}
+	a := Side{"A", []*record.Summary{still, still}}
+	for _, c := range []struct {
+		b    []*record.Summary
+		want string
+	}{
+		{[]*record.Summary{acting}, "in A (roce), so"},
+		{[]*record.Summary{still}, "in A (roce) and B (roce), so"},
+		{[]*record.Summary{still, acting}, "in A (roce), so"},
+	} {
+		if got := Unadjusted(a, Side{"B", c.b}); !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	if got := Unadjusted(Side{"A", []*record.Summary{still, acting}}); got != "" {
+		t.Error(got)
+	}
+}
+
+// The verdict ok says how late round trips may be, if that is much.
+func TestFidelityTellsRoundTrips(t *testing.T) {
+	f := record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000, LatenessP99NS: 100, RoundTripP99NS: 2000}
+	if got := Fidelity(&f); strings.Contains(got, "round trips") {
+		t.Error(got)
+	}
+	f.RoundTripP99NS = 9000
+	if got := Fidelity(&f); !strings.Contains(got, "1 % of round trips may be more than 9us late") {
+		t.Error(got)
+	}
+}
