@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/results/record"
 	"weft/results/stats"
@@ -21,6 +22,7 @@ type lateness struct {
 	dist *stats.Dist
 	// packets arrive late by it, so it is part of the delays that hosts measure
 	measured bool
+	twice    bool // it happens twice in a round trip: to the packet, and to its acknowledgement
 }
 
 // evidence is the input of a verdict.
@@ -75,6 +77,7 @@ func judge(e evidence) record.Fidelity {
 				l.what, p99.Nanoseconds(), e.target.Nanoseconds()))
 		}
 	}
+	f.RoundTripP99NS = roundTripLateness(e.late).Nanoseconds()
 	if e.waiting != "" {
 		f.ProgramWait = e.waits
 		verdict := verdictOf(e.waits)
@@ -105,6 +108,19 @@ func judge(e evidence) record.Fidelity {
 		f.Reasons = append(f.Reasons, b)
 	}
 	return f
+}
+
+// roundTripLateness returns a bound on the lateness of 99 % of the round trips, whether or not the
+// events of one are late together: the sum of a quantile of each event, such that the events beyond
+// theirs are 1 % of the round trips at most.
+func roundTripLateness(late []lateness) (sum units.Time) {
+	late = slices.DeleteFunc(slices.Clone(late), func(l lateness) bool {
+		return !l.twice || l.dist == nil || l.dist.Count() == 0
+	})
+	for _, l := range late {
+		sum += 2 * l.dist.Quantile(1-0.01/float64(2*len(late)))
+	}
+	return sum
 }
 
 // The dilation of another try. Lateness hardly depends on dilation in real time, so in lab time it

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -70,6 +71,38 @@ func TestVerdict(t *testing.T) {
 	if f.LatenessP99NS < 499 || f.LatenessP99NS > 501 || f.LatenessMaxNS < 8990 || f.BaseRTTNS != 10000 ||
 		f.CPUMax != 0.5 {
 		t.Errorf("numbers of the verdict: %+v", f)
+	}
+}
+
+// Events that are on time 99 times in 100 add up: each round trip has several of them.
+func TestRoundTripLateness(t *testing.T) {
+	const us = units.Microsecond
+	dist := func(on, late int) *stats.Dist {
+		d := stats.NewDist()
+		for range on {
+			d.Record(0)
+		}
+		for range late {
+			d.Record(us)
+		}
+		return d
+	}
+	rare := lateness{what: "deliveries", dist: dist(999, 1), twice: true}
+	often := lateness{what: "departures", dist: dist(995, 5), twice: true}
+	timers := lateness{what: "timers", dist: dist(0, 1)}
+	for _, c := range []struct {
+		late []lateness
+		want units.Time
+	}{
+		{nil, 0},
+		{[]lateness{timers, {what: "reactions", twice: true}}, 0},
+		{[]lateness{rare, timers}, 0},
+		{[]lateness{rare, often}, 2 * us},
+	} {
+		f := judge(evidence{late: c.late, baseRTT: 100 * us})
+		if got := f.RoundTripP99NS; math.Abs(got-c.want.Nanoseconds()) > 0.01*c.want.Nanoseconds() {
+			t.Errorf("%v: %g ns, want %v", c.late, got, c.want)
+		}
 	}
 }
 
