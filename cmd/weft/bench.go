@@ -172,7 +172,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 			if f.labFile == "" {
 				madeFor = benchmark.MadeFor(transport)
 			}
-			o := lab.Options{Set: slices.Concat(madeFor, f.set), Engine: f.engine}
+			o := lab.Options{Set: slices.Concat(madeFor, f.set), Transports: f.transports, Engine: f.engine}
 			labs, err := c.Of.Labs(network, text, o, transport, f.request.Ranks)
 			switch {
 			case err != nil:
@@ -218,7 +218,9 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 	if err != nil {
 		return nil, "", usageError{err}
 	}
-	labs, err := lab.Parse(src.Name, src.Text, lab.Options{Set: f.set, Engine: f.engine, Read: src.Read})
+	labs, err := lab.Parse(src.Name, src.Text, lab.Options{
+		Set: f.set, Transports: f.transports, Engine: f.engine, Read: src.Read,
+	})
 	if err != nil {
 		return nil, "", err
 	}

@@ -73,6 +73,22 @@ func TestBenchNotes(t *testing.T) {
 	}
 }
 
+// A parameter of one of several transports is that one's, and one of another is refused.
+func TestBenchSetsEachTransport(t *testing.T) {
+	for args, refused := range map[string]bool{
+		"--transport uec,strack --set transport.uec.paths=reps --set transport.strack.ack_every=4KiB": false,
+		"--transport pc4,strack --set transport.strack.ack_every=4KiB --lab labs/quickstart.yaml":     false,
+		"--transport pc4,strack --set transport.uec.paths=reps":                                       true,
+	} {
+		all := append([]string{"bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--out", t.TempDir()}, strings.Fields(args)...)
+		code, stdout, stderr := weft(t, orchestrated{}, all...)
+		if (code == exitUsage) != refused || refused != strings.Contains(stderr, "no run of this lab uses the transport uec") ||
+			refused == strings.Contains(stdout, "transport strack") {
+			t.Errorf("%s: code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
 func TestBenchAsJSON(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "p.png")
 	code, stdout, stderr := weft(t, orchestrated{}, "bench", "--lab", "labs/quickstart.yaml", "--collective", "all-gather,permute", "--engine", "sim",

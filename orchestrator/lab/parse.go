@@ -18,6 +18,9 @@ type Options struct {
 	// list, sets a line of the sweep.
 	Set []string
 
+	// Transports are those of other labs of the same command: Set may have parameters of theirs.
+	Transports []string
+
 	// Engine replaces keys of the engine section; "" keeps what the file says.
 	Engine EngineOptions
 
@@ -93,6 +96,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 func decode(r *report, root *node, sets []override, opts Options, keys func(string, []string)) []*Lab {
 	root, sets = setSweep(r, root, sets)
 	kinds := transportKindsOf(root, sets)
+	for _, k := range opts.Transports {
+		kinds[k] = true
+	}
 	before := r.total
 	root, axes, blocked := sweep(r, root, sets)
 	if r.total > before || len(blocked) > 0 { // which transports the runs use cannot be told
