@@ -221,8 +221,9 @@ func TestFolders(t *testing.T) {
 		t.Error(got)
 	}
 	files := fstest.MapFS{"a/1.goal": {Data: []byte(job)}, "a/2.goal": {Data: []byte(job)}, "b/job": {Data: []byte(job)},
-		"c": {Data: []byte("?")}}
-	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format of jobs begins so", "d": "does not exist"} {
+		"c": {Data: []byte("?")}, "e.csv": {Data: []byte("# of a layer\nname,collective,size\n")}}
+	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format of jobs begins so", "d": "does not exist",
+		"e.csv": "e.csv:1: no job, but collectives one after another; workload: [{trace: e.csv}] runs them"} {
 		if _, _, err := Read(files, name, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", name, err, want)
 		}

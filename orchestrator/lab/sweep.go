@@ -133,7 +133,8 @@ func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
 			values[k] = values[k].swept(e)
 		}
 		if len(values) != len(a.paths) {
-			r.add(v.at, where, "%s; expected a list of %d values, one for each of the paths", v.what(), len(a.paths))
+			r.add(v.at, where, "%s; expected a list of %d values, one for each of the paths, or null where the "+
+				"point leaves it as it is", v.what(), len(a.paths))
 			return axis{}, nil, false
 		}
 		a.values = append(a.values, values)
