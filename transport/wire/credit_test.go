@@ -140,6 +140,10 @@ func FuzzCredits(f *testing.F) {
 	cut.Trimmed, cut.LastHop = true, true
 	corpus.Add(encodeData(whole))
 	corpus.Add(encodeData(cut))
+	asking := exampleProbe()
+	asking.Request = Request{On: true, Target: 7}
+	corpus.Add(encodeProbe(asking))
+	corpus.Add(encodeProbe(exampleProbe()))
 	corpus.Fuzz(func(t *testing.T, b []byte) {
 		decodeCredits(t, b)
 		if len(b) >= int(RejectSize) {
@@ -164,6 +168,10 @@ func decodeCredits(t *testing.T, b []byte) {
 	var c Credit
 	if c.Decode(b) == nil && !cmp.Equal(encodeCredit(c), b[:CreditSize]) {
 		t.Errorf("credit %x came back as %x", b[:CreditSize], encodeCredit(c))
+	}
+	var p Probe
+	if p.Decode(b) == nil && !cmp.Equal(encodeProbe(p), b[:p.Len()]) {
+		t.Errorf("probe %x came back as %x", b[:p.Len()], encodeProbe(p))
 	}
 	var d Data
 	if d.Decode(b) == nil && d.Request.On && !cmp.Equal(encodeData(d), b[:d.Len()]) {
