@@ -245,7 +245,9 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
 		OneWay: a.OneWay, Marked: a.CE, Path: a.Path, AppLimited: appLimited, Probe: a.Probe,
 	})
-	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
+	if f.departures == nil || !a.Probe { // else it says nothing about the queues of the data
+		s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
+	}
 	if f.departures == nil {
 		e.detect(now, s, &a, expected, rtt)
 	}

@@ -97,12 +97,16 @@ func (s *Sender) OnStart(now units.Time) {
 // OnSent does nothing: the endpoint counts the bytes in flight.
 func (s *Sender) OnSent(units.Time, cc.Sent) {}
 
-// OnAck implements cc.Controller (processAck, updateCwndOnAck_NSCC).
+// OnAck implements cc.Controller (processAck, updateCwndOnAck_NSCC). The answer to a probe tells
+// what has arrived, but not how long data waits: probes are in the control class.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	size := float64(a.Size)
 	s.achieved += size
 	s.received += size
 	s.ignored += size
+	if a.Probe {
+		return
+	}
 	s.shorten(a.RTT)
 	delay := a.RTT - s.baseRTT
 	s.average = s.averageWith(delay, a.Marked)

@@ -135,6 +135,19 @@ func TestAverage(t *testing.T) {
 	}
 }
 
+// The answer to a probe overtook the data, so that its delay counts for nothing.
+func TestProbeOvertakesData(t *testing.T) {
+	s := newScript(t, small(4))
+	for range 9 {
+		s.now += us / 100
+		s.OnAck(s.now, cc.Ack{Size: packet, Packets: 1, RTT: net, Probe: true})
+	}
+	s.expect(t, "probes", 16_000)
+	if s.Average() != 0 {
+		t.Errorf("average %v", s.Average())
+	}
+}
+
 // After a window without queueing the window grows by a quarter of what is acknowledged, until a
 // delay ends that.
 func TestFastIncrease(t *testing.T) {
