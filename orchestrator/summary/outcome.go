@@ -89,11 +89,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil {
 		s.Warnings = append(s.Warnings, decided(x, s))
 	}
-	if t := &o.Transport; t.DataPackets > 0 && t.Adjusted == 0 && t.Credits == 0 {
-		s.Unadjusted = true
-		s.Warnings = append(s.Warnings, "congestion control of "+s.Transport+" changed no window and no rate: what tells "+
-			"this run from others is paths, loss recovery and the windows at the start")
-	}
+	s.Unadjusted = o.Transport.DataPackets > 0 && o.Transport.Adjusted == 0 && o.Transport.Credits == 0
 	s.Clocks = clocksOf(x, o)
 	if text := undecided(o); text != "" {
 		s.Warnings = append(s.Warnings, text)

@@ -50,6 +50,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if text := Trimming(&n); text != "" {
 		add("trimming", text)
 	}
+	if s.Unadjusted {
+		add("control", "congestion control changed no window and no rate")
+	}
 	if text := synchronization(&s.Clocks); text != "" {
 		add("clocks", text)
 	}
