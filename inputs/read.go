@@ -173,8 +173,8 @@ func formatOf(file string, head []byte, o Options) (*format, error) {
 		return nil, graph.Errorf(file, 1, "%w in the format %s; topology.import reads it", ErrNetwork, network)
 	}
 	if bytes.Contains(head, []byte("collective,")) {
-		return nil, graph.Errorf(file, 1, "no job, but collectives one after another; workload: [{trace: %s}] runs them",
-			path.Base(file))
+		return nil, graph.Errorf(file, 1, "no job, but collectives one after another; "+
+			"workload: [{trace: %s}] runs them", path.Base(file))
 	}
 	return nil, graph.Errorf(file, 1, "no known format of jobs begins so; expected one of %s",
 		strings.Join(Formats(), ", "))

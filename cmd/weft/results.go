@@ -301,7 +301,8 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 
 // compareNotes returns what a reader of differences must know.
 func compareNotes(base, changed report.Side, d []report.Difference, gate bool) []string {
-	a, b := table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()}
+	a := table.Side{Name: "A", Runs: base.Summaries()}
+	b := table.Side{Name: "B", Runs: changed.Summaries()}
 	timeouts := table.Timeouts(a, b)
 	if timeouts != "" {
 		timeouts = "warning: " + timeouts

@@ -278,9 +278,12 @@ func latenessOf(o *Outcome) []lateness {
 			reactions.Merge(n.Reaction)
 		}
 	}
-	late := []lateness{{what: "timers of nodes", dist: timers}, {what: "reactions of nodes", dist: reactions, twice: true}}
+	late := []lateness{
+		{what: "timers of nodes", dist: timers}, {what: "reactions of nodes", dist: reactions, twice: true},
+	}
 	if f := o.Report; f != nil && f.Delivery != nil {
-		late = append(late, lateness{"deliveries", f.Delivery, true, true}, lateness{"departures", f.Departure, true, true})
+		late = append(late, lateness{"deliveries", f.Delivery, true, true},
+			lateness{"departures", f.Departure, true, true})
 	}
 	return late
 }
