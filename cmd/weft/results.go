@@ -307,7 +307,8 @@ func compareNotes(base, changed report.Side, d []report.Difference, gate bool) [
 	if timeouts != "" {
 		timeouts = "warning: " + timeouts
 	}
-	notes := []string{timeouts, table.Unadjusted(a, b), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
+	notes := []string{timeouts, table.Unadjusted(a, b),
+		report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
 	if !gate {
 		notes = append(notes, report.SingleSeedWarning(d))
 	}
