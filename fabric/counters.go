@@ -50,6 +50,27 @@ type PortCounters struct { // transmissions started, up to the port's last look
 	MaxHeadroom units.Bytes         // largest number of bytes in its headroom at the far end
 }
 
+// Add adds what another part of the network has counted of the same port.
+func (c *PortCounters) Add(k *PortCounters) {
+	c.Packets += k.Packets
+	c.Bytes += k.Bytes
+	c.Drops += k.Drops
+	c.DropBytes += k.DropBytes
+	c.Marks += k.Marks
+	c.Trims += k.Trims
+	c.MaxQueue = max(c.MaxQueue, k.MaxQueue)
+	c.Lost += k.Lost
+	c.Cut += k.Cut
+	for i := range min(len(c.CutBy), len(k.CutBy)) { // all parts have made the same changes
+		c.CutBy[i] += k.CutBy[i]
+	}
+	for class := range c.Pauses {
+		c.Pauses[class] += k.Pauses[class]
+		c.Paused[class] += k.Paused[class]
+	}
+	c.MaxHeadroom = max(c.MaxHeadroom, k.MaxHeadroom)
+}
+
 // coldCounters are the counters of a port that are off the fast path, and whether the port is down.
 type coldCounters struct {
 	from      NodeID // node at the start of the port
@@ -110,12 +131,14 @@ func (n *Network) PortCounters(port int) PortCounters {
 func (n *Network) sum() Counters {
 	var c Counters
 	for _, k := range n.whole() {
-		c.add(&k.total)
+		c.Add(&k.total)
 	}
 	return c
 }
 
-func (c *Counters) add(k *Counters) {
+// Add adds the counters of another part of a network.
+func (c *Counters) Add(k *Counters) {
+	c.MaxQueue = max(c.MaxQueue, k.MaxQueue)
 	c.Injected += k.Injected
 	c.Delivered += k.Delivered
 	c.Dropped += k.Dropped

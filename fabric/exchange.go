@@ -11,6 +11,7 @@ type exchange struct {
 	boxes    [2][]box    // by turn and partition: posted there and not taken
 	posted   [2][]int32  // by turn: partitions to which something was posted
 	backlog  []int32     // ports of remote links in which packets wait
+	apart    *apart      // nil: the other partitions are in this process
 }
 
 // farEnd is where the link of a port leads.
@@ -111,7 +112,7 @@ func (x *exchange) take(n *Network) {
 		for k, i := range b.framed {
 			n.pfc.expect(n, i, b.frames[k])
 		}
-		*b = box{b.packets[:0], b.frames[:0], b.framed[:0], units.Never}
+		*b = newBox(b)
 	}
 }
 
@@ -169,6 +170,10 @@ func (x *exchange) lastPosted(o *port) (at units.Time, ok bool) {
 		if k.port == o.index {
 			at, ok = max(at, k.packet.at), true
 		}
+	}
+	if x.apart != nil && !ok {
+		at = x.apart.exported[o.index]
+		ok = at > x.all.all[x.me].events.Last()
 	}
 	return at, ok
 }

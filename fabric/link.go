@@ -55,8 +55,12 @@ func (o *port) goDown(n *Network, now units.Time) {
 	o.freeAt = now
 	flight, far := o.inFlight(n)
 	far.events.Clear(n.PortEntity(int(o.index)))
+	later := n.exchange.later(n, o, flight)
 	for !flight.empty() {
 		n.cut(o.index, flight.pop())
+	}
+	if *flight = later; !later.empty() {
+		far.events.Set(n.PortEntity(int(o.index)), later.first.at)
 	}
 	if o.farEnd != within {
 		n.exchange.unpost(n, o)

@@ -1,6 +1,10 @@
 package fabric
 
-import "weft/units"
+import (
+	"fmt"
+
+	"weft/units"
+)
 
 // The split of a network depends on the network alone and not on the machine, so that results do
 // not either. The values are our own choice.
@@ -47,6 +51,46 @@ func (c *Config) Partition() (part []int32, parts int) {
 		}
 	}
 	return part, parts
+}
+
+// Cut returns the part of each node of a network that is to be in the given number of parts, each
+// in a process of its own (NewPart). The groups of Partition stay together and are dealt out in
+// order, so that parts have about as many hosts; the switches of the highest tier are dealt out one
+// by one. It returns an error if the network cannot be cut like this.
+func (c *Config) Cut(parts int) ([]int32, error) {
+	groups, count := c.groups()
+	hosts := make([]int, count) // by group
+	for _, g := range groups[:c.Hosts] {
+		hosts[g]++
+	}
+	left := 0 // groups with hosts that are not dealt out
+	for _, n := range hosts {
+		left += min(n, 1)
+	}
+	if parts < 1 || left < parts {
+		return nil, fmt.Errorf("the network has %d pods or racks; expected at least one for each of %d parts", left, parts)
+	}
+	part := make([]int32, count)
+	k, alone, before := 0, 0, 0
+	for g, n := range hosts {
+		if n == 0 {
+			part[g] = int32(alone % parts)
+			alone++
+			continue
+		}
+		// the next part has the groups whose middle host is beyond the share of this one
+		if before > 0 && k+1 < parts && (left < parts-k || (2*before+n)*parts > 2*(k+1)*c.Hosts) {
+			k++
+		}
+		part[g] = int32(k)
+		before += n
+		left--
+	}
+	of := make([]int32, len(groups))
+	for n, g := range groups {
+		of[n] = part[g]
+	}
+	return of, c.checkSplit(of, parts)
 }
 
 // pack puts groups into partitions in order, each partition as full as partitionWeight allows.

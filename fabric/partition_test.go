@@ -3,6 +3,7 @@ package fabric
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/eventqueue"
@@ -125,21 +126,77 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
+// Parts of a cut have whole racks, as many hosts as others, and spines in turn.
+func TestCut(t *testing.T) {
+	for _, c := range []struct{ hosts, leaves, spines, parts int }{{4, 4, 2, 2}, {4, 4, 2, 4}, {2, 7, 3, 3}, {1, 5, 1, 4}} {
+		cfg := leafSpine(c.hosts, c.leaves, c.spines)
+		part, err := cfg.Cut(c.parts)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		hosts := make([]int, c.parts)
+		for h := range cfg.Hosts {
+			hosts[part[h]]++
+			if part[h] != part[cfg.Hosts+h/c.hosts] {
+				t.Errorf("%+v: host %d is apart from its leaf", c, h)
+			}
+		}
+		if least, most := slices.Min(hosts), slices.Max(hosts); least == 0 || most-least > c.hosts {
+			t.Errorf("%+v: hosts %v", c, hosts)
+		}
+		for s := range c.spines {
+			if part[cfg.Hosts+c.leaves+s] != int32(s%c.parts) {
+				t.Errorf("%+v: spine %d in part %d", c, s, part[cfg.Hosts+c.leaves+s])
+			}
+		}
+	}
+	cfg := leafSpine(4, 3, 1)
+	if _, err := cfg.Cut(4); err == nil {
+		t.Error("three racks in four parts")
+	}
+	cfg.Ports[len(cfg.Ports)-1].Delay = 0
+	if _, err := cfg.Cut(3); err == nil {
+		t.Error("a link without a delay was cut")
+	}
+}
+
 // A counter that is new and not added up would be missing from networks in partitions.
 func TestAllCountersAreAddedUp(t *testing.T) {
 	var one, sum Counters
 	numbers(reflect.ValueOf(&one).Elem(), "", func(_ string, v reflect.Value) { v.SetInt(3) })
-	sum.add(&one)
-	sum.add(&one)
+	sum.Add(&one)
+	sum.Add(&one)
 	numbers(reflect.ValueOf(&sum).Elem(), "", func(name string, v reflect.Value) {
 		want := int64(6)
 		switch name {
-		case ".MaxQueue":
-			want = 0 // see Network.Counters
-		case ".CCM.MostFlows":
-			want = 3
+		case ".MaxQueue", ".CCM.MostFlows":
+			want = 3 // the largest
 		}
 		if v.Int() != want {
+			t.Errorf("%s: %d, want %d", name, v.Int(), want)
+		}
+	})
+}
+
+// The same for the counters of a port.
+func TestAllCountersOfAPortAreAddedUp(t *testing.T) {
+	one, sum := PortCounters{CutBy: []int64{3}}, PortCounters{CutBy: []int64{0}}
+	fill := func(c *PortCounters, f func(string, reflect.Value)) {
+		v := reflect.ValueOf(c).Elem()
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; name != "CutBy" {
+				numbers(v.Field(i), name, f)
+			}
+		}
+	}
+	fill(&one, func(_ string, v reflect.Value) { v.SetInt(3) })
+	sum.Add(&one)
+	sum.Add(&one)
+	if sum.CutBy[0] != 6 {
+		t.Errorf("CutBy: %d", sum.CutBy[0])
+	}
+	fill(&sum, func(name string, v reflect.Value) {
+		if want := map[bool]int64{true: 3, false: 6}[strings.HasPrefix(name, "Max")]; v.Int() != want {
 			t.Errorf("%s: %d, want %d", name, v.Int(), want)
 		}
 	})

@@ -68,6 +68,9 @@ func (l *loop) changeNow(now units.Time, c *fabric.Change) error {
 			return fmt.Errorf("port %d of %d", p, l.net.Ports())
 		}
 	}
+	if err := l.part.refuse(l, c); err != nil {
+		return err
+	}
 	return c.Make(now, l.net)
 }
 

@@ -34,6 +34,7 @@ type loop struct {
 
 	events  *eventqueue.Queue
 	net     *fabric.Network
+	part    *part           // nil: the network is in one piece
 	held    eventqueue.ID   // entity of the packets that host 0 holds until departure; those of other hosts follow
 	sampler eventqueue.ID   // entity of queue samples
 	framer  eventqueue.ID   // entity of frames
@@ -103,8 +104,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		l.byIP[ip] = fabric.HostID(h)
 		l.ports[h].fd = -1
 	}
-	var err error
-	if l.net, err = fabric.New(cfg.Network, l.events, l); err != nil {
+	if err := l.build(); err != nil {
 		return nil, err
 	}
 	if cfg.Switch != [4]byte{} {
@@ -124,8 +124,18 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	l.sampler, l.script, l.framer = l.events.Grow(1), l.events.Grow(1), l.events.Grow(1)
 	l.changes = cfg.Changes
 	l.rest = newRest(l)
-	l.poll, err = poller.New(len(cfg.Hosts) + 1 + cfg.NICs.bells())
+	var err error
+	l.poll, err = poller.New(len(cfg.Hosts) + 1 + cfg.NICs.bells() + l.part.others())
 	return l, err
+}
+
+// build makes the network, or the part of it that this process carries.
+func (l *loop) build() (err error) {
+	if l.cfg.Part != nil {
+		return l.buildPart()
+	}
+	l.net, err = fabric.New(l.cfg.Network, l.events, l)
+	return err
 }
 
 // attach gives a host its port.
@@ -148,6 +158,7 @@ func (l *loop) run() error {
 	}
 	for !l.stop {
 		l.fire(l.labNow())
+		l.fail(l.part.send(l))
 		if len(l.steps) >= maxSamples {
 			l.fail(l.sendSteps())
 		}
@@ -174,7 +185,7 @@ const controlToken = -1
 func (l *loop) turn() error {
 	if l.scale.T0 != 0 && l.clock.Now() >= l.beat {
 		l.beat = l.clock.Now() + int64(AliveEvery)
-		l.fail(l.conn.SendValue(KindAlive, nil))
+		l.fail(l.sendAlive())
 		l.repeatNotices()
 		l.forgetCaptures()
 	}
@@ -188,6 +199,10 @@ func (l *loop) turn() error {
 			}
 			continue
 		}
+		if peer := l.part.peer(h); peer != nil {
+			l.fail(peer.take(l))
+			continue
+		}
 		if h <= bellToken {
 			l.bells.all[bellToken-h].Clear()
 			continue
@@ -197,6 +212,17 @@ func (l *loop) turn() error {
 		}
 	}
 	return l.readNICs()
+}
+
+// sendAlive reports that the process is alive.
+func (l *loop) sendAlive() error {
+	if l.part == nil {
+		return l.conn.SendValue(KindAlive, nil)
+	}
+	now := l.labNow()
+	l.fire(now)
+	err := errors.Join(l.sendSamples(), l.sendFrames(), l.sendSteps())
+	return errors.Join(err, l.conn.SendValue(KindAlive, Alive{At: max(0, now)}))
 }
 
 // handle reads a message from the orchestrator and obeys it.
@@ -261,6 +287,7 @@ func (l *loop) labNow() units.Time {
 
 // fire handles every event due at now or before, each at its own instant.
 func (l *loop) fire(now units.Time) {
+	l.fail(l.part.takeDue(l, now))
 	for {
 		id, at, ok := l.events.Next()
 		if !ok || at > now {
@@ -341,6 +368,8 @@ func (l *loop) end() error {
 	if err := errors.Join(l.sendSamples(), l.sendFrames(), l.sendSteps()); err != nil {
 		return err
 	}
+	l.fail(l.part.send(l))
+	l.report.Crossings = l.part.crossings()
 	l.report.CPU += poller.CPU()
 	l.report.Elapsed = max(l.labNow(), 0)
 	l.report.Network, l.report.Ports = l.net.Counters(), make([]fabric.PortCounters, l.net.Ports())

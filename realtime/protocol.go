@@ -19,9 +19,10 @@ const (
 	// KindReady has no value: every port is attached and ARP is answered. With the kernel as the
 	// network it has a Ready.
 	KindReady   = "ready"
+	KindPeers   = "peers"   // nothing, with descriptors: see Part; after configure
 	KindNICs    = "nics"    // nothing, with descriptors: see NICs; after configure
 	KindStart   = "start"   // Start
-	KindAlive   = "alive"   // nothing: the process is not stuck
+	KindAlive   = "alive"   // nothing, or of a part of a network Alive: the process is not stuck
 	KindSamples = "samples" // []Sample
 	KindFrames  = "frames"  // []frames.Frame
 	KindSteps   = "steps"   // []fabric.Step
@@ -43,6 +44,11 @@ const (
 	KindState   = "state"   // State
 	KindFound   = "found"   // Found
 )
+
+// Alive is the instant up to which a part of a network has sent all that it has recorded.
+type Alive struct {
+	At units.Time
+}
 
 // Did is the result of a request.
 type Did struct {
@@ -179,6 +185,9 @@ type Config struct {
 	// NICs says that hosts have bypass NICs; nil: they have none.
 	NICs *NICs `json:",omitempty"`
 
+	// Part says that the process carries a part of the network; nil: all of it.
+	Part *Part `json:",omitempty"`
+
 	// More says that another configure follows the report.
 	More bool
 
@@ -273,6 +282,8 @@ type Report struct {
 	Uncaptured int64 // records of captures that were lost because nothing read them in time
 
 	MaxNIC units.Bytes // largest number of bytes seen waiting in one host's NIC
+
+	Crossings *Crossings `json:",omitempty"` // of a network in parts; nil: it is in one piece
 
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver

@@ -70,9 +70,12 @@ func newRest(l *loop) rest {
 func (l *loop) nextDelivery() units.Time {
 	_, next, ok := l.events.Next()
 	if !ok {
-		return units.Never
+		return l.part.leaves()
 	}
-	at := units.Never
+	at := l.part.leaves()
+	if l.part != nil {
+		at = min(at, next) // whatever happens may send a packet to another part
+	}
 	if next < units.Never-l.rest.delay {
 		at = next + l.rest.delay // no event before the next one can deliver anything before this
 	}

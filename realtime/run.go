@@ -37,6 +37,7 @@ func serve(conn *control.Conn, ports []Port, takeOver func() string) error {
 		}
 		l.poll.Close()
 		l.closeNICs()
+		l.part.close()
 		if !l.cfg.More {
 			return nil
 		}
@@ -49,8 +50,12 @@ func setUp(conn *control.Conn, ports []Port) (*loop, error) {
 	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
 		return nil, err
 	}
-	if len(ports) != len(cfg.Hosts) {
-		return nil, fmt.Errorf("%d ports for %d hosts", len(ports), len(cfg.Hosts))
+	hosts, err := cfg.hosts()
+	if err != nil {
+		return nil, err
+	}
+	if len(ports) != len(hosts) {
+		return nil, fmt.Errorf("%d ports for %d hosts", len(ports), len(hosts))
 	}
 	l, err := newLoop(cfg, conn)
 	if err != nil {
@@ -59,8 +64,11 @@ func setUp(conn *control.Conn, ports []Port) (*loop, error) {
 	if err := l.openNICs(conn); err != nil {
 		return nil, err
 	}
-	for h, p := range ports {
-		if err := l.attach(h, p); err != nil {
+	if err := l.openPeers(conn); err != nil {
+		return nil, err
+	}
+	for k, p := range ports {
+		if err := l.attach(hosts[k], p); err != nil {
 			return nil, err
 		}
 	}

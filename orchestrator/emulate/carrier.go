@@ -55,6 +55,9 @@ type carrier struct {
 
 // carrier returns the carrier for a cluster that was launched for x. network is that of the setup.
 func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Network) (*carrier, error) {
+	if m, ok := cluster.(*machines); ok {
+		return m.carrier()
+	}
 	if network == nil {
 		f := cluster.Fabric()
 		return &carrier{name: f.Name, who: "the fabric process", conn: f.Conn, notes: f.Report.Notes}, nil

@@ -215,6 +215,7 @@ func (r *run) judge() {
 		if f.Broken != "" {
 			e.broken = append(e.broken, f.Broken)
 		}
+		e.crossings = f.Crossings
 	}
 	e.waits, e.waiting, _ = o.waits(r.x.Groups)
 	o.Refused, e.disturbed = r.refused()
@@ -284,6 +285,9 @@ func latenessOf(o *Outcome) []lateness {
 	if f := o.Report; f != nil && f.Delivery != nil {
 		late = append(late, lateness{"deliveries", f.Delivery, true, true},
 			lateness{"departures", f.Departure, true, true})
+		if c := f.Crossings; c != nil {
+			late = append(late, lateness{"packets from one part of the network to another", c.Lateness, true, true})
+		}
 	}
 	return late
 }

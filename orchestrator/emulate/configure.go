@@ -235,6 +235,9 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Departs: x.departs(),
 		More:    x.more,
 	}
+	if x.Parts != nil {
+		c.Part = &realtime.Part{Of: x.Parts}
+	}
 	for i, a := range x.Addrs {
 		c.Hosts[i] = realtime.Address{Name: x.Plans[i].Name, IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
 	}

@@ -42,6 +42,10 @@ type Experiment struct {
 
 	Module *wasm.Module // the congestion control of Plans, if it is a module
 
+	// Parts is the part of the modelled fabric that each host and switch belongs to, by
+	// fabric.NodeID; nil: it is in one piece
+	Parts []int32
+
 	Kernel *Kernel // the machine's kernel carries packets; nil: the modelled fabric
 
 	// switches correct PTP's event messages for their residence time
@@ -179,6 +183,9 @@ func (x *Experiment) check() error {
 	}
 	if x.Processes.Bypass && x.Kernel != nil {
 		bad("bypass NICs on the kernel's datapath, which carries what leaves interfaces")
+	}
+	if x.Parts != nil && (len(x.Parts) != len(x.Plans)+len(x.Fabric.Switches) || x.Kernel != nil || x.Processes.Bypass) {
+		bad("a network in parts of %d nodes, on the kernel's datapath or with bypass NICs", len(x.Parts))
 	}
 	if x.BaseRTT <= 0 {
 		bad("base round trip of %d ps", x.BaseRTT)

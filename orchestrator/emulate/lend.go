@@ -90,13 +90,14 @@ func (c *crew) pass(cluster runtime.Cluster, first, end int) error {
 
 // give hands node i, with the descriptors that its process lent, to the process that will drive it.
 func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
-	to := cluster.Agent(i % cluster.Agents())
+	number, left := driver(cluster, i)
+	to := cluster.Agent(number)
 	conn, theirs, err := control.Pair()
 	if err != nil {
 		return err
 	}
 	c.conns[i] = conn
-	how := agent.Adopt{Name: cluster.Node(i).Name, Left: (len(c.conns) - 1 - i) / cluster.Agents()}
+	how := agent.Adopt{Name: cluster.Node(i).Name, Left: left}
 	err = to.Conn.SendValue(agent.KindAdopt, how, append([]int{int(theirs.Fd())}, lent...)...)
 	return called(to, cleanup.Join(err, theirs.Close()))
 }

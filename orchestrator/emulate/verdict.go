@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/realtime"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -31,9 +32,10 @@ type evidence struct {
 	baseRTT   units.Time
 	target    units.Time // Experiment.DelayTarget
 	drops     []drops
-	cpu       float64  // busiest second, as a share of all processors
-	disturbed []string // foreign packets that crossed the network
-	broken    []string // reasons that make the run worthless, whatever the numbers
+	cpu       float64             // busiest second, as a share of all processors
+	disturbed []string            // foreign packets that crossed the network
+	crossings *realtime.Crossings // between the parts of a network; nil: it is in one piece
+	broken    []string            // reasons that make the run worthless, whatever the numbers
 
 	waits   float64 // share of the time in which tasks of programs waited for a processor
 	waiting string  // the program and host with this share; "": no program used the network
@@ -103,6 +105,7 @@ func judge(e evidence) record.Fidelity {
 		f.Verdict = Worse(f.Verdict, Degraded)
 		f.Reasons = append(f.Reasons, d)
 	}
+	e.judgeCrossings(&f)
 	for _, b := range e.broken {
 		f.Verdict = Invalid
 		f.Reasons = append(f.Reasons, b)
@@ -123,6 +126,26 @@ func roundTripLateness(late []lateness) (sum units.Time) {
 	return sum
 }
 
+// maxLateCrossings is the largest share of packets from one part of the network to another that may
+// come after their instant, in a run that is ok: those that the p99 of lateness leaves out.
+const maxLateCrossings = 0.01
+
+// judgeCrossings judges packets that came too late from one part of the network to another. How late
+// is lateness like any other.
+func (e *evidence) judgeCrossings(f *record.Fidelity) {
+	c := e.crossings
+	if c == nil {
+		return
+	}
+	f.Crossings, f.LateCrossings = c.Lateness.Count(), c.Late
+	if float64(c.Late) > maxLateCrossings*float64(f.Crossings) {
+		f.Verdict = Worse(f.Verdict, Degraded)
+		f.Reasons = append(f.Reasons, fmt.Sprintf("%d of %d packets came too late from one part of the network to another, "+
+			"%.2g %%; ok is up to %g %%", c.Late, f.Crossings, 100*float64(c.Late)/float64(f.Crossings),
+			100*maxLateCrossings))
+	}
+}
+
 // The dilation of another try. Lateness hardly depends on dilation in real time, so in lab time it
 // falls as dilation rises. The p99 should fall to retryShare of the ok bound, as in AutoDilation
 // (docs/adr/0022). Ours.
@@ -137,7 +160,7 @@ const (
 // Helps reports whether a higher dilation can improve a verdict. It cannot if a node sends too fast
 // by itself: its losses are the same at any dilation.
 func Helps(f *record.Fidelity) bool {
-	return f.Lateness() > 1 || f.UnorderedDrops > f.ForeignDrops
+	return f.Lateness() > 1 || f.LateCrossings > 0 || f.UnorderedDrops > f.ForeignDrops
 }
 
 // Slower returns the dilation for another try after a run that was not ok, the factor by which it

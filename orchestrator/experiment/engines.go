@@ -56,7 +56,8 @@ func Fits(l *lab.Lab, g *topology.Graph) error {
 
 // Emulable returns an error for each setting that only the simulator supports.
 func (x *Experiment) Emulable() error {
-	return errors.Join(x.summable(), x.sendable(), onlySimulated(x.Lab))
+	_, err := x.Parts()
+	return errors.Join(x.summable(), x.sendable(), onlySimulated(x.Lab), err)
 }
 
 // Size of a program in the message to its node, in JSON and at most. Ours: internal/control bounds
@@ -154,9 +155,10 @@ func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
 const OnKernel = "kernel"
 
 // AsksForEmulation reports whether the lab requests something that only an emulation has: a certain
-// runtime or datapath, or programs in hosts.
+// runtime or datapath, several machines, or programs in hosts.
 func AsksForEmulation(l *lab.Lab) bool {
-	return l.Engine.Runtime == "docker" || l.Engine.Datapath == OnKernel || ProgramPath(l) != ""
+	return l.Engine.Runtime == "docker" || l.Engine.Datapath == OnKernel || l.Engine.Machines > 1 ||
+		ProgramPath(l) != ""
 }
 
 // ProgramPath returns the path of the lab's first program, or "".

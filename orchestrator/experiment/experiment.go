@@ -51,6 +51,9 @@ func ForDeployment(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
 	if l.Engine.Kind == "sim" {
 		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
 	}
+	if l.Engine.Machines > 1 {
+		return nil, l.Errorf("engine.machines", "a deployed lab has its network in one piece; expected 1")
+	}
 	g, err := NetworkOf(l)
 	if err != nil {
 		return nil, err

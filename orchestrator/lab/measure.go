@@ -167,8 +167,12 @@ type Engine struct {
 	Datapath string  // auto, fabric, kernel
 	Dilation float64 // slowdown of emulation; 0: auto
 	NIC      string  // socket, bypass: what the agents of emulated hosts send through
+	Machines int     // into how many parts the modelled fabric of an emulation is cut
 	TCP      TCP
 }
+
+// maxMachines bounds engine.machines. Ours.
+const maxMachines = 64
 
 // bypass is the engine.nic that bypasses the kernel.
 const bypass = "bypass"
@@ -206,6 +210,12 @@ func (e *Engine) Keys() []params.Key {
 		params.New("nic", params.Word(&e.NIC, "socket", bypass),
 			"How emulated hosts send: memory shared with the fabric, or sockets.").
 			Default("socket", "ours"),
+		params.New("machines", params.Integer(&e.Machines, 1, maxMachines),
+			"Parts that the emulated fabric is cut into, each a process with its hosts.").
+			Default("1", "ours").
+			Only(func() (bool, string) {
+				return e.Kind != "sim", "is for emulation; the simulator uses the processors that there are"
+			}),
 		params.Sub("tcp", func() params.Section { return &e.TCP }, "The kernel's TCP in emulated hosts.").
 			Only(func() (bool, string) {
 				return e.Kind != "sim", "is for the kernel's TCP, which the simulator does not have"

@@ -332,12 +332,16 @@ type Fidelity struct {
 	DelayErrorP99NS float64 `json:"delay_error_p99_ns,omitempty"`
 	// share of the time in which a host's network was in use and its programs' tasks waited for a
 	// processor, of the host with the largest
-	ProgramWait    float64  `json:"program_wait,omitempty"`
-	UnorderedDrops int64    `json:"unordered_drops"`         // packets lost outside the model
-	ForeignDrops   int64    `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
-	CPUMax         float64  `json:"cpu_max"`                 // busiest second, as a share of all processors
-	Reasons        []string `json:"reasons,omitempty"`
-	Advice         string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+	ProgramWait    float64 `json:"program_wait,omitempty"`
+	UnorderedDrops int64   `json:"unordered_drops"`         // packets lost outside the model
+	ForeignDrops   int64   `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
+	// packets that went from one part of the network to another, and of these how many came after
+	// their instant; 0 in one piece
+	Crossings     int64    `json:"crossings,omitempty"`
+	LateCrossings int64    `json:"late_crossings,omitempty"`
+	CPUMax        float64  `json:"cpu_max"` // busiest second, as a share of all processors
+	Reasons       []string `json:"reasons,omitempty"`
+	Advice        string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
 }
 
 // The largest p99 lateness that is still ok or degraded, as a share of the base round trip.

@@ -124,6 +124,12 @@ func Fidelity(f *record.Fidelity) string {
 				micros(f.RoundTripP99NS/1e3))
 		}
 	}
+	switch {
+	case f.LateCrossings > 0:
+		text += fmt.Sprintf("; %d of %d packets between parts of the network came too late", f.LateCrossings, f.Crossings)
+	case f.Crossings > 0:
+		text += fmt.Sprintf("; exact cut: none of %d packets between parts of the network came too late", f.Crossings)
+	}
 	if f.Verdict == "ok" {
 		return text
 	}

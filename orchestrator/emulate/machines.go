@@ -1,0 +1,241 @@
+package emulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"weft/internal/cleanup"
+	"weft/internal/control"
+	"weft/orchestrator/runtime"
+	"weft/realtime"
+)
+
+// machines is a cluster of clusters: each has the hosts of one part of the network, and a fabric
+// process that carries that part. They share a machine.
+type machines struct {
+	all   []runtime.Cluster
+	hosts []placed // by host
+	exits chan runtime.Exit
+	close func() error
+}
+
+// placed is where a host is.
+type placed struct{ machine, host int }
+
+// machineName returns the name of a machine by its number.
+func machineName(k int) string { return fmt.Sprintf("m%d", k+1) }
+
+// count returns the number of parts of the network; 1: it is in one piece.
+func (x *Experiment) count() int {
+	if len(x.Parts) == 0 {
+		return 1
+	}
+	return int(slices.Max(x.Parts)) + 1
+}
+
+// place returns where the hosts are, by host.
+func (x *Experiment) place() []placed {
+	hosts, next := make([]placed, len(x.Plans)), make([]int, x.count())
+	for h := range hosts {
+		k := 0
+		if x.Parts != nil {
+			k = int(x.Parts[h])
+		}
+		hosts[h] = placed{k, next[k]}
+		next[k]++
+	}
+	return hosts
+}
+
+// specs returns what each machine starts of a setup.
+func (x *Experiment) specs(whole runtime.Spec) []runtime.Spec {
+	if x.Parts == nil {
+		return []runtime.Spec{whole}
+	}
+	all := make([]runtime.Spec, x.count())
+	for k := range all {
+		all[k] = whole
+		all[k].Nodes = nil
+	}
+	for h, p := range x.place() {
+		all[p.machine].Nodes = append(all[p.machine].Nodes, whole.Nodes[h])
+	}
+	for k := range all {
+		all[k].Agents = min(max(1, whole.Agents/len(all)), len(all[k].Nodes))
+	}
+	return all
+}
+
+// launch starts the processes of a setup, on several machines if its network is in parts.
+func (x *Experiment) launch(ctx context.Context, whole runtime.Spec) (runtime.Cluster, error) {
+	start := x.Processes.launch()
+	specs := x.specs(whole)
+	if x.Parts == nil {
+		return launch(ctx, start, whole)
+	}
+	m := &machines{all: make([]runtime.Cluster, len(specs)), hosts: x.place()}
+	var group errgroup.Group
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for k := range specs {
+		group.Go(func() (err error) {
+			if m.all[k], err = launch(ctx, start, specs[k]); err != nil {
+				cancel()
+				return fmt.Errorf("%s: %w", machineName(k), err)
+			}
+			return nil
+		})
+	}
+	m.close = sync.OnceValue(m.end)
+	if err := group.Wait(); err != nil {
+		return nil, cleanup.Join(err, m.Close())
+	}
+	m.listen()
+	return m, nil
+}
+
+// listen passes on which processes end.
+func (m *machines) listen() {
+	processes := 0
+	for _, c := range m.all {
+		processes += c.Nodes() + c.Agents() + 1
+	}
+	m.exits = make(chan runtime.Exit, processes)
+	var all sync.WaitGroup
+	for k, c := range m.all {
+		all.Go(func() {
+			for e := range c.Exits() {
+				why := *e.Err
+				why.Name = m.named(k, why.Name)
+				m.exits <- runtime.Exit{Name: m.named(k, e.Name), PID: e.PID, Err: &why}
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(m.exits)
+	}()
+}
+
+// named returns the name of a process of machine k, with that of the machine if it is not a host.
+func (m *machines) named(k int, process string) string {
+	for i := range m.all[k].Nodes() {
+		if m.all[k].Node(i).Name == process {
+			return process
+		}
+	}
+	return process + " of " + machineName(k)
+}
+
+// Nodes implements runtime.Cluster.
+func (m *machines) Nodes() int { return len(m.hosts) }
+
+// Node implements runtime.Cluster.
+func (m *machines) Node(i int) *runtime.Proc { return m.all[m.hosts[i].machine].Node(m.hosts[i].host) }
+
+// Switches implements runtime.Cluster.
+func (m *machines) Switches() int { return 0 }
+
+// Switch implements runtime.Cluster.
+func (m *machines) Switch(int) *runtime.Proc { return nil }
+
+// Fabric implements runtime.Cluster with the process of the first part.
+func (m *machines) Fabric() *runtime.Proc { return m.all[0].Fabric() }
+
+// Agents implements runtime.Cluster.
+func (m *machines) Agents() (n int) {
+	for _, c := range m.all {
+		n += c.Agents()
+	}
+	return n
+}
+
+// Agent implements runtime.Cluster.
+func (m *machines) Agent(i int) *runtime.Proc {
+	for _, c := range m.all {
+		if i < c.Agents() {
+			return c.Agent(i)
+		}
+		i -= c.Agents()
+	}
+	return nil
+}
+
+// driver returns which process drives host i of a cluster, and how many more hosts that one will get.
+func driver(cluster runtime.Cluster, i int) (agent, left int) {
+	m, ok := cluster.(*machines)
+	if !ok {
+		return i % cluster.Agents(), (cluster.Nodes() - 1 - i) / cluster.Agents()
+	}
+	at := m.hosts[i]
+	first := 0
+	for _, c := range m.all[:at.machine] {
+		first += c.Agents()
+	}
+	agent, left = driver(m.all[at.machine], at.host)
+	return first + agent, left
+}
+
+// Exits implements runtime.Cluster.
+func (m *machines) Exits() <-chan runtime.Exit { return m.exits }
+
+// Bound implements runtime.Cluster.
+func (m *machines) Bound() string { return m.all[0].Bound() }
+
+// Exec implements runtime.Cluster.
+func (m *machines) Exec(ctx context.Context, node string, command runtime.Command) error {
+	for i := range m.hosts {
+		if m.Node(i).Name == node {
+			return m.all[m.hosts[i].machine].Exec(ctx, node, command)
+		}
+	}
+	return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
+}
+
+// Close implements runtime.Cluster.
+func (m *machines) Close() error { return m.close() }
+
+// end is Close, once.
+func (m *machines) end() error {
+	errs := make([]error, len(m.all))
+	var all sync.WaitGroup
+	for k, c := range m.all {
+		if c != nil {
+			all.Go(func() { errs[k] = c.Close() })
+		}
+	}
+	all.Wait()
+	return cleanup.Join(errs...)
+}
+
+// carrier returns the carrier that the fabric processes make together.
+func (m *machines) carrier() (*carrier, error) {
+	ours, theirs, err := control.Pair()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := control.Of(theirs)
+	if err != nil {
+		return nil, cleanup.Join(err, ours.Close())
+	}
+	c := &carrier{name: "fabric", who: "the fabric", conn: ours, ended: make(chan struct{}), end: func() {}}
+	members := make([]realtime.Member, len(m.all))
+	for k, cluster := range m.all {
+		f := cluster.Fabric()
+		members[k] = realtime.Member{Name: machineName(k), Conn: f.Conn}
+		for _, n := range f.Report.Notes {
+			if !slices.Contains(c.notes, n) {
+				c.notes = append(c.notes, n)
+			}
+		}
+	}
+	go func() {
+		defer close(c.ended)
+		_ = realtime.Join(conn, members) // the error went to the other end
+	}()
+	return c, nil
+}
