@@ -104,6 +104,9 @@ func (p *Part) Flush(now units.Time) (next units.Time) {
 	return units.Never
 }
 
+// Waits reports whether packets wait for links to other parts.
+func (p *Part) Waits() bool { return len(p.net.exchange.backlog) > 0 }
+
 // Looked returns the instant up to which this part has decided what happens. A packet that is
 // imported with an arrival at or before it is late.
 func (p *Part) Looked() units.Time { return max(p.net.events.Last(), p.net.exchange.apart.looked) }

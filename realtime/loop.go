@@ -157,8 +157,9 @@ func (l *loop) run() error {
 		return err
 	}
 	for !l.stop {
-		l.fire(l.labNow())
-		l.fail(l.part.send(l))
+		now := l.labNow()
+		l.fire(now)
+		l.fail(l.part.send(l, now))
 		if len(l.steps) >= maxSamples {
 			l.fail(l.sendSteps())
 		}
@@ -368,7 +369,7 @@ func (l *loop) end() error {
 	if err := errors.Join(l.sendSamples(), l.sendFrames(), l.sendSteps()); err != nil {
 		return err
 	}
-	l.fail(l.part.send(l))
+	l.fail(l.part.send(l, l.events.Last()))
 	l.report.Crossings = l.part.crossings()
 	l.report.CPU += poller.CPU()
 	l.report.Elapsed = max(l.labNow(), 0)

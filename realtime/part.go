@@ -196,12 +196,13 @@ func (p *part) crossings() *Crossings {
 	return &p.count
 }
 
-// takeDue takes what has come from all peers, if anything is due until now: it may come before that.
+// takeDue takes what has come from all peers, if anything is due until now or waits for a link to
+// another part: what has come may be before that.
 func (p *part) takeDue(l *loop, now units.Time) error {
 	if p == nil {
 		return nil
 	}
-	if _, next, ok := l.events.Next(); !ok || next > now {
+	if _, next, ok := l.events.Next(); (!ok || next > now) && !p.Waits() {
 		return nil
 	}
 	for i := range p.peers {
@@ -293,14 +294,13 @@ func (l *loop) leave(p *fabric.Packet) {
 	}
 }
 
-// send sends what has left for other parts until now.
-func (p *part) send(l *loop) error {
+// send sends what has left for other parts until now, when all that is due until then has been
+// fired.
+func (p *part) send(l *loop, now units.Time) error {
 	if p == nil {
 		return nil
 	}
-	if now := l.labNow(); now >= 0 {
-		p.next = p.Flush(now)
-	}
+	p.next = p.Flush(max(0, now))
 	if !p.Exports() && !p.stuck {
 		return nil
 	}

@@ -76,17 +76,7 @@ func startLabWith(t *testing.T, cfg Config, nics []*os.File) *lab {
 	}
 	var ports []Port
 	for range cfg.Hosts {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tv := unix.NsecToTimeval(int64(quiettest.Patience))
-		_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20)
-		_ = unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
-		l.hosts = append(l.hosts, fds[1])
-		t.Cleanup(func() { unix.Close(fds[1]) })
-		t.Cleanup(func() { unix.Close(fds[0]) })
-		ports = append(ports, Port{FD: fds[0], Kind: PortTAP})
+		ports = append(ports, l.plug())
 	}
 	go func() { l.done <- serve(remote, ports, func() string { return "as it was" }); remote.Close() }()
 	l.send(KindConfigure, cfg)
@@ -95,6 +85,22 @@ func startLabWith(t *testing.T, cfg Config, nics []*os.File) *lab {
 	}
 	l.expect(KindReady, nil)
 	return l
+}
+
+// plug adds a host and returns the fabric's end of its cable.
+func (l *lab) plug() Port {
+	l.t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	tv := unix.NsecToTimeval(int64(quiettest.Patience))
+	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20)
+	_ = unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
+	l.hosts = append(l.hosts, fds[1])
+	l.t.Cleanup(func() { unix.Close(fds[1]) })
+	l.t.Cleanup(func() { unix.Close(fds[0]) })
+	return Port{FD: fds[0], Kind: PortTAP}
 }
 
 // send sends a control message to the fabric.
