@@ -205,8 +205,9 @@ func (p *Part) appendPacket(b []byte, port int32, e *Packet) []byte {
 	b = append(b, byte(e.ECN), e.Class, e.Hops, e.flags)
 	b = binary.BigEndian.AppendUint16(b, e.SrcPort)
 	b = binary.BigEndian.AppendUint16(b, e.Port)
-	b = append(b, e.Keep, bit(e.INT, bitINT)|bit(e.Tag.On, bitTag)|bit(e.Tag.CC, bitCC)|bit(e.Tag.mark, bitMark)|
-		bit(e.next == corrupted, bitCorrupted)|bit(isNote, bitNote), byte(len(hops)))
+	bits := bit(e.INT, bitINT) | bit(e.Tag.On, bitTag) | bit(e.Tag.CC, bitCC) | bit(e.Tag.mark, bitMark) |
+		bit(e.next == corrupted, bitCorrupted) | bit(isNote, bitNote)
+	b = append(b, e.Keep, bits, byte(len(hops)))
 	b = binary.BigEndian.AppendUint16(b, e.Tag.AR)
 	b = append(b, 0, 0) // reserved
 	for _, h := range hops {
@@ -233,11 +234,11 @@ func newBox(b *box) box { return box{b.packets[:0], b.frames[:0], b.framed[:0], 
 // errRecord is a record that no part writes.
 var errRecord = errors.New("fabric: a record that no part of this network writes")
 
-// Import reads the complete records in b, which another part has exported, and returns what is left:
-// the beginning of a record. check is called with each packet, filled in, and its arrival, and with
-// nil for a pause. Nothing in b is trusted: an error of Import or of check says that it did not come
-// from a part of this network, and nothing that follows it is read. The longest header has maxHeader
-// bytes.
+// Import reads the complete records in b, which another part has exported, and returns what is
+// left: the beginning of a record. check is called with each packet, filled in, and its arrival,
+// and with nil for a pause. Nothing in b is trusted: an error of Import or of check says that it
+// did not come from a part of this network, and nothing that follows it is read. The longest header
+// has maxHeader bytes.
 func (p *Part) Import(
 	from int, b []byte, maxHeader int, check func(e *Packet, at units.Time) error,
 ) (left []byte, err error) {
@@ -345,9 +346,8 @@ func (p *Part) importPacket(from int, r reader, maxHeader int, check func(*Packe
 		t := n.pool.record(e.number)
 		t.n = records
 		for i := range records {
-			t.hops[i] = Hop{
-				At: r.time(), Sent: units.Bytes(r.time()), Queued: units.Bytes(r.time()), Rate: units.Bandwidth(r.time()),
-			}
+			t.hops[i] = Hop{At: r.time(), Sent: units.Bytes(r.time())}
+			t.hops[i].Queued, t.hops[i].Rate = units.Bytes(r.time()), units.Bandwidth(r.time())
 		}
 	}
 	if !bad && bits&bitNote != 0 {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/eventqueue"
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -409,8 +410,9 @@ func TestImportInPieces(t *testing.T) {
 
 // Whatever another part sends, it does not crash this one nor make it forget a packet.
 func FuzzImport(f *testing.F) {
-	f.Add(export(f, twoParts(f)))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add(export(f, twoParts(f)))
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		w := twoParts(t)
 		_, _ = w.parts[1].Import(0, b, 100, func(*Packet, units.Time) error { return nil })
 		w.work(1, units.Millisecond)

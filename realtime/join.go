@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,20 +23,30 @@ type Member struct {
 	Conn *control.Conn
 }
 
-// Join is a fabric process to the orchestrator at the other end of conn, and the orchestrator to the
-// processes of the parts of a network. It joins these by streams, passes on what it is told to the
-// parts that it concerns, and makes one answer of theirs. Config.Part has the parts; its Me is not
-// used. Join returns when conn or the connection to a part ends, and after the report; it closes conn.
-func Join(conn *control.Conn, members []Member) error {
-	defer conn.Close()
-	j := &joint{conn: conn, members: members, quit: make(chan struct{})}
+// Join is a fabric process to the orchestrator at the other end of conn, and the orchestrator to
+// the processes of the parts of a network. It joins these by streams, passes on what it is told to
+// the parts that it concerns, and makes one answer of theirs. Config.Part has the parts; its Me is
+// not used. Join returns when conn or the connection to a part ends, when a part has said nothing
+// for patience after the start, and after the report; it closes conn.
+func Join(conn *control.Conn, members []Member, patience time.Duration) error {
+	return (&joint{conn: conn, members: members, patience: patience, connect: pairs}).join()
+}
+
+// join implements Join.
+func (j *joint) join() error {
+	defer j.conn.Close()
+	j.quit = make(chan struct{})
 	defer close(j.quit)
 	err := j.run()
-	if err != nil {
-		_ = conn.SendError(err) // the peer may be what failed
+	if err != nil && !errors.Is(err, errEnded) {
+		_ = j.conn.SendError(err) // the peer may be what failed
 	}
 	return err
 }
+
+// errEnded says that the connection to a part ended. Whoever started its process knows more about
+// it.
+var errEnded = errors.New("its connection ended")
 
 // joint is the state of Join.
 type joint struct {
@@ -44,10 +55,15 @@ type joint struct {
 	cfg     Config
 	quit    chan struct{}
 	said    []partSaid // by part
+
+	patience time.Duration
+	started  bool
+	connect  func(n int) ([][]int, error) // pairs, replaced in tests
 }
 
 // partSaid is what a part has said and has not been passed on.
 type partSaid struct {
+	heard   time.Time // when it last said something
 	alive   *Alive
 	frames  []frames.Frame
 	samples []Sample
@@ -91,13 +107,39 @@ func (j *joint) run() error {
 	for k := range j.members {
 		go listen(k, j.members[k].Conn)
 	}
+	tick := time.NewTicker(j.patience / 8)
+	defer tick.Stop()
+	looked := time.Now()
 	for {
-		n := <-news
-		over, err := j.take(n)
-		if over || err != nil {
-			return err
+		select {
+		case n := <-news:
+			over, err := j.take(n)
+			if over || err != nil {
+				return err
+			}
+		case now := <-tick.C:
+			if err := j.silent(now, now.Sub(looked) > j.patience/2); err != nil {
+				return err
+			}
+			looked = now
 		}
 	}
+}
+
+// silent returns an error if a part has said nothing for too long. stood says that this process
+// itself did not run: that time does not count.
+func (j *joint) silent(now time.Time, stood bool) error {
+	for k := range j.said {
+		s := &j.said[k]
+		if stood || !j.started {
+			s.heard = now
+		}
+		if quiet := now.Sub(s.heard); quiet > j.patience && s.report == nil {
+			return fmt.Errorf("%s does not answer: it has sent nothing for %.1f s; is it stopped?", j.members[k].Name,
+				quiet.Seconds())
+		}
+	}
+	return nil
 }
 
 // configure gives every part its configuration and the streams to the others, and waits until all
@@ -111,7 +153,7 @@ func (j *joint) configure() error {
 		return fmt.Errorf("parts for %d processes were expected", len(j.members))
 	}
 	j.said = make([]partSaid, len(j.members))
-	streams, err := pairs(len(j.members))
+	streams, err := j.connect(len(j.members))
 	defer func() {
 		for _, s := range streams {
 			closeFDs(s)
@@ -141,8 +183,8 @@ func (j *joint) configure() error {
 	return j.conn.SendValue(KindReady, nil)
 }
 
-// pairs returns a stream between each two of n processes: by process, the ends of the streams to the
-// others, in their order.
+// pairs returns a stream between each two of n processes: by process, the ends of the streams to
+// the others, in their order.
 func pairs(n int) (ends [][]int, err error) {
 	ends = make([][]int, n)
 	for a := range n {
@@ -173,9 +215,10 @@ func (j *joint) take(n heard) (over bool, err error) {
 		return false, j.ask(n.m, n.fds)
 	}
 	name := j.members[n.from].Name
+	j.said[n.from].heard = time.Now()
 	switch {
 	case n.err != nil:
-		return true, fmt.Errorf("%s: its connection ended: %w", name, n.err)
+		return true, fmt.Errorf("%s: %w: %w", name, errEnded, n.err)
 	case n.m.Kind == control.KindError:
 		return true, fmt.Errorf("%s: %w", name, n.m.Is("", nil))
 	}
@@ -198,6 +241,7 @@ func (j *joint) ask(m control.Message, fds []int) error {
 	var err error
 	switch m.Kind {
 	case KindStart, KindStop, KindChange, KindLook:
+		j.started = m.Kind != KindStop // a part says nothing more before its report
 		for k, p := range j.members {
 			j.said[k].did, j.said[k].state = nil, nil
 			if err := p.Conn.Send(m); err != nil {
@@ -314,8 +358,8 @@ func decodeMore[T any](m control.Message, all *[]T) error {
 	return err
 }
 
-// first takes what is due until an instant off the front of each part's list, and returns it in order
-// of time, that of one instant in order of parts.
+// first takes what is due until an instant off the front of each part's list, and returns it in
+// order of time, that of one instant in order of parts.
 func first[T any](j *joint, list func(*partSaid) *[]T, at func(*T) units.Time, until units.Time) (all []T) {
 	for k := range j.said {
 		l := list(&j.said[k])
@@ -330,9 +374,11 @@ func first[T any](j *joint, list func(*partSaid) *[]T, at func(*T) units.Time, u
 	return all
 }
 
-// release passes on what parts have recorded until an instant that all have passed, in order of time.
+// release passes on what parts have recorded until an instant that all have passed, in order of
+// time.
 func (j *joint) release(until units.Time) error {
-	samples := first(j, func(s *partSaid) *[]Sample { return &s.samples }, func(s *Sample) units.Time { return s.At }, until)
+	samples := first(j, func(s *partSaid) *[]Sample { return &s.samples },
+		func(s *Sample) units.Time { return s.At }, until)
 	slices.SortStableFunc(samples, func(a, b Sample) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Port, b.Port))
 	})

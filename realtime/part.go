@@ -16,17 +16,17 @@ import (
 )
 
 // A network may be in parts, each in a process of its own with the hosts of its switches. A frame
-// that crosses from one part to another is sent with its modelled arrival and delivered then, so the
-// time that the crossing takes does not count while it is shorter than the slack: transmission and
-// propagation, times dilation. What arrives too late is counted, and the verdict judges it.
+// that crosses from one part to another is sent with its modelled arrival and delivered then, so
+// the time that the crossing takes does not count while it is shorter than the slack: transmission
+// and propagation, times dilation. What arrives too late is counted, and the verdict judges it.
 //
 // Two processes share a stream socket. All that has left is written once per turn. Nothing that
 // comes from it is trusted: records are bounded and checked (fabric.Part.Import), and so is each
 // frame (crossed).
 
-// Part says which part of the network a process carries. The descriptors of the streams to the other
-// parts, in their order, come in a message of KindPeers. The process has the ports of its own hosts
-// only, in order.
+// Part says which part of the network a process carries. The descriptors of the streams to the
+// other parts, in their order, come in a message of KindPeers. The process has the ports of its own
+// hosts only, in order.
 type Part struct {
 	Me int     // from 0
 	Of []int32 // by node: its part
@@ -85,8 +85,8 @@ type peer struct {
 	out    []byte // not sent yet
 }
 
-// maxUnsent is the most that waits for a peer that does not read, in bytes. Our own choice: a second
-// of a busy link.
+// maxUnsent is the most that waits for a peer that does not read, in bytes. Our own choice: a
+// second of a busy link.
 const maxUnsent = 64 << 20
 
 // stuckFor is the real time between two attempts to write to a peer that has no room.
@@ -124,9 +124,9 @@ func (l *loop) buildPart() error {
 // refuse returns an error for a change that parts cannot make together.
 func (p *part) refuse(l *loop, c *fabric.Change) error {
 	if _, pauses := l.net.PauseEntity(0); p != nil && pauses && p.Cross(c) {
-		return errors.New("the link leads from one part of the network to another, and with PFC such a link cannot go " +
-			"down or up: the far end would not know what is paused; cut the network elsewhere (engine.cut), or leave " +
-			"engine.machines out")
+		return errors.New("the link leads from one part of the network to another, and with PFC such a link cannot " +
+			"go down or up: the far end would not know what is paused; expected a link within a part, or " +
+			"engine.machines 1")
 	}
 	return nil
 }
@@ -258,8 +258,8 @@ func (l *loop) crossed(now units.Time, p *fabric.Packet, at units.Time) error {
 	return nil
 }
 
-// credible reports whether what is said about a packet agrees with its frame, so that nothing that is
-// done with the frame later reads or writes where it should not.
+// credible reports whether what is said about a packet agrees with its frame, so that nothing that
+// is done with the frame later reads or writes where it should not.
 func (l *loop) credible(p *fabric.Packet) bool {
 	if _, note := l.net.NoteOf(p); note {
 		return p.Context == 0 && !p.INT && !p.Tag.On && p.Keep == 0 && len(p.Header) == 0
@@ -278,13 +278,14 @@ func (l *loop) credible(p *fabric.Packet) bool {
 	}
 	cut, _ := p.Trimmed()
 	tag := data && l.cfg.Network.CCM != nil && want.shape.Tag(want.message(p.Header)).On
-	return ok && p.Context == want.pack() && (got.leaves == anytime || got.leaves == onTime && data) && p.Port == port &&
+	return ok && p.Context == want.pack() && (got.leaves == anytime || got.leaves == onTime && data) &&
+		p.Port == port &&
 		p.INT == (data && want.shape.Asks()) && p.Tag.On == tag && (p.Size == size || cut && p.Size < size) &&
 		(!data && p.Keep == 0 || data && p.Keep == want.shape.Keep())
 }
 
-// leave prepares a packet for its way to another part. A frame that a pause has held back is stamped
-// here: what its sender foresaw lies behind the frame and stays.
+// leave prepares a packet for its way to another part. A frame that a pause has held back is
+// stamped here: what its sender foresaw lies behind the frame and stays.
 func (l *loop) leave(p *fabric.Packet) {
 	c := contentsOf(p)
 	if c.leaves == heldBack {

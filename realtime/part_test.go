@@ -20,6 +20,7 @@ import (
 	"weft/fabric"
 	"weft/internal/clock"
 	"weft/internal/control"
+	"weft/internal/fuzztest"
 	"weft/internal/quiettest"
 	"weft/results/frames"
 	"weft/transport/wire"
@@ -247,7 +248,7 @@ func TestPartsRefuse(t *testing.T) {
 	}{
 		"a fault of a cut link with PFC": {func(c *Config) {
 			c.Changes = []fabric.Change{{Ports: []int{5}, Up: &down}}
-		}, "engine.cut"},
+		}, "engine.machines 1"},
 		"bypass NICs": {func(c *Config) { c.NICs = &NICs{} }, "expected sockets"},
 		"disorder":    {func(c *Config) { c.Network.Disturbable = true }, "one partition"},
 		"a cut host":  {func(c *Config) { c.Part.Of[0] = 1 }, "two switches"},
@@ -262,8 +263,8 @@ func TestPartsRefuse(t *testing.T) {
 	}
 }
 
-// crossing returns the bytes of a frame on its way from one part to another, and the position of the
-// frame in them.
+// crossing returns the bytes of a frame on its way from one part to another, and the position of
+// the frame in them.
 func crossing(t testing.TB) (b []byte, frame int) {
 	w := newPartLab(t, partFeatures(), []int32{0, 0, 1, 0, 1})
 	sent := anyFrame(rand.New(rand.NewPCG(3, 4)), 0, 2, 0)
@@ -294,8 +295,8 @@ func forgedTo(t testing.TB, b []byte) error {
 	if err := w.loops[1].part.peers[0].take(w.loops[1]); err != nil {
 		return err
 	}
-	for range 300 { // whatever was taken does no harm
-		w.clock += 1000
+	for range 30 { // whatever was taken does no harm
+		w.clock += 10_000
 		if err := w.turn(); err != nil {
 			return err
 		}
@@ -310,7 +311,7 @@ func TestForgedCrossings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := range frame + ethLen + ipMin + udpLen {
-		for _, v := range []byte{0, 1, 0x7f, 0xff} {
+		for _, v := range []byte{0, 0xff} {
 			b := slices.Clone(good)
 			b[at] = v
 			_ = forgedTo(t, b)
@@ -352,8 +353,9 @@ func TestPartOutlivesAPeer(t *testing.T) {
 // Whatever comes from another part, this one goes on or says that it is wrong.
 func FuzzCrossing(f *testing.F) {
 	good, _ := crossing(f)
-	f.Add(good)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add(good)
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 100_000 {
 			t.Skip()
 		}
@@ -362,7 +364,7 @@ func FuzzCrossing(f *testing.F) {
 }
 
 // joined is the processes of a fabric in parts, in goroutines, joined.
-func joined(t *testing.T, cfg Config, of []int32) *lab {
+func joined(t *testing.T, cfg Config, of []int32, connect func(int) ([][]int, error)) *lab {
 	t.Helper()
 	count := int(slices.Max(of)) + 1
 	if cfg.Part = &(Part{Of: of}); count == 1 {
@@ -397,7 +399,7 @@ func joined(t *testing.T, cfg Config, of []int32) *lab {
 	ours, theirs := connected(t)
 	l.conn = ours
 	go func() {
-		err := Join(theirs, members)
+		err := (&joint{conn: theirs, members: members, patience: quiettest.Patience, connect: connect}).join()
 		for _, m := range members {
 			m.Conn.Close()
 		}
@@ -478,8 +480,8 @@ type rows struct {
 }
 
 // replay has a fabric carry a script of frames, each with its departure, and returns what it
-// recorded; of is the parts, nil for one piece.
-func replay(t *testing.T, of []int32, dilation float64) (all rows, r Report) {
+// recorded. connect joins its parts.
+func replay(t *testing.T, of []int32, dilation float64, connect func(int) ([][]int, error)) (all rows, r Report) {
 	t.Helper()
 	const until = 200 * units.Microsecond
 	cfg := Config{Network: fourRacks(), Dilation: dilation, Ahead: units.Millisecond, Sample: 5 * units.Microsecond,
@@ -489,7 +491,7 @@ func replay(t *testing.T, of []int32, dilation float64) (all rows, r Report) {
 	}
 	was := runtime.GOMAXPROCS(16) // a loop that waits keeps its processor
 	defer runtime.GOMAXPROCS(was)
-	l := joined(t, cfg, of)
+	l := joined(t, cfg, of, connect)
 	script := rand.New(rand.NewPCG(5, 6))
 	l.t0 = clock.Monotonic() + int64(300*time.Millisecond)
 	l.send(KindStart, Start{T0: l.t0})
@@ -505,6 +507,7 @@ func replay(t *testing.T, of []int32, dilation float64) (all rows, r Report) {
 			l.write(h, udpFrame(addrOf(h), addrOf((h+1+script.IntN(hosts-1))%hosts), 2, datagramOf(wire.Port, b)))
 		}
 	}
+	// the script takes this long
 	time.Sleep(time.Duration(labtime.Scale{T0: l.t0, Dilation: dilation}.Mono(until) - clock.Monotonic()))
 	l.send(KindStop, nil)
 	for r.Ports == nil {
@@ -540,8 +543,8 @@ func replay(t *testing.T, of []int32, dilation float64) (all rows, r Report) {
 	all.Samples = slices.DeleteFunc(all.Samples, func(s Sample) bool { return after(s.At) })
 	all.Frames = slices.DeleteFunc(all.Frames, func(f frames.Frame) bool { return after(f.At) })
 	all.Counters, all.Ports = r.Network, r.Ports
-	if r.Broken != "" || r.Early > 0 || r.Refused > 0 || r.Network.Injected < 600 || r.Network.Marks == 0 || len(all.Samples) == 0 {
-		t.Fatalf("%+v", r)
+	if r.Broken != "" || r.Early > 0 || r.Refused > 0 || r.Network.Injected < 600 || r.Network.Marks == 0 {
+		t.Fatalf("broken %q, %d early, %d refused, %+v", r.Broken, r.Early, r.Refused, r.Network)
 	}
 	return all, r
 }
@@ -557,11 +560,11 @@ func TestReplayInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := replay(t, make([]int32, len(of)), dilation)
+	want, _ := replay(t, make([]int32, len(of)), dilation, nil)
 	late := int64(0)
 	for range times {
 		quiettest.Check(t, 3, func() error {
-			got, r := replay(t, of, dilation)
+			got, r := replay(t, of, dilation, pairs)
 			if r.Crossings == nil || r.Crossings.In.Packets == 0 || r.Crossings.In != r.Crossings.Out {
 				t.Fatalf("%+v", r.Crossings)
 			}
@@ -573,6 +576,71 @@ func TestReplayInParts(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// slowPairs is pairs whose streams take 2 ms.
+func slowPairs(n int) ([][]int, error) {
+	ends, err := pairs(n)
+	for a := range ends {
+		for i, fd := range ends[a] {
+			near, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return ends, err
+			}
+			ends[a][i] = near[0]
+			go slowly(near[1], fd)
+		}
+	}
+	return ends, err
+}
+
+// slowly carries what comes from a descriptor to another 1 ms later, and the other way.
+func slowly(a, b int) {
+	carry := func(from, to int) {
+		type piece struct {
+			due  time.Time
+			text []byte
+		}
+		pieces := make(chan piece, 10_000)
+		go func() {
+			defer close(pieces)
+			for {
+				text := make([]byte, 1<<16)
+				n, err := unix.Read(from, text)
+				if n <= 0 && err != unix.EINTR {
+					return
+				}
+				pieces <- piece{time.Now().Add(time.Millisecond), text[:max(0, n)]}
+			}
+		}()
+		for p := range pieces {
+			// this is the delay under test
+			time.Sleep(time.Until(p.due))
+			for len(p.text) > 0 {
+				n, err := unix.SendmsgN(to, p.text, nil, nil, unix.MSG_NOSIGNAL)
+				if err != nil {
+					break
+				}
+				p.text = p.text[n:]
+			}
+		}
+		_ = unix.Shutdown(to, unix.SHUT_WR)
+	}
+	go carry(a, b)
+	carry(b, a)
+}
+
+// What takes 2 ms from one part to another is late at a dilation of 1000, by more than an ok run
+// may be: one in a hundred crossings.
+func TestSlowCrossingsAreCounted(t *testing.T) {
+	of, err := ptr(fourRacks()).Cut(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, r := replay(t, of, 1000, slowPairs)
+	if c := r.Crossings; c.Late*10 < c.Lateness.Count() || c.Lateness.Quantile(0.99) < 500*units.Nanosecond {
+		t.Errorf("%d of %d are late, p99 %v", c.Late, c.Lateness.Count(), c.Lateness.Quantile(0.99))
 	}
 }
 

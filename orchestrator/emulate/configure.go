@@ -37,6 +37,8 @@ const nodeNice = -19
 // and package plan prints it.
 type Setup struct {
 	Spec runtime.Spec
+	// what each machine starts of Spec if the network is in parts; nil: there is one machine
+	Machines []runtime.Spec
 	// configuration of the kernel if it carries packets; nil: the modelled fabric carries them
 	Network *kernelpath.Network
 	Buffers units.Bytes // of collectives, in all nodes
@@ -80,6 +82,7 @@ func (x *Experiment) ToRun() (*Setup, error) {
 	if len(x.Groups) > 0 {
 		x.name(&setup.Spec)
 	}
+	setup.Machines = x.machines(setup.Spec)
 	for i := range x.Plans {
 		setup.Buffers += agent.Buffers(&x.Plans[i])
 	}

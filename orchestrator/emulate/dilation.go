@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/collectives/schedule"
+	"weft/fabric"
 	"weft/host"
 	"weft/results/record"
 	"weft/transport/wire"
@@ -140,6 +141,39 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 		d = roundUp(d * 1.001) // the next value of two digits
 	}
 	return d
+}
+
+// crossing is the p99.9 of the time that a packet takes from one part of the network to another, in
+// real nanoseconds, and crossingMargin how many times that fits into the least slack of a cut link.
+// Measured on two processors with 40 runnable processes (docs/notes/2026-11-parts.md).
+const (
+	crossing       = 500e3
+	crossingMargin = 4
+)
+
+// CutDilation returns the smallest dilation, to two significant digits, at which a machine of
+// capacity c that carries load data packets per second of lab time brings packets from one part of
+// the network to another in time: slack is what LeastSlack returns.
+func CutDilation(c Capacity, load float64, slack units.Time) float64 {
+	d := roundUp(crossingMargin * crossing / slack.Nanoseconds())
+	limit := roundUp(busyStretch * d)
+	for d < limit && crossingMargin*c.lateAt(load/d) > d*slack.Nanoseconds() {
+		d = roundUp(d * 1.001)
+	}
+	return d
+}
+
+// LeastSlack returns the shortest time, in a network whose nodes are in parts, from the moment at
+// which a packet leaves for another part to its arrival there.
+func LeastSlack(cfg *fabric.Config, parts []int32) units.Time {
+	const smallest = 64 // bytes
+	least := units.Never
+	for i := range cfg.Ports {
+		if p := &cfg.Ports[i]; parts[p.From] != parts[p.To] {
+			least = min(least, p.Delay+p.Rate.TransmitTime(smallest))
+		}
+	}
+	return least
 }
 
 // Certain reports whether any current machine carries load at dilation d, so that no measurement is

@@ -165,3 +165,18 @@ func TestLoadOfSmallMessages(t *testing.T) {
 		t.Errorf("1000 packets from each to each: %.0f packets/s, one: %.0f", many, few)
 	}
 }
+
+// A cut link needs slack for four of the slowest crossings, and for the lateness of a busy machine.
+func TestCutDilation(t *testing.T) {
+	calm := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{0, 50e3}, {1e5, 100e3}}}
+	busy := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{0, 900e3}, {1e5, 900e3}}}
+	for _, c := range []struct {
+		of    Capacity
+		slack units.Time
+		want  float64
+	}{{calm, units.Microsecond, 2000}, {calm, 10 * units.Microsecond, 200}, {busy, units.Microsecond, 3600}} {
+		if d := CutDilation(c.of, 1e6, c.slack); d != c.want {
+			t.Errorf("%v of slack: %g, want %g", c.slack, d, c.want)
+		}
+	}
+}

@@ -184,7 +184,8 @@ func (x *Experiment) check() error {
 	if x.Processes.Bypass && x.Kernel != nil {
 		bad("bypass NICs on the kernel's datapath, which carries what leaves interfaces")
 	}
-	if x.Parts != nil && (len(x.Parts) != len(x.Plans)+len(x.Fabric.Switches) || x.Kernel != nil || x.Processes.Bypass) {
+	if n := len(x.Plans) + len(x.Fabric.Switches); x.Parts != nil && (len(x.Parts) != n || x.Kernel != nil ||
+		x.Processes.Bypass) {
 		bad("a network in parts of %d nodes, on the kernel's datapath or with bypass NICs", len(x.Parts))
 	}
 	if x.BaseRTT <= 0 {

@@ -26,8 +26,8 @@ type machines struct {
 // placed is where a host is.
 type placed struct{ machine, host int }
 
-// machineName returns the name of a machine by its number.
-func machineName(k int) string { return fmt.Sprintf("m%d", k+1) }
+// MachineName returns the name of a machine by its number.
+func MachineName(k int) string { return fmt.Sprintf("m%d", k+1) }
 
 // count returns the number of parts of the network; 1: it is in one piece.
 func (x *Experiment) count() int {
@@ -51,10 +51,10 @@ func (x *Experiment) place() []placed {
 	return hosts
 }
 
-// specs returns what each machine starts of a setup.
-func (x *Experiment) specs(whole runtime.Spec) []runtime.Spec {
+// machines returns Setup.Machines.
+func (x *Experiment) machines(whole runtime.Spec) []runtime.Spec {
 	if x.Parts == nil {
-		return []runtime.Spec{whole}
+		return nil
 	}
 	all := make([]runtime.Spec, x.count())
 	for k := range all {
@@ -71,11 +71,10 @@ func (x *Experiment) specs(whole runtime.Spec) []runtime.Spec {
 }
 
 // launch starts the processes of a setup, on several machines if its network is in parts.
-func (x *Experiment) launch(ctx context.Context, whole runtime.Spec) (runtime.Cluster, error) {
-	start := x.Processes.launch()
-	specs := x.specs(whole)
-	if x.Parts == nil {
-		return launch(ctx, start, whole)
+func (x *Experiment) launch(ctx context.Context, setup *Setup) (runtime.Cluster, error) {
+	start, specs := x.Processes.launch(), setup.Machines
+	if specs == nil {
+		return launch(ctx, start, setup.Spec)
 	}
 	m := &machines{all: make([]runtime.Cluster, len(specs)), hosts: x.place()}
 	var group errgroup.Group
@@ -85,7 +84,7 @@ func (x *Experiment) launch(ctx context.Context, whole runtime.Spec) (runtime.Cl
 		group.Go(func() (err error) {
 			if m.all[k], err = launch(ctx, start, specs[k]); err != nil {
 				cancel()
-				return fmt.Errorf("%s: %w", machineName(k), err)
+				return fmt.Errorf("%s: %w", MachineName(k), err)
 			}
 			return nil
 		})
@@ -128,7 +127,7 @@ func (m *machines) named(k int, process string) string {
 			return process
 		}
 	}
-	return process + " of " + machineName(k)
+	return process + " of " + MachineName(k)
 }
 
 // Nodes implements runtime.Cluster.
@@ -165,7 +164,8 @@ func (m *machines) Agent(i int) *runtime.Proc {
 	return nil
 }
 
-// driver returns which process drives host i of a cluster, and how many more hosts that one will get.
+// driver returns which process drives host i of a cluster, and how many more hosts that one will
+// get.
 func driver(cluster runtime.Cluster, i int) (agent, left int) {
 	m, ok := cluster.(*machines)
 	if !ok {
@@ -226,7 +226,7 @@ func (m *machines) carrier() (*carrier, error) {
 	members := make([]realtime.Member, len(m.all))
 	for k, cluster := range m.all {
 		f := cluster.Fabric()
-		members[k] = realtime.Member{Name: machineName(k), Conn: f.Conn}
+		members[k] = realtime.Member{Name: MachineName(k), Conn: f.Conn}
 		for _, n := range f.Report.Notes {
 			if !slices.Contains(c.notes, n) {
 				c.notes = append(c.notes, n)
@@ -235,7 +235,8 @@ func (m *machines) carrier() (*carrier, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		_ = realtime.Join(conn, members) // the error went to the other end
+		// It names who is silent, before watch finds that all is. The error went to the other end.
+		_ = realtime.Join(conn, members, patience()*3/4)
 	}()
 	return c, nil
 }

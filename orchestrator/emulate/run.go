@@ -52,7 +52,7 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := x.launch(ctx, setup.Spec)
+	cluster, err := x.launch(ctx, setup)
 	if err != nil {
 		return nil, err
 	}

@@ -130,8 +130,8 @@ func roundTripLateness(late []lateness) (sum units.Time) {
 // come after their instant, in a run that is ok: those that the p99 of lateness leaves out.
 const maxLateCrossings = 0.01
 
-// judgeCrossings judges packets that came too late from one part of the network to another. How late
-// is lateness like any other.
+// judgeCrossings judges packets that came too late from one part of the network to another. How
+// late is lateness like any other.
 func (e *evidence) judgeCrossings(f *record.Fidelity) {
 	c := e.crossings
 	if c == nil {
@@ -140,9 +140,9 @@ func (e *evidence) judgeCrossings(f *record.Fidelity) {
 	f.Crossings, f.LateCrossings = c.Lateness.Count(), c.Late
 	if float64(c.Late) > maxLateCrossings*float64(f.Crossings) {
 		f.Verdict = Worse(f.Verdict, Degraded)
-		f.Reasons = append(f.Reasons, fmt.Sprintf("%d of %d packets came too late from one part of the network to another, "+
-			"%.2g %%; ok is up to %g %%", c.Late, f.Crossings, 100*float64(c.Late)/float64(f.Crossings),
-			100*maxLateCrossings))
+		f.Reasons = append(f.Reasons, fmt.Sprintf("%d of %d packets came too late from one part of the network to "+
+			"another, %.2g %%; ok is up to %g %%", c.Late, f.Crossings,
+			100*float64(c.Late)/float64(f.Crossings), 100*maxLateCrossings))
 	}
 }
 

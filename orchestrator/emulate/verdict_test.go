@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/realtime"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -153,5 +154,23 @@ func TestSlower(t *testing.T) {
 	}
 	if d, _, _ := Slower(&record.Fidelity{Verdict: Invalid}, 1); d != 2 {
 		t.Errorf("without a base round trip: %g", d)
+	}
+}
+
+// One in a hundred packets may come too late from another part of the network.
+func TestLateCrossingsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		late int
+		want string
+	}{{0, OK}, {5, OK}, {11, Degraded}, {1000, Degraded}} {
+		crossings := &realtime.Crossings{Lateness: stats.NewDist(), Late: int64(c.late)}
+		for i := range 1000 {
+			crossings.Lateness.Record(units.Time(min(1, c.late/(i+1))))
+		}
+		f := judge(evidence{baseRTT: 10 * units.Microsecond, crossings: crossings,
+			late: []lateness{{"packets from one part of the network to another", crossings.Lateness, true}}})
+		if f.Verdict != c.want || f.Crossings != 1000 || f.LateCrossings != int64(c.late) || Helps(&f) != (c.late > 0) {
+			t.Errorf("%d late: %+v", c.late, f)
+		}
 	}
 }

@@ -32,8 +32,8 @@ func (x *Experiment) Parts() ([]int32, error) {
 		c := &x.Faults.Changes[i]
 		for _, p := range c.Ports {
 			if c.Up != nil && x.Lab.Queues.PFC != nil && crosses(&x.Fabric, parts, p) {
-				return nil, x.Lab.Errorf("engine.machines", "a fault takes %s down or up, which leads from one part of the "+
-					"network to another, and with PFC only links within a part can go down; expected 1", x.PortNames()[p])
+				return nil, x.Lab.Errorf("engine.machines", "a fault takes %s down, which leads from one part of the "+
+					"network to another; with PFC only links within a part can go down; expected 1", x.PortNames()[p])
 			}
 		}
 	}

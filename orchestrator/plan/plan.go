@@ -24,9 +24,17 @@ type Plan struct {
 	Dilation  float64     `json:"dilation,omitempty"` // 0: the command measures the machine first
 	Note      string      `json:"note,omitempty"`
 	NICMTU    units.Bytes `json:"nic_mtu_bytes,omitempty"`
+	Machines  []Machine   `json:"machines,omitempty"` // with a network in parts
 	Resources Resources   `json:"resources"`
 	Counts    []Count     `json:"counts"` // operations by kind, in order of the first of each
 	Ops       []Op        `json:"ops"`    // an operation comes after all that it waits for; undo in reverse
+}
+
+// Machine is what one machine has of a network in parts.
+type Machine struct {
+	Name     string   `json:"name"`
+	Hosts    []string `json:"hosts"`
+	Switches []string `json:"switches"`
 }
 
 // Resources are the resources of a lab.
@@ -196,13 +204,23 @@ const (
 
 // planFabric plans a lab on the modelled fabric.
 func (b *builder) planFabric() {
-	spec := &b.setup.Spec
-	fabric := b.addProcess(StartFabric, runtime.Fabric, "the fabric process", "its ends of the cables")
+	for k := range b.setup.Machines {
+		b.planMachine(&b.setup.Machines[k], " of "+emulate.MachineName(k))
+	}
+	if b.setup.Machines == nil {
+		b.planMachine(&b.setup.Spec, "")
+	}
+}
+
+// planMachine plans what a machine starts; of, which may be empty, ends the names of the processes
+// that each machine has.
+func (b *builder) planMachine(spec *runtime.Spec, of string) {
+	fabric := b.addProcess(StartFabric, runtime.Fabric+of, "the fabric process", "its ends of the cables")
 	for i := range spec.Nodes {
 		b.addHost(&spec.Nodes[i], fabric)
 	}
 	for i := range spec.Agents {
-		b.addProcess(StartAgents, runtime.AgentsName(i), "a process that drives several nodes", "")
+		b.addProcess(StartAgents, runtime.AgentsName(i)+of, "a process that drives several nodes", "")
 	}
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weft/internal/plural"
@@ -46,6 +47,9 @@ func (p Plan) Text() string {
 	b.WriteByte('\n')
 	if p.Note != "" {
 		fmt.Fprintf(&b, "%s\n", p.Note)
+	}
+	for _, m := range p.Machines {
+		fmt.Fprintf(&b, "%s: %s\n", m.Name, strings.Join(slices.Concat(m.Switches, m.Hosts), ", "))
 	}
 	if len(p.Ops) == 0 {
 		return b.String()

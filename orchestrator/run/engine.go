@@ -161,5 +161,16 @@ func fabricDilation(
 		return d, "asked for", nil
 	}
 	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond)
-	return emulate.AutoDilation(c, load, rtt), how, nil
+	d = emulate.AutoDilation(c, load, rtt)
+	if parts, err := x.Parts(); err != nil {
+		return 0, "", err
+	} else if parts != nil {
+		slack := emulate.LeastSlack(&x.Fabric, parts)
+		if cut := emulate.CutDilation(c, load, slack); cut > d {
+			d = cut
+			how = fmt.Sprintf("auto: packets have %.3g us from one part of the network to another",
+				slack.Microseconds())
+		}
+	}
+	return d, how, nil
 }

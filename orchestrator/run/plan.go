@@ -117,6 +117,16 @@ func makePlan(
 		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: "fabric",
 		Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
 	}
+	for k := range s.Machines {
+		p.Machines = append(p.Machines, plan.Machine{Name: emulate.MachineName(k)})
+	}
+	for n, k := range e.Parts {
+		if m := &p.Machines[k]; n < len(x.Plans) {
+			m.Hosts = append(m.Hosts, x.Graph.Nodes[n].Name)
+		} else {
+			m.Switches = append(m.Switches, x.Graph.Nodes[n].Name)
+		}
+	}
 	var links []qdisc.Tree
 	if s.Network != nil {
 		p.Datapath = experiment.OnKernel

@@ -126,7 +126,8 @@ func Fidelity(f *record.Fidelity) string {
 	}
 	switch {
 	case f.LateCrossings > 0:
-		text += fmt.Sprintf("; %d of %d packets between parts of the network came too late", f.LateCrossings, f.Crossings)
+		text += fmt.Sprintf("; %d of %d packets between parts of the network came too late", f.LateCrossings,
+			f.Crossings)
 	case f.Crossings > 0:
 		text += fmt.Sprintf("; exact cut: none of %d packets between parts of the network came too late", f.Crossings)
 	}
