@@ -168,7 +168,7 @@ func TestLateCrossingsAreJudged(t *testing.T) {
 			crossings.Lateness.Record(units.Time(min(1, c.late/(i+1))))
 		}
 		f := judge(evidence{baseRTT: 10 * units.Microsecond, crossings: crossings,
-			late: []lateness{{"packets from one part of the network to another", crossings.Lateness, true}}})
+			late: []lateness{{"packets from one part of the network to another", crossings.Lateness, true, true}}})
 		if f.Verdict != c.want || f.Crossings != 1000 || f.LateCrossings != int64(c.late) || Helps(&f) != (c.late > 0) {
 			t.Errorf("%d late: %+v", c.late, f)
 		}
