@@ -24,6 +24,7 @@ import (
 // credits is the credit of a sending half. Sizes are bytes on the wire.
 type credits struct {
 	have        units.Bytes // _credit; may be negative
+	saw         units.Bytes // what the observer saw of it last
 	most        units.Bytes // _configured_maxwnd
 	granted     uint32      // by the receiver so far, in wire.CreditUnit (_pull)
 	speculating bool        // no answer of the receiver yet: have is what everybody begins with

@@ -529,14 +529,19 @@ func (e *Endpoint) observe(now units.Time, s *sender) {
 		e.coordination(now, s, s.sawCC, false)
 	}
 	l := Limits{Window: limited(s.ctl.Window()), Rate: s.ctl.PacingRate()}
-	if s.credits != nil {
-		l.Credited, l.Credit = true, s.credits.have
+	adjusted := l.Window != s.sawWindow || l.Rate != s.sawRate
+	changed := adjusted
+	if c := s.credits; c != nil {
+		l.Credited, l.Credit = true, c.have
+		changed = changed || c.have != c.saw
+		c.saw = c.have
 	}
-	if l != s.saw {
-		if s.saw != (Limits{}) && (l.Window != s.saw.Window || l.Rate != s.saw.Rate) {
-			e.counters.Adjusted++
-		}
-		s.saw = l
-		e.cfg.Observer.Limited(now, s.id, l)
+	if !changed {
+		return
 	}
+	if adjusted && (s.sawWindow != 0 || s.sawRate != 0) {
+		e.counters.Adjusted++
+	}
+	s.sawWindow, s.sawRate = l.Window, l.Rate
+	e.cfg.Observer.Limited(now, s.id, l)
 }

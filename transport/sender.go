@@ -41,7 +41,8 @@ type sender struct {
 	pacedSize units.Bytes // 0: nothing has left yet
 
 	coordinated cc.Coordinated // ctl, or nil
-	saw         Limits         // what the observer saw last
+	sawWindow   units.Bytes    // the window that the observer saw last; 0: none
+	sawRate     units.Bandwidth
 	rto         rto
 
 	messages fifo[sending] // from the one that holds packet order.acked

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"weft/transport"
@@ -66,19 +67,24 @@ func lies() []lie {
 
 // Whatever host 1 says of credits and trimmed packets, of its own connections and of others': those
 // of other hosts deliver every byte once. They take no longer than beside as many packets that say
-// nothing, which shift what theirs meet: under NSCC by up to 9 %.
+// nothing, which shift what theirs meet: under NSCC by up to 9 %. Lies do so, too, by what is drawn
+// for them: of five draws the median counts.
 func TestLiarHarmsItself(t *testing.T) {
 	for _, control := range controls {
 		truth := units.Time(0)
 		for _, to := range []int{0, 2} {
 			for _, size := range []units.Bytes{wire.CreditSize, wire.DataSize + wire.RequestSize} {
 				junk := lie{to: to, write: func(*rand.Rand, uint32) []byte { return make([]byte, size) }, heard: refused}
-				truth = max(truth, besideLiar(t, control, &junk))
+				truth = max(truth, besideLiar(t, control, &junk, 1))
 			}
 		}
 		for _, x := range lies() {
 			t.Run(fmt.Sprintf("%d, %s", control, x.name), func(t *testing.T) {
-				if done := besideLiar(t, control, &x); done > truth*105/100 {
+				var done []units.Time
+				for seed := range uint64(5) {
+					done = append(done, besideLiar(t, control, &x, seed+1))
+				}
+				if slices.Sort(done); done[2] > truth*105/100 {
 					t.Errorf("honest hosts take %v, and %v beside a liar", truth, done)
 				}
 			})
@@ -87,7 +93,7 @@ func TestLiarHarmsItself(t *testing.T) {
 }
 
 // besideLiar returns when the last honest message has arrived, with host 1 telling a lie.
-func besideLiar(t *testing.T, control uec.Control, x *lie) (done units.Time) {
+func besideLiar(t *testing.T, control uec.Control, x *lie, seed uint64) (done units.Time) {
 	t.Helper()
 	net, err := testnet.New(testnet.Config{
 		Hosts: 4, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
@@ -124,7 +130,7 @@ func besideLiar(t *testing.T, control uec.Control, x *lie) (done units.Time) {
 		}
 		b.send(net, 0, int(ends[0]), s.ID, transport.Message{Size: size})
 	}
-	rng := rand.New(rand.NewPCG(1, 0))
+	rng := rand.New(rand.NewPCG(seed, 0))
 	forged := int64(0)
 	for now := units.Time(0); left > 0; now += units.Microsecond {
 		if now > 100*units.Millisecond {
