@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"weft/internal/clip"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/series"
@@ -101,6 +102,18 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	return exitFailed
 }
 
+// printable returns an error if a flag names a file or directory with characters that do not print:
+// messages have the name.
+func printable(cmd *cobra.Command) error {
+	for _, name := range []string{"out", "junit", "summary", "html"} {
+		if f := cmd.Flags().Lookup(name); f != nil && strings.ContainsFunc(f.Value.String(), clip.Forbidden) {
+			return usagef("--%s %q: the name has characters that do not print; choose another", name,
+				clip.Line(f.Value.String()))
+		}
+	}
+	return nil
+}
+
 // argumentError replaces cobra's errors about numbers. The value of a flag may be the next flag, if
 // its number was forgotten.
 func argumentError(cmd *cobra.Command, err error) error {
@@ -123,10 +136,13 @@ func (a *app) root() *cobra.Command {
 		Long: `Build the network that a lab file describes, run collectives over it with a chosen transport, check
 the data, and report in the units of the lab. The same lab runs emulated, with real sockets in
 network namespaces or Docker containers, and simulated.`,
-		Version:          versionText(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { a.running = true },
+		Version:       versionText(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.running = true
+			return printable(cmd)
+		},
 	}
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetOut(a.stdout)

@@ -107,7 +107,8 @@ func TestNamesThatDoNotPrint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"\x1b[31mx.yaml", "x\n::error::y.yaml", "x\u202ey.yaml"} {
 		write(t, name, "weft: 1\nname: x\ntopology: {kind: star, hosts: 2}\n")
-		for _, args := range [][]string{{"validate", name}, {"validate", name, "--json"}, {"run", name}, {"explain", name}} {
+		for _, args := range [][]string{{"validate", name}, {"validate", name, "--json"}, {"run", name}, {"explain", name},
+			{"run", "quickstart", "--junit", name}, {"run", "quickstart", "--out", name}} {
 			code, stdout, stderr := weft(t, &fake{}, args...)
 			if code != exitUsage || !strings.Contains(stderr, "characters that do not print") || strings.Count(stderr, "\n") != 1 ||
 				strings.Contains(stdout, "\x1b") || strings.ContainsAny(stderr, "\x1b\u202e") {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"weft/internal/clip"
 )
 
 // Command is a program on the command line. It replaces the workload of a lab, and what is expected
@@ -48,8 +50,8 @@ func (c *Command) apply(r *report, root *node) *node {
 		env := &node{kind: mapping, at: at("--env")}
 		for _, e := range c.Env {
 			name, value, ok := strings.Cut(e, "=")
-			if !ok || slices.Contains(env.names(), name) {
-				r.add(at("--env "+e), "", "expected NAME=VALUE, and each name once")
+			if !ok || slices.Contains(env.names(), name) || strings.ContainsFunc(name, clip.Forbidden) {
+				r.add(at("--env "+clip.Text(e)), "", "expected NAME=VALUE, and each name once")
 				continue
 			}
 			env.keys, env.items = append(env.keys, key{name, at("--env")}), append(env.items, text("--env", value))
