@@ -190,7 +190,14 @@ func TestLargeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = Read(lazy(func() io.Reader { return &bomb }), "x", Options{})
-	if err == nil || !strings.Contains(err.Error(), "compressed more than") {
+	if err == nil || !strings.Contains(err.Error(), ": compressed more than") {
+		t.Error(err)
+	}
+	blanks := func() io.Reader {
+		return io.MultiReader(strings.NewReader(`{"traceEvents":[`), &lines{n: size / 1024})
+	}
+	_, _, err = Read(lazy(blanks), "x", Options{})
+	if err == nil || !strings.Contains(err.Error(), "of white space") {
 		t.Error(err)
 	}
 }
@@ -221,8 +228,8 @@ func TestFolders(t *testing.T) {
 		t.Error(got)
 	}
 	files := fstest.MapFS{"a/1.goal": {Data: []byte(job)}, "a/2.goal": {Data: []byte(job)}, "b/job": {Data: []byte(job)},
-		"c": {Data: []byte("?")}, "e.csv": {Data: []byte("# of a layer\nname,collective,size\n")}}
-	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format of jobs begins so", "d": "does not exist",
+		"c": {Data: []byte("?")}, "f": {}, "e.csv": {Data: []byte("# of a layer\nname,collective,size\n")}}
+	for name, want := range map[string]string{"a": "of which each is a job", "c": "c:1: no known format of jobs begins so", "f": "f:1: an empty file", "d": "does not exist",
 		"e.csv": "e.csv:1: no job, but collectives one after another; workload: [{trace: e.csv}] runs them"} {
 		if _, _, err := Read(files, name, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", name, err, want)

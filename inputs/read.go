@@ -169,6 +169,9 @@ func formatOf(file string, head []byte, o Options) (*format, error) {
 	if o.Format != "" {
 		return nil, fmt.Errorf("format %q is unknown; expected one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
+	if len(head) == 0 {
+		return nil, graph.Errorf(file, 1, "an empty file; expected a job")
+	}
 	if network := topologies.Detect(file, head); network != "" {
 		return nil, graph.Errorf(file, 1, "%w in the format %s; topology.import reads it", ErrNetwork, network)
 	}

@@ -23,6 +23,7 @@ const (
 	free     = 64 << 20
 	maxLine  = 1 << 16
 	maxValue = 16 << 20
+	maxSpace = 1 << 20 // white space between values; JSON's decoder scans it again for each read
 )
 
 // HeadSize is the number of bytes at the start of a file by which its format is recognized.
@@ -87,12 +88,12 @@ type counter struct {
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	c.n += int64(n)
+	bound := func(format string, most int) error { return &graph.Error{At: c.place(), Err: fmt.Errorf(format, most)} }
 	switch {
 	case c.n > maxBytes:
-		return 0, c.error(errors.New("more than 64 GiB; expected a smaller file"))
+		return 0, bound("more than %d GiB; expected a smaller file", maxBytes>>30)
 	case c.from != nil && c.n > free && c.n/maxRatio > c.from.n:
-		return 0, c.error(fmt.Errorf("compressed more than %d times, as no trace is; decompress it to read it anyway",
-			maxRatio))
+		return 0, bound("compressed more than %d times, as no trace is; decompress it to read it anyway", maxRatio)
 	case err == nil || err == io.EOF: //nolint:errorlint // io.Reader returns it as it is
 		return n, err
 	}
@@ -111,8 +112,10 @@ func (c *counter) error(err error) error {
 	case c.from != nil:
 		err = fmt.Errorf("cannot be decompressed (%w); copy or compress it again", err)
 	}
-	return &graph.Error{At: fmt.Sprintf("%s: byte %d", c.name, c.n), Err: err}
+	return &graph.Error{At: c.place(), Err: err}
 }
+
+func (c *counter) place() string { return fmt.Sprintf("%s: byte %d", c.name, c.n) }
 
 // Lines reads a text line by line.
 type Lines struct {
@@ -200,6 +203,7 @@ type Values struct {
 	r     io.Reader
 	n     int64
 	bound int64
+	space int // bytes of white space that were read last
 }
 
 // NewValues returns a reader for a decoder. Next must be called before each value.
@@ -216,5 +220,13 @@ func (v *Values) Read(b []byte) (int, error) {
 	}
 	n, err := v.r.Read(b[:min(int64(len(b)), v.bound-v.n)])
 	v.n += int64(n)
+	text := bytes.TrimRight(b[:n], " \t\r\n")
+	if len(text) > 0 {
+		v.space = 0
+	}
+	if v.space += n - len(text); v.space > maxSpace {
+		return 0, &graph.Error{At: fmt.Sprintf("%s: byte %d", v.file, v.n),
+			Err: fmt.Errorf("more than %d MiB of white space; remove it", maxSpace>>20)}
+	}
 	return n, err
 }

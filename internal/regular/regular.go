@@ -79,8 +79,18 @@ func Writable(path string) error {
 
 // OpenIn is OpenFile for a file below dir.
 func OpenIn(dir *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return checked(dir.OpenFile(name, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
+	f, err := checked(dir.OpenFile(name, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
+	if err == nil {
+		return f, nil
+	}
+	if to, failed := dir.Readlink(name); failed == nil &&
+		(filepath.IsAbs(to) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), to))) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errOutside}
+	}
+	return nil, err
 }
+
+var errOutside = errors.New("it is a link out of its folder; copy the file that it leads to")
 
 // Read returns the content of a file of at most the given number of bytes.
 func Read(path string, most int64) ([]byte, error) {

@@ -271,6 +271,11 @@ func (r *itemReader) isJob() bool {
 			return true // reading it as a job says so
 		case err == nil && format != "":
 			r.format = format
+		case err == nil:
+			info, err := fs.Stat(r.d.files, r.trace)
+			if err == nil && info.IsDir() {
+				return true // likewise
+			}
 		}
 	}
 	return r.format != csv && r.format != "auto" // an unreadable file is read as CSV, which says why
