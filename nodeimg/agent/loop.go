@@ -20,6 +20,7 @@ type machine interface {
 	Deadline() (units.Time, bool)
 	Advance(now units.Time)
 	Done() bool
+	Failed() error
 }
 
 // inlet is where datagrams come from: a socket, or a bypass NIC.
@@ -83,6 +84,7 @@ type loop struct {
 	next     int64                 // monotonic time of the next report
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
 	done     bool
+	failed   bool // the machine has failed, and a report says so
 	stop     bool
 	wake     int64         // latest monotonic time of the next turn
 	watched  map[int32]int // watched descriptors and their tokens
@@ -374,13 +376,16 @@ func gridFor(ahead int64) int64 {
 // longestGrid bounds the grid: the earlier a node acts, the less input it has seen.
 const longestGrid = 1 << 17
 
-// housekeeping reports progress and refreshes the offset of the wall clock.
+// housekeeping reports progress, a failure at once, and refreshes the offset of the wall clock.
 func (l *loop) housekeeping() {
 	if !l.done && l.machine.Done() {
 		l.done = true
 		l.fail(l.report(true))
 	}
 	now := l.clock.Now()
+	if !l.failed && l.machine.Failed() != nil {
+		l.failed, l.next = true, now // the run ends: the others need not wait for the next report
+	}
 	if now >= l.next {
 		l.next = now + l.interval
 		l.fail(l.report(false))

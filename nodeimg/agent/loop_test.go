@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type script struct {
 	controls int // calls of TransmitControl
 	placed   []byte
 	finished func() bool
+	failed   error
 }
 
 // advance checks that time does not go back.
@@ -78,6 +80,23 @@ func (s *script) Deadline() (units.Time, bool) {
 }
 func (s *script) Advance(now units.Time) { s.advance(now) }
 func (s *script) Done() bool             { return s.finished() }
+func (s *script) Failed() error          { return s.failed }
+
+// A failure is reported in the turn in which it is found, once.
+func TestLoopReportsFailureAtOnce(t *testing.T) {
+	m := &script{t: t, finished: func() bool { return false }}
+	reports := 0
+	l := &loop{machine: m, clock: clock.NewClock(), interval: int64(time.Hour),
+		report: func(bool) error { reports++; return nil }}
+	for i, want := range []int{1, 1, 2, 2} { // the first report is due
+		if i == 2 {
+			m.failed = errors.New("its window is NaN")
+		}
+		if l.housekeeping(); reports != want {
+			t.Fatalf("%d reports in turn %d; want %d", reports, i, want)
+		}
+	}
+}
 
 // runLoop runs a loop over the loopback interface, to its own port, until the machine has finished.
 func runLoop(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {

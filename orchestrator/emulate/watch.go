@@ -151,7 +151,8 @@ func (r *run) allHeard(now time.Time) {
 // whatDied returns how a process ended, if one did, since that says more than a broken connection.
 func (r *run) whatDied(err error) error {
 	var said *control.RemoteError
-	if errors.As(err, &said) {
+	var host *hostError // the node is alive
+	if errors.As(err, &said) || errors.As(err, &host) {
 		return err
 	}
 	select {
