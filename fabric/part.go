@@ -41,7 +41,7 @@ func NewPart(cfg Config, partition []int32, me int, queue *eventqueue.Queue, sin
 			queues[k] = queue
 		}
 	}
-	all, err := Split(cfg, partition, queues, sinks)
+	all, err := split(cfg, partition, queues, sinks, newStore(false)) // one goroutine
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,13 @@ func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Si
 		n, err := New(cfg, queues[0], sinks[0])
 		return &Partitions{all: []*Network{n}}, err
 	}
+	return split(cfg, partition, queues, sinks, newStore(true))
+}
+
+// split builds a network in several partitions, which share a store of packets.
+func split(
+	cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Sink, shared *store,
+) (*Partitions, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
@@ -72,7 +79,6 @@ func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Si
 			whole.ports[i].farEnd = remote
 		}
 	}
-	shared := newStore(true)
 	shared.notes = cfg.CCM != nil
 	for k := range p.all {
 		n := *whole
