@@ -16,6 +16,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
 	"weft/results/junit"
@@ -50,6 +51,7 @@ type runFlags struct {
 	retry    bool
 	twice    bool // see series.Runner
 	program  programFlags
+	machine  machineFlags
 	quiet    bool
 	json     bool
 	resume   bool
@@ -57,8 +59,9 @@ type runFlags struct {
 	view     bool
 	live     *liveView // nil: nobody watches in a browser
 	watch    bool
-	terminal *terminalView                // nil: nobody watches in this terminal
-	done     func(runs []*record.Summary) // called with the summaries of all runs; may be nil
+	terminal *terminalView                    // nil: nobody watches in this terminal
+	machines func() ([]runtime.Launch, error) // starts a run on other machines; nil: all on this one
+	done     func(runs []*record.Summary)     // called with the summaries of all runs; may be nil
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -133,6 +136,11 @@ proves nothing then; a miss in another run gives 3.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			start, set, err := flags.machine.machines()
+			if err != nil {
+				return err
+			}
+			flags.machines, flags.lab.Set = start, append(flags.lab.Set, set...)
 			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {
 				return err
 			}
@@ -157,6 +165,7 @@ proves nothing then; a miss in another run gives 3.`,
 	f.BoolVar(&flags.twice, "twice", false,
 		"run an emulation again at four times the dilation, and print how much each number moved")
 	flags.program.register(f)
+	flags.machine.register(cmd)
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
@@ -289,7 +298,7 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 	r := series.Runner{
 		Engine: a.engine, Watcher: w, Announce: !flags.quiet,
 		Resume: flags.resume, Retry: flags.retry, Twice: flags.twice,
-		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program()},
+		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program(), Machines: flags.machines},
 	}
 	switch {
 	case flags.terminal != nil: // lines would tear its picture

@@ -146,15 +146,22 @@ func (c *Conn) Send(m Message, fds ...int) error {
 
 // SendValue sends v as the JSON body of a message. A nil v sends an empty body.
 func (c *Conn) SendValue(kind string, v any, fds ...int) error {
-	m := Message{Kind: kind}
-	if v != nil {
-		b, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("control: body of %q: %w", kind, err)
-		}
-		m.Body = b
+	m, err := Encode(kind, v)
+	if err != nil {
+		return err
 	}
 	return c.Send(m, fds...)
+}
+
+// Encode returns a message with v as its JSON body; a nil v is an empty body.
+func Encode(kind string, v any) (m Message, err error) {
+	m.Kind = kind
+	if v != nil {
+		if m.Body, err = json.Marshal(v); err != nil {
+			return m, fmt.Errorf("control: body of %q: %w", kind, err)
+		}
+	}
+	return m, nil
 }
 
 // SendError reports a failure of this side: the peer's Expect returns it as a *RemoteError.

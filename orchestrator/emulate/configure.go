@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"net/netip"
-	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -132,15 +131,13 @@ func (x *Experiment) Shape(kernel qdisc.Capabilities) ([]qdisc.Tree, error) {
 	return trees, err
 }
 
-// agents returns the number of processes that drive nodes: one for each processor but the fabric's,
-// so that a wake-up serves many nodes and no process waits for a processor. It is 0 if the
-// machine's kernel carries packets or the runtime has no such processes. Then each node's process
+// agents returns the number of processes that drive nodes. It is 0 if the machine's kernel carries packets or the runtime has no such processes. Then each node's process
 // drives itself.
 func (x *Experiment) agents() int {
 	if x.Kernel != nil || x.Processes.NoAgents {
 		return 0
 	}
-	return max(1, min(goruntime.NumCPU()-1, len(x.Plans)))
+	return Agents(len(x.Plans))
 }
 
 // sockets returns the sockets of host i's node, with the transport's first.

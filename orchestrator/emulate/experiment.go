@@ -125,6 +125,10 @@ type Processes struct {
 	// veth pairs even if TAP devices are available
 	Veth bool
 
+	// Machines starts the parts of a network on other machines, by part; nil: all on this one. What
+	// has descriptors of this machine stays out: captures, modules, programs, bypass NICs.
+	Machines []runtime.Launch
+
 	// For deployed labs: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
 	Hidden []string
 	Ahead  func(runtime.Op) (done func(error) error, err error)
@@ -187,6 +191,22 @@ func (x *Experiment) check() error {
 	if n := len(x.Plans) + len(x.Fabric.Switches); x.Parts != nil && (len(x.Parts) != n || x.Kernel != nil ||
 		x.Processes.Bypass) {
 		bad("a network in parts of %d nodes, on the kernel's datapath or with bypass NICs", len(x.Parts))
+	}
+	if n := len(x.Processes.Machines); n > 0 {
+		if n != x.count() {
+			bad("%d machines for %d parts of the network", n, x.count())
+		}
+		for _, c := range []struct {
+			has  bool
+			what string
+		}{
+			{len(x.Captures) > 0, "captures"}, {x.Module != nil, "a congestion control as a module"},
+			{len(x.Programs) > 0 || len(x.Groups) > 0, "programs of hosts"},
+		} {
+			if c.has {
+				bad("%s on other machines are not built; leave out --on, and all parts run on this machine", c.what)
+			}
+		}
 	}
 	if x.BaseRTT <= 0 {
 		bad("base round trip of %d ps", x.BaseRTT)

@@ -3,6 +3,7 @@ package emulate
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 )
@@ -28,6 +30,24 @@ type keeper struct {
 	conn  *control.Conn
 	heard atomic.Int64 // time of its last report, in nanoseconds of Unix time
 }
+
+// Drive hands the nodes of a cluster to its processes that drive several, asks for real-time
+// scheduling of them, and returns the connections to what drives each host. close ends those that
+// the cluster does not.
+func Drive(ctx context.Context, cluster runtime.Cluster) (conns []*control.Conn, close func(), err error) {
+	c, err := lend(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range drivers(cluster) {
+		_ = poller.Favour(p.PID) // the verdict says if it matters
+	}
+	return c.conns, c.close, nil
+}
+
+// Agents returns the number of processes that drive a number of nodes: one for each processor but
+// the fabric's, so that a wake-up serves many nodes and no process waits for a processor.
+func Agents(nodes int) int { return max(1, min(goruntime.NumCPU()-1, nodes)) }
 
 // lend hands the nodes of a cluster to the processes that drive several, if there are any.
 // Neighbours go to different processes, so that all have the same load.

@@ -15,10 +15,11 @@ import (
 )
 
 // machines is a cluster of clusters: each has the hosts of one part of the network, and a fabric
-// process that carries that part. They share a machine.
+// process that carries that part. They share this machine, or are on others.
 type machines struct {
 	all   []runtime.Cluster
 	hosts []placed // by host
+	far   bool     // they are other machines than this one
 	exits chan runtime.Exit
 	close func() error
 }
@@ -66,6 +67,9 @@ func (x *Experiment) machines(whole runtime.Spec) []runtime.Spec {
 	}
 	for k := range all {
 		all[k].Agents = min(max(1, whole.Agents/len(all)), len(all[k].Nodes))
+		if x.Processes.Machines != nil {
+			all[k].Agents = 0
+		}
 	}
 	return all
 }
@@ -76,12 +80,16 @@ func (x *Experiment) launch(ctx context.Context, setup *Setup) (runtime.Cluster,
 	if specs == nil {
 		return launch(ctx, start, setup.Spec)
 	}
-	m := &machines{all: make([]runtime.Cluster, len(specs)), hosts: x.place()}
+	m := &machines{all: make([]runtime.Cluster, len(specs)), hosts: x.place(), far: x.Processes.Machines != nil}
 	var group errgroup.Group
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for k := range specs {
 		group.Go(func() (err error) {
+			start := start
+			if far := x.Processes.Machines; far != nil {
+				start = far[k]
+			}
 			if m.all[k], err = launch(ctx, start, specs[k]); err != nil {
 				cancel()
 				return fmt.Errorf("%s: %w", MachineName(k), err)
@@ -236,7 +244,7 @@ func (m *machines) carrier() (*carrier, error) {
 	go func() {
 		defer close(c.ended)
 		// It names who is silent, before watch finds that all is. The error went to the other end.
-		_ = realtime.Join(conn, members, patience()*3/4)
+		_ = realtime.Join(conn, members, patience()*3/4, m.far)
 	}()
 	return c, nil
 }

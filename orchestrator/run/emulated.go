@@ -51,6 +51,12 @@ func emulated(
 			check(dir.Queue(row))
 		}
 	}
+	if o.Machines != nil {
+		var err error
+		if spec.Processes.Machines, err = o.Machines(); err != nil {
+			return out, err
+		}
+	}
 	recorder := recordFrames(x, &spec, o)
 	if k := spec.Kernel; k != nil {
 		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { check(recordSlowdown(out, r, dir, o.Say)) }

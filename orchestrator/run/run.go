@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +15,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/failure"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/summary"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/uml"
@@ -56,6 +57,10 @@ type Options struct {
 	// Dilation was chosen earlier for a lab that stays up and leaves it open. 0 means to choose it
 	// now.
 	Dilation float64
+
+	// Machines starts the parts of an emulated lab on other machines, by part: see
+	// emulate.Processes. It may be nil.
+	Machines func() ([]runtime.Launch, error)
 
 	// Captures need an emulated run.
 	Captures []Capture
@@ -102,7 +107,7 @@ func (o *Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return goruntime.GOMAXPROCS(0)
 }
 
 // Kept is what a run wrote to its files and still has in memory, so that its pages need not read it
@@ -258,7 +263,7 @@ func expectations(l *lab.Lab) []string {
 func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
 		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed,
-		Version: o.Version, Program: o.Program, Go: runtime.Version(),
+		Version: o.Version, Program: o.Program, Go: goruntime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
 		Control: transport.FactsOf(x.Lab.Transport.Kind).Control,
@@ -282,7 +287,7 @@ func moduleOf(l *lab.Lab) *record.Module {
 }
 
 func machine() record.Machine {
-	m := record.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+	m := record.Machine{OS: goruntime.GOOS, Arch: goruntime.GOARCH, CPUs: goruntime.NumCPU()}
 	m.Host, _ = os.Hostname() // the name is optional
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {

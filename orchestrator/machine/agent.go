@@ -1,0 +1,392 @@
+package machine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"weft/internal/cleanup"
+	monotonic "weft/internal/clock"
+	"weft/internal/control"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/runtime"
+	"weft/realtime"
+)
+
+// Agent starts and ends the processes of runs on this machine.
+type Agent struct {
+	Launch runtime.Launch
+	Secret string
+	Build  string            // of this program; a run of another is refused
+	Self   string            // program of the processes; empty: this one
+	Say    func(line string) // receives what happens, from several goroutines
+
+	mu   sync.Mutex
+	runs map[string]*part // by number
+}
+
+// part is a part of a run on this machine.
+type part struct {
+	session
+	cluster runtime.Cluster // valid once up is closed, as what follows
+	nodes   []*control.Conn // to what drives each node
+	rest    func()          // ends what the cluster does not
+	up      chan struct{}
+
+	mu      sync.Mutex
+	streams map[int]*control.Conn // to other parts, by their numbers
+	came    chan struct{}         // has a value when a stream has come
+}
+
+// maxRuns is the number of runs at once, and maxNew the number of connections whose other end has
+// not shown yet that it has the secret. Ours.
+const (
+	maxRuns = 4
+	maxNew  = 64
+)
+
+// Serve accepts connections until ctx ends, and then ends all processes.
+func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
+	config, err := secure(a.Secret)
+	if err != nil {
+		return err
+	}
+	a.runs = map[string]*part{}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var all sync.WaitGroup
+	defer all.Wait()
+	unknown := make(chan struct{}, maxNew)
+	for {
+		c, err := l.Accept()
+		if err != nil && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case unknown <- struct{}{}:
+		default:
+			c.Close()
+			continue
+		}
+		all.Go(func() {
+			conn, err := accept(ctx, c, config)
+			<-unknown
+			if err == nil { // strangers are not worth a line each: they could fill the output
+				a.serve(ctx, conn)
+			}
+		})
+	}
+}
+
+// accept makes sure that the other end has the secret.
+func accept(ctx context.Context, c net.Conn, config *tls.Config) (*control.Conn, error) {
+	t := tls.Server(c, config)
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	if err := t.HandshakeContext(ctx); err != nil {
+		return nil, cleanup.Join(err, c.Close())
+	}
+	return messages(t)
+}
+
+// serve serves a connection.
+func (a *Agent) serve(ctx context.Context, conn *control.Conn) {
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_ = conn.SetReadDeadline(time.Now().Add(dialTime))
+	m, fds, err := conn.Recv()
+	if err != nil || len(fds) > 0 {
+		conn.Close()
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	switch m.Kind {
+	case kindSession:
+		var s session
+		if err = m.Decode(&s); err == nil {
+			err = a.session(ctx, conn, s)
+		}
+	case kindProcess:
+		var p process
+		if err = m.Decode(&p); err == nil {
+			err = a.process(conn, p)
+		}
+	case kindStream:
+		var s stream
+		if err = m.Decode(&s); err == nil {
+			err = a.stream(ctx, conn, s)
+		}
+	default:
+		err = fmt.Errorf("%q is not how a connection begins", m.Kind)
+	}
+	if err != nil {
+		_ = conn.SendError(err) // the other end may be gone
+		conn.Close()
+	}
+}
+
+// add adds a run.
+func (a *Agent) add(s session) (*part, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case s.Build != a.Build:
+		return nil, fmt.Errorf("this is another build of weft (%s) than that of the run (%s); expected the same on all "+
+			"machines", a.Build, s.Build)
+	case len(a.runs) == maxRuns:
+		return nil, fmt.Errorf("%d runs are under way", maxRuns)
+	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "" || a.runs[s.Run] != nil:
+		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
+	}
+	p := &part{session: s, up: make(chan struct{}), streams: map[int]*control.Conn{}, came: make(chan struct{}, 1)}
+	a.runs[s.Run] = p
+	return p, nil
+}
+
+// find returns a run, and waits for it for a while.
+func (a *Agent) find(ctx context.Context, run string) (*part, error) {
+	for end := time.Now().Add(dialTime); ; {
+		a.mu.Lock()
+		p := a.runs[run]
+		a.mu.Unlock()
+		if p != nil {
+			return p, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return nil, errors.New("this agent has no such run")
+		}
+	}
+}
+
+// remove ends a run.
+func (a *Agent) remove(p *part) error {
+	a.mu.Lock()
+	delete(a.runs, p.Run)
+	a.mu.Unlock()
+	p.mu.Lock()
+	for _, c := range p.streams {
+		c.Close()
+	}
+	p.streams = nil
+	p.mu.Unlock()
+	if p.cluster == nil {
+		return nil
+	}
+	if p.rest != nil {
+		p.rest()
+	}
+	return p.cluster.Close()
+}
+
+// session runs a part until its session ends.
+func (a *Agent) session(ctx context.Context, conn *control.Conn, s session) error {
+	p, err := a.add(s)
+	if err != nil {
+		return err
+	}
+	a.Say(fmt.Sprintf("%s: part %d of %d, %d hosts", s.Lab, s.Me+1, len(s.Peers), len(s.Nodes)))
+	ctx, cancel := context.WithCancel(ctx)
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		hereUntil(ctx, conn)
+	}()
+	err = a.start(ctx, p)
+	if err == nil {
+		err = p.follow(ctx, conn)
+	}
+	cancel()
+	<-beating
+	closed := a.remove(p)
+	a.Say(fmt.Sprintf("%s: part %d of %d has ended", s.Lab, s.Me+1, len(s.Peers)))
+	return cleanup.Join(err, closed)
+}
+
+// hereUntil says regularly that this end is there.
+func hereUntil(ctx context.Context, conn *control.Conn) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for conn.SendValue(kindHere, nil) == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// start starts the processes of a part, and connects it with the others.
+func (a *Agent) start(ctx context.Context, p *part) error {
+	spec := runtime.Spec{
+		Lab: p.Lab, Nodes: p.Nodes, Memory: p.Memory, Env: p.Env, Self: a.Self, Agents: emulate.Agents(len(p.Nodes)),
+	}
+	cluster, err := a.Launch(ctx, spec)
+	if err != nil {
+		return err
+	}
+	p.cluster = cluster
+	if p.nodes, p.rest, err = emulate.Drive(ctx, cluster); err != nil {
+		return err
+	}
+	close(p.up)
+	config, err := secure(a.Secret)
+	if err != nil {
+		return err
+	}
+	for to, addr := range p.Peers[:p.Me] {
+		conn, err := dial(ctx, addr, config, kindStream, stream{Run: p.Run, From: p.Me, To: to})
+		if err != nil {
+			return fmt.Errorf("stream to %s: %w", addr, err)
+		}
+		if err := p.add(to, conn); err != nil {
+			return err
+		}
+	}
+	late := time.After(dialTime)
+	for p.count() < len(p.Peers)-1 {
+		select {
+		case <-p.came:
+		case <-late:
+			return errors.New("other machines of the run did not connect in time")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// add adds the stream to another part.
+func (p *part) add(part int, conn *control.Conn) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if part < 0 || part >= len(p.Peers) || part == p.Me || p.streams == nil || p.streams[part] != nil {
+		return fmt.Errorf("a stream to part %d, which has one or does not exist", part)
+	}
+	p.streams[part] = conn
+	select {
+	case p.came <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (p *part) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.streams)
+}
+
+// stream takes the stream from another part.
+func (a *Agent) stream(ctx context.Context, conn *control.Conn, s stream) error {
+	p, err := a.find(ctx, s.Run)
+	if err == nil && s.To != p.Me {
+		err = fmt.Errorf("a stream to part %d came to part %d", s.To, p.Me)
+	}
+	if err != nil {
+		return err
+	}
+	return p.add(s.From, conn)
+}
+
+// follow answers a session until it ends, and tells it which processes end.
+func (p *part) follow(ctx context.Context, conn *control.Conn) error {
+	u := up{Bound: p.cluster.Bound(), Fabric: p.cluster.Fabric().Report}
+	for i := range p.cluster.Nodes() {
+		u.Nodes = append(u.Nodes, p.cluster.Node(i).Report)
+	}
+	if err := conn.SendValue(kindUp, u); err != nil {
+		return nil // it has ended
+	}
+	go func() {
+		for {
+			select {
+			case e, ok := <-p.cluster.Exits():
+				if !ok {
+					return
+				}
+				_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr})
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		m, _, err := conn.Recv()
+		if err != nil {
+			return nil // it has ended, or its machine has
+		}
+		if m.Kind == kindClock {
+			var c clock
+			if err := m.Decode(&c); err != nil {
+				return err
+			}
+			c.Now = monotonic.Monotonic()
+			if err := conn.SendValue(kindClock, c); err != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// process passes on the messages of a process.
+func (a *Agent) process(conn *control.Conn, asked process) error {
+	a.mu.Lock()
+	p := a.runs[asked.Run]
+	a.mu.Unlock()
+	if p == nil {
+		return errors.New("this agent has no such run")
+	}
+	select {
+	case <-p.up:
+	case <-time.After(dialTime):
+		return errors.New("this run is not up")
+	}
+	switch {
+	case asked.Node == fabricProcess:
+		relay(conn, p.cluster.Fabric().Conn, nil, func(kind string) error {
+			if kind != realtime.KindConfigure {
+				return nil
+			}
+			return p.connect(p.cluster.Fabric().Conn)
+		})
+	case asked.Node >= 0 && asked.Node < len(p.nodes):
+		relay(conn, p.nodes[asked.Node], nil, nil)
+	default:
+		return fmt.Errorf("node %d of %d", asked.Node, len(p.nodes))
+	}
+	return nil
+}
+
+// connect hands the streams to the fabric process, in the order of parts.
+func (p *part) connect(fabric *control.Conn) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.Peers {
+		if k == p.Me {
+			continue
+		}
+		s := p.streams[k]
+		if s == nil {
+			return fmt.Errorf("no stream to part %d", k)
+		}
+		fd, err := s.Descriptor()
+		if err == nil {
+			err = fabric.SendValue(realtime.KindPeers, nil, fd)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

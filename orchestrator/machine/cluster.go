@@ -1,0 +1,322 @@
+package machine
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"weft/internal/cleanup"
+	monotonic "weft/internal/clock"
+	"weft/internal/control"
+	"weft/nodeimg/agent"
+	"weft/orchestrator/runtime"
+	"weft/realtime"
+)
+
+// Launcher starts the parts of a run on other machines.
+type Launcher struct {
+	addrs  []string
+	build  string
+	run    string // number of the run
+	config *tls.Config
+}
+
+// NewLauncher returns the launcher of a run by the agents at some addresses, one for each part.
+// Build is that of this program.
+func NewLauncher(addrs []string, secret, build string) (*Launcher, error) {
+	config, err := secure(secret)
+	return &Launcher{addrs: addrs, build: build, run: rand.Text(), config: config}, err
+}
+
+// Machine returns the launch of a part.
+func (l *Launcher) Machine(k int) runtime.Launch {
+	return func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+		c, err := l.launch(ctx, k, spec)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.addrs[k], err)
+		}
+		return c, nil
+	}
+}
+
+// cluster is a part of a run on another machine. It implements runtime.Cluster.
+type cluster struct {
+	session *control.Conn
+	fabric  *runtime.Proc
+	nodes   []*runtime.Proc
+	bound   string
+	exits   chan runtime.Exit
+	end     context.CancelFunc
+	ended   chan struct{} // closed when the session has ended
+
+	mu     sync.Mutex
+	clocks []sighting
+}
+
+// sighting is a measurement of the agent's clock.
+type sighting struct {
+	offset int64 // its CLOCK_MONOTONIC minus this machine's, in nanoseconds
+	trip   int64 // the round trip of the measurement: its error is at most half of that
+}
+
+// sightings is the number of the last measurements of a clock of which the best counts, and
+// startSightings that of those before a run. Ours.
+const (
+	sightings      = 8
+	startSightings = 8
+)
+
+// launch starts a part.
+func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
+	s := session{Run: l.run, Build: l.build, Me: k, Peers: l.addrs, Lab: spec.Lab, Nodes: spec.Nodes, Memory: spec.Memory,
+		Env: spec.Env}
+	conn, err := dial(ctx, l.addrs[k], l.config, kindSession, s)
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	c := &cluster{session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+2), end: end, ended: make(chan struct{})}
+	go hereUntil(life, conn)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	err = c.begin(ctx, l, l.addrs[k], &spec)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		end()
+		conn.Close()
+		return nil, err
+	}
+	go c.listen()
+	go c.watchClock(life)
+	context.AfterFunc(ctx, func() { _ = c.Close() })
+	return c, nil
+}
+
+// begin waits until all is up, measures the agent's clock, and connects to the processes.
+func (c *cluster) begin(ctx context.Context, l *Launcher, addr string, spec *runtime.Spec) error {
+	m, err := c.next(kindUp)
+	if err != nil {
+		return err
+	}
+	var u up
+	if err := m.Decode(&u); err != nil {
+		return err
+	}
+	if len(u.Nodes) != len(spec.Nodes) {
+		return fmt.Errorf("%d nodes are up, of %d", len(u.Nodes), len(spec.Nodes))
+	}
+	c.bound = u.Bound
+	for range startSightings {
+		if err := c.ask(); err != nil {
+			return err
+		}
+		if m, err = c.next(kindClock); err == nil {
+			err = c.see(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.fabric, err = c.connect(ctx, l, addr, fabricProcess, runtime.Fabric); err != nil {
+		return err
+	}
+	c.fabric.Report = u.Fabric
+	for i := range spec.Nodes {
+		p, err := c.connect(ctx, l, addr, i, spec.Nodes[i].Name)
+		if err != nil {
+			return err
+		}
+		p.Report = u.Nodes[i]
+		c.nodes = append(c.nodes, p)
+	}
+	return nil
+}
+
+// connect connects to a process.
+func (c *cluster) connect(ctx context.Context, l *Launcher, addr string, node int, name string) (*runtime.Proc, error) {
+	far, err := dial(ctx, addr, l.config, kindProcess, process{Run: l.run, Node: node})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	ours, theirs, err := control.Pair()
+	if err != nil {
+		return nil, cleanup.Join(err, far.Close())
+	}
+	near, err := control.Of(theirs)
+	if err != nil {
+		return nil, cleanup.Join(err, far.Close(), ours.Close())
+	}
+	go relay(near, far, c.start(node == fabricProcess), nil)
+	return &runtime.Proc{Name: name, Conn: ours}, nil
+}
+
+// next returns the next message of a kind. Signs of life do not count.
+func (c *cluster) next(kind string) (control.Message, error) {
+	for {
+		_ = c.session.SetReadDeadline(time.Now().Add(silence))
+		m, _, err := c.session.Recv()
+		if err != nil {
+			return m, fmt.Errorf("its agent does not answer: %w", err)
+		}
+		if m.Kind != kindHere {
+			return m, m.Is(kind, nil)
+		}
+	}
+}
+
+// ask asks for the agent's clock.
+func (c *cluster) ask() error {
+	return c.session.SendValue(kindClock, clock{Asked: monotonic.Monotonic()})
+}
+
+// see takes the answer.
+func (c *cluster) see(m control.Message) error {
+	now := monotonic.Monotonic()
+	var k clock
+	if err := m.Decode(&k); err != nil {
+		return err
+	}
+	trip := now - k.Asked
+	if trip < 0 {
+		return errors.New("its agent answers a question that was not asked")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clocks = append(c.clocks, sighting{k.Now - k.Asked - trip/2, trip})
+	if extra := len(c.clocks) - sightings; extra > 0 {
+		c.clocks = slices.Delete(c.clocks, 0, extra)
+	}
+	return nil
+}
+
+// offset returns the agent's clock minus this machine's.
+func (c *cluster) offset() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.MinFunc(c.clocks, func(a, b sighting) int { return int(a.trip - b.trip) }).offset
+}
+
+// watchClock measures the agent's clock regularly until ctx ends.
+func (c *cluster) watchClock(ctx context.Context) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for c.ask() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// listen follows the session until it ends.
+func (c *cluster) listen() {
+	defer close(c.exits)
+	defer close(c.ended)
+	for {
+		_ = c.session.SetReadDeadline(time.Now().Add(silence))
+		m, _, err := c.session.Recv()
+		if err == nil {
+			switch m.Kind {
+			case kindHere:
+			case kindClock:
+				err = c.see(m)
+			case kindExit:
+				var e exit
+				if err = m.Decode(&e); err == nil {
+					c.report(e.Name, e.State, e.Stderr)
+				}
+			default:
+				err = m.Is(kindHere, nil)
+			}
+		}
+		if err != nil {
+			c.report("agent", "the connection to it ended: "+err.Error(), "")
+			for _, p := range append(slices.Clone(c.nodes), c.fabric) {
+				p.Conn.Close()
+			}
+			return
+		}
+	}
+}
+
+// report reports the end of a process.
+func (c *cluster) report(name, how, stderr string) {
+	select {
+	case c.exits <- runtime.Exit{Name: name, Err: &runtime.ExitError{Name: name, State: how, Stderr: stderr}}:
+	default: // more ends than processes
+	}
+}
+
+// start returns a function that translates the start of lab time in a message into the agent's
+// clock.
+func (c *cluster) start(fabric bool) func(control.Message) (control.Message, error) {
+	return func(m control.Message) (control.Message, error) {
+		var value any
+		var err error
+		switch {
+		case fabric && m.Kind == realtime.KindStart:
+			var s realtime.Start
+			err = m.Decode(&s)
+			s.T0 += c.offset()
+			value = s
+		case !fabric && m.Kind == agent.KindStart:
+			var s agent.Start
+			err = m.Decode(&s)
+			s.T0 += c.offset()
+			value = s
+		default:
+			return m, nil
+		}
+		if err != nil {
+			return m, err
+		}
+		return control.Encode(m.Kind, value)
+	}
+}
+
+// Nodes implements runtime.Cluster.
+func (c *cluster) Nodes() int { return len(c.nodes) }
+
+// Node implements runtime.Cluster.
+func (c *cluster) Node(i int) *runtime.Proc { return c.nodes[i] }
+
+// Switches implements runtime.Cluster.
+func (c *cluster) Switches() int { return 0 }
+
+// Switch implements runtime.Cluster.
+func (c *cluster) Switch(int) *runtime.Proc { return nil }
+
+// Fabric implements runtime.Cluster.
+func (c *cluster) Fabric() *runtime.Proc { return c.fabric }
+
+// Agents implements runtime.Cluster: nodes drive themselves.
+func (c *cluster) Agents() int { return 0 }
+
+// Agent implements runtime.Cluster.
+func (c *cluster) Agent(int) *runtime.Proc { return nil }
+
+// Exits implements runtime.Cluster.
+func (c *cluster) Exits() <-chan runtime.Exit { return c.exits }
+
+// Bound implements runtime.Cluster.
+func (c *cluster) Bound() string { return c.bound }
+
+// Exec implements runtime.Cluster.
+func (c *cluster) Exec(context.Context, string, runtime.Command) error {
+	return errors.New("hosts on other machines run no programs yet; expected all on this one")
+}
+
+// Close implements runtime.Cluster.
+func (c *cluster) Close() error {
+	c.end()
+	c.session.Close()
+	<-c.ended
+	return nil
+}
