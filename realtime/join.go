@@ -23,12 +23,12 @@ type Member struct {
 	Conn *control.Conn
 }
 
-// Join is a fabric process to the orchestrator at the other end of conn, and the orchestrator to the
-// processes of the parts of a network. It passes on what it is told to the parts that it concerns,
-// and makes one answer of theirs. Config.Part has the parts; its Me is not used. Join makes the
-// streams between parts, unless they are on other machines (far), where somebody else does. It
-// returns when conn or the connection to a part ends, when a part has said nothing for patience
-// after the start, and after the report; it closes conn.
+// Join is a fabric process to the orchestrator at the other end of conn, and the orchestrator to
+// the processes of the parts of a network. It passes on what it is told to the parts that it
+// concerns, and makes one answer of theirs. Config.Part has the parts; its Me is not used. Join
+// makes the streams between parts, unless they are on other machines (far), where somebody else
+// does. It returns when conn or the connection to a part ends, when a part has said nothing for
+// patience after the start, and after the report; it closes conn.
 func Join(conn *control.Conn, members []Member, patience time.Duration, far bool) error {
 	connect := pairs
 	if far {

@@ -226,6 +226,10 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
+		{"orchestrator/machine", "internal/cleanup internal/clock internal/control nodeimg/agent nodeimg/boot " +
+			"orchestrator/emulate orchestrator/runtime realtime units",
+			"a part of an emulation on another machine: starts it there, and passes its messages on"},
+
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
 			"internal/plural nodeimg/boot orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
@@ -276,8 +280,8 @@ func packages() []entry {
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
-			"orchestrator/pages orchestrator/paper " +
-			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/machine orchestrator/pages orchestrator/paper " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/series orchestrator/starter orchestrator/together " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +

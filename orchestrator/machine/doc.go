@@ -2,8 +2,8 @@
 //
 // An Agent (weft machine) listens there, and starts and ends processes for whoever has its secret.
 // A Launcher is on the machine of weft run: its Launch is a runtime.Launch, so that package emulate
-// sees an ordinary cluster. Each process of it has a connection of its own to its agent, which passes
-// messages on; two agents have one for the packets that cross between their parts.
+// sees an ordinary cluster. Each process of it has a connection of its own to its agent, which
+// passes messages on; two agents have one for the packets that cross between their parts.
 //
 // All connections are TLS 1.3, both ends of which prove that they have the secret (secret.go). The
 // one idea: everything hangs on the session, the first connection of a run. When that ends, or says

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// minSecret is the length of the shortest secret in bytes: one that is made at random and written in
-// hexadecimal has 128 bits.
+// minSecret is the length of the shortest secret in bytes: one that is made at random and written
+// in hexadecimal has 128 bits.
 const minSecret = 32
 
 // ReadSecret reads the secret in a file, which other users must not be able to read.
@@ -43,8 +43,8 @@ func ReadSecret(path string) (string, error) {
 // errStranger is the end of a connection to somebody without the secret.
 var errStranger = errors.New("the other end does not have the secret of this one")
 
-// secure returns the settings of TLS for both ends of a connection. The key of both follows from the
-// secret, and each end accepts no other.
+// secure returns the settings of TLS for both ends of a connection. The key of both follows from
+// the secret, and each end accepts no other.
 func secure(secret string) (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, []byte(secret), nil, "weft machine", ed25519.SeedSize)
 	if err != nil {

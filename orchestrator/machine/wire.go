@@ -71,8 +71,8 @@ type stream struct {
 	From, To int
 }
 
-// clock is a question for an agent's clock, and its answer: CLOCK_MONOTONIC of the asking machine and
-// of the agent's, in nanoseconds.
+// clock is a question for an agent's clock, and its answer: CLOCK_MONOTONIC of the asking machine
+// and of the agent's, in nanoseconds.
 type clock struct{ Asked, Now int64 }
 
 // exit is the end of a process.
@@ -129,8 +129,8 @@ func carry(a, b net.Conn) {
 }
 
 // relay passes messages on from one connection to another, both ways, until one ends, and closes
-// both. change changes those from a to b, and passed is called with the kind of each that was passed
-// on; both may be nil.
+// both. change changes those from a to b, and passed is called with the kind of each that was
+// passed on; both may be nil.
 func relay(
 	a, b *control.Conn, change func(control.Message) (control.Message, error), passed func(kind string) error,
 ) {

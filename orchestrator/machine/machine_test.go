@@ -1,0 +1,288 @@
+package machine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/internal/control"
+	"weft/internal/quiettest"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+	"weft/realtime"
+)
+
+// fake is a cluster without processes: the test has the other ends of their connections.
+type fake struct {
+	cluster
+	ends   []*control.Conn // of the fabric and the nodes
+	closed chan struct{}
+	once   sync.Once
+}
+
+// newFake returns the cluster of a spec.
+func newFake(t *testing.T, spec runtime.Spec) *fake {
+	t.Helper()
+	f := &fake{closed: make(chan struct{})}
+	f.exits = make(chan runtime.Exit, 8)
+	proc := func(name string) *runtime.Proc {
+		ours, theirs, err := control.Pair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := control.Of(theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.ends = append(f.ends, end)
+		t.Cleanup(func() { end.Close() })
+		return &runtime.Proc{Name: name, Conn: ours}
+	}
+	f.fabric = proc(runtime.Fabric)
+	for _, n := range spec.Nodes {
+		f.nodes = append(f.nodes, proc(n.Name))
+	}
+	return f
+}
+
+func (f *fake) Close() error {
+	f.once.Do(func() {
+		close(f.closed)
+		close(f.exits)
+	})
+	return nil
+}
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+// startAgent starts an agent and returns its address, and the clusters that it launches.
+func startAgent(t *testing.T) (addr string, launched chan *fake) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	launched = make(chan *fake, 8)
+	a := Agent{Secret: secret, Build: "this", Say: func(string) {},
+		Launch: func(_ context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+			f := newFake(t, spec)
+			launched <- f
+			return f, nil
+		}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String(), launched
+}
+
+// twoMachines launches a run of a node on each of two agents.
+func twoMachines(t *testing.T) (near []runtime.Cluster, far []*fake) {
+	t.Helper()
+	addrs := make([]string, 2)
+	launched := make([]chan *fake, 2)
+	for k := range addrs {
+		addrs[k], launched[k] = startAgent(t)
+	}
+	l, err := NewLauncher(addrs, secret, "this")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near = make([]runtime.Cluster, 2)
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for k := range near {
+		all.Go(func() {
+			near[k], errs[k] = l.Machine(k)(t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for k := range near {
+		far = append(far, <-launched[k])
+		t.Cleanup(func() { _ = near[k].Close() })
+	}
+	return near, far
+}
+
+// expect receives a message of a kind.
+func expect(t *testing.T, c *control.Conn, kind string, v any) []int {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(quiettest.Patience))
+	fds, err := c.Expect(kind, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fds
+}
+
+// Messages reach the processes, with the start in the clock of their machine, and the fabric
+// processes of two machines get the two ends of a stream.
+func TestTwoMachines(t *testing.T) {
+	near, far := twoMachines(t)
+	var ends [2]*control.Conn
+	for k := range near {
+		if err := near[k].Fabric().Conn.SendValue(realtime.KindConfigure, realtime.Config{MaxFrame: 5}); err != nil {
+			t.Fatal(err)
+		}
+		var c realtime.Config
+		if expect(t, far[k].ends[0], realtime.KindConfigure, &c); c.MaxFrame != 5 {
+			t.Errorf("%+v", c)
+		}
+		fds := expect(t, far[k].ends[0], realtime.KindPeers, nil)
+		if len(fds) != 1 {
+			t.Fatalf("%d streams", len(fds))
+		}
+		var err error
+		if ends[k], err = control.Open(fds[0]); err != nil {
+			t.Fatal(err)
+		}
+		defer ends[k].Close()
+		if err := far[k].ends[1].SendValue("hello", k); err != nil {
+			t.Fatal(err)
+		}
+		var said int
+		if expect(t, near[k].Node(0).Conn, "hello", &said); said != k {
+			t.Errorf("node %d said %d", k, said)
+		}
+	}
+	if err := ends[0].SendValue("frame", "x"); err != nil {
+		t.Fatal(err)
+	}
+	var x string
+	if expect(t, ends[1], "frame", &x); x != "x" {
+		t.Errorf("%q crossed", x)
+	}
+	c := near[1].(*cluster)
+	c.mu.Lock()
+	c.clocks = []sighting{{offset: 7e15, trip: 900}, {offset: 1e15, trip: 10}} // the second is the better one
+	c.mu.Unlock()
+	if err := errors.Join(near[1].Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: 5}),
+		near[1].Node(0).Conn.SendValue(agent.KindStart, agent.Start{T0: 6})); err != nil {
+		t.Fatal(err)
+	}
+	var fabric realtime.Start
+	var node agent.Start
+	expect(t, far[1].ends[0], realtime.KindStart, &fabric)
+	expect(t, far[1].ends[1], agent.KindStart, &node)
+	if d := fabric.T0 - 5; d != 1e15 && (d < -1e9 || d > 1e9) || node.T0-6 != d && (node.T0 < -1e9 || node.T0 > 1e9) {
+		t.Errorf("lab time begins at %d and %d", fabric.T0, node.T0)
+	}
+}
+
+// The end of a process is told, and what is closed here ends there.
+func TestEndsAreTold(t *testing.T) {
+	near, far := twoMachines(t)
+	far[0].exits <- runtime.Exit{Name: "h", Err: &runtime.ExitError{Name: "h", State: "signal: killed"}}
+	if e := <-near[0].Exits(); e.Name != "h" || e.Err.State != "signal: killed" {
+		t.Errorf("%+v", e)
+	}
+	if err := near[0].Close(); err != nil {
+		t.Error(err)
+	}
+	<-far[0].closed
+	near[1].(*cluster).session.Close() // as if its machine had gone
+	if e := <-near[1].Exits(); e.Name != "agent" {
+		t.Errorf("%+v", e)
+	}
+	<-far[1].closed
+}
+
+// Who does not have the secret gets nothing, and neither does who has it and asks for what is not
+// there.
+func TestStrangers(t *testing.T) {
+	addr, launched := startAgent(t)
+	other, err := secure(strings.Repeat("x", minSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := secure(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session{Run: "r", Build: "this", Peers: []string{addr}, Nodes: []boot.NodeSpec{{Name: "h"}}}
+	nobody := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}
+	for name, config := range map[string]*tls.Config{"another secret": other, "no secret": nobody} {
+		conn, err := dial(t.Context(), addr, config, kindSession, s)
+		if err == nil {
+			_, _, err = conn.Recv()
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("%s: was answered", name)
+		}
+	}
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(quiettest.Patience))
+	if b, err := io.ReadAll(c); err != nil && !errors.Is(err, net.ErrClosed) && strings.Contains(string(b), "weft") {
+		t.Errorf("garbage got %q, %v", b, err)
+	}
+	bad := s
+	bad.Build = "that"
+	for kind, what := range map[string]any{
+		kindSession: bad, kindProcess: process{Run: "another"}, "more": nil, kindUp: up{},
+	} {
+		conn, err := dial(t.Context(), addr, own, kind, what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(quiettest.Patience))
+		m, _, err := conn.Recv()
+		for err == nil && m.Kind == kindHere {
+			m, _, err = conn.Recv()
+		}
+		if err == nil && m.Kind != control.KindError {
+			t.Errorf("%s: %q", kind, m.Kind)
+		}
+		conn.Close()
+	}
+	select {
+	case <-launched:
+		t.Error("something was launched")
+	default:
+	}
+}
+
+// A secret that others can read, or guess, is none.
+func TestReadSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		says string
+	}{{secret + "\n", 0o600, ""}, {secret, 0o644, "chmod 600"}, {"short", 0o600, "at least 32"}} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadSecret(path)
+		if c.says == "" && (err != nil || got != secret) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%q: %q, %v", c.text, got, err)
+		}
+	}
+}
