@@ -152,7 +152,8 @@ network namespaces or Docker containers, and simulated.`,
 		a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(), a.schemaCommand(),
 		a.resultsCommand(), a.viewCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(), a.deployCommand(),
 		a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
-		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.cniCommand(), a.machineCommand(), a.generateCommand(),
+		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.cniCommand(),
+		a.machineCommand(), a.generateCommand(),
 		a.newCommand(), a.traceCommand(), a.convertCommand(), a.sweepCommand(), a.imageCommand(),
 	)
 	root.AddCommand(a.insideCommands()...)

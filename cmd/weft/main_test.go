@@ -120,6 +120,9 @@ func TestExamplesInHelpWork(t *testing.T) {
 		if c.CommandPath() == "weft image save" {
 			example = "" // the test program is not static everywhere: see TestSave of nodeimg/image
 		}
+		if c.CommandPath() == "weft machine" {
+			example = "" // it listens until it is interrupted: see TestPrivMachines of package e2e
+		}
 		if c.CommandPath() == "weft new cc" {
 			example = "" // it writes files and builds them: see TestYourOwnCongestionControl
 		}

@@ -298,7 +298,8 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 	r := series.Runner{
 		Engine: a.engine, Watcher: w, Announce: !flags.quiet,
 		Resume: flags.resume, Retry: flags.retry, Twice: flags.twice,
-		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program(), Machines: flags.machines},
+		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program(),
+			Machines: flags.machines},
 	}
 	switch {
 	case flags.terminal != nil: // lines would tear its picture

@@ -13,7 +13,7 @@ func drivers() []string {
 	return []string{
 		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
-		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy",
+		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/machine",
 		"orchestrator/cni", "orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
 		"orchestrator/sweep/manage", "orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",

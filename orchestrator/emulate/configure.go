@@ -131,8 +131,8 @@ func (x *Experiment) Shape(kernel qdisc.Capabilities) ([]qdisc.Tree, error) {
 	return trees, err
 }
 
-// agents returns the number of processes that drive nodes. It is 0 if the machine's kernel carries packets or the runtime has no such processes. Then each node's process
-// drives itself.
+// agents returns the number of processes that drive nodes. It is 0 if the machine's kernel carries
+// packets or the runtime has no such processes. Then each node's process drives itself.
 func (x *Experiment) agents() int {
 	if x.Kernel != nil || x.Processes.NoAgents {
 		return 0

@@ -136,8 +136,8 @@ func (a *Agent) add(s session) (*part, error) {
 	defer a.mu.Unlock()
 	switch {
 	case s.Build != a.Build:
-		return nil, fmt.Errorf("this is another build of weft (%s) than that of the run (%s); expected the same on all "+
-			"machines", a.Build, s.Build)
+		return nil, fmt.Errorf("this is another build of weft (%s) than that of the run (%s); expected the same on "+
+			"all machines", a.Build, s.Build)
 	case len(a.runs) == maxRuns:
 		return nil, fmt.Errorf("%d runs are under way", maxRuns)
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "" || a.runs[s.Run] != nil:

@@ -73,14 +73,18 @@ const (
 
 // launch starts a part.
 func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
-	s := session{Run: l.run, Build: l.build, Me: k, Peers: l.addrs, Lab: spec.Lab, Nodes: spec.Nodes, Memory: spec.Memory,
-		Env: spec.Env}
+	s := session{
+		Run: l.run, Build: l.build, Me: k, Peers: l.addrs,
+		Lab: spec.Lab, Nodes: spec.Nodes, Memory: spec.Memory, Env: spec.Env,
+	}
 	conn, err := dial(ctx, l.addrs[k], l.config, kindSession, s)
 	if err != nil {
 		return nil, err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	c := &cluster{session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+2), end: end, ended: make(chan struct{})}
+	c := &cluster{
+		session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+2), end: end, ended: make(chan struct{}),
+	}
 	go hereUntil(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.begin(ctx, l, l.addrs[k], &spec)

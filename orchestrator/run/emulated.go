@@ -51,12 +51,6 @@ func emulated(
 			check(dir.Queue(row))
 		}
 	}
-	if o.Machines != nil {
-		var err error
-		if spec.Processes.Machines, err = o.Machines(); err != nil {
-			return out, err
-		}
-	}
 	recorder := recordFrames(x, &spec, o)
 	if k := spec.Kernel; k != nil {
 		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { check(recordSlowdown(out, r, dir, o.Say)) }
@@ -91,7 +85,7 @@ func emulated(
 			Dilation: e.dilation, Program: "weft " + o.Version,
 		}
 	})
-	got, err := emulate.Run(ctx, spec)
+	got, err := runOn(ctx, spec, o)
 	if recorder != nil {
 		out.Frames = recorder.Frames()
 		check(dir.Frames(out.Frames, ports))
@@ -136,6 +130,16 @@ func emulated(
 		err = writeErr
 	}
 	return out, err
+}
+
+// runOn runs an emulation, on other machines if the options name some.
+func runOn(ctx context.Context, spec emulate.Experiment, o Options) (got *emulate.Outcome, err error) {
+	if o.Machines != nil {
+		if spec.Processes.Machines, err = o.Machines(); err != nil {
+			return nil, err
+		}
+	}
+	return emulate.Run(ctx, spec)
 }
 
 // addDistributions adds what packets needed to the outcome, if it was measured.
