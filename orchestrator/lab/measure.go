@@ -212,10 +212,7 @@ func (e *Engine) Keys() []params.Key {
 			Default("socket", "ours"),
 		params.New("machines", params.Integer(&e.Machines, 1, maxMachines),
 			"Parts that the emulated fabric is cut into, each a process with its hosts.").
-			Default("1", "ours").
-			Only(func() (bool, string) {
-				return e.Kind != "sim", "is for emulation; the simulator uses the processors that there are"
-			}),
+			Default("1", "ours"),
 		params.Sub("tcp", func() params.Section { return &e.TCP }, "The kernel's TCP in emulated hosts.").
 			Only(func() (bool, string) {
 				return e.Kind != "sim", "is for the kernel's TCP, which the simulator does not have"
