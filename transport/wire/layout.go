@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 // This file has the layout of every header as data, for other programs that read packets of the
 // transport: see package dissector. A test compares it with the encoders.
 
@@ -99,7 +101,7 @@ func Layout() []Header {
 			{"disorder", "Packets out of order", 50, 2, Number},
 			{"onewayns", "One-way queueing delay (ns)", 52, 4, Signed},
 		}},
-		{TypeProbe, "probe", "Probe", ProbeSize, nil, []Field{
+		{TypeProbe, "probe", "Probe", ProbeSize, []Flag{{Trimmable, "trimmable", "A request follows"}}, []Field{
 			{"sent", "Sent at", 16, 8, Instant},
 			{"baseline", "Delay on an idle path", 24, 6, Span},
 			{"path", "Path", 30, 2, Number},
@@ -110,7 +112,9 @@ func Layout() []Header {
 			{"due", "Due on an idle path at", 16, 8, Instant},
 			{"path", "Path", 24, 2, Number},
 		}},
-		{TypeCredit, "credit", "Credit", CreditSize, nil, nil},
+		{TypeCredit, "credit", "Credit", CreditSize, nil, []Field{
+			{"granted", "Granted since the connection began" + creditUnits(), 8, 4, Number}, // instead of a PSN
+		}},
 		{TypePause, "pause", "NIC paused or resumed", PauseSize, []Flag{{held, "held", "Held back"}}, []Field{
 			{"at", "At", 16, 8, Instant},
 			{"clears", "NIC is empty at", 24, 8, Instant},
@@ -127,11 +131,14 @@ func Layout() []Header {
 	}
 }
 
-// RequestLayout returns the layout of a request, which follows the header of a data packet with the
-// flag Trimmable, whether trimmed or not.
+// RequestLayout returns the layout of a request, which follows the header of a data packet, trimmed
+// or not, or of a probe, with the flag Trimmable.
 func RequestLayout() []Field {
-	return []Field{{"target", "Credit target", 0, RequestSize, Number}}
+	return []Field{{"target", "Credit target" + creditUnits(), 0, RequestSize, Number}}
 }
+
+// creditUnits ends the labels of credits.
+func creditUnits() string { return fmt.Sprintf(" (units of %d bytes)", int64(CreditUnit)) }
 
 // Shim returns the layout of a coordination tag, which follows the header of a data packet with the
 // flag Coordinated.

@@ -45,7 +45,7 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 			CE: true, Probe: true, Conn: conn, Expected: psn, Base: 1, Bitmap: 2, Received: 3, OutOfOrder: 4, PSN: 5, Due: 6, OneWay: -7 * units.Nanosecond, Path: path,
 		}).Encode), CE | Probed, map[string]uint64{
 			"payload": 0, "due": 6, "received": 3, "bitmap": 2, "base": 1, "cause": 5, "path": path, "disorder": 4, "onewayns": 1<<32 - 7}},
-		{TypeProbe, buf((&Probe{Conn: conn, PSN: psn, SentAt: 1, Baseline: 2, Path: path}).Encode), 0,
+		{TypeProbe, buf((&Probe{Conn: conn, PSN: psn, SentAt: 1, Baseline: 2, Path: path, Request: Request{On: true}}).Encode), Trimmable,
 			map[string]uint64{
 				"payload": 0, "sent": 1, "baseline": 2, "path": path}},
 		{TypeTrimmed, buf((&Data{Flags: Announce, Conn: conn, PSN: psn, Payload: 77, Message: 3, Tag: 4, Size: 99, SentAt: -5,
@@ -53,7 +53,7 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 			"payload": 77, "message": 3, "tag": 4, "offset": 0, "size": 99, "sent": 1<<64 - 5, "baseline": 6, "path": path}},
 		{TypeReject, buf((&Reject{CE: true, LastHop: true, Conn: conn, PSN: psn, Due: -5, Path: path}).Encode), CE | LastHop,
 			map[string]uint64{"payload": 0, "due": 1<<64 - 5, "path": path}},
-		{TypeCredit, buf((&Credit{Conn: conn, Granted: psn}).Encode), 0, map[string]uint64{"payload": 0}},
+		{TypeCredit, buf((&Credit{Conn: conn, Granted: psn}).Encode), 0, map[string]uint64{"payload": 0, "granted": psn}},
 		{TypePause, buf((&Pause{Host: conn, Seq: psn, Class: 1, Held: true, At: 2, Clears: 3}).Encode), held,
 			map[string]uint64{
 				"payload": 1, "at": 2, "clears": 3}},

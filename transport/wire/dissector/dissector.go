@@ -134,7 +134,7 @@ local function shim(tree, buf, at)
   local tag = tree:add(buf(at, %[1]d), "Coordination tag")
 `
 	request = `
--- request shows the request behind a header that may be trimmed.
+-- request shows the request for credit behind a header.
 local function request(tree, buf, at)
   if buf:len() < at + %[1]d then return at end
   local request = tree:add(buf(at, %[1]d), "Request")
@@ -179,15 +179,17 @@ function weft.dissector(buf, pinfo, root)
   tree:add(f.type, buf(2, 1))
   local flags = tree:add(f.flags, buf(3, 1))
   tree:add(f.conn, buf(4, 4))
-  tree:add(f.psn, buf(8, 4))
+  if h.name ~= "credit" then tree:add(f.psn, buf(8, 4)) end
   tree:add(f.check, buf(12, 2))
   tree:add(f.payload, buf(14, 2))
   h.show(tree, buf, flags)
   local behind = h.size
   if h.telemetry and buf(3, 1):bitfield(4, 1) == 1 then behind = hops(tree, buf, behind) end
   if h.name == "data" and buf(3, 1):bitfield(1, 1) == 1 then behind = shim(tree, buf, behind) end
-  if (h.name == "data" or h.name == "trimmed") and buf(3, 1):bitfield(0, 1) == 1 then behind = request(tree, buf, behind) end
-  pinfo.cols.info = h.name .. " conn " .. buf(4, 4):uint() .. " psn " .. buf(8, 4):uint()
+  local requests = h.name == "data" or h.name == "trimmed" or h.name == "probe"
+  if requests and buf(3, 1):bitfield(0, 1) == 1 then behind = request(tree, buf, behind) end
+  local number = h.name == "credit" and " granted " or " psn "
+  pinfo.cols.info = h.name .. " conn " .. buf(4, 4):uint() .. number .. buf(8, 4):uint()
   if behind < buf:len() then Dissector.get("data"):call(buf(behind):tvb(), pinfo, root) end
   return buf:len()
 end

@@ -71,6 +71,10 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 	(&wire.Notice{Kind: wire.NeedsPath, SrcPort: 50000, Src: 5, Dst: 6, Switch: 20, At: 77}).Encode(notice)
 	tagged := make([]byte, wire.DataSize+wire.CoordinationSize+5)
 	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true, CC: true, AR: 21}}).Encode(tagged)
+	credit := make([]byte, wire.CreditSize)
+	(&wire.Credit{Conn: 7, Granted: 81}).Encode(credit)
+	asking := make([]byte, wire.ProbeSize+wire.RequestSize)
+	(&wire.Probe{Conn: 7, PSN: 8, Path: 9, Request: wire.Request{On: true, Target: 227}}).Encode(asking)
 	cut := data[:20]
 	for _, c := range []struct {
 		frame  []byte
@@ -84,6 +88,8 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 		{cnp, []string{"weft.type", "weft.cnp.path"}, "4|9"},
 		{notice, []string{"weft.type", "weft.notice.kind", "weft.notice.srcport", "weft.notice.src", "weft.notice.dst", "weft.notice.switch", "weft.notice.at"}, "8|3|50000|5|6|20|77"},
 		{tagged, []string{"weft.data.size", "weft.tag.ar"}, "5|21"},
+		{credit, []string{"weft.credit.granted", "weft.psn", "_ws.col.Info"}, "81||credit conn 7 granted 81"},
+		{asking, []string{"weft.psn", "weft.probe.trimmable", "weft.request.target"}, "8|True|227"},
 		{cut, []string{"weft.type"}, ""},
 	} {
 		args := []string{"-X", "lua_script:" + script, "-r", capture(t, datagram(c.frame)), "-T", "fields", "-E", "separator=|"}
