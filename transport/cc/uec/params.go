@@ -92,7 +92,7 @@ func (p *Params) Keys() []params.Key {
 			Default("auto", htsim).Only(window).MayBe("auto"),
 		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0),
 			"Queueing delay to settle at; auto: target_rtt.").Default("auto", htsim).Only(window),
-		params.New("target_rtt", params.Decimal(&p.TargetRTT, 0.001, most), "Target in base RTTs.").
+		params.New("target_rtt", params.Share(&p.TargetRTT, 0.001, most), "Target in base RTTs.").
 			Default("0.75", htsim).
 			Only(func() (bool, string) {
 				if p.Target != 0 {
