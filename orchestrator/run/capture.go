@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"weft/internal/clip"
@@ -54,8 +55,15 @@ func CapturePoint(x *experiment.Experiment, name string) (realtime.Capture, erro
 		example := ports[x.Graph.Port(x.Graph.Adjacent[n][0], topology.NodeID(n))]
 		return realtime.Capture{}, fmt.Errorf("%s is a switch; expected one of its ports, such as '%s'", name, example)
 	}
+	example := ports[0]
+	if _, to, port := strings.Cut(name, "->"); port {
+		if n, ok := x.Graph.NodeNamed(to); ok { // into the same node
+			l := x.Graph.Adjacent[n][0]
+			example = ports[x.Graph.Port(l, x.Graph.Links[l].Other(n))]
+		}
+	}
 	const unknown = "lab %s has no node or port %q; expected one such as %s or '%s'; weft graph shows the lab"
-	return realtime.Capture{}, fmt.Errorf(unknown, x.Lab.Name, clip.Text(name), x.Graph.Nodes[0].Name, ports[0])
+	return realtime.Capture{}, fmt.Errorf(unknown, x.Lab.Name, clip.Text(name), x.Graph.Nodes[0].Name, example)
 }
 
 // captures are the captures of a run.

@@ -21,7 +21,7 @@ func TestCapturePoint(t *testing.T) {
 	if c, err := CapturePoint(x, "switch0->h1"); err != nil || c.Host != -1 || x.PortNames()[c.Port] != "switch0->h1" {
 		t.Errorf("switch0->h1: %+v, %v", c, err)
 	}
-	for name, want := range map[string]string{"switch0": "'switch0->h0'", "h2": "'h0->switch0'", "h0->h1": "weft graph"} {
+	for name, want := range map[string]string{"switch0": "'switch0->h0'", "h2": "'h0->switch0'", "h0->h1": "'switch0->h1'; weft graph"} {
 		if _, err := CapturePoint(x, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
