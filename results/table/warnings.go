@@ -49,7 +49,23 @@ func Warned(runs []*record.Summary) (rows [][2]string) {
 	if text := Timeouts(Side{Runs: runs}); text != "" {
 		rows = append(rows, [2]string{"compared", text})
 	}
+	if idle := idle(runs); len(idle) > 0 {
+		rows = append(rows, [2]string{"control", "congestion control changed no window and no rate in any run of " +
+			strings.Join(idle, ", ")})
+	}
 	return rows
+}
+
+// idle returns the transports whose congestion control never acted in any of the runs.
+func idle(runs []*record.Summary) (names []string) {
+	acted := map[string]bool{}
+	for _, s := range runs {
+		if _, known := acted[s.Transport]; !known {
+			names = append(names, s.Transport)
+		}
+		acted[s.Transport] = acted[s.Transport] || !s.Unadjusted
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return acted[name] })
 }
 
 // grouped holds sentences in the order of their first use, and the runs of each.

@@ -122,6 +122,21 @@ func TestUnadjusted(t *testing.T) {
 	}
 }
 
+// Below a sweep's table are the transports whose congestion control acted in none of its runs.
+func TestWarnedOfIdleControls(t *testing.T) {
+	run := func(transport string, still bool) *record.Summary {
+		return &record.Summary{Transport: transport, Unadjusted: still}
+	}
+	runs := []*record.Summary{run("roce", true), run("uec", true), run("roce", true), run("uec", false), run("pc4", true)}
+	got := Warned(runs)
+	if len(got) != 1 || !strings.HasSuffix(got[0][1], "in any run of roce, pc4") {
+		t.Error(got)
+	}
+	if got := Warned(runs[3:4]); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
 // The verdict ok says how late round trips may be, if that is much.
 func TestFidelityTellsRoundTrips(t *testing.T) {
 	f := record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000, LatenessP99NS: 100, RoundTripP99NS: 2000}
