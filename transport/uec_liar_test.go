@@ -66,9 +66,13 @@ func lies() []lie {
 }
 
 // Whatever host 1 says of credits and trimmed packets, of its own connections and of others': those
-// of other hosts deliver every byte once. They take no longer than beside as many packets that say
-// nothing, which shift what theirs meet: under NSCC by up to 9 %. Lies do so, too, by what is drawn
-// for them: of five draws the median counts.
+// of other hosts deliver every byte once. The median of five draws of a lie takes at most 5 %
+// longer than beside as many packets that say nothing, to the same or another host, whichever is
+// slowest. That bounds no single draw: such packets, whatever they say, change what honest ones
+// meet, by up to 12 % under NSCC. Lies about the connection of host 0 to the liar make host 0 send
+// more, or again, in that connection's share of its line. Beside as many packets to host 0 that say
+// nothing, rejections take honest hosts -1.2 % (NSCC), 0.0 % (RCCC) and 3.7 % (both) longer, mean of
+// 41 draws, and in the worst of them 4, 1 and 15 %.
 func TestLiarHarmsItself(t *testing.T) {
 	for _, control := range controls {
 		truth := units.Time(0)
