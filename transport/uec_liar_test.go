@@ -70,9 +70,9 @@ func lies() []lie {
 // longer than beside as many packets that say nothing, to the same or another host, whichever is
 // slowest. That bounds no single draw: such packets, whatever they say, change what honest ones
 // meet, by up to 12 % under NSCC. Lies about the connection of host 0 to the liar make host 0 send
-// more, or again, in that connection's share of its line. Beside as many packets to host 0 that say
-// nothing, rejections take honest hosts -1.2 % (NSCC), 0.0 % (RCCC) and 3.7 % (both) longer, mean of
-// 41 draws, and in the worst of them 4, 1 and 15 %.
+// more, or again, in that connection's share of its line. Beside as many packets to host 0 that
+// say nothing, rejections take honest hosts -1.2 % (NSCC), 0.0 % (RCCC) and 3.7 % (both) longer,
+// mean of 41 draws, and in the worst of them 4, 1 and 15 %.
 func TestLiarHarmsItself(t *testing.T) {
 	for _, control := range controls {
 		truth := units.Time(0)
