@@ -96,10 +96,8 @@ func TestBadInput(t *testing.T) {
 func TestNowhereToPutResults(t *testing.T) {
 	d := newWorkspace(t)
 	file := d.writeLab("file", "text")
-	for out, code := range map[string]int{
-		file: 2, filepath.Join(file, "runs"): 2, "/proc/runs": 1, // where nothing can be created, although one may
-	} {
-		r := d.run("run", libraryLab(t, "smoke/star.yaml"), "--engine", "sim", "--out", out).wantCode(code)
+	for _, out := range []string{file, filepath.Join(file, "runs"), "/proc/runs"} {
+		r := d.run("run", libraryLab(t, "smoke/star.yaml"), "--engine", "sim", "--out", out).wantCode(2)
 		r.wantOnStderr(strings.TrimSuffix(out, "/runs"))
 	}
 	d.checkClean(file)
