@@ -102,7 +102,7 @@ func Detect(files fs.FS, name string) (string, error) {
 		return "", err
 	}
 	if info.IsDir() {
-		names, err := list(files, name)
+		names, _, err := list(files, name)
 		if err != nil {
 			return "", err
 		}
@@ -204,35 +204,36 @@ func readFile(files fs.FS, name string, o Options) (_ *graph.Graph, _ *format, e
 	return g, f, err
 }
 
-// list returns the files of a folder, by the numbers in their names.
-func list(files fs.FS, name string) ([]string, error) {
+// list returns the files of a folder, by the numbers in their names, and what else is in it.
+func list(files fs.FS, name string) (names, others []string, err error) {
 	entries, err := fs.ReadDir(files, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
 	for _, e := range entries {
 		file := path.Join(name, e.Name())
 		info, err := fs.Stat(files, file)
 		switch {
 		case e.Name()[0] == '.':
 		case err != nil && e.Type()&fs.ModeSymlink != 0:
-			return nil, &graph.Error{At: file, Err: errLink}
+			return nil, nil, &graph.Error{At: file, Err: errLink}
 		case err == nil && info.Mode().IsRegular():
 			names = append(names, file)
+		default:
+			others = append(others, file)
 		}
 	}
 	if len(names) == 0 || len(names) > maxFiles {
-		return nil, &graph.Error{At: name, Err: fmt.Errorf("a folder with %d files; expected one for each rank, at "+
-			"most %d", len(names), maxFiles)}
+		return nil, nil, &graph.Error{At: name, Err: fmt.Errorf("a folder with %d files; expected one for each rank, "+
+			"at most %d", len(names), maxFiles)}
 	}
 	slices.SortFunc(names, natural.Compare)
 	slices.SortStableFunc(names, func(a, b string) int { return aside(a) - aside(b) })
-	return names, nil
+	return names, others, nil
 }
 
 func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, error) {
-	names, err := list(files, name)
+	names, others, err := list(files, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,6 +242,9 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 		return nil, nil, err
 	}
 	f, err := formatOf(o.Folder+names[0], first.Head, o)
+	if err != nil && len(names) > 1 {
+		err = fmt.Errorf("%w; a job's folder has its files and no others", err)
+	}
 	if err = errors.Join(err, first.Close()); err != nil {
 		return nil, nil, err
 	}
@@ -257,6 +261,9 @@ func readFolder(files fs.FS, name string, o Options) (*graph.Graph, *format, err
 	g, err := f.readAll(names, o.Ranks, func(file string) (io.ReadCloser, error) {
 		return source.Open(files, strings.TrimPrefix(file, o.Folder), file)
 	})
+	if err == nil && len(others) > 0 {
+		g.Notes.AddAt("what is no file", func() string { return o.Folder + others[0] })
+	}
 	return g, f, err
 }
 

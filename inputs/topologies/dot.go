@@ -32,7 +32,7 @@ func looksDOT(_ string, head []byte) bool {
 var pictures = []string{"color", "fillcolor", "fontcolor", "fontname", "fontsize", "height", "label", "labelloc", "pos",
 	"penwidth", "rank", "shape", "style", "tooltip", "weight", "width"}
 
-// dot reads a graph in the DOT language, as a stream. Subgraphs and HTML are refused.
+// dot reads a graph in the DOT language, as a stream. HTML is refused.
 type dot struct {
 	*Network
 	r      *bufio.Reader
@@ -182,17 +182,22 @@ func (d *dot) graph() error {
 		case t.text == "" && !t.sign:
 			return d.errorf("a graph without {; expected graph name { ... }")
 		case t.sign && t.text == "{":
-			return d.statements()
+			return d.statements(0)
 		}
 	}
 }
 
-func (d *dot) statements() error {
+// deepest is how far subgraphs may be within each other. They group nodes in pictures.
+const deepest = 100
+
+func (d *dot) statements(depth int) error {
 	for {
 		t, err := d.next()
 		switch {
 		case err != nil:
 			return err
+		case t.sign && t.text == "}" && depth > 0:
+			return nil
 		case t.sign && t.text == "}":
 			if t, err = d.next(); err == nil && (t.text != "" || d.at(0) != 0) {
 				err = d.errorf("%q behind the graph; expected one graph", clip.Text(t.text))
@@ -201,7 +206,10 @@ func (d *dot) statements() error {
 		case t.sign && t.text == ";":
 			continue
 		case t.sign && t.text == "{", strings.EqualFold(t.text, "subgraph") && !t.sign:
-			return d.errorf("subgraphs are not understood; expected nodes and links")
+			if err := d.subgraph(t, depth+1); err != nil {
+				return err
+			}
+			continue
 		case t.text == "" && !t.sign && d.at(0) == 0:
 			return d.errorf("the file ends within the graph; expected }")
 		case t.sign || t.text == "":
@@ -211,6 +219,29 @@ func (d *dot) statements() error {
 			return err
 		}
 	}
+}
+
+// subgraph reads a subgraph that begins with t. Its nodes and links are those of the graph.
+func (d *dot) subgraph(t token, depth int) (err error) {
+	for n := 0; err == nil && !t.sign && n < 2; n++ { // the word, and a name
+		t, err = d.next()
+	}
+	switch {
+	case err != nil:
+		return err
+	case !t.sign || t.text != "{":
+		return d.errorf("%q; expected the { of a subgraph", clip.Text(t.text))
+	case depth > deepest:
+		return d.errorf("subgraphs within each other %d times; expected fewer", depth)
+	}
+	if err = d.statements(depth); err != nil {
+		return err
+	}
+	if t, err = d.next(); err == nil && t.sign && (t.text == "--" || t.text == "->") {
+		return d.errorf("a link of all nodes of a subgraph is not understood; expected one for each node")
+	}
+	d.peeked = &t
+	return err
 }
 
 // statement reads a node, a chain of links or an attribute.
@@ -234,7 +265,7 @@ func (d *dot) statement(first token) error {
 			if err != nil {
 				return err
 			}
-			if end.sign || end.text == "" {
+			if end.sign || end.text == "" || strings.EqualFold(end.text, "subgraph") {
 				return d.errorf("%q; expected the other end of a link", clip.Text(end.text))
 			}
 			if ends = append(ends, end.text); len(ends) > maxNodes {
@@ -290,6 +321,9 @@ func (d *dot) finish(ends []string, line int) error {
 			if err := d.property(&l, name, attrs[name], pictures...); err != nil {
 				return err
 			}
+		}
+		if l.Rate == 0 && strings.ContainsAny(attrs["label"], "0123456789") { // it may stand for the rate
+			d.Notes.Add(d.file, line, "attribute label of links")
 		}
 		if err := d.link(l); err != nil {
 			return err

@@ -193,12 +193,24 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 			n.Nodes[i].links++
 		}
 	}
+	doubtful := 0
+	var first *Node
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		var ok bool
-		if node.Switch, ok = kind(node.Name); !ok {
-			node.Switch = node.links != 1
+		if node.Switch, ok = kind(node.Name); ok {
+			continue
 		}
+		node.Switch = node.links != 1
+		if word := strings.TrimRight(node.Name, "-0123456789"); !node.Switch && roles[word] {
+			if doubtful++; doubtful == 1 {
+				first = node
+			}
+		}
+	}
+	if doubtful > 0 {
+		n.Notes.Changed(fmt.Sprintf("node %s is a host, since it has one link; type=switch makes it a switch",
+			first.Name), doubtful, func() string { return fmt.Sprintf("%s:%d", n.file, first.Line) })
 	}
 	return nil
 }

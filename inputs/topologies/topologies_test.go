@@ -15,6 +15,7 @@ var samples = map[string]string{
 	"dot": `// Air
 graph "fabric" {
   layout=neato; node [shape=box]
+  subgraph cluster_0 { label=x; { rank=same; leaf0; } }
   "leaf0" [function="leaf" memory=1024]
   "leaf0":"swp1" -- "server0":"eth1" [rate="100Gbps", delay=2us]
   leaf0:swp2 -- server1
@@ -106,7 +107,11 @@ func TestRefuses(t *testing.T) {
 		{"", "f:1: unknown format"},
 		{"graph { a -- b -- c -- a }", "0 hosts among 3 nodes"},
 		{"graph { s -- a; s -- b; a [role=host]; a -- b }", "f:1: host a has a second link"},
-		{"graph {\n subgraph x { a -- b } }", "f:2: subgraphs are not understood"},
+		{"graph {\n subgraph x { a; b } -- c }", "f:2: a link of all nodes of a subgraph is not understood"},
+		{"graph {\n c -- { a; b } }", "f:2: \"{\"; expected the other end of a link"},
+		{"graph {\n subgraph x y { a }", "f:2: \"y\"; expected the { of a subgraph"},
+		{"graph {" + strings.Repeat("{", 200), "f:1: subgraphs within each other 101 times"},
+		{"graph { { a -- b\n", "f:2: the file ends within the graph"},
 		{"graph {\n edge [rate=5Gbps]; a -- b }", "f:2: defaults of links are not understood"},
 		{"graph { a -- b [rate=fast] }", "f:1: rate"},
 		{"graph { a -- b [rate=\"-100Gbps\"] }", "f:1: rate"},
@@ -154,7 +159,7 @@ func TestNotes(t *testing.T) {
 	for text, want := range map[string]string{
 		"graph {\n a -- s [zork=1, label=x]\n b -- s [zork=2]\n a [cpu=4, role=zebra] }": "f:4: attribute cpu of nodes is not used; " +
 			"f:2: attribute zork of links is not used (2 times, this is the first); f:2: role zebra of nodes is not used",
-		samples["dot"]:          "f:4: attribute memory of nodes is not used",
+		samples["dot"]:          "f:5: attribute memory of nodes is not used",
 		samples["containerlab"]: "f:5: attribute image of nodes is not used",
 	} {
 		n, err := Parse("f", strings.NewReader(text))

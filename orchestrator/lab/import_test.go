@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"weft/orchestrator/topology"
+	"weft/orchestrator/topology/render"
 	"weft/units"
 )
 
@@ -39,5 +40,30 @@ func TestImport(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.topology, err, c.want)
 		}
+	}
+}
+
+// What weft graph writes as DOT and as YAML is read as the same network.
+func TestDrawnNetworkIsRead(t *testing.T) {
+	const rest = "\nworkload: [{collective: all-reduce, size: 1KB}]\n"
+	read := func(section string, files fstest.MapFS) (string, string) {
+		t.Helper()
+		labs, err := Parse("lab.yaml", []byte("weft: 1\nname: lab\n"+section+rest), Options{Files: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := topology.Build(labs[0].Topology)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return render.YAML(g), render.DOT("x", g)
+	}
+	yaml, dot := read("topology: {kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 2, link: {loss: 0.001, delay: 1500ns}}",
+		nil)
+	if again, _ := read(yaml, nil); again != yaml {
+		t.Errorf("YAML:\n%s\nand\n%s", yaml, again)
+	}
+	if again, _ := read("topology: {import: x.dot}", fstest.MapFS{"x.dot": {Data: []byte(dot)}}); again != yaml {
+		t.Errorf("DOT:\n%s\nas YAML:\n%s", dot, again)
 	}
 }

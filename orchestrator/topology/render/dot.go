@@ -9,7 +9,9 @@ import (
 
 // DOT draws g for Graphviz: hosts at the bottom, switches above, one row for each hop away from the
 // nearest host. The title gives the usual settings of each tier's links. Links that differ are
-// labelled with their settings, and links that are down are dashed.
+// labelled with their settings, and links that are down are dashed. topology.import reads it, with
+// the types of nodes and the rates, delays and losses of links. A link that is down is read with a
+// warning.
 func DOT(title string, g *topology.Graph) string {
 	var b strings.Builder
 	tiers := linkTiers(g)
@@ -28,9 +30,10 @@ func DOT(title string, g *topology.Graph) string {
 			n := &g.Nodes[id]
 			switch n.Kind {
 			case topology.Host:
-				fmt.Fprintf(&b, "\t\tn%d [label=%s, style=rounded];\n", id, dotQuote(n.Name, n.Addr))
+				fmt.Fprintf(&b, "\t\t%s [type=host, label=%s, style=rounded];\n", dotQuote(n.Name),
+					dotQuote(n.Name, n.Addr))
 			case topology.Switch:
-				fmt.Fprintf(&b, "\t\tn%d [label=%s];\n", id, dotQuote(n.Name))
+				fmt.Fprintf(&b, "\t\t%s [type=switch];\n", dotQuote(n.Name))
 			}
 		}
 		b.WriteString("\t}\n")
@@ -38,14 +41,18 @@ func DOT(title string, g *topology.Graph) string {
 	of := usual(g, tiers)
 	for i := range g.Links {
 		l := &g.Links[i]
-		fmt.Fprintf(&b, "\tn%d -- n%d", l.A, l.B)
+		fmt.Fprintf(&b, "\t%s -- %s [rate=\"%v\", delay=\"%v\"", dotQuote(g.Nodes[l.A].Name),
+			dotQuote(g.Nodes[l.B].Name), l.Rate, l.Delay)
+		if l.Loss > 0 {
+			fmt.Fprintf(&b, ", loss=%v", l.Loss)
+		}
 		switch s := note(l, of[i]); {
 		case l.Down:
-			b.WriteString(" [style=dashed, color=red, label=down]")
+			b.WriteString(", style=dashed, color=red, label=down, down=true")
 		case s != "":
-			fmt.Fprintf(&b, " [label=%s]", dotQuote(s))
+			fmt.Fprintf(&b, ", label=%s", dotQuote(s))
 		}
-		b.WriteString(";\n")
+		b.WriteString("];\n")
 	}
 	b.WriteString("}\n")
 	return b.String()

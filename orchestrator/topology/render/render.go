@@ -9,7 +9,7 @@ import (
 )
 
 // Formats lists the formats of Graph.
-func Formats() []string { return []string{"text", "svg", "dot", "mermaid"} }
+func Formats() []string { return []string{"text", "svg", "dot", "mermaid", "yaml"} }
 
 // Graph draws g under a title in one of Formats; another format is an error.
 func Graph(format, title string, g *topology.Graph) (string, error) {
@@ -22,6 +22,8 @@ func Graph(format, title string, g *topology.Graph) (string, error) {
 		return DOT(title, g), nil
 	case "mermaid":
 		return Mermaid(title, g), nil
+	case "yaml":
+		return YAML(g), nil
 	}
 	return "", fmt.Errorf("graph format %q: want one of %s", format, strings.Join(Formats(), ", "))
 }

@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	_, err := render.Graph("png", "x", graph(t, "star"))
-	if err == nil || err.Error() != `graph format "png": want one of text, svg, dot, mermaid` {
+	if err == nil || err.Error() != `graph format "png": want one of text, svg, dot, mermaid, yaml` {
 		t.Error(err)
 	}
 }
