@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/clip"
 	"weft/internal/plural"
 	"weft/orchestrator/pages"
 	"weft/results/record"
@@ -55,6 +56,7 @@ func runsNamed(root, name string) ([]string, error) {
 		return nil, err
 	}
 	_, err = os.Stat(name)
+	name = clip.Line(name)
 	if hint := formerRootHint(root); hint != "" {
 		return nil, usagef("no run is called %s in %s; %s", name, root, hint)
 	}
@@ -163,7 +165,8 @@ is wrong; 3 something is worse.`,
 				return err
 			}
 			if want := 2 - min(1, len(flags.by)); len(args) != want {
-				return usagef("expected BASE and NEW, or one SWEEP with --by SETTING; got %s",
+				return usagef("expected BASE and NEW, or one SWEEP with --by SETTING, such as: "+
+					"weft results compare mine --by transport.kind=roce,pc4; got %s",
 					plural.Count(len(args), "argument"))
 			}
 			var sides [2]report.Side
@@ -259,6 +262,7 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 	case len(shown) == 0:
 		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(d, gate))
 	default:
+		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
 		t := report.ComparisonTable(shown)
 		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
 	}
@@ -307,8 +311,8 @@ func compareNotes(base, changed report.Side, d []report.Difference, gate bool) [
 	if timeouts != "" {
 		timeouts = "warning: " + timeouts
 	}
-	notes := []string{timeouts, table.Unadjusted(a, b),
-		report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate)}
+	notes := append(table.Doubts(a, b), timeouts, table.Unadjusted(a, b),
+		report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate))
 	if !gate {
 		notes = append(notes, report.SingleSeedWarning(d))
 	}
@@ -384,8 +388,8 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 				return err
 			}
 			if len(dirs) > 1 {
-				return usagef("%s stands for %d runs; name one of them: %s", args[0], len(dirs),
-					strings.Join(dirs[:min(len(dirs), 4)], ", "))
+				return usagef("%s stands for %d runs; name one of them, such as %s; weft results ls %[1]s lists all",
+					args[0], len(dirs), dirs[0])
 			}
 			if args[1] == perfetto && (len(args) == 2 || args[2] == "json") {
 				dir := dirs[0]

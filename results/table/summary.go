@@ -183,7 +183,7 @@ func verdict(s *record.Summary, st Style) string {
 	}
 	good, ok, lead := green, "ok, ", ""
 	if s.Fidelity.Invalid() {
-		good, ok, lead = 0, "", st.paint(red, doubt(s.Fidelity)+"; do not use its numbers")+"; "
+		good, ok, lead = 0, "", st.paint(red, doubt(s.Fidelity)+"; "+doNotUse)+"; "
 	}
 	out := lead
 	switch {
@@ -204,6 +204,9 @@ func verdict(s *record.Summary, st Style) string {
 	}
 	return out
 }
+
+// doNotUse is what an invalid fidelity means.
+const doNotUse = "do not use its numbers"
 
 // doubt says that a fidelity is not ok.
 func doubt(f *record.Fidelity) string {

@@ -103,6 +103,52 @@ type Side struct {
 	Runs []*record.Summary
 }
 
+// Doubts lists what makes the numbers of a comparison doubtful, each text once with the sides it is
+// about: a fidelity that is not ok, and the warnings of the runs. It names the first maxWarnings.
+func Doubts(sides ...Side) (notes []string) {
+	var all grouped
+	for _, side := range sides {
+		for _, s := range side.Runs {
+			switch f := s.Fidelity; {
+			case f.Invalid():
+				all.add("fidelity invalid; "+doNotUse, s)
+			case f != nil && f.Verdict != "ok":
+				all.add("fidelity "+f.Verdict, s)
+			}
+		}
+	}
+	for _, side := range sides {
+		for _, s := range side.Runs {
+			for _, text := range s.Warnings {
+				all.add(text, s)
+			}
+		}
+	}
+	for i, text := range all.texts {
+		if i == maxWarnings {
+			return append(notes, fmt.Sprintf("warning: %d more; the report of each run has its own", len(all.texts)-i))
+		}
+		var of []string
+		for _, side := range sides {
+			n := 0
+			for _, s := range side.Runs {
+				if slices.Contains(all.of[text], s) {
+					n++
+				}
+			}
+			switch n {
+			case 0:
+			case len(side.Runs):
+				of = append(of, side.Name)
+			default:
+				of = append(of, fmt.Sprintf("%d of %d runs of %s", n, len(side.Runs), side.Name))
+			}
+		}
+		notes = append(notes, "warning: "+strings.Join(of, " and ")+": "+text)
+	}
+	return notes
+}
+
 // Timeouts says in which sides of a comparison timeouts decide the tail, and with which minimum
 // timeout: "timeouts decide the slowest messages of B (roce, 2 timeouts, minimum timeout 31ms); not
 // of A (pc4, minimum timeout 1ms)". It names an unaffected side if its minimum timeout differs,

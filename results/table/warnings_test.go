@@ -2,6 +2,8 @@ package table
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,36 @@ func TestWarningsOfSeveralRuns(t *testing.T) {
 	b.Reset()
 	if err := Warnings(&b, []*record.Summary{run(1), run(2)}, Style{}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %q", err, b.String())
+	}
+}
+
+// A comparison tells what makes its numbers doubtful, once, with the sides that it is about.
+func TestDoubtsOfWhatIsCompared(t *testing.T) {
+	run := func(verdict string, warnings ...string) *record.Summary {
+		return &record.Summary{Fidelity: &record.Fidelity{Verdict: verdict}, Warnings: warnings}
+	}
+	type runs = []*record.Summary
+	got := Doubts(Side{"A", runs{run("invalid", "slow"), run("degraded", "slow", "lossy")}},
+		Side{"B", runs{run("ok"), run("invalid", "slow")}})
+	want := []string{
+		"warning: 1 of 2 runs of A and 1 of 2 runs of B: fidelity invalid; do not use its numbers",
+		"warning: 1 of 2 runs of A: fidelity degraded",
+		"warning: A and 1 of 2 runs of B: slow",
+		"warning: 1 of 2 runs of A: lossy",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	simulated := Side{"A", runs{{}}}
+	if got := Doubts(simulated, simulated); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	many := run("ok")
+	for i := range maxWarnings + 2 {
+		many.Warnings = append(many.Warnings, fmt.Sprint(i))
+	}
+	if got := Doubts(Side{"A", runs{many}}); len(got) != maxWarnings+1 || got[maxWarnings] != "warning: 2 more; the report of each run has its own" {
+		t.Errorf("%q", got)
 	}
 }
 
