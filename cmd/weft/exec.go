@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/clip"
 	"weft/internal/terminal"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/launcher"
 	"weft/orchestrator/together"
@@ -38,6 +41,9 @@ the names of the other nodes, and has full control of the node's network.
 With --clock lab the program and its children read lab time instead of the machine's: what they
 measure is in the units of the lab. Sleeps and timeouts stay real (docs/applications.md).
 
+A program sees /usr, its own /tmp, where it starts, and the folder that it lies in. So run your own
+script as ./script.py, not as python3 script.py (docs/security.md).
+
 On several nodes (h0,h1,h2, or all: every host) one program each starts at the same time. Lines of
 their output have the node in front. When one fails, the others are ended. --launch torchrun tells
 each its rank and the others, by the environment variables of torchrun.
@@ -48,6 +54,7 @@ program ran, or if the node is paused; 1 if the program could not be started.`,
 		Example: `  weft exec h0 -- ping -c3 h15
   weft exec --clock lab h0 -- ping -c3 -l3 h15
   weft exec --clock lab --launch torchrun h0,h1,h2,h3 -- labs/apps/allreduce.py
+  weft exec h0 -- ./mine.py h15
   weft exec h0 -- iperf3 -c h15
   weft exec h0 -- tcpdump -ni eth0
   weft exec h0`,
@@ -104,12 +111,47 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 			j.Args = append([]string{path}, program[1:]...)
 		}
 	}
-	return a.onDeployed(f.lab, func(h *deploy.Handle) error {
+	err := a.onDeployed(f.lab, func(h *deploy.Handle) error {
 		if alone {
 			return a.exec(ctx, h, deploy.Exec{Node: args[0], Args: j.Args, Env: j.Env, LabTime: f.clock == "lab"})
 		}
 		return a.execAll(ctx, h, &j, f.clock == "lab")
 	})
+	if code := exitCode(0); errors.As(err, &code) && code != exitInterrupted {
+		a.explainUnseen(j.Args, func(file string) string {
+			if !filepath.IsAbs(file) {
+				file = "./" + filepath.Clean(file)
+			}
+			return fmt.Sprintf("if it is a script, run it as the program: weft exec %s -- %s, "+
+				"with #!/usr/bin/env python3 or the like in its first line", args[0], file)
+		})
+	}
+	return err
+}
+
+// explainUnseen tells after a program failed that one of its arguments names a file of this machine
+// that a node does not have under that name. remedy says what to do about one in a folder that nodes
+// do not see.
+func (a *app) explainUnseen(args []string, remedy func(file string) string) {
+	for _, arg := range args[min(1, len(args)):] {
+		path, err := filepath.Abs(arg)
+		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		beside, err := filepath.Rel(filepath.Dir(args[0]), path)
+		seen := boot.Common(path) || filepath.IsAbs(args[0]) && err == nil && filepath.IsLocal(beside)
+		switch {
+		case seen && filepath.IsAbs(arg):
+			continue
+		case seen:
+			fmt.Fprintf(a.stderr, "weft: programs start in /tmp of their node, where %s is not; name it %s\n",
+				clip.Line(arg), clip.Line(path))
+		default:
+			fmt.Fprintf(a.stderr, "weft: programs see /usr and the folder that they lie in, so not %s; %s\n",
+				clip.Line(arg), clip.Line(remedy(arg)))
+		}
+		return
+	}
 }
 
 // everyHost stands for all hosts of a lab.

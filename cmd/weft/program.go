@@ -64,5 +64,16 @@ func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string
 	return labs, &p.Command, nil
 }
 
+// readable says how a program reads a file of this machine.
+func (p *programFlags) readable(file string) string {
+	name := filepath.Base(file)
+	for _, f := range p.Files {
+		if f.Name == name {
+			return "name it /lab/" + name
+		}
+	}
+	return "add --file " + file + ", and name it /lab/" + name
+}
+
 // maxProgramFile bounds a file of a program. Our own choice.
 const maxProgramFile = 256 << 20

@@ -144,13 +144,18 @@ proves nothing then; a miss in another run gives 3.`,
 			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {
 				return err
 			}
-			if flags.view {
-				return a.runWatched(cmd.Context(), args, flags)
+			switch {
+			case flags.view:
+				err = a.runWatched(cmd.Context(), args, flags)
+			case flags.watch:
+				err = a.runInTerminal(cmd.Context(), args, flags)
+			default:
+				err = a.run(cmd.Context(), args, flags)
 			}
-			if flags.watch {
-				return a.runInTerminal(cmd.Context(), args, flags)
+			if failed := (printedRuns)(nil); flags.lab.Program != nil && errors.As(err, &failed) {
+				a.explainUnseen(flags.lab.Program.Args, flags.program.readable)
 			}
-			return a.run(cmd.Context(), args, flags)
+			return err
 		},
 	}
 	f := cmd.Flags()

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -128,7 +129,11 @@ func (p *Program) become() error {
 	if err := bound("memory", unix.RLIMIT_DATA, uint64(p.Memory)); err != nil {
 		return err
 	}
-	return unix.Exec(p.Path, os.Args, os.Environ())
+	err := unix.Exec(p.Path, os.Args, os.Environ())
+	if errors.Is(err, unix.ENOEXEC) {
+		return fmt.Errorf("%w; a script needs a first line such as #!/usr/bin/env python3", err)
+	}
+	return err
 }
 
 // resetSignals restores the default action of every signal. A supervisor ignores Ctrl-C, and

@@ -41,10 +41,8 @@ func Show(program string, hidden []string) (*Showing, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range folders {
-		if within(path, dir) {
-			return s, nil
-		}
+	if Common(path) {
+		return s, nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -66,6 +64,14 @@ func Show(program string, hidden []string) (*Showing, error) {
 		return nil, fmt.Errorf("show %s in the node: %w; a program below /usr needs no showing", s.what, err)
 	}
 	return s, nil
+}
+
+// Common reports whether every node sees a file of this machine at its absolute path.
+func Common(path string) bool {
+	under := func(parent string) func(string) bool {
+		return func(name string) bool { return within(path, parent+name) }
+	}
+	return slices.ContainsFunc(folders, under("")) || slices.ContainsFunc(settings, under("/etc/"))
 }
 
 // NoShowing shows nothing.
