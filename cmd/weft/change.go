@@ -14,26 +14,34 @@ import (
 func (a *app) linkCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
-		Use:   "link LAB A-B down|up|set KEY=VALUE,...",
+		Use:   "link [LAB] A-B down|up|set KEY=VALUE,...",
 		Short: "change a link of a deployed lab",
 		Long: `Change both directions of a link of a deployed lab at once: take it down, bring it up, or set
 properties. Keys and values are those of a link in a lab file: rate, delay, loss, bit_errors,
-duplicate, reorder, reorder_by, jitter. Other properties stay as they are. With --lab NAME, leave out
-the argument LAB.`,
-		Example: `  weft link quickstart edge0-agg1 down
+duplicate, reorder, reorder_by, jitter. Other properties stay as they are. If one lab is deployed, or
+with --lab NAME, leave out the argument LAB.`,
+		Example: `  weft link edge0-agg1 down
   weft link quickstart edge0-agg1 up
   weft link quickstart h0-edge0 set delay=5us,loss=0.1%
   weft link quickstart h0-edge0 set duplicate=1%,reorder=5%,reorder_by=20us`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			args = withLab(name, args)
-			if len(args) < 3 || len(args) > 4 {
-				return usagef("expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%%")
+			n := 2 // arguments without the lab: a link, and what to do with it
+			if len(args) > 2 && args[len(args)-2] == "set" {
+				n = 3
 			}
-			k, err := linkChange(args[1:])
+			if len(args) < n || len(args) > n+1 {
+				return usagef("expected a link, and down, up, or set and a list, such as: " +
+					"weft link h0-edge0 set delay=5us,loss=0.1%%")
+			}
+			lab, err := labArgument(name, args[:len(args)-n])
 			if err != nil {
 				return err
 			}
-			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Link(k) })
+			k, err := linkChange(args[len(args)-n:])
+			if err != nil {
+				return err
+			}
+			return a.onDeployed(lab, func(h *deploy.Handle) error { return h.Link(k) })
 		},
 	}
 	deployedFlag(cmd, &name)
@@ -100,25 +108,28 @@ func labArgument(name string, args []string) (string, error) {
 func (a *app) nodeCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
-		Use:   "node LAB NODE kill|pause|resume|restart",
+		Use:   "node [LAB] NODE kill|pause|resume|restart",
 		Short: "kill, pause, resume or restart a node of a deployed lab",
 		Long: `Kill a node with all programs in it, pause it so that it neither sends nor answers, resume it, or
-restart it with a fresh network. With --lab NAME, leave out the argument LAB.`,
-		Example: "  weft node quickstart h3 kill\n  weft node quickstart h3 restart",
+restart it with a fresh network. If one lab is deployed, or with --lab NAME, leave out the argument
+LAB.`,
+		Example: "  weft node h3 kill\n  weft node quickstart h3 restart",
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch args = withLab(name, args); len(args) {
-			case 0:
+			switch {
+			case len(args) == 0 && name == "":
 				return inside("node", emulate.NodeProcess)
-			case 3:
-			default:
-				return usagef("expected a lab, a node, and kill, pause, resume or restart, such as: " +
-					"weft node quickstart h3 kill")
+			case len(args) < 2 || len(args) > 3:
+				return usagef("expected a node, and kill, pause, resume or restart, such as: weft node h3 kill")
 			}
-			n, err := nodeChange(args[1:])
+			lab, err := labArgument(name, args[:len(args)-2])
 			if err != nil {
 				return err
 			}
-			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Node(n) })
+			n, err := nodeChange(args[len(args)-2:])
+			if err != nil {
+				return err
+			}
+			return a.onDeployed(lab, func(h *deploy.Handle) error { return h.Node(n) })
 		},
 	}
 	deployedFlag(cmd, &name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/clip"
 	"weft/internal/terminal"
 	"weft/results/report"
 	"weft/results/store"
@@ -46,8 +47,8 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 				return usagef("--since %w", err)
 			}
 			if flags.last < 1 && cmd.Flags().Changed("last") {
-				return usagef("--last %d: expected a number of runs, at least 1; without --last all are listed",
-					flags.last)
+				return usagef("-n %d: expected a number of runs, at least 1, such as -n 10; "+
+					"without -n (--last) all are listed", flags.last)
 			}
 			if err := checkRoot(*root); err != nil {
 				return err
@@ -87,11 +88,11 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 func unknownLab(root, arg string) error {
 	hint := ""
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		hint = "; to list the runs in that directory: weft results ls --out " + arg
+		hint = "; to list the runs in that directory: weft results ls --out " + clip.Line(arg)
 	} else if near := store.Near(root, arg); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
-	return usagef("no run of a lab %s in %s%s", filepath.Base(arg), root, hint)
+	return usagef("no run of a lab %s in %s%s", clip.Line(filepath.Base(arg)), root, hint)
 }
 
 // paged writes to standard output, through a pager if that is a terminal.

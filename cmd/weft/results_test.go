@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -261,6 +262,45 @@ func TestOneSeedIsEverySeed(t *testing.T) {
 		_, code, stdout, stderr := simulateSweep(t, sweepLab+c.line, "--set", "seed=1")
 		if code != c.code || !strings.Contains(stdout, c.says) || strings.Contains(stdout, "skipped") != (c.says == "skipped") {
 			t.Errorf("%s: code %d: %s%s", c.line, code, stdout, stderr)
+		}
+	}
+}
+
+// Names of runs and traces that do not print do not reach the terminal.
+func TestNamesOfRunsThatDoNotPrint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const name = "a\x1b[31m\nb"
+	for _, args := range [][]string{{"results", "show", name}, {"results", "ls", name}, {"results", "compare", name, name},
+		{"results", "export", name, "flows", "csv"}, {"view", name}, {"trace", name}, {"convert", name, "x.goal"}} {
+		_, stdout, stderr := weft(t, &fake{}, args...)
+		if all := stdout + stderr; strings.Contains(all, "\x1b") || !strings.Contains(all, "a\uFFFD[31m\uFFFDb") ||
+			strings.Count(all, "\n") != 1 {
+			t.Errorf("%q: %q", args, all)
+		}
+	}
+}
+
+// A file of this machine that a failed program did not find in its node is named, with what to do.
+func TestUnseenFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, "mine.py", "")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"python3", "-u", "mine.py"}, "weft: programs see /usr and the folder that they lie in, so not mine.py; try mine.py\n"},
+		{[]string{"python3", dir + "/mine.py"}, "so not " + dir + "/mine.py; try " + dir + "/mine.py\n"},
+		{[]string{dir + "/prog", "mine.py"}, "weft: programs start in /tmp of their node, where mine.py is not; name it " + dir + "/mine.py\n"},
+		{[]string{dir + "/prog", dir + "/mine.py"}, ""},
+		{[]string{"cat", "/etc/passwd", "nothing", "."}, ""},
+		{[]string{"true"}, ""},
+		{nil, ""},
+	} {
+		var b bytes.Buffer
+		(&app{stderr: &b}).explainUnseen(c.args, func(file string) string { return "try " + file })
+		if got := b.String(); !strings.HasSuffix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%q: %q, want %q", c.args, got, c.want)
 		}
 	}
 }

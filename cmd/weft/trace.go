@@ -45,7 +45,7 @@ func readJob(name string, o inputs.Options) (*graph.Graph, string, error) {
 	if err != nil {
 		var missing *fs.PathError
 		if errors.As(err, &missing) {
-			return nil, "", usagef("%s: %v", name, missing.Err)
+			return nil, "", usagef("%s: %v", clip.Line(name), missing.Err)
 		}
 		return nil, "", usageError{err}
 	}
