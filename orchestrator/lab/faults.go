@@ -99,10 +99,15 @@ func (f *faultReader) Keys() []params.Key {
 	}
 	// of is a key of one sort of fault.
 	of := func(sort bool, what string, k params.Key) params.Key {
-		if f.d == nil || sort {
+		switch {
+		case f.d == nil || sort:
 			return k
+		case corrupt:
+			return k.Elsewhere("given together with corrupt, which stands alone but for at")
+		case clock:
+			return k.Elsewhere("given together with clock; a fault is about a clock or a " + what)
 		}
-		return k.Elsewhere("applies to a " + what + ", but this fault is about something else")
+		return k.Elsewhere("applies to a " + what + "; expected a host, such as " + what + ": h3")
 	}
 	link := func(k params.Key) params.Key {
 		if host && !clock && !corrupt {
@@ -181,7 +186,7 @@ func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key
 	case f.d == nil:
 		return k.OrNone()
 	case corrupt:
-		return k.Elsewhere("applies to a link or a clock, but this fault is about something else")
+		return k.Elsewhere("given together with corrupt, which stands alone but for at")
 	case clock && f.written("sync"):
 		return forever
 	case clock:

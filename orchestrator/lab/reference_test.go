@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"weft/internal/golden"
+	"weft/internal/sandbox/sandboxtest"
 )
 
 // docs/lab-reference.md is what the schema says; `make reference` writes it anew.
@@ -103,6 +104,9 @@ func TestExamplesOfTheReference(t *testing.T) {
 	const rest = "weft: 1\nname: lab\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n" +
 		"workload: [{collective: all-reduce, size: 16MB}]\n"
 	schema := compileSchema(t)
+	module := sandboxtest.Module{Event: sandboxtest.Answer(100_000), Text: strings.Replace(sandboxtest.Plain, "[]",
+		`[{"name":"gain","about":"A gain.","kind":"number","min":0,"max":1,"default":"1"}]`, 1)}.Bytes()
+	read := func(string) ([]byte, error) { return module, nil }
 	for path, example := range sectionExamples {
 		var lab, part map[string]any
 		if err := yaml.Unmarshal([]byte(rest), &lab); err != nil {
@@ -122,7 +126,7 @@ func TestExamplesOfTheReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse("example", text, Options{}); err != nil {
+		if _, err := Parse("example", text, Options{Read: read}); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		if err := schema.Validate(asJSON(t, text)); err != nil {
@@ -130,7 +134,7 @@ func TestExamplesOfTheReference(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(string(Reference())) {
-		if section, ok := strings.CutPrefix(line, "## "); ok {
+		if section, ok := strings.CutPrefix(strings.TrimPrefix(line, "#"), "## "); ok {
 			section = strings.TrimSpace(section)
 			if section != "Types" && section != topTitle && sectionExamples[section] == "" {
 				t.Errorf("section %s has no example", section)
