@@ -130,8 +130,8 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 }
 
 // explainUnseen tells after a program failed that one of its arguments names a file of this machine
-// that a node does not have under that name. remedy says what to do about one in a folder that nodes
-// do not see.
+// that a node does not have under that name. remedy says what to do about one in a folder that
+// nodes do not see.
 func (a *app) explainUnseen(args []string, remedy func(file string) string) {
 	for _, arg := range args[min(1, len(args)):] {
 		path, err := filepath.Abs(arg)
