@@ -81,7 +81,7 @@ func TestCompletion(t *testing.T) {
 		{"bench --collective all-r", "all-reduce"},
 		{"bench --algorithm ri", "ring"},
 		{"generate star --transport h", "hpcc"},
-		{"graph --format ", "text svg dot mermaid"},
+		{"graph --format ", "text svg dot mermaid yaml"},
 		{"results plot --format ", "svg png"},
 		{"results show ", "incast star swept"},
 		{"results show incast/2026", "incast/20260102T000000-1 incast/20260101T000000-1"}, // newest first
