@@ -211,6 +211,8 @@ func TestYourOwnCongestionControl(t *testing.T) {
 			brokenModule(t, code, loss, "{ println(1 / int(c.window-c.window)) }", documented)
 		case strings.Contains(code, "its method Rate"):
 			brokenModule(t, code, "func main() {}", "func main() {}\nfunc (c *controller) Rate() int64 { return 1 }", documented)
+		case strings.Contains(code, "p[2]"):
+			brokenModule(t, code, "= p[0], p[1]", "= p[0], p[2]+p[1]", documented)
 		case strings.Contains(code, "it is a program"):
 			brokenModule(t, code, loss, loss, strings.ReplaceAll(documented, " -buildmode=c-shared", ""))
 		default:

@@ -61,6 +61,10 @@ func TestLoadRefuses(t *testing.T) {
 			build.Op(0x20, 0, 0x45, 0x04, 0x40), build.Load(build.Args+8*4), build.Op(0x24, 0, 0x0b),
 			build.Answer(0), build.StoreFloat(build.Window, build.Op(0x23, 0, 0xb9)))},
 			"the events of one connection change another"},
+		{"reads a parameter that it does not declare", answers(build.Code(
+			build.Op(0x20, 0, 0x45, 0x04, 0x40), build.StoreInt(build.State, build.Load(build.Args+8*8)), build.Op(0x0b),
+			build.Answer(0), build.StoreFloat(build.Window, build.Code(build.Float(100), build.Load(build.State), build.Op(0xbf, 0xa0))))),
+			"it reads parameter p[0] or a later one, which is 0, and declares 0"},
 
 		{"another version", build.Module{Event: good, Version: 2}, "version 2 of the interface; expected 1"},
 		{"state is too large", build.Module{Event: good, StateSize: 1 << 20}, "its state has 1048576 bytes"},

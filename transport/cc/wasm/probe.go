@@ -3,6 +3,7 @@ package wasm
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/transport/cc"
 	"weft/units"
@@ -12,9 +13,10 @@ import (
 var errImpure = errors.New("the events of one connection change another: it keeps something outside of its state; " +
 	"expected all of it in the state, because connections share instances")
 
-// probe returns an error if the module fails in a few ordinary events, or if two connections that
-// share an instance differ from one that has it alone. It finds mistakes, such as a global variable
-// in the place of a field; it does not prove that there are none.
+// probe returns an error if the module fails in a few ordinary events, if two connections that
+// share an instance differ from one that has it alone, or if values that no parameter has change
+// an answer. It finds mistakes, such as a global variable in the place of a field; it does not
+// prove that there are none.
 func (m *Module) probe() error {
 	s := m.Section()
 	for _, k := range s.Keys() {
@@ -22,13 +24,13 @@ func (m *Module) probe() error {
 			return fmt.Errorf("parameter %s: %w", k.Name, err)
 		}
 	}
-	newProbe := func(seed uint64) *Sender {
+	newProbe := func(seed uint64, beyond ...Value) *Sender {
 		l := probeLink
 		if l.Seed = seed; seed > 1 { // else a variable that Init sets would have the same value
 			l.Line, l.MTU, l.Packet, l.Hops = l.Line/4, l.MTU/4, l.Packet/4, l.Hops+2
 			l.Baseline, l.BaseRTT, l.NetRTT = 3*l.Baseline, 3*l.BaseRTT, 3*l.NetRTT
 		}
-		return newSender(m, Params{Values: s.Values()}, l)
+		return newSender(m, Params{Values: append(s.Values(), beyond...)}, l)
 	}
 	alone := newProbe(1)
 	want := make([]answer, 0, probes)
@@ -48,8 +50,19 @@ func (m *Module) probe() error {
 			return fmt.Errorf("tried with a few events: %w", s.err)
 		}
 	}
+	n := len(m.Params)
+	strange := newProbe(1, slices.Repeat([]Value{{Number: notDeclared}}, maxParams-n)...)
+	for i := range probes {
+		if got := strange.probe(i, false); got != want[i] || strange.err != nil {
+			return fmt.Errorf("it reads parameter p[%d] or a later one, which is 0, and declares %d; "+
+				"expected a declaration of each", n, n)
+		}
+	}
 	return nil
 }
+
+// notDeclared is tried in the place of parameters that a module does not declare.
+const notDeclared = 1_000_003.5
 
 // answer is what a module answers to an event: see the fields of Sender.
 type answer struct {
