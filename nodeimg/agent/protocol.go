@@ -109,6 +109,9 @@ type Results struct {
 	// free, Reaction for packets, from their arrival in the kernel until they are handled.
 	Timer, Reaction *stats.Dist
 
+	// what the congestion control printed, if it is a module
+	Printed []Printed `json:",omitempty"`
+
 	// planned corruptions that were never applied, for lack of a packet
 	Uncorrupted int
 	Dropped     int64 // datagrams dropped by a full socket
@@ -123,6 +126,16 @@ type Results struct {
 	// maxSenders senders.
 	RefusedFrom map[transport.HostID]transport.Refusals `json:",omitempty"`
 }
+
+// Printed is what the congestion control of a connection printed: see cc.Printing.
+type Printed struct {
+	To    transport.HostID // where the connection leads
+	First []string
+	More  int
+}
+
+// MaxPrinted bounds the lines of a node in Results.Printed, of which each has at most 4 KB. Ours.
+const MaxPrinted = 1000
 
 // maxSenders is the maximum number of senders in Results.RefusedFrom. Ours: more are no attack of
 // one host, and results stay small.

@@ -359,6 +359,12 @@ func (n *node) results() *Results {
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Steps = n.observer.steps
 	r.Dropped, r.Opened = n.loop.in.drops(), n.loop.out.opened()
+	left := MaxPrinted
+	n.host.Printed(func(to int, first []string, more int) {
+		keep := min(len(first), left)
+		left -= keep
+		r.Printed = append(r.Printed, Printed{transport.HostID(to), first[:keep], more + len(first) - keep})
+	})
 	r.Uncorrupted = n.host.Uncorrupted()
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()

@@ -12,7 +12,7 @@ import (
 // checkResults returns an error if a host's results cannot belong to its plan. They come from a
 // process in the node, beside whatever else runs there, and the code from here on uses their values
 // as indices.
-func checkResults(p *host.Plan, n *agent.Results) error {
+func checkResults(p *host.Plan, hosts int, n *agent.Results) error {
 	if n.RTT == nil || n.OneWay == nil || n.Timer == nil || n.Reaction == nil {
 		return errors.New("results without a distribution")
 	}
@@ -52,6 +52,14 @@ func checkResults(p *host.Plan, n *agent.Results) error {
 	for i := range n.Steps {
 		if err := known(n.Steps[i].Conn); err != nil {
 			return err
+		}
+	}
+	lines := 0
+	for i := range n.Printed {
+		pr := &n.Printed[i]
+		lines += len(pr.First)
+		if pr.To < 0 || int(pr.To) >= hosts || pr.More < 0 || lines > agent.MaxPrinted {
+			return fmt.Errorf("results with %d printed lines, to host %d", lines, pr.To)
 		}
 	}
 	return nil

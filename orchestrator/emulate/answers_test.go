@@ -22,7 +22,7 @@ func TestResultsAreHeldAgainstThePlan(t *testing.T) {
 			Dones: []host.Done{{Item: plan.Items[0].Index, Repeat: 1, Rank: 1, Blame: &host.Blame{Peer: 2}}},
 		}
 	}
-	if err := checkResults(plan, good()); err != nil {
+	if err := checkResults(plan, 3, good()); err != nil {
 		t.Error(err)
 	}
 	const nobodys transport.ConnID = 99
@@ -35,11 +35,16 @@ func TestResultsAreHeldAgainstThePlan(t *testing.T) {
 		"an item before":      func(n *agent.Results) { n.Dones[0].Item = -1 },
 		"another's rank":      func(n *agent.Results) { n.Dones[0].Rank = 2 },
 		"a repetition beyond": func(n *agent.Results) { n.Dones[0].Repeat = 2 },
-		"a peer beyond":       func(n *agent.Results) { n.Dones[0].Blame.Peer = 3 },
+		"a reader beyond":     func(n *agent.Results) { n.Printed = []agent.Printed{{To: 3}} },
+		"a reader before":     func(n *agent.Results) { n.Printed = []agent.Printed{{To: -1}} },
+		"too many lines": func(n *agent.Results) {
+			n.Printed = []agent.Printed{{First: make([]string, agent.MaxPrinted+1)}}
+		},
+		"a peer beyond": func(n *agent.Results) { n.Dones[0].Blame.Peer = 3 },
 	} {
 		n := good()
 		spoil(n)
-		if checkResults(plan, n) == nil {
+		if checkResults(plan, 3, n) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

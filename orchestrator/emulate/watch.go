@@ -322,7 +322,7 @@ func (r *run) takeNode(i int, m control.Message) error {
 			err = n.results.Complete(last)
 		}
 		if err == nil {
-			err = checkResults(&r.x.Plans[i], &n.results)
+			err = checkResults(&r.x.Plans[i], len(r.x.Plans), &n.results)
 		}
 		if err != nil {
 			n.lose(err)

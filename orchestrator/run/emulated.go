@@ -107,7 +107,7 @@ func emulated(
 	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
 	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
-	check(addReport(x, got.Report, dir, out))
+	check(errors.Join(addReport(x, got.Report, dir, out), addPrinted(x, got, dir, out)))
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil
@@ -161,6 +161,18 @@ func sourceSteps(got *emulate.Outcome) (steps []summary.Step) {
 		}
 	}
 	return steps
+}
+
+// addPrinted writes what the congestion control of each node printed into the run directory.
+func addPrinted(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, out *summary.Outcome) error {
+	var all []printed
+	for i, r := range got.Results {
+		for k := 0; r != nil && k < len(r.Printed); k++ {
+			p := &r.Printed[k]
+			all = append(all, printed{x.Plans[i].Name, x.Plans[p.To].Name, p.First, p.More})
+		}
+	}
+	return writePrinted(out, filepath.Join(dir.Dir(), printedFile), all)
 }
 
 // addReport adds the final report of the network to the outcome and the run directory. r may be

@@ -10,6 +10,7 @@ import (
 	"weft/collectives/symbolic"
 	"weft/fabric"
 	"weft/host"
+	"weft/internal/clip"
 	"weft/internal/crew"
 	"weft/internal/plural"
 	"weft/orchestrator/emulate"
@@ -200,7 +201,13 @@ func addHosts(o *summary.Outcome, hosts []*host.Host, dir string) error {
 			o.Warnings = append(o.Warnings, emulate.Spared(h.Name(), n))
 		}
 	}
-	return writePrinted(o, filepath.Join(dir, printedFile), hosts)
+	var all []printed
+	for _, h := range hosts {
+		h.Printed(func(to int, first []string, more int) {
+			all = append(all, printed{h.Name(), hosts[to].Name(), first, more})
+		})
+	}
+	return writePrinted(o, filepath.Join(dir, printedFile), all)
 }
 
 // printedFile has what the congestion control of the run printed, if that is a module.
@@ -209,18 +216,24 @@ const printedFile = "printed.log"
 // maxPrinted bounds the lines of printedFile.
 const maxPrinted = 10_000
 
+// printed is what the congestion control of a connection between two hosts printed: see
+// cc.Printing.
+type printed struct {
+	from, to string
+	first    []string
+	more     int
+}
+
 // writePrinted writes printedFile, if there is anything to write, and says so.
-func writePrinted(o *summary.Outcome, file string, hosts []*host.Host) error {
+func writePrinted(o *summary.Outcome, file string, all []printed) error {
 	var b bytes.Buffer
 	lines, left := 0, 0
-	for _, h := range hosts {
-		h.Printed(func(to int, first []string, more int) {
-			keep := min(len(first), maxPrinted-lines)
-			lines, left = lines+keep, left+len(first)-keep+more
-			for _, line := range first[:keep] {
-				fmt.Fprintf(&b, "%s -> %s  %s\n", h.Name(), hosts[to].Name(), line)
-			}
-		})
+	for _, p := range all {
+		keep := min(len(p.first), maxPrinted-lines)
+		lines, left = lines+keep, left+len(p.first)-keep+p.more
+		for _, line := range p.first[:keep] {
+			fmt.Fprintf(&b, "%s -> %s  %s\n", p.from, p.to, clip.Line(line))
+		}
 	}
 	if lines == 0 {
 		return nil
