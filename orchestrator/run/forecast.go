@@ -40,12 +40,22 @@ func NewForecast(ctx context.Context, x *experiment.Experiment, o Options) (Fore
 	return f, nil
 }
 
-// MaxForecasts is the maximum number of forecasts for a series of runs, since each may take a
+// maxForecasts is the maximum number of forecasts for a series of runs, since each may take a
 // second. Our own choice.
-const MaxForecasts = 8
+const maxForecasts = 8
+
+// Sampled returns the runs of a series whose forecasts stand for all: at most maxForecasts, evenly
+// spread.
+func Sampled[T any](runs []T) []T {
+	some := make([]T, min(len(runs), maxForecasts))
+	for k := range some {
+		some[k] = runs[k*len(runs)/len(some)]
+	}
+	return some
+}
 
 // Announce returns a sentence about a series of runs that may be emulated one after the other, with
-// about how long all of them take. It makes at most MaxForecasts forecasts, evenly spread, and
+// about how long all of them take. It makes the forecasts of those that are Sampled, and
 // assumes that the other runs are alike. The sentence is empty if nothing is emulated or the time
 // is not known. engines has the requested engine of each run, and forecast returns NewForecast of a
 // run's experiment.
@@ -56,12 +66,11 @@ func Announce(forecast func(i int, o Options) (Forecast, error), engines []strin
 			which = append(which, i)
 		}
 	}
-	seen, emulated := min(len(which), MaxForecasts), 0
+	sampled, emulated := Sampled(which), 0
 	var takes time.Duration
 	var first Forecast
 	slowest, fastest := 0.0, math.Inf(1)
-	for k := range seen {
-		i := which[k*len(which)/seen]
+	for _, i := range sampled {
 		o.Engine = engines[i]
 		f, err := forecast(i, o)
 		if err != nil {
@@ -81,10 +90,10 @@ func Announce(forecast func(i int, o Options) (Forecast, error), engines []strin
 	if emulated == 0 {
 		return ""
 	}
-	takes = takes * time.Duration(len(which)) / time.Duration(seen)
+	takes = takes * time.Duration(len(which)) / time.Duration(len(sampled))
 	runs := fmt.Sprintf("%d runs", len(which))
 	switch {
-	case emulated < seen:
+	case emulated < len(sampled):
 		runs = fmt.Sprintf("some of %d runs", len(engines))
 	case len(which) < len(engines):
 		runs = fmt.Sprintf("%d of %d runs", len(which), len(engines))

@@ -29,7 +29,7 @@ func (j *Job) Forecast(ctx context.Context, e Engine, o run.Options) (run.Foreca
 // SimulateLong makes the jobs that leave the engine open simulations if emulating all of them would
 // take longer than limit and the labs ask for nothing that only an emulation has. It changes all of
 // them or none: numbers of different engines do not compare. The jobs say why when they run.
-// Forecasts of at most run.MaxForecasts jobs decide; progress is told that the machine is measured.
+// Forecasts of run.Sampled jobs decide; progress hears that the machine is measured.
 func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duration, progress func(run.Progress)) {
 	var open []*Job
 	for _, j := range jobs {
@@ -39,9 +39,9 @@ func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duratio
 	}
 	var takes time.Duration
 	var dilation float64
-	emulated, n := 0, min(len(open), run.MaxForecasts)
-	for k := range n {
-		f, err := open[k*len(open)/n].Forecast(ctx, e, run.Options{Progress: progress})
+	sampled, emulated := run.Sampled(open), 0
+	for _, j := range sampled {
+		f, err := j.Forecast(ctx, e, run.Options{Progress: progress})
 		if err != nil || f.Asked || f.Engine == "emu" && f.Wall == 0 {
 			return // the run itself reports an error
 		}
@@ -49,6 +49,7 @@ func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duratio
 			emulated, takes, dilation = emulated+1, takes+f.Wall, max(dilation, f.Dilation)
 		}
 	}
+	n := len(sampled)
 	if n == 0 {
 		return
 	}
