@@ -134,7 +134,8 @@ type Printed struct {
 	More  int
 }
 
-// MaxPrinted bounds the lines of a node in Results.Printed, of which each has at most 4 KB. Ours.
+// MaxPrinted is the maximum number of lines in Results.Printed, each of at most 4 KB. Our own
+// choice.
 const MaxPrinted = 1000
 
 // maxSenders is the maximum number of senders in Results.RefusedFrom. Ours: more are no attack of

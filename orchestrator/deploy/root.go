@@ -126,8 +126,8 @@ func (r *Root) Labs() ([]string, error) {
 }
 
 // isLab reports whether a folder was made for a lab: it has a journal or a deployment, or is empty,
-// as it is before it has a journal. A folder that cannot be read counts as a lab's, so that its
-// error is told.
+// as it is before it has a journal. A folder that cannot be read counts as a lab's: the
+// command that uses it returns the error.
 func (r *Root) isLab(name string) bool {
 	for _, file := range []string{journalFile, deploymentFile} {
 		if _, err := r.dir.Lstat(filepath.Join(name, file)); !missing(err) {

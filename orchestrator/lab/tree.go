@@ -38,8 +38,7 @@ type element struct {
 	sets string // transport.kind
 }
 
-// pathOf returns the path that a problem at o is told under: for a value of the sweep, where it is
-// in the file.
+// pathOf returns the path in an error about o: for a value of the sweep, where it is in the file.
 func (o origin) pathOf(path string) string {
 	if e := o.sweep; e != nil {
 		if rest, ok := strings.CutPrefix(path, e.sets); ok && (rest == "" || rest[0] == '.') {
