@@ -100,7 +100,7 @@ func (j *joint) run() error {
 			select {
 			case news <- heard{from, m, fds, err}:
 			case <-j.quit:
-				closeFDs(fds)
+				control.CloseAll(fds)
 				return
 			}
 			if err != nil || from != orchestrated && m.Kind == KindReport {
@@ -161,7 +161,7 @@ func (j *joint) configure() error {
 	streams, err := j.connect(len(j.members))
 	defer func() {
 		for _, s := range streams {
-			closeFDs(s)
+			control.CloseAll(s)
 		}
 	}()
 	if err != nil {
@@ -204,15 +204,9 @@ func pairs(n int) (ends [][]int, err error) {
 	return ends, nil
 }
 
-func closeFDs(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
-}
-
 // take handles a message. over says that it was the last.
 func (j *joint) take(n heard) (over bool, err error) {
-	defer closeFDs(n.fds)
+	defer control.CloseAll(n.fds)
 	if n.from == orchestrated {
 		if n.err != nil {
 			return true, fmt.Errorf("the orchestrator is gone: %w", n.err)

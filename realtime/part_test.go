@@ -416,14 +416,11 @@ func joined(t *testing.T, cfg Config, of []int32, connect func(int) ([][]int, er
 // connected returns both ends of a control connection.
 func connected(t *testing.T) (ours, theirs *control.Conn) {
 	t.Helper()
-	ours, file, err := control.Pair()
+	ours, theirs, err := control.Connected()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ours.Close() })
-	if theirs, err = control.Of(file); err != nil {
-		t.Fatal(err)
-	}
 	return ours, theirs
 }
 

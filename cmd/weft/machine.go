@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -51,22 +50,13 @@ machines need the same build of weft, and the same secret in a file that only it
 				fmt.Fprintln(a.stderr, line)
 			}
 			say("listening at " + l.Addr().String())
-			agent := machine.Agent{Secret: text, Build: store.Program(), Say: say, Launch: launchHere}
+			agent := machine.Agent{Secret: text, Build: store.Program(), Say: say}
 			return agent.Serve(cmd.Context(), l)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address and port for weft run and the agents of other machines")
 	cmd.Flags().StringVar(&secret, "secret", "", "file with the secret")
 	return cmd
-}
-
-// launchHere is the built-in runtime.
-func launchHere(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
-	c, err := namespace.Launch(ctx, spec)
-	if err != nil {
-		return nil, err // not a nil *namespace.Cluster in an interface
-	}
-	return c, nil
 }
 
 // machineFlags are the flags of weft run for other machines.

@@ -81,6 +81,19 @@ func Pair() (ours *Conn, theirs *os.File, err error) {
 	return ours, os.NewFile(uintptr(fds[1]), "control"), nil
 }
 
+// Connected returns both ends of a connection within this process.
+func Connected() (a, b *Conn, err error) {
+	a, file, err := Pair()
+	if err != nil {
+		return nil, nil, err
+	}
+	if b, err = Of(file); err != nil {
+		a.Close()
+		return nil, nil, err
+	}
+	return a, b, nil
+}
+
 // Close closes the connection and all received descriptors that nobody took.
 func (c *Conn) Close() error { return c.sock.Close() }
 
@@ -276,7 +289,7 @@ func (s *source) drop() {
 	s.fds = nil
 }
 
-// CloseAll closes descriptors that came with a message.
+// CloseAll closes descriptors, such as those that came with a message.
 func CloseAll(fds []int) {
 	for _, fd := range fds {
 		unix.Close(fd)

@@ -31,9 +31,7 @@ func lend(conn *control.Conn, sockets []int) error {
 	}
 	defer mine.Close()
 	err = conn.SendValue(KindLent, nil, append([]int{int(theirs.Fd())}, sockets...)...)
-	for _, fd := range sockets {
-		unix.Close(fd)
-	}
+	control.CloseAll(sockets)
 	if err := errors.Join(err, theirs.Close()); err != nil {
 		return err
 	}
@@ -98,9 +96,7 @@ func answer(agent *control.Conn, m control.Message) error {
 		}
 		var fds []int
 		defer func() {
-			for _, fd := range fds {
-				unix.Close(fd)
-			}
+			control.CloseAll(fds)
 		}()
 		for i := range want {
 			fd, err := want[i].open()
@@ -127,9 +123,7 @@ func (k *keeper) open(want []socketSpec) ([]int, error) {
 		return nil, err
 	}
 	if len(fds) != len(want) {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
+		control.CloseAll(fds)
 		return nil, fmt.Errorf("%d sockets came for %d", len(fds), len(want))
 	}
 	for _, fd := range fds {

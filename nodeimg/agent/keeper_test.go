@@ -12,11 +12,7 @@ import (
 // A node that has lent its sockets opens more, reports the drops of its interface, and outlives the
 // process that drives it.
 func TestKeeper(t *testing.T) {
-	orchestrator, inherited, err := control.Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := control.Of(inherited)
+	orchestrator, conn, err := control.Connected()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,15 +33,11 @@ func largeResults() *Results {
 }
 
 func TestResultsOfAnyLengthArriveInPieces(t *testing.T) {
-	ours, file, err := control.Pair()
+	ours, theirs, err := control.Connected()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ours.Close()
-	theirs, err := control.Of(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	whole, err := json.Marshal(largeResults())
 	if err != nil || len(whole) <= control.MaxBody {
 		t.Fatalf("in one piece they have %d bytes, %v, below the limit of %d", len(whole), err, control.MaxBody)

@@ -285,9 +285,7 @@ func receiveLinks(conn *control.Conn, n int) ([]Link, error) {
 func listen(s *NodeSpec) (fds []int, err error) {
 	defer func() {
 		if err != nil {
-			for _, fd := range fds {
-				unix.Close(fd)
-			}
+			control.CloseAll(fds)
 			fds = nil
 		}
 	}()

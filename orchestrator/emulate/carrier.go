@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/kernelpath"
@@ -62,13 +61,9 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 		f := cluster.Fabric()
 		return &carrier{name: f.Name, who: "the fabric process", conn: f.Conn, notes: f.Report.Notes}, nil
 	}
-	ours, theirs, err := control.Pair()
+	ours, conn, err := control.Connected()
 	if err != nil {
 		return nil, err
-	}
-	conn, err := control.Of(theirs)
-	if err != nil {
-		return nil, cleanup.Join(err, ours.Close())
 	}
 	ctx, end := context.WithCancel(context.Background())
 	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}),

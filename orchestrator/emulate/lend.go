@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
@@ -101,9 +100,7 @@ func (c *crew) pass(cluster runtime.Cluster, first, end int) error {
 		if err == nil {
 			err = c.give(cluster, first+k, lent[k])
 		}
-		for _, fd := range lent[k] {
-			unix.Close(fd)
-		}
+		control.CloseAll(lent[k])
 	}
 	return err
 }
@@ -125,22 +122,21 @@ func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 // died returns the error of a process that ended. A process that drives nodes is named with them.
 func died(cluster runtime.Cluster, e runtime.Exit) error {
 	const few = 3
-	for k := range cluster.Agents() {
-		if e.Name != runtime.AgentsName(k) {
-			continue
-		}
-		var driven []string
-		for i := k; i < cluster.Nodes(); i += cluster.Agents() {
+	var driven []string
+	for i := 0; cluster.Agents() > 0 && i < cluster.Nodes(); i++ {
+		if k, _ := driver(cluster, i); cluster.Agent(k).PID == e.PID {
 			driven = append(driven, cluster.Node(i).Name)
 		}
-		if n := len(driven) - few; n > 0 {
-			driven = append(driven[:few], fmt.Sprintf("%d more", n))
-		}
-		named := *e.Err
-		named.Name += ", the process of " + strings.Join(driven, ", ") + ","
-		return &named
 	}
-	return e.Err
+	if len(driven) == 0 {
+		return e.Err
+	}
+	if n := len(driven) - few; n > 0 {
+		driven = append(driven[:few], fmt.Sprintf("%d more", n))
+	}
+	named := *e.Err
+	named.Name += ", the process of " + strings.Join(driven, ", ") + ","
+	return &named
 }
 
 // called adds the name of the process to err.

@@ -222,13 +222,9 @@ func (m *machines) end() error {
 
 // carrier returns the carrier that the fabric processes make together.
 func (m *machines) carrier() (*carrier, error) {
-	ours, theirs, err := control.Pair()
+	ours, conn, err := control.Connected()
 	if err != nil {
 		return nil, err
-	}
-	conn, err := control.Of(theirs)
-	if err != nil {
-		return nil, cleanup.Join(err, ours.Close())
 	}
 	c := &carrier{name: "fabric", who: "the fabric", conn: ours, ended: make(chan struct{}), end: func() {}}
 	members := make([]realtime.Member, len(m.all))

@@ -70,13 +70,16 @@ func (p *Processes) launch() runtime.Launch {
 	if p.Launch != nil {
 		return p.Launch
 	}
-	return func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
-		cluster, err := namespace.Launch(ctx, spec)
-		if err != nil {
-			return nil, err // not a nil *namespace.Cluster in an interface
-		}
-		return cluster, nil
+	return LaunchHere
+}
+
+// LaunchHere is the runtime.Launch that starts processes in namespaces of this machine.
+func LaunchHere(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+	cluster, err := namespace.Launch(ctx, spec)
+	if err != nil {
+		return nil, err // not a nil *namespace.Cluster in an interface
 	}
+	return cluster, nil
 }
 
 // launch starts the lab's processes unless ctx ends first. Later the end of ctx does not end them,

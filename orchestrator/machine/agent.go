@@ -19,7 +19,7 @@ import (
 
 // Agent starts and ends the processes of runs on this machine.
 type Agent struct {
-	Launch runtime.Launch
+	Launch runtime.Launch // nil: emulate.LaunchHere
 	Secret string
 	Build  string            // of this program; a run of another is refused
 	Self   string            // program of the processes; empty: this one
@@ -148,22 +148,27 @@ func (a *Agent) add(s session) (*part, error) {
 	return p, nil
 }
 
-// find returns a run, and waits for it for a while.
-func (a *Agent) find(ctx context.Context, run string) (*part, error) {
+// find returns a run.
+func (a *Agent) find(run string) (*part, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.runs[run]; p != nil {
+		return p, nil
+	}
+	return nil, errors.New("this agent has no such run")
+}
+
+// await returns a run, and waits for it for a while.
+func (a *Agent) await(ctx context.Context, run string) (*part, error) {
 	for end := time.Now().Add(dialTime); ; {
-		a.mu.Lock()
-		p := a.runs[run]
-		a.mu.Unlock()
-		if p != nil {
-			return p, nil
+		p, err := a.find(run)
+		if err == nil || time.Now().After(end) {
+			return p, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			return nil, errors.New("this agent has no such run")
 		}
 	}
 }
@@ -214,9 +219,14 @@ func (a *Agent) session(ctx context.Context, conn *control.Conn, s session) erro
 
 // hereUntil says regularly that this end is there.
 func hereUntil(ctx context.Context, conn *control.Conn) {
+	regularly(ctx, func() error { return conn.SendValue(kindHere, nil) })
+}
+
+// regularly calls send at once and after each beat, until it fails or ctx ends.
+func regularly(ctx context.Context, send func() error) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for conn.SendValue(kindHere, nil) == nil {
+	for send() == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -230,7 +240,11 @@ func (a *Agent) start(ctx context.Context, p *part) error {
 	spec := runtime.Spec{
 		Lab: p.Lab, Nodes: p.Nodes, Memory: p.Memory, Env: p.Env, Self: a.Self, Agents: emulate.Agents(len(p.Nodes)),
 	}
-	cluster, err := a.Launch(ctx, spec)
+	start := a.Launch
+	if start == nil {
+		start = emulate.LaunchHere
+	}
+	cluster, err := start(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -288,7 +302,7 @@ func (p *part) count() int {
 
 // stream takes the stream from another part.
 func (a *Agent) stream(ctx context.Context, conn *control.Conn, s stream) error {
-	p, err := a.find(ctx, s.Run)
+	p, err := a.await(ctx, s.Run)
 	if err == nil && s.To != p.Me {
 		err = fmt.Errorf("a stream to part %d came to part %d", s.To, p.Me)
 	}
@@ -341,11 +355,9 @@ func (p *part) follow(ctx context.Context, conn *control.Conn) error {
 
 // process passes on the messages of a process.
 func (a *Agent) process(conn *control.Conn, asked process) error {
-	a.mu.Lock()
-	p := a.runs[asked.Run]
-	a.mu.Unlock()
-	if p == nil {
-		return errors.New("this agent has no such run")
+	p, err := a.find(asked.Run)
+	if err != nil {
+		return err
 	}
 	select {
 	case <-p.up:

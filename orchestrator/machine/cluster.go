@@ -55,21 +55,19 @@ type cluster struct {
 	ended   chan struct{} // closed when the session has ended
 
 	mu     sync.Mutex
-	clocks []sighting
+	clocks []clockSample
 }
 
-// sighting is a measurement of the agent's clock.
-type sighting struct {
+// clockSample is a measurement of the agent's clock.
+type clockSample struct {
 	offset int64 // its CLOCK_MONOTONIC minus this machine's, in nanoseconds
 	trip   int64 // the round trip of the measurement: its error is at most half of that
 }
 
-// sightings is the number of the last measurements of a clock of which the best counts, and
-// startSightings that of those before a run. Ours.
-const (
-	sightings      = 8
-	startSightings = 8
-)
+// clockSamples is the number of measurements of a clock before a run, and the number of the latest
+// of which that with the shortest round trip counts: as in NTP's clock filter (RFC 5905, section
+// 10).
+const clockSamples = 8
 
 // launch starts a part.
 func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
@@ -97,7 +95,7 @@ func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 		return nil, err
 	}
 	go c.listen()
-	go c.watchClock(life)
+	go regularly(life, c.ask) // measures the agent's clock
 	context.AfterFunc(ctx, func() { _ = c.Close() })
 	return c, nil
 }
@@ -116,7 +114,7 @@ func (c *cluster) begin(ctx context.Context, l *Launcher, addr string, spec *run
 		return fmt.Errorf("%d nodes are up, of %d", len(u.Nodes), len(spec.Nodes))
 	}
 	c.bound = u.Bound
-	for range startSightings {
+	for range clockSamples {
 		if err := c.ask(); err != nil {
 			return err
 		}
@@ -148,13 +146,9 @@ func (c *cluster) connect(ctx context.Context, l *Launcher, addr string, node in
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ours, theirs, err := control.Pair()
+	ours, near, err := control.Connected()
 	if err != nil {
 		return nil, cleanup.Join(err, far.Close())
-	}
-	near, err := control.Of(theirs)
-	if err != nil {
-		return nil, cleanup.Join(err, far.Close(), ours.Close())
 	}
 	go relay(near, far, c.start(node == fabricProcess), nil)
 	return &runtime.Proc{Name: name, Conn: ours}, nil
@@ -192,8 +186,8 @@ func (c *cluster) see(m control.Message) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clocks = append(c.clocks, sighting{k.Now - k.Asked - trip/2, trip})
-	if extra := len(c.clocks) - sightings; extra > 0 {
+	c.clocks = append(c.clocks, clockSample{k.Now - k.Asked - trip/2, trip})
+	if extra := len(c.clocks) - clockSamples; extra > 0 {
 		c.clocks = slices.Delete(c.clocks, 0, extra)
 	}
 	return nil
@@ -203,20 +197,7 @@ func (c *cluster) see(m control.Message) error {
 func (c *cluster) offset() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.MinFunc(c.clocks, func(a, b sighting) int { return int(a.trip - b.trip) }).offset
-}
-
-// watchClock measures the agent's clock regularly until ctx ends.
-func (c *cluster) watchClock(ctx context.Context) {
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	for c.ask() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	return slices.MinFunc(c.clocks, func(a, b clockSample) int { return int(a.trip - b.trip) }).offset
 }
 
 // listen follows the session until it ends.

@@ -35,11 +35,7 @@ func newFake(t *testing.T, spec runtime.Spec) *fake {
 	f := &fake{closed: make(chan struct{})}
 	f.exits = make(chan runtime.Exit, 8)
 	proc := func(name string) *runtime.Proc {
-		ours, theirs, err := control.Pair()
-		if err != nil {
-			t.Fatal(err)
-		}
-		end, err := control.Of(theirs)
+		ours, end, err := control.Connected()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +167,7 @@ func TestTwoMachines(t *testing.T) {
 	}
 	c := near[1].(*cluster)
 	c.mu.Lock()
-	c.clocks = []sighting{{offset: 7e15, trip: 900}, {offset: 1e15, trip: 10}} // the second is the better one
+	c.clocks = []clockSample{{offset: 7e15, trip: 900}, {offset: 1e15, trip: 10}} // the second is the better one
 	c.mu.Unlock()
 	if err := errors.Join(near[1].Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: 5}),
 		near[1].Node(0).Conn.SendValue(agent.KindStart, agent.Start{T0: 6})); err != nil {

@@ -8,8 +8,6 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
@@ -154,9 +152,7 @@ func pass(
 ) error {
 	m, fds, err := from.Recv()
 	if err == nil && len(fds) > 0 {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
+		control.CloseAll(fds)
 		err = fmt.Errorf("%q has descriptors, which do not leave a machine", m.Kind)
 	}
 	if err == nil && change != nil {

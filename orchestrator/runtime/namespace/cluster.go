@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weft/internal/cleanup"
+	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -102,9 +101,7 @@ func (c *Cluster) bootNode(i int) error {
 	}
 	fabric := c.Of(runtime.Carrier, 0)
 	err = fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, fds...)
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
+	control.CloseAll(fds)
 	if err != nil {
 		return c.Failed(fabric, err)
 	}

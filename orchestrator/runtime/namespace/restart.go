@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
+	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -48,9 +47,7 @@ func (c *Cluster) reboot(ctx context.Context, p *proc, i int) (boot.Link, error)
 		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
 	}
 	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
+		control.CloseAll(fds)
 		return boot.Link{}, err
 	}
 	link := p.Link
