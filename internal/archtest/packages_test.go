@@ -162,8 +162,9 @@ func packages() []entry {
 		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/source inputs/topologies " +
-			"internal/clip internal/nearest internal/splitmix orchestrator/launcher orchestrator/topology params results/expect transport units",
-			"collects the keys that the core declares; checks expectations; suggests names"},
+			"internal/clip internal/nearest internal/splitmix orchestrator/launcher orchestrator/topology params " +
+			"results/expect results/record transport units",
+			"collects the keys that the core declares; checks expectations and names of charts; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},

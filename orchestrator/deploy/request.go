@@ -167,7 +167,7 @@ func (d Difference) String() string {
 // differences returns the settings in which the networks of two labs differ. Sections that only
 // matter to a run, such as the workload, are left out.
 func differences(was, is *lab.Lab) []Difference {
-	idle := []string{"about", "workload", "faults", "measure", "expect"}
+	idle := []string{"about", "workload", "faults", "measure", "expect", "report"}
 	about := func(path string) bool {
 		section, _, _ := strings.Cut(path, ".")
 		return slices.Contains(idle, section)

@@ -47,6 +47,8 @@ func (f *file) Keys() []params.Key {
 			"Checked after the run; a miss is exit code 3. A condition after when selects points of a sweep; "+
 				"rtt.mean[transport=pc4] compares them, by keys and values, or * for all values.").
 			OnceKnown(),
+		params.List("report", chartsOf(&f.Report),
+			"Charts and numbers that the lab is about: its pages begin with them.").OrNone(),
 		sweep,
 		section("engine", new(Engine), "How the lab runs; flags override it."),
 	}

@@ -36,6 +36,11 @@ func TestIdleParametersAreRefused(t *testing.T) {
 		{"transport: {kind: strack, strack: {md_requires_ecn: true, gamma: 0.5}}" + mtu, "transport.strack.gamma", "queues.ecn is off"},
 		{"queues: {ecn: {kmin: 1bdp, kmax: 1bdp, pmax: 0.5}}", "queues.ecn.pmax", "both are 1bdp"},
 		{"queues: {ecn: {kmin: 1bdp, kmax: 1bdp, pmax: 1}}", "", ""},
+		{"report: [busbw, rates]", "report.1", "set measure.rates"},
+		{"report: [credit, busbw]\nmeasure: {rates: 1us}", "report.0", "set measure.cwnd"},
+		{"report: [rates, queues]\nmeasure: {rates: 1us}", "", ""},
+		{"report: [rates]\nsweep: {measure.rates: [off, 1us]}", "", ""},
+		{"report: [busbw]\nmeasure: {view: off}", "", ""},
 	} {
 		_, err := Parse("lab.yaml", []byte("weft: 1\nname: x\ntopology: {kind: star, hosts: 3}\n"+c.text), Options{})
 		switch {

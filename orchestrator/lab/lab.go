@@ -26,6 +26,7 @@ type Lab struct {
 	Faults     []Fault
 	Measure    Measure
 	Expect     []Expectation
+	Report     []string // of record.Charts: what pages of results begin with
 	Engine     Engine
 
 	// Point is the sweep point: the value (bool, int64, float64 or string) at each path of the

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/clip"
 	"weft/params"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -56,6 +57,32 @@ func (d *decoder) measure(s *section) (m Measure) {
 		"run, and `weft capture` those of a deployed lab")
 	s.close()
 	return m
+}
+
+// chartsOf is the list of the report key.
+func chartsOf(to *[]string) *params.Items {
+	items := params.ItemsOf(to, len(record.Charts), func(chart *string) params.Key {
+		return params.One(params.Word(chart, record.Charts...))
+	}).AtLeast(1, "a list of charts such as [busbw]")
+	items.Whole = true
+	return items
+}
+
+// checkReport reports charts of the report key that the lab measures nothing for.
+func (l *Lab) checkReport(file *keyReader, measured *section) {
+	lacks := map[string]struct {
+		off bool
+		key string
+	}{
+		"queues": {l.Measure.Queues == 0, "queues"}, "rates": {l.Measure.Rates == 0, "rates"},
+		"cwnd": {!l.Measure.CWND, "cwnd"}, "credit": {!l.Measure.CWND, "cwnd"}, "acks": {!l.Measure.Acks, "acks"},
+	}
+	for i, chart := range l.Report {
+		if c := lacks[chart]; c.off {
+			file.inner("report").key(strconv.Itoa(i)).field.idle(measured.look(c.key),
+				"the lab does not record what the chart shows; set measure.%s", c.key)
+		}
+	}
 }
 
 // portText matches the name of a port: the switch that has the queue, and the node that the port

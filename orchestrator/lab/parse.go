@@ -158,7 +158,7 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	first := new(file)
 	d.version(s.field("weft"))
 	r := s.read(first)
-	l.Name, l.About, l.Seed = first.Name, first.About, first.Seed
+	l.Name, l.About, l.Seed, l.Report = first.Name, first.About, first.Seed, first.Report
 	d.seed = l.Seed
 	shape := s.field("topology")
 	if shape.n == nil {
@@ -187,7 +187,9 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	events := &faults{d: d, hosts: work.hosts, at: s.field("faults").positions()}
 	r.take(events.key(), "faults", s.field("faults"))
 	l.Faults = events.all()
-	l.Measure = d.measure(s.section("measure"))
+	measured := s.section("measure")
+	l.Measure = d.measure(measured)
+	l.checkReport(r, measured)
 	l.Expect = d.expect(s.field("expect"))
 	s.section("engine").all(&l.Engine)
 	s.close()

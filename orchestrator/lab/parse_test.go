@@ -285,7 +285,7 @@ func TestSetProblems(t *testing.T) {
 		`--set sweep=1: a path cannot lead into the sweep; expected all values of one path, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
-		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
+		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, report, sweep, engine`,
 		`--set weft=1: the version of the format cannot be set by a path; leave it out`,
 		`--set workload.3.size=1MB: workload.3.size: "3" is not an item of a list of 1 (the first is 0)`,
 		`--set workload.first.size=1MB: workload.first.size: "first" is not an item of a list of 1 (the first is 0)`,
@@ -383,7 +383,7 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 	}
 	kinds := "expected one of " + strings.Join(transport.Kinds(), ", ")
 	wantProblems(t, star+"transport: pc4\nsweep:\n  foo.bar: [1]\n  transport.kind: [dcqcn, roce, PC4]\n", Options{}, section("pc4"),
-		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
+		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, report, sweep, engine`,
 		`lab.yaml:9:20: sweep.transport.kind[0]: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
 		`lab.yaml:9:33: sweep.transport.kind[2]: unknown value "PC4" (did you mean "pc4"?); `+kinds)
 	swift, _, _ := transport.SectionOf("swift")

@@ -130,6 +130,7 @@ var follows = map[string][]string{
 	"workload":   {"topology", "transport", "queues"},
 	"faults":     {"topology", "clocks"},
 	"measure":    {"topology"},
+	"report":     {"measure"},
 	"topology":   {"queues", "transport", "faults"},
 	"background": {"topology"},
 	"engine":     {"topology", "queues", "clocks", "background", "transport", "workload", "faults", "measure"},

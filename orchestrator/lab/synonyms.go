@@ -166,6 +166,7 @@ var examples = map[string]string{
 	"workload":      "[{collective: all-reduce, size: 4MB}]",
 	"faults":        "[{at: 1ms, link: leaf0-spine1, down: 1ms}]",
 	"expect":        `["drops == 0"]`,
+	"report":        "[busbw]",
 	"topology.down": "[leaf0-spine3]",
 }
 

@@ -228,7 +228,7 @@ func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
 // about reports whether a setting describes the lab file instead of its network.
 func about(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
-	return slices.Contains([]string{"name", "about", "expect", "measure", "engine"}, first)
+	return slices.Contains([]string{"name", "about", "expect", "report", "measure", "engine"}, first)
 }
 
 // sourceOf returns the origin of a value; without any entry, that is the lab.

@@ -189,15 +189,6 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	if err != nil {
 		return err
 	}
-	charts, err := report.Charts(points, across)
-	if err != nil {
-		return err
-	}
-	for _, c := range charts {
-		if _, _, err := draw(c, filepath.Join(dir, PlotsFolder), c.Name, "svg"); err != nil {
-			return err
-		}
-	}
 	left := slices.IndexFunc(runs, func(s *record.Summary) bool {
 		return s.Run != "" && store.IsRun(s.Run)
 	})
@@ -207,6 +198,15 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 	first, err := report.Load(runs[left].Run)
 	if err != nil {
 		return err
+	}
+	charts, err := report.Charts(first, points, across)
+	if err != nil {
+		return err
+	}
+	for _, c := range charts {
+		if _, _, err := draw(c, filepath.Join(dir, PlotsFolder), c.Name, "svg"); err != nil {
+			return err
+		}
 	}
 	p, err := report.SweepPage(version, first, runs, across, charts, func(run string) bool {
 		_, err := os.Stat(filepath.Join(run, ViewFile))

@@ -15,6 +15,12 @@ const (
 	Interrupted = "interrupted" // stopped by the user
 )
 
+// Charts are the names of the charts of runs and sweeps, in the order of the pages of labs that do
+// not say what they are about.
+var Charts = []string{
+	"fct", "slowdown", "rtt", "queueing", "busbw", "queues", "rates", "cwnd", "credit", "acks", "clocks",
+}
+
 // Complete reports whether the run reached its end, so that its numbers cover all of it. The status
 // says whether they are good.
 func (s *Summary) Complete() bool {

@@ -142,7 +142,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		for _, text := range doubts(s) {
 			p.Doubts = append(p.Doubts, spaced(text))
 		}
-		p.Tiles = tiles(s)
+		p.Tiles = tiles(s, r.about())
 		if len(s.Expect) > 0 {
 			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectationTable(s.Expect)}})
 		}
@@ -192,9 +192,11 @@ func (r *Run) charts(topology []byte) (Part, error) {
 	if err != nil {
 		return part, err
 	}
+	first := r.about()
 	if r.Summary != nil {
-		lead(figures, expectationTexts(r.Summary.Expect), func(f Figure) string { return f.Name })
+		first = append(first, named(expectationTexts(r.Summary.Expect))...)
 	}
+	lead(figures, first, func(f Figure) string { return f.Name })
 	for _, f := range figures {
 		svg, err := small(f).SVG()
 		if err != nil {
@@ -290,6 +292,15 @@ func (r *Run) verdict() (text, class string) {
 		return "ok, data verified", ""
 	}
 	return "ok, data verified, every expectation met", ""
+}
+
+// about returns the names of the charts that the lab's report key names.
+func (r *Run) about() []string {
+	list := strings.Trim(r.setting("report"), "[]")
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ", ")
 }
 
 // setting returns the value of a setting, empty without it.

@@ -15,8 +15,8 @@ const maxSettings = 8
 
 // SettingsDiff names the settings that differ between two sides, with their values on both; empty
 // if none does. If the lab file or the command line set any of them, it only counts the defaults
-// that differ. It ignores the seed, name and description of a lab. Other builds of a module count
-// as a setting.
+// that differ. It ignores the seed, name, description and report key of a lab. Other builds of a
+// module count as a setting.
 func SettingsDiff(a, b Side) string {
 	va, vb := a.settings(), b.settings()
 	var written, derived []string
@@ -24,7 +24,7 @@ func SettingsDiff(a, b Side) string {
 	maps.Copy(paths, vb)
 	for path := range paths {
 		x, y := va[path], vb[path]
-		if path == "seed" || path == "name" || path == "about" || x.text() == y.text() {
+		if slices.Contains([]string{"seed", "name", "about", "report"}, path) || x.text() == y.text() {
 			continue
 		}
 		text := fmt.Sprintf("%s %s / %s", path, x.text(), y.text())

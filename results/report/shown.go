@@ -100,9 +100,9 @@ var chartNames = []struct{ value, chart string }{
 	{"acks", "acks"},
 }
 
-// leading returns the names of charts in the order in which a lab's expectations name their values:
-// what the lab is about.
-func leading(expectations []string) []string {
+// named returns the names of charts in the order in which a lab's expectations name their values:
+// what a lab without a report key is about.
+func named(expectations []string) []string {
 	var out []string
 	for _, text := range expectations {
 		type hit struct {
@@ -125,9 +125,9 @@ func leading(expectations []string) []string {
 	return out
 }
 
-// lead sorts charts: those that the expectations name come first. name returns the name of a chart.
-func lead[T any](charts []T, expectations []string, name func(T) string) {
-	first := leading(expectations)
+// lead sorts charts, or numbers: those in first, in its order, come before the others. name returns
+// the name of a chart.
+func lead[T any](charts []T, first []string, name func(T) string) {
 	rank := func(c T) int {
 		chart, _, _ := strings.Cut(name(c), "-") // fct-cdf goes with fct
 		if i := slices.Index(first, chart); i >= 0 {

@@ -18,9 +18,9 @@ type Chart struct {
 	Drawing
 }
 
-// Charts draws the points of a sweep, first what its expectations name. It leaves out charts
-// without data. across are the expectations across points.
-func Charts(points []expect.Point, across []record.Expect) ([]Chart, error) {
+// Charts draws the points of a sweep, first what the lab of run first is about and then what its
+// expectations name. It leaves out charts without data. across are the expectations across points.
+func Charts(first *Run, points []expect.Point, across []record.Expect) ([]Chart, error) {
 	var out []Chart
 	for _, o := range overviewPlots(points) {
 		d, err := o.Draw(points)
@@ -39,7 +39,8 @@ func Charts(points []expect.Point, across []record.Expect) ([]Chart, error) {
 	if ok {
 		out = append(out, c)
 	}
-	lead(out, append(expectationTexts(across), expectationsOf(points)...), func(c Chart) string { return c.Name })
+	texts := append(expectationTexts(across), expectationsOf(points)...)
+	lead(out, append(first.about(), named(texts)...), func(c Chart) string { return c.Name })
 	return out, nil
 }
 

@@ -12,10 +12,16 @@ import (
 	"weft/results/table"
 )
 
-// tiles returns the main numbers of a run: names and values.
-func tiles(s *record.Summary) [][2]string {
+// tiles returns the main numbers of a run, names and values: first those of the charts that first
+// names.
+func tiles(s *record.Summary, first []string) [][2]string {
 	var out [][2]string
+	charts := map[string]string{}
 	add := func(name, value string) { out = append(out, [2]string{name, value}) }
+	of := func(chart, name, value string) {
+		charts[name] = chart
+		add(name, value)
+	}
 	if s.Flows.Count > 0 {
 		flows := whole(s.Flows.Count)
 		if n := s.Flows.Unfinished; n > 0 {
@@ -25,20 +31,20 @@ func tiles(s *record.Summary) [][2]string {
 		add("data", quantity(float64(s.Flows.Bytes), "B"))
 	}
 	if s.Complete() && s.Flows.Count > 0 {
-		add("FCT, p99", quantity(s.Flows.FCT.P99, "us"))
+		of("fct", "FCT, p99", quantity(s.Flows.FCT.P99, "us"))
 		if s.Flows.Slowdown.P99 > 0 {
-			add("slowdown, p99", shown(s.Flows.Slowdown.P99))
+			of("slowdown", "slowdown, p99", shown(s.Flows.Slowdown.P99))
 		}
 	}
 	if v := table.BusBW(s); v > 0 {
-		add("bus bandwidth", quantity(v, "Gb/s"))
+		of("busbw", "bus bandwidth", quantity(v, "Gb/s"))
 	}
 	if s.RTT.Max > 0 {
-		add("round trip, mean", quantity(s.RTT.Mean, "us"))
+		of("rtt", "round trip, mean", quantity(s.RTT.Mean, "us"))
 	}
 	n := &s.Network
 	if n.Packets > 0 || n.Delivered > 0 {
-		add("largest queue", quantity(float64(n.MaxQueue), "B"))
+		of("queues", "largest queue", quantity(float64(n.MaxQueue), "B"))
 		add("dropped", whole(n.Drops))
 	}
 	if n.Trims > 0 {
@@ -48,12 +54,13 @@ func tiles(s *record.Summary) [][2]string {
 		add("cut off by faults", whole(n.Cut))
 	}
 	if s.Clocks.Samples > 0 {
-		add("clock error, p99", quantity(s.Clocks.Error.P99, "ns"))
+		of("clocks", "clock error, p99", quantity(s.Clocks.Error.P99, "ns"))
 	}
 	add("lab time", quantity(s.LabTimeUS, "us"))
 	if s.Fidelity != nil {
 		add("fidelity", s.Fidelity.Verdict)
 	}
+	lead(out, first, func(tile [2]string) string { return charts[tile[0]] })
 	return out
 }
 
