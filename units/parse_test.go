@@ -99,6 +99,8 @@ func TestFormat(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Time(0).String(), "0s"}, {Time(1).String(), "1ps"}, {(1500 * Nanosecond).String(), "1.5us"},
 		{(100 * Nanosecond).String(), "100ns"}, {(-Second).String(), "-1s"}, {Never.String(), "9223372.036854775807s"},
+		{(1254*Microsecond + 1).Rounded().String(), "1.25ms"}, {(-999500 * Nanosecond).Rounded().String(), "-1ms"},
+		{(255 * Picosecond).Rounded().String(), "255ps"}, {Never.Rounded().String(), "9220000s"},
 		{Time(math.MinInt64).String(), "-9223372.036854775808s"},
 		{Bytes(0).String(), "0B"}, {Bytes(4096).String(), "4KiB"}, {Bytes(9000).String(), "9KB"}, {Bytes(1500).String(), "1.5KB"},
 		{(128 * KB).String(), "128KB"}, {(3 * MiB).String(), "3MiB"}, {(2 * GiB).String(), "2GiB"}, {Bytes(4097).String(), "4.097KB"},

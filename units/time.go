@@ -29,6 +29,15 @@ func (t Time) Microseconds() float64 { return float64(t) / float64(Microsecond) 
 // Nanoseconds returns t in nanoseconds, for presentation and statistics only.
 func (t Time) Nanoseconds() float64 { return float64(t) / float64(Nanosecond) }
 
+// Rounded returns t with three significant digits, for messages.
+func (t Time) Rounded() Time {
+	unit := Time(1)
+	for t/unit >= 1000 || t/unit <= -1000 {
+		unit *= 10
+	}
+	return Time(time.Duration(t).Round(time.Duration(unit)))
+}
+
 // FromDuration returns the span of lab time that is as long as d. It applies no dilation.
 func FromDuration(d time.Duration) Time { return Time(d) * Nanosecond }
 

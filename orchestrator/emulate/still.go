@@ -152,9 +152,8 @@ var ErrStalled = errors.New("nothing has moved")
 // reason, if known, then a line for each waiting host and congested port.
 func (r *run) stalled(still time.Duration, why string) error {
 	hosts, unfinished := r.waiting()
-	lab := r.scale.LabSpan(int64(still)).Microseconds() / 1e3
-	text := fmt.Sprintf(" for %.1f s (%.3g ms of lab time)%s: %d of %d hosts are not done", still.Seconds(), lab, why,
-		unfinished, len(r.nodes))
+	text := fmt.Sprintf(" for %.1f s (%v of lab time)%s: %d of %d hosts are not done", still.Seconds(),
+		r.scale.LabSpan(int64(still)).Rounded(), why, unfinished, len(r.nodes))
 	for _, line := range hosts {
 		text += "\n  " + line
 	}

@@ -63,9 +63,8 @@ func judge(e evidence) record.Fidelity {
 		share := float64(p99) / float64(e.baseRTT)
 		verdict := verdictOf(share)
 		if verdict != OK {
-			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, %.1f %% of the base round "+
-				"trip; ok is up to %g %%",
-				l.what, p99.Nanoseconds(), 100*share, 100*record.OKLateness))
+			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %v, %.1f %% of the base round trip; "+
+				"ok is up to %g %%", l.what, p99.Rounded(), 100*share, 100*record.OKLateness))
 		}
 		f.Verdict = Worse(f.Verdict, verdict)
 		if e.target == 0 || !l.measured {
@@ -74,9 +73,9 @@ func judge(e evidence) record.Fidelity {
 		f.DelayErrorP99NS = max(f.DelayErrorP99NS, p99.Nanoseconds())
 		if p99 > e.target {
 			f.Verdict = Worse(f.Verdict, Degraded)
-			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %.0f ns, above the queueing delay of "+
-				"%.0f ns that the transport aims at: senders slow down for queues that are not there",
-				l.what, p99.Nanoseconds(), e.target.Nanoseconds()))
+			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %v, above the queueing delay of %v "+
+				"that the transport aims at: senders slow down for queues that are not there",
+				l.what, p99.Rounded(), e.target.Rounded()))
 		}
 	}
 	f.RoundTripP99NS = roundTripLateness(e.late).Nanoseconds()

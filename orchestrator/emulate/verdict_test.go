@@ -35,7 +35,7 @@ func TestVerdict(t *testing.T) {
 		{"nothing happened", evidence{}, OK, ""},
 		{"at the bound", evidence{late: []lateness{{what: "timers", dist: latenessDist(500*ns, 9000*ns)}}}, OK, ""},
 		{"beyond it", evidence{late: []lateness{{what: "timers", dist: latenessDist(510*ns, 510*ns)}}}, Degraded,
-			"lateness of timers is 510 ns, 5.1 %"},
+			"lateness of timers is 510ns, 5.1 %"},
 		{"the last degraded", evidence{late: []lateness{{what: "timers", dist: latenessDist(2000*ns, 2000*ns)}}}, Degraded,
 			"20.0 %"},
 		{"beyond that", evidence{late: []lateness{{what: "timers", dist: latenessDist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
@@ -57,7 +57,7 @@ func TestVerdict(t *testing.T) {
 	f := judge(evidence{late: []lateness{{what: "deliveries", dist: latenessDist(150*ns, 150*ns), measured: true},
 		{what: "timers", dist: latenessDist(400*ns, 400*ns)}}, baseRTT: rtt, target: 100 * ns})
 	if text := strings.Join(f.Reasons, "; "); f.Verdict != Degraded || f.DelayTargetNS != 100 || !Helps(&f) ||
-		!strings.Contains(text, "p99 lateness of deliveries is 150 ns, above the queueing delay of 100 ns that") ||
+		!strings.Contains(text, "p99 lateness of deliveries is 150ns, above the queueing delay of 100ns that") ||
 		strings.Contains(text, "timers") {
 		t.Errorf("late by more than the delay target: %+v", f)
 	}

@@ -71,8 +71,8 @@ func headline(x *experiment.Experiment, c *cause, unfinished int, by units.Time)
 func adviceOn(x *experiment.Experiment, c *cause) []string {
 	var all []string
 	whole, last := patience(x, c.conn)
-	limit := rounded(whole - last).String() // the last attempt must come after the fault
-	ends := true                            // all faults end
+	limit := (whole - last).Rounded().String() // the last attempt must come after the fault
+	ends := true                               // all faults end
 	around := len(c.scene.down) > 0 && leadsAround(x, c)
 	for _, i := range c.faults {
 		f := &x.Faults.All[i]
@@ -171,15 +171,6 @@ func value(x *experiment.Experiment, path string) string {
 		}
 	}
 	return "not set"
-}
-
-// rounded rounds a time to three significant digits.
-func rounded(t units.Time) units.Time {
-	if t <= 0 {
-		return t
-	}
-	unit := units.Time(math.Pow10(max(0, int(math.Log10(float64(t)))-2)))
-	return (t + unit/2) / unit * unit
 }
 
 // below returns a time with one digit that is at least a fifth shorter than t.

@@ -168,8 +168,7 @@ func fabricDilation(
 		slack := emulate.LeastSlack(&x.Fabric, parts)
 		if cut := emulate.CutDilation(c, load, slack); cut > d {
 			d = cut
-			how = fmt.Sprintf("auto: packets have %.3g us from one part of the network to another",
-				slack.Microseconds())
+			how = fmt.Sprintf("auto: packets have %v from one part of the network to another", slack.Rounded())
 		}
 	}
 	return d, how, nil
