@@ -357,34 +357,37 @@ func decodeMore[T any](m control.Message, all *[]T) error {
 	return err
 }
 
-// first takes what is due until an instant off the front of each part's list, and returns it in
-// order of time, that of one instant in order of parts.
-func first[T any](j *joint, list func(*partSaid) *[]T, at func(*T) units.Time, until units.Time) (all []T) {
+// first removes what is due until an instant from each part's list, and returns it ordered by time,
+// then by number, then by part. key returns both of an element.
+func first[T any](j *joint, list func(*partSaid) *[]T, until units.Time, key func(*T) (units.Time, int)) (all []T) {
 	for k := range j.said {
 		l := list(&j.said[k])
 		n := 0
-		for n < len(*l) && at(&(*l)[n]) <= until {
-			n++
+		for ; n < len(*l); n++ {
+			if at, _ := key(&(*l)[n]); at > until {
+				break
+			}
 		}
 		all = append(all, (*l)[:n]...)
 		*l = slices.Delete(*l, 0, n)
 	}
-	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(at(&a), at(&b)) })
+	slices.SortStableFunc(all, func(a, b T) int {
+		at, number := key(&a)
+		then, other := key(&b)
+		return cmp.Or(cmp.Compare(at, then), cmp.Compare(number, other))
+	})
 	return all
 }
 
 // release passes on what parts have recorded until an instant that all have passed, in order of
 // time.
 func (j *joint) release(until units.Time) error {
-	samples := first(j, func(s *partSaid) *[]Sample { return &s.samples },
-		func(s *Sample) units.Time { return s.At }, until)
-	slices.SortStableFunc(samples, func(a, b Sample) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Port, b.Port))
-	})
-	all := first(j, func(s *partSaid) *[]frames.Frame { return &s.frames },
-		func(f *frames.Frame) units.Time { return f.At }, until)
-	steps := first(j, func(s *partSaid) *[]fabric.Step { return &s.steps },
-		func(s *fabric.Step) units.Time { return s.At }, until)
+	samples := first(j, func(s *partSaid) *[]Sample { return &s.samples }, until,
+		func(s *Sample) (units.Time, int) { return s.At, s.Port })
+	all := first(j, func(s *partSaid) *[]frames.Frame { return &s.frames }, until,
+		func(f *frames.Frame) (units.Time, int) { return f.At, 0 })
+	steps := first(j, func(s *partSaid) *[]fabric.Step { return &s.steps }, until,
+		func(s *fabric.Step) (units.Time, int) { return s.At, 0 })
 	return errors.Join(sendChunks(j.conn, KindSamples, samples), sendChunks(j.conn, KindFrames, joinFrames(all)),
 		sendChunks(j.conn, KindSteps, steps))
 }
