@@ -104,7 +104,7 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 				switch {
 				case outcomes[i].Summary != nil: // by an earlier command line
 				case ctx.Err() != nil:
-					outcomes[i].Summary = NoRun(jobs[i].Lab, jobs[i].Engine, record.Interrupted, "not run")
+					outcomes[i].Summary = NotRun(jobs[i].Lab, jobs[i].Engine, record.Interrupted, "not run")
 				default:
 					outcomes[i] = each.runOne(ctx, &jobs[i])
 				}
@@ -168,7 +168,7 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 		if err != nil {
 			why = err.Error()
 		}
-		s = NoRun(j.Lab, j.Engine, status, why)
+		s = NotRun(j.Lab, j.Engine, status, why)
 	}
 	out := Outcome{Summary: s}
 	name := strings.TrimSpace(j.Lab.Name + " " + table.Point(j.Lab.Point))
@@ -185,10 +185,9 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 	return out
 }
 
-// NoRun returns the summary of a lab that did not run, with a status and the reason.
-func NoRun(l *lab.Lab, engine, status, why string) *record.Summary {
-	return &record.Summary{
-		Lab: l.Name, Point: l.Point, Engine: engine, Seed: l.Seed, Transport: l.Transport.Kind,
-		Status: status, Error: why, Collectives: []record.Collective{}, Expect: []record.Expect{},
-	}
+// NotRun returns the summary of a lab that did not run, with a status and the reason.
+func NotRun(l *lab.Lab, engine, status, why string) *record.Summary {
+	s := record.NotRun(l.Name, l.Point, engine, status, why)
+	s.Seed, s.Transport = l.Seed, l.Transport.Kind
+	return s
 }

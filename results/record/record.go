@@ -27,6 +27,12 @@ func (s *Summary) Complete() bool {
 	return s.Status == OK || s.Status == Unverified || s.Status == Unfinished
 }
 
+// NotRun returns the summary of a lab or point that did not run, with a status and the reason.
+func NotRun(lab string, point map[string]any, engine, status, why string) *Summary {
+	return &Summary{Lab: lab, Point: point, Engine: engine, Status: status, Error: why,
+		Collectives: []Collective{}, Expect: []Expect{}}
+}
+
 // Started reports whether the run began, and was not left out by an interruption.
 func (s *Summary) Started() bool { return s.Run != "" || s.Status != Interrupted }
 

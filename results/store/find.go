@@ -221,10 +221,8 @@ func NotRun(run string) (out []*record.Summary) {
 		return nil
 	}
 	for _, p := range sweep.Points {
-		s := &record.Summary{Lab: sweep.Lab, Point: p.Point, Engine: m.Engine, Status: p.Status, Error: p.Error,
-			Run: p.Run, Collectives: []record.Collective{}, Expect: []record.Expect{}}
-		if !s.Started() {
-			out = append(out, s)
+		if p.Run == "" && p.Status == record.Interrupted {
+			out = append(out, record.NotRun(sweep.Lab, p.Point, m.Engine, p.Status, p.Error))
 		}
 	}
 	return out

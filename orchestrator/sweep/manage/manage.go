@@ -264,7 +264,7 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 	for i, l := range labs {
 		dir, placed := d.RunDir(i)
 		if !placed {
-			runs[i] = series.NoRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
+			runs[i] = series.NotRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
 			continue
 		}
 		if runs[i], err = store.ReadSummary(dir); err != nil {
