@@ -63,7 +63,7 @@ func (a *app) complete(root *cobra.Command) {
 			}
 		})
 		if each, ok := arguments[cmd.Name()]; ok && cmd.Parent() == root {
-			cmd.ValidArgsFunction = completeArguments(each)
+			cmd.ValidArgsFunction = d.completeArguments(each)
 		}
 		if values, ok := byFlag[cmd.Name()]; ok && cmd.Parent() == root {
 			cmd.ValidArgsFunction = func(
@@ -225,14 +225,23 @@ func completeSplit(cmd *cobra.Command, args []string, toComplete string) ([]stri
 	return out, directive
 }
 
-// completeArguments completes each argument by its position. The command has --lab.
-func completeArguments(each []func(args []string, toComplete string) []string) completer {
+// completeArguments completes each argument by its position, the first with the deployed labs. The
+// command has --lab, and the only lab may be left out.
+func (d *deployed) completeArguments(each []func(args []string, toComplete string) []string) completer {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		lab, _ := cmd.Flags().GetString("lab") // the flag exists
+		var more []string
+		if labs := d.names(nil, ""); lab == "" && len(labs) == 1 && len(each) > 1 {
+			if len(args) == 0 {
+				more = each[1](labs, toComplete)
+			} else if args[0] != labs[0] {
+				lab = labs[0]
+			}
+		}
 		if args = withLab(lab, args); len(args) >= len(each) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		out := withPrefix(each[len(args)](args, toComplete), toComplete)
+		out := withPrefix(append(more, each[len(args)](args, toComplete)...), toComplete)
 		if len(out) > 0 && strings.HasSuffix(out[0], "=") {
 			return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}

@@ -48,8 +48,9 @@ func TestCompletion(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, store.ManifestFile), `{"format":1,"status":"ok","lab":"swept","point":`+point+`}`)
 	}
+	labs := []string{"quickstart", "star"}
 	deployed := &deployed{
-		labs: func() ([]string, error) { return []string{"quickstart", "star"}, nil },
+		labs: func() ([]string, error) { return labs, nil },
 		state: func(lab string) (*deploy.State, error) {
 			if lab == "gone" {
 				return nil, errors.New("not deployed")
@@ -62,6 +63,20 @@ func TestCompletion(t *testing.T) {
 				Links: []deploy.LinkState{{Name: "h0-switch0", A: "h0", B: "switch0"}, {Name: "h1-switch0", A: "h1", B: "switch0"}},
 			}, nil
 		},
+	}
+	check := func(line, want string) {
+		t.Helper()
+		got, _ := completed(t, deployed, strings.Split(line, " ")...)
+		joined := strings.Join(got, " ")
+		if some, isSome := strings.CutSuffix(want, "..."); isSome {
+			for _, w := range strings.Fields(some) {
+				if !strings.Contains(" "+joined+" ", w) {
+					t.Errorf("weft %s: offers %s; want %s among them", line, joined, w)
+				}
+			}
+		} else if want != joined {
+			t.Errorf("weft %s: offers %q; want %q", line, joined, want)
+		}
 	}
 	for _, c := range []struct {
 		line, want string // all offers, or some followed by "..."
@@ -117,18 +132,16 @@ func TestCompletion(t *testing.T) {
 		{"run --set weft", ""},
 		{"explain --set engine.", "engine.kind= engine.runtime= engine.datapath= engine.dilation= ..."},
 	} {
-		got, _ := completed(t, deployed, strings.Split(c.line, " ")...)
-		joined := strings.Join(got, " ")
-		if want, some := strings.CutSuffix(c.want, "..."); some {
-			for _, w := range strings.Fields(want) {
-				if !strings.Contains(" "+joined+" ", w) {
-					t.Errorf("weft %s: offers %s; want %s among them", c.line, joined, w)
-				}
-			}
-		} else if strings.Join(strings.Fields(c.want), " ") != joined {
-			t.Errorf("weft %s: offers %q; want %q", c.line, joined, c.want)
-		}
+		check(c.line, c.want)
 	}
+	labs = labs[:1] // the only lab may be left out
+	check("node ", "h0 h1 quickstart")
+	check("node q", "quickstart")
+	check("node h0 ", "kill pause resume restart")
+	check("node quickstart h0 k", "kill")
+	check("link h0-switch0 set delay=5us,lo", "delay=5us,loss=")
+	check("link h0-switch0 down ", "")
+	check("inspect ", "quickstart")
 	if _, directive := completed(t, deployed, "run", "--set", "topology.k"); directive != "6" {
 		t.Errorf("a path is completed by %s, want 6, no files and no space", directive)
 	}

@@ -241,9 +241,10 @@ func (a *app) showStatus(st *sweep.Status, asJSON bool) error {
 		line += ", about " + (time.Duration(st.EtaS) * time.Second).String() + " left"
 	}
 	fmt.Fprintln(w, line)
-	fmt.Fprintln(w, "shard\tstate\tpoints\thost\t")
+	fmt.Fprintln(w, "shard\tstate\tpoints\thost")
 	for _, s := range st.Shards {
-		fmt.Fprintf(w, "%d\t%s\t%d of %d\t%s\t%s\n", s.Shard, s.State, s.Done, s.Points, s.Host, s.Error)
+		row := fmt.Sprintf("%d\t%s\t%d of %d\t%s\t%s", s.Shard, s.State, s.Done, s.Points, s.Host, s.Error)
+		fmt.Fprintln(w, strings.TrimRight(row, "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return err

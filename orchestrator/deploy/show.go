@@ -13,7 +13,7 @@ import (
 // ShowMeasured prints a table of expected and measured values.
 func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot\t")
+	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot")
 	links := map[string]bool{} // in the kernel datapath a link has a row for each direction
 	for _, m := range all {
 		links[m.Link] = true
@@ -75,10 +75,6 @@ func (s *State) Show(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "node\ttier\taddress\tstate\tprocess")
 	for _, n := range s.Nodes {
-		pid := ""
-		if n.PID != 0 {
-			pid = fmt.Sprint(n.PID)
-		}
 		state := n.State
 		if n.Unplugged {
 			state += ", without its interface"
@@ -89,24 +85,27 @@ func (s *State) Show(w io.Writer) error {
 		if n.Holder.Container != "" {
 			state += ", as " + n.Holder.Interface + " of container " + n.Holder.short()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
+		if n.PID != 0 {
+			state += fmt.Sprint("\t", n.PID)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped\t")
+	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped")
 	for _, k := range s.Links {
 		changed := ""
 		if k.Changed {
-			changed = "(changed)"
+			changed = "\t(changed)"
 		}
 		var queued, packets, marks, drops int64
 		for _, p := range k.Ports {
 			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks,
 				drops+p.Drops+p.Lost+p.Cut
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d\t%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
 			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, changed)
 	}
 	if err := t.Flush(); err != nil {

@@ -36,13 +36,13 @@ type Finding struct {
 func Table(all []Finding) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "link\twhat\tasked\tmeasured\t")
+	fmt.Fprintln(w, "link\twhat\tasked\tmeasured")
 	for _, f := range all {
 		verdict := ""
 		if !f.OK {
-			verdict = "outside"
+			verdict = "\toutside"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", f.Link, f.What, f.Asked, f.Measured, verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\n", f.Link, f.What, f.Asked, f.Measured, verdict)
 	}
 	_ = w.Flush() // writes to memory
 	return b.String()
