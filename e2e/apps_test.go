@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sort"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
 	"weft/nodeimg/labclock"
@@ -205,4 +209,110 @@ engine: {dilation: 100, tcp: {rto_min: 2ms, initcwnd: 20, initrwnd: 30, quickack
 		d.run("deploy", "lab.yaml", "--set", "name=bad", "--set", set).wantCode(1).wantPrinted(says)
 	}
 	d.run("validate", "lab.yaml", "--set", "engine.kind=sim").wantCode(2).wantPrinted("the simulator does not have")
+}
+
+// printClock is the first argument that makes this test program print its clock for a second.
+const printClock = "print-clock"
+
+// printClocks is what the test program does then. Lines are far apart, so that each arrives by
+// itself.
+func printClocks() (code int) {
+	for range 100 {
+		fmt.Printf("%d ns\n", time.Now().UnixNano()-labclock.Begin)
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 10e6}, nil) // time.Sleep looks at the clock
+	}
+	return 0
+}
+
+// The clock of a program is that of its host, with the error of the oscillator or what a protocol
+// leaves of it. The run records the truth about both: when lines arrived, and the error of the
+// synchronized clock.
+func TestPrivProgramsReadCorrectedClocks(t *testing.T) {
+	needEmulation(t)
+	if err := labclock.Available(); err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newWorkspace(t)
+	name := d.writeLab("clocks.yaml", fmt.Sprintf(`
+weft: 1
+name: clocks
+topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
+clocks: {preset: bad, offset: ±1ms, sample: 10us}
+workload: [{program: [%s, %s], hosts: [h1, h3], metrics: '(?P<clock_ns>-?\d+) ns'}]
+engine: {kind: emu, dilation: 2000}
+`, self, printClock))
+	for sync, settings := range map[string][]string{
+		"none":    nil,
+		"ptp":     {"--set", "clocks.ptp.interval=50us", "--set", "clocks.warmup=2ms"},
+		"huygens": {"--set", "clocks.huygens.window=200us", "--set", "clocks.warmup=1600us"},
+	} {
+		quiettest.Check(t, 3, func() error {
+			d.run(append([]string{"run", name, "-q", "--set", "clocks.sync=" + sync, "--out", sync}, settings...)...).
+				wantCode(0)
+			runs, err := filepath.Glob(filepath.Join(d.dir, sync, "clocks", "*"))
+			if err != nil || len(runs) == 0 {
+				return fmt.Errorf("no run: %v", err)
+			}
+			return checkClocks(t, runs[len(runs)-1], sync != "none")
+		})
+	}
+}
+
+// checkClocks checks what a run's programs printed of their clocks against what the run knows.
+// Synchronized, they agree.
+func checkClocks(t *testing.T, dir string, synchronized bool) error {
+	type sample struct {
+		At    int64  `parquet:"time_ps"`
+		Host  string `parquet:"host"`
+		Error int64  `parquet:"error_ps"`
+	}
+	samples := map[string][]sample{}
+	err := store.Scan(dir, store.ClocksFile, func(some []sample) error {
+		for _, s := range some {
+			samples[s.Host] = append(samples[s.Host], s)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	type line struct {
+		At    int64   `parquet:"time_ps"`
+		Host  string  `parquet:"host"`
+		Value float64 `parquet:"value"`
+	}
+	lines, apart, off := map[string]int{}, map[string]float64{}, map[string]float64{}
+	err = store.Scan(dir, store.MetricsFile, func(some []line) error {
+		for _, l := range some {
+			at := samples[l.Host]
+			i := sort.Search(len(at), func(i int) bool { return at[i].At >= l.At })
+			if i == len(at) {
+				continue // printed after the last sample
+			}
+			is, should := l.Value-float64(l.At)/1e3, float64(at[i].Error)/1e3
+			// lines arrive late, so a clock seems to be slow
+			if lines[l.Host]++; lines[l.Host] == 1 || is-should > apart[l.Host] {
+				apart[l.Host], off[l.Host] = is-should, is
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, host := range []string{"h1", "h3"} {
+		t.Logf("%s: %d lines, the clock of the program less that of the host: %.0f ns", host, lines[host], apart[host])
+		if lines[host] < 50 || math.Abs(apart[host]) > 500 {
+			return fmt.Errorf("the program of %s printed %d lines, and its clock is %.0f ns ahead of the host's; want 50 "+
+				"and up to 500 ns", host, lines[host], apart[host])
+		}
+	}
+	if got := math.Abs(off["h1"] - off["h3"]); synchronized != (got < 1000) {
+		return fmt.Errorf("the clocks of h1 and h3 are %.0f ns apart", got)
+	}
+	return nil
 }

@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 			os.Exit(onSmallDisk(os.Args[2:]))
 		case roundTrip:
 			os.Exit(measureRoundTrip(os.Args[2:]))
+		case printClock:
+			os.Exit(printClocks())
 		case powerless:
 			os.Exit(withoutCapabilities(os.Args[2:]))
 		}

@@ -86,6 +86,15 @@ func (h *Host) Clock(now units.Time) (node.Report, bool) {
 	return h.clock.node.Report(now), true
 }
 
+// Correction returns the current correction of the host's clock, which adds nothing if the clock
+// shows lab time.
+func (h *Host) Correction() (c clocksync.Correction) {
+	if h.clock != nil {
+		c = h.clock.node.Correction()
+	}
+	return c
+}
+
 // Resting reports whether nothing of the host's own work is scheduled: neither of its transport nor
 // of its items. Clock synchronization never ends and does not count.
 func (h *Host) Resting() bool {

@@ -299,6 +299,9 @@ func (n *Node) look(t units.Time) Sample {
 	return s
 }
 
+// Correction returns the current correction of the hardware clock.
+func (n *Node) Correction() clocksync.Correction { return n.correction }
+
 // Report ends the node at true time t and returns its result.
 func (n *Node) Report(t units.Time) Report {
 	n.sample(t)

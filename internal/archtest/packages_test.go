@@ -217,7 +217,7 @@ func packages() []entry {
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime, kernel and kind of NIC"},
-		{"orchestrator/emulate", "clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
+		{"orchestrator/emulate", "clocksync clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/bypass internal/cleanup internal/clock internal/control internal/plural internal/poller internal/regular " +
 			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock " +
 			"orchestrator/kernelpath orchestrator/launcher orchestrator/runtime orchestrator/runtime/namespace " +

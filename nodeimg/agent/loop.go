@@ -82,6 +82,8 @@ type loop struct {
 	lost     func(error) error     // tells the orchestrator why the node ends alone
 	interval int64                 // between reports, in nanoseconds
 	next     int64                 // monotonic time of the next report
+	steer    func() (bool, error)  // reports a new correction of the host's clock; nil: nobody reads it
+	steered  int64                 // monotonic time of the last such report
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
 	done     bool
 	failed   bool // the machine has failed, and a report says so
@@ -390,10 +392,21 @@ func (l *loop) housekeeping() {
 		l.next = now + l.interval
 		l.fail(l.report(false))
 	}
+	if l.steer != nil && now-l.steered >= steerEvery {
+		sent, err := l.steer()
+		if l.fail(err); sent {
+			l.steered = now
+		}
+	}
 	if now-l.offsetAge > offsetLife {
 		l.refreshOffset()
 	}
 }
+
+// steerEvery is the least time between two reports of corrections, in nanoseconds. Our own choice:
+// a protocol that updates its correction more often than its host wakes must not cost more than the
+// messages that it measures with.
+const steerEvery = 1e6
 
 func (l *loop) refreshOffset() {
 	l.offset, l.offsetAge = clock.RealtimeOffset(), l.clock.Now()

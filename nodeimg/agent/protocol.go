@@ -27,6 +27,8 @@ const (
 	KindReady     = "ready"     // empty: buffers and sockets are ready
 	KindStart     = "start"     // Start
 	KindProgress  = "progress"  // Progress
+	// KindCorrection: clocksync.Correction of the host's clock, each new one with Config.Steers
+	KindCorrection = "correction"
 	// KindDone: Progress: every item of the host is complete; the node still answers
 	KindDone    = "done"
 	KindStop    = "stop"    // empty: stop answering, send results
@@ -66,6 +68,8 @@ type Config struct {
 	NIC    *NIC    `json:",omitempty"` // nil: the node sends and receives through sockets
 	// real nanoseconds between two Progress messages; 0: 200 ms
 	Report int64
+	// programs of the host read its clock: the node reports corrections
+	Steers bool
 }
 
 // Start says when lab time begins.

@@ -181,6 +181,8 @@ type node struct {
 	more     bool // Config.More
 	// connection to the node's process if that is another one; else nil
 	keeper *keeper
+	// correction of the host's clock at its last report
+	corrected clocksync.Correction
 
 	descriptors map[int32]int // descriptors for the poller and their tokens
 }
@@ -206,6 +208,9 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	l := &n.loop
 	l.machine, l.report, l.command, l.lost = n.host, n.progress, n.handleMessage, conn.SendError
 	l.clock = clock.NewClock()
+	if cfg.Steers {
+		l.steer = n.correct
+	}
 	l.interval = cfg.Report
 	if l.interval == 0 {
 		l.interval = reportInterval
@@ -349,6 +354,16 @@ func (n *node) progress(done bool) error {
 		return n.conn.SendValue(KindDone, p)
 	}
 	return n.conn.SendValue(KindProgress, p)
+}
+
+// correct reports a new correction of the host's clock to the orchestrator.
+func (n *node) correct() (sent bool, err error) {
+	c := n.host.Correction()
+	if c == n.corrected {
+		return false, nil
+	}
+	n.corrected = c
+	return true, n.conn.SendValue(KindCorrection, c)
 }
 
 // results collects the node's results.

@@ -275,7 +275,15 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 		Plan: x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
+		Steers: x.steers(i),
 	}
+}
+
+// steers reports whether programs of host i read a clock that may be corrected.
+func (x *Experiment) steers(i int) bool {
+	return x.Plans[i].Clock != nil && slices.ContainsFunc(x.Groups, func(g Group) bool {
+		return g.LabTime && slices.Contains(g.Hosts, i)
+	})
 }
 
 // switches returns the addresses of switches that send notifications.

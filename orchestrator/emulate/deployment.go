@@ -94,7 +94,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	}
 	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(startDelay)
-	s.clocks = hostClocks{scale: s.scale, free: x.Clocks, none: x.NoClocks}
+	s.clocks = hostClocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
 	if err == nil {
 		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
 	}

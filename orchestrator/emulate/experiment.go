@@ -67,8 +67,8 @@ type Experiment struct {
 	Programs []Program // programs that hosts run beside the workload
 	Groups   []Group   // programs of the workload, which the run waits for
 
-	// Clocks are what the clocks of programs show that read lab time, by host; nil: lab time.
-	// NoClocks, if not empty, is why they show nothing.
+	// Clocks are what the clocks of programs show in a deployed lab, by host; nil: lab time.
+	// NoClocks, if not empty, is why they show nothing. In a run they are those of Plans.
 	Clocks   []oscillator.Config
 	NoClocks string
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	oscillator "weft/clocksync/clock"
 	"weft/internal/clock"
 	"weft/nodeimg/labclock"
 	"weft/orchestrator/launcher"
@@ -55,7 +56,7 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 	if len(r.x.Groups) == 0 {
 		return nil, func() {}
 	}
-	r.clocks = hostClocks{scale: r.scale, free: r.x.Clocks, none: r.x.NoClocks}
+	r.clocks = hostClocks{scale: r.scale, models: r.x.oscillators()}
 	r.outcome.Groups = make([]GroupEnd, len(r.x.Groups))
 	ended := make(chan error, 1)
 	var all sync.WaitGroup
@@ -80,6 +81,17 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 	}
 }
 
+// oscillators returns those of the hosts, with no Grid where the clock is exact.
+func (x *Experiment) oscillators() []oscillator.Config {
+	all := make([]oscillator.Config, len(x.Plans))
+	for i := range x.Plans {
+		if c := x.Plans[i].Clock; c != nil {
+			all[i] = c.Clock
+		}
+	}
+	return all
+}
+
 // runGroup runs a group.
 func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	start := r.scale.T0 + int64(float64(g.Start.Duration())*r.x.Dilation)
@@ -94,7 +106,7 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	for i, h := range g.Hosts {
 		node := r.cluster.Node(h)
 		names[i] = node.Name
-		watch.tasks[i].node, watch.tasks[i].udp = node.PID, len(r.x.Plans[h].Items) == 0
+		watch.tasks[i].node, watch.tasks[i].udp = node.PID, !speaksUDP(&r.x.Plans[h])
 		if g.LabTime {
 			var err error
 			if pages[i], err = r.clocks.page(node.Name, h); err != nil {

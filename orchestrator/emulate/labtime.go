@@ -2,31 +2,40 @@ package emulate
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"time"
 
+	"weft/clocksync"
 	oscillator "weft/clocksync/clock"
 	"weft/clocksync/labtime"
 	"weft/internal/clock"
 	"weft/nodeimg/labclock"
+	"weft/units"
 )
 
-// hostClocks are what the programs of a deployed lab read, made when the first one of a node asks.
+// hostClocks are what the programs of hosts read, made when the first one of a node asks.
 type hostClocks struct {
-	scale labtime.Scale
-	free  []oscillator.Config // by host; nil: clocks are exact
-	none  string              // why there are none
+	scale  labtime.Scale
+	models []oscillator.Config // by host; none, or without Grid: the clock is exact
+	none   string              // why there are none
 
-	mu    sync.Mutex // guards what follows
-	of    map[string]*nodeClock
-	over  chan struct{}  // closed to end steering
-	steer sync.WaitGroup // steering
+	mu          sync.Mutex // guards what follows
+	of          map[string]*nodeClock
+	corrections map[int]clocksync.Correction // the last of each host that has one
+	over        chan struct{}                // closed to end steering; nil: no clock has errors
+	steer       sync.WaitGroup               // steering
 }
 
 // nodeClock is what the programs of a node read.
 type nodeClock struct {
 	page  *labclock.Page
+	host  int
 	model *oscillator.Clock // nil: exact
+
+	// CLOCK_MONOTONIC has the frequency of CLOCK_REALTIME but none of its steps, as in Linux. mono
+	// is what it has gained since lab time 0, at lab time at.
+	mono, at units.Time
 }
 
 // steerEvery is the real time between two lines of a clock with errors. Its frequency is constant
@@ -54,24 +63,28 @@ func (c *hostClocks) page(node string, host int) (*labclock.Page, error) {
 	if n := c.of[node]; n != nil {
 		return n.page, nil
 	}
-	n := new(nodeClock)
-	if c.free != nil && host >= 0 {
+	n := &nodeClock{host: host}
+	if host >= 0 && host < len(c.models) && c.models[host].Grid > 0 {
 		var err error
-		if n.model, err = oscillator.New(c.free[host]); err != nil {
+		if n.model, err = oscillator.New(c.models[host]); err != nil {
 			return nil, err
 		}
+		n.at = c.labAt(clock.Monotonic())
+		n.mono = n.model.Mono(n.at)
 	}
 	var err error
 	if n.page, err = labclock.NewPage(c.lines(n, clock.Monotonic())); err != nil {
 		return nil, err
 	}
 	if c.of == nil {
-		c.of, c.over = map[string]*nodeClock{}, make(chan struct{})
-		if c.free != nil {
-			c.steer.Go(c.steerAll)
-		}
+		c.of = map[string]*nodeClock{}
 	}
 	c.of[node] = n
+	if n.model != nil && c.over == nil {
+		over := make(chan struct{})
+		c.over = over
+		c.steer.Go(func() { c.steerAll(over) })
+	}
 	return n.page, nil
 }
 
@@ -81,30 +94,66 @@ func (c *hostClocks) lines(n *nodeClock, now int64) labclock.Lines {
 	if n.model == nil {
 		return lines
 	}
-	at := max(0, c.scale.Lab(now))
-	rate := (1 + n.model.Frequency(at)) / c.scale.Dilation
+	correction := c.corrections[n.host]
+	at := c.labAt(now)
+	gain := n.model.Mono(at) - n.model.Mono(n.at)
+	n.mono += gain + units.Time(math.Round(correction.Rate*float64(gain)))
+	n.at = at
+	rate := (1 + n.model.Frequency(at)) * (1 + correction.Rate) / c.scale.Dilation
 	const picoseconds = 1000 // in a nanosecond
-	lines.Mono = labclock.Line{Base: now, Value: lines.Mono.Value + int64(n.model.Mono(at))/picoseconds, Rate: rate}
-	lines.Real = labclock.Line{Base: now, Value: lines.Real.Value + int64(n.model.Hard(at))/picoseconds, Rate: rate}
+	lines.Mono = labclock.Line{Base: now, Value: lines.Mono.Value + int64(n.mono)/picoseconds, Rate: rate}
+	lines.Real = labclock.Line{Base: now, Value: lines.Real.Value + int64(correction.At(n.model.Hard(at)))/picoseconds,
+		Rate: rate}
 	if n.page != nil { // rounded down twice, and late: it must not run back
 		lines.Mono.Value = max(lines.Mono.Value, n.page.Mono(now))
 	}
 	return lines
 }
 
-// steerAll gives every clock its next line until close.
-func (c *hostClocks) steerAll() {
+// labAt returns lab time at CLOCK_MONOTONIC now; 0 before its start.
+func (c *hostClocks) labAt(now int64) units.Time { return max(0, c.scale.Lab(now)) }
+
+// correct changes the correction of a host's clock from now on. It returns an error if the
+// correction is not usable.
+func (c *hostClocks) correct(host int, correction clocksync.Correction) error {
+	if err := correction.Check(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := clock.Monotonic()
+	var reads []*nodeClock
+	for _, n := range c.of {
+		if n.host == host {
+			c.lines(n, now) // mono, by the old correction until now
+			reads = append(reads, n)
+		}
+	}
+	if c.corrections == nil {
+		c.corrections = map[int]clocksync.Correction{}
+	}
+	c.corrections[host] = correction
+	for _, n := range reads {
+		_ = n.page.Set(c.lines(n, now)) // valid, as the first were
+	}
+	return nil
+}
+
+// steerAll gives every clock with errors its next line until over is closed.
+func (c *hostClocks) steerAll(over <-chan struct{}) {
 	tick := time.NewTicker(steerEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-c.over:
+		case <-over:
 			return
 		case <-tick.C:
 		}
 		c.mu.Lock()
 		for _, n := range c.of {
-			_ = n.page.Set(c.lines(n, clock.Monotonic())) // valid, as the first were
+			if n.model != nil {
+				_ = n.page.Set(c.lines(n, clock.Monotonic())) // valid, as the first were
+			}
 		}
 		c.mu.Unlock()
 	}
@@ -113,14 +162,16 @@ func (c *hostClocks) steerAll() {
 // close gives all clocks back. No program runs any more.
 func (c *hostClocks) close() {
 	c.mu.Lock()
-	none := c.of == nil
+	over := c.over
 	c.mu.Unlock()
-	if none {
-		return
+	if over != nil {
+		close(over)
+		c.steer.Wait()
 	}
-	close(c.over)
-	c.steer.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, n := range c.of {
 		n.page.Close()
 	}
+	c.of = nil // corrections may still arrive
 }

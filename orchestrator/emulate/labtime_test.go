@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/clocksync"
 	oscillator "weft/clocksync/clock"
 	"weft/clocksync/labtime"
 	"weft/internal/clock"
@@ -18,7 +19,7 @@ func TestClocksOfProgramsHaveErrors(t *testing.T) {
 	const dilation = 1000
 	now := clock.Monotonic()
 	t0 := now - int64(2*time.Hour)
-	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation}, free: []oscillator.Config{
+	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation}, models: []oscillator.Config{
 		{Offset: units.Millisecond, Skew: 100e-6, Grid: units.Second},
 		{Offset: -units.Millisecond, Skew: -100e-6, Wander: 1e-6, Grid: units.Second, Seed: [2]uint64{1, 2}},
 	}}
@@ -67,5 +68,45 @@ func TestClocksThatNobodySynchronizes(t *testing.T) {
 	defer c.close()
 	if _, err := c.page("h0", 0); err == nil || err.Error() != c.none {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A correction of a host's clock steers what its programs read from then on: CLOCK_REALTIME is set
+// and keeps its frequency, CLOCK_MONOTONIC has the same frequency and is not set.
+func TestCorrectionsReachPrograms(t *testing.T) {
+	const dilation, skew = 100, 100e-6
+	t0 := clock.Monotonic() - int64(10*time.Minute) // 60 us of error in six seconds of lab time
+	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation},
+		models: []oscillator.Config{{}, {Offset: units.Millisecond, Skew: skew, Grid: units.Second}}}
+	page, err := c.page("h1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := labclock.Exact(t0, dilation)
+	errors := func(now int64) (mono, real float64) {
+		lab := float64(now-t0) / dilation
+		return float64(page.Mono(now)-exact.Mono.Value) - lab, float64(page.Real(now)-exact.Real.Value) - lab
+	}
+	now := clock.Monotonic()
+	before, _ := errors(now)
+	lab := units.Time(float64(now-t0) / dilation * 1000)
+	hard := units.Millisecond + units.Time(float64(lab)*(1+skew))
+	perfect := clocksync.Correction{From: hard, Offset: lab - hard, Rate: 1/(1+skew) - 1, State: clocksync.Locked}
+	if err := c.correct(1, perfect); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		time.Sleep(2 * steerEvery) // clocks are steered meanwhile, and must stay right
+		mono, real := errors(clock.Monotonic())
+		if math.Abs(real) > 3 || math.Abs(mono-before) > 10 {
+			t.Fatalf("corrected clocks are off by %.1f and %.1f ns, want %.1f and 0", mono, real, before)
+		}
+	}
+	if err := c.correct(1, clocksync.Correction{Rate: 1}); err == nil {
+		t.Error("an impossible correction is accepted")
+	}
+	c.close()
+	if err := c.correct(1, perfect); err != nil { // a node may still send one
+		t.Error(err)
 	}
 }

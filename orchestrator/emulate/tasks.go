@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	clocks "weft/clocksync/node"
+	"weft/host"
 )
 
 // tasks finds the tasks of a host's programs and measures how long they wait for a processor.
@@ -101,6 +104,11 @@ func readSchedstat(file string) (s schedstat, ok bool) {
 	}
 	s.waited, err = strconv.ParseInt(f[1], 10, 64)
 	return s, err == nil
+}
+
+// speaksUDP reports whether a host's own part in a run sends datagrams of UDP, beside its programs.
+func speaksUDP(p *host.Plan) bool {
+	return len(p.Items) > 0 || p.Background != nil || p.Clock != nil && len(clocks.Ports(p.Clock.Sync)) > 0
 }
 
 // packets returns the number of packets that the kernel of a node has sent and received. Without

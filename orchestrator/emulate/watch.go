@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"weft/clocksync"
 	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
@@ -308,6 +309,13 @@ func (r *run) takeNode(i int, m control.Message) error {
 			return &hostError{p.Failed, p.GaveUp}
 		}
 		return nil
+	case agent.KindCorrection:
+		var c clocksync.Correction
+		err := m.Decode(&c)
+		if err == nil {
+			err = r.clocks.correct(i, c)
+		}
+		return err
 	case agent.KindRows:
 		err := n.addRows(m)
 		if err != nil {

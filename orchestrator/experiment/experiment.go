@@ -134,7 +134,7 @@ func (x *compiler) addJob(slow bool) error {
 		x.BaseRTT = x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
 	}
 	sound := failed == nil && !slow
-	errs := []error{failed, x.addClocks(sound), x.addPrograms()}
+	errs := []error{failed, x.addPrograms(), x.addClocks(sound)}
 	x.tune()
 	if sound {
 		errs = append(errs, x.checkTransport())

@@ -18,10 +18,9 @@ type Program struct {
 	Begin units.Time        // the lab's start, after the warm-up of clocks
 }
 
-// addPrograms adds the programs of the workload, and the clocks that they read.
+// addPrograms adds the programs of the workload.
 func (x *compiler) addPrograms() error {
 	var errs []error
-	free := false
 	for i := range x.Lab.Programs {
 		p := &x.Lab.Programs[i]
 		at := fmt.Sprintf("workload.%d", p.Index)
@@ -33,19 +32,11 @@ func (x *compiler) addPrograms() error {
 			errs = append(errs, x.Lab.Errorf("engine.datapath", "programs of the workload run on the modelled fabric "+
 				"alone; --datapath fabric runs this lab"))
 		}
-		if kind := x.Lab.Clocks.Kind(); p.LabTime && kind.Talks {
-			errs = append(errs, x.Lab.Errorf(at+".clock", "programs cannot read clocks that %s corrects; expected "+
-				"real, or clocks.sync: none for free clocks, or perfect for exact ones", kind.Title))
-		}
-		program := Program{Program: p, On: on, Begin: x.Clocks.Warmup + p.Start}
+		program := Program{Program: p, On: on, Begin: p.Start}
 		for _, h := range on {
 			program.Names = append(program.Names, x.Graph.Nodes[h].Name)
 		}
 		x.Programs = append(x.Programs, program)
-		free = free || p.LabTime
-	}
-	if free {
-		x.addFreeClocks()
 	}
 	return errors.Join(errs...)
 }

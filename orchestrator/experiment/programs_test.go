@@ -3,10 +3,12 @@ package experiment
 import (
 	"strings"
 	"testing"
+
+	"weft/units"
 )
 
-// Programs have hosts, and need an emulation on the modelled fabric, with clocks that no protocol
-// corrects.
+// Programs have hosts, and need an emulation on the modelled fabric. They begin when clocks have
+// synchronized.
 func TestPrograms(t *testing.T) {
 	x, err := Build(parse(t, star+"workload: [{program: [x], hosts: [h3, h1]}, {program: [y], hosts: 2, clock: real}]"))
 	if err != nil {
@@ -24,19 +26,15 @@ func TestPrograms(t *testing.T) {
 	if err := Simulable(x.Lab); err == nil || !strings.Contains(err.Error(), "workload.0.program: the simulator's hosts run no programs; --engine emu") {
 		t.Errorf("%v", err)
 	}
-	x, err = Build(parse(t, star+"clocks: {sync: none, preset: server}\nworkload: [{program: [x]}]"))
-	if err != nil || len(x.Clocks.Free) != 5 {
-		t.Errorf("free clocks: %v", err)
+	x, err = Build(parse(t, star+"clocks: {sync: huygens}\nworkload: [{program: [x], start: 1ms}]"))
+	if err != nil || x.Clocks.Warmup != 7*units.Millisecond || x.Programs[0].Begin != 8*units.Millisecond {
+		t.Fatalf("%+v, %v", x, err)
 	}
 	for text, want := range map[string]string{
 		"queues: {ecn: {mark: ingress}}\nengine: {datapath: kernel, kind: emu}\nworkload: [{program: [x]}]": "engine.datapath: programs of the workload run on the modelled fabric alone; --datapath fabric",
-		"clocks: {sync: ptp}\nworkload: [{program: [x]}]":                                                   "workload.0.clock: programs cannot read clocks that PTP corrects; expected real, or clocks.sync: none",
 	} {
 		if _, err := Build(parse(t, star+text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-	if _, err := Build(parse(t, star+"clocks: {sync: ptp}\nworkload: [{program: [x], clock: real}]")); err != nil {
-		t.Error(err)
 	}
 }

@@ -11,11 +11,11 @@ import (
 // delay, and clocks alone need none.
 func (x *compiler) warmUp(auto units.Time) {
 	by := x.Lab.Clocks.Warmup
-	if len(x.Items) == 0 || by < 0 {
+	first, ok := x.Begins()
+	if !ok || by < 0 {
 		return
 	}
 	if by == 0 {
-		first, _ := x.Begins()
 		if by = auto - first; by <= 0 {
 			return
 		}
@@ -23,6 +23,9 @@ func (x *compiler) warmUp(auto units.Time) {
 	x.Clocks.Warmup = by
 	for i := range x.Items {
 		x.Items[i].Start += by
+	}
+	for i := range x.Programs {
+		x.Programs[i].Begin += by
 	}
 	for h := range x.Plans {
 		for i := range x.Plans[h].Items {

@@ -21,13 +21,16 @@ type Workload struct {
 	Links    int         // number of links of the longest path of a connection
 }
 
-// Begins returns when the first item begins; ok is false without items.
+// Begins returns when the first item or program begins; ok is false without any.
 func (w *Workload) Begins() (first units.Time, ok bool) {
 	first = units.Never
 	for i := range w.Items {
 		first = min(first, w.Items[i].Start)
 	}
-	return first, len(w.Items) > 0
+	for i := range w.Programs {
+		first = min(first, w.Programs[i].Begin)
+	}
+	return first, len(w.Items)+len(w.Programs) > 0
 }
 
 // addWorkload turns every item of the workload into connections and into each host's part of it.
@@ -217,5 +220,13 @@ func (x *compiler) length() units.Time {
 		last = start + units.Time(it.Repeat)*(it.Compute+rate.TransmitTime(it.Size))
 		end = max(end, last)
 	}
+	if len(x.Programs) > 0 {
+		end = max(end, programLength)
+	}
 	return max(end, x.Lab.Clocks.For)
 }
+
+// programLength is length for a program, whose duration nobody knows. Our own choice: with it
+// Huygens has windows of a millisecond, and at a dilation of 1000 a program begins after eight
+// seconds instead of three minutes.
+const programLength = 3 * units.Millisecond

@@ -41,7 +41,6 @@ func newPrograms(x *experiment.Experiment, spec *emulate.Experiment, dir string,
 			return nil, errors.Join(err, all.close())
 		}
 	}
-	spec.Clocks = x.Clocks.Free
 	return all, nil
 }
 
