@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -244,6 +245,7 @@ func TestBenchFails(t *testing.T) {
 type slow struct {
 	orchestrate.Forecast
 	ran *[]string // engine and reason of each run
+	mu  *sync.Mutex
 }
 
 func (s slow) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
@@ -251,6 +253,8 @@ func (s slow) Predict(context.Context, *experiment.Experiment, orchestrate.Optio
 }
 
 func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	*s.ran = append(*s.ran, o.Engine+" "+o.Why)
 	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
@@ -279,7 +283,7 @@ func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 		{"not known", orchestrate.Forecast{Engine: "emu"}, nil, "auto "},
 	} {
 		var ran []string
-		weft(t, slow{c.of, &ran}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
+		weft(t, slow{c.of, &ran, new(sync.Mutex)}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
 		if len(ran) != 3 || ran[0] != c.want || ran[1] != c.want || ran[2] != c.want {
 			t.Errorf("%s: %q, want %q", c.name, ran, c.want)
 		}

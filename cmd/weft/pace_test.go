@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,7 +229,7 @@ func TestRunSimulatesIfEmulationIsLong(t *testing.T) {
 		var ran []string
 		dir := t.TempDir()
 		args := strings.Fields(strings.Replace(c.args, "capture.pcapng", dir+"/capture.pcapng", 1))
-		code, _, stderr := weft(t, slow{c.of, &ran}, append([]string{"run", "--out", dir}, args...)...)
+		code, _, stderr := weft(t, slow{c.of, &ran, new(sync.Mutex)}, append([]string{"run", "--out", dir}, args...)...)
 		if got := strings.Join(ran, "\n"); code != exitOK || got != strings.TrimSuffix(c.want, "\n") {
 			t.Errorf("%s: code %d, %q, want %q\n%s", c.args, code, got, c.want, stderr)
 		}

@@ -121,9 +121,6 @@ func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 // nobody listens on its socket.
 func (r *Root) supervisorStatus(name string) (s Swept, owned bool) {
 	state, err := stateOf(r, name)
-	for try := 0; err != nil && isDisconnect(err) && try < 2; try++ {
-		state, err = stateOf(r, name)
-	}
 	switch {
 	case err == nil && state.Broken != "":
 		return Swept{name, "broken", state.Broken + "; weft destroy " + name + " takes it down"}, true

@@ -104,6 +104,34 @@ func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
 	}
 }
 
+// A request that waits when the supervisor is killed says that the lab has crashed.
+func TestPrivRequestsOfADyingSupervisor(t *testing.T) {
+	needRoot(t)
+	r, pid := deployLab(t, "dying")
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := stateOf(r, "dying")
+			said <- err
+		}()
+	}
+	<-time.After(50 * time.Millisecond) // for the requests to wait; if they do not, their answer is the same
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-said; !errors.Is(err, ErrCrashed) || !strings.Contains(err.Error(), "weft clean") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if swept, err := Clean(t.Context(), r.Path(), Options{}); err != nil || len(swept) != 1 || swept[0].What == "busy" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+}
+
 // stopped reports whether every thread of a process is stopped.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()

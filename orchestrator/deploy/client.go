@@ -103,13 +103,17 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 	}
 	defer c.Close()
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
-	if err := c.conn.SendValue(kind, body, fds...); err != nil {
-		return err
+	if err = c.conn.SendValue(kind, body, fds...); err == nil {
+		_, err = c.conn.Expect(answer, into)
 	}
-	_, err = c.conn.Expect(answer, into)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it",
 			h.name, c.pid, wait, h.name)
+	}
+	if err != nil && isDisconnect(err) { // it ended before it answered
+		if _, gone := Open(h.root, h.name); gone != nil {
+			return gone
+		}
 	}
 	return err
 }

@@ -339,4 +339,6 @@ func (s *supervisor) undoers(o Options) map[string]undoer {
 }
 
 // isDisconnect reports whether err means that the other end of a connection is gone.
-func isDisconnect(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) }
+func isDisconnect(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+}
