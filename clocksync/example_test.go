@@ -9,11 +9,8 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
-	"weft/internal/golden"
 	"weft/units"
 )
-
-// begin: protocol
 
 // Asker asks the reference for the time once per interval, and assumes that the answer is half of
 // the round trip old (Cristian, Probabilistic clock synchronization, 1989). Its error is at most
@@ -90,8 +87,6 @@ func (a *Asker) Sent(_ clocksync.Now, id uint32, stamp units.Time) {
 		a.asked, a.open = stamp, true
 	}
 }
-
-// end
 
 var (
 	errForeign   = errors.New("asker: message of a node that may not send it")
@@ -171,11 +166,6 @@ func Example() {
 	w.Run(50 * units.Millisecond)
 	fmt.Printf("within 100 ns: %t, within what they state: %t\n", worst < 100*units.Nanosecond, covered)
 	// Output: within 100 ns: true, within what they state: true
-}
-
-// The page on adding a protocol quotes this code verbatim.
-func TestTheDocumentHasThisCode(t *testing.T) {
-	golden.Quoted(t, "../docs/add-a-synchronization-protocol.md", "example_test.go")
 }
 
 // An answer without a question is refused, whoever sends it.

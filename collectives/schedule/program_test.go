@@ -145,11 +145,14 @@ func TestPeers(t *testing.T) {
 func TestShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scheduletest.Any(t, bounds)
-		var total units.Bytes
+		var total, want units.Bytes
 		for r := range s.Ranks {
 			l, err := schedule.Shape(s, r)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, part := range results(s, r) {
+				want += units.Bytes(part.size) * s.Type.Size()
 			}
 			end := units.Bytes(0)
 			for _, w := range l.Result {
@@ -169,16 +172,6 @@ func TestShape(t *testing.T) {
 				}
 				end = c.Off + c.Len
 			}
-		}
-		n := units.Bytes(s.Ranks)
-		want := map[string]units.Bytes{
-			schedule.AllReduce: n * s.Size, schedule.AllGather: n * s.Size, schedule.AllToAll: n * s.Size,
-			schedule.Broadcast: n * s.Size, schedule.Permute: n * s.Size, schedule.ReduceScatter: s.Size,
-			schedule.Scatter: s.Size, schedule.Gather: s.Size, schedule.Reduce: s.Size,
-			schedule.Incast: (n - 1) * s.Size * units.Bytes(max(1, s.Flows)),
-		}[s.Collective]
-		if s.Collective == schedule.ParameterServer {
-			want = map[string]units.Bytes{schedule.Push: s.Size, schedule.Pull: n * s.Size, schedule.Both: n * s.Size}[s.Algorithm]
 		}
 		if total != want {
 			t.Fatalf("all results have %d bytes, want %d", total, want)

@@ -1,7 +1,7 @@
 // Package golden compares what a test produced with a file under testdata, and rewrites the file
 // when the test runs with -update, so that a change of output is reviewed as a diff. Output that a
 // user sees is compared as it is (Check, File); measurements go below a title and column headings
-// (Table). Quoted holds pages of documentation to the code that they show. It is for tests only.
+// (Table). It is for tests only.
 package golden
 
 import (

@@ -63,30 +63,3 @@ func TestCheckReadsTestdata(t *testing.T) {
 func TestTableNamesItsSubjectAndCommand(t *testing.T) {
 	Table(t, "table", "Squares of small numbers.", "n  square\n2       4\n3       9\n")
 }
-
-func TestQuoted(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	code := write("code", "package x\n\n// begin: one\n\nvar a int\n\n// end\n\n// begin: two\n\nvar b int\n\n// end\n")
-	var r recorder
-	Quoted(&r, write("page", "Text.\n\n```go\nvar a int\n```\n"), code)
-	if len(r.said) != 1 || !strings.Contains(r.said[0], `"two"`) {
-		t.Errorf("a part that is not there: %q", r.said)
-	}
-	for page, code := range map[string]string{"none": code, "page": "none"} {
-		r = recorder{}
-		if Quoted(&r, filepath.Join(dir, page), code); len(r.said) != 1 {
-			t.Errorf("a file that is not there: %q", r.said)
-		}
-	}
-	r = recorder{}
-	if Quoted(&r, code, filepath.Join(dir, "page")); len(r.said) != 1 || !strings.Contains(r.said[0], "no part") {
-		t.Errorf("code without parts: %q", r.said)
-	}
-}

@@ -6,14 +6,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"weft/internal/golden"
 	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/units"
 )
-
-// begin: parameters
 
 // Params are the parameters of the example.
 type Params struct {
@@ -30,10 +27,6 @@ func (p *Params) Keys() []params.Key {
 
 // Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error { return params.Check("example", &p) }
-
-// end
-
-// begin: controller
 
 // Sender adds a packet to its window per RTT, and cuts the window by a share at most once per RTT
 // with a mark.
@@ -85,8 +78,6 @@ func (s *Sender) Window() units.Bytes { return units.Bytes(s.window) }
 // PacingRate returns 0: packets are clocked by acknowledgements.
 func (s *Sender) PacingRate() units.Bandwidth { return 0 }
 
-// end
-
 // Whatever happens, the window is at least one byte.
 func TestExampleStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,9 +100,4 @@ func Example() {
 	fair, used := net.Fairness(5 * units.Millisecond)
 	fmt.Printf("Jain's index above 0.95: %t, use of the link above 0.99: %t\n", fair > 0.95, used > 0.99)
 	// Output: Jain's index above 0.95: true, use of the link above 0.99: true
-}
-
-// The page on adding a congestion control quotes this code verbatim.
-func TestTheDocumentHasThisCode(t *testing.T) {
-	golden.Quoted(t, "../../docs/add-a-congestion-control.md", "example_test.go")
 }
