@@ -188,6 +188,9 @@ func (a *app) execAll(ctx context.Context, h *deploy.Handle, j *together.Job, la
 			fmt.Fprintf(a.stderr, "weft: %s: %s\n", e.Host, e.How())
 		}
 	}
+	if hint := j.Hint(endings); hint != "" {
+		fmt.Fprintf(a.stderr, "weft: %s\n", hint)
+	}
 	switch e := endings[first]; {
 	case e.Err != nil:
 		return exitCode(exitFailed)

@@ -145,6 +145,9 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	if len(with) > 0 {
 		text += fmt.Sprintf("; so %s ended too", firstNames(with))
 	}
+	if hint := job.Hint(endings); hint != "" {
+		text += "; " + hint
+	}
 	return fmt.Errorf("%s: %s", g.Name, text)
 }
 

@@ -16,6 +16,7 @@ var kinds = []Kind{
 	{name: "torchrun", Environment: torchrun},
 	{name: "mpich", Environment: overTCP, Leader: mpich, Ask: askedByHydra,
 		Talk:    func(line string) bool { return strings.HasPrefix(line, hydraPrefix) },
+		Late:    `MPICH before 4.2 may stay in MPI_Finalize over TCP: see "MPICH" in docs/applications.md`,
 		Program: "mpiexec.hydra", Package: "mpich"},
 	{name: "openmpi", Environment: openMPI, Leader: orterun, Ask: askedByORTE,
 		Program: "orterun", Package: "openmpi-bin"},

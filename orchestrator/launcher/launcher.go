@@ -29,6 +29,9 @@ type Kind struct {
 	// Talk reports that a line is part of the launcher's protocol and is no output; nil: none is.
 	Talk func(line string) bool
 
+	// Late is what may keep its programs from ending; "": nothing is known.
+	Late string
+
 	// Program is what the machine needs, and Package the package that has it; "": nothing.
 	Program, Package string
 }

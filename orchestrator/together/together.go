@@ -61,6 +61,7 @@ type Ending struct {
 	Exit Exit
 	Err  error  // the program could not be run
 	Cut  string // why it was ended from outside; "": it ended by itself
+	Late bool   // its time was over
 	With string // the host whose program failed, if that is why; "": it is not
 	Ran  bool   // it was started, or should have been
 
@@ -87,8 +88,17 @@ func (e *Ending) How() string {
 	return fmt.Sprintf("exit status %d", e.Exit.Code)
 }
 
-// ErrTimeout is the reason of a job whose time is over.
-var ErrTimeout = errors.New("did not end")
+// errTimeout is the reason of a job whose time is over.
+var errTimeout = errors.New("did not end")
+
+// Hint returns what may have kept programs from ending in time; "": none was late, or nothing is
+// known.
+func (j *Job) Hint(endings []Ending) string {
+	if j.Launch == nil || !slices.ContainsFunc(endings, func(e Ending) bool { return e.Late }) {
+		return ""
+	}
+	return j.Launch.Late
+}
 
 // failure is why the others are ended when the program of a host fails.
 type failure struct{ host string }
@@ -113,7 +123,7 @@ func (j *Job) Run(ctx context.Context, exec Exec) (endings []Ending, first int) 
 	defer end(nil)
 	if j.Timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, j.Timeout, fmt.Errorf("it %w within %v", ErrTimeout, j.Timeout))
+		ctx, stop = context.WithTimeoutCause(ctx, j.Timeout, fmt.Errorf("it %w within %v", errTimeout, j.Timeout))
 		defer stop()
 	}
 	s := &state{Job: j, exec: exec, end: end, endings: make([]Ending, len(j.Hosts)), first: -1}
@@ -207,7 +217,7 @@ func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool)
 		_ = outputs[i].SetReadDeadline(time.Now().Add(lastOutput)) // a daemon may hold it open
 	}
 	if cause := context.Cause(ctx); cause != nil && (e.Err != nil || e.Exit.Code != 0) {
-		e.Err, e.Cut = nil, cause.Error()
+		e.Err, e.Cut, e.Late = nil, cause.Error(), errors.Is(cause, errTimeout)
 		var other *failure
 		switch {
 		case errors.Is(cause, context.Canceled):

@@ -59,8 +59,12 @@ func TestFailures(t *testing.T) {
 	}
 	j := job(&lines)
 	j.Timeout = time.Millisecond
-	if endings, _ = j.Run(t.Context(), wait(3)); endings[0].How() != "it did not end within 1ms" || endings[2].Cut != endings[0].Cut {
+	if endings, _ = j.Run(t.Context(), wait(3)); endings[0].How() != "it did not end within 1ms" || endings[2].Cut != endings[0].Cut ||
+		!endings[2].Late || j.Hint(endings) != "" {
 		t.Errorf("%+v", endings)
+	}
+	if j.Launch = (&launcher.Kind{Late: "a known bug"}); j.Hint(endings) != "a known bug" || j.Hint(endings[:0]) != "" {
+		t.Errorf("%q", j.Hint(endings))
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
