@@ -152,8 +152,9 @@ func turn(dir string) error {
 		if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("let go of the machine's files: %w", err)
 		}
-	// the machine runs from its first file system in memory, which cannot be left
-	case errors.Is(err, unix.EINVAL):
+	// EINVAL: the machine runs from its first file system in memory, which cannot be left. EPERM: a
+	// container engine's seccomp profile refuses the call, and the container has nothing else.
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPERM):
 		if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
 			return fmt.Errorf("change the root: %w", err)
 		}
