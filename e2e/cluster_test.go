@@ -223,15 +223,21 @@ func (c *cluster) lose(machine string, all []lost) {
 			t.Fatal(err)
 		}
 	}
+	c.wantReady()
+	c.wantClean()
+}
+
+// wantReady waits until all machines are ready.
+func (c *cluster) wantReady() {
+	c.t.Helper()
 	if wrong := eventually(patience, func() string {
 		if out := c.program("docker", "-H", c.engine(1), "node", "ls", "--format", "{{.Status}}"); out != "Ready\nReady\nReady\n" {
 			return out
 		}
 		return ""
 	}); wrong != "" {
-		t.Fatal(wrong)
+		c.t.Fatal(wrong)
 	}
-	c.wantClean()
 }
 
 // A point that needs more memory than a shard has is given up after three attempts, by name.
@@ -254,6 +260,15 @@ func TestClusterPointOutOfMemory(t *testing.T) {
 // started.
 const slurmVar = "WEFT_SLURM"
 
+// openTo gives an ordinary user access to a directory.
+func openTo(t *testing.T, dir string) {
+	for path := dir; path != filepath.Clean(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // An ordinary user's sweep on Slurm leaves the bytes of a local sweep, also if a machine dies
 // meanwhile.
 func TestClusterSlurm(t *testing.T) {
@@ -265,11 +280,7 @@ func TestClusterSlurm(t *testing.T) {
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
 	t.Setenv("DOCKER_HOST", "unix:///none")
 	d := newWorkspace(t)
-	for path := d.dir; path != filepath.Clean(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
-		if err := os.Chmod(path, 0o777); err != nil { // for an ordinary user
-			t.Fatal(err)
-		}
-	}
+	openTo(t, d.dir)
 	file := d.writeLab("lab.yaml", manyPoints(points, "64MB"))
 	nobody := func(args ...string) *process {
 		cmd := d.command(args...)

@@ -19,6 +19,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/sweep/slurm"
 	"weft/orchestrator/sweep/swarm"
 )
 
@@ -259,6 +260,7 @@ Weft names or what has Weft's mark is removed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
 			tasks, failed := swarm.Clean(cmd.Context())
+			tasks = append(tasks, slurm.CleanAgents(cmd.Context())...)
 			err = cleanup.Join(err, failed)
 			for _, name := range tasks {
 				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep that is over"})

@@ -96,6 +96,7 @@ type explained struct {
 
 func (a *app) planCommand() *cobra.Command {
 	var flags labFlags
+	var far machineFlags
 	var run, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "plan LAB",
@@ -104,13 +105,27 @@ func (a *app) planCommand() *cobra.Command {
 disciplines, in the order of their creation. With --json each operation has the state after it,
 property by property (makes). The subnet is the one that the lab would get now. With the kernel's
 datapath, rates and delays depend on the dilation: they are shown if the lab or --set
-engine.dilation=N sets it.`,
+engine.dilation=N sets it. --on shows which host and switch would be on which other machine.`,
 		Example: `  weft plan labs/quickstart.yaml
   weft plan labs/quickstart.yaml --run
+  weft plan labs/smoke/parts.yaml --on 10.0.0.1:7788,10.0.0.2:7788
   weft plan labs/smoke/star.yaml --json`,
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		_, n, err := far.engine()
+		if far.on != "" && err == nil {
+			if n == 0 {
+				n = strings.Count(far.on, ",") + 1
+			}
+			run, flags.Set = true, append(flags.Set, settings(n)...)
+		}
+		return err
 	}
 	a.describe(cmd, &flags, func(l *lab.Lab, _ int) error {
 		p, err := planOf(cmd.Context(), l, run)
+		if err == nil && far.on != "" {
+			p.Note, err = far.where(cmd.Context())
+		}
 		if err != nil {
 			return err
 		}
@@ -125,6 +140,7 @@ engine.dilation=N sets it.`,
 		return err
 	})
 	cmd.Flags().BoolVar(&run, "run", false, "show what weft run --engine emu would create instead")
+	cmd.Flags().StringVar(&far.on, "on", "", "show what weft run --on would create: swarm:N, slurm:N or addresses")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -1,23 +1,31 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/plural"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/machine"
-	"weft/orchestrator/runtime"
+	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/sweep/slurm"
+	"weft/orchestrator/sweep/swarm"
 	"weft/results/store"
 )
 
 // machineCommand returns weft machine.
 func (a *app) machineCommand() *cobra.Command {
-	var listen, secret string
+	var listen, secret, meet string
 	cmd := &cobra.Command{
 		Use:   "machine",
 		Short: "run parts of emulated labs on this machine for weft run --on",
@@ -25,21 +33,27 @@ func (a *app) machineCommand() *cobra.Command {
 has the secret can use it, and what it starts ends with the connection (docs/scale-out.md). All
 machines need the same build of weft, and the same secret in a file that only its owner can read:
 
-  openssl rand -hex 32 > secret && chmod 600 secret`,
+  openssl rand -hex 32 > secret && chmod 600 secret
+
+weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 		Example: "  weft machine --listen 10.0.0.2:7788 --secret secret",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if listen == "" || secret == "" {
-				return usagef("expected --listen ADDRESS:PORT and --secret FILE")
-			}
-			text, err := machine.ReadSecret(secret)
+			text, err := agentSecret(secret)
 			if err != nil {
 				return usageError{err}
+			}
+			if listen == "" && meet == "" {
+				return usagef("expected --listen ADDRESS:PORT")
 			}
 			if err := namespace.Available(); err != nil {
 				return err
 			}
-			l, err := net.Listen("tcp", listen)
+			if err := a.elevate("namespace"); err != nil {
+				return err
+			}
+			os.Unsetenv(machine.SecretVar) // the processes of labs do not need it
+			l, err := net.Listen("tcp", cmp.Or(listen, ":0"))
 			if err != nil {
 				return usageError{err}
 			}
@@ -51,55 +65,136 @@ machines need the same build of weft, and the same secret in a file that only it
 			}
 			say("listening at " + l.Addr().String())
 			agent := machine.Agent{Secret: text, Build: store.Program(), Say: say}
-			return agent.Serve(cmd.Context(), l)
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			reported := make(chan error, 1)
+			if meet != "" {
+				go func() {
+					defer cancel()           // it is nobody's any more
+					host, _ := os.Hostname() // for messages
+					host = cmp.Or(os.Getenv("SLURMD_NODENAME"), host)
+					reported <- agent.Report(ctx, meet, host, l.Addr().(*net.TCPAddr).Port)
+				}()
+			} else {
+				reported <- nil
+			}
+			err = agent.Serve(ctx, l)
+			return errors.Join(<-reported, err)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address and port for weft run and the agents of other machines")
 	cmd.Flags().StringVar(&secret, "secret", "", "file with the secret")
+	cmd.Flags().StringVar(&meet, "meet", "", "address and port of the weft run that had an engine start this agent")
+	_ = cmd.Flags().MarkHidden("meet") // the flag exists
 	return cmd
+}
+
+// agentSecret returns the secret of an agent: in a file or, from Slurm, in a variable.
+func agentSecret(file string) (string, error) {
+	if text := os.Getenv(machine.SecretVar); file == "" && text != "" {
+		return text, nil
+	}
+	if file == "" {
+		return "", errors.New("expected --secret FILE")
+	}
+	return machine.ReadSecret(file)
 }
 
 // machineFlags are the flags of weft run for other machines.
 type machineFlags struct {
 	on     string
 	secret string
+	image  string
 }
 
 func (f *machineFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.on, "on", "",
-		"run parts of the lab on these machines, by the addresses of their agents (weft machine), as in A:7788,B:7788")
-	cmd.Flags().StringVar(&f.secret, "secret", "", "file with the secret of the agents of --on")
+	cmd.Flags().StringVar(&f.on, "on", "", "run parts of the lab on other machines: swarm:N, slurm:N or the addresses "+
+		"of agents (weft machine), as in A:7788,B:7788")
+	cmd.Flags().StringVar(&f.secret, "secret", "", "file with the secret of the agents at the addresses of --on")
+	cmd.Flags().StringVar(&f.image, "image", "",
+		"swarm: image with this weft, by digest or ID (default made from this program: see weft image save)")
 }
 
-// machines returns how to start each run on the machines of --on, and the settings of a lab that
-// follow; nil: no --on.
-func (f *machineFlags) machines() (start func() ([]runtime.Launch, error), set []string, err error) {
+// agentEngines are the engines that --on can name.
+func agentEngines() []machine.Engine { return []machine.Engine{swarm.Agents{}, new(slurm.Agents)} }
+
+// engine returns the engine that --on names, and the number of machines; nil: it has addresses.
+func (f *machineFlags) engine() (machine.Engine, int, error) {
+	name, number, _ := strings.Cut(f.on, ":")
+	for _, e := range agentEngines() {
+		if e.Name() != name {
+			continue
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 2 {
+			return nil, 0, usagef("--on %s: expected a number of machines from 2 on, as in %s:4", f.on, name)
+		}
+		if f.secret != "" {
+			return nil, 0, usagef("--secret is for agents at addresses; those of %s get a secret of their own", name)
+		}
+		return e, n, nil
+	}
+	return nil, 0, nil
+}
+
+// settings are the settings of a lab that follow from --on.
+func settings(machines int) []string { return []string{fmt.Sprintf("engine.machines=%d", machines)} }
+
+// machines returns the machines of --on and the settings of a lab that follow; nil: no --on. close
+// ends what an engine started, and is never nil.
+func (f *machineFlags) machines(say func(line string)) (
+	m orchestrate.Machines, set []string, close func(context.Context) error, err error,
+) {
+	close = func(context.Context) error { return nil }
 	if f.on == "" && f.secret == "" {
-		return nil, nil, nil
+		return nil, nil, close, nil
+	}
+	engine, n, err := f.engine()
+	if err != nil {
+		return nil, nil, close, err
+	}
+	if engine != nil {
+		p := &machine.Placed{Engine: engine, Build: store.Program(),
+			Placement: machine.Placement{Count: n, Image: f.image, Say: say}}
+		return p, settings(n), p.Close, nil
 	}
 	addrs := strings.Split(f.on, ",")
 	for _, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, nil, usagef("--on: %w; expected addresses with ports, as in 10.0.0.1:7788,10.0.0.2:7788", err)
+			return nil, nil, close, usagef("--on: %w; expected swarm:N, slurm:N or addresses with ports, as in "+
+				"10.0.0.1:7788,10.0.0.2:7788", err)
 		}
 	}
 	if len(addrs) < 2 || f.secret == "" {
-		return nil, nil, usageError{errors.New("--on: expected at least two machines, and --secret FILE")}
+		return nil, nil, close, usageError{errors.New("--on: expected at least two machines, and --secret FILE")}
 	}
 	secret, err := machine.ReadSecret(f.secret)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, close, usageError{err}
 	}
-	start = func() ([]runtime.Launch, error) {
-		l, err := machine.NewLauncher(addrs, secret, store.Program())
-		if err != nil {
-			return nil, err
-		}
-		all := make([]runtime.Launch, len(addrs))
-		for k := range all {
-			all[k] = l.Machine(k)
-		}
-		return all, nil
+	return &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}, settings(len(addrs)), close, nil
+}
+
+// where returns which machines --on would use.
+func (f *machineFlags) where(ctx context.Context) (string, error) {
+	engine, n, err := f.engine()
+	if err != nil {
+		return "", err
 	}
-	return start, []string{fmt.Sprintf("engine.machines=%d", len(addrs))}, nil
+	if engine == nil {
+		var all []string
+		for k, addr := range strings.Split(f.on, ",") {
+			all = append(all, emulate.MachineName(k)+" is at "+addr)
+		}
+		return strings.Join(all, ", "), nil
+	}
+	hosts, err := engine.Hosts(ctx)
+	if err == nil {
+		err = machine.Enough(engine, hosts, n)
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s chooses %d of %s: %s; m1 is the first by name", engine.Name(), n,
+		plural.Count(len(hosts), "machine"), machine.Names(hosts)), nil
 }

@@ -16,7 +16,6 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
-	"weft/orchestrator/runtime"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
 	"weft/results/junit"
@@ -59,9 +58,9 @@ type runFlags struct {
 	view     bool
 	live     *liveView // nil: nobody watches in a browser
 	watch    bool
-	terminal *terminalView                    // nil: nobody watches in this terminal
-	machines func() ([]runtime.Launch, error) // starts a run on other machines; nil: all on this one
-	done     func(runs []*record.Summary)     // called with the summaries of all runs; may be nil
+	terminal *terminalView                // nil: nobody watches in this terminal
+	machines orchestrate.Machines         // nil: all parts run on this one
+	done     func(runs []*record.Summary) // called with the summaries of all runs; may be nil
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -136,11 +135,22 @@ proves nothing then; a miss in another run gives 3.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			start, set, err := flags.machine.machines()
+			far, set, end, err := flags.machine.machines(func(line string) {
+				if !flags.quiet {
+					fmt.Fprintln(a.stderr, line)
+				}
+			})
 			if err != nil {
 				return err
 			}
-			flags.machines, flags.lab.Set = start, append(flags.lab.Set, set...)
+			defer func() { err = errors.Join(err, end(cmd.Context())) }()
+			if flags.machines = far; far != nil {
+				flags.lab.Set = append(flags.lab.Set, set...)
+				flags.lab.Engine.Kind = cmp.Or(flags.lab.Engine.Kind, "emu")
+				if flags.lab.Engine.Kind != "emu" {
+					return usagef("--engine %s runs on this machine alone; leave out --on", flags.lab.Engine.Kind)
+				}
+			}
 			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {
 				return err
 			}
@@ -236,7 +246,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err := a.useKernel(ctx, flags.kernel, jobs, written...); err != nil {
 		return err
 	}
-	if series.Emulates(jobs) {
+	if series.Emulates(jobs) && flags.machines == nil {
 		restoreGC()
 		if err := a.elevate(series.Runtime(jobs)); err != nil {
 			return err

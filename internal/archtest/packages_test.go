@@ -227,8 +227,8 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/machine", "internal/cleanup internal/clock internal/control nodeimg/agent nodeimg/boot " +
-			"orchestrator/emulate orchestrator/runtime realtime units",
+		{"orchestrator/machine", "internal/cleanup internal/clip internal/clock internal/control internal/plural " +
+			"nodeimg/agent nodeimg/boot orchestrator/emulate orchestrator/runtime realtime units",
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
@@ -269,9 +269,11 @@ func packages() []entry {
 			"runs points as run does, leaves their pages, and reads its lab from a submission"},
 		{"orchestrator/sweep/local", "internal/regular orchestrator/sweep orchestrator/sweep/shard",
 			"starts shards as processes"},
-		{"orchestrator/sweep/slurm", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as tasks of Slurm"},
-		{"orchestrator/sweep/swarm", "internal/cleanup nodeimg/image orchestrator/sweep orchestrator/sweep/shard",
-			"starts shards as tasks of a Docker Swarm, from the image of this program"},
+		{"orchestrator/sweep/slurm", "internal/clip internal/thread orchestrator/machine orchestrator/runtime " +
+			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
+		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
+			"orchestrator/sweep orchestrator/sweep/shard",
+			"starts shards, and agents of one lab, as tasks of a Docker Swarm, from the image of this program"},
 		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
@@ -282,7 +284,7 @@ func packages() []entry {
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
 			"orchestrator/machine orchestrator/pages orchestrator/paper " +
-			"orchestrator/plan orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/series orchestrator/starter orchestrator/together " +
 			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +

@@ -103,7 +103,7 @@ func readCapacity(file string) (Capacity, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return c, err
 	}
-	if !c.sensible() {
+	if !c.Sensible() {
 		return c, fmt.Errorf("%s: capacity %+v", file, c)
 	}
 	if info, err := os.Stat(file); c.busy() && (err != nil || time.Since(info.ModTime()) > busyLife) {
@@ -112,9 +112,9 @@ func readCapacity(file string) (Capacity, error) {
 	return c, nil
 }
 
-// sensible reports whether c can be a measurement: at least one packet per second, at most a
+// Sensible reports whether c can be a measurement: at least one packet per second, at most a
 // billion, and lateness at rising loads.
-func (c Capacity) sensible() bool {
+func (c Capacity) Sensible() bool {
 	within := func(x, low, high float64) bool { return x >= low && x <= high }
 	last := 0.0
 	for _, l := range c.Lateness {

@@ -21,9 +21,11 @@ import (
 type Agent struct {
 	Launch runtime.Launch // nil: emulate.LaunchHere
 	Secret string
-	Build  string            // of this program; a run of another is refused
-	Self   string            // program of the processes; empty: this one
-	Say    func(line string) // receives what happens, from several goroutines
+	Build  string // of this program; a run of another is refused
+	// Measure returns what this machine can carry; nil: emulate.Calibrate.
+	Measure func(ctx context.Context) (emulate.Capacity, error)
+	Self    string            // program of the processes; empty: this one
+	Say     func(line string) // receives what happens, from several goroutines
 
 	mu   sync.Mutex
 	runs map[string]*part // by number
@@ -56,6 +58,14 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	a.runs = map[string]*part{}
+	return serve(ctx, l, config, a.serve)
+}
+
+// serve accepts connections from whoever has the secret, and hands each to a goroutine, until ctx
+// ends and all have returned.
+func serve(
+	ctx context.Context, l net.Listener, config *tls.Config, handle func(context.Context, *control.Conn, net.Addr),
+) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -78,7 +88,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 			conn, err := accept(ctx, c, config)
 			<-unknown
 			if err == nil { // strangers are not worth a line each: they could fill the output
-				a.serve(ctx, conn)
+				handle(ctx, conn, c.RemoteAddr())
 			}
 		})
 	}
@@ -95,16 +105,27 @@ func accept(ctx context.Context, c net.Conn, config *tls.Config) (*control.Conn,
 	return messages(t)
 }
 
-// serve serves a connection.
-func (a *Agent) serve(ctx context.Context, conn *control.Conn) {
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+// first returns the first message of a connection, which says what it is; nil: there is none.
+func first(conn *control.Conn) *control.Message {
 	_ = conn.SetReadDeadline(time.Now().Add(dialTime))
 	m, fds, err := conn.Recv()
 	if err != nil || len(fds) > 0 {
+		control.CloseAll(fds)
 		conn.Close()
-		return
+		return nil
 	}
 	_ = conn.SetReadDeadline(time.Time{})
+	return &m
+}
+
+// serve serves a connection.
+func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	m := first(conn)
+	if m == nil {
+		return
+	}
+	var err error
 	switch m.Kind {
 	case kindSession:
 		var s session
@@ -121,6 +142,8 @@ func (a *Agent) serve(ctx context.Context, conn *control.Conn) {
 		if err = m.Decode(&s); err == nil {
 			err = a.stream(ctx, conn, s)
 		}
+	case kindMeasure:
+		err = a.measure(ctx, conn)
 	default:
 		err = fmt.Errorf("%q is not how a connection begins", m.Kind)
 	}
@@ -128,6 +151,25 @@ func (a *Agent) serve(ctx context.Context, conn *control.Conn) {
 		_ = conn.SendError(err) // the other end may be gone
 		conn.Close()
 	}
+}
+
+// measure tells what this machine can carry.
+func (a *Agent) measure(ctx context.Context, conn *control.Conn) error {
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go hereUntil(ctx, conn)
+	measure := a.Measure
+	if measure == nil {
+		measure = func(ctx context.Context) (emulate.Capacity, error) {
+			return emulate.Calibrate(ctx, emulate.Processes{Self: a.Self})
+		}
+	}
+	c, err := measure(ctx)
+	if err != nil {
+		return conn.SendError(err)
+	}
+	return conn.SendValue(kindCapacity, c)
 }
 
 // add adds a run.

@@ -10,31 +10,85 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"weft/internal/cleanup"
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 )
 
-// Launcher starts the parts of a run on other machines.
-type Launcher struct {
-	addrs  []string
+// Group is the agents at some addresses, each of which gets one part of a run.
+type Group struct {
+	Addrs  []string
+	Secret string
+	Build  string // of this program
+}
+
+// Launches returns the launches of the parts of one run.
+func (g *Group) Launches(context.Context) ([]runtime.Launch, error) {
+	config, err := secure(g.Secret)
+	if err != nil {
+		return nil, err
+	}
+	l := launcher{addrs: g.Addrs, build: g.Build, run: rand.Text(), config: config}
+	all := make([]runtime.Launch, len(g.Addrs))
+	for k := range all {
+		all[k] = l.machine(k)
+	}
+	return all, nil
+}
+
+// Capacities returns what each machine can carry, which it measures if it does not know.
+func (g *Group) Capacities(ctx context.Context) ([]emulate.Capacity, error) {
+	config, err := secure(g.Secret)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]emulate.Capacity, len(g.Addrs))
+	group, ctx := errgroup.WithContext(ctx)
+	for k, addr := range g.Addrs {
+		group.Go(func() error {
+			if err := ask(ctx, addr, config, &all[k]); err != nil {
+				return fmt.Errorf("%s: %s: %w", emulate.MachineName(k), addr, err)
+			}
+			return nil
+		})
+	}
+	return all, group.Wait()
+}
+
+// ask asks an agent what its machine can carry.
+func ask(ctx context.Context, addr string, config *tls.Config, c *emulate.Capacity) error {
+	conn, err := dial(ctx, addr, config, kindMeasure, nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	m, err := next(conn, kindCapacity)
+	if err == nil {
+		err = m.Decode(c)
+	}
+	if err == nil && !c.Sensible() {
+		err = fmt.Errorf("capacity %+v", *c)
+	}
+	return err
+}
+
+// launcher starts the parts of a run.
+type launcher struct {
+	addrs  []string // of the agents, by part
 	build  string
 	run    string // number of the run
 	config *tls.Config
 }
 
-// NewLauncher returns the launcher of a run by the agents at some addresses, one for each part.
-// Build is that of this program.
-func NewLauncher(addrs []string, secret, build string) (*Launcher, error) {
-	config, err := secure(secret)
-	return &Launcher{addrs: addrs, build: build, run: rand.Text(), config: config}, err
-}
-
-// Machine returns the launch of a part.
-func (l *Launcher) Machine(k int) runtime.Launch {
+// machine returns the launch of a part.
+func (l *launcher) machine(k int) runtime.Launch {
 	return func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
 		c, err := l.launch(ctx, k, spec)
 		if err != nil {
@@ -70,7 +124,7 @@ type clockSample struct {
 const clockSamples = 8
 
 // launch starts a part.
-func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
+func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
 	s := session{
 		Run: l.run, Build: l.build, Me: k, Peers: l.addrs,
 		Lab: spec.Lab, Nodes: spec.Nodes, Memory: spec.Memory, Env: spec.Env,
@@ -101,7 +155,7 @@ func (l *Launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 }
 
 // begin waits until all is up, measures the agent's clock, and connects to the processes.
-func (c *cluster) begin(ctx context.Context, l *Launcher, addr string, spec *runtime.Spec) error {
+func (c *cluster) begin(ctx context.Context, l *launcher, addr string, spec *runtime.Spec) error {
 	m, err := c.next(kindUp)
 	if err != nil {
 		return err
@@ -141,7 +195,7 @@ func (c *cluster) begin(ctx context.Context, l *Launcher, addr string, spec *run
 }
 
 // connect connects to a process.
-func (c *cluster) connect(ctx context.Context, l *Launcher, addr string, node int, name string) (*runtime.Proc, error) {
+func (c *cluster) connect(ctx context.Context, l *launcher, addr string, node int, name string) (*runtime.Proc, error) {
 	far, err := dial(ctx, addr, l.config, kindProcess, process{Run: l.run, Node: node})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -155,10 +209,13 @@ func (c *cluster) connect(ctx context.Context, l *Launcher, addr string, node in
 }
 
 // next returns the next message of a kind. Signs of life do not count.
-func (c *cluster) next(kind string) (control.Message, error) {
+func (c *cluster) next(kind string) (control.Message, error) { return next(c.session, kind) }
+
+func next(conn *control.Conn, kind string) (control.Message, error) {
 	for {
-		_ = c.session.SetReadDeadline(time.Now().Add(silence))
-		m, _, err := c.session.Recv()
+		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		m, fds, err := conn.Recv()
+		control.CloseAll(fds)
 		if err != nil {
 			return m, fmt.Errorf("its agent does not answer: %w", err)
 		}

@@ -1,7 +1,7 @@
 // Package machine has the hosts of one part of an emulated lab on another machine.
 //
 // An Agent (weft machine) listens there, and starts and ends processes for whoever has its secret.
-// A Launcher is on the machine of weft run: its Launch is a runtime.Launch, so that package emulate
+// A Group is on the machine of weft run: its launches are those of package runtime, so that emulate
 // sees an ordinary cluster. Each process of it has a connection of its own to its agent, which
 // passes messages on; two agents have one for the packets that cross between their parts.
 //
@@ -13,5 +13,8 @@
 // (realtime.Start): half the shortest of a few round trips is the error, which eats slack. Clocks
 // that drift apart during a run do, too: the verdict counts what is late.
 //
-// Start reading with Agent.Serve and Launcher.Launch.
+// Docker Swarm and Slurm can start the agents (Engine, Placed). They report to a meeting at the
+// machine of weft run and end with it, so that nothing outlives a run that was killed.
+//
+// Start reading with Agent.Serve, Group.Launches and Placed.
 package machine

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	runtimes "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 )
@@ -94,7 +97,7 @@ func twoMachines(t *testing.T) (near []runtime.Cluster, far []*fake) {
 	for k := range addrs {
 		addrs[k], launched[k] = startAgent(t)
 	}
-	l, err := NewLauncher(addrs, secret, "this")
+	l, err := (&Group{Addrs: addrs, Secret: secret, Build: "this"}).Launches(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +106,7 @@ func twoMachines(t *testing.T) (near []runtime.Cluster, far []*fake) {
 	var all sync.WaitGroup
 	for k := range near {
 		all.Go(func() {
-			near[k], errs[k] = l.Machine(k)(t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
+			near[k], errs[k] = l[k](t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
 		})
 	}
 	all.Wait()
@@ -259,6 +262,148 @@ func TestStrangers(t *testing.T) {
 	case <-launched:
 		t.Error("something was launched")
 	default:
+	}
+}
+
+// engine is an Engine that starts agents in this process. It implements Engine.
+type engine struct {
+	t     *testing.T
+	build string
+	hosts []Host
+	look  error
+
+	mu      sync.Mutex
+	stop    map[string]context.CancelFunc // by host
+	ended   sync.WaitGroup
+	removed int
+}
+
+func (e *engine) Name() string                             { return "engine" }
+func (e *engine) Hosts(context.Context) ([]Host, error)    { return e.hosts, nil }
+func (e *engine) Look(context.Context, *Placement) error   { return e.look }
+func (e *engine) Remove(context.Context, *Placement) error { e.removed++; return nil }
+func (e *engine) Place(_ context.Context, p *Placement) error { // the last machine is the first to come
+	for _, h := range slices.Backward(e.hosts[:p.Count]) {
+		ctx, cancel := context.WithCancel(e.t.Context())
+		e.mu.Lock()
+		e.stop[h.Name] = cancel
+		e.mu.Unlock()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		a := Agent{Secret: p.Secret, Build: e.build, Say: func(string) {},
+			Launch: func(_ context.Context, spec runtime.Spec) (runtime.Cluster, error) { return newFake(e.t, spec), nil },
+			Measure: func(context.Context) (emulate.Capacity, error) {
+				rate := float64(len(h.Name))
+				return emulate.Capacity{PacketsPerSecond: rate, Lateness: []emulate.LatenessAt{{PacketsPerSecond: rate}}}, nil
+			}}
+		e.ended.Go(func() { _ = a.Serve(ctx, l) })
+		e.ended.Go(func() {
+			defer cancel()
+			_ = a.Report(ctx, p.Meet, h.Name, l.Addr().(*net.TCPAddr).Port)
+		})
+	}
+	return nil
+}
+
+// newPlaced returns what places two agents on an engine with some machines.
+func newPlaced(t *testing.T, hosts ...string) (*Placed, *engine) {
+	e := &engine{t: t, build: "this", stop: map[string]context.CancelFunc{}}
+	for _, h := range hosts {
+		e.hosts = append(e.hosts, Host{h, "127.0.0.1"})
+	}
+	return &Placed{Engine: e, Build: "this", Placement: Placement{Count: 2, Say: func(string) {}}}, e
+}
+
+// Agents of an engine are in the order of their names. They are placed once, tell what their
+// machines carry, and end with what placed them. One that is gone is named.
+func TestPlaced(t *testing.T) {
+	p, e := newPlaced(t, "alpha", "be")
+	all, err := p.Capacities(t.Context())
+	if err != nil || len(all) != 2 || all[0].PacketsPerSecond != 5 || all[1].PacketsPerSecond != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	launches, err := p.Launches(t.Context())
+	if err != nil || len(launches) != 2 {
+		t.Fatal(len(launches), err)
+	}
+	e.stop["be"]()
+	for err == nil { // until its connection has ended
+		_, err = p.Launches(t.Context())
+		runtimes.Gosched()
+	}
+	if !strings.Contains(err.Error(), "m2 (be at 127.0.0.1:") {
+		t.Error(err)
+	}
+	if err := errors.Join(p.Close(t.Context()), p.Close(t.Context())); err != nil || e.removed != 1 {
+		t.Error(e.removed, err)
+	}
+	e.ended.Wait()
+}
+
+// What cannot be placed ends with its reason, and leaves nothing.
+func TestNotPlaced(t *testing.T) {
+	few, _ := newPlaced(t, "alone")
+	other, builds := newPlaced(t, "a", "b")
+	builds.build = "that"
+	broken, looks := newPlaced(t, "a", "b")
+	looks.look = errors.New("no room")
+	for want, p := range map[string]*Placed{
+		"1 machine take work (alone)": few, "another build of weft (that)": other, "no room": broken,
+	} {
+		e := p.Engine.(*engine)
+		if p == broken {
+			p.Engine = nobody{e}
+		}
+		if _, err := p.Launches(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, expected %s", err, want)
+		}
+		if p != few && e.removed != 1 {
+			t.Errorf("%s: removed %d times", want, e.removed)
+		}
+		e.ended.Wait()
+	}
+}
+
+// nobody is an engine whose agents do not come.
+type nobody struct{ *engine }
+
+func (nobody) Place(context.Context, *Placement) error { return nil }
+
+// Nobody without the secret can join a meeting, and nobody joins with nonsense.
+func TestMeetingStrangers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := meet(t.Context(), l, secret, "this")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	addr := l.Addr().String()
+	stranger := Agent{Secret: strings.Repeat("x", minSecret), Build: "this"}
+	_ = stranger.Report(t.Context(), addr, "h", 1) // in TLS 1.3 the client's handshake ends before the server looks
+	own, err := secure(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, what := range map[string]any{kindSession: session{}, kindJoin: "text"} {
+		conn, err := dial(t.Context(), addr, own, kind, what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(quiettest.Patience))
+		if m, _, err := conn.Recv(); err == nil && m.Kind != control.KindError {
+			t.Errorf("%s: %q", kind, m.Kind)
+		}
+		conn.Close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if all, err := m.wait(ctx, 1, nil); err == nil {
+		t.Errorf("%+v came", all)
 	}
 }
 

@@ -24,8 +24,9 @@ const (
 	dialTime = 10 * time.Second
 )
 
-// Kinds of message. Each connection begins with one that says what it is: session, process or
-// stream. It belongs to a run, whose number nobody else knows.
+// Kinds of message. Each connection begins with one that says what it is: session, process, stream
+// or measure, or join to a meeting. The first three belong to a run, whose number nobody else
+// knows.
 const (
 	kindSession = "session" // session; answered by up or an error
 	kindUp      = "up"      // up
@@ -34,6 +35,10 @@ const (
 	kindHere    = "here"    // nothing, both ways on a session: this end is there
 	kindClock   = "clock"   // clock: a question on a session, and its answer
 	kindExit    = "exit"    // exit: a process has ended
+
+	kindMeasure  = "measure"  // nothing; answered by capacity or an error
+	kindCapacity = "capacity" // emulate.Capacity
+	kindJoin     = "join"     // join, to a meeting: an agent is there
 )
 
 // session asks for a part of a run.
@@ -67,6 +72,13 @@ const fabricProcess = -1
 type stream struct {
 	Run      string
 	From, To int
+}
+
+// join says that an agent listens, at a port of the address that the connection comes from.
+type join struct {
+	Build string
+	Host  string // name of the machine
+	Port  int
 }
 
 // clock is a question for an agent's clock, and its answer: CLOCK_MONOTONIC of the asking machine

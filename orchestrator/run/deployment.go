@@ -28,7 +28,7 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 	if err != nil {
 		return nil, err
 	}
-	where, err := findPlacement(ctx, l)
+	where, err := findPlacement(ctx, l, o)
 	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}

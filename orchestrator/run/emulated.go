@@ -135,7 +135,7 @@ func emulated(
 // runOn runs an emulation, on other machines if the options name some.
 func runOn(ctx context.Context, spec emulate.Experiment, o Options) (got *emulate.Outcome, err error) {
 	if o.Machines != nil {
-		if spec.Processes.Machines, err = o.Machines(); err != nil {
+		if spec.Processes.Machines, err = o.Machines.Launches(ctx); err != nil {
 			return nil, err
 		}
 	}

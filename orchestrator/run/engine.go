@@ -47,7 +47,7 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 		if err := x.Emulable(); err != nil {
 			return engine{}, err
 		}
-		p, err := findPlacement(ctx, x.Lab)
+		p, err := findPlacement(ctx, x.Lab, o)
 		if err != nil {
 			return engine{}, cannotEmulate(x.Lab, err)
 		}
@@ -63,7 +63,7 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 		if why != "" {
 			return simulator(why), nil
 		}
-		p, err := findPlacement(ctx, x.Lab)
+		p, err := findPlacement(ctx, x.Lab, o)
 		if err != nil && experiment.AsksForEmulation(x.Lab) {
 			return engine{}, cannotEmulate(x.Lab, err)
 		}
@@ -99,7 +99,7 @@ func (p placement) chooseDilation(
 ) (d float64, how string, err error) {
 	rtt := emulate.StrictRTT(x.BaseRTT, x.DelayTarget())
 	if p.datapath != experiment.OnKernel {
-		return fabricDilation(ctx, x, load, rtt, p.processes(o))
+		return fabricDilation(ctx, x, load, rtt, p.processes(o), o.Machines)
 	}
 	d, how = x.Lab.Engine.Dilation, "asked for"
 	if d == 0 {
@@ -142,34 +142,56 @@ func slowerDilations(x *experiment.Experiment, p placement, d float64) (all []fl
 // no more than a network with the base round trip rtt allows. It
 // returns an error if the lab's dilation cannot work on this machine.
 func fabricDilation(
-	ctx context.Context, x *experiment.Experiment, load float64, rtt units.Time, p emulate.Processes,
+	ctx context.Context, x *experiment.Experiment, load float64, rtt units.Time, p emulate.Processes, far Machines,
 ) (d float64, how string, err error) {
 	if d := x.Lab.Engine.Dilation; d > 0 && emulate.Certain(d, load) {
 		return d, "asked for", nil
 	}
-	c, err := emulate.Calibrate(ctx, p)
+	all, err := capacities(ctx, p, far)
 	if ctx.Err() != nil {
 		return 0, "", ctx.Err() // a cancelled measurement fails for no other reason
 	}
 	if err != nil {
-		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
+		return 0, "", err
 	}
 	if d := x.Lab.Engine.Dilation; d > 0 {
-		if err := emulate.CheckDilation(c, d, load, rtt); err != nil {
-			return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)
+		for _, c := range all {
+			if err := emulate.CheckDilation(c, d, load, rtt); err != nil {
+				return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)
+			}
 		}
 		return d, "asked for", nil
 	}
-	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond)
-	d = emulate.AutoDilation(c, load, rtt)
+	var slowest emulate.Capacity
+	for _, c := range all {
+		if least := emulate.AutoDilation(c, load, rtt); least > d {
+			d, slowest = least, c
+		}
+	}
+	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", slowest.PacketsPerSecond)
+	if far != nil {
+		how = fmt.Sprintf("auto: the slowest machine carries %.0f data packets/s", slowest.PacketsPerSecond)
+	}
 	if parts, err := x.Parts(); err != nil {
 		return 0, "", err
 	} else if parts != nil {
 		slack := emulate.LeastSlack(&x.Fabric, parts)
-		if cut := emulate.CutDilation(c, load, slack); cut > d {
+		if cut := emulate.CutDilation(slowest, load, slack); cut > d {
 			d = cut
 			how = fmt.Sprintf("auto: packets have %v from one part of the network to another", slack.Rounded())
 		}
 	}
 	return d, how, nil
+}
+
+// capacities returns what each machine of a run can carry: the other machines, or this one.
+func capacities(ctx context.Context, p emulate.Processes, far Machines) ([]emulate.Capacity, error) {
+	if far != nil {
+		return far.Capacities(ctx)
+	}
+	c, err := emulate.Calibrate(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("measure what this machine can carry: %w", err)
+	}
+	return []emulate.Capacity{c}, nil
 }

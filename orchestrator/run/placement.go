@@ -30,8 +30,13 @@ type placement struct {
 	kernel     qdisc.Capabilities // with datapath kernel
 }
 
-// findPlacement returns the placement of a lab on this machine.
-func findPlacement(ctx context.Context, l *lab.Lab) (placement, error) {
+// findPlacement returns the placement of a lab on this machine, or on those of the options.
+func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error) {
+	if o.Machines != nil { // their agents have looked
+		p := inNamespaces
+		p.datapath = "fabric"
+		return p, nil
+	}
 	p, err := findRuntime(ctx, l)
 	p.datapath, p.bypass = "fabric", l.Engine.Bypasses()
 	if err == nil && l.Engine.Datapath == experiment.OnKernel {

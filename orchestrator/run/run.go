@@ -58,9 +58,8 @@ type Options struct {
 	// now.
 	Dilation float64
 
-	// Machines starts the parts of an emulated lab on other machines, by part: see
-	// emulate.Processes. It may be nil.
-	Machines func() ([]runtime.Launch, error)
+	// Machines are other machines for the parts of an emulated lab; nil: all on this one.
+	Machines Machines
 
 	// Captures need an emulated run.
 	Captures []Capture
@@ -101,6 +100,14 @@ type Options struct {
 	Progress func(Progress)
 
 	framed func([]frames.Frame) // called after each frame; nil: the lab wants none
+}
+
+// Machines are other machines than this one, each for one part of an emulated lab.
+type Machines interface {
+	// Launches returns the launches of the parts of one run: see emulate.Processes.
+	Launches(ctx context.Context) ([]runtime.Launch, error)
+	// Capacities returns what each machine can carry.
+	Capacities(ctx context.Context) ([]emulate.Capacity, error)
 }
 
 func (o *Options) workers() int {

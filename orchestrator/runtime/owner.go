@@ -91,6 +91,12 @@ func (o Owner) Alive() bool {
 	return err != nil || start == o.Start
 }
 
+// Gone reports whether the process ran on this machine since it was booted, and has ended.
+func (o Owner) Gone() bool {
+	boot, err := bootID()
+	return err == nil && boot == o.Boot && !o.Alive()
+}
+
 func bootID() (string, error) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text)), err

@@ -1,4 +1,5 @@
-// Package slurm runs the shards of a sweep as an array job of Slurm.
+// Package slurm runs the shards of a sweep as an array job of Slurm, and the agents of one lab
+// (package machine) as a job of one step.
 //
 // In goes the directory of a sweep on the shared file system, into which this program copies its
 // own binary, so that the machines need nothing. Out come the states of the array's tasks.
@@ -10,7 +11,7 @@
 // A task whose machine dies is queued again by Slurm, and a task that ends with an error queues
 // itself again, up to three times. SBATCH_PARTITION and the other variables of sbatch(1) apply.
 //
-// Start reading at Scheduler.Start; Script is the batch script.
+// Start reading at Scheduler.Start; Script is the batch script. Agents are in agents.go.
 package slurm
 
 import (
@@ -70,13 +71,17 @@ func ask(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("no Slurm here: %w; run this where sbatch is (apt-get install slurm-client)", err)
+		return "", errNoSlurm(err)
 	}
 	if err != nil {
 		why := strings.TrimSpace(said.String())
 		return "", fmt.Errorf("%s: %w: %s", name, err, why)
 	}
 	return out.String(), nil
+}
+
+func errNoSlurm(err error) error {
+	return fmt.Errorf("no Slurm here: %w; run this where sbatch is (apt-get install slurm-client)", err)
 }
 
 // Check implements shard.Scheduler.

@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/fuzztest"
 	"weft/internal/golden"
+	"weft/orchestrator/machine"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -28,6 +29,16 @@ func TestScript(t *testing.T) {
 		strings.Join(Arguments(newSub(), r, "/sh/slurm.sh", "/sh/100%/slurm"), " ") + "\nsbatch " +
 		strings.Join(Arguments(emu, &sweep.Round{}, "/sh/slurm.sh", "/sh/slurm"), " ") + "\n"
 	golden.File(t, "testdata/script.golden", text)
+}
+
+// The secret is on no command line, and each agent has a machine to itself.
+func TestSrun(t *testing.T) {
+	p := &machine.Placement{Name: "weft-run-a", Count: 3, Meet: "10.0.0.1:7", Secret: "hush"}
+	text := strings.Join(srun(p, "/sh/weft"), " ")
+	if want := "srun --label --job-name=weft-run-a --comment=0.0.0.0. --nodes=3 --ntasks=3 --ntasks-per-node=1 --exclusive " +
+		"--export=ALL --chdir=/ --kill-on-bad-exit=1 --input=none /sh/weft machine --meet 10.0.0.1:7"; text != want {
+		t.Errorf("%s, expected %s", text, want)
+	}
 }
 
 func TestParse(t *testing.T) {

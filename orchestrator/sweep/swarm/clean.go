@@ -82,8 +82,9 @@ func removeContainers(ctx context.Context, api *client.Client, service string) e
 	}
 }
 
-// Clean removes what sweeps left on the engine: services whose tasks have all ended or whose sweep
-// is over or gone, and ended containers of services that no longer exist. A worker of a swarm knows
+// Clean removes what sweeps and agents left on the engine: services whose tasks have all ended or
+// whose sweep is over or gone, secrets of agents, and ended containers of services that no longer
+// exist. A worker of a swarm knows
 // no services, so only its ended containers are removed. Sweeps that run are left alone.
 func Clean(ctx context.Context) (removed []string, err error) {
 	api, err := open()
@@ -100,17 +101,28 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	manager := err == nil
 	for _, s := range services {
 		fresh := time.Since(s.CreatedAt) < freshTime
-		if !over(s.Spec.Labels[labelDir]) && (fresh || active(ctx, api, s.Spec.Name)) {
+		if !over(s.Spec.Labels[labelDir]) && active(ctx, api, s.Spec.Name, fresh) {
 			live[s.Spec.Name] = true
 			continue
 		}
-		if err := api.ServiceRemove(ctx, s.ID); err != nil && !errdefs.IsNotFound(err) {
+		if err := removeService(ctx, api, s.Spec.Name); err != nil {
 			all.Add(err)
 			continue
 		}
 		removed = append(removed, s.Spec.Name)
-		if err := removeContainers(ctx, api, s.Spec.Name); err != nil {
-			all.Add(err)
+	}
+	secrets, err := api.SecretList(ctx, swarm.SecretListOptions{
+		Filters: filters.NewArgs(filters.Arg("label", labelAgents))})
+	if err != nil && manager {
+		all.Add(err)
+	}
+	for _, s := range secrets {
+		if !live[s.Spec.Name] && time.Since(s.CreatedAt) > freshTime { // younger: its service may come
+			if err := api.SecretRemove(ctx, s.ID); err != nil && !errdefs.IsNotFound(err) {
+				all.Add(err)
+				continue
+			}
+			removed = append(removed, "secret "+s.Spec.Name)
 		}
 	}
 	left, err := api.ContainerList(ctx, container.ListOptions{All: true,
@@ -124,7 +136,8 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	for _, c := range left {
 		ended := c.State != container.StateRunning && c.State != container.StateCreated
 		// A worker cannot tell whether the service of a running container still exists.
-		if live[c.Labels[serviceLabel]] || !ended && !manager || !ended && !over(c.Labels[labelDir]) {
+		over := c.Labels[labelAgents] != "" || over(c.Labels[labelDir])
+		if live[c.Labels[serviceLabel]] || !ended && !manager || !ended && !over {
 			continue
 		}
 		if err := api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true}); err != nil {
@@ -138,10 +151,10 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	return removed, all.Err()
 }
 
-// active reports whether a service has tasks that run or will.
-func active(ctx context.Context, api *client.Client, service string) bool {
+// active reports whether a service has tasks that run or will. One that is fresh may have none yet.
+func active(ctx context.Context, api *client.Client, service string, fresh bool) bool {
 	all, err := api.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", service))})
-	return err != nil || slices.ContainsFunc(all, func(t swarm.Task) bool {
+	return err != nil || fresh && len(all) == 0 || slices.ContainsFunc(all, func(t swarm.Task) bool {
 		state := stateOf(&t)
 		return state == sweep.Running || state == sweep.Waiting
 	})
@@ -151,6 +164,9 @@ func active(ctx context.Context, api *client.Client, service string) bool {
 // directory was removed. If the folder of its runs is missing as well, this machine may just not
 // see the results, so the sweep is not over.
 func over(dir string) bool {
+	if dir == "" { // of agents, which end by themselves
+		return false
+	}
 	d, err := shard.Open(dir)
 	if err != nil {
 		_, parent := os.Stat(filepath.Dir(dir))

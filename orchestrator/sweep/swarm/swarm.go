@@ -1,4 +1,5 @@
-// Package swarm runs the shards of a sweep as tasks of a Docker Swarm.
+// Package swarm runs the shards of a sweep, and the agents of one lab (package machine), as tasks
+// of a Docker Swarm.
 //
 // In goes the directory of a sweep, which every machine of the swarm sees at the same path. Each
 // round is one replicated service with a replica for each shard. Out come the states of its tasks.
@@ -13,7 +14,8 @@
 // another program, and none asks a registry about a tag. Nothing but labelled services and
 // containers is ever removed.
 //
-// Start reading at Scheduler.Start; spec.go has the service, clean.go removes what is left.
+// Start reading at Scheduler.Start; spec.go has the service, agents.go that of one lab, and
+// clean.go removes what is left.
 package swarm
 
 import (
@@ -88,7 +90,7 @@ func (Scheduler) Slots(ctx context.Context, _ string) (int, error) {
 	}
 	slots := 0
 	for _, n := range all {
-		if n.Status.State == swarm.NodeStateReady && n.Spec.Availability == swarm.NodeAvailabilityActive {
+		if takesTasks(&n) {
 			slots += int(n.Description.Resources.NanoCPUs / 1e9)
 		}
 	}
@@ -98,6 +100,11 @@ func (Scheduler) Slots(ctx context.Context, _ string) (int, error) {
 	return slots, nil
 }
 
+// takesTasks reports whether the swarm gives tasks to a machine.
+func takesTasks(n *swarm.Node) bool {
+	return n.Status.State == swarm.NodeStateReady && n.Spec.Availability == swarm.NodeAvailabilityActive
+}
+
 // Start implements shard.Scheduler.
 func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) error {
 	api, err := open()
@@ -105,16 +112,7 @@ func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) error 
 		return err
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
-	if r.Image == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		if r.Image, err = image.Load(ctx, api, self); err != nil {
-			return err
-		}
-	}
-	if err := checkImage(r.Image); err != nil {
+	if r.Image, err = imageOf(ctx, api, r.Image); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(d.Path)
@@ -127,6 +125,19 @@ func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) error 
 		return fmt.Errorf("create the service of the shards: %w", err)
 	}
 	return nil
+}
+
+// imageOf returns the image that a user names, or the image of this program, which it loads into
+// the manager.
+func imageOf(ctx context.Context, api *client.Client, ref string) (string, error) {
+	if ref != "" {
+		return ref, checkImage(ref)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return image.Load(ctx, api, self)
 }
 
 // checkImage returns an error unless an image is named by its content.

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 
 	"weft/internal/golden"
+	"weft/orchestrator/machine"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -42,6 +43,20 @@ func TestService(t *testing.T) {
 	spec := service(d.Sub, r, "/shared/runs/many/sweep-20260101T000000-sim", "1000:1000").TaskTemplate.ContainerSpec
 	if len(spec.Mounts) != 2 || spec.Mounts[0].Type != mount.TypeBind || spec.Mounts[0].Source != "/shared/runs" {
 		t.Errorf("mounts %+v", spec.Mounts)
+	}
+}
+
+// Agents run as an ordinary user without capabilities, get their secret as a file, and publish no
+// port.
+func TestAgents(t *testing.T) {
+	p := &machine.Placement{Name: "weft-run-a", Count: 3, Meet: "10.0.0.1:7", Secret: "hush", Image: "sha256:1234"}
+	text, err := json.MarshalIndent(agents(p, map[string]string{labelSweep: p.Name}, "id"), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, "testdata/agents.golden", string(text)+"\n")
+	if strings.Contains(string(text), "hush") {
+		t.Error("the service shows the secret")
 	}
 }
 
@@ -116,6 +131,8 @@ func fakeManager(t *testing.T) (changes *[]string) {
 		case strings.HasSuffix(path, "/containers/json"):
 			answer(w, []any{map[string]any{"Id": "c", "Names": []string{"/weft.1.x"}, "State": "exited",
 				"Labels": map[string]string{labelSweep: "x", serviceLabel: "weft-gone"}}})
+		case strings.HasSuffix(path, "/secrets"):
+			answer(w, []swarm.Secret{})
 		case strings.HasSuffix(path, "/services"):
 			answer(w, []swarm.Service{})
 		case strings.HasSuffix(path, "/containers/c"):

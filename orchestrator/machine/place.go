@@ -1,0 +1,194 @@
+package machine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"weft/internal/clip"
+	"weft/internal/plural"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/runtime"
+)
+
+// SecretVar is the environment variable with the secret of an agent that Slurm starts.
+const SecretVar = "WEFT_SECRET"
+
+// An Engine starts agents on machines: Docker Swarm or Slurm.
+type Engine interface {
+	// Name is what --on calls the engine.
+	Name() string
+	// Hosts returns the machines that take an agent, by name.
+	Hosts(ctx context.Context) ([]Host, error)
+	// Place starts the agents of a placement, each on a machine of its own. After an error nothing
+	// runs.
+	Place(ctx context.Context, p *Placement) error
+	// Look returns an error if an agent of a placement will not come.
+	Look(ctx context.Context, p *Placement) error
+	// Remove ends the agents and removes all that Place made. It succeeds twice.
+	Remove(ctx context.Context, p *Placement) error
+}
+
+// Host is a machine of an engine.
+type Host struct{ Name, Addr string }
+
+// Placement is a number of agents that an engine starts.
+type Placement struct {
+	Name   string // of the service or job, unique
+	Owner  runtime.Owner
+	Count  int
+	Meet   string // address where agents report
+	Secret string
+	Image  string // for containers; empty: made from this program
+	Say    func(line string)
+}
+
+// Args returns the command line of an agent without its secret.
+func (p *Placement) Args() []string { return []string{"machine", "--meet", p.Meet} }
+
+// Prefix begins the names of placements.
+const Prefix = "weft-run-"
+
+// Placed is agents that an engine starts when they are first needed, and ends when Close is called
+// or this process ends.
+type Placed struct {
+	Engine    Engine
+	Placement Placement // Count, Image and Say; the rest follows
+	Build     string    // of this program
+
+	mu      sync.Mutex
+	meeting *meeting
+	group   *Group
+}
+
+// Launches is Group.Launches.
+func (p *Placed) Launches(ctx context.Context) ([]runtime.Launch, error) {
+	g, err := p.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.Launches(ctx)
+}
+
+// Capacities is Group.Capacities.
+func (p *Placed) Capacities(ctx context.Context) ([]emulate.Capacity, error) {
+	g, err := p.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.Capacities(ctx)
+}
+
+// place starts the agents unless they run, and waits until all are there: engines have no start of
+// all or none.
+func (p *Placed) place(ctx context.Context) (*Group, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.group != nil {
+		return p.group, p.meeting.check()
+	}
+	hosts, err := p.Engine.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := Enough(p.Engine, hosts, p.Placement.Count); err != nil {
+		return nil, err
+	}
+	if p.Placement.Owner, err = runtime.Self(); err != nil {
+		return nil, err
+	}
+	secret := make([]byte, minSecret/2)
+	_, _ = rand.Read(secret) // it never fails
+	p.Placement.Secret = hex.EncodeToString(secret)
+	p.Placement.Name = Prefix + strings.ToLower(rand.Text()[:12])
+	l, err := net.Listen("tcp", net.JoinHostPort(nearest(hosts), "0"))
+	if err != nil {
+		return nil, err
+	}
+	p.Placement.Meet = l.Addr().String()
+	m, err := meet(ctx, l, p.Placement.Secret, p.Build)
+	if err != nil {
+		return nil, err
+	}
+	p.Placement.Say(fmt.Sprintf("%s: waiting for %s, as %s", p.Engine.Name(),
+		plural.Count(p.Placement.Count, "machine"), p.Placement.Name))
+	var all []arrival
+	if err = p.Engine.Place(ctx, &p.Placement); err == nil {
+		look := func(ctx context.Context) error { return p.Engine.Look(ctx, &p.Placement) }
+		all, err = m.wait(ctx, p.Placement.Count, look)
+		if err != nil {
+			err = errors.Join(err, p.Engine.Remove(context.WithoutCancel(ctx), &p.Placement))
+		}
+	}
+	if err != nil {
+		m.close()
+		return nil, fmt.Errorf("%s: %w", p.Engine.Name(), err)
+	}
+	g := &Group{Secret: p.Placement.Secret, Build: p.Build}
+	var where []string
+	for k, a := range all {
+		g.Addrs = append(g.Addrs, a.addr)
+		where = append(where, fmt.Sprintf("%s is %s", emulate.MachineName(k), a.host))
+	}
+	p.Placement.Say(p.Engine.Name() + ": " + strings.Join(where, ", "))
+	p.meeting, p.group = m, g
+	return g, nil
+}
+
+// Enough returns an error unless an engine has a number of machines.
+func Enough(e Engine, hosts []Host, count int) error {
+	if len(hosts) >= count {
+		return nil
+	}
+	return fmt.Errorf("%s:%d: %s take work (%s), and each part of the lab has a machine of its own", e.Name(), count,
+		plural.Count(len(hosts), "machine"), Names(hosts))
+}
+
+// Names returns the names of machines in order, for messages.
+func Names(hosts []Host) string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = clip.Line(h.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// nearest returns the address of this machine that other machines of an engine reach: that from
+// which packets to them leave.
+func nearest(hosts []Host) string {
+	found := ""
+	for _, h := range hosts {
+		c, err := net.Dial("udp", net.JoinHostPort(h.Addr, "1")) // sends nothing
+		if err != nil {
+			continue
+		}
+		ip := c.LocalAddr().(*net.UDPAddr).IP
+		c.Close()
+		if found = ip.String(); !ip.IsLoopback() {
+			break
+		}
+	}
+	return found
+}
+
+// Close ends the agents.
+func (p *Placed) Close(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.meeting == nil {
+		return nil
+	}
+	p.meeting.close()
+	p.meeting = nil
+	if err := p.Engine.Remove(context.WithoutCancel(ctx), &p.Placement); err != nil {
+		return fmt.Errorf("%s was not removed: %w; weft clean does it later", p.Placement.Name, err)
+	}
+	return nil
+}
