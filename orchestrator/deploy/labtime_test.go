@@ -106,12 +106,12 @@ func TestPrivHostileProgramsInLabTime(t *testing.T) {
 		"no room":     `open my $f, "<", "/dev/null"; my @all; while (open my $g, "<&", $f) { push @all, $g; fcntl $g, 2, 0 } exec "/bin/date"`,
 		"ptrace":      `syscall 101, 0, 0, 0, 0; exec "/bin/date"`,
 		"attach":      `my $p = fork; unless ($p) { sleep 3; exit } syscall 101, 16, $p, 0, 0; waitpid $p, 0; syscall 101, 17, $p, 0, 0; exec "/bin/date"`,
-		"memory":      `my @x; push @x, "a" x 1e7 while 1`,
-		"stopped":     `kill 19, $$`,
+		"memory":      `my @x; push @x, "a" x (1e7 + @x) while 1`,
+		"stopped":     `my $p = $$; unless (fork) { sleep 3; kill 9, $p; exit } kill 19, $p`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Now()
-			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"timeout", "-s", "KILL", "6", "perl", "-e", script},
+			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"timeout", "-s", "KILL", "30", "perl", "-e", script},
 				LabTime: true, Whole: true, Env: []string{"PERL_HASH_SEED=0"}})
 			t.Logf("exit code %d after %v: %.200s", code, time.Since(begin), out)
 			for _, node := range []string{"h0", "h1"} {
