@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +45,7 @@ tools:
 	  ping iputils-ping "no test of ping between emulated hosts" \
 	  iperf3 iperf3 "no test of TCP between emulated hosts" \
 	  tshark tshark "no test that Wireshark understands captures and headers" \
-	  chromium chromium "no test of reports in a browser" \
+	  chromium chromium "no test of reports and of weft view in a browser" \
 	  dockerd docker.io "no test of the Docker runtime" \
 	  linux.uml user-mode-linux "no test of the kernel datapath, unless this kernel has all its qdiscs, and none of --kernel uml"
 
@@ -162,6 +162,9 @@ SIZE ?= 2MB
 bench-large: build ## 8,192 hosts send SIZE (2MB) each, simulated, and how long it takes; SIZE=100MB: minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; time bin/weft run labs/scale/permutation-8192.yaml --engine sim \
 	  --out "$$dir" --set workload.0.size=$(SIZE)
+
+screenshots: go ## make the pictures of docs/view.md anew, in Chromium
+	WEFT_PICTURES='$(CURDIR)/docs/pictures' $(TEST) -count=1 -run '^TestShow$$' -v ./cmd/weft
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)

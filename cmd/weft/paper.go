@@ -172,7 +172,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 	}
 	rows = f.Judge(points, flags.quick)
 	if len(rows) > 0 {
-		part.Tables = []report.Table{pages.Claims(rows)}
+		part.Tables = []report.Table{pages.FigureClaims(rows)}
 	}
 	for _, p := range f.Plots {
 		drawn, err := pages.Redraw(p, points)

@@ -29,7 +29,8 @@ var acts = []act{
 	{"show/2-failure", view.Link{
 		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
 		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that " +
-			"ECMP put there waits for a timeout; STrack's packets take other paths at once. See the rates.",
+			"ECMP put there waits a millisecond for a timeout; STrack's flows lose some 60 us and go on over other " +
+			"paths. See the rates.",
 	}},
 	{"show/3-clocks", view.Link{
 		Name: "clocks", Text: "3. Clocks that disagree: nobody keeps them, beside Huygens",

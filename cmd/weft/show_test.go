@@ -10,14 +10,16 @@ import (
 	"weft/results/view"
 )
 
-// The show has a page for each act, with both runs, and expectations of its labs are met.
+// The show has a page for each act, with both runs, and expectations of its labs are met. In a
+// browser its pages show what the runs stored.
 func TestShow(t *testing.T) {
+	root := t.TempDir()
 	s, err := view.NewServer(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &app{stdout: io.Discard, stderr: io.Discard, engine: orchestrated{}}
-	if err := a.prepareShow(t.Context(), s, t.TempDir()); err != nil {
+	if err := a.prepareShow(t.Context(), s, root); err != nil {
 		t.Fatal(err)
 	}
 	get := getPages(t, s)
@@ -30,6 +32,7 @@ func TestShow(t *testing.T) {
 			t.Errorf("%s: %d bytes", act.Name, len(page))
 		}
 	}
+	t.Run("Chromium", func(t *testing.T) { watchShow(t, s.URL(), root) })
 }
 
 // A run with --view publishes its frames while it goes on.

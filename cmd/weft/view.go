@@ -124,7 +124,8 @@ func loadModels(root string, names []string) (models []*view.Model, about string
 	for _, dir := range dirs {
 		m, err := view.Load(dir)
 		errs = append(errs, err)
-		models, shown = append(models, m), append(shown, filepath.ToSlash(dir))
+		models = append(models, m)
+		shown = append(shown, filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir))
 	}
 	return models, strings.Join(shown, " · "), errors.Join(errs...)
 }

@@ -45,6 +45,7 @@ func packages() []entry {
 		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
+		{"internal/browsertest", "internal/quiettest", "opens pages for tests, whatever they show"},
 		{"internal/regular", "", "opens files, whatever is in them"},
 		{"internal/sandbox", "internal/clip", "runs modules, whatever they compute"},
 		{"internal/sandbox/sandboxtest", "", "writes modules for tests"},

@@ -154,6 +154,27 @@ func Claims(rows []paper.Row) report.Table {
 	return t
 }
 
+// claimsOf is Claims for a page: with a space before units, and under the heading of a figure
+// without its name.
+func claimsOf(rows []paper.Row, figure bool) report.Table {
+	t := Claims(rows)
+	for i, row := range t.Rows {
+		for _, k := range []int{2, 3} {
+			row[k] = strings.ReplaceAll(report.Spaced(row[k]), " %", "\u00a0%")
+		}
+		if figure {
+			t.Rows[i] = row[1:]
+		}
+	}
+	if figure {
+		t.Head = t.Head[1:]
+	}
+	return t
+}
+
+// FigureClaims returns the table of the claims of one figure, below its heading.
+func FigureClaims(rows []paper.Row) report.Table { return claimsOf(rows, true) }
+
 // FailuresFirst returns the parts of a paper's page: claims that fail, the others folded, and then
 // the parts of figures, those with a claim that fails before the others.
 func FailuresFirst(rows []paper.Row, figures []report.Part) []report.Part {
@@ -168,12 +189,12 @@ func FailuresFirst(rows []paper.Row, figures []report.Part) []report.Part {
 	head := report.Part{Heading: "Claims"}
 	if len(of[paper.Fail]) > 0 {
 		head.Heading = "Claims that fail"
-		head.Tables = []report.Table{Claims(of[paper.Fail])}
+		head.Tables = []report.Table{claimsOf(of[paper.Fail], false)}
 	}
 	for _, v := range []string{paper.Pass, paper.Skipped} {
 		if n := len(of[v]); n > 0 {
 			head.Folded = append(head.Folded, report.Folded{
-				Summary: fmt.Sprintf("%d claims: %s", n, v), Tables: []report.Table{Claims(of[v])},
+				Summary: fmt.Sprintf("%d claims: %s", n, v), Tables: []report.Table{claimsOf(of[v], false)},
 			})
 		}
 	}

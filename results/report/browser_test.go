@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,55 +8,25 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"weft/internal/quiettest"
+	"weft/internal/browsertest"
 )
-
-// evaluate runs JavaScript in the page and returns its value.
-func evaluate[T any](ctx context.Context, t *testing.T, script string) T {
-	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
-	if err != nil {
-		t.Fatalf("%s: %v", script, err)
-	}
-	return v
-}
-
-// chromium returns the path of a Chromium, or skips the test with the reason.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, path := range []string{"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"} {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	t.Skip("no chromium here: sudo apt-get install chromium")
-	return ""
-}
 
 // In a real browser the report fetches nothing, fits a phone and prints in full.
 func TestReportInChromium(t *testing.T) {
-	path := chromium(t)
+	ctx := browsertest.Open(t)
 	file := filepath.Join(t.TempDir(), "report.html")
 	if err := os.WriteFile(file, []byte(renderPage(t, writeRun(t, 1, 10*us, nil))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
-	defer cancel()
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
-		chromedp.WSURLReadTimeout(quiettest.Patience))...)
-	defer stop()
-	ctx, done := chromedp.NewContext(ctx)
-	defer done()
-
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate("file://"+file)); err != nil {
 		t.Fatal(err)
 	}
-	verdict := evaluate[string](ctx, t, `document.querySelector(".verdict").innerText`)
-	figures := evaluate[int](ctx, t, `document.querySelectorAll("figure").length`)
-	width := evaluate[int](ctx, t, `document.documentElement.scrollWidth`)
-	images := evaluate[int](ctx, t, `[...document.images].filter(i => i.complete && i.naturalWidth > 0).length`)
-	tall := evaluate[float64](ctx, t, `Math.min(...[...document.querySelectorAll("figure svg")].map(s => s.getBoundingClientRect().height))`)
-	fetched := evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("data:"))`)
+	verdict := browsertest.Evaluate[string](ctx, t, `document.querySelector(".verdict").innerText`)
+	figures := browsertest.Evaluate[int](ctx, t, `document.querySelectorAll("figure").length`)
+	width := browsertest.Evaluate[int](ctx, t, `document.documentElement.scrollWidth`)
+	images := browsertest.Evaluate[int](ctx, t, `[...document.images].filter(i => i.complete && i.naturalWidth > 0).length`)
+	tall := browsertest.Evaluate[float64](ctx, t, `Math.min(...[...document.querySelectorAll("figure svg")].map(s => s.getBoundingClientRect().height))`)
+	fetched := browsertest.Evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("data:"))`)
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +14,9 @@ import (
 // ComparePage returns the page of a comparison: what differs, with charts of both sides, and below
 // it everything that was compared. names are those of the sides. notes are shown at the top.
 func ComparePage(version string, names [2]string, a, b Side, all []Difference, notes []string) (*Page, error) {
-	p := &Page{Title: "B beside A", Sub: "A: " + names[0] + " · B: " + names[1], Footer: "weft " + version}
+	labels := sideLabels(names, a, b)
+	p := &Page{Title: labels[1] + " compared with " + labels[0], Sub: "A: " + names[0] + " · B: " + names[1],
+		Footer: "weft " + version}
 	count := map[string]int{}
 	var differing, others []Difference
 	for _, d := range all {
@@ -37,12 +39,14 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	switch {
 	case len(differing) == 0:
 		p.Verdict = NoneDiffers(all, false)
+	case count[Worse] > 0 && count[Better] > 0:
+		p.Class = "doubt"
 	case count[Worse] > 0:
 		p.Class = "bad"
 	}
 	for _, note := range notes {
 		if note != "" {
-			p.Doubts = append(p.Doubts, spaced(note))
+			p.Doubts = append(p.Doubts, Spaced(note))
 		}
 	}
 	order := []string{Worse, Differs, Better}
@@ -52,7 +56,7 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	if len(differing) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What differs", Tables: []Table{compareTable(differing)}})
 	}
-	charts, err := compareCharts(a, b, differing)
+	charts, err := compareCharts(a, b, labels)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func compareTable(all []Difference) Table {
 			}
 		}
 	}
-	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[0] != "" }) {
+	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[0] != t.Rows[0][0] }) {
 		t.Head = t.Head[1:]
 		for i := range t.Rows {
 			t.Rows[i] = t.Rows[i][1:]
@@ -97,15 +101,22 @@ func compareTable(all []Difference) Table {
 	return t
 }
 
-// maxChanges is the number of changes in a chart. Our choice.
-const maxChanges = 12
-
-// compareCharts draws the largest changes, and the flows of both sides.
-func compareCharts(a, b Side, differing []Difference) ([]Drawing, error) {
-	var out []Drawing
-	if c := changesChart(differing); c != nil {
-		out = append(out, *c)
+// sideLabels returns what tells two sides apart: the titles of two single runs, without what these
+// share, or the names of directories.
+func sideLabels(names [2]string, a, b Side) [2]string {
+	if len(a) != 1 || len(b) != 1 {
+		return [2]string{filepath.Base(names[0]), filepath.Base(names[1])}
 	}
+	x, y := a[0].title(), b[0].title()
+	if lab := a[0].Manifest.Lab + ": "; strings.HasPrefix(x, lab) && strings.HasPrefix(y, lab) && x != y {
+		return [2]string{strings.TrimPrefix(x, lab), strings.TrimPrefix(y, lab)}
+	}
+	return [2]string{x, y}
+}
+
+// compareCharts draws the flows of both sides.
+func compareCharts(a, b Side, labels [2]string) ([]Drawing, error) {
+	var out []Drawing
 	for _, of := range []struct{ column, title, unit string }{
 		{"fct_ps", "Flow completion times", "us"}, {"slowdown", "Slowdown", ""},
 	} {
@@ -125,7 +136,7 @@ func compareCharts(a, b Side, differing []Difference) ([]Drawing, error) {
 					values[k] /= 1e6
 				}
 			}
-			if s := plot.CDF([]string{"A", "B"}[i], values); len(s.X) > 0 {
+			if s := plot.CDF(string("AB"[i])+": "+labels[i], values); len(s.X) > 0 {
 				c.Series = append(c.Series, s)
 			}
 		}
@@ -134,28 +145,4 @@ func compareCharts(a, b Side, differing []Difference) ([]Drawing, error) {
 		}
 	}
 	return out, nil
-}
-
-// changesChart draws the changes of the numbers that differ, the largest first; nil if none has a
-// share of A.
-func changesChart(differing []Difference) *plot.Bars {
-	all := slices.DeleteFunc(slices.Clone(differing), func(d Difference) bool { return d.A.Mean == 0 })
-	slices.SortStableFunc(all, func(x, y Difference) int {
-		return int(math.Copysign(1, math.Abs(y.Change)-math.Abs(x.Change)))
-	})
-	c := &plot.Bars{Title: "Changes from A to B", Y: plot.Axis{Label: "change", Unit: "%"}}
-	if len(all) > maxChanges {
-		c.Caption = fmt.Sprintf("The %d largest of %d.", maxChanges, len(all))
-		all = all[:maxChanges]
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	s := plot.BarSeries{}
-	for _, d := range all {
-		c.Groups = append(c.Groups, strings.TrimSpace(d.Metric+" "+d.Point))
-		s.Values = append(s.Values, 100*d.Change)
-	}
-	c.Series = []plot.BarSeries{s}
-	return c
 }

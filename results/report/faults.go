@@ -70,7 +70,7 @@ func (p *FaultLocation) String() string {
 			parts = append(parts, text)
 		}
 	}
-	return p.Name() + ": " + spaced(strings.Join(parts, ", "))
+	return p.Name() + ": " + Spaced(strings.Join(parts, ", "))
 }
 
 // span returns the faults of the location as ranges of a time axis.
@@ -168,8 +168,8 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, spaced(table.When(f, endUS)),
-			spaced(table.Routing(f, endUS)), table.Cut(f)})
+		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, Spaced(table.When(f, endUS)),
+			Spaced(table.Routing(f, endUS)), table.Cut(f)})
 	}
 	return t, 0
 }

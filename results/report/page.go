@@ -66,9 +66,9 @@ func (t Table) Right(column int) bool { return column >= t.Numbers && column < t
 // mark returns the CSS class of a cell that holds a result.
 func mark(cell string) string {
 	switch cell {
-	case "met", "pass", "ok":
+	case "met", "pass", "ok", Better:
 		return "met"
-	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted:
+	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted, Worse:
 		return "missed"
 	case "skipped", "fidelity degraded", "fidelity invalid":
 		return "skipped"
@@ -140,7 +140,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	s := r.Summary
 	if s != nil {
 		for _, text := range doubts(s) {
-			p.Doubts = append(p.Doubts, spaced(text))
+			p.Doubts = append(p.Doubts, Spaced(text))
 		}
 		p.Tiles = tiles(s, r.about())
 		if len(s.Expect) > 0 {

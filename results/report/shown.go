@@ -87,8 +87,8 @@ func quantity(v float64, unit string) string {
 // unspaced matches a value with its unit, as terminals show it.
 var unspaced = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ps|ns|us|ms|s|B|KB|MB|GB|TB|[kMGT]?bps)\b`)
 
-// spaced writes the values of a text for a terminal as pages do: 300 us for 300us.
-func spaced(text string) string { return unspaced.ReplaceAllString(text, "$1 $2") }
+// Spaced writes the values of a text for a terminal as pages do: 300 us for 300us.
+func Spaced(text string) string { return unspaced.ReplaceAllString(text, "$1 $2") }
 
 // chartNames are the charts about the values that an expectation can name, longest first where one
 // is the beginning of another.

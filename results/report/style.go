@@ -10,12 +10,12 @@ svg [fill="#ffffff"]{fill:var(--back)}svg [fill="#222222"]{fill:var(--text)}svg 
 svg [fill="#0072b2"]{fill:#4aa3df}svg [stroke="#0072b2"]{stroke:#4aa3df}svg [fill="#d55e00"]{fill:#ff8a3d}svg [stroke="#d55e00"]{stroke:#ff8a3d}svg [fill="#009e73"]{fill:#2fc79a}svg [stroke="#009e73"]{stroke:#2fc79a}
 svg [fill="#cc79a7"]{fill:#e39cc4}svg [stroke="#cc79a7"]{stroke:#e39cc4}svg [fill="#000000"]{fill:var(--text)}svg [stroke="#000000"]{stroke:var(--text)}figure img{filter:invert(.91) hue-rotate(180deg)}}
 *{box-sizing:border-box}
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;color:var(--text);background:var(--back);margin:0 auto;max-width:76rem;padding:1rem 1.25rem 3rem}
+body{font:15px/1.5 "Liberation Sans",Arial,Helvetica,sans-serif;color:var(--text);background:var(--back);margin:0 auto;max-width:76rem;padding:1rem 1.25rem 3rem}
 h1{font-size:1.6rem;line-height:1.25;margin:.3rem 0}h2{font-size:1.15rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--edge);padding-bottom:.25rem}
 p{max-width:48rem;margin:.4rem 0}p.sub,small,th,dt,.tiles dt{color:var(--dim)}a{color:var(--link)}nav{display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;font-size:.9rem}
 .verdict{display:inline-block;padding:.3rem .8rem;border-radius:.4rem;font-weight:600;color:var(--on);background:var(--good)}.verdict.bad{background:var(--bad)}.verdict.doubt{background:var(--doubt)}
 .note{border-left:.25rem solid var(--edge);padding-left:.7rem}.note.doubt{border-color:var(--doubt)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;margin:1rem 0}.tiles div{background:var(--panel);border-radius:.5rem;padding:.55rem .8rem}.tiles dt{font-size:.82rem}.tiles dd{font-size:1.2rem;font-weight:600;font-variant-numeric:tabular-nums}
+.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(8rem,1fr));gap:.6rem;margin:1rem 0}.tiles div{background:var(--panel);border-radius:.5rem;padding:.55rem .8rem}.tiles dt{font-size:.82rem}.tiles dd{font-size:1.2rem;font-weight:600;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto;margin:.8rem 0;background:linear-gradient(to right,var(--back) 40%,transparent) 0 0/3rem 100%,linear-gradient(to left,var(--back) 40%,transparent) 100% 0/3rem 100%,
 linear-gradient(to right,#0005,#0000) 0 0/.8rem 100%,linear-gradient(to left,#0005,#0000) 100% 0/.8rem 100%,var(--back);background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
 .tall{max-height:34rem;overflow-y:auto}.tall thead th{position:sticky;top:0;background:var(--back)}

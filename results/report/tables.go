@@ -84,7 +84,7 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 			whole(n.Refused), whole(n.Beside))})
 	}
 	if f := s.Fidelity; f != nil {
-		out = append(out, [2]string{"fidelity", spaced(table.Fidelity(f)) + "; dilation " + shown(s.Dilation)})
+		out = append(out, [2]string{"fidelity", Spaced(table.Fidelity(f)) + "; dilation " + shown(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
 		out = append(out, [2]string{"rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s",

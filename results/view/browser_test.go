@@ -1,7 +1,6 @@
 package view
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,47 +12,15 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"weft/internal/browsertest"
 	"weft/internal/quiettest"
 	"weft/results/record"
 )
 
-// openBrowser returns the context of a page in Chromium, or skips the test with the reason.
-func openBrowser(t *testing.T) context.Context {
-	t.Helper()
-	path := ""
-	for _, p := range []string{"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"} {
-		if _, err := os.Stat(p); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("no chromium here: sudo apt-get install chromium")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Headless, chromedp.WSURLReadTimeout(quiettest.Patience))...)
-	t.Cleanup(stop)
-	ctx, done := chromedp.NewContext(ctx)
-	t.Cleanup(done)
-	return ctx
-}
-
-// evaluate runs JavaScript in the page and returns its value.
-func evaluate[T any](ctx context.Context, t *testing.T, script string) T {
-	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
-	if err != nil {
-		t.Fatalf("%s: %v", script, err)
-	}
-	return v
-}
-
 // A page from disk shows the stored values at every instant, two runs at one instant, and what was
 // clicked, with the mouse or the keyboard, and fetches nothing.
 func TestViewInChromium(t *testing.T) {
-	ctx := openBrowser(t)
+	ctx := browsertest.Open(t)
 	fault := record.Fault{Link: "h0-switch0", What: record.LinkDown, FromUS: 20, UntilUS: 30}
 	a, b := mustLoad(t, writeRun(t, 50, fault)), mustLoad(t, writeRun(t, 40))
 	page, err := Page("two", "", []*Model{a, b})
@@ -70,57 +37,57 @@ func TestViewInChromium(t *testing.T) {
 	}
 	const port = 3 // switch0->h1
 	for _, frame := range []int{0, 1, 7, 19, 31, 49} {
-		evaluate[any](ctx, t, "weft.clock.set("+strconv.Itoa(frame+1)+"), null")
-		queue := evaluate[float64](ctx, t, "(r => r.queue[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
-		use := evaluate[float64](ctx, t, "(r => r.use[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
+		browsertest.Evaluate[any](ctx, t, "weft.clock.set("+strconv.Itoa(frame+1)+"), null")
+		queue := browsertest.Evaluate[float64](ctx, t, "(r => r.queue[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
+		use := browsertest.Evaluate[float64](ctx, t, "(r => r.use[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
 		if queue != float64(1000*frame) || math.Abs(use-0.5) > 1e-6 {
 			t.Errorf("frame %d of port %d: %v bytes, use %v", frame, port, queue, use)
 		}
 	}
-	evaluate[any](ctx, t, "weft.clock.set(25), null")
-	if got := evaluate[[]float64](ctx, t, "weft.runs().map(r => r.time(r.frameAt(weft.clock.t)))"); got[0] != 25 || got[1] != 25 {
+	browsertest.Evaluate[any](ctx, t, "weft.clock.set(25), null")
+	if got := browsertest.Evaluate[[]float64](ctx, t, "weft.runs().map(r => r.time(r.frameAt(weft.clock.t)))"); got[0] != 25 || got[1] != 25 {
 		t.Errorf("the runs are at %v", got)
 	}
-	if n := evaluate[int](ctx, t, "weft.runs()[0].faultsAt(25).length * 10 + weft.runs()[0].faultsAt(31).length"); n != 10 {
+	if n := browsertest.Evaluate[int](ctx, t, "weft.runs()[0].faultsAt(25).length * 10 + weft.runs()[0].faultsAt(31).length"); n != 10 {
 		t.Errorf("faults at 25 and 31 us: %d", n)
 	}
-	if series := evaluate[[]float64](ctx, t, "(s => [s.window.length, s.rate.at(-1)[1]])(weft.runs()[0].connSeries(0))"); series[0] != 50 || math.Abs(series[1]-50) > 1e-6 {
+	if series := browsertest.Evaluate[[]float64](ctx, t, "(s => [s.window.length, s.rate.at(-1)[1]])(weft.runs()[0].connSeries(0))"); series[0] != 50 || math.Abs(series[1]-50) > 1e-6 {
 		t.Errorf("window and rate of the connection: %v", series)
 	}
 	if err := chromedp.Do(ctx, chromedp.KeyEvent("\u0020")); err != nil {
 		t.Fatal(err)
 	}
-	if !evaluate[bool](ctx, t, "weft.clock.playing") {
+	if !browsertest.Evaluate[bool](ctx, t, "weft.clock.playing") {
 		t.Error("the space bar does not play")
 	}
-	evaluate[any](ctx, t, "weft.clock.toggle(false), weft.select(0, {port: 3}), null")
-	if got := evaluate[string](ctx, t, `document.querySelector("#panel h3").textContent`); got != "switch0->h1 (small sim)" {
+	browsertest.Evaluate[any](ctx, t, "weft.clock.toggle(false), weft.select(0, {port: 3}), null")
+	if got := browsertest.Evaluate[string](ctx, t, `document.querySelector("#panel h3").textContent`); got != "switch0\u00a0\u2192\u00a0h1 (small sim)" {
 		t.Errorf("selected is %q", got)
 	}
 	for _, tab := range []string{"overview", "heat", "ranks", "selected"} {
-		evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=`+tab+`]").click(), null`)
-		if n := evaluate[int](ctx, t, `document.querySelectorAll("#panel figure").length`); n == 0 {
+		browsertest.Evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=`+tab+`]").click(), null`)
+		if n := browsertest.Evaluate[int](ctx, t, `document.querySelectorAll("#panel figure").length`); n == 0 {
 			t.Errorf("%s has no figure", tab)
 		}
 	}
-	evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=overview]").click(), null`)
-	if titles := evaluate[string](ctx, t, `[...document.querySelectorAll("#panel figcaption")].map(f => f.textContent).join("; ")`); !strings.Contains(titles, "rates of 1 of 1 connections") {
+	browsertest.Evaluate[any](ctx, t, `document.querySelector("nav button[data-tab=overview]").click(), null`)
+	if titles := browsertest.Evaluate[string](ctx, t, `[...document.querySelectorAll("#panel figcaption")].map(f => f.textContent).join("; ")`); !strings.Contains(titles, "Rates of flows") {
 		t.Errorf("the overview has %s", titles)
 	}
-	if fetched := evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("blob:"))`); len(fetched) > 0 {
+	if fetched := browsertest.Evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("blob:"))`); len(fetched) > 0 {
 		t.Errorf("it fetched %v", fetched)
 	}
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile)); err != nil {
 		t.Fatal(err)
 	}
-	if wide := evaluate[int](ctx, t, `document.documentElement.scrollWidth`); wide > 360 {
+	if wide := browsertest.Evaluate[int](ctx, t, `document.documentElement.scrollWidth`); wide > 360 {
 		t.Errorf("on a phone of 360 pixels it is %d wide", wide)
 	}
 }
 
 // A page of a run that goes on follows it, and says when it has ended.
 func TestLiveViewInChromium(t *testing.T) {
-	ctx := openBrowser(t)
+	ctx := browsertest.Open(t)
 	s, _ := serve(t, func(s *Server) error { return s.Live("small", "") })
 	if err := s.Publish([]*Model{mustLoad(t, writeRun(t, 5))}); err != nil {
 		t.Fatal(err)
@@ -128,7 +95,7 @@ func TestLiveViewInChromium(t *testing.T) {
 	if err := chromedp.Do(ctx, chromedp.Navigate(s.URL()), chromedp.WaitVisible("#stage canvas")); err != nil {
 		t.Fatal(err)
 	}
-	if n := evaluate[int](ctx, t, "weft.runs()[0].frames"); n != 5 {
+	if n := browsertest.Evaluate[int](ctx, t, "weft.runs()[0].frames"); n != 5 {
 		t.Errorf("%d frames", n)
 	}
 	if err := s.Publish([]*Model{mustLoad(t, writeRun(t, 9))}); err != nil {
@@ -136,7 +103,7 @@ func TestLiveViewInChromium(t *testing.T) {
 	}
 	s.End("the run has ended")
 	quiettest.Await(t, func() error {
-		if at := evaluate[[]float64](ctx, t, "[weft.runs()[0].frames, weft.clock.t]"); at[0] != 9 || at[1] != 9 {
+		if at := browsertest.Evaluate[[]float64](ctx, t, "[weft.runs()[0].frames, weft.clock.t]"); at[0] != 9 || at[1] != 9 {
 			return fmt.Errorf("%v frames, at %v us; expected the last of 9", at[0], at[1])
 		}
 		return nil
@@ -145,7 +112,7 @@ func TestLiveViewInChromium(t *testing.T) {
 
 // Buttons of a deployed lab ask for what the verbs do, and say what came of it.
 func TestActionsInChromium(t *testing.T) {
-	ctx := openBrowser(t)
+	ctx := browsertest.Open(t)
 	asked := make(chan Action, 8)
 	s, _ := serve(t, func(s *Server) error {
 		return s.Control("small", "", func(a Action) error {
@@ -169,12 +136,12 @@ func TestActionsInChromium(t *testing.T) {
 		{"{node: 0}", "pause", "node [h0 pause]", "node h0 pause: done"},
 		{"{node: 2}", "kill", "node [h2 kill]", "h2 is dead"},
 	} {
-		evaluate[any](ctx, t, fmt.Sprintf(`weft.select(0, %s), [...document.querySelectorAll(".acts-row button")].find(b => b.textContent === %q).click(), null`, c.what, c.button))
+		browsertest.Evaluate[any](ctx, t, fmt.Sprintf(`weft.select(0, %s), [...document.querySelectorAll(".acts-row button")].find(b => b.textContent === %q).click(), null`, c.what, c.button))
 		if a := <-asked; fmt.Sprint(a.Verb, " ", a.Args) != c.want {
 			t.Errorf("%s asks for %v, want %s", c.button, a, c.want)
 		}
 		quiettest.Await(t, func() error {
-			if said := evaluate[string](ctx, t, `document.getElementById("note").textContent`); said != c.says {
+			if said := browsertest.Evaluate[string](ctx, t, `document.getElementById("note").textContent`); said != c.says {
 				return fmt.Errorf("it says %q, want %q", said, c.says)
 			}
 			return nil

@@ -123,8 +123,8 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
-		if manifest.Control != "" {
-			m.Facts[0] += " (" + manifest.Control + ")"
+		if t := transportOf(summary.Transport, manifest); !strings.Contains(m.Title, t) {
+			m.Facts = append([]string{t}, m.Facts...)
 		}
 	}
 	m.addConns(s.Conns)
@@ -199,6 +199,15 @@ func checkNetwork(n *record.NetworkMap) error {
 	return nil
 }
 
+// transportOf returns the name of a transport with that of its congestion control, if that is
+// another: roce (DCQCN).
+func transportOf(kind string, m *record.Manifest) string {
+	if m.Control == "" {
+		return kind
+	}
+	return kind + " (" + m.Control + ")"
+}
+
 // title returns what tells a run from those beside it: its point of a sweep, or its lab, engine and
 // transport.
 func title(dir string, m *record.Manifest) string {
@@ -208,6 +217,9 @@ func title(dir string, m *record.Manifest) string {
 		for _, s := range m.Settings {
 			if _, ok := m.Point[s.Path]; ok {
 				key := s.Path[strings.LastIndex(s.Path, ".")+1:]
+				if s.Path == "transport.kind" {
+					s.Value = transportOf(s.Value, m)
+				}
 				parts = append(parts, strings.TrimPrefix(key+" "+s.Value, "kind "))
 			}
 		}
@@ -220,7 +232,7 @@ func title(dir string, m *record.Manifest) string {
 	}
 	for _, s := range m.Settings {
 		if s.Path == "transport.kind" {
-			name += ", " + s.Value
+			name += ", " + transportOf(s.Value, m)
 		}
 	}
 	return name
@@ -228,15 +240,13 @@ func title(dir string, m *record.Manifest) string {
 
 // facts returns what a viewer wants to know beside the network.
 func facts(s *record.Summary) []string {
-	out := []string{s.Transport}
-	for _, c := range s.Collectives {
-		out = append(out, fmt.Sprintf("%s of %d ranks: %s", c.Name, c.Ranks, short(c.TimeUS)))
-		if len(out) > 2 {
-			break
-		}
+	var out []string
+	for _, c := range s.Collectives[:min(len(s.Collectives), 2)] {
+		out = append(out, c.Name+": "+short(c.TimeUS))
 	}
-	if s.Flows.Count > 0 {
-		out = append(out, fmt.Sprintf("p99 FCT %s", short(s.Flows.FCT.P99)))
+	t := short(s.Flows.FCT.P99)
+	if s.Flows.Count > 0 && (len(s.Collectives) != 1 || t != short(s.Collectives[0].TimeUS)) {
+		out = append(out, "p99 FCT "+t)
 	}
 	if s.Network.Drops > 0 {
 		out = append(out, fmt.Sprintf("%d dropped", s.Network.Drops))

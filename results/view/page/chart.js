@@ -15,16 +15,16 @@ export function svg(name, attributes = {}, text = "") {
 export function nice(v) {
   if (!(v > 0)) return 1;
   const p = 10 ** Math.floor(Math.log10(v));
-  return [1, 2, 2.5, 5, 10].map((k) => k * p).find((k) => k >= v * 0.999);
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((k) => k * p).find((k) => k >= v * 0.999);
 }
 
 // Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across. Values are
-// shown times factor, in the unit.
+// shown times factor, in the unit; say writes one of these for people.
 export class Chart {
-  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0, factor = 1 }) {
+  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0, factor = 1, say = (v) => `${number(v)} ${unit}` }) {
     series = series.map((s) => ({ ...s, points: factor === 1 ? s.points : s.points.map(([t, y]) => [t, y * factor]) }));
     lines = lines.map((l) => ({ ...l, y: l.y * factor }));
-    Object.assign(this, { clock, title, unit, series, lines, height });
+    Object.assign(this, { clock, title, unit, series, lines, height, say });
     this.end = end > 0 ? end : 1;
     const top = Math.max(max * factor, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
     this.max = nice(top);
@@ -39,28 +39,29 @@ export class Chart {
   remove() { this.clock.removeEventListener("tick", this.move); this.element.remove(); }
 
   draw() {
-    const w = 460, h = this.height, left = 46, right = 8, top = 8, bottom = 20;
+    const large = document.documentElement.classList.contains("projector"); // text grows as the drawing shrinks
+    const w = large ? 320 : 460, h = this.height, left = 62, right = 8, top = 8, bottom = 20;
     this.px = (t) => left + ((w - left - right) * t) / this.end;
     this.py = (y) => h - bottom - ((h - top - bottom) * Math.min(y, this.max)) / this.max;
     const head = document.createElement("figcaption");
-    head.append(this.title);
-    this.value = document.createElement("span");
-    this.value.className = "value";
-    head.append(" ", this.value, this.button("SVG", () => this.save("svg")), this.button("CSV", () => this.save("csv")));
+    const name = document.createElement("span");
+    name.textContent = this.title;
+    const only = value(); // of a single series; several have a legend
+    this.values = this.series.length === 1 ? [only] : [];
+    head.append(name, only, this.button("SVG", () => this.save("svg")), this.button("CSV", () => this.save("csv")));
     this.svg = svg("svg", { viewBox: `0 0 ${w} ${h}`, class: "lines", role: "img", "aria-label": this.title });
     for (let i = 0; i <= 2; i++) {
       const y = (this.max * i) / 2;
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(y), y2: this.py(y), class: "grid" }));
-      this.svg.append(svg("text", { x: left - 5, y: this.py(y) + 3.5, class: "end" }, number(y)));
+      this.svg.append(svg("text", { x: left - 5, y: this.py(y) + 3.5, class: "end" }, i < 2 ? number(y) : `${number(y)} ${this.unit}`));
     }
     this.svg.append(svg("text", { x: left, y: h - 5 }, "0"), svg("text", { x: w - right, y: h - 5, class: "end" }, time(this.end)));
-    this.svg.append(svg("text", { x: left + 4, y: top + 7, class: "unit" }, this.unit));
     let above = -Infinity;
     for (const l of this.lines) {
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold" }));
       if (this.py(l.y) - above < 10) continue; // no room for its name
       above = this.py(l.y);
-      this.svg.append(svg("text", { x: w - right - 2, y: above - 3, class: "end" }, l.name));
+      this.svg.append(svg("text", { x: w - right - 2, y: above - 3, class: "end halo" }, l.name));
     }
     this.series.forEach((s, i) => {
       if (s.points.length === 0) return;
@@ -84,7 +85,9 @@ export class Chart {
       legend.className = "legend";
       this.series.forEach((s, i) => {
         const item = document.createElement("span");
-        item.append(svgSwatch(s.color ?? palette[i % palette.length]), s.name);
+        const v = value();
+        this.values.push(v);
+        item.append(svgSwatch(s.color ?? palette[i % palette.length]), s.name, v);
         legend.append(item);
       });
       this.element.append(legend);
@@ -103,8 +106,7 @@ export class Chart {
   cursor() {
     const x = this.px(Math.min(this.clock.t, this.end));
     this.now.setAttribute("x1", x); this.now.setAttribute("x2", x);
-    const shown = this.series.slice(0, 3).map((s) => number(valueAt(s.points, this.clock.t)));
-    this.value.textContent = shown.length ? `${shown.join(" / ")} ${this.unit}` : "";
+    this.values.forEach((v, i) => { v.textContent = this.say(valueAt(this.series[i].points, this.clock.t)); });
   }
 
   save(kind) {
@@ -125,7 +127,13 @@ export class Chart {
   }
 }
 
-function svgSwatch(color) {
+function value() {
+  const v = document.createElement("span");
+  v.className = "value";
+  return v;
+}
+
+export function svgSwatch(color) {
   const s = svg("svg", { viewBox: "0 0 14 8", class: "swatch", "aria-hidden": "true" });
   s.append(svg("rect", { width: 14, height: 8, rx: 2, fill: color }));
   return s;

@@ -118,6 +118,35 @@ export class Run {
     return { rate, window };
   }
 
+  // pathsOf returns the ports on shortest paths from one node to another, by name. Which of them a
+  // flow takes is not recorded.
+  pathsOf(src, dst) {
+    const from = this.nodes.findIndex((n) => n.name === src), to = this.nodes.findIndex((n) => n.name === dst), out = new Set();
+    if (from < 0 || to < 0) return out;
+    if (!this.leading) { // ports by the node that they lead to
+      this.leading = this.nodes.map(() => []);
+      this.ports.forEach((p, i) => this.leading[p.to].push(i));
+    }
+    const hops = new Int32Array(this.nodes.length).fill(-1), queue = [to];
+    hops[to] = 0;
+    for (let i = 0; i < queue.length && hops[from] < 0; i++) {
+      for (const p of this.leading[queue[i]]) {
+        const n = this.ports[p].from;
+        if (hops[n] < 0) { hops[n] = hops[queue[i]] + 1; queue.push(n); }
+      }
+    }
+    const on = new Set([from]);
+    for (let d = hops[from]; d > 0; d--) {
+      for (const n of queue.filter((k) => hops[k] === d - 1)) {
+        for (const p of this.leading[n]) {
+          const k = this.ports[p].from;
+          if (hops[k] === d && on.has(k)) { out.add(p); on.add(n); }
+        }
+      }
+    }
+    return out;
+  }
+
   // events returns the instants of an event's kind, in order.
   events(kind) {
     if (kind === "fault") return (this.model.faults ?? []).map((f) => f.from_us - this.begin).filter((t) => t >= 0);

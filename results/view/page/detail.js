@@ -1,13 +1,14 @@
 // Charts of what was selected: a port, a host or switch, a flow.
 
-import { Chart } from "./chart.js";
-import { bytes, count, palette, time } from "./format.js";
+import { Chart, valueAt } from "./chart.js";
+import { bytes, count, palette, shown, time } from "./format.js";
 
-const most = 6; // lines in a chart
+const lines = 6; // in a chart
 
 // sized returns the unit of a chart of bytes up to max, for Chart.
 function sized(max) {
-  return max >= 2e6 ? { unit: "MB", factor: 1e-6 } : { unit: "KB", factor: 1e-3 };
+  const [unit, factor] = max >= 2e6 ? ["MB", 1e-6] : ["KB", 1e-3];
+  return { unit, factor, say: (v) => bytes(v / factor) };
 }
 
 // thresholds returns the marking thresholds of a port as lines of a chart.
@@ -18,41 +19,56 @@ function thresholds(port) {
   return out;
 }
 
-// overview returns the charts of the whole network, one line per run.
+// overview returns the charts of the whole network, those of several runs on one scale.
 export function overview(runs, clock) {
-  const names = runs.map((r) => r.title);
-  const charts = [new Chart(clock, {
-    title: "Waiting in all switches", ...sized(Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)))),
-    series: runs.map((r, i) => ({ name: names[i], points: Array.from(r.total, (v, k) => [r.time(k), v]) })),
-  })];
-  const worst = runs.map(longest);
-  const max = Math.max(...worst.map((p, i) => peak(runs[i], p)));
-  runs.forEach((r, i) => {
-    const p = worst[i];
-    if (p < 0) return;
+  const names = runs.map((r) => r.title), of = (i, text) => (runs.length > 1 ? `${text}: ${names[i]}` : text);
+  const charts = [], longest = runs.map(longestQueue), peaks = longest.map((p, i) => peak(runs[i], p));
+  const waiting = Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
+  if (waiting > 1.02 * Math.max(...peaks)) { // more than one queue
     charts.push(new Chart(clock, {
-      title: `${runs.length > 1 ? `${names[i]}: ` : ""}longest queue, ${r.ports[p].name}`, max, ...sized(max),
-      series: [{ name: r.ports[p].name, points: r.series(r.queue, p), color: palette[i] }], lines: thresholds(r.ports[p]),
+      title: "Waiting in all switches", ...sized(waiting),
+      series: runs.map((r, i) => ({ name: names[i], points: Array.from(r.total, (v, k) => [r.time(k), v]) })),
     }));
-  });
-  const rates = runs.map((r) => busiest(r).map((c) => ({ name: `${r.conns[c].src} to ${r.conns[c].dst}`, points: r.connSeries(c).rate, step: true })));
+  }
+  const ports = longest.map((p, i) => runs[i].ports[p]), queued = runs.map((_, i) => i).filter((i) => ports[i]);
+  const same = queued.every((i) => ports[i].name === ports[queued[0]].name);
+  if (queued.length > 0) {
+    charts.push(new Chart(clock, {
+      title: `Longest queue${same ? `, ${shown(ports[queued[0]].name)}` : ""}`, ...sized(Math.max(...peaks)),
+      series: queued.map((i) => ({
+        name: same ? names[i] : `${names[i]}, ${shown(ports[i].name)}`, points: runs[i].series(runs[i].queue, longest[i]), color: palette[i],
+      })),
+      lines: thresholds(ports[queued[0]]),
+    }));
+  }
+  const rates = runs.map((r) => largest(r).map((c) => ({ name: flow(r.conns[c]), points: r.connSeries(c).rate, step: true })));
   const fastest = Math.max(0, ...rates.flat().map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)));
   runs.forEach((r, i) => {
     if (rates[i].length === 0) return;
+    const all = r.conns.filter((c) => c).length;
     charts.push(new Chart(clock, {
-      title: `${runs.length > 1 ? `${names[i]}: ` : ""}rates of ${rates[i].length} of ${count(r.conns.length)} connections`, unit: "Gb/s", max: fastest, series: rates[i],
+      title: of(i, all > rates[i].length ? `Rates of ${rates[i].length} of ${count(all)} flows` : "Rates of flows"), unit: "Gb/s", max: fastest, series: rates[i],
     }));
   });
+  const errors = runs.map(apart);
+  const widest = Math.max(0, ...errors.flat().map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)));
   runs.forEach((r, i) => {
-    const clocks = r.model.clocks ?? [];
-    if (clocks.length === 0) return;
-    charts.push(new Chart(clock, {
-      title: `${runs.length > 1 ? `${names[i]}: ` : ""}errors of clocks (size)`, unit: "ns",
-      series: clocks.slice(0, most).map((c) => ({ name: c.host, points: c.points.map(([t, e]) => [t - r.begin, Math.abs(e)]).filter((p) => p[0] >= 0) })),
-    }));
+    if (errors[i].length > 0) charts.push(new Chart(clock, { title: of(i, "Clocks, apart from their mean"), unit: "ns", max: widest, series: errors[i] }));
   });
   return charts;
 }
+
+// apart returns how far the first clocks of a run are from the mean of all, whatever the true time:
+// one-way delays show that.
+function apart(run) {
+  const clocks = run.model.clocks ?? [];
+  const mean = (t) => clocks.reduce((sum, c) => sum + valueAt(c.points, t), 0) / clocks.length;
+  return clocks.slice(0, lines).map((c) => ({
+    name: c.host, points: c.points.map(([t, e]) => [t - run.begin, Math.abs(e - mean(t))]).filter((p) => p[0] >= 0),
+  }));
+}
+
+const flow = (c) => `${c.src} to ${c.dst}`;
 
 function peak(run, port) {
   let q = 0;
@@ -60,8 +76,8 @@ function peak(run, port) {
   return q;
 }
 
-// longest returns the switch port with the longest queue of a run; -1: none has any.
-function longest(run) {
+// longestQueue returns the switch port with the longest queue of a run; -1: none has any.
+function longestQueue(run) {
   let best = -1, most = 0;
   for (let p = 0; p < run.ports.length; p++) {
     if (run.nodes[run.ports[p].from].host) continue;
@@ -71,12 +87,11 @@ function longest(run) {
   return best;
 }
 
-// busiest returns the first connections of the run that carried anything.
-function busiest(run) {
+// largest returns the connections of the run that carried most.
+function largest(run) {
   if (!run.packedConns) return [];
-  const seen = [];
-  for (let c = 0; c < run.conns.length && seen.length < most; c++) if (run.conns[c]) seen.push(c);
-  return seen;
+  const all = run.conns.map((_, c) => c).filter((c) => run.conns[c]);
+  return all.sort((a, b) => run.conns[b].bytes - run.conns[a].bytes || a - b).slice(0, lines);
 }
 
 // about returns a heading, facts and charts of what was selected.
@@ -91,7 +106,7 @@ function aboutPort(run, p, clock, select) {
   if (port.buffer_bytes) facts.push([bytes(port.buffer_bytes), "buffer"]);
   if (port.ecn_kmax_bytes) facts.push([`${bytes(port.ecn_kmin_bytes || 0)} to ${bytes(port.ecn_kmax_bytes)}`, "ECN marks"]);
   return {
-    heading: port.name, facts,
+    heading: shown(port.name), facts,
     links: [[run.nodes[port.from].name, () => select({ node: port.from })], [run.nodes[port.to].name, () => select({ node: port.to })]],
     charts: [
       new Chart(clock, { title: "Queue", ...sized(peak(run, p)), series: [{ name: port.name, points: run.series(run.queue, p) }], lines: thresholds(port) }),
@@ -103,18 +118,18 @@ function aboutPort(run, p, clock, select) {
 
 function aboutNode(run, i, clock, select) {
   const node = run.nodes[i], ports = run.ports.map((p, k) => [p, k]).filter(([p]) => p.from === i);
-  const busy = ports.map(([p, k]) => [peak(run, k), p, k]).sort((a, b) => b[0] - a[0]).slice(0, most);
+  const busy = ports.map(([p, k]) => [peak(run, k), p, k]).sort((a, b) => b[0] - a[0]).slice(0, lines);
   const charts = [];
   if (!node.host) {
     charts.push(new Chart(clock, { title: "Longest queues", ...sized(busy[0]?.[0] ?? 0), series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.queue, k) })) }));
   }
   charts.push(new Chart(clock, { title: "Use of its links, outward", unit: "%", max: 100, series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.use, k, 100), step: true })) }));
-  const links = busy.map(([, p, k]) => [p.name, () => select({ port: k })]);
+  const links = busy.map(([, p, k]) => [shown(p.name), () => select({ port: k })]);
   const facts = [[node.tier, "tier"]];
   if (node.host) {
     const conns = run.conns.map((c, k) => [c, k]).filter(([c]) => c && (c.src === node.name || c.dst === node.name));
     if (run.conns.length > 0) facts.push([count(conns.length), "connections"]);
-    for (const [c, k] of conns.slice(0, 24)) links.push([`${c.src} to ${c.dst}`, () => select({ conn: k })]);
+    for (const [c, k] of conns.slice(0, 24)) links.push([flow(c), () => select({ conn: k })]);
     const clocks = (run.model.clocks ?? []).find((c) => c.host === node.name);
     if (clocks) charts.push(new Chart(clock, { title: "Error of its clock (size)", unit: "ns", series: [{ name: node.name, points: clocks.points.map(([t, e]) => [t - run.begin, Math.abs(e)]).filter((p) => p[0] >= 0) }] }));
   }
@@ -125,5 +140,5 @@ function aboutConn(run, c, clock) {
   const conn = run.conns[c], s = run.connSeries(c), charts = [];
   charts.push(new Chart(clock, { title: "Rate", unit: "Gb/s", series: [{ name: "rate", points: s.rate, step: true }] }));
   if (s.window.length > 0) charts.push(new Chart(clock, { title: "Congestion window", unit: "KB", series: [{ name: "window", points: s.window, step: true, color: palette[1] }] }));
-  return { heading: `${conn.src} to ${conn.dst}`, facts: [[bytes(conn.bytes), "sent"], [time(conn.start_us - run.begin), "first message"]], links: [], charts };
+  return { heading: flow(conn), facts: [[bytes(conn.bytes), "sent"], [time(conn.start_us - run.begin), "first message"]], links: [], charts };
 }

@@ -16,6 +16,9 @@ export function bytes(n) {
   return `${n} B`;
 }
 
+// shown writes the name of a port for a heading, which must not break within the arrow.
+export const shown = (name) => name.replace("->", "\u00a0\u2192\u00a0");
+
 export const percent = (share) => `${Math.round(share * 100)} %`;
 export const count = (n) => n.toLocaleString("en");
 

@@ -1,11 +1,11 @@
 // Queues of all ports over time as a heat map, on a canvas.
 
-import { bytes, styles, time } from "./format.js";
+import { bytes, shown, styles, time } from "./format.js";
 
 const maxRows = 60; // ports, those with the longest queues
 
 export class HeatMap {
-  constructor(run, clock, scale, select) {
+  constructor(run, clock, scale, select, keyed) { // keyed: with the key of the colours
     Object.assign(this, { run, clock, scale, select });
     this.element = document.createElement("figure");
     this.element.className = "heat";
@@ -14,14 +14,19 @@ export class HeatMap {
     all.sort((a, b) => b[0] - a[0]);
     this.rows = all.slice(0, maxRows).map((r) => r[1]);
     this.rows.sort((a, b) => a - b);
-    head.textContent = all.length === 0 ? "No queue in a switch." :
-      `Queues of ${this.rows.length} ports${all.length > maxRows ? `, those with the longest of ${all.length}` : ""}; white to red: 0 to ${bytes(scale.max)}`;
+    head.textContent = all.length === 0 ? "No queue in a switch" :
+      all.length > maxRows ? `${maxRows} ports with the longest queues, of ${all.length}` : "Ports with a queue";
+    const key = document.createElement("div"); // what the colours mean
+    key.className = "key";
+    const ramp = document.createElement("i");
+    ramp.style.background = `linear-gradient(to right,${stops().map((c) => `rgb(${c})`).join(",")})`;
+    key.append("0", ramp, bytes(scale.max));
     this.canvas = document.createElement("canvas");
     this.labels = document.createElement("div");
     this.labels.className = "labels";
     for (const p of this.rows) {
       const b = document.createElement("button");
-      b.textContent = run.ports[p].name;
+      b.textContent = shown(run.ports[p].name);
       b.addEventListener("click", () => select({ port: p }));
       this.labels.append(b);
     }
@@ -33,7 +38,10 @@ export class HeatMap {
     this.now.className = "cursor";
     plot.append(this.canvas, this.now);
     body.append(this.labels, plot);
-    this.element.append(head, body);
+    const ends = document.createElement("div");
+    ends.className = "ends";
+    ends.append(span("0"), span(time(clock.end)));
+    this.element.append(head, ...(all.length > 0 ? [body, ends] : []), ...(keyed ? [key] : []));
     this.canvas.addEventListener("click", (e) => {
       clock.set((e.offsetX / this.canvas.clientWidth) * clock.end);
       const row = this.rows[Math.floor((e.offsetY / this.canvas.clientHeight) * this.rows.length)];
@@ -42,7 +50,7 @@ export class HeatMap {
     this.canvas.addEventListener("pointermove", (e) => {
       const t = (e.offsetX / this.canvas.clientWidth) * clock.end, p = this.rows[Math.floor((e.offsetY / this.canvas.clientHeight) * this.rows.length)];
       const f = run.frameAt(t);
-      if (p !== undefined && f >= 0) this.canvas.title = `${run.ports[p].name} at ${time(t)}: ${bytes(run.queue[f * run.ports.length + p])}`;
+      if (p !== undefined && f >= 0) this.canvas.title = `${shown(run.ports[p].name)} at ${time(t)}: ${bytes(run.queue[f * run.ports.length + p])}`;
     });
     this.move = () => { this.now.style.left = `${(100 * clock.t) / (clock.end || 1)}%`; };
     clock.addEventListener("tick", this.move);
@@ -62,15 +70,15 @@ export class HeatMap {
     const n = this.rows.length, w = 900;
     this.canvas.width = w;
     this.canvas.height = Math.max(n, 1);
-    this.canvas.style.height = this.labels.style.height = `${Math.max(n, 1) * 16}px`;
+    this.canvas.style.height = this.labels.style.height = `${Math.max(n, 1) * (n > 8 ? 16 : 26)}px`;
     if (n === 0) return;
     const g = this.canvas.getContext("2d"), image = g.createImageData(w, n), max = Math.max(this.scale.max, 1);
-    const dark = styles().back.startsWith("#1");
+    const colors = stops();
     for (let x = 0; x < w; x++) {
       const f = this.run.frameAt(((x + 0.5) / w) * this.clock.end);
       for (let y = 0; y < n; y++) {
         const v = f < 0 ? 0 : Math.sqrt(Math.min(this.run.queue[f * this.run.ports.length + this.rows[y]] / max, 1));
-        const c = shade(v, dark), o = (y * w + x) * 4;
+        const c = shade(v, colors), o = (y * w + x) * 4;
         image.data[o] = c[0]; image.data[o + 1] = c[1]; image.data[o + 2] = c[2]; image.data[o + 3] = 255;
       }
     }
@@ -81,7 +89,16 @@ export class HeatMap {
 const light = [[255, 255, 255], [253, 212, 158], [252, 141, 89], [179, 0, 0]];
 const night = [[28, 32, 40], [90, 50, 30], [213, 94, 0], [255, 200, 120]];
 
-function shade(v, dark) {
-  const stops = dark ? night : light, k = Math.min(Math.floor(v * 3), 2), f = v * 3 - k;
-  return stops[k].map((c, i) => c + (stops[k + 1][i] - c) * f);
+// stops returns the colours of the map, from empty to the longest queue.
+function stops() { return styles().back.startsWith("#1") ? night : light; }
+
+function shade(v, colors) {
+  const k = Math.min(Math.floor(v * 3), 2), f = v * 3 - k;
+  return colors[k].map((c, i) => c + (colors[k + 1][i] - c) * f);
+}
+
+function span(text) {
+  const s = document.createElement("span");
+  s.textContent = text;
+  return s;
 }

@@ -24,11 +24,13 @@ function show(models) {
     const box = document.createElement("section");
     box.className = "view";
     const head = document.createElement("h2"), state = document.createElement("span");
-    head.append(run.title, " ", state);
+    if (models.length > 1) head.append(run.title, " "); // a single run is named by the page's title
+    head.append(state);
     state.className = `status ${{ ok: "good", up: "good", running: "" }[run.model.status] ?? "bad"}`;
     state.textContent = run.model.status;
-    const facts = document.createElement("p");
+    const facts = document.createElement("span");
     facts.className = "facts";
+    head.append(facts);
     facts.textContent = (run.model.facts ?? []).join(" · ");
     const frame = document.createElement("div");
     frame.className = "canvas";
@@ -36,7 +38,7 @@ function show(models) {
     const now = document.createElement("p");
     now.className = "now-line";
     view.now = now;
-    box.append(head, facts, frame, now);
+    box.append(head, frame, now);
     $("stage").append(box);
     return view;
   });
@@ -70,7 +72,7 @@ function update() {
     let drops = 0, marks = 0;
     for (let k = 0; k < ports && f >= 0; k++) { drops += run.drop[f * ports + k]; marks += run.mark[f * ports + k]; }
     const faults = run.faultsAt(clock.t).map((x) => `${x.link ?? x.host ?? "clock"} ${x.what}`).join(", ");
-    views[i].now.textContent = f < 0 ? "" : `${bytes(run.total[f])} wait in switches; in this frame ${count(marks)} marked, ${count(drops)} dropped${faults ? `; ${faults}` : ""}`;
+    views[i].now.textContent = f < 0 ? "" : `${bytes(run.total[f])} queued; ${count(marks)} marked, ${count(drops)} dropped in this frame${faults ? `; ${faults}` : ""}`;
     views[i].canvas.setAttribute("aria-label", `network of ${run.title} at ${time(clock.t)}: ${views[i].now.textContent}`);
   });
   $("time").textContent = time(clock.t);
@@ -88,10 +90,12 @@ function drawTrack() {
     g.moveTo(0, c.height);
     for (let f = 0; f < run.frames; f++) g.lineTo((run.time(f) / clock.end) * c.width, c.height - (run.total[f] / max) * c.height * 0.95);
     g.lineTo((run.length / clock.end) * c.width, c.height);
-    g.globalAlpha = 0.45;
-    g.fillStyle = palette[i % palette.length];
+    g.globalAlpha = 0.3;
+    g.fillStyle = g.strokeStyle = palette[i % palette.length];
     g.fill();
     g.globalAlpha = 1;
+    g.lineWidth = ratio;
+    g.stroke();
     for (const f of run.model.faults ?? []) {
       const x = ((f.from_us - run.begin) / clock.end) * c.width;
       g.fillStyle = "#d55e00";
@@ -107,9 +111,7 @@ function select(i, what) {
     v.route = new Set();
     if (v.selected?.conn !== undefined) {
       const c = runs[k].conns[v.selected.conn];
-      runs[k].ports.forEach((p, n) => { // the flow's own ends; paths inside the network are many
-        if (runs[k].nodes[p.from].name === c.src || runs[k].nodes[p.to].name === c.dst) v.route.add(n);
-      });
+      v.route = runs[k].pathsOf(c.src, c.dst);
     }
   });
   tab = chosen ? "selected" : "overview";
@@ -130,7 +132,7 @@ function renderPanels() {
   }
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
   if (tab === "overview") add(overview(runs, clock));
-  if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w))]); });
+  if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w), i === runs.length - 1)]); });
   if (tab === "ranks") runs.forEach((r, i) => { title(side, r); add([new Ranks(r, clock, (w) => select(i, w))]); });
   if (tab === "selected" && chosen) {
     const run = runs[chosen.run], a = about(run, chosen.what, clock, scale, (w) => select(chosen.run, w));
@@ -182,7 +184,7 @@ function listen() {
   clock.addEventListener("tick", () => { if (!listen.due) { listen.due = true; requestAnimationFrame(() => { listen.due = false; update(); }); } });
   clock.addEventListener("state", () => {
     $("play").textContent = clock.playing ? "Pause" : "Play";
-    $("speed").textContent = `${time(clock.speed)} per second`;
+    $("speed").textContent = `${time(clock.speed)} a second`;
   });
   $("play").addEventListener("click", () => clock.toggle());
   $("slower").addEventListener("click", () => speed(0.5));
@@ -220,6 +222,7 @@ function choose(name) { tab = name; renderPanels(); }
 
 function projector() {
   document.documentElement.classList.toggle("projector");
+  renderPanels();
   drawTrack();
   update();
 }
@@ -245,4 +248,4 @@ listen();
 const live = document.querySelector("meta[name=weft-live]");
 if (live) watch(live.content);
 else unpack($("data").textContent).then(show, (err) => note(`cannot read the data of this page: ${err}`));
-window.weft = { clock, runs: () => runs, select }; // for tests
+window.weft = { clock, runs: () => runs, views: () => views, select }; // for tests

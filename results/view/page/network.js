@@ -1,6 +1,6 @@
 // The network at one instant, on a canvas: links coloured by use, queues as bars at their ports.
 
-import { bytes, level, levels, percent, styles } from "./format.js";
+import { bytes, level, levels, percent, shown, styles } from "./format.js";
 
 const detail = 1200; // with more ports, queues of a switch are one mark and idle links are not drawn
 const steps = 16; // shades of use
@@ -22,7 +22,7 @@ export class NetworkView {
     this.pan = [0, 0];
     this.t = 0;
     this.selected = null;
-    this.route = new Set(); // ports of the selected flow's hosts
+    this.route = new Set(); // ports on the selected flow's shortest paths
     this.listen();
   }
 
@@ -106,6 +106,17 @@ export class NetworkView {
     return [ax + ox, ay + oy, bx + ox, by + oy, d];
   }
 
+  // stroke draws the lines of ports.
+  stroke(g, ports, color, alpha, width) {
+    g.beginPath();
+    for (const p of ports) {
+      const [ax, ay, bx, by] = this.ends(p);
+      g.moveTo(ax, ay); g.lineTo(bx, by);
+    }
+    g.globalAlpha = alpha; g.strokeStyle = color; g.lineWidth = width;
+    g.stroke();
+  }
+
   drawLinks(g, s, frame, base, coarse) {
     const run = this.run, shades = Array.from({ length: steps + 1 }, () => []), down = this.downPorts();
     for (let p = 0; p < run.ports.length; p++) {
@@ -113,49 +124,33 @@ export class NetworkView {
       const use = frame >= 0 ? run.use[base + p] : 0;
       shades[use > 0.002 ? Math.max(1, Math.round(use * steps)) : 0].push(p);
     }
+    if (this.route.size > 0) { // beneath the links, wide
+      g.lineCap = "round";
+      this.stroke(g, [...this.route].filter((p) => !down.has(p)), "#cc79a7", 0.7, 10 * Math.max(s.scale, 1));
+      g.lineCap = "butt";
+    }
     shades.forEach((list, k) => {
-      if (list.length === 0 || (k === 0 && coarse && this.run.ports.length > 8 * detail)) return;
-      g.beginPath();
-      for (const p of list) {
-        const [ax, ay, bx, by] = this.ends(p);
-        g.moveTo(ax, ay); g.lineTo(bx, by);
-      }
-      g.globalAlpha = coarse ? (k === 0 ? 0.08 : 0.15 + (0.6 * k) / steps) : k === 0 ? 0.55 : 0.35 + (0.65 * k) / steps;
-      g.strokeStyle = k === 0 ? s.line : s.busy;
-      g.lineWidth = coarse ? 0.6 : (0.8 + (2.2 * k) / steps) * Math.max(s.scale, 1);
-      g.stroke();
+      if (k === 0 && coarse && this.run.ports.length > 8 * detail) return;
+      const alpha = coarse ? (k === 0 ? 0.08 : 0.15 + (0.6 * k) / steps) : k === 0 ? 0.55 : 0.35 + (0.65 * k) / steps;
+      const wide = coarse ? 0.6 : (0.8 + (2.2 * k) / steps) * Math.max(s.scale, 1);
+      const color = k === 0 ? s.line : s.busy;
+      if (this.route.size === 0) { this.stroke(g, list, color, alpha, wide); return; }
+      this.stroke(g, list.filter((p) => !this.route.has(p)), color, alpha / 4, wide);
+      this.stroke(g, list.filter((p) => this.route.has(p)), color, Math.max(alpha, 0.6), Math.max(wide, 1));
     });
     g.globalAlpha = 1;
     if (down.size > 0) {
-      g.beginPath();
-      for (const p of down) {
-        const [ax, ay, bx, by] = this.ends(p);
-        g.moveTo(ax, ay); g.lineTo(bx, by);
-      }
-      g.setLineDash([3, 5]); g.strokeStyle = s.line; g.lineWidth = 1; g.stroke(); g.setLineDash([]);
+      g.setLineDash([3, 5]);
+      this.stroke(g, down, s.line, 1, 1);
+      g.setLineDash([]);
     }
-    if (this.route.size > 0) {
-      g.beginPath();
-      for (const p of this.route) {
-        const [ax, ay, bx, by] = this.ends(p);
-        g.moveTo(ax, ay); g.lineTo(bx, by);
-      }
-      g.strokeStyle = "#cc79a7"; g.lineWidth = 3; g.stroke();
-    }
-    if (this.selected?.port !== undefined) {
-      const [ax, ay, bx, by] = this.ends(this.selected.port);
-      g.beginPath(); g.moveTo(ax, ay); g.lineTo(bx, by);
-      g.strokeStyle = s.text; g.lineWidth = 4; g.stroke();
-    }
+    if (this.selected?.port !== undefined) this.stroke(g, [this.selected.port], s.text, 1, 4);
     if (frame < 0) return;
-    g.setLineDash([4, 4]); g.strokeStyle = s.text; g.lineWidth = 2; // paused
-    g.beginPath();
-    for (let p = 0; p < run.ports.length; p++) {
-      if (!run.pause[base + p]) continue;
-      const [ax, ay, bx, by] = this.ends(p);
-      g.moveTo(ax, ay); g.lineTo(bx, by);
-    }
-    g.stroke(); g.setLineDash([]);
+    const paused = [];
+    for (let p = 0; p < run.ports.length; p++) if (run.pause[base + p]) paused.push(p);
+    g.setLineDash([4, 4]);
+    this.stroke(g, paused, s.text, 1, 2);
+    g.setLineDash([]);
   }
 
   // drawQueues draws a bar at the start of each port; in a large network a square at each switch with
@@ -194,8 +189,7 @@ export class NetworkView {
     const run = this.run, r = this.size, font = Math.max(9, Math.min(r * 1.05, 15)) * s.scale;
     const label = run.nodes.length <= 80 || this.zoom > 3;
     const hosts = run.nodes.filter((n) => n.host).length;
-    this.named = null;
-    g.font = `${font}px system-ui, sans-serif`; g.textAlign = "center"; g.textBaseline = "middle";
+    g.font = `${font}px "Liberation Sans", Arial, Helvetica, sans-serif`; g.textAlign = "center"; g.textBaseline = "middle";
     run.nodes.forEach((n, i) => {
       const x = this.x(n.x), y = this.y(n.y);
       if (x < -20 || y < -20 || x > this.canvas.clientWidth + 20 || y > this.canvas.clientHeight + 20) return;
@@ -206,7 +200,7 @@ export class NetworkView {
       g.fill();
       const own = this.selected?.node === i;
       if (!coarse || own) { g.strokeStyle = s.text; g.lineWidth = own ? 3 : 0.8; g.stroke(); }
-      if (label && !this.crowded(g, n, x)) {
+      if (label && this.named(g, n, i)) {
         g.fillStyle = s.text;
         const at = n.host ? y + r / 2 + font * 0.75 : y - r * 0.55 - font * 0.65;
         g.strokeStyle = s.back; g.lineWidth = 3; g.lineJoin = "round";
@@ -216,13 +210,23 @@ export class NetworkView {
     });
   }
 
-  // crowded reports whether the name of a host would overlap the one drawn before in its row.
-  crowded(g, n, x) {
-    if (!n.host) return false;
-    const half = g.measureText(n.name).width / 2, before = this.named;
-    if (before && before.y === n.y && x > before.x && x - half < before.x + before.half + 3) return true;
-    this.named = { x, y: n.y, half };
-    return false;
+  // named reports whether a node gets its name: of a row of hosts every one, or every second or third,
+  // so that names do not touch.
+  named(g, n, i) {
+    if (!n.host) return true;
+    if (!this.row) { // place of a host in its row, and what is closest there
+      const rows = new Map();
+      this.run.nodes.forEach((m, k) => { if (m.host) rows.has(m.y) ? rows.get(m.y).push(k) : rows.set(m.y, [k]); });
+      this.row = new Map();
+      for (const list of rows.values()) {
+        list.sort((a, b) => this.run.nodes[a].x - this.run.nodes[b].x);
+        const gap = list.slice(1).reduce((d, k, at) => Math.min(d, this.run.nodes[k].x - this.run.nodes[list[at]].x), Infinity);
+        const longest = list.reduce((a, k) => (this.run.nodes[k].name.length > a.length ? this.run.nodes[k].name : a), "");
+        list.forEach((k, at) => this.row.set(k, { at, gap, longest }));
+      }
+    }
+    const r = this.row.get(i), need = g.measureText(r.longest).width + 4;
+    return r.gap * this.kx >= need || r.at % Math.ceil(need / Math.max(r.gap * this.kx, 1)) === 0;
   }
 
   drawFaults(g, s) {
@@ -297,7 +301,7 @@ export class NetworkView {
       return `${n.name} (${n.tier})`;
     }
     const p = run.ports[what.port], c = frame * run.ports.length + what.port;
-    if (frame < 0) return p.name;
-    return `${p.name}: ${percent(run.use[c])} busy, ${bytes(run.queue[c])} queued`;
+    if (frame < 0) return shown(p.name);
+    return `${shown(p.name)}: ${percent(run.use[c])} busy, ${bytes(run.queue[c])} queued`;
   }
 }

@@ -1,6 +1,6 @@
 // What each rank did over time: a bar for its part in each repetition of a collective.
 
-import { svg } from "./chart.js";
+import { svg, svgSwatch } from "./chart.js";
 import { palette, time } from "./format.js";
 
 const maxRanks = 128;
@@ -12,8 +12,8 @@ export class Ranks {
     this.element.className = "ranks";
     const parts = run.model.parts ?? [], hosts = [...new Set(parts.map((p) => p.host))].slice(0, maxRanks);
     const head = document.createElement("figcaption");
-    head.textContent = parts.length === 0 ? "No collective." :
-      `Ranks and their part in each collective${hosts.length === maxRanks ? `, the first ${maxRanks}` : ""}; a gap is waiting or computing`;
+    head.textContent = parts.length === 0 ? "No collective" :
+      `What each rank worked on${hosts.length === maxRanks ? `, the first ${maxRanks}` : ""}`;
     const row = 15, left = 44, w = 460, h = hosts.length * row + 20;
     this.px = (t) => left + ((w - left - 8) * t) / (clock.end || 1);
     const s = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "ranks over time" });
@@ -32,7 +32,15 @@ export class Ranks {
     }
     this.now = svg("line", { y1: 0, y2: h - 18, class: "now" });
     s.append(this.now, svg("text", { x: left, y: h - 4 }, "0"), svg("text", { x: w - 8, y: h - 4, class: "end" }, time(clock.end)));
-    this.element.append(head, s);
+    const legend = document.createElement("div"), names = new Map(parts.map((p) => [p.item, p.collective]));
+    legend.className = "legend";
+    for (const [item, name] of [...names].slice(0, palette.length)) {
+      const entry = document.createElement("span");
+      entry.append(svgSwatch(palette[item % palette.length]), name);
+      legend.append(entry);
+    }
+    if (names.size > 0) legend.append("no bar: waiting or computing");
+    this.element.append(head, s, legend);
     this.move = () => { const x = this.px(clock.t); this.now.setAttribute("x1", x); this.now.setAttribute("x2", x); };
     clock.addEventListener("tick", this.move);
     this.move();
