@@ -67,8 +67,8 @@ type Crossed struct {
 	Bytes   units.Bytes
 }
 
-// later takes the packets off the remote link of o, which goes down, that another process has sent
-// after the link came up again: that process is ahead of this one.
+// later removes from the remote link of o, which goes down, the packets that the other process sent
+// after the link had come up again, and returns them: that process is ahead of this one.
 func (x *exchange) later(n *Network, o *port, flight *list) (later list) {
 	if x.apart == nil || o.farEnd == within {
 		return later
@@ -148,8 +148,8 @@ const (
 	bitsAll = 1<<iota - 1
 )
 
-// Export appends what was posted to another part to b, one record after the other, and forgets it.
-// leave, which may be nil, is called with each packet before.
+// Export appends records of all that was posted to another part to b, and forgets it. It calls
+// leave, which may be nil, with each packet before.
 func (p *Part) Export(to int, b []byte, leave func(*Packet)) []byte {
 	n := p.net
 	x := &n.exchange
@@ -178,6 +178,7 @@ func (p *Part) Export(to int, b []byte, leave func(*Packet)) []byte {
 // Exports reports whether something is posted to another part.
 func (p *Part) Exports() bool { return len(p.net.exchange.posted[p.all.turn]) > 0 }
 
+// bit returns b if on, else 0.
 func bit(on bool, b byte) byte {
 	if on {
 		return b
@@ -234,11 +235,10 @@ func newBox(b *box) box { return box{b.packets[:0], b.frames[:0], b.framed[:0], 
 // errRecord is a record that no part writes.
 var errRecord = errors.New("fabric: a record that no part of this network writes")
 
-// Import reads the complete records in b, which another part has exported, and returns what is
-// left: the beginning of a record. check is called with each packet, filled in, and its arrival,
-// and with nil for a pause. Nothing in b is trusted: an error of Import or of check says that it
-// did not come from a part of this network, and nothing that follows it is read. The longest header
-// has maxHeader bytes.
+// Import reads the complete records in b, which another part has exported, and returns the rest:
+// the beginning of a record. It calls check with each packet and its arrival, and with nil for a
+// pause. Nothing in b is trusted: after an error of Import or of check, which says that b did not
+// come from a part of this network, nothing more is read. A header has maxHeader bytes at most.
 func (p *Part) Import(
 	from int, b []byte, maxHeader int, check func(e *Packet, at units.Time) error,
 ) (left []byte, err error) {
@@ -273,6 +273,7 @@ type reader struct {
 	short bool // more was taken than there is
 }
 
+// take returns the next n bytes.
 func (r *reader) take(n int) []byte {
 	if len(r.b) < n {
 		r.short = true
@@ -306,6 +307,7 @@ func (p *Part) leads(port uint32, from int) bool {
 	return int(p.all.owner[port]) == from && p.all.partition[p.net.ports[port].to] == p.net.exchange.me
 }
 
+// importPause reads a record of a pause.
 func (p *Part) importPause(from int, r reader, check func(*Packet, units.Time) error) error {
 	port, at, class, pause := r.u32(), r.time(), r.u8(), r.u8()
 	n := p.net
@@ -320,6 +322,7 @@ func (p *Part) importPause(from int, r reader, check func(*Packet, units.Time) e
 	return nil
 }
 
+// importPacket reads a record of a packet, which may be late.
 func (p *Part) importPacket(from int, r reader, maxHeader int, check func(*Packet, units.Time) error) error {
 	n := p.net
 	x := n.exchange.apart

@@ -23,22 +23,22 @@ type Member struct {
 	Conn *control.Conn
 }
 
-// Join is a fabric process to the orchestrator at the other end of conn, and the orchestrator to
-// the processes of the parts of a network. It passes on what it is told to the parts that it
-// concerns, and makes one answer of theirs. Config.Part has the parts; its Me is not used. Join
-// makes the streams between parts, unless they are on other machines (far), where somebody else
-// does. It returns when conn or the connection to a part ends, when a part has said nothing for
-// patience after the start, and after the report; it closes conn.
+// Join makes the processes of the parts of a network look like one fabric process to the
+// orchestrator at the other end of conn. It forwards each request to the parts that it concerns,
+// and merges their answers. Config.Part has the parts; its Me is not used. Join makes the streams
+// between parts, unless they are on other machines (far), whose agents make them. It returns an
+// error when conn or the connection to a part ends, or when a part has sent nothing for patience
+// after the start, and nil after the report. It closes conn.
 func Join(conn *control.Conn, members []Member, patience time.Duration, far bool) error {
 	connect := pairs
 	if far {
 		connect = func(n int) ([][]int, error) { return make([][]int, n), nil }
 	}
-	return (&joint{conn: conn, members: members, patience: patience, connect: connect}).join()
+	return (&coordinator{conn: conn, members: members, patience: patience, connect: connect}).join()
 }
 
 // join implements Join.
-func (j *joint) join() error {
+func (j *coordinator) join() error {
 	defer j.conn.Close()
 	j.quit = make(chan struct{})
 	defer close(j.quit)
@@ -49,26 +49,26 @@ func (j *joint) join() error {
 	return err
 }
 
-// errEnded says that the connection to a part ended. Whoever started its process knows more about
-// it.
+// errEnded says that the connection to a part ended. The orchestrator, which started its process,
+// reports the reason.
 var errEnded = errors.New("its connection ended")
 
-// joint is the state of Join.
-type joint struct {
+// coordinator is the state of Join.
+type coordinator struct {
 	conn    *control.Conn
 	members []Member
 	cfg     Config
-	quit    chan struct{}
-	said    []partSaid // by part
+	quit    chan struct{} // closed when Join returns
+	parts   []partState
 
 	patience time.Duration
-	started  bool
+	started  bool                         // parts send signs of life
 	connect  func(n int) ([][]int, error) // pairs, replaced in tests
 }
 
-// partSaid is what a part has said and has not been passed on.
-type partSaid struct {
-	heard   time.Time // when it last said something
+// partState is what a part has sent that is not forwarded yet.
+type partState struct {
+	heard   time.Time // of its last message
 	alive   *Alive
 	frames  []frames.Frame
 	samples []Sample
@@ -78,37 +78,37 @@ type partSaid struct {
 	report  *Report
 }
 
-// orchestrated marks what the orchestrator says among what parts say.
-const orchestrated = -1
+// orchestrator is the sender of received.from that is no part.
+const orchestrator = -1
 
-// heard is a message from a part or from the orchestrator.
-type heard struct {
-	from int
+// received is a message from a part or from the orchestrator.
+type received struct {
+	from int // a part, or orchestrator
 	m    control.Message
 	fds  []int
 	err  error
 }
 
-func (j *joint) run() error {
+func (j *coordinator) run() error {
 	if err := j.configure(); err != nil {
 		return err
 	}
-	news := make(chan heard)
+	messages := make(chan received)
 	listen := func(from int, conn *control.Conn) {
 		for {
 			m, fds, err := conn.Recv()
 			select {
-			case news <- heard{from, m, fds, err}:
+			case messages <- received{from, m, fds, err}:
 			case <-j.quit:
 				control.CloseAll(fds)
 				return
 			}
-			if err != nil || from != orchestrated && m.Kind == KindReport {
+			if err != nil || from != orchestrator && m.Kind == KindReport {
 				return
 			}
 		}
 	}
-	go listen(orchestrated, j.conn)
+	go listen(orchestrator, j.conn)
 	for k := range j.members {
 		go listen(k, j.members[k].Conn)
 	}
@@ -117,7 +117,7 @@ func (j *joint) run() error {
 	looked := time.Now()
 	for {
 		select {
-		case n := <-news:
+		case n := <-messages:
 			over, err := j.take(n)
 			if over || err != nil {
 				return err
@@ -131,11 +131,11 @@ func (j *joint) run() error {
 	}
 }
 
-// silent returns an error if a part has said nothing for too long. stood says that this process
+// silent returns an error if a part has sent nothing for too long. stood says that this process
 // itself did not run: that time does not count.
-func (j *joint) silent(now time.Time, stood bool) error {
-	for k := range j.said {
-		s := &j.said[k]
+func (j *coordinator) silent(now time.Time, stood bool) error {
+	for k := range j.parts {
+		s := &j.parts[k]
 		if stood || !j.started {
 			s.heard = now
 		}
@@ -149,15 +149,15 @@ func (j *joint) silent(now time.Time, stood bool) error {
 
 // configure gives every part its configuration and the streams to the others, and waits until all
 // are ready.
-func (j *joint) configure() error {
+func (j *coordinator) configure() error {
 	if _, err := j.conn.Expect(KindConfigure, &j.cfg); err != nil {
 		return err
 	}
 	p := j.cfg.Part
 	if p == nil || len(p.Of) == 0 || int(slices.Max(p.Of)) != len(j.members)-1 {
-		return fmt.Errorf("parts for %d processes were expected", len(j.members))
+		return fmt.Errorf("the configuration has no parts for %d processes", len(j.members))
 	}
-	j.said = make([]partSaid, len(j.members))
+	j.parts = make([]partState, len(j.members))
 	streams, err := j.connect(len(j.members))
 	defer func() {
 		for _, s := range streams {
@@ -188,8 +188,8 @@ func (j *joint) configure() error {
 	return j.conn.SendValue(KindReady, nil)
 }
 
-// pairs returns a stream between each two of n processes: by process, the ends of the streams to
-// the others, in their order.
+// pairs makes a stream between each two of n processes. ends has, by process, its ends of the
+// streams to the others, in their order.
 func pairs(n int) (ends [][]int, err error) {
 	ends = make([][]int, n)
 	for a := range n {
@@ -205,31 +205,31 @@ func pairs(n int) (ends [][]int, err error) {
 }
 
 // take handles a message. over says that it was the last.
-func (j *joint) take(n heard) (over bool, err error) {
+func (j *coordinator) take(n received) (over bool, err error) {
 	defer control.CloseAll(n.fds)
-	if n.from == orchestrated {
+	if n.from == orchestrator {
 		if n.err != nil {
 			return true, fmt.Errorf("the orchestrator is gone: %w", n.err)
 		}
-		return false, j.ask(n.m, n.fds)
+		return false, j.request(n.m, n.fds)
 	}
 	name := j.members[n.from].Name
-	j.said[n.from].heard = time.Now()
+	j.parts[n.from].heard = time.Now()
 	switch {
 	case n.err != nil:
 		return true, fmt.Errorf("%s: %w: %w", name, errEnded, n.err)
 	case n.m.Kind == control.KindError:
 		return true, fmt.Errorf("%s: %w", name, n.m.Is("", nil))
 	}
-	over, err = j.tell(n.m, &j.said[n.from])
+	over, err = j.answer(n.m, &j.parts[n.from])
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return over, err
 }
 
-// ask passes a request on to the parts that it concerns.
-func (j *joint) ask(m control.Message, fds []int) error {
+// request forwards a request of the orchestrator to the parts that it concerns.
+func (j *coordinator) request(m control.Message, fds []int) error {
 	host := func(h int) (part int, err error) {
 		if h < 0 || h >= len(j.cfg.Hosts) {
 			return 0, fmt.Errorf("host %d of %d", h, len(j.cfg.Hosts))
@@ -240,9 +240,9 @@ func (j *joint) ask(m control.Message, fds []int) error {
 	var err error
 	switch m.Kind {
 	case KindStart, KindStop, KindChange, KindLook:
-		j.started = m.Kind != KindStop // a part says nothing more before its report
+		j.started = m.Kind != KindStop // between stop and report a part sends nothing
 		for k, p := range j.members {
-			j.said[k].did, j.said[k].state = nil, nil
+			j.parts[k].did, j.parts[k].state = nil, nil
 			if err := p.Conn.Send(m); err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
@@ -274,25 +274,26 @@ func (j *joint) ask(m control.Message, fds []int) error {
 	if err != nil {
 		return err
 	}
-	for k := range j.said {
-		j.said[k].did = &Did{} // the others have nothing to do
+	for k := range j.parts {
+		j.parts[k].did = &Did{} // the others have nothing to do
 	}
-	j.said[one].did = nil
+	j.parts[one].did = nil
 	return j.members[one].Conn.Send(m, fds...)
 }
 
-// tell passes on what a part says, once all have said it if it is about the whole network.
-func (j *joint) tell(m control.Message, s *partSaid) (over bool, err error) {
+// answer forwards a message of a part. One about the whole network waits until all parts have sent
+// theirs, and is merged.
+func (j *coordinator) answer(m control.Message, s *partState) (over bool, err error) {
 	switch m.Kind {
 	case KindAlive:
 		s.alive = new(Alive)
-		if err := m.Decode(s.alive); err != nil || !j.all(func(s *partSaid) bool { return s.alive != nil }) {
+		if err := m.Decode(s.alive); err != nil || !j.all(func(s *partState) bool { return s.alive != nil }) {
 			return false, err
 		}
 		until := units.Never
-		for k := range j.said {
-			until = min(until, j.said[k].alive.At)
-			j.said[k].alive = nil
+		for k := range j.parts {
+			until = min(until, j.parts[k].alive.At)
+			j.parts[k].alive = nil
 		}
 		if err := j.release(until); err != nil {
 			return false, err
@@ -311,7 +312,7 @@ func (j *joint) tell(m control.Message, s *partSaid) (over bool, err error) {
 		if err := m.Decode(s.did); err != nil {
 			return false, err
 		}
-		if j.all(func(s *partSaid) bool { return s.did != nil }) {
+		if j.all(func(s *partState) bool { return s.did != nil }) {
 			return false, j.conn.SendValue(KindDid, j.did())
 		}
 	case KindState:
@@ -319,7 +320,7 @@ func (j *joint) tell(m control.Message, s *partSaid) (over bool, err error) {
 		if err := m.Decode(s.state); err != nil {
 			return false, err
 		}
-		if j.all(func(s *partSaid) bool { return s.state != nil }) {
+		if j.all(func(s *partState) bool { return s.state != nil }) {
 			return false, j.conn.SendValue(KindState, j.state())
 		}
 	case KindReport:
@@ -327,7 +328,7 @@ func (j *joint) tell(m control.Message, s *partSaid) (over bool, err error) {
 		if err := m.Decode(s.report); err != nil {
 			return false, err
 		}
-		if j.all(func(s *partSaid) bool { return s.report != nil }) {
+		if j.all(func(s *partState) bool { return s.report != nil }) {
 			if err := j.release(units.Never); err != nil {
 				return true, err
 			}
@@ -340,16 +341,16 @@ func (j *joint) tell(m control.Message, s *partSaid) (over bool, err error) {
 }
 
 // all reports whether f is true of every part.
-func (j *joint) all(f func(*partSaid) bool) bool {
-	for k := range j.said {
-		if !f(&j.said[k]) {
+func (j *coordinator) all(f func(*partState) bool) bool {
+	for k := range j.parts {
+		if !f(&j.parts[k]) {
 			return false
 		}
 	}
 	return true
 }
 
-// decodeMore appends what a message has to all.
+// decodeMore appends the elements of a message to all.
 func decodeMore[T any](m control.Message, all *[]T) error {
 	var more []T
 	err := m.Decode(&more)
@@ -359,9 +360,11 @@ func decodeMore[T any](m control.Message, all *[]T) error {
 
 // first removes what is due until an instant from each part's list, and returns it ordered by time,
 // then by number, then by part. key returns both of an element.
-func first[T any](j *joint, list func(*partSaid) *[]T, until units.Time, key func(*T) (units.Time, int)) (all []T) {
-	for k := range j.said {
-		l := list(&j.said[k])
+func first[T any](
+	j *coordinator, list func(*partState) *[]T, until units.Time, key func(*T) (units.Time, int),
+) (all []T) {
+	for k := range j.parts {
+		l := list(&j.parts[k])
 		n := 0
 		for ; n < len(*l); n++ {
 			if at, _ := key(&(*l)[n]); at > until {
@@ -379,14 +382,14 @@ func first[T any](j *joint, list func(*partSaid) *[]T, until units.Time, key fun
 	return all
 }
 
-// release passes on what parts have recorded until an instant that all have passed, in order of
+// release forwards what parts have recorded until an instant that all have passed, in order of
 // time.
-func (j *joint) release(until units.Time) error {
-	samples := first(j, func(s *partSaid) *[]Sample { return &s.samples }, until,
+func (j *coordinator) release(until units.Time) error {
+	samples := first(j, func(s *partState) *[]Sample { return &s.samples }, until,
 		func(s *Sample) (units.Time, int) { return s.At, s.Port })
-	all := first(j, func(s *partSaid) *[]frames.Frame { return &s.frames }, until,
+	all := first(j, func(s *partState) *[]frames.Frame { return &s.frames }, until,
 		func(f *frames.Frame) (units.Time, int) { return f.At, 0 })
-	steps := first(j, func(s *partSaid) *[]fabric.Step { return &s.steps }, until,
+	steps := first(j, func(s *partState) *[]fabric.Step { return &s.steps }, until,
 		func(s *fabric.Step) (units.Time, int) { return s.At, 0 })
 	return errors.Join(sendChunks(j.conn, KindSamples, samples), sendChunks(j.conn, KindFrames, joinFrames(all)),
 		sendChunks(j.conn, KindSteps, steps))
@@ -416,11 +419,11 @@ func joinFrames(parts []frames.Frame) (all []frames.Frame) {
 	return all
 }
 
-// did returns the answer of all parts to a request: each error once.
-func (j *joint) did() Did {
+// did returns the merged answer of all parts to a request, with each error once.
+func (j *coordinator) did() Did {
 	var errs []string
-	for k := range j.said {
-		if e := j.said[k].did.Error; e != "" && !slices.Contains(errs, e) {
+	for k := range j.parts {
+		if e := j.parts[k].did.Error; e != "" && !slices.Contains(errs, e) {
 			errs = append(errs, e)
 		}
 	}
@@ -429,10 +432,10 @@ func (j *joint) did() Did {
 
 // state returns the snapshot of the whole network. Each port and host is as the part sees it that
 // owns it; counters are sums.
-func (j *joint) state() *State {
-	whole := *j.said[0].state
-	for k := 1; k < len(j.said); k++ {
-		s := j.said[k].state
+func (j *coordinator) state() *State {
+	whole := *j.parts[0].state
+	for k := 1; k < len(j.parts); k++ {
+		s := j.parts[k].state
 		whole.At = max(whole.At, s.At)
 		whole.Network.Add(&s.Network)
 		for i := range min(len(whole.Ports), len(s.Ports)) {
@@ -457,10 +460,10 @@ func (j *joint) state() *State {
 }
 
 // report returns the report on the whole network.
-func (j *joint) report() *Report {
-	whole := j.said[0].report
-	for k := 1; k < len(j.said); k++ {
-		whole.add(j.said[k].report)
+func (j *coordinator) report() *Report {
+	whole := j.parts[0].report
+	for k := 1; k < len(j.parts); k++ {
+		whole.add(j.parts[k].report)
 	}
 	if c := whole.Crossings; whole.Broken == "" && c.In.Packets > c.Out.Packets {
 		whole.Broken = fmt.Sprintf("%d packets left parts of the network for others, which received %d", c.Out.Packets,

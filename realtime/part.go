@@ -80,8 +80,8 @@ type part struct {
 type peer struct {
 	number int
 	fd     int
-	gone   bool
-	in     []byte // received and not complete
+	gone   bool   // the stream has ended
+	in     []byte // the beginning of a record
 	out    []byte // not sent yet
 }
 
@@ -196,8 +196,8 @@ func (p *part) crossings() *Crossings {
 	return &p.count
 }
 
-// takeDue takes what has come from all peers, if anything is due until now or waits for a link to
-// another part: what has come may be before that.
+// takeDue reads from all peers if something is due, or waits for a link to another part: what they
+// have sent may come first.
 func (p *part) takeDue(l *loop, now units.Time) error {
 	if p == nil {
 		return nil
@@ -213,7 +213,7 @@ func (p *part) takeDue(l *loop, now units.Time) error {
 	return nil
 }
 
-// take takes all that has come from a peer.
+// take imports all that a peer has sent so far.
 func (q *peer) take(l *loop) error {
 	for !q.gone {
 		q.in = slices.Grow(q.in, readSize)
@@ -239,8 +239,8 @@ func (q *peer) take(l *loop) error {
 	return nil
 }
 
-// errCrossed is a packet that no other part sends.
-var errCrossed = errors.New("a packet crossed whose frame is not what it should be")
+// errCrossed refuses a packet that no other part sends.
+var errCrossed = errors.New("a packet does not agree with its frame")
 
 // crossed checks a packet that has come from another part, nil for a pause, and counts it.
 func (l *loop) crossed(now units.Time, p *fabric.Packet, at units.Time) error {
@@ -284,8 +284,8 @@ func (l *loop) credible(p *fabric.Packet) bool {
 		(!data && p.Keep == 0 || data && p.Keep == want.shape.Keep())
 }
 
-// leave prepares a packet for its way to another part. A frame that a pause has held back is
-// stamped here: what its sender foresaw lies behind the frame and stays.
+// leave prepares a packet for its way to another part. If a pause has held the frame back, it gets
+// its time stamp here, since the far part does not know when it left its NIC.
 func (l *loop) leave(p *fabric.Packet) {
 	c := contentsOf(p)
 	if c.leaves == heldBack {
@@ -320,7 +320,7 @@ func (p *part) send(l *loop, now units.Time) error {
 	return nil
 }
 
-// write writes what waits for a peer, as far as that is possible now.
+// write writes what waits for a peer until it would block.
 func (q *peer) write() error {
 	for len(q.out) > 0 && !q.gone {
 		n, again, err := poller.Write(q.fd, q.out)

@@ -363,7 +363,7 @@ func FuzzCrossing(f *testing.F) {
 	})
 }
 
-// joined is the processes of a fabric in parts, in goroutines, joined.
+// joined starts the processes of a fabric in parts as goroutines, and joins them.
 func joined(t *testing.T, cfg Config, of []int32, connect func(int) ([][]int, error)) *lab {
 	t.Helper()
 	count := int(slices.Max(of)) + 1
@@ -399,7 +399,7 @@ func joined(t *testing.T, cfg Config, of []int32, connect func(int) ([][]int, er
 	ours, theirs := connected(t)
 	l.conn = ours
 	go func() {
-		err := (&joint{conn: theirs, members: members, patience: quiettest.Patience, connect: connect}).join()
+		err := (&coordinator{conn: theirs, members: members, patience: quiettest.Patience, connect: connect}).join()
 		for _, m := range members {
 			m.Conn.Close()
 		}

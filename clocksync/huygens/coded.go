@@ -54,13 +54,13 @@ func (p *pairs) find(sequence uint32) *gap {
 	return g
 }
 
-// recent appends the newest complete pairs, without the first skip of them, until the slice has
-// room of them.
-func (p *pairs) recent(to []reportedPair, skip, room int) []reportedPair {
+// recent appends the newest complete pairs, newest first and without the first skip of them, until
+// the slice has most elements.
+func (p *pairs) recent(to []reportedPair, skip, most int) []reportedPair {
 	if !p.begun {
 		return to
 	}
-	for back := uint32(0); back < ringSize && len(to) < room; back++ {
+	for back := uint32(0); back < ringSize && len(to) < most; back++ {
 		sequence := p.last - back
 		g := &p.ring[sequence%ringSize]
 		if g.sequence != sequence || !g.complete() {

@@ -19,12 +19,12 @@ import (
 type machines struct {
 	all   []runtime.Cluster
 	hosts []placed // by host
-	far   bool     // they are other machines than this one
+	far   bool     // the clusters are on other machines
 	exits chan runtime.Exit
 	close func() error
 }
 
-// placed is where a host is.
+// placed is a host's machine, and its index there.
 type placed struct{ machine, host int }
 
 // MachineName returns the name of a machine by its number.
@@ -105,7 +105,7 @@ func (x *Experiment) launch(ctx context.Context, setup *Setup) (runtime.Cluster,
 	return m, nil
 }
 
-// listen passes on which processes end.
+// listen forwards the ends of processes.
 func (m *machines) listen() {
 	processes := 0
 	for _, c := range m.all {
@@ -239,7 +239,8 @@ func (m *machines) carrier() (*carrier, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		// It names who is silent, before watch finds that all is. The error went to the other end.
+		// Join names the silent part, before watch finds the whole fabric silent. It has sent its
+		// error to the other end.
 		_ = realtime.Join(conn, members, patience()*3/4, m.far)
 	}()
 	return c, nil

@@ -37,11 +37,11 @@ type part struct {
 	cluster runtime.Cluster // valid once up is closed, as what follows
 	nodes   []*control.Conn // to what drives each node
 	rest    func()          // ends what the cluster does not
-	up      chan struct{}
+	up      chan struct{}   // closed when the processes are up
 
 	mu      sync.Mutex
 	streams map[int]*control.Conn // to other parts, by their numbers
-	came    chan struct{}         // has a value when a stream has come
+	came    chan struct{}         // gets a value when a stream is added
 }
 
 // maxRuns is the number of runs at once, and maxNew the number of connections whose other end has
@@ -94,7 +94,7 @@ func serve(
 	}
 }
 
-// accept makes sure that the other end has the secret.
+// accept completes the handshake, in which the other end proves that it has the secret.
 func accept(ctx context.Context, c net.Conn, config *tls.Config) (*control.Conn, error) {
 	t := tls.Server(c, config)
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
@@ -118,7 +118,7 @@ func first(conn *control.Conn) *control.Message {
 	return &m
 }
 
-// serve serves a connection.
+// serve handles a connection by its first message.
 func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	m := first(conn)
@@ -145,7 +145,7 @@ func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
 	case kindMeasure:
 		err = a.measure(ctx, conn)
 	default:
-		err = fmt.Errorf("%q is not how a connection begins", m.Kind)
+		err = fmt.Errorf("a connection began with %q; expected a session, process, stream or measure", m.Kind)
 	}
 	if err != nil {
 		_ = conn.SendError(err) // the other end may be gone
@@ -158,7 +158,7 @@ func (a *Agent) measure(ctx context.Context, conn *control.Conn) error {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go hereUntil(ctx, conn)
+	go heartbeats(ctx, conn)
 	measure := a.Measure
 	if measure == nil {
 		measure = func(ctx context.Context) (emulate.Capacity, error) {
@@ -200,7 +200,7 @@ func (a *Agent) find(run string) (*part, error) {
 	return nil, errors.New("this agent has no such run")
 }
 
-// await returns a run, and waits for it for a while.
+// await is find that waits up to dialTime for the run, since a stream may come before its session.
 func (a *Agent) await(ctx context.Context, run string) (*part, error) {
 	for end := time.Now().Add(dialTime); ; {
 		p, err := a.find(run)
@@ -246,7 +246,7 @@ func (a *Agent) session(ctx context.Context, conn *control.Conn, s session) erro
 	beating := make(chan struct{})
 	go func() {
 		defer close(beating)
-		hereUntil(ctx, conn)
+		heartbeats(ctx, conn)
 	}()
 	err = a.start(ctx, p)
 	if err == nil {
@@ -259,8 +259,8 @@ func (a *Agent) session(ctx context.Context, conn *control.Conn, s session) erro
 	return cleanup.Join(err, closed)
 }
 
-// hereUntil says regularly that this end is there.
-func hereUntil(ctx context.Context, conn *control.Conn) {
+// heartbeats sends heartbeats until ctx ends or the connection fails.
+func heartbeats(ctx context.Context, conn *control.Conn) {
 	regularly(ctx, func() error { return conn.SendValue(kindHere, nil) })
 }
 
@@ -354,7 +354,8 @@ func (a *Agent) stream(ctx context.Context, conn *control.Conn, s stream) error 
 	return p.add(s.From, conn)
 }
 
-// follow answers a session until it ends, and tells it which processes end.
+// follow reports that the part is up, then answers requests for the clock and reports the ends of
+// processes until the session ends.
 func (p *part) follow(ctx context.Context, conn *control.Conn) error {
 	u := up{Bound: p.cluster.Bound(), Fabric: p.cluster.Fabric().Report}
 	for i := range p.cluster.Nodes() {
@@ -395,7 +396,7 @@ func (p *part) follow(ctx context.Context, conn *control.Conn) error {
 	}
 }
 
-// process passes on the messages of a process.
+// process relays the messages of a process.
 func (a *Agent) process(conn *control.Conn, asked process) error {
 	p, err := a.find(asked.Run)
 	if err != nil {
@@ -404,7 +405,7 @@ func (a *Agent) process(conn *control.Conn, asked process) error {
 	select {
 	case <-p.up:
 	case <-time.After(dialTime):
-		return errors.New("this run is not up")
+		return fmt.Errorf("the processes of this run are not up after %v", dialTime)
 	}
 	switch {
 	case asked.Node == fabricProcess:

@@ -87,7 +87,7 @@ type launcher struct {
 	config *tls.Config
 }
 
-// machine returns the launch of a part.
+// machine returns the launch of part k.
 func (l *launcher) machine(k int) runtime.Launch {
 	return func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
 		c, err := l.launch(ctx, k, spec)
@@ -118,9 +118,8 @@ type clockSample struct {
 	trip   int64 // the round trip of the measurement: its error is at most half of that
 }
 
-// clockSamples is the number of measurements of a clock before a run, and the number of the latest
-// of which that with the shortest round trip counts: as in NTP's clock filter (RFC 5905, section
-// 10).
+// clockSamples is the number of measurements of a clock before a run. Of the latest that many, the
+// one with the shortest round trip counts, as in NTP's clock filter (RFC 5905, section 10).
 const clockSamples = 8
 
 // launch starts a part.
@@ -137,7 +136,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	c := &cluster{
 		session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+2), end: end, ended: make(chan struct{}),
 	}
-	go hereUntil(life, conn)
+	go heartbeats(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.begin(ctx, l, l.addrs[k], &spec)
 	if !stop() && err == nil {
@@ -154,7 +153,8 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	return c, nil
 }
 
-// begin waits until all is up, measures the agent's clock, and connects to the processes.
+// begin waits until the processes are up, measures the agent's clock, and connects to the
+// processes.
 func (c *cluster) begin(ctx context.Context, l *launcher, addr string, spec *runtime.Spec) error {
 	m, err := c.next(kindUp)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *cluster) connect(ctx context.Context, l *launcher, addr string, node in
 	return &runtime.Proc{Name: name, Conn: ours}, nil
 }
 
-// next returns the next message of a kind. Signs of life do not count.
+// next returns the next message of a kind, and skips heartbeats.
 func (c *cluster) next(kind string) (control.Message, error) { return next(c.session, kind) }
 
 func next(conn *control.Conn, kind string) (control.Message, error) {
@@ -230,7 +230,7 @@ func (c *cluster) ask() error {
 	return c.session.SendValue(kindClock, clock{Asked: monotonic.Monotonic()})
 }
 
-// see takes the answer.
+// see records the answer to ask.
 func (c *cluster) see(m control.Message) error {
 	now := monotonic.Monotonic()
 	var k clock
@@ -239,7 +239,7 @@ func (c *cluster) see(m control.Message) error {
 	}
 	trip := now - k.Asked
 	if trip < 0 {
-		return errors.New("its agent answers a question that was not asked")
+		return errors.New("its agent answered with a time of asking that is in the future")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +292,7 @@ func (c *cluster) listen() {
 func (c *cluster) report(name, how, stderr string) {
 	select {
 	case c.exits <- runtime.Exit{Name: name, Err: &runtime.ExitError{Name: name, State: how, Stderr: stderr}}:
-	default: // more ends than processes
+	default: // the agent reports more ends than it has processes
 	}
 }
 

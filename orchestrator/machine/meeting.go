@@ -32,7 +32,7 @@ func (a *Agent) Report(ctx context.Context, addr, host string, port int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	go hereUntil(ctx, conn)
+	go heartbeats(ctx, conn)
 	m, err := next(conn, kindUp)
 	var refused *control.RemoteError
 	if errors.As(err, &refused) {
@@ -104,7 +104,7 @@ func (m *meeting) attend(ctx context.Context, conn *control.Conn, from net.Addr)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go hereUntil(ctx, conn)
+	go heartbeats(ctx, conn)
 	gone := make(chan error, 1)
 	go func() {
 		_, err := next(conn, kindJoin) // only signs of life come

@@ -18,9 +18,10 @@ import (
 const (
 	// silence is the longest time without a message on a session.
 	silence = 3 * time.Second
-	// beat is the time between two messages that say that an end of a session is there.
+	// beat is the interval of heartbeats on a session.
 	beat = 500 * time.Millisecond
-	// dialTime is for a connection and its handshake, and for another agent to learn of the run.
+	// dialTime limits connecting with its handshake, and waiting for another agent to learn of a
+	// run.
 	dialTime = 10 * time.Second
 )
 
@@ -32,8 +33,8 @@ const (
 	kindUp      = "up"      // up
 	kindProcess = "process" // process; the messages of the process follow
 	kindStream  = "stream"  // stream; the bytes of the stream follow
-	kindHere    = "here"    // nothing, both ways on a session: this end is there
-	kindClock   = "clock"   // clock: a question on a session, and its answer
+	kindHere    = "here"    // no body: a heartbeat, both ways on a session
+	kindClock   = "clock"   // clock: a request on a session, and its answer
 	kindExit    = "exit"    // exit: a process has ended
 
 	kindMeasure  = "measure"  // nothing; answered by capacity or an error
@@ -81,7 +82,7 @@ type join struct {
 	Port  int
 }
 
-// clock is a question for an agent's clock, and its answer: CLOCK_MONOTONIC of the asking machine
+// clock is a request for an agent's clock, and its answer: CLOCK_MONOTONIC of the asking machine
 // and of the agent's, in nanoseconds.
 type clock struct{ Asked, Now int64 }
 
@@ -90,7 +91,7 @@ type exit struct {
 	Name, State, Stderr string
 }
 
-// dial connects to an agent and says what the connection is.
+// dial connects to an agent and sends the first message, which says what the connection is.
 func dial(ctx context.Context, addr string, config *tls.Config, kind string, what any) (*control.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -124,7 +125,7 @@ func messages(c net.Conn) (*control.Conn, error) {
 	return ours, nil
 }
 
-// carry carries bytes between two connections, both ways, until one ends, and closes both.
+// carry copies bytes both ways between two connections until one ends, and closes both.
 func carry(a, b net.Conn) {
 	done := make(chan struct{}, 2)
 	one := func(to, from net.Conn) {
@@ -138,9 +139,9 @@ func carry(a, b net.Conn) {
 	b.Close()
 }
 
-// relay passes messages on from one connection to another, both ways, until one ends, and closes
-// both. change changes those from a to b, and passed is called with the kind of each that was
-// passed on; both may be nil.
+// relay forwards messages both ways between two connections until one ends, and closes both. change
+// changes those from a to b, and passed is called with the kind of each after it was forwarded;
+// both may be nil.
 func relay(
 	a, b *control.Conn, change func(control.Message) (control.Message, error), passed func(kind string) error,
 ) {
@@ -158,7 +159,7 @@ func relay(
 	b.Close()
 }
 
-// pass passes a message on.
+// pass forwards one message.
 func pass(
 	from, to *control.Conn, change func(control.Message) (control.Message, error), passed func(kind string) error,
 ) error {

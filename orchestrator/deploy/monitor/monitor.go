@@ -1,9 +1,8 @@
-// Package monitor turns looks at a deployed lab into what a page shows of it.
+// Package monitor turns snapshots of a deployed lab into what a page shows of it.
 //
-// In go states of the lab, one every so often. Out comes a view.Model: the network as links and
-// switches, frames of its ports that count from the first look, and faults that begin and end with
-// the states of links and hosts. It is pure: the caller asks the lab's supervisor, and serves the
-// page.
+// In go states of the lab, at intervals. Out comes a view.Model: the network as links and switches,
+// frames of its ports that count from the first snapshot, and faults that begin and end with the
+// states of links and hosts. It is pure: the caller asks the lab's supervisor, and serves the page.
 package monitor
 
 import (
@@ -18,18 +17,18 @@ import (
 	"weft/units"
 )
 
-// Monitor is what was seen of a deployed lab.
+// Monitor holds what the snapshots of a deployed lab showed.
 type Monitor struct {
 	network  *record.NetworkMap
 	links    []string
-	before   []deploy.PortState // counters at the first look
+	before   []deploy.PortState // counters in the first snapshot
 	recorder *frames.Recorder
 	last     units.Time
 	faults   []record.Fault
 	open     map[string]int // fault that lasts, by link or host
 }
 
-// New begins with a look at a lab. Others follow after the given time each.
+// New returns a monitor with a first snapshot. Others follow at the given interval.
 func New(s *deploy.State, every time.Duration) *Monitor {
 	w := &Monitor{open: map[string]int{}, last: -1}
 	m := &record.NetworkMap{Title: s.Lab}
@@ -117,7 +116,7 @@ const hostTier = "host"
 // instant returns the lab time of a state.
 func instant(s *deploy.State) units.Time { return units.Time(s.NowUS * float64(units.Microsecond)) }
 
-// Add adds a look at the lab. A network with other ports than at the beginning adds nothing.
+// Add adds a snapshot. One with other ports than the first is ignored.
 func (w *Monitor) Add(s *deploy.State) {
 	at := instant(s)
 	f := frames.Frame{At: at}
@@ -145,7 +144,7 @@ func (w *Monitor) Add(s *deploy.State) {
 	}
 }
 
-// fault begins or ends what is wrong with a link or a host.
+// fault begins or ends a fault of a link or a host; is says whether it has it at the instant.
 func (w *Monitor) fault(f record.Fault, is bool, at units.Time) {
 	name := f.Link + f.Host
 	i, lasts := w.open[name]
@@ -161,7 +160,7 @@ func (w *Monitor) fault(f record.Fault, is bool, at units.Time) {
 	}
 }
 
-// Model returns what a page shows after the last look.
+// Model returns what a page shows after the last snapshot.
 func (w *Monitor) Model(s *deploy.State) *view.Model {
 	m := view.NewModel(s.Lab, w.network, w.recorder.Frames())
 	m.Links, m.Faults, m.Status = w.links, w.faults, "up"

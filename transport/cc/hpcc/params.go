@@ -71,8 +71,7 @@ func (p Params) Check() error {
 	if err := params.Check("hpcc", &p); err != nil || !p.noRoom() {
 		return err
 	}
-	return errors.New("hpcc: with eta 1 no room is left that an additive increase could be a share of: give it in " +
-		"bytes")
+	return errors.New("hpcc: wai auto is a share of 1 - eta, which is 0; expected wai in bytes")
 }
 
 // initialWindow returns Winit = B·T (section 3.2) in bytes, at least 1.

@@ -21,7 +21,7 @@ func path() cc.Link {
 	return cc.Link{Line: 100 * gbps, MTU: 1000, Packet: 1000, Baseline: 2500 * units.Nanosecond, BaseRTT: 5 * us, Hops: 2}
 }
 
-// script drives a sender across one port that it tells what to say. Time passes only by ack.
+// script drives a sender across one port, whose telemetry it makes up. Time passes only by ack.
 type script struct {
 	t    *testing.T
 	s    *hpcc.Sender
@@ -45,8 +45,8 @@ func newScript(t *testing.T, p hpcc.Params) *script {
 	return &script{t: t, s: hpcc.NewSender(p, path()), p: p, hop: cc.Hop{Rate: 100 * gbps}, left: bdp}
 }
 
-// ack is the acknowledgement of size bytes whose telemetry is after later than the last: by then
-// the port had sent so much more, and holds so much.
+// ack acknowledges size bytes. Their telemetry is from a time after the last one: since then the
+// port has sent sent bytes, and now queued bytes wait.
 func (c *script) ack(size units.Bytes, after units.Time, sent, queued units.Bytes) {
 	c.hop.At += after
 	c.hop.Sent += sent

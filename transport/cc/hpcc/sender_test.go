@@ -279,7 +279,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"max_stage":  func(p *hpcc.Params) { p.MaxStage = -1 },
 		"wai: -1B":   func(p *hpcc.Params) { p.WAI = -1 },
 		"flows: 0":   func(p *hpcc.Params) { p.Flows = 0 },
-		"no room":    func(p *hpcc.Params) { p.Eta = 1 },
+		"1 - eta":    func(p *hpcc.Params) { p.Eta = 1 },
 		"wai is 80B": func(p *hpcc.Params) { p.WAI = 80 },
 		"t: -1ps":    func(p *hpcc.Params) { p.BaseRTT = -1 },
 		"min_rate":   func(p *hpcc.Params) { p.MinRate.Rate = -1 },
