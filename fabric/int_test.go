@@ -80,27 +80,7 @@ func TestTelemetryHasRoomForEight(t *testing.T) {
 			t.Errorf("%d hops: %+v", len(n.hops[i]), n.hops[i])
 		}
 	}
-	n.net.sink = &silent{net: n.net}
-	round := func() {
-		for range 10 {
-			p := n.net.Get()
-			p.Dst, p.Size, p.INT = 1, 1000, true
-			n.net.Inject(n.queue.Last(), p)
-		}
-		for {
-			id, at, ok := n.queue.Pop()
-			if !ok {
-				return
-			}
-			n.net.Fire(at, id)
-		}
-	}
-	for range 10 {
-		round()
-	}
-	if a := testing.AllocsPerRun(100, round); a != 0 {
-		t.Errorf("%v allocations", a)
-	}
+	n.wantNoAllocations(t, 10, func(int) Packet { return Packet{Dst: 1, Size: 1000, INT: true} }, 10)
 }
 
 // Packets of a paused class count as queued.

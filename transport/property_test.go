@@ -206,38 +206,50 @@ func checkQuiet(t fataler, net *testnet.Net) {
 func TestForgedPackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps}}
-		e, err := transport.New(transport.Config{MTU: 1000, LineRate: units.Gbps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
-			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "pc4", CC: pc4.Defaults(), Forward: path, Reverse: path}
-			if err := e.Open(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := e.Send(0, 0, transport.Message{Size: 20000}); err != nil {
-			t.Fatal(err)
-		}
-		refused, now := int64(0), units.Time(0)
-		var out transport.Outgoing
-		for range rapid.IntRange(1, 60).Draw(t, "packets") {
-			now += units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "wait"))
-			in := forgePacket(t, now)
-			if _, err := e.Receive(now, &in); err != nil {
-				refused++
-			}
-			for range 3 {
-				e.Transmit(now, &out)
-			}
-			if at, ok := e.Deadline(); ok && at < now-units.Second {
-				t.Fatalf("deadline %d ps long before %d ps", at, now)
-			}
-		}
-		if got := e.Counters().BadPackets; got != refused {
-			t.Fatalf("%d refused, %d counted", refused, got)
-		}
+		forge(t, units.Gbps, transport.Spec{Kind: "pc4", CC: pc4.Defaults(), Forward: path, Reverse: path}, forgePacket)
 	})
+}
+
+// pairEndpoint returns the endpoint of host 0, which sends 20 kB to host 1 on a connection like s.
+// A second one leads back.
+func pairEndpoint(t *rapid.T, line units.Bandwidth, s transport.Spec) *transport.Endpoint {
+	e, err := transport.New(transport.Config{MTU: 1000, LineRate: line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
+		s.ID, s.Src, s.Dst = transport.ConnID(c), ends[0], ends[1]
+		if err := e.Open(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Send(0, 0, transport.Message{Size: 20000}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// forge sends drawn packets to an endpoint. It fails the test unless every rejected one is counted.
+func forge(t *rapid.T, line units.Bandwidth, s transport.Spec, draw func(*rapid.T, units.Time) transport.Incoming) {
+	e := pairEndpoint(t, line, s)
+	refused, now := int64(0), units.Time(0)
+	var out transport.Outgoing
+	for range rapid.IntRange(1, 60).Draw(t, "packets") {
+		now += units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "wait"))
+		in := draw(t, now)
+		if _, err := e.Receive(now, &in); err != nil {
+			refused++
+		}
+		for range 3 {
+			e.Transmit(now, &out)
+		}
+		if at, ok := e.Deadline(); ok && at < now-units.Second {
+			t.Fatalf("deadline %d ps long before %d ps", at, now)
+		}
+	}
+	if got := e.Counters().BadPackets; got != refused {
+		t.Fatalf("%d refused, %d counted", refused, got)
+	}
 }
 
 // forgePacket draws a packet with any fields, as broken or hostile hosts may send.

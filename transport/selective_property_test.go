@@ -214,18 +214,26 @@ func TestSelectiveRepeatDeliversEveryByteOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
 		f := faults{loss: share("loss"), copies: share("copies"), hold: share("reorder")}
-		l := newLossy(t, f, rapid.Uint64().Draw(t, "seed"), 1000)
-		for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
-			src, dst := int(c)%3, (int(c)+1+int(c)/3)%3
+		drawMessages(t, f, func(l *lossy, c transport.ConnID, src, dst int) {
 			l.connect(c, src, dst, rapid.SampledFrom([]string{"strack", "spray", "roce"}).Draw(t, "kind"))
-			at := units.Time(0)
-			for i := range uint32(rapid.IntRange(1, 6).Draw(t, "messages")) {
-				at += units.Time(rapid.Int64Range(0, int64(100*units.Microsecond)).Draw(t, "gap"))
-				l.queue(at, src, c, transport.Message{ID: i * 3, Tag: i, Size: units.Bytes(rapid.Int64Range(1, 50000).Draw(t, "size"))})
-			}
-		}
-		l.close()
+		})
 	})
+}
+
+// drawMessages runs drawn messages on up to four connections, which connect opens, between three
+// hosts.
+func drawMessages(t *rapid.T, f faults, connect func(l *lossy, c transport.ConnID, src, dst int)) {
+	l := newLossy(t, f, rapid.Uint64().Draw(t, "seed"), 1000)
+	for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
+		src, dst := int(c)%3, (int(c)+1+int(c)/3)%3
+		connect(l, c, src, dst)
+		at := units.Time(0)
+		for i := range uint32(rapid.IntRange(1, 6).Draw(t, "messages")) {
+			at += units.Time(rapid.Int64Range(0, int64(100*units.Microsecond)).Draw(t, "gap"))
+			l.queue(at, src, c, transport.Message{ID: i * 3, Tag: i, Size: units.Bytes(rapid.Int64Range(1, 50000).Draw(t, "size"))})
+		}
+	}
+	l.close()
 }
 
 // The same at the highest fault rates, with messages of hundreds of packets in both directions.

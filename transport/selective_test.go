@@ -345,40 +345,7 @@ func TestSelectivePacketsThatAreRefused(t *testing.T) {
 // Forged packets with arbitrary fields affect only the data that they claim: no panic, and every
 // rejected packet is counted.
 func TestForgedSelectivePackets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		e, err := transport.New(transport.Config{MTU: 1000, LineRate: 100 * units.Gbps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
-			s := strackSpec()
-			s.ID, s.Src, s.Dst = transport.ConnID(c), ends[0], ends[1]
-			if err := e.Open(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := e.Send(0, 0, transport.Message{Size: 20000}); err != nil {
-			t.Fatal(err)
-		}
-		refused, now := int64(0), units.Time(0)
-		var out transport.Outgoing
-		for range rapid.IntRange(1, 60).Draw(t, "packets") {
-			now += units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "wait"))
-			in := forgeSelective(t, now)
-			if _, err := e.Receive(now, &in); err != nil {
-				refused++
-			}
-			for range 3 {
-				e.Transmit(now, &out)
-			}
-			if at, ok := e.Deadline(); ok && at < now-units.Second {
-				t.Fatalf("deadline %d ps long before %d ps", at, now)
-			}
-		}
-		if got := e.Counters().BadPackets; got != refused {
-			t.Fatalf("%d refused, %d counted", refused, got)
-		}
-	})
+	rapid.Check(t, func(t *rapid.T) { forge(t, 100*units.Gbps, strackSpec(), forgeSelective) })
 }
 
 // forgeSelective draws a packet of selective repeat with any fields.

@@ -48,17 +48,9 @@ func TestUECDeliversEveryByteOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
 		f := faults{loss: share("loss"), copies: share("copies"), hold: share("reorder"), trim: share("trim")}
-		l := newLossy(t, f, rapid.Uint64().Draw(t, "seed"), 1000)
-		for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
-			src, dst := int(c)%3, (int(c)+1+int(c)/3)%3
+		drawMessages(t, f, func(l *lossy, c transport.ConnID, src, dst int) {
 			l.connectUEC(c, src, dst, rapid.SampledFrom(controls).Draw(t, "cc"), rapid.SampledFrom(choices).Draw(t, "paths"))
-			at := units.Time(0)
-			for i := range uint32(rapid.IntRange(1, 6).Draw(t, "messages")) {
-				at += units.Time(rapid.Int64Range(0, int64(100*units.Microsecond)).Draw(t, "gap"))
-				l.queue(at, src, c, transport.Message{ID: i * 3, Tag: i, Size: units.Bytes(rapid.Int64Range(1, 50000).Draw(t, "size"))})
-			}
-		}
-		l.close()
+		})
 	})
 }
 
@@ -283,20 +275,7 @@ func TestLostCreditsAreAskedFor(t *testing.T) {
 func TestHostileRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps}}
-		e, err := transport.New(transport.Config{MTU: 1000, LineRate: units.Gbps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
-			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "uec", CC: defaultsOf(uec.Both, uec.Mixed),
-				Forward: path, Reverse: path}
-			if err := e.Open(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := e.Send(0, 0, transport.Message{Size: 20_000}); err != nil {
-			t.Fatal(err)
-		}
+		e := pairEndpoint(t, units.Gbps, transport.Spec{Kind: "uec", CC: defaultsOf(uec.Both, uec.Mixed), Forward: path, Reverse: path})
 		var out transport.Outgoing
 		now, refused := units.Time(0), int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "packets") {

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,56 +16,25 @@ import (
 // run executes a collective with one memory per rank. spoil may change each message. It returns the
 // numbers of wrong and checked elements of all ranks.
 func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Memory, spoil func(to int, op *schedule.Op, data []byte)) (wrong, checked int64) {
-	type message struct {
-		from, to int
-		tag      uint32
-	}
 	const item = 3
-	wire := map[message][]byte{}
-	programs := make([]schedule.Program, s.Ranks)
-	done := make([][]bool, s.Ranks)
-	left := 0
-	for r := range s.Ranks {
-		p, err := schedule.Build(s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs[r], done[r] = p, make([]bool, len(p))
-		left += len(p)
+	order := make([]int, s.Ranks)
+	for r := range order {
+		order[r] = r
 		if err := ranks[r].Begin(item, repeat, r, s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for left > 0 {
-		before := left
-		for r, p := range programs {
-			for i := range p {
-				op := &p[i]
-				if done[r][i] || slices.ContainsFunc(op.After, func(a int32) bool { return !done[r][a] }) {
-					continue
-				}
-				if op.Kind == schedule.Send {
-					ranks[r].Send(item, op, 0)
-					wire[message{r, op.Peer, op.Tag}] = slices.Clone(ranks[r].Load(item, op, 0, op.Len))
-				} else {
-					m := message{op.Peer, r, op.Tag}
-					data, ok := wire[m]
-					if !ok {
-						continue
-					}
-					delete(wire, m)
-					if spoil != nil {
-						spoil(r, op, data)
-					}
-					receive(t, ranks[r], item, op, data, i)
-				}
-				done[r][i] = true
-				left--
-			}
+	err := scheduletest.Execute(s, func() []int { return order }, func(r int, op *schedule.Op) []byte {
+		ranks[r].Send(item, op, 0)
+		return slices.Clone(ranks[r].Load(item, op, 0, op.Len))
+	}, func(r, i int, op *schedule.Op, data []byte) error {
+		if spoil != nil {
+			spoil(r, op, data)
 		}
-		if left == before {
-			t.Fatal("deadlock")
-		}
+		return receive(ranks[r], item, op, data, i)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for r := range s.Ranks {
 		w, c := ranks[r].End(item)
@@ -74,30 +44,22 @@ func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Mem
 }
 
 // receive applies a message like a host, by variant: as a whole, in two parts, or placed directly.
-func receive(t interface{ Fatal(...any) }, m *Memory, item int, op *schedule.Op, data []byte, variant int) {
+func receive(m *Memory, item int, op *schedule.Op, data []byte, variant int) error {
 	half := op.Len / 8 * 4 // between elements of either size
-	var err error
 	switch {
 	case variant%3 == 0:
-		err = m.Apply(item, op, 0, 0, op.Len, data)
+		return m.Apply(item, op, 0, 0, op.Len, data)
 	case variant%3 == 1 && !op.Reduce:
 		place := m.Place(item, op)
 		copy(place, data[:half])
-		err = m.Apply(item, op, 0, 0, half, nil)
+		err := m.Apply(item, op, 0, 0, half, nil)
 		copy(place[half:], data[half:])
-		err2 := m.Apply(item, op, 0, half, op.Len, nil)
-		if err == nil {
-			err = err2
-		}
-	default:
-		err = m.Apply(item, op, 0, 0, half, data[:half])
-		if err == nil {
-			err = m.Apply(item, op, 0, half, op.Len, data[half:])
-		}
+		return errors.Join(err, m.Apply(item, op, 0, half, op.Len, nil))
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err := m.Apply(item, op, 0, 0, half, data[:half]); err != nil {
+		return err
 	}
+	return m.Apply(item, op, 0, half, op.Len, data[half:])
 }
 
 func memories(n int, seed uint64) []*Memory {

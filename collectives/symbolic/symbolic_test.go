@@ -73,54 +73,26 @@ func TestContentIsBytes(t *testing.T) {
 // run executes a collective on memories that share an exchange, and calls spoil for each send.
 func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Memory, spoil func(rank int, op *schedule.Op) *schedule.Op) (wrong, checked int64) {
 	const item = 1
-	type message struct {
-		from, to int
-		tag      uint32
-	}
-	keys := map[message]uint64{}
-	programs := make([]schedule.Program, s.Ranks)
-	done := make([][]bool, s.Ranks)
-	left := 0
 	for r := range s.Ranks {
-		p, err := schedule.Build(s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs[r], done[r] = p, make([]bool, len(p))
-		left += len(p)
 		if err := ranks[r].Begin(item, repeat, r, s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for left > 0 {
-		for _, r := range rng.Perm(s.Ranks) {
-			p := programs[r]
-			for i := range p {
-				op := &p[i]
-				if done[r][i] || slices.ContainsFunc(op.After, func(a int32) bool { return !done[r][a] }) {
-					continue
-				}
-				if op.Kind == schedule.Send {
-					key := uint64(len(keys))
-					keys[message{r, op.Peer, op.Tag}] = key
-					if spoil != nil {
-						op = spoil(r, op)
-					}
-					ranks[r].Send(item, op, key)
-				} else {
-					key, ok := keys[message{op.Peer, r, op.Tag}]
-					if !ok {
-						continue
-					}
-					if err := ranks[r].Apply(item, op, key, 0, op.Len, nil); err != nil {
-						t.Fatal(err)
-					}
-				}
-				done[r][i] = true
-				left--
-			}
+	next := uint64(0)
+	err := scheduletest.Execute(s, func() []int { return rng.Perm(s.Ranks) }, func(r int, op *schedule.Op) uint64 {
+		key := next
+		next++
+		if spoil != nil {
+			op = spoil(r, op)
 		}
+		ranks[r].Send(item, op, key)
+		return key
+	}, func(r, _ int, op *schedule.Op, key uint64) error {
+		return ranks[r].Apply(item, op, key, 0, op.Len, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for r := range s.Ranks {
 		w, c := ranks[r].End(item)

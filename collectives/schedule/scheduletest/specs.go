@@ -1,8 +1,11 @@
 // Package scheduletest generates specs of every algorithm of every collective, for tests of
-// packages that execute them: Any draws a random one, Every enumerates them.
+// packages that execute them: Any draws a random one, Every enumerates them, Execute runs one.
 package scheduletest
 
 import (
+	"errors"
+	"slices"
+
 	"pgregory.net/rapid"
 
 	"weft/collectives/schedule"
@@ -130,4 +133,57 @@ func divisors(n int) (d []int) {
 		}
 	}
 	return d
+}
+
+// Execute runs the programs of a collective until all ops are done, or returns an error. In each
+// round it visits the ranks in the order that order returns. send returns the message of a send op,
+// and receive takes the message of op i of a rank.
+func Execute[M any](
+	s schedule.Spec, order func() []int, send func(rank int, op *schedule.Op) M,
+	receive func(rank, i int, op *schedule.Op, m M) error,
+) error {
+	type key struct {
+		from, to int
+		tag      uint32
+	}
+	wire := map[key]M{}
+	programs, done, left := make([]schedule.Program, s.Ranks), make([][]bool, s.Ranks), 0
+	for r := range s.Ranks {
+		p, err := schedule.Build(s, r)
+		if err != nil {
+			return err
+		}
+		programs[r], done[r] = p, make([]bool, len(p))
+		left += len(p)
+	}
+	for left > 0 {
+		before := left
+		for _, r := range order() {
+			for i := range programs[r] {
+				op := &programs[r][i]
+				if done[r][i] || slices.ContainsFunc(op.After, func(a int32) bool { return !done[r][a] }) {
+					continue
+				}
+				if op.Kind == schedule.Send {
+					wire[key{r, op.Peer, op.Tag}] = send(r, op)
+				} else {
+					k := key{op.Peer, r, op.Tag}
+					m, sent := wire[k]
+					if !sent {
+						continue
+					}
+					delete(wire, k)
+					if err := receive(r, i, op, m); err != nil {
+						return err
+					}
+				}
+				done[r][i] = true
+				left--
+			}
+		}
+		if left == before {
+			return errors.New("no op can start")
+		}
+	}
+	return nil
 }
