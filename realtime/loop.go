@@ -217,8 +217,8 @@ func (l *loop) turn() error {
 
 // sendAlive reports that the process is alive.
 func (l *loop) sendAlive() error {
-	if l.part == nil {
-		return l.conn.SendValue(KindAlive, nil)
+	if l.part == nil { // frames that are few wait for this, no longer
+		return errors.Join(l.sendFrames(), l.conn.SendValue(KindAlive, nil))
 	}
 	now := l.labNow()
 	l.fire(now)

@@ -129,7 +129,7 @@ func packages() []entry {
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host " +
 			"internal/bypass internal/clock internal/control internal/poller internal/rings internal/sandbox " +
-			"results/stats transport transport/cc/wasm transport/wire units",
+			"results/frames results/stats transport transport/cc/wasm transport/wire units",
 			"drives a host by the machine's clock, over sockets or shared memory, with real buffers"},
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},

@@ -3,6 +3,7 @@ package agent
 import (
 	"weft/clocksync/labtime"
 	"weft/internal/clock"
+	"weft/results/frames"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -82,6 +83,9 @@ type loop struct {
 	lost     func(error) error     // tells the orchestrator why the node ends alone
 	interval int64                 // between reports, in nanoseconds
 	next     int64                 // monotonic time of the next report
+	frame    func(at units.Time)   // records a frame of the host's connections; nil: there are none
+	frames   frames.Schedule       // of frame
+	framed   units.Time            // lab time of the next frame
 	steer    func() (bool, error)  // reports a new correction of the host's clock; nil: nobody reads it
 	steered  int64                 // monotonic time of the last such report
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
@@ -128,9 +132,21 @@ func (l *loop) begin(dilation float64) {
 // turn does everything that is due.
 func (l *loop) turn() {
 	l.called, l.awake = false, true
-	l.pump(l.labNow())
+	now := l.labNow()
+	l.look(now)
+	l.pump(now)
 	l.housekeeping()
 	l.wake = l.wakeUp()
+}
+
+// look records the frame that was due first, if one is due. The loop looks before it acts, and does
+// not wake for frames: nothing has changed since that instant, nor at later ones until now.
+func (l *loop) look(now units.Time) {
+	if l.frame == nil || now < l.framed {
+		return
+	}
+	l.frame(l.framed)
+	l.framed = l.frames.After(now)
 }
 
 // handle reads the input of one descriptor.
@@ -243,6 +259,7 @@ func (l *loop) send(at units.Time) {
 func (l *loop) receive(from inlet) {
 	for l.err == nil {
 		l.now = l.labNow()
+		l.look(l.now)
 		n, err := from.receive(l.take)
 		if err != nil {
 			l.fail(err)

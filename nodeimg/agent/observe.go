@@ -16,6 +16,7 @@ type observer struct {
 	keep    bool // keep window changes
 	windows []Window
 	steps   []Step
+	last    map[transport.ConnID]units.Bytes // windows that have changed since the last frame; nil: no frames
 }
 
 func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
@@ -25,6 +26,9 @@ func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 
 // Limited records a change of a congestion window, a rate or a credit.
 func (o *observer) Limited(now units.Time, c transport.ConnID, l transport.Limits) {
+	if o.last != nil {
+		o.last[c] = l.Window
+	}
 	if o.keep && len(o.windows) < maxWindows {
 		o.windows = append(o.windows, Window{At: now, Conn: c, Limits: l})
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	clocks "weft/clocksync/node"
 	"weft/host"
+	"weft/results/frames"
 	"weft/results/stats"
 	"weft/transport"
 	"weft/units"
@@ -27,6 +28,8 @@ const (
 	KindReady     = "ready"     // empty: buffers and sockets are ready
 	KindStart     = "start"     // Start
 	KindProgress  = "progress"  // Progress
+	// KindConns: []frames.Frame without ports, with the host's connections that have changed
+	KindConns = "conns"
 	// KindCorrection: clocksync.Correction of the host's clock, each new one with Config.Steers
 	KindCorrection = "correction"
 	// KindDone: Progress: every item of the host is complete; the node still answers
@@ -56,6 +59,8 @@ type Config struct {
 	// how long before they are due packets are sent and deadlines handled
 	Ahead   units.Time
 	Windows bool // record every change of a congestion window
+	// Frames is when the host's connections are recorded and sent
+	Frames frames.Schedule
 	// data and synchronization messages carry their departure time apart from their stamps: see
 	// wire.AppendDeparture
 	Departs bool

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
+	"weft/results/frames"
 	"weft/results/stats"
 	"weft/transport"
 	"weft/units"
@@ -184,6 +186,10 @@ type node struct {
 	// correction of the host's clock at its last report
 	corrected clocksync.Correction
 
+	frames  []frames.Frame                   // of connections, not sent yet
+	rows    int                              // in frames
+	arrived map[transport.ConnID]units.Bytes // by connection that ends here, at the last frame; without 0
+
 	descriptors map[int32]int // descriptors for the poller and their tokens
 }
 
@@ -210,6 +216,10 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	l.clock = clock.NewClock()
 	if cfg.Steers {
 		l.steer = n.correct
+	}
+	if cfg.Frames.Every > 0 {
+		l.frame, l.frames, l.framed = n.frame, cfg.Frames, cfg.Frames.After(cfg.Frames.From)
+		n.observer.last, n.arrived = map[transport.ConnID]units.Bytes{}, map[transport.ConnID]units.Bytes{}
 	}
 	l.interval = cfg.Report
 	if l.interval == 0 {
@@ -334,8 +344,49 @@ func (n *node) handleMessage() error {
 	return fmt.Errorf("%q was not expected", m.Kind)
 }
 
+// maxFrameRows is the number of connections in a message of frames. Our own choice: few enough that
+// sending them delays no packet.
+const maxFrameRows = 128
+
+// frame records the connections that have changed since the last frame: of those that end here the
+// bytes that have arrived, of those that start here the window.
+func (n *node) frame(at units.Time) {
+	f := frames.Frame{At: at}
+	n.host.Arrived(func(c transport.ConnID, bytes units.Bytes) {
+		if bytes != n.arrived[c] {
+			n.arrived[c] = bytes
+			f.Conns = append(f.Conns, frames.Conn{Conn: uint32(c), Arrived: bytes})
+		}
+	})
+	for c, window := range n.observer.last {
+		f.Conns = append(f.Conns, frames.Conn{Conn: uint32(c), Window: window})
+	}
+	clear(n.observer.last)
+	if len(f.Conns) == 0 {
+		return
+	}
+	slices.SortFunc(f.Conns, func(a, b frames.Conn) int { return cmp.Compare(a.Conn, b.Conn) })
+	n.frames = append(n.frames, f)
+	if n.rows += len(f.Conns); n.rows >= maxFrameRows {
+		n.loop.fail(n.sendFrames())
+	}
+}
+
+// sendFrames sends the frames that were not sent yet.
+func (n *node) sendFrames() error {
+	if len(n.frames) == 0 {
+		return nil
+	}
+	err := n.conn.SendValue(KindConns, n.frames)
+	n.frames, n.rows = n.frames[:0], 0
+	return err
+}
+
 // progress reports the host's progress to the orchestrator.
 func (n *node) progress(done bool) error {
+	if err := n.sendFrames(); err != nil {
+		return err
+	}
 	var p Progress
 	p.Done, p.Total = n.host.Progress()
 	p.Doing = n.host.Doing()

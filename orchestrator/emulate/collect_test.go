@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"weft/host"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/results/stats"
+	"weft/transport"
 )
 
 // endingRun returns a run that is about to collect the results of three nodes, and what each of
@@ -93,5 +96,25 @@ func TestResultsHaveALimit(t *testing.T) {
 	err = r.take(news{peer: 1, message: control.Message{Kind: agent.KindRows, Body: text}})
 	if err == nil || !strings.Contains(err.Error(), "h1: its results have more than") || r.nodes[1].lost == nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A node cannot report connections of other hosts, of the future or twice, nor states of ports.
+func TestReportedConnectionsAreChecked(t *testing.T) {
+	own := []frames.Conn{{Conn: 1, Arrived: 5}}
+	for want, all := range map[string][]frames.Frame{
+		"":                         {{At: 1, Conns: own}, {At: 2, Conns: []frames.Conn{{Conn: 1, Window: 7}}}},
+		"after":                    {{At: 2, Conns: own}, {At: 2, Conns: own}},
+		"were not expected":        {{At: 1 << 62, Conns: own}},
+		"connection 2":             {{At: 1, Conns: []frames.Conn{{Conn: 2}}}},
+		"connection 1 with -1":     {{At: 1, Conns: []frames.Conn{{Conn: 1, Arrived: -1}}}},
+		"window of -1":             {{At: 1, Conns: []frames.Conn{{Conn: 1, Window: -1}}}},
+		"at 1ps, after 0s, were n": {{At: 1, Ports: make([]frames.Port, 1)}},
+	} {
+		n := nodeState{}
+		err := n.checkConns(&host.Plan{Conns: []transport.Spec{{ID: 1}}}, 10, all)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v; expected %q", all, err, want)
+		}
 	}
 }

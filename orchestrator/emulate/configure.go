@@ -15,6 +15,7 @@ import (
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/frames"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/transport"
@@ -271,8 +272,13 @@ func (x *Experiment) peers() [][4]byte {
 
 // nodeConfig returns the configuration of host i's node.
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
+	var schedule frames.Schedule
+	if x.Conns != nil && x.Kernel == nil {
+		schedule = x.FrameSchedule
+	}
 	return agent.Config{
-		Plan: x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
+		Frames: schedule,
+		Plan:   x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
 		Steers: x.steers(i),

@@ -204,6 +204,9 @@ type nodeState struct {
 	done     bool
 	results  agent.Results // what has arrived of its results
 	size     int           // bytes of their rows
+
+	framed units.Time      // of its last frame of connections
+	conns  map[uint32]bool // its connections; nil before the first frame
 }
 
 // fabricPeer marks news of the carrier among those of nodes.

@@ -316,6 +316,20 @@ func (r *run) takeNode(i int, m control.Message) error {
 			err = r.clocks.correct(i, c)
 		}
 		return err
+	case agent.KindConns:
+		var f []frames.Frame
+		err := m.Decode(&f)
+		if err == nil {
+			err = n.checkConns(&r.x.Plans[i], r.labNow(), f)
+		}
+		if err != nil {
+			n.lose(err)
+			return err
+		}
+		if r.x.Conns != nil {
+			r.x.Conns(f)
+		}
+		return nil
 	case agent.KindRows:
 		err := n.addRows(m)
 		if err != nil {
@@ -340,6 +354,31 @@ func (r *run) takeNode(i int, m control.Message) error {
 		return nil
 	}
 	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// checkConns returns an error if frames of a node's connections are not in order, are of the future
+// or of other hosts' connections, or have numbers that cannot be.
+func (n *nodeState) checkConns(p *host.Plan, now units.Time, all []frames.Frame) error {
+	if n.conns == nil {
+		n.conns = make(map[uint32]bool, len(p.Conns))
+		for i := range p.Conns {
+			n.conns[uint32(p.Conns[i].ID)] = true
+		}
+	}
+	for i := range all {
+		f := &all[i]
+		if f.At <= n.framed || f.At > now+units.Second || len(f.Ports) > 0 {
+			return fmt.Errorf("its connections at %v, after %v, were not expected", f.At, n.framed)
+		}
+		n.framed = f.At
+		for k, c := range f.Conns {
+			if !n.conns[c.Conn] || c.Arrived < 0 || c.Window < 0 || k > 0 && c.Conn < f.Conns[k-1].Conn {
+				return fmt.Errorf("its connection %d with %v arrived and a window of %v was not expected", c.Conn,
+					c.Arrived, c.Window)
+			}
+		}
+	}
+	return nil
 }
 
 // addRows adds a part of the node's results.

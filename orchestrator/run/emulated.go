@@ -214,6 +214,13 @@ func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options)
 			o.framed(r.Frames())
 		}
 	}
+	if len(x.Conns) <= frameConns {
+		spec.Conns = func(all []frames.Frame) {
+			for _, f := range all {
+				r.AddConns(f.At, f.Conns)
+			}
+		}
+	}
 	return r
 }
 

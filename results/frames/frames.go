@@ -16,6 +16,9 @@
 package frames
 
 import (
+	"cmp"
+	"slices"
+
 	"weft/fabric"
 	"weft/units"
 )
@@ -47,8 +50,8 @@ func PortAt(port int, p fabric.PortState) Port {
 // Conn is the state of a connection in a frame.
 type Conn struct {
 	Conn    uint32
-	Arrived units.Bytes // payload that has arrived, from the start of the run
-	Window  units.Bytes // congestion window; 0: not known
+	Arrived units.Bytes // payload that has arrived, from the start of the run; less than before: not known
+	Window  units.Bytes // congestion window; 0: not known, or as it was
 }
 
 // Frame is the network at one instant. A port or a connection without a row has not changed since
@@ -70,6 +73,8 @@ type Recorder struct {
 	frames   []Frame
 	rows     int
 	first    Port // last row of port 0
+
+	ahead []Frame // of connections, later than all frames: see AddConns
 }
 
 // Auto returns a recorder that begins at from with the given interval, and doubles the interval as
@@ -106,19 +111,52 @@ func (r *Recorder) Add(f Frame) (next units.Time) {
 		r.first = p
 	}
 	if n := len(r.frames); n > 0 && !r.regular(r.frames[n-1].At) {
-		r.rows -= r.frames[n-1].rows() + f.rows()
+		r.rows -= r.frames[n-1].rows()
 		f = merge(&r.frames[n-1], f)
-		r.rows += f.rows()
 		r.frames = r.frames[:n-1]
-	} else {
-		r.rows += f.rows()
 	}
+	for len(r.ahead) > 0 && r.ahead[0].At <= f.At {
+		f.Conns = mergeRows(f.Conns, r.ahead[0].Conns, connKey, Conn.Then)
+		r.ahead = r.ahead[1:]
+	}
+	r.rows += f.rows()
 	r.frames = append(r.frames, f)
 	if !r.fixed && len(r.frames) >= maxFrames || r.rows > maxRows && len(r.frames) > 2 {
 		r.thin()
 	}
 	since := f.At - r.from
 	return r.from + (since/r.interval+1)*r.interval
+}
+
+// maxAhead is the number of frames of connections that wait for the network's. Our own choice: hosts
+// are at most a report ahead.
+const maxAhead = 1024
+
+// AddConns adds states of connections, in order of connections, that were observed apart from the
+// network, and belong to the first frame at or after an instant. A row with only Arrived or only
+// Window leaves the other as it was. Rows of a later instant than all frames wait for their frame.
+func (r *Recorder) AddConns(at units.Time, conns []Conn) {
+	if i := firstAt(r.frames, at); i < len(r.frames) {
+		f := &r.frames[i]
+		r.rows -= f.rows()
+		f.Conns = mergeRows(f.Conns, conns, connKey, Conn.Then)
+		if r.rows += f.rows(); r.rows > maxRows && len(r.frames) > 2 {
+			r.thin()
+		}
+		return
+	}
+	i := firstAt(r.ahead, at)
+	if (i == len(r.ahead) || r.ahead[i].At != at) && len(r.ahead) < maxAhead {
+		r.ahead = slices.Insert(r.ahead, i, Frame{At: at})
+	}
+	i = min(i, len(r.ahead)-1)
+	r.ahead[i].Conns = mergeRows(r.ahead[i].Conns, conns, connKey, Conn.Then)
+}
+
+// firstAt returns the index of the first frame at or after an instant.
+func firstAt(all []Frame, at units.Time) int {
+	i, _ := slices.BinarySearchFunc(all, at, func(f Frame, at units.Time) int { return cmp.Compare(f.At, at) })
+	return i
 }
 
 // Schedule is when frames are due in an engine that cannot ask a Recorder, because it runs in
@@ -164,7 +202,8 @@ func (r *Recorder) thin() {
 // merge returns next with the rows of prev that next does not replace.
 func merge(prev *Frame, next Frame) Frame {
 	out := Frame{At: next.At}
-	out.Ports = mergeRows(prev.Ports, next.Ports, func(p Port) int64 { return int64(p.Port) })
+	out.Ports = mergeRows(prev.Ports, next.Ports, func(p Port) int64 { return int64(p.Port) },
+		func(_, later Port) Port { return later })
 	for i, j := 0, 0; i < len(out.Ports); i++ {
 		p := &out.Ports[i]
 		for j < len(next.Ports) && next.Ports[j].Port < p.Port {
@@ -174,12 +213,21 @@ func merge(prev *Frame, next Frame) Frame {
 			p.Queued, p.Paused = 0, false // next has no row because nothing waits there
 		}
 	}
-	out.Conns = mergeRows(prev.Conns, next.Conns, func(c Conn) int64 { return int64(c.Conn) })
+	out.Conns = mergeRows(prev.Conns, next.Conns, connKey, Conn.Then)
 	return out
 }
 
-// mergeRows merges two ordered lists. Of two rows with one key it keeps that of next.
-func mergeRows[T any](prev, next []T, key func(T) int64) []T {
+func connKey(c Conn) int64 { return int64(c.Conn) }
+
+// Then returns a later row of the same connection, with what that does not know from this one.
+func (c Conn) Then(later Conn) Conn {
+	later.Arrived = max(c.Arrived, later.Arrived)
+	later.Window = cmp.Or(later.Window, c.Window)
+	return later
+}
+
+// mergeRows merges two ordered lists. Of two rows with one key it keeps what both makes of them.
+func mergeRows[T any](prev, next []T, key func(T) int64, both func(prev, next T) T) []T {
 	if len(prev) == 0 {
 		return next
 	}
@@ -191,7 +239,7 @@ func mergeRows[T any](prev, next []T, key func(T) int64) []T {
 		case a > b:
 			out, next = append(out, next[0]), next[1:]
 		default:
-			out, prev, next = append(out, next[0]), prev[1:], next[1:]
+			out, prev, next = append(out, both(prev[0], next[0])), prev[1:], next[1:]
 		}
 	}
 	return append(append(out, prev...), next...)

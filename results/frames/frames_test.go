@@ -2,6 +2,7 @@ package frames
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"weft/units"
@@ -145,5 +146,54 @@ func TestExtraFramesAreMerged(t *testing.T) {
 		if len(f.Conns) != 2 {
 			t.Errorf("frame at %v has %d connections; expected 2", f.At, len(f.Conns))
 		}
+	}
+}
+
+// States of connections that arrive apart from the network's frames end up in the first frame at or
+// after their instant, whether they come late or early, and partial ones complete each other.
+func TestConnectionsApart(t *testing.T) {
+	r := Auto(0, 10)
+	for at := units.Time(10); at <= 40; at += 10 {
+		r.Add(Frame{At: at})
+	}
+	r.AddConns(10, []Conn{{Conn: 1, Arrived: 100}, {Conn: 3, Arrived: 5}})
+	r.AddConns(60, []Conn{{Conn: 1, Arrived: 600}})                    // early
+	r.AddConns(10, []Conn{{Conn: 1, Window: 7}, {Conn: 2, Window: 8}}) // late, of the other end
+	r.AddConns(20, []Conn{{Conn: 1, Arrived: 200}})
+	r.AddConns(50, []Conn{{Conn: 1, Window: 9}})
+	for at := units.Time(50); at <= 70; at += 10 {
+		r.Add(Frame{At: at})
+	}
+	want := map[units.Time][]Conn{
+		10: {{1, 100, 7}, {2, 0, 8}, {3, 5, 0}}, 20: {{1, 200, 0}}, 50: {{1, 0, 9}}, 60: {{1, 600, 0}},
+	}
+	check := func(want map[units.Time][]Conn) {
+		t.Helper()
+		rows := 0
+		for _, f := range r.Frames() {
+			if !slices.Equal(f.Conns, want[f.At]) {
+				t.Errorf("at %v: %v; expected %v", f.At, f.Conns, want[f.At])
+			}
+			rows += f.rows()
+		}
+		if rows != r.rows {
+			t.Errorf("%d rows are counted as %d", rows, r.rows)
+		}
+	}
+	check(want)
+	r.thin()
+	check(map[units.Time][]Conn{20: {{1, 200, 7}, {2, 0, 8}, {3, 5, 0}}, 60: {{1, 600, 9}}})
+	r.AddConns(30, []Conn{{Conn: 4, Window: 1}}) // its frame is no longer there
+	check(map[units.Time][]Conn{20: {{1, 200, 7}, {2, 0, 8}, {3, 5, 0}}, 40: {{4, 0, 1}}, 60: {{1, 600, 9}}})
+}
+
+// Whoever sends states of the future is bounded.
+func TestConnectionsAheadAreBounded(t *testing.T) {
+	r := Auto(0, 10)
+	for at := range units.Time(10 * maxAhead) {
+		r.AddConns(1000+at, []Conn{{Conn: 1, Window: 1 + units.Bytes(at)}})
+	}
+	if len(r.ahead) > maxAhead {
+		t.Errorf("%d frames wait", len(r.ahead))
 	}
 }

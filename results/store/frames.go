@@ -92,12 +92,18 @@ func addPorts(t *table[frameRow], all []frames.Frame, ports []string) error {
 	return nil
 }
 
-// addConns appends the rows of connections.
+// addConns appends the rows of connections, each with all that is known.
 func addConns(t *table[frameConnRow], all []frames.Frame) error {
 	var rows []frameConnRow
+	var known []frames.Conn // by connection
 	for i := range all {
 		rows = rows[:0]
 		for _, c := range all[i].Conns {
+			if n := int(c.Conn) + 1; n > len(known) {
+				known = append(known, make([]frames.Conn, n-len(known))...)
+			}
+			c = known[c.Conn].Then(c)
+			known[c.Conn] = c
 			rows = append(rows, frameConnRow{int64(all[i].At), int64(c.Conn), int64(c.Arrived), int64(c.Window)})
 		}
 		if err := t.add(rows...); err != nil {

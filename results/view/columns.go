@@ -39,7 +39,7 @@ func pack(all []frames.Frame, ports int) packed {
 	}
 	out, conns := make([]byte, 0, 6*rows+16*len(all)), []byte(nil)
 	last := make([]frames.Port, ports)
-	arrived := map[uint32]units.Bytes{}
+	arrived, window := map[uint32]units.Bytes{}, map[uint32]units.Bytes{}
 	var at units.Time
 	connRows := 0
 	for i := range all {
@@ -73,7 +73,10 @@ func pack(all []frames.Frame, ports int) packed {
 			if c.Conn < MaxConns {
 				conns = binary.AppendUvarint(conns, uint64(int(c.Conn)-before))
 				conns = binary.AppendUvarint(conns, uint64(max(c.Arrived-arrived[c.Conn], 0)))
-				conns = binary.AppendUvarint(conns, uint64(max(c.Window, 0)))
+				if c.Window > 0 { // 0: as it was
+					window[c.Conn] = c.Window
+				}
+				conns = binary.AppendUvarint(conns, uint64(window[c.Conn]))
 				before, arrived[c.Conn] = int(c.Conn), max(c.Arrived, arrived[c.Conn])
 			}
 		}
