@@ -91,8 +91,8 @@ type Experiment struct {
 	Frames func([]frames.Frame)
 
 	// Conns, if not nil, is called in the same way with frames of connections of one host, at
-	// instants of FrameSchedule. They may come long after the network's of those instants. The kernel
-	// datapath has none.
+	// instants of FrameSchedule. They may come long after the network's of those instants. The
+	// kernel datapath has none.
 	Conns func([]frames.Frame)
 
 	// Steps, if not nil, is called in the same way with the actions of switches for coordinated

@@ -128,8 +128,8 @@ func (r *Recorder) Add(f Frame) (next units.Time) {
 	return r.from + (since/r.interval+1)*r.interval
 }
 
-// maxAhead is the number of frames of connections that wait for the network's. Our own choice: hosts
-// are at most a report ahead.
+// maxAhead is the number of frames of connections that wait for the network's. Our own choice:
+// hosts are at most a report ahead.
 const maxAhead = 1024
 
 // AddConns adds states of connections, in order of connections, that were observed apart from the
