@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/internal/sample"
 	"weft/nodeimg/labclock"
 	"weft/results/store"
 )
@@ -315,4 +318,69 @@ func checkClocks(t *testing.T, dir string, synchronized bool) error {
 		return fmt.Errorf("the clocks of h1 and h3 are %.0f ns apart", got)
 	}
 	return nil
+}
+
+// The session of the worksheet about a program of one's own works as its pages say: the program
+// measures the path, by clocks that are exact, wrong and corrected.
+func TestPrivTeachingProgram(t *testing.T) {
+	needEmulation(t)
+	for _, program := range []string{"ping", "python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := labclock.Available(); err != nil {
+		t.Skip(err)
+	}
+	sample.Rotate(t, 3)
+	page, err := os.ReadFile("../docs/teaching-worksheet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^\$ weft (.*)$`).FindAllStringSubmatch(string(page), -1)
+	if len(commands) != 7 {
+		t.Fatalf("%d commands, want 7", len(commands))
+	}
+	d := newWorkspace(t)
+	if err := os.Symlink(filepath.Dir(filepath.Dir(libraryLab(t, "teaching/4-program.yaml"))), filepath.Join(d.dir, "labs")); err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`(?m)^h0: ([\d.]+) us there and back, (-?[\d.]+) us there, ([\d.]+) Gb/s`)
+	for _, c := range commands {
+		quiettest.Check(t, 3, func() error {
+			r := d.run(strings.Fields(c[1])...)
+			if r.code != 0 {
+				return fmt.Errorf("weft %s: exit code %d\n%s%s", c[1], r.code, r.stdout, r.stderr)
+			}
+			if strings.Contains(c[1], "ping") {
+				if !strings.Contains(r.stdout, "time=0.40") {
+					return fmt.Errorf("weft %s:\n%s", c[1], r.stdout)
+				}
+				return nil
+			}
+			link, wrong := 2.0, 0.0 // in microseconds
+			switch {
+			case strings.Contains(c[1], "delay=20us"):
+				link = 20
+			case strings.Contains(c[1], "apps/star"):
+				link = 1
+			case strings.Contains(c[1], "sync=none"):
+				wrong = -19.8
+			}
+			all := said.FindAllStringSubmatch(r.stdout, -1)
+			if len(all) != 1+strings.Count(c[1], "--twice") {
+				return fmt.Errorf("weft %s:\n%s", c[1], r.stdout)
+			}
+			for _, m := range all {
+				var got [3]float64
+				for i := range got {
+					got[i], _ = strconv.ParseFloat(m[1+i], 64) // the pattern is that of numbers
+				}
+				if got[0] < 4*link || got[0] > 4*link+2 || math.Abs(got[1]-wrong-2*link-0.5) > 0.6 || got[2] > 98.5 || got[2] < 50 {
+					return fmt.Errorf("weft %s: %s", c[1], m[0])
+				}
+			}
+			return nil
+		})
+	}
 }
