@@ -13,6 +13,6 @@
 //
 // In come a Spec, or programs and layouts, and orders; out comes the first error. A proof holds for
 // the orders that were tried; tests try many, and unlikely ones (acknowledgements last, newest
-// first). The package is pure, slow, and meant for tests with small sizes. Start reading at Prove,
-// then execution.take.
+// first). The package is pure, slow, and meant for tests with small sizes. Start reading at
+// Execute, then execution.take.
 package check

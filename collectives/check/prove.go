@@ -10,23 +10,8 @@ import (
 // Order chooses the next step. It returns an index of steps, which is not empty.
 type Order func(steps []Step) int
 
-// Prove executes the collective with all its ranks once in each order, and returns the first error.
-func Prove(s schedule.Spec, orders ...Order) error {
-	programs := make([]schedule.Program, s.Ranks)
-	layouts := make([]schedule.Layout, s.Ranks)
-	for r := range s.Ranks {
-		var err error
-		if programs[r], err = schedule.Build(s, r); err != nil {
-			return err
-		}
-		if layouts[r], err = schedule.Shape(s, r); err != nil {
-			return err
-		}
-	}
-	return Execute(programs, layouts, orders...)
-}
-
-// Execute is like Prove, for programs and layouts from elsewhere.
+// Execute executes the programs of all ranks once in each order, and returns the first error.
+// layouts has the buffers and the results of the ranks.
 func Execute(programs []schedule.Program, layouts []schedule.Layout, orders ...Order) error {
 	e, err := newExecution(programs, layouts)
 	if err != nil {
