@@ -84,7 +84,7 @@ func withTag(tag Tag, srcPort uint16) func(*Packet) {
 	}
 }
 
-// first returns the first step of which there is one, by what it says.
+// count returns the number of lines that are line.
 func count(lines []string, line string) (n int) {
 	for _, l := range lines {
 		if l == line {

@@ -21,7 +21,7 @@ type shuttle struct {
 	in   transport.Incoming
 }
 
-// newShuttle returns two started hosts, of which a has one message of size bytes for b.
+// newShuttle returns two started hosts; a has one message of size bytes for b.
 func newShuttle(t testing.TB, kind int, size units.Bytes) *shuttle {
 	net := buildNetwork(t, 2, kind, job{Spec: incast(size, 1)})
 	s := &shuttle{t: t, a: net.hosts[0], b: net.hosts[1]}

@@ -22,7 +22,7 @@
 // receive may start, even from a later repetition, is staged. The next repetition begins when this
 // host's part of the last one is done, whatever the other hosts do.
 //
-// The one idea: the tag of a message says to which op of which repetition of which item it belongs
+// The one idea: the tag of a message names the op, repetition and item that it belongs to
 // (see use). A message that does not match the plan is an error of the run, never part of a result.
 //
 // Times are lab time in picoseconds, sizes are bytes. The package reads no clock and does no I/O.

@@ -1,6 +1,6 @@
 package host
 
-// flowLog stores the records of messages in parts, of which all but the last are full. A growing
+// flowLog stores the records of messages in parts; all but the last are full. A growing
 // slice would have room for half as many records again, and would be copied each time.
 type flowLog [][]Flow
 

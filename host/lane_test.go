@@ -60,7 +60,7 @@ func TestIncastOfFlows(t *testing.T) {
 	}
 }
 
-// A message of which parts are missing is one flow that is not finished.
+// A message with missing parts is one unfinished flow.
 func TestUnfinishedSplitMessage(t *testing.T) {
 	net := buildNetwork(t, 2, noMemory, job{Spec: incast(64*units.KB, 1), qps: 4, split: true})
 	net.lose = func(p *packet) bool { return p.data && net.now > 2*units.Microsecond }

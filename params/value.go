@@ -33,7 +33,7 @@ type Form struct {
 	Number   string   // "integer" or "number"; "": a bare number is invalid
 	Least    string   // minimum of a Number; "": none
 	Most     string   // maximum of a Number; "": none
-	Patterns []string // regular expressions of which a text matches one, whole
+	Patterns []string // a text matches one of these regular expressions as a whole
 	Example  string   // a valid text, for people
 	Flag     bool     // true and false are valid, and what YAML 1.1 has for them
 	Multiple string   // a Number is a multiple of this; "": any number

@@ -22,7 +22,7 @@ import (
 //
 // Nothing that a node writes there is believed. A descriptor is copied before it is checked, and a
 // frame before it is parsed. A node that breaks the rules of its rings is gone from then on, as if
-// its process had ended, and the orchestrator is told why.
+// its process had ended, and the orchestrator learns why.
 
 // NICs says which hosts have bypass NICs: all of them. The descriptors follow in messages of
 // KindNICs: a region for each host, then three of each bell.

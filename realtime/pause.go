@@ -8,11 +8,11 @@ import (
 	"weft/units"
 )
 
-// A host whose NIC is paused is told at once, by a datagram from an address that belongs to no host
-// and is accepted from no host. It then holds its data. What it sent before it learns of the pause
-// waits in its modelled NIC: at most what it may send ahead and what it sends while the datagram is
-// on its way. The datagram is repeated while the pause lasts, and once after its end, because a
-// kernel may drop one. Hosts let a pause expire if they stop hearing of it.
+// A host whose NIC is paused learns it at once, by a datagram from an address that belongs to no
+// host and is accepted from no host. It then holds its data. What it sent before it learns of the
+// pause waits in its modelled NIC: at most what it may send ahead and what it sends while the
+// datagram is on its way. The datagram is repeated while the pause lasts, and once after its end,
+// because a kernel may drop one. Hosts let a pause expire if they stop hearing of it.
 
 // dataClass is the class that PFC pauses.
 const dataClass = 1

@@ -174,7 +174,7 @@ type Config struct {
 	Frames   frames.Schedule
 	MaxFrame int // longest frame in bytes with its Ethernet header; 0: 10 KB
 
-	// Switch is the address from which hosts are told that their NIC is paused (wire.Pause). It
+	// Switch is the source address of the datagrams that pause NICs (wire.Pause). It
 	// must not be a host's. Zero: hosts are not told, and what they send waits in the NIC.
 	Switch [4]byte
 

@@ -6,7 +6,7 @@ import (
 	"weft/units"
 )
 
-// Ticks come at their instants, also beside samples, and the watched queue is told of.
+// Ticks come at their instants, also beside samples, and changes of the watched queue are reported.
 func TestTicksAndWatch(t *testing.T) {
 	var ticks []units.Time
 	events := 0

@@ -7,8 +7,8 @@ import (
 	"weft/params"
 )
 
-// A connection that is told nothing recovers as a lab does by default, and what a section says is
-// what the connection has.
+// A connection without settings recovers as a lab does by default, and a connection gets what its
+// section says.
 func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 	var s Selective
 	params.SetDefaults(&s)

@@ -309,7 +309,7 @@ func TestAmbiguity22LossRightBehindARecovery(t *testing.T) {
 	}
 }
 
-// 23: the timeout is what the connection is told, as of any transport; labs know it as strack
+// 23: the timeout is a setting of the connection, as for any transport; labs call it strack
 // (package orchestrator/run).
 func TestAmbiguity23Timeout(t *testing.T) {
 	for least, want := range map[units.Time]units.Time{0: units.Millisecond, 100 * us: 100 * us, 400 * us: 400 * us} {

@@ -14,7 +14,7 @@ import (
 type Config struct {
 	Params
 
-	FewShare  float64    // Share for fewer than Few points, of which a smaller part is pure
+	FewShare  float64    // Share for fewer than Few points, since fewer of them are pure
 	Few       int        // number of points below which FewShare applies
 	MinPoints int        // minimum number of points per direction for a fit
 	MaxSkew   float64    // largest difference of two clocks' rates; relative

@@ -2,7 +2,7 @@ package metrics
 
 import "weft/units"
 
-// maxAll is the largest number of nodes of which all pairs are compared. Of more, each node is
+// maxAll is the largest number of nodes whose pairs are all compared. Beyond it, each node is
 // compared with a fixed number of others.
 const maxAll = 256
 

@@ -38,7 +38,7 @@ type Clock struct {
 	slave         slave
 	hardMinusMono units.Time // hardware clock minus monotonic clock, when last compared
 	watchAt       units.Time // when watch must run next, by the monotonic clock
-	lie           units.Time // error that others are told; see Lie
+	lie           units.Time // error in what it tells others; see Lie
 	counters      clocksync.Counters
 }
 

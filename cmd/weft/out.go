@@ -55,7 +55,7 @@ const formerRoot = "results"
 
 // formerRootHint returns a hint if the default root has no runs but the former default has.
 func formerRootHint(root string) string {
-	runs, _ := store.Runs(root, "") // a reason why not all can be read is told elsewhere
+	runs, _ := store.Runs(root, "") // the caller reports what cannot be read
 	former, _ := store.Runs(formerRoot, "")
 	if root != "runs" || len(runs) > 0 || len(former) == 0 {
 		return ""

@@ -266,7 +266,7 @@ type flight struct {
 	completed int
 }
 
-// newFlight returns a collective of which no op has begun.
+// newFlight returns a collective before its first op.
 func newFlight(t interface{ Fatal(...any) }, s schedule.Spec) *flight {
 	f := &flight{
 		receives: map[message]int{}, queue: map[[2]int][]int{},

@@ -154,7 +154,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// What says nothing about the network is told once for each kind.
+// Attributes that do not describe the network cause one note for each kind.
 func TestNotes(t *testing.T) {
 	for text, want := range map[string]string{
 		"graph {\n a -- s [zork=1, label=x]\n b -- s [zork=2]\n a [cpu=4, role=zebra] }": "f:4: attribute cpu of nodes is not used; " +

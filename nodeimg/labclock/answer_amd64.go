@@ -108,7 +108,7 @@ func (s *session) setTimer(n *notification) {
 	s.fail(n, errno)
 }
 
-// setTimerOf sets the timer and returns the error that the call shall return.
+// setTimerOf sets the timer and returns the error for its caller.
 func (s *session) setTimerOf(n *notification) unix.Errno {
 	times, err := readTimes(n.pid, n.args[2], 2) // struct itimerspec: interval, value
 	if err != nil {

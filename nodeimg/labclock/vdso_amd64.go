@@ -17,8 +17,8 @@ type vdso struct {
 	original uint64   // offset of clock_gettime
 	call     uint64   // offset of a syscall instruction
 
-	// symbols are the offsets of symbols' values, and the function of the code page that each shall
-	// lead to.
+	// symbols maps the offset of each symbol's value to the function of the code page that replaces
+	// it.
 	symbols map[uint64]string
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // The kernel ends a wait until an instant when its own clock reaches the instant. Programs' clocks
-// are ahead of it, so it would wait too long. The keeper works out when the wait shall end, in real
-// time, and then interrupts it. The kernel restarts what was interrupted, which is reported again,
+// are ahead of it, so it would wait too long. The keeper computes when the wait has to end, in real
+// time, and then interrupts it. The kernel restarts the interrupted call, which is reported again,
 // and answered with a timeout.
 
 // waits are the waits of a session by thread.
@@ -26,7 +26,7 @@ type waits struct {
 // waiting is a thread's latest wait until an instant.
 type waiting struct {
 	until int64     // by the program's clock
-	end   int64     // CLOCK_MONOTONIC when it shall end
+	end   int64     // CLOCK_MONOTONIC when it has to end
 	call  int32     // its system call
 	args  [6]uint64 // and the arguments
 	timer *time.Timer

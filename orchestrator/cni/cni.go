@@ -171,7 +171,7 @@ func add(a *skel.CmdArgs) error {
 	return types.PrintResult(result(&is, a), r.CNIVersion)
 }
 
-// result is what a runtime is told about its container.
+// result returns the answer to the container's runtime.
 func result(is *deploy.Attached, a *skel.CmdArgs) *types100.Result {
 	out := &types100.Result{
 		CNIVersion: types100.ImplementedSpecVersion,

@@ -21,7 +21,7 @@ type hostPrograms struct {
 	all int             // number of programs
 }
 
-// newHostPrograms returns the record of hosts' programs, all of which run.
+// newHostPrograms returns the record of hosts' programs, with all running.
 func newHostPrograms(hosts []int) *hostPrograms {
 	p := &hostPrograms{over: make(chan struct{}, len(hosts)), is: map[int]*string{}, all: len(hosts)}
 	for _, h := range hosts {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A program of a host that fails at its start, or later, is told by the deployment and the state.
+// A host's program that fails at its start, or later, is named by deploy and in the state.
 func TestPrivProgramsThatFail(t *testing.T) {
 	needRoot(t)
 	path := newStatePath(t)

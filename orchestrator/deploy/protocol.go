@@ -115,7 +115,7 @@ type Capturing struct {
 	Dilation float64 `json:"dilation"`
 }
 
-// Holder is a container that has, or shall have, the interface of a host. CNI names it so.
+// Holder is a container that has the interface of a host, or asks for it, in CNI's terms.
 type Holder struct {
 	Network   string `json:"network"`
 	Container string `json:"container"` // its ID

@@ -196,7 +196,7 @@ func differences(was, is *lab.Lab) []Difference {
 	return all
 }
 
-// ErrNotDeployed is returned for a lab of which nothing exists.
+// ErrNotDeployed is returned for a lab that does not exist.
 var ErrNotDeployed = errors.New("it is not deployed")
 
 // missing reports whether err means that a file does not exist.

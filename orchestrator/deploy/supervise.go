@@ -35,7 +35,7 @@ type supervisor struct {
 	events     *events
 	lab        *emulate.Deployment
 	started    *hostPrograms
-	life       context.Context // ends when the lab shall end
+	life       context.Context // cancelled to end the lab
 
 	programs sync.WaitGroup // requests that are being served
 	end      func()         // ends life

@@ -10,8 +10,8 @@ import (
 	"weft/transport/cc/wasm"
 )
 
-// moduleFile returns a file with the bytes of a module and its compiled code, which nobody can
-// change, for the nodes, and what they are told about it. Both are nil if there is no module.
+// moduleFile returns a sealed file with the bytes of a module and its compiled code, for the nodes,
+// and its description. Both are nil if there is no module.
 func moduleFile(m *wasm.Module) (*os.File, *agent.Module, error) {
 	if m == nil {
 		return nil, nil, nil

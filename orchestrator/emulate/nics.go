@@ -101,7 +101,7 @@ func (n *nics) send(conn *control.Conn) error {
 	return nil
 }
 
-// config returns what the fabric process is told about them.
+// config returns their configuration for the fabric process.
 func (n *nics) config() *realtime.NICs {
 	if n == nil {
 		return nil

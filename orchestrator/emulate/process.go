@@ -7,8 +7,8 @@ import (
 	"weft/realtime"
 )
 
-// NodeProcess is the body of a node's process: it becomes a host or a switch as it is told over the
-// connection. It returns when the lab ends, for a host with the error of its agent.
+// NodeProcess is the body of a node's process: it becomes a host or a switch, as the first message
+// on the connection says. It returns when the lab ends, for a host with the error of its agent.
 func NodeProcess(conn *control.Conn) error {
 	env, err := boot.Node(conn)
 	if err != nil {

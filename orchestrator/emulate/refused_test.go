@@ -66,7 +66,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 	}
 }
 
-// What hosts refused is told by sender, as far as the sum that they report has it.
+// Packets that hosts refused are listed by sender, up to the sum that the hosts report.
 func TestRefusedPacketsNameTheirSender(t *testing.T) {
 	r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
 	for i := range r.outcome.Results {

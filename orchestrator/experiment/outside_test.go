@@ -9,8 +9,8 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// A lab that lacks what its transport takes for granted is told so with a place and a way out; one
-// that has it is not.
+// A lab that lacks what its transport relies on gets a warning with a place and a way out; one that
+// has it gets none.
 func TestTransportsOutsideTheirConditions(t *testing.T) {
 	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which retransmits a whole window for a lost or late packet, " +
 		"and queues drop packets without PFC; expected queues.pfc: on%s, or transport.roce.recovery: selective-repeat"
@@ -105,9 +105,9 @@ func TestConditionsHavePlaces(t *testing.T) {
 	}
 }
 
-// A link that stays down and is never routed around is told before a run fails of it, where there
-// is a way around.
-func TestLinksThatStayDownAreTold(t *testing.T) {
+// A link that stays down and is never routed around, though there is another path, causes a warning
+// before the run fails.
+func TestWarningOfLinksThatStayDown(t *testing.T) {
 	const tree = "weft: 1\nname: lab\ntopology: {kind: fat-tree, k: 4}\n"
 	for text, want := range map[string]string{
 		"faults: [{at: 1us, link: edge0-agg0, down: true}]":                                           "lab.yaml:5:44: faults.0.down: edge0-agg0 stays down, ",

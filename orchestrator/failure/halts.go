@@ -36,8 +36,8 @@ func Untold(sentences []string, err error) []string {
 	return slices.DeleteFunc(sentences, func(s string) bool { return slices.Contains(e.about, s) })
 }
 
-// blame adds the killed hosts to the error of a run, unless a flow of theirs already names them as
-// the cause.
+// blame adds the killed hosts to the error of a run, unless one of their flows already names them
+// as the cause.
 func blame(x *experiment.Experiment, err error, by units.Time) error {
 	var killed []string
 	for _, what := range Halted(x, by) {

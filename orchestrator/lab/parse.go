@@ -18,7 +18,7 @@ type Options struct {
 	// list, sets a line of the sweep.
 	Set []string
 
-	// Transports are those of other labs of the same command: Set may have parameters of theirs.
+	// Transports are those of other labs of the same command: Set may have their parameters.
 	Transports []string
 
 	// Engine replaces keys of the engine section; "" keeps what the file says.

@@ -69,7 +69,7 @@ func TestTraceForGroupsOfRanks(t *testing.T) {
 	}
 }
 
-// What is wrong with a trace is told where the lab names it.
+// Errors in a trace point at the line of the lab that names it.
 func TestTraceProblems(t *testing.T) {
 	for _, c := range []struct{ item, file, want string }{
 		{"{trace: ../step.csv}", step, `lab.yaml:4:20: workload.0.trace: "../step.csv"; expected a file below the lab file's folder`},

@@ -4,8 +4,8 @@
 // with which environment: a Kind is torchrun's environment, or the launcher of an MPI library.
 //
 // The one idea: a launcher of MPI runs on the first host and asks for a program on each other host,
-// as it would ask ssh. It is told to ask in lines of text (Kind.Ask), and Weft starts what it asks
-// for inside those hosts. So the library's own protocols run over the lab's network, unchanged.
+// as it would ask ssh. Kind.Ask has it ask in lines of text, and Weft starts what it asks for
+// inside those hosts. So the library's own protocols run over the lab's network, unchanged.
 //
 // The package is pure. Start reading at Kind; kinds.go has all of them.
 package launcher
@@ -16,8 +16,8 @@ import "slices"
 type Kind struct {
 	name string
 
-	// Environment returns what the program with the given rank is told, besides the lab's own
-	// settings; nil: nothing.
+	// Environment returns variables for the program with the given rank, besides those of the lab;
+	// nil: none.
 	Environment func(rank int, hosts []string) []string
 
 	// Leader returns the launcher to run on the first host instead of a program on each; nil: there

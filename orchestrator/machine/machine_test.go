@@ -185,8 +185,8 @@ func TestTwoMachines(t *testing.T) {
 	}
 }
 
-// The end of a process is told, and what is closed here ends there.
-func TestEndsAreTold(t *testing.T) {
+// The launcher learns of the end of a process, and closing its cluster ends the processes.
+func TestLauncherLearnsOfEnds(t *testing.T) {
 	near, far := twoMachines(t)
 	far[0].exits <- runtime.Exit{Name: "h", Err: &runtime.ExitError{Name: "h", State: "signal: killed"}}
 	if e := <-near[0].Exits(); e.Name != "h" || e.Err.State != "signal: killed" {

@@ -185,7 +185,7 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 // Measured, on one processor, from 4 to 1,024 hosts: 0.5 to 0.6 us.
 const crossingTime = 600 * time.Nanosecond
 
-// worthTelling is the shortest simulation whose time is told before it begins. Our own choice.
+// worthTelling is the shortest simulation whose duration is announced. Our own choice.
 const worthTelling = 10 * time.Second
 
 // forecastSim says how many packets a simulation is of and about how long it takes. It is empty for

@@ -30,7 +30,7 @@ const (
 // labFolder is where a program sees Command.Lab.
 const labFolder = "/lab"
 
-// Inside is a node in which a program of this machine shall run.
+// Inside is a node that a program of this machine is to run in.
 type Inside struct {
 	PID    int          // of the node's first process
 	Enter  func() error // moves the calling thread into the node

@@ -17,7 +17,7 @@ import (
 	"weft/results/view"
 )
 
-// Watcher is told what happens while jobs run. Calls may come from several goroutines at once.
+// Watcher observes jobs while they run. Calls may come from several goroutines at once.
 type Watcher interface {
 	// Skipped is called once, before anything runs, if some of the jobs were finished before.
 	Skipped(some, all int)

@@ -31,7 +31,7 @@ func TestDueIsWhatIsCompared(t *testing.T) {
 	}
 }
 
-// A result of which a part only was compared is not verified, however right that part is.
+// A result that was compared in part is not verified, even if that part is right.
 func TestVerifiedWantsTheWholeResult(t *testing.T) {
 	item := host.Item{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: []transport.HostID{0, 1}, Size: 80, Repeat: 1}
 	x := &experiment.Experiment{Workload: experiment.Workload{Items: []host.Item{item}}, Plans: []host.Plan{{Items: []host.Item{item}}}}

@@ -30,7 +30,7 @@ type Job struct {
 	Hosts   []string // in the order of ranks
 	Args    []string
 	Env     []string       // NAME=VALUE
-	Launch  *launcher.Kind // nil: programs are told nothing about each other
+	Launch  *launcher.Kind // nil: programs learn nothing about each other
 	Timeout time.Duration  // real time after which all are ended; 0: none
 
 	// Line receives each line of output, without its end, from one goroutine at a time. It may keep

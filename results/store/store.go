@@ -55,7 +55,7 @@ type Options struct {
 	As       string          // path in the run's files if it is moved there once it is finished; empty: its directory
 }
 
-// Bounds of Inputs, of which each point of a sweep has a copy.
+// Bounds of Inputs, since each point of a sweep has a copy.
 const (
 	MaxInputs     = 4 << 20 // bytes
 	MaxInputFiles = 1000

@@ -9,7 +9,7 @@
 // The one idea: a table never shows a number that means nothing. Completion times of an incomplete
 // run, round trips without an acknowledgement and quantiles without samples are dashes, not zeros
 // (known.go). Columns that are the same in all rows move into a line above, and a narrow terminal
-// loses the least important columns first and is told so (columns.go).
+// loses the least important columns first, with a note (columns.go).
 //
 // Start with summary.go for one run, points.go for several, and warnings.go for what all of them
 // share.

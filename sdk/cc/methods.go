@@ -18,7 +18,7 @@ var optional = []struct {
 }
 
 // mistaken returns what is wrong with the optional methods of a control: Weft would never call one
-// that has other parameters or results, or a timer of which half is missing. value is the struct
+// that has other parameters or results, or half of a timer. value is the struct
 // that c points to. It is empty if nothing is.
 func mistaken(c, value any) string {
 	has := map[string]bool{}

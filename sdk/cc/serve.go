@@ -21,7 +21,7 @@ type header struct {
 
 var about header
 
-// Events, as weft_event is told them.
+// Events, by their number in weft_event.
 const (
 	eventInit = iota
 	eventStart

@@ -155,7 +155,7 @@ func set(dir, name, value string) error {
 	return cleanup.Join(err, f.Close())
 }
 
-// procs returns cgroup.procs of a node's group, for a program that shall run in the node, or nil if
+// procs returns cgroup.procs of a node's group, for a program that starts in the node, or nil if
 // the node is not limited.
 func (g *groups) procs(node string) ([]*os.File, error) {
 	if g.whyUnbounded() != nil {

@@ -181,7 +181,7 @@ func TestUtilisationIsColoured(t *testing.T) {
 	}
 }
 
-// What happened to links and hosts is told by labels and broken lines, not by colour alone.
+// Labels and broken lines show what happened to links and hosts, not colour alone.
 func TestEventsAreMarked(t *testing.T) {
 	for name, g := range map[string]*topology.Graph{
 		"fat-tree": graph(t, "fat-tree-4"), "256 hosts": graph(t, "leaf-spine-256"), "torus": shape(t, "torus-4x4"),

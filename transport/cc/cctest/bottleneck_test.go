@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// plain is a controller whose every answer is set from outside, and which keeps what it is told.
+// plain is a controller whose answers the test sets, and which records its calls.
 type plain struct {
 	window units.Bytes
 	rate   units.Bandwidth
