@@ -28,6 +28,7 @@ type Queue struct {
 	last   units.Time // the instant popped last
 	end    units.Time // up to when PopUntil found nothing last
 	armed  int
+	epoch  units.Time // ties are broken by the time since then
 	wheels [levels]wheel
 }
 
@@ -203,7 +204,7 @@ func (q *Queue) least(id int32) (first int32, ok bool) {
 		}
 		m := &q.nodes[next-1]
 		if m.at < n.at || m.at == n.at &&
-			(entry{m.at, tie(m.at, next-1), next - 1}).before(entry{n.at, tie(n.at, id), id}) {
+			(entry{m.at, q.tie(m.at, next-1), next - 1}).before(entry{n.at, q.tie(n.at, id), id}) {
 			id, n = next-1, m
 		}
 		next = m.next
@@ -286,7 +287,7 @@ func (q *Queue) toFront(n *node, id int32) {
 	if len(q.front) > 64+2*len(q.nodes) {
 		q.compact()
 	}
-	q.front.insert(entry{n.at, tie(n.at, id), id})
+	q.front.insert(entry{n.at, q.tie(n.at, id), id})
 }
 
 // compact removes stale entries from the front, and all but one of those that went stale and
@@ -377,7 +378,7 @@ func (q *Queue) order(first int32) {
 	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		n.slot, n.prev = inFront, 0
-		e := entry{n.at, tie(n.at, id-1), id - 1}
+		e := entry{n.at, q.tie(n.at, id-1), id - 1}
 		if id = n.next; len(q.front) < maxInserted {
 			q.front.insert(e)
 		} else {
@@ -389,9 +390,30 @@ func (q *Queue) order(first int32) {
 	}
 }
 
+// Begin begins an epoch: from now on the order of entities that are due at the same instant follows
+// from the time since then. Everything pending is moved later by a time of at least 0, and so is
+// the instant popped last. Its cost is proportional to the number of entities.
+func (q *Queue) Begin(epoch, by units.Time) {
+	q.epoch = epoch
+	q.last += by
+	q.end, q.cur, q.front = q.last, uint64(q.last)>>tickBits, q.front[:0]
+	for level := range q.wheels {
+		if w := &q.wheels[level]; w.summary != 0 {
+			*w = wheel{}
+		}
+	}
+	q.armed = 0
+	for id := range q.nodes {
+		if n := &q.nodes[id]; n.slot != idle {
+			n.slot = idle
+			q.Set(ID(id), n.at+by)
+		}
+	}
+}
+
 // tie orders entities that are due at the same instant.
-func tie(at units.Time, id int32) uint32 {
-	x := uint64(at) ^ uint64(id)*splitmix.Gamma
+func (q *Queue) tie(at units.Time, id int32) uint32 {
+	x := uint64(at-q.epoch) ^ uint64(id)*splitmix.Gamma
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return uint32(x >> 32)

@@ -17,7 +17,7 @@ type oracle map[ID]units.Time
 func (o oracle) next() (id ID, at units.Time, ok bool) {
 	var all []entry
 	for id, at := range o {
-		all = append(all, entry{at, tie(at, int32(id)), int32(id)})
+		all = append(all, entry{at, (&Queue{}).tie(at, int32(id)), int32(id)})
 	}
 	if len(all) == 0 {
 		return 0, 0, false
@@ -117,7 +117,7 @@ func TestQueueManyAtOnce(t *testing.T) {
 	for i := range want {
 		at := units.Time(rng.IntN(40)) + 7_000_000
 		q.Set(ID(i), at)
-		want[i] = entry{at, tie(at, int32(i)), int32(i)}
+		want[i] = entry{at, (&Queue{}).tie(at, int32(i)), int32(i)}
 	}
 	sort.Slice(want, func(i, j int) bool { return want[i].before(want[j]) })
 	for i, w := range want {

@@ -93,9 +93,9 @@ type choices struct {
 
 // balancing chooses ports for each packet, in the switches that balance.
 type balancing struct {
-	switches  []balancer    // by switch
-	threshold []units.Bytes // by port: PortConfig.Light
-	asides    *asides       // nil: no switch has detours
+	switches  []balancer    `state:"inside,paths of switches"` // by switch
+	threshold []units.Bytes `state:"fixed"`                    // by port: PortConfig.Light
+	asides    *asides       `state:"fixed"`                    // nil: no switch has detours
 }
 
 // asides is the detours of switches: SwitchConfig.Aside and PortConfig.Aside.
@@ -193,9 +193,9 @@ func (b *balancing) light(n *Network, now units.Time, port int32, class uint8) b
 
 // balancer is the state of a switch that balances.
 type balancer struct {
-	kind   Balance
-	random uint64 // state of the draws of Spray
-	flows  flowTable
+	kind   Balance   `state:"fixed"`
+	random uint64    `state:"value"` // state of the draws of Spray
+	flows  flowTable `state:"inside"`
 }
 
 // flowKey identifies a flow by the bits that ECMP hashes and its destination.
@@ -203,22 +203,22 @@ func flowKey(e *Packet) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.Dst
 
 // flowEntry is what a switch remembers of a flow.
 type flowEntry struct {
-	key   uint64
-	seen  units.Time // when its last packet arrived
-	port  int32      // its port, or noPort if it has none yet
-	used  bool       // the entry is occupied
-	away  int32      // CCM: the port that the flow avoids, or noPort
-	until units.Time // CCM: when it stops avoiding that port
-	stuck units.Time // CCM: since when no path is light here or upstream, or units.Never
-	told  units.Time // CCM: when its source may be notified of that again
+	key   uint64     `state:"value"`
+	seen  units.Time `state:"instant0"` // when its last packet arrived
+	port  int32      `state:"value"`    // its port, or noPort if it has none yet
+	used  bool       `state:"value"`    // the entry is occupied
+	away  int32      `state:"value"`    // CCM: the port that the flow avoids, or noPort
+	until units.Time `state:"instant0"` // CCM: when it stops avoiding that port
+	stuck units.Time `state:"instant0"` // CCM: since when no path is light here or upstream, or units.Never
+	told  units.Time `state:"instant0"` // CCM: when its source may be notified of that again
 }
 
 // flowTable is a bounded table of flows, in sets of eight. A new flow replaces the one of its set
 // that was seen longest ago. While that one has not expired, the table doubles instead, up to
 // maxFlows.
 type flowTable struct {
-	entries []flowEntry
-	evicted int64 // flows that were replaced before they expired
+	entries []flowEntry `state:"inside"`
+	evicted int64       `state:"count"` // flows that were replaced before they expired
 }
 
 // Sizes of a flowTable. An entry has 56 bytes, so maxFlows entries have 896 KiB.

@@ -37,6 +37,9 @@ func (d *Disorder) check() error {
 	return nil
 }
 
+// Random reports whether packets are delivered late or twice at random.
+func (d *Disorder) Random() bool { return *d != Disorder{} }
+
 // maxJitter keeps drawn delays far from overflow.
 const maxJitter = units.Second
 

@@ -35,25 +35,25 @@ type Sink interface {
 // At one instant, a transmitter that becomes free first takes the next packet of its queue. A
 // packet that joins at that same instant queues behind it.
 type Network struct {
-	ledger // all packets, and counters of their fates
+	ledger `state:"inside"` // all packets, and counters of their fates
 
-	events   *eventqueue.Queue
-	sink     Sink
-	entities entities
-	ports    []port
-	NICs     NICs // what hosts ask about their NICs
-	routing  *routing
+	events   *eventqueue.Queue `state:"fixed"`
+	sink     Sink              `state:"fixed"`
+	entities entities          `state:"fixed"`
+	ports    []port            `state:"inside"`
+	NICs     NICs              `state:"inside"` // what hosts ask about their NICs
+	routing  *routing          `state:"fixed"`
 
-	pfc       *flowControl  // nil: no switch accounts for its memory
-	balancing *balancing    // nil: no switch chooses a port for each packet
-	ccm       *coordination // nil: no CCM
-	late      *late         // nil: no link delivers packets late or twice
-	stations  *stations     // nil: no programs on switches
+	pfc       *flowControl  `state:"inside,memory of switches"`       // nil: no switch accounts for its memory
+	balancing *balancing    `state:"inside,paths of switches"`        // nil: no switch chooses a port for each packet
+	ccm       *coordination `state:"inside,coordination of switches"` // nil: no CCM
+	late      *late         `state:"inside,late packets"`             // nil: no link delivers packets late or twice
+	stations  *stations     `state:"inside,clocks of switches"`       // nil: no programs on switches
 
-	Observers Observers // callbacks
-	names     []string  // of the switches
+	Observers Observers `state:"fixed"` // callbacks
+	names     []string  `state:"fixed"` // of the switches
 
-	exchange exchange // with other partitions
+	exchange exchange `state:"fixed"` // with other partitions
 }
 
 // New builds an idle network and adds its entities to q. It returns an error that lists everything

@@ -30,3 +30,14 @@ func (l flowLog) count() (n int) {
 	}
 	return n
 }
+
+// from returns a copy of the records from the n-th on.
+func (l flowLog) from(n int) (rest []Flow) {
+	for _, part := range l {
+		if n < len(part) {
+			rest = append(rest, part[max(n, 0):]...)
+		}
+		n -= len(part)
+	}
+	return rest
+}

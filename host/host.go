@@ -12,47 +12,51 @@ import (
 // Host is one host of a lab. It is not safe for concurrent use: one goroutine owns it.
 type Host struct {
 	// What every packet reads and writes comes first, in few cache lines.
-	halts     halts
-	endpoint  *transport.Endpoint
-	clock     *clock       // nil: the host's clock shows lab time
-	noise     *background  // nil: no background traffic
-	arriving  *inbound     // message of the packet between Receive and Placed
-	offset    units.Bytes  // where in arriving the part on this connection begins
-	err       error        // why the host has failed, or nil
-	bytes     Bytes        // memory, if it holds bytes, otherwise nil
-	in        []inLink     // by connection
-	done      units.Bytes  // bytes received so far
-	corrupt   []units.Time // Plan.Corrupt, those to come
-	nextStart units.Time   // when the next item or repetition starts, or units.Never
-	over      int          // number of items that are done
-	runs      []run        // items, in the order of the plan
-	passed    bool         // lab time has passed Plan.Until
-	started   bool
+	halts     halts               `state:"fixed"`
+	endpoint  *transport.Endpoint `state:"inside"`
+	clock     *clock              `state:"fixed"`   // nil: the host's clock shows lab time
+	noise     *background         `state:"fixed"`   // nil: no background traffic
+	arriving  *inbound            `state:"idle"`    // message of the packet between Receive and Placed
+	offset    units.Bytes         `state:"idle"`    // where in arriving the part on this connection begins
+	err       error               `state:"idle"`    // why the host has failed, or nil
+	bytes     Bytes               `state:"fixed"`   // memory, if it holds bytes, otherwise nil
+	in        []inLink            `state:"inside"`  // by connection
+	done      units.Bytes         `state:"count"`   // bytes received so far
+	corrupt   []units.Time        `state:"fixed"`   // Plan.Corrupt, those to come
+	nextStart units.Time          `state:"instant"` // when the next item or repetition starts, or units.Never
+	over      int                 `state:"own"`     // number of items that are done
+	runs      []run               `state:"own"`     // items, in the order of the plan
+	passed    bool                `state:"value"`   // lab time has passed Plan.Until
+	started   bool                `state:"fixed"`
 
-	stopped func() bool // see Interrupt; nil: never
+	stopped func() bool `state:"fixed"` // see Interrupt; nil: never
 
-	plan   Plan
-	memory Memory    // nil: results are not verified
-	skip   []int32   // by run: the next run that starts at an instant of its own
-	prior  []int32   // by run: the one before it that is not called
-	first  int       // all runs before this one are over
-	out    []outLink // by connection
+	plan   Plan      `state:"fixed"`
+	memory Memory    `state:"fixed"` // nil: results are not verified
+	skip   []int32   `state:"fixed"` // by run: the next run that starts at an instant of its own
+	prior  []int32   `state:"fixed"` // by run: the one before it that is not called
+	first  int       `state:"own"`   // all runs before this one are over
+	out    []outLink `state:"idle"`  // by connection
 
-	expected int // number of flows that the endpoint was told to expect
+	expected int `state:"value"` // number of flows that the endpoint was told to expect
 
 	// flows and dones are the records of messages and repetitions.
-	flows flowLog
-	dones []Done
-	total units.Bytes // bytes to be received in all
+	flows flowLog     `state:"own"`
+	dones []Done      `state:"own"`
+	total units.Bytes `state:"fixed"` // bytes to be received in all
 
-	wakes    wakes  // computations in progress
-	computed uint64 // number of computations so far
+	wakes    wakes  `state:"idle"`  // computations in progress
+	computed uint64 `state:"value"` // number of computations so far
 
-	spoiler Spoiler // memory, if it is a Spoiler, otherwise nil
+	spoiler Spoiler `state:"fixed"` // memory, if it is a Spoiler, otherwise nil
+
+	// kinds and firsts are what kind has found so far: by run, the first that is like it, and
+	// these.
+	kinds, firsts []int32 `state:"fixed"`
 
 	// free is records of messages for reuse, and rooms staging buffers.
-	free  []*inbound
-	rooms [][]byte
+	free  []*inbound `state:"idle"`
+	rooms [][]byte   `state:"idle"`
 }
 
 // New returns the host of a plan. mem holds its buffers; with nil, only the network is studied and

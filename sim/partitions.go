@@ -26,6 +26,12 @@ func (s *Sim) runPartitions(ctx context.Context) error {
 	var checked int64
 	for s.working() > 0 {
 		next := s.turn()
+		if at, ok := s.steps.due(s, next); ok {
+			if err := s.steps.begin(s, at); err != nil {
+				return err
+			}
+			next = s.next()
+		}
 		if next > s.horizon() {
 			if err := s.stopped(ctx, s.nextLook); err != nil {
 				return err
@@ -73,6 +79,12 @@ func (s *Sim) turn() units.Time {
 		s.partitions[to].posted = true
 		next = min(next, first)
 	})
+	return min(next, s.next())
+}
+
+// next returns the instant of the next event, without what partitions have posted to each other.
+func (s *Sim) next() units.Time {
+	next := units.Never
 	for _, p := range s.partitions {
 		next = min(next, p.next())
 	}

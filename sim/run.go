@@ -84,6 +84,13 @@ func (s *Sim) run(ctx context.Context) error {
 			}
 			continue
 		}
+		if s.steps != nil && id >= p.timers && s.steps.begins(s, now, int(id-p.timers)) {
+			p.queue.Set(id, now) // it may be another one that comes first now
+			if err := s.steps.begin(s, now); err != nil {
+				return err
+			}
+			continue
+		}
 		p.fire(now, id)
 		if p.failure != nil {
 			return p.failure
@@ -329,6 +336,7 @@ func (s *Sim) resting() bool {
 func (s *Sim) act(now units.Time) {
 	a := s.actions[0]
 	s.actions = s.actions[1:]
+	s.steps.forget()
 	if err := a.Do(now, s.net); err != nil && s.failure == nil {
 		s.failure = fmt.Errorf("sim: action at %.3f us: %w", now.Microseconds(), err)
 	}

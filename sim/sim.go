@@ -114,6 +114,11 @@ type Options struct {
 	// calls have returned. nil: one after the other.
 	Each func(n int, work func(i int))
 
+	// Memo has the order of events follow from the beginning of the present step of the workload,
+	// and steps skipped that were executed before: see memo.go. Hosts must be Stepping. nil: there
+	// are no steps. Results do not depend on Memo.Off.
+	Memo *Memo
+
 	// After is called while no host is being called: after each stretch of time that the partitions
 	// have worked through, and in a network in one piece every few thousand events.
 	After func()
@@ -133,6 +138,7 @@ type Sim struct {
 	actions    []Action   // to come, in order
 	opts       Options
 
+	steps        *steps     // nil without Options.Memo
 	bridges      *bridges   // nil without Options.PeerDelay
 	coordinated  bool       // switches read coordination tags: see fabric.CCM
 	failure      error      // ends the run
@@ -165,6 +171,7 @@ type partition struct {
 	failure   error                      // the first failure
 	failed    units.Time                 // when it happened
 	delay     *stats.Dist                // see Sim.QueueDelay
+	marked    stats.Mark                 // of delay: see steps.measured
 	refused   int64                      // number of packets for which Receive returned an error
 	refusal   error                      // the first of these errors
 	refusedBy map[int]transport.Refusals // by host; nil until a host refuses a packet
@@ -175,13 +182,13 @@ type partition struct {
 
 // hostState is what the engine knows of a host.
 type hostState struct {
-	host      Host
-	partition *partition
-	timer     units.Time // instant for which its entity is armed, or units.Never
-	advanced  units.Time // when Advance was last called
-	spins     int32      // number of calls of Advance at that instant
-	done      bool
-	_         [2]int64 // one cache line each
+	host      Host       `state:"fixed"`
+	partition *partition `state:"fixed"`
+	timer     units.Time `state:"instant"` // instant for which its entity is armed, or units.Never
+	advanced  units.Time `state:"idle"`    // when Advance was last called
+	spins     int32      `state:"idle"`    // number of calls of Advance at that instant
+	done      bool       `state:"value"`
+	_         [2]int64   `state:"fixed"` // one cache line each
 }
 
 // New builds a run of hosts over the network that cfg describes. hosts[h] is host h of cfg.
@@ -236,7 +243,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	if err := s.sortActions(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, s.addSteps()
 }
 
 // split builds the network and the partitions of the run.

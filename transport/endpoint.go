@@ -15,27 +15,27 @@ import (
 // may send take turns.
 type Endpoint struct {
 	// The fields of every packet come first, so that they share cache lines.
-	senders     []sender
-	receivers   []receiver
-	sent        int32       // index of the sender that was looked up last
-	received    int32       // index of the receiver that was looked up last
-	round       round       // senders that may send
-	timers      timers      // by index of sender
-	replies     fifo[reply] // acknowledgements and notifications that wait for the NIC
-	expected    int         // receivers with announced flows; see Expect
-	observed    int         // receivers with an unfinished flow, according to its packets
-	events      fifo[Event] // for Poll
-	clockOffset units.Time  // see SetClockOffset
+	senders     []sender    `state:"inside"`
+	receivers   []receiver  `state:"inside"`
+	sent        int32       `state:"idle"`   // index of the sender that was looked up last
+	received    int32       `state:"idle"`   // index of the receiver that was looked up last
+	round       round       `state:"idle"`   // senders that may send
+	timers      timers      `state:"inside"` // by index of sender
+	replies     fifo[reply] `state:"idle"`   // acknowledgements and notifications that wait for the NIC
+	expected    int         `state:"value"`  // receivers with announced flows; see Expect
+	observed    int         `state:"value"`  // receivers with an unfinished flow, according to its packets
+	events      fifo[Event] `state:"idle"`   // for Poll
+	clockOffset units.Time  `state:"value"`  // see SetClockOffset
 
-	cfg      Config
-	counters Counters
-	conns    map[ConnID]int32  // index in senders, or ^index in receivers
-	flows    map[flowKey]int32 // senders whose packets have a coordination tag
-	timedOut []TimedOut        // the first maxTimedOut
-	records  fifo[records]     // telemetry of the replies that have room for it, in order
-	sacks    fifo[wire.Sack]   // the replies that are selective acknowledgements, in order
-	rejects  fifo[wire.Reject] // the replies that are rejections, in order
-	pacer    pacer             // of credits
+	cfg      Config            `state:"fixed"`
+	counters Counters          `state:"count"`
+	conns    map[ConnID]int32  `state:"fixed"` // index in senders, or ^index in receivers
+	flows    map[flowKey]int32 `state:"fixed"` // senders whose packets have a coordination tag
+	timedOut []TimedOut        `state:"idle"`  // the first maxTimedOut
+	records  fifo[records]     `state:"idle"`  // telemetry of the replies that have room for it, in order
+	sacks    fifo[wire.Sack]   `state:"idle"`  // the replies that are selective acknowledgements, in order
+	rejects  fifo[wire.Reject] `state:"idle"`  // the replies that are rejections, in order
+	pacer    pacer             `state:"idle"`  // of credits
 }
 
 // Counters count the packets and events of an endpoint since New.

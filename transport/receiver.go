@@ -8,20 +8,21 @@ import (
 
 // receiver is the receiving half of a connection.
 type receiver struct {
-	id       ConnID
-	src      HostID
-	srcPort  uint16
-	feedback cc.Receiver
+	id       ConnID      `state:"fixed"`
+	src      HostID      `state:"fixed"`
+	srcPort  uint16      `state:"fixed"`
+	feedback cc.Receiver `state:"inside,congestion control"`
 
-	order    receiveOrder
-	arrivals *arrivals // selective repeat; nil: go-back-N
-	grants   *grants   // nil: no credits
-	expected int       // announced flows that have not ended; see Endpoint.Expect
-	active   bool      // packets of a flow have arrived, but not its last; stays set if the sender dies
+	order    receiveOrder `state:"inside"`
+	arrivals *arrivals    `state:"inside,loss recovery"` // selective repeat; nil: go-back-N
+	grants   *grants      `state:"inside,credits"`       // nil: no credits
+	expected int          `state:"value"`                // announced flows that have not ended; see Endpoint.Expect
+	// packets of a flow have arrived, but not its last; stays set if the sender dies
+	active bool `state:"value"`
 
 	// The message that is arriving, and its bytes so far; arrived is 0 between messages.
-	message Message
-	arrived units.Bytes
+	message Message     `state:"idle"`
+	arrived units.Bytes `state:"idle"`
 }
 
 // fits reports whether an in-order packet continues where the last one ended.

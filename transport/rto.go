@@ -10,14 +10,14 @@ import (
 // rto is the retransmission timer of a connection: the estimate of RFC 6298 with a minimum, doubled
 // on each timeout in a row.
 type rto struct {
-	floor    units.Time // minimum
-	baseRTT  units.Time // of the idle path
-	srtt     units.Time // smoothed RTT; 0: no sample yet
-	rttvar   units.Time // mean deviation of the RTT
-	tries    int        // timeouts since something new was acknowledged
-	maxTries int
-	at       units.Time // when it expires, while anything is in flight
-	wait     units.Time // for how long it was set
+	floor    units.Time `state:"fixed"` // minimum
+	baseRTT  units.Time `state:"fixed"` // of the idle path
+	srtt     units.Time `state:"value"` // smoothed RTT; 0: no sample yet
+	rttvar   units.Time `state:"value"` // mean deviation of the RTT
+	tries    int        `state:"value"` // timeouts since something new was acknowledged
+	maxTries int        `state:"fixed"`
+	at       units.Time `state:"idle"` // when it expires, while anything is in flight
+	wait     units.Time `state:"idle"` // for how long it was set
 }
 
 // newRTO returns the timer of a connection. Its minimum is at least four base RTTs; ours.

@@ -24,6 +24,7 @@ func packages() []entry {
 		{"units", "", "what everything shares: time, bytes, rates"},
 		{"internal/splitmix", "", "hashes and random numbers"},
 		{"eventqueue", "internal/splitmix units", "instants are lab time; a hash orders those at one instant"},
+		{"internal/state", "units", "compares machines at instants; a type says by tags what its fields are"},
 		{"internal/clip", "", "shortens text, whatever it says"},
 		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},
 
@@ -118,9 +119,10 @@ func packages() []entry {
 		{"results/frames", "fabric units", "states of the fabric's ports, and of connections, at instants"},
 		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
-		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
+		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric internal/state results/stats transport " +
+			"transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
-				"distributions"},
+				"distributions; what was executed before is skipped"},
 		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clock " +
 			"internal/control internal/poller internal/rings internal/splitmix results/frames results/stats " +
 			"transport/wire units",

@@ -195,6 +195,7 @@ type Engine struct {
 	Dilation float64 // slowdown of emulation; 0: auto
 	NIC      string  // socket, bypass: what the agents of emulated hosts send through
 	Machines int     // into how many parts the modelled fabric of an emulation is cut
+	Memo     string  // auto, off: whether a simulation skips steps that it has executed before
 	TCP      TCP
 }
 
@@ -240,6 +241,9 @@ func (e *Engine) Keys() []params.Key {
 		params.New("machines", params.Integer(&e.Machines, 1, maxMachines),
 			"Parts that the emulated fabric is cut into, each a process with its hosts.").
 			Default("1", "ours"),
+		params.New("memo", params.Word(&e.Memo, "auto", "off"),
+			"auto: the simulator skips steps that began in the same state before; results are the same bytes.").
+			Default("auto", "ours"),
 		params.Sub("tcp", func() params.Section { return &e.TCP }, "The kernel's TCP in emulated hosts.").
 			Only(func() (bool, string) {
 				return e.Kind != "sim", "is for the kernel's TCP, which the simulator does not have"

@@ -164,7 +164,7 @@ func TestValuesOfALab(t *testing.T) {
 		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},
 		Workload:  []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
 		Measure:   Measure{Queues: 10 * units.Microsecond, View: ViewAuto},
-		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto", NIC: "socket", Machines: 1},
+		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto", NIC: "socket", Machines: 1, Memo: "auto"},
 		Point:     map[string]any{},
 	}
 	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "notes", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{}, topology.Spec{})); diff != "" {
@@ -242,7 +242,7 @@ func TestSetOverrides(t *testing.T) {
 	if got := l.Workload[0].Ranks.Names; !slices.Equal(got, []string{"h1", "h3"}) {
 		t.Errorf("ranks are %q", got)
 	}
-	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50, NIC: "socket", Machines: 1}) {
+	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50, NIC: "socket", Machines: 1, Memo: "auto"}) {
 		t.Errorf("the engine is %+v", got)
 	}
 	if pc4 := l.Transport.Section.Control().(pc4.Params); pc4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {

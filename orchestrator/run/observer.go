@@ -30,6 +30,7 @@ func (w *writer) check(err error) {
 // observer observes the endpoints of one partition of a simulated network.
 type observer struct {
 	rtt         *stats.Dist
+	marked      stats.Mark // of rtt: see observers.results
 	keepWindows bool
 	keepAcks    bool
 	from        units.Time      // round trips count from here

@@ -113,6 +113,7 @@ func simulate(
 			after.sample(now, port, queued)
 		}
 	}
+	opts.Memo = newMemo(x, hosts, observers)
 	if framer != nil {
 		opts.FrameAt, opts.Frame = framer.First(), func(now units.Time) units.Time { return framer.record(s, now) }
 	}
@@ -134,6 +135,7 @@ func simulate(
 		}
 	}
 	out.Bridges = s.Bridges()
+	out.Memo = memoOf(x, opts.Memo)
 	out.After = after.result(out.Fabric)
 	if err != nil {
 		out.Elapsed = s.End()
@@ -144,16 +146,20 @@ func simulate(
 	}
 	files.check(dir.Ports(portRows(x, s.PortCounters, out)))
 	out.CutBy = cutBy(x, s.PortCounters)
-	d := s.QueueDelay()
-	out.Delays = d
-	out.Queued = record.Quantiles{
-		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
-		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
-	}
+	addDelays(out, s.QueueDelay())
 	if files.err != nil {
 		err = files.err
 	}
 	return out, addWaiting(err, hosts)
+}
+
+// addDelays adds the queueing delays of a run.
+func addDelays(o *summary.Outcome, d *stats.Dist) {
+	o.Delays = d
+	o.Queued = record.Quantiles{
+		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
+		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
+	}
 }
 
 // queueSampler returns a function that writes a sample of a queue.

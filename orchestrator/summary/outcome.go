@@ -31,6 +31,7 @@ type Outcome struct {
 	Fabric    fabric.Counters
 	CutBy     [][]int64          // by port: packets cut off each time that it was down; nil: not known
 	SimEvents int64              // events of the simulator
+	Memo      *record.Memo       // of the simulator; nil: nothing to tell
 	Events    *stats.Dist        // delays at the port that is recorded event by event; nil: there is none
 	After     *record.After      // network counters from measure.from on; nil: the lab does not set it
 	Rates     *record.Rates      // nil: not measured, or at no time were all connections open
@@ -62,6 +63,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	s.Collectives = collectivesOf(x, o.Dones)
 	completionByItem(x, o.Flows, s.Collectives)
 	s.Fidelity, s.Warnings = o.Fidelity, append(s.Warnings, o.Warnings...)
+	s.Memo = o.Memo
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
 		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,

@@ -78,7 +78,17 @@ type Summary struct {
 
 	LabTimeUS float64 `json:"lab_time_us"` // of the last completion
 	WallS     float64 `json:"wall_s"`
-	Events    int64   `json:"events"` // simulator events
+	Events    int64   `json:"events"`         // simulator events
+	Memo      *Memo   `json:"memo,omitempty"` // of the simulator; absent for a workload of one step
+}
+
+// Memo tells how many steps of a workload the simulator skipped, because it had executed the same
+// from the same state before.
+type Memo struct {
+	Steps    int            `json:"steps"`
+	Skipped  int            `json:"skipped"`
+	Executed map[string]int `json:"executed,omitempty"` // number of the others, by why they were executed
+	Why      string         `json:"why,omitempty"`      // why none can be skipped
 }
 
 // Refused counts rejected packets of one host: outside the workload, or damaged.

@@ -66,6 +66,49 @@ func (d *Dist) Merge(o *Dist) {
 	d.max = max(d.max, o.max)
 }
 
+// Mark is a Dist at an instant, for Since. The zero value is that of an empty one.
+type Mark struct {
+	counts map[int64]int64 // by value of a bin
+	count  int64
+	sum    float64
+}
+
+// Delta is the values that a Dist got in some time.
+type Delta struct {
+	bins  []Bin
+	count int64
+	sum   float64
+}
+
+// Since returns the values that were recorded since the last call with m.
+func (d *Dist) Since(m *Mark) Delta {
+	if m.counts == nil {
+		m.counts = map[int64]int64{}
+	}
+	since := Delta{count: d.count - m.count, sum: d.sum - m.sum}
+	if since.count == 0 {
+		return Delta{}
+	}
+	for _, b := range d.Bins() {
+		if n := b.Count - m.counts[int64(b.From)]; n > 0 {
+			since.bins = append(since.bins, Bin{b.From, b.To, n})
+			m.counts[int64(b.From)] = b.Count
+		}
+	}
+	m.count, m.sum = d.count, d.sum
+	return since
+}
+
+// Repeat records values again that were recorded before, several times. Mean and quantiles are what
+// they would be if each had been recorded by itself, as long as their sum is below 2^53 ps.
+func (d *Dist) Repeat(v Delta, times int64) {
+	for _, b := range v.bins {
+		_ = d.hist.RecordValues(int64(b.From), times*b.Count)
+	}
+	d.count += times * v.count
+	d.sum += float64(times) * v.sum
+}
+
 // Quantile returns the nearest-rank q-quantile to within 0.1 %, for q in [0, 1], or 0 if nothing
 // was recorded.
 func (d *Dist) Quantile(q float64) units.Time {

@@ -53,6 +53,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Unadjusted {
 		add("control", "congestion control changed no window and no rate")
 	}
+	if s.Memo != nil {
+		add("memo", Memo(s.Memo))
+	}
 	if text := synchronization(&s.Clocks); text != "" {
 		add("clocks", text)
 	}
@@ -473,4 +476,18 @@ func expectations(s *record.Summary) *grid {
 		}
 	}
 	return g
+}
+
+// Memo tells what became of the steps of a simulated workload.
+func Memo(m *record.Memo) string {
+	if m.Why != "" {
+		return "no step is skipped: " + m.Why
+	}
+	text := fmt.Sprintf("%d of %d steps skipped, as they were executed before from the same state", m.Skipped, m.Steps)
+	var why []string
+	for reason, n := range m.Executed {
+		why = append(why, fmt.Sprintf("%d (%s)", n, reason))
+	}
+	slices.Sort(why)
+	return text + "; executed: " + strings.Join(why, ", ")
 }

@@ -79,6 +79,22 @@ type Held interface {
 	NotBefore() units.Time
 }
 
+// Resting is a Controller that knows what of its state does not matter any more.
+type Resting interface {
+	Controller
+	// Rest is called while nothing is in flight. It replaces instants that cannot matter any more
+	// by their zero values, or those before all others, so that the states of two controllers are
+	// equal if both go on in the same way; nothing else changes. It returns the pacing rate after
+	// the next OnStart; known is false if that depends on when it comes.
+	Rest(now units.Time) (start units.Bandwidth, known bool)
+}
+
+// RestingReceiver is a Receiver that knows what of its state does not matter any more: see Resting.
+type RestingReceiver interface {
+	Receiver
+	Rest(now units.Time)
+}
+
 // Failing is a Controller that can fail, as one does that is a module of the user. The endpoint
 // asks after every call, and gives up the connection at an error.
 type Failing interface {

@@ -9,13 +9,14 @@ import "weft/units"
 // next one, whose source port switches hash as they would any other. Idle restarts are not
 // modelled.
 type PLB struct {
-	paths, path uint16
-	after       int        // congested rounds in a row after which the path changes
-	round       units.Time // length of a round
-	end         units.Time // end of the current round, 0 if none has begun
-	acks, marks int        // acknowledgements of the current round, and those with a mark
-	congested   int        // congested rounds in a row
-	left        int64      // number of changes
+	paths       uint16     `state:"fixed"`
+	path        uint16     `state:"value"`
+	after       int        `state:"fixed"`    // congested rounds in a row after which the path changes
+	round       units.Time `state:"fixed"`    // length of a round
+	end         units.Time `state:"instant0"` // end of the current round, 0 if none has begun
+	acks, marks int        `state:"value"`    // acknowledgements of the current round, and those with a mark
+	congested   int        `state:"value"`    // congested rounds in a row
+	left        int64      `state:"count"`    // number of changes
 }
 
 // NewPLB returns a chooser over a number of paths that changes the path after a number of congested

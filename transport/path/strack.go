@@ -8,13 +8,13 @@ import "weft/units"
 // The paper prints the bit inverted: lines 5 and 8 set it for packets without a mark, whereas line
 // 20 skips paths whose bit is set and the text skips marked ones. Here a set bit means marked.
 type STrack struct {
-	marked [maxPaths / 64]uint64 // bitmap of the paths whose last feedback was marked
-	packet units.Bytes           // size of a full packet on the wire
-	window units.Bytes           // current window
-	limit  int                   // max_paths
-	rr     int                   // the path chosen last
-	next   int                   // next_path_id: a path that just returned no mark, -1 if none
-	fresh  bool                  // lines 12 to 14 do not apply: no packet takes next
+	marked [maxPaths / 64]uint64 `state:"value"` // bitmap of the paths whose last feedback was marked
+	packet units.Bytes           `state:"fixed"` // size of a full packet on the wire
+	window units.Bytes           `state:"value"` // current window
+	limit  int                   `state:"fixed"` // max_paths
+	rr     int                   `state:"value"` // the path chosen last
+	next   int                   `state:"value"` // next_path_id: a path that just returned no mark, -1 if none
+	fresh  bool                  `state:"fixed"` // lines 12 to 14 do not apply: no packet takes next
 }
 
 const (

@@ -28,10 +28,10 @@ func ComputeBaseRate(mode string, n int, line units.Bandwidth) units.Bandwidth {
 // Receiver is Algorithm 1 for the connections of one collective into one host. It implements
 // cc.Receiver and keeps no state: the counts of flows come with each packet.
 type Receiver struct {
-	line    units.Bandwidth // rate of the host's NIC
-	planned units.Bandwidth // base rate if source is Table
-	source  string          // Params.BaseRate
-	mode    string          // AllReduce, AllToAll, AllGather or another collective
+	line    units.Bandwidth `state:"fixed"` // rate of the host's NIC
+	planned units.Bandwidth `state:"fixed"` // base rate if source is Table
+	source  string          `state:"fixed"` // Params.BaseRate
+	mode    string          `state:"fixed"` // AllReduce, AllToAll, AllGather or another collective
 }
 
 // NewReceiver returns the receiver for the connections of a collective into a host whose NIC has

@@ -29,22 +29,22 @@ const minWindow = 1
 // decrease also needs an average above the target, and one base RTT since the last one. η is added
 // once per base RTT.
 type Sender struct {
-	params           Params
-	packet           float64 // size of a full packet in bytes on the wire
-	alpha, beta, eta float64 // scaled: packets per ps of delay, packets, packets
-	target, high     units.Time
-	maxWindow        float64 // packets
+	params           Params     `state:"fixed"`
+	packet           float64    `state:"fixed"` // size of a full packet in bytes on the wire
+	alpha, beta, eta float64    `state:"fixed"` // scaled: packets per ps of delay, packets, packets
+	target, high     units.Time `state:"fixed"`
+	maxWindow        float64    `state:"fixed"` // packets
 
-	cwnd         float64    // packets
-	baseRTT      units.Time // the smallest RTT measured
-	average      float64    // avg_delay in ps
-	lastDecrease units.Time // last_decrease_ts
-	lastSelfAI   units.Time // last_selfai_ts
+	cwnd         float64    `state:"value"`   // packets
+	baseRTT      units.Time `state:"value"`   // the smallest RTT measured
+	average      float64    `state:"value"`   // avg_delay in ps
+	lastDecrease units.Time `state:"instant"` // last_decrease_ts
+	lastSelfAI   units.Time `state:"idle"`    // last_selfai_ts
 
 	// Algorithm 2.
-	rxCount      units.Bytes // rx_count
-	rxCountClear units.Time  // rxcount_clear_ts
-	achieved     units.Bytes // achievedBDP, or unknown until the first count ends
+	rxCount      units.Bytes `state:"idle"` // rx_count
+	rxCountClear units.Time  `state:"idle"` // rxcount_clear_ts
+	achieved     units.Bytes `state:"idle"` // achievedBDP, or unknown until the first count ends
 }
 
 // unknown is the value of achieved before the first count. It is larger than any window, so it
@@ -76,6 +76,14 @@ const never units.Time = -1 << 62
 func (s *Sender) OnStart(now units.Time) {
 	s.rxCount, s.rxCountClear, s.achieved = 0, now, unknown
 	s.lastSelfAI = now
+}
+
+// Rest implements cc.Resting. A decrease a base RTT ago is none: base RTTs only get shorter.
+func (s *Sender) Rest(now units.Time) (start units.Bandwidth, known bool) {
+	if now-s.lastDecrease > s.baseRTT {
+		s.lastDecrease = never
+	}
+	return 0, true
 }
 
 // OnSent does nothing: the endpoint counts the bytes in flight.

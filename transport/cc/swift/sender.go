@@ -10,21 +10,21 @@ import (
 // Sender is Algorithm 1: it controls the window of one connection. It implements cc.Controller, and
 // cc.Held for Params.BoltCompat.
 type Sender struct {
-	params    Params
-	target    target
-	line      units.Bandwidth
-	packet    float64 // size of a full packet in bytes on the wire
-	minWindow float64 // packets
-	maxWindow float64 // packets
+	params    Params          `state:"fixed"`
+	target    target          `state:"fixed"`
+	line      units.Bandwidth `state:"fixed"`
+	packet    float64         `state:"fixed"` // size of a full packet in bytes on the wire
+	minWindow float64         `state:"fixed"` // packets
+	maxWindow float64         `state:"fixed"` // packets
 
-	cwnd      float64    // packets
-	rtt       units.Time // last measured RTT, or the base RTT
-	sampled   bool       // rtt was measured
-	decreased units.Time // when the window was last decreased
-	anyDrop   bool       // decreased is valid
-	timeouts  int        // timeouts in a row
-	inFlight  units.Bytes
-	bolt      bolt
+	cwnd      float64     `state:"value"`    // packets
+	rtt       units.Time  `state:"value"`    // last measured RTT, or the base RTT
+	sampled   bool        `state:"value"`    // rtt was measured
+	decreased units.Time  `state:"instant0"` // when the window was last decreased
+	anyDrop   bool        `state:"value"`    // decreased is valid
+	timeouts  int         `state:"value"`    // timeouts in a row
+	inFlight  units.Bytes `state:"idle"`
+	bolt      bolt        `state:"inside"`
 }
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
@@ -52,6 +52,18 @@ func NewSender(p Params, l cc.Link) *Sender {
 // OnStart implements cc.Controller. As in Bolt's simulator, the window is kept for the next
 // message.
 func (s *Sender) OnStart(units.Time) { s.inFlight = 0 }
+
+// Rest implements cc.Resting. A decrease an RTT ago is none, and neither is a wait that is over. An
+// RTT that is measured later is shorter than the time since then.
+func (s *Sender) Rest(now units.Time) (start units.Bandwidth, known bool) {
+	if s.anyDrop && now-s.decreased >= s.rtt {
+		s.anyDrop, s.decreased = false, 0
+	}
+	if s.bolt.until <= now {
+		s.bolt.until = 0
+	}
+	return s.PacingRate(), true
+}
 
 // OnSent implements cc.Controller.
 func (s *Sender) OnSent(now units.Time, p cc.Sent) {

@@ -1,0 +1,150 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/results/record"
+)
+
+// unmeasured is what a lab does not measure in these tests.
+const unmeasured = "measure: {queues: off, view: off}\n"
+
+// simulateTwice simulates a lab with and without skipping steps, checks that its data files are the
+// same, and returns what became of its steps.
+func simulateTwice(t *testing.T, text string, files map[string]string) *record.Memo {
+	t.Helper()
+	var dirs [2]string
+	var all [2]*record.Summary
+	for i, memo := range []string{"auto", "off"} {
+		labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{
+			Set: []string{"engine.memo=" + memo},
+			Read: func(name string) ([]byte, error) {
+				if text, ok := files[name]; ok {
+					return []byte(text), nil
+				}
+				return nil, os.ErrNotExist
+			},
+		})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		x, err := experiment.Build(labs[0])
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		s, err := Run(t.Context(), x, Options{Engine: "sim", Root: t.TempDir(), Workers: 2})
+		if err != nil {
+			t.Fatalf("memo %s: %v\n%s", memo, err, text)
+		}
+		dirs[i], all[i] = s.Run, s
+	}
+	checkSameData(t, dirs)
+	memo := all[0].Memo
+	for _, s := range all {
+		s.Run, s.WallS, s.Memo = "", 0, nil
+	}
+	a, err1 := json.Marshal(all[0])
+	b, err2 := json.Marshal(all[1])
+	if err := errors.Join(err1, err2); err != nil || string(a) != string(b) {
+		t.Errorf("summaries differ: %v\n%s\n%s", err, a, b)
+	}
+	if t.Failed() {
+		t.Fatal(text)
+	}
+	return memo
+}
+
+// layers is a trace of two collectives in groups of four neighbours.
+var layers = map[string]string{"layers.csv": `collective,algorithm,type,size,compute,group,stride
+all-reduce,ring,bfloat16,400KB,30us,4,1
+all-gather,ring,bfloat16,200KB,20us,4,1
+`}
+
+// Equal layers are executed until the state repeats itself, and at the end.
+func TestEqualLayersAreSkipped(t *testing.T) {
+	for _, kind := range []string{"pc4", "roce", "swift"} {
+		m := simulateTwice(t, `
+weft: 1
+name: layers
+topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4, link: {rate: 100Gbps, delay: 1us}}
+transport: {kind: `+kind+"}\n"+unmeasured+"workload: [{trace: layers.csv, repeat: 20}]\n", layers)
+		if m.Steps != 40 || m.Skipped < 24 || m.Why != "" {
+			t.Errorf("%s: %+v", kind, m)
+		}
+	}
+}
+
+// What is different in every step is never skipped, and the run says why.
+func TestStepsThatAreNotSkipped(t *testing.T) {
+	const repeated = "workload: [{collective: all-reduce, size: 100KB, compute: 20us, repeat: 9}]\n"
+	lossy := strings.Replace(star, "delay: 1us", "delay: 1us, loss: 0.0001", 1)
+	if m := simulateTwice(t, lossy+unmeasured+repeated, nil); !strings.Contains(m.Why, "random losses") {
+		t.Errorf("loss: %+v", m)
+	}
+	for name, c := range map[string]struct{ set, why string }{
+		"jitter":     {"workload: [{collective: all-reduce, size: 100KB, compute: 20us, jitter: 1us, repeat: 9}]", "jitter"},
+		"background": {repeated + "background: {load: 0.1}", "background"},
+		"transport":  {repeated + "transport: {kind: uec}", "not compared"},
+		"spray":      {repeated + "transport: {kind: spray}", "path.Spray"},
+	} {
+		m := simulateTwice(t, star+unmeasured+c.set, nil)
+		if m == nil || m.Skipped != 0 || !strings.Contains(m.Why, c.why) {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// Random labs of repeated steps have the same results with steps skipped, in every transport and
+// on several networks.
+func TestSkippingChangesNothing(t *testing.T) {
+	skipped := 0
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		one := func(all ...string) string { return all[r.IntN(len(all))] }
+		kind := one("pc4", "pc4", "roce", "swift", "strack", "hpcc", "uec", "spray", "ccm")
+		topology := one("{kind: star, hosts: 8}", "{kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4}",
+			"{kind: fat-tree, k: 4}", "{kind: dumbbell, hosts: 4}")
+		var rows strings.Builder
+		rows.WriteString("collective,algorithm,type,size,compute,group,stride,repeat\n")
+		for range 1 + r.IntN(3) {
+			fmt.Fprintf(&rows, "%s,,bfloat16,%dKB,%dus,%s,%d\n",
+				one("all-reduce", "all-gather", "reduce-scatter", "all-to-all"), 8*(1+r.IntN(20)), 5+r.IntN(60),
+				one("4,1", "4,1", "4,2", "8,1"), 1+r.IntN(3))
+		}
+		text := fmt.Sprintf("weft: 1\nname: random\ntopology: %s\ntransport: {kind: %s}\n%sseed: %d\n"+
+			"workload: [{trace: random.csv, ranks: 8, repeat: %d}]\n", topology, kind, unmeasured, seed+1, 2+r.IntN(20))
+		if m := simulateTwice(t, text, map[string]string{"random.csv": rows.String()}); m != nil {
+			skipped += m.Skipped
+		}
+	}
+	if skipped < 50 {
+		t.Errorf("%d steps skipped in all", skipped)
+	}
+}
+
+// The same holds for all small labs of the repository.
+func TestSkippingChangesNoLab(t *testing.T) {
+	all, err := filepath.Glob("../../labs/smoke/*.yaml")
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "sweep:") || strings.Contains(string(text), "kind: emu") {
+			continue
+		}
+		simulateTwice(t, string(text), nil)
+	}
+}
