@@ -147,9 +147,10 @@ cluster-test: go ## sweeps on a swarm and on Slurm, three machines each, which d
 	WEFT_CLUSTER_POINTS='$(CLUSTER_POINTS)' WEFT_CLUSTER="$$dir/swarm" WEFT_SLURM="$$([ ! -e "$$dir/slurm" ] || echo "$$dir/slurm")" \
 	  $(TEST) -count=1 -timeout 2h -run '^TestCluster$(CLUSTER_RUN)' -v ./e2e
 
-bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; emulation, Docker (root)
+bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; weft view; emulation, Docker (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./eventqueue ./fabric ./transport ./sim
 	go test -run '^$$' -bench Flows -benchtime 1x ./orchestrator/run
+	go test -run '^$$' -bench View -benchtime 1x ./cmd/weft
 	go test -run '^$$' -bench Command -benchtime 10x ./e2e
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 	go test -run '^$$' -bench PrivDeploy -benchtime 3x ./e2e ./orchestrator/deploy

@@ -167,8 +167,8 @@ func drawnValues(ctx context.Context, t *testing.T, dir string) {
 		i := 1 + rng.IntN(len(at)-1)
 		t1 := float64(at[i])/1e6 - begin
 		browsertest.Evaluate[any](ctx, t, fmt.Sprintf("(async () => { weft.clock.set(%v); await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame) })()", t1+1e-6))
-		got := browsertest.Evaluate[[][4]float64](ctx, t, `(r => { const f = r.frameAt(weft.clock.t), n = r.ports.length;
-			return r.ports.map((_, p) => [r.queue, r.use, r.mark, r.drop].map((m) => m[f * n + p])) })(weft.runs()[0])`)
+		got := browsertest.Evaluate[[][4]float64](ctx, t, `(r => r.ports.map((_, p) =>
+			[r.queue, r.use, r.mark, r.drop].map((column) => r.value(column, r.frameAt(weft.clock.t), p))))(weft.runs()[0])`)
 		for p := range network.Ports {
 			port := &network.Ports[p]
 			now, before := states[i][port.Name], states[i-1][port.Name]

@@ -38,8 +38,8 @@ func TestViewInChromium(t *testing.T) {
 	const port = 3 // switch0->h1
 	for _, frame := range []int{0, 1, 7, 19, 31, 49} {
 		browsertest.Evaluate[any](ctx, t, "weft.clock.set("+strconv.Itoa(frame+1)+"), null")
-		queue := browsertest.Evaluate[float64](ctx, t, "(r => r.queue[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
-		use := browsertest.Evaluate[float64](ctx, t, "(r => r.use[r.frameAt(weft.clock.t) * r.ports.length + 3])(weft.runs()[0])")
+		queue := browsertest.Evaluate[float64](ctx, t, "(r => r.value(r.queue, r.frameAt(weft.clock.t), 3))(weft.runs()[0])")
+		use := browsertest.Evaluate[float64](ctx, t, "(r => r.value(r.use, r.frameAt(weft.clock.t), 3))(weft.runs()[0])")
 		if queue != float64(1000*frame) || math.Abs(use-0.5) > 1e-6 {
 			t.Errorf("frame %d of port %d: %v bytes, use %v", frame, port, queue, use)
 		}

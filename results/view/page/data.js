@@ -1,6 +1,11 @@
 // Data of one run: what the program wrote (see model.go), unpacked for drawing.
 
-const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64), out = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) out[i] = text.charCodeAt(i);
+  return out;
+}
 
 // Varints reads the numbers of packed frames (see columns.go), which are below 2^53.
 class Varints {
@@ -35,45 +40,56 @@ export class Run {
     this.links = [...links.values()];
   }
 
-  // setFrames replaces all frames. Rows say what changed; the matrices queue, use, mark and drop have
-  // a value for every frame and port.
+  // setFrames replaces all frames. A frame has a row for each port that did something: rows first[i]
+  // to before first[i + 1], in order of ports, in the columns port, queue, use, mark, drop and pause.
+  // Of a port without a row all are 0.
   setFrames(f) {
-    const n = f.count, ports = this.ports.length;
+    const n = f.count, numbers = new Varints(f.rows), most = numbers.bytes.length >> 1; // two bytes a row, at least
     this.frames = n;
     this.at = new Float64Array(n);
-    const rows = new Varints(f.rows);
-    this.queue = new Float32Array(n * ports);
-    this.use = new Float32Array(n * ports); // share of the link's capacity since the frame before
-    this.mark = new Uint32Array(n * ports);
-    this.drop = new Uint32Array(n * ports);
-    this.pause = new Uint8Array(n * ports);
-    this.total = new Float32Array(n); // bytes that wait in switches
-    this.maxQueue = 0;
-    let ps = 0;
+    this.first = new Int32Array(n + 1);
+    const port = new Int32Array(most), queue = new Float32Array(most), use = new Float32Array(most);
+    const mark = new Uint32Array(most), drop = new Uint32Array(most), pause = new Uint8Array(most);
+    this.total = new Float64Array(n); // bytes that wait in switches
+    this.marks = new Float64Array(n); this.drops = new Float64Array(n); this.pauses = new Float64Array(n); // by frame
+    this.peaks = new Float64Array(this.ports.length); // longest queue of each port
+    this.maxQueue = 0; // of a switch
+    let ps = 0, r = 0;
     for (let i = 0; i < n; i++) {
-      ps += rows.next();
+      ps += numbers.next();
       this.at[i] = ps / 1e6;
       const dt = this.at[i] - (i > 0 ? this.at[i - 1] : this.begin);
-      for (let left = rows.next(), p = 0; left > 0; left--) {
-        const head = rows.next(), flags = head & 15;
+      for (let left = numbers.next(), p = 0; left > 0; left--, r++) {
+        const head = numbers.next(), flags = head & 15;
         p += Math.floor(head / 16);
-        const c = i * ports + p;
-        const queued = flags & 1 ? rows.next() : 0;
-        this.queue[c] = queued;
-        if (flags & 2) this.mark[c] = rows.next();
-        if (flags & 4) this.drop[c] = rows.next();
-        if (flags & 8) this.pause[c] = 1;
-        const capacity = (this.ports[p].rate_bps * dt) / 8e6, sent = rows.next();
-        this.use[c] = capacity > 0 ? Math.min(sent / capacity, 1) : 0;
+        port[r] = p;
+        const queued = flags & 1 ? numbers.next() : 0;
+        queue[r] = queued;
+        if (flags & 2) this.marks[i] += mark[r] = numbers.next();
+        if (flags & 4) this.drops[i] += drop[r] = numbers.next();
+        if (flags & 8) this.pauses[i] += pause[r] = 1;
+        const capacity = (this.ports[p].rate_bps * dt) / 8e6, sent = numbers.next();
+        use[r] = capacity > 0 ? Math.min(sent / capacity, 1) : 0; // since the frame before
+        this.peaks[p] = Math.max(this.peaks[p], queued);
         if (!this.nodes[this.ports[p].from].host) {
           this.total[i] += queued;
           this.maxQueue = Math.max(this.maxQueue, queued);
         }
       }
+      this.first[i + 1] = r;
     }
+    Object.assign(this, {
+      port: port.slice(0, r), queue: queue.slice(0, r), use: use.slice(0, r), mark: mark.slice(0, r), drop: drop.slice(0, r), pause: pause.slice(0, r),
+    });
     this.end = n > 0 ? this.at[n - 1] : this.model.end_us;
     this.connRows = null;
     this.packedConns = f.conns;
+  }
+
+  // value returns what a column has of a port in a frame.
+  value(column, frame, port) {
+    const r = frame < 0 ? -1 : find(this.port, this.first[frame], this.first[frame + 1], port);
+    return r < 0 ? 0 : column[r];
   }
 
   get length() { return Math.max(this.end, this.model.end_us || 0) - this.begin; }
@@ -91,9 +107,9 @@ export class Run {
   time(frame) { return this.at[frame] - this.begin; }
 
   // series returns the values of a port over time.
-  series(matrix, port, scale = 1) {
+  series(column, port, scale = 1) {
     const out = [];
-    for (let i = 0; i < this.frames; i++) out.push([this.time(i), matrix[i * this.ports.length + port] * scale]);
+    for (let i = 0; i < this.frames; i++) out.push([this.time(i), this.value(column, i, port) * scale]);
     return out;
   }
 
@@ -150,15 +166,9 @@ export class Run {
   // events returns the instants of an event's kind, in order.
   events(kind) {
     if (kind === "fault") return (this.model.faults ?? []).map((f) => f.from_us - this.begin).filter((t) => t >= 0);
-    const matrix = { drop: this.drop, mark: this.mark, pause: this.pause }[kind];
-    const out = [], ports = this.ports.length;
-    let active = false;
-    for (let i = 0; i < this.frames; i++) {
-      let any = false;
-      for (let p = 0; p < ports && !any; p++) any = matrix[i * ports + p] > 0;
-      if (any && !active) out.push(this.time(i));
-      active = any;
-    }
+    const counts = { drop: this.drops, mark: this.marks, pause: this.pauses }[kind];
+    const out = [];
+    for (let i = 0; i < this.frames; i++) if (counts[i] > 0 && !(counts[i - 1] > 0)) out.push(this.time(i));
     return out;
   }
 

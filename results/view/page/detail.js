@@ -22,7 +22,7 @@ function thresholds(port) {
 // overview returns the charts of the whole network, those of several runs on one scale.
 export function overview(runs, clock) {
   const names = runs.map((r) => r.title), of = (i, text) => (runs.length > 1 ? `${text}: ${names[i]}` : text);
-  const charts = [], longest = runs.map(longestQueue), peaks = longest.map((p, i) => peak(runs[i], p));
+  const charts = [], longest = runs.map(longestQueue), peaks = longest.map((p, i) => (p < 0 ? 0 : runs[i].peaks[p]));
   const waiting = Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
   if (waiting > 1.02 * Math.max(...peaks)) { // more than one queue
     charts.push(new Chart(clock, {
@@ -70,19 +70,12 @@ function apart(run) {
 
 const flow = (c) => `${c.src} to ${c.dst}`;
 
-function peak(run, port) {
-  let q = 0;
-  for (let i = 0; port >= 0 && i < run.frames; i++) q = Math.max(q, run.queue[i * run.ports.length + port]);
-  return q;
-}
-
 // longestQueue returns the switch port with the longest queue of a run; -1: none has any.
 function longestQueue(run) {
   let best = -1, most = 0;
   for (let p = 0; p < run.ports.length; p++) {
     if (run.nodes[run.ports[p].from].host) continue;
-    const q = peak(run, p);
-    if (q > most) { most = q; best = p; }
+    if (run.peaks[p] > most) { most = run.peaks[p]; best = p; }
   }
   return best;
 }
@@ -109,7 +102,7 @@ function aboutPort(run, p, clock, select) {
     heading: shown(port.name), facts,
     links: [[run.nodes[port.from].name, () => select({ node: port.from })], [run.nodes[port.to].name, () => select({ node: port.to })]],
     charts: [
-      new Chart(clock, { title: "Queue", ...sized(peak(run, p)), series: [{ name: port.name, points: run.series(run.queue, p) }], lines: thresholds(port) }),
+      new Chart(clock, { title: "Queue", ...sized(run.peaks[p]), series: [{ name: port.name, points: run.series(run.queue, p) }], lines: thresholds(port) }),
       new Chart(clock, { title: "Use of the link", unit: "%", max: 100, series: [{ name: port.name, points: run.series(run.use, p, 100), step: true, color: palette[2] }] }),
       new Chart(clock, { title: "Marked and dropped per frame", unit: "packets", series: [{ name: "marked", points: run.series(run.mark, p), step: true, color: palette[4] }, { name: "dropped", points: run.series(run.drop, p), step: true, color: palette[1] }] }),
     ],
@@ -118,7 +111,7 @@ function aboutPort(run, p, clock, select) {
 
 function aboutNode(run, i, clock, select) {
   const node = run.nodes[i], ports = run.ports.map((p, k) => [p, k]).filter(([p]) => p.from === i);
-  const busy = ports.map(([p, k]) => [peak(run, k), p, k]).sort((a, b) => b[0] - a[0]).slice(0, lines);
+  const busy = ports.map(([p, k]) => [run.peaks[k], p, k]).sort((a, b) => b[0] - a[0]).slice(0, lines);
   const charts = [];
   if (!node.host) {
     charts.push(new Chart(clock, { title: "Longest queues", ...sized(busy[0]?.[0] ?? 0), series: busy.map(([, p, k]) => ({ name: p.name, points: run.series(run.queue, k) })) }));

@@ -10,7 +10,7 @@ export class HeatMap {
     this.element = document.createElement("figure");
     this.element.className = "heat";
     const head = document.createElement("figcaption");
-    const all = run.ports.map((p, i) => [this.peak(i), i]).filter(([q, i]) => q > 0 && !run.nodes[run.ports[i].from].host);
+    const all = run.ports.map((p, i) => [run.peaks[i], i]).filter(([q, i]) => q > 0 && !run.nodes[run.ports[i].from].host);
     all.sort((a, b) => b[0] - a[0]);
     this.rows = all.slice(0, maxRows).map((r) => r[1]);
     this.rows.sort((a, b) => a - b);
@@ -50,7 +50,7 @@ export class HeatMap {
     this.canvas.addEventListener("pointermove", (e) => {
       const t = (e.offsetX / this.canvas.clientWidth) * clock.end, p = this.rows[Math.floor((e.offsetY / this.canvas.clientHeight) * this.rows.length)];
       const f = run.frameAt(t);
-      if (p !== undefined && f >= 0) this.canvas.title = `${shown(run.ports[p].name)} at ${time(t)}: ${bytes(run.queue[f * run.ports.length + p])}`;
+      if (p !== undefined && f >= 0) this.canvas.title = `${shown(run.ports[p].name)} at ${time(t)}: ${bytes(run.value(run.queue, f, p))}`;
     });
     this.move = () => { this.now.style.left = `${(100 * clock.t) / (clock.end || 1)}%`; };
     clock.addEventListener("tick", this.move);
@@ -59,12 +59,6 @@ export class HeatMap {
   }
 
   remove() { this.clock.removeEventListener("tick", this.move); this.element.remove(); }
-
-  peak(p) {
-    let q = 0;
-    for (let i = 0; i < this.run.frames; i++) q = Math.max(q, this.run.queue[i * this.run.ports.length + p]);
-    return q;
-  }
 
   draw() {
     const n = this.rows.length, w = 900;
@@ -77,8 +71,8 @@ export class HeatMap {
     for (let x = 0; x < w; x++) {
       const f = this.run.frameAt(((x + 0.5) / w) * this.clock.end);
       for (let y = 0; y < n; y++) {
-        const v = f < 0 ? 0 : Math.sqrt(Math.min(this.run.queue[f * this.run.ports.length + this.rows[y]] / max, 1));
-        const c = shade(v, colors), o = (y * w + x) * 4;
+        const v = Math.sqrt(Math.min(this.run.value(this.run.queue, f, this.rows[y]) / max, 1));
+        const c = blend(v, colors), o = (y * w + x) * 4;
         image.data[o] = c[0]; image.data[o + 1] = c[1]; image.data[o + 2] = c[2]; image.data[o + 3] = 255;
       }
     }
@@ -92,7 +86,7 @@ const night = [[28, 32, 40], [90, 50, 30], [213, 94, 0], [255, 200, 120]];
 // stops returns the colours of the map, from empty to the longest queue.
 function stops() { return styles().back.startsWith("#1") ? night : light; }
 
-function shade(v, colors) {
+function blend(v, colors) {
   const k = Math.min(Math.floor(v * 3), 2), f = v * 3 - k;
   return colors[k].map((c, i) => c + (colors[k + 1][i] - c) * f);
 }

@@ -5,6 +5,9 @@ import { bytes, level, levels, percent, shown, styles } from "./format.js";
 const detail = 1200; // with more ports, queues of a switch are one mark and idle links are not drawn
 const steps = 16; // shades of use
 
+// shade returns how strongly a link is drawn that is busy for a share of the time; 0: idle.
+const shade = (use) => (use > 0.002 ? Math.max(1, Math.round(use * steps)) : 0);
+
 export class NetworkView {
   // scale is shared by all views, so that equal queues have equal bars. select is called with what
   // was clicked.
@@ -68,8 +71,8 @@ export class NetworkView {
       this.canvas.width = Math.round(w * ratio);
       this.canvas.height = Math.round(h * ratio);
     }
-    const xs = this.run.nodes.map((n) => n.x), ys = this.run.nodes.map((n) => n.y);
     if (!this.bounds) {
+      const xs = this.run.nodes.map((n) => n.x), ys = this.run.nodes.map((n) => n.y);
       const min = (a) => a.reduce((x, y) => Math.min(x, y), Infinity), max = (a) => a.reduce((x, y) => Math.max(x, y), -Infinity);
       this.bounds = [min(xs), min(ys), max(xs), max(ys)];
     }
@@ -90,11 +93,12 @@ export class NetworkView {
     const [w, h, ratio] = this.fit();
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, w, h);
-    const frame = run.frameAt(this.t), ports = run.ports.length, base = frame * ports;
-    const coarse = ports > detail && this.zoom < 4;
-    this.drawLinks(g, s, frame, base, coarse);
-    this.drawQueues(g, s, frame, base, coarse);
-    this.drawNodes(g, s, frame, base, coarse);
+    const frame = run.frameAt(this.t), rows = frame < 0 ? [0, 0] : [run.first[frame], run.first[frame + 1]];
+    const coarse = run.ports.length > detail && this.zoom < 4;
+    if (coarse) this.drawBundles(g, s, rows); else this.drawLinks(g, s, rows);
+    this.drawMarked(g, s, rows);
+    this.drawQueues(g, s, rows, coarse);
+    if (coarse) this.drawDots(g, s); else this.drawNodes(g, s);
     this.drawFaults(g, s);
   }
 
@@ -117,57 +121,99 @@ export class NetworkView {
     g.stroke();
   }
 
-  drawLinks(g, s, frame, base, coarse) {
+  drawLinks(g, s, rows) {
     const run = this.run, shades = Array.from({ length: steps + 1 }, () => []), down = this.downPorts();
-    for (let p = 0; p < run.ports.length; p++) {
-      if (down.has(p)) continue;
-      const use = frame >= 0 ? run.use[base + p] : 0;
-      shades[use > 0.002 ? Math.max(1, Math.round(use * steps)) : 0].push(p);
-    }
-    if (this.route.size > 0) { // beneath the links, wide
-      g.lineCap = "round";
-      this.stroke(g, [...this.route].filter((p) => !down.has(p)), "#cc79a7", 0.7, 10 * Math.max(s.scale, 1));
-      g.lineCap = "butt";
-    }
+    const busy = new Float32Array(run.ports.length);
+    for (let r = rows[0]; r < rows[1]; r++) busy[run.port[r]] = run.use[r];
+    for (let p = 0; p < run.ports.length; p++) if (!down.has(p)) shades[shade(busy[p])].push(p);
+    this.drawRoute(g, s, down);
     shades.forEach((list, k) => {
-      if (k === 0 && coarse && this.run.ports.length > 8 * detail) return;
-      const alpha = coarse ? (k === 0 ? 0.08 : 0.15 + (0.6 * k) / steps) : k === 0 ? 0.55 : 0.35 + (0.65 * k) / steps;
-      const wide = coarse ? 0.6 : (0.8 + (2.2 * k) / steps) * Math.max(s.scale, 1);
+      const alpha = k === 0 ? 0.55 : 0.35 + (0.65 * k) / steps, wide = (0.8 + (2.2 * k) / steps) * Math.max(s.scale, 1);
       const color = k === 0 ? s.line : s.busy;
       if (this.route.size === 0) { this.stroke(g, list, color, alpha, wide); return; }
       this.stroke(g, list.filter((p) => !this.route.has(p)), color, alpha / 4, wide);
       this.stroke(g, list.filter((p) => this.route.has(p)), color, Math.max(alpha, 0.6), Math.max(wide, 1));
     });
-    g.globalAlpha = 1;
+  }
+
+  // drawRoute draws the paths of the selected flow beneath the links, wide.
+  drawRoute(g, s, down) {
+    if (this.route.size === 0) return;
+    g.lineCap = "round";
+    this.stroke(g, [...this.route].filter((p) => !down.has(p)), "#cc79a7", 0.7, 10 * Math.max(s.scale, 1));
+    g.lineCap = "butt";
+  }
+
+  // bundle joins links that are closer than can be seen: bundles has their ends, four numbers each,
+  // and bundleOf the bundle of each port. It changes only as the view moves.
+  bundle() {
+    const key = [this.canvas.width, this.canvas.height, this.zoom, ...this.pan].join();
+    if (this.bundled === key) return;
+    this.bundled = key;
+    const run = this.run, seen = new Map(), ends = [], grid = 3;
+    const cell = run.nodes.map((n) => Math.round(this.x(n.x) / grid) * 65536 + Math.round(this.y(n.y) / grid));
+    this.bundleOf = new Int32Array(run.ports.length);
+    run.ports.forEach((p, i) => {
+      const a = Math.min(cell[p.from], cell[p.to]), b = Math.max(cell[p.from], cell[p.to]), pair = `${a} ${b}`;
+      let k = seen.get(pair);
+      if (k === undefined) {
+        k = seen.size;
+        seen.set(pair, k);
+        const from = run.nodes[p.from], to = run.nodes[p.to];
+        ends.push(this.x(from.x), this.y(from.y), this.x(to.x), this.y(to.y));
+      }
+      this.bundleOf[i] = k;
+    });
+    this.bundles = ends;
+  }
+
+  // drawBundles draws the links of a large network: each bundle as its busiest link.
+  drawBundles(g, s, rows) {
+    this.bundle();
+    const run = this.run, all = this.bundles, use = new Float32Array(all.length / 4), down = this.downPorts();
+    for (let r = rows[0]; r < rows[1]; r++) use[this.bundleOf[run.port[r]]] = Math.max(use[this.bundleOf[run.port[r]]], run.use[r]);
+    const shades = Array.from({ length: steps / 4 + 1 }, () => []); // fewer: each is a pass over the canvas
+    for (let k = 0; k < use.length; k++) shades[Math.ceil(shade(use[k]) / 4)].push(4 * k);
+    this.drawRoute(g, s, down);
+    const faint = Math.min(1, 3000 / use.length); // many lines add up
+    shades.forEach((list, k) => {
+      g.beginPath();
+      for (const e of list) { g.moveTo(all[e], all[e + 1]); g.lineTo(all[e + 2], all[e + 3]); }
+      g.globalAlpha = (k === 0 ? 0.15 : 0.2 + (0.6 * k * 4) / steps) * Math.max(faint, 0.25);
+      g.strokeStyle = k === 0 ? s.line : s.busy; g.lineWidth = 0.7;
+      g.stroke();
+    });
+  }
+
+  // drawMarked draws links that are down, selected or paused.
+  drawMarked(g, s, rows) {
+    const run = this.run, down = this.downPorts(), paused = [];
     if (down.size > 0) {
       g.setLineDash([3, 5]);
       this.stroke(g, down, s.line, 1, 1);
       g.setLineDash([]);
     }
     if (this.selected?.port !== undefined) this.stroke(g, [this.selected.port], s.text, 1, 4);
-    if (frame < 0) return;
-    const paused = [];
-    for (let p = 0; p < run.ports.length; p++) if (run.pause[base + p]) paused.push(p);
+    for (let r = rows[0]; r < rows[1]; r++) if (run.pause[r]) paused.push(run.port[r]);
     g.setLineDash([4, 4]);
     this.stroke(g, paused, s.text, 1, 2);
     g.setLineDash([]);
+    g.globalAlpha = 1;
   }
 
-  // drawQueues draws a bar at the start of each port; in a large network a square at each switch with
-  // its longest queue.
-  drawQueues(g, s, frame, base, coarse) {
-    this.worst = null;
-    if (frame < 0) return;
+  // drawQueues draws a bar at the start of each port; in a large network it finds each switch's
+  // longest queue, for drawDots.
+  drawQueues(g, s, rows, coarse) {
     const run = this.run, full = Math.max(this.scale.max, 1);
-    if (coarse) this.worst = new Map();
-    for (let p = 0; p < run.ports.length; p++) {
-      const q = run.queue[base + p], port = run.ports[p];
+    this.worst = coarse ? new Map() : null;
+    for (let r = rows[0]; r < rows[1]; r++) {
+      const q = run.queue[r], p = run.port[r], port = run.ports[p];
       if (run.nodes[port.from].host) continue;
       if (coarse) {
         if (q > (this.worst.get(port.from)?.q ?? 0)) this.worst.set(port.from, { q, p });
         continue;
       }
-      const dropped = run.drop[base + p], marked = run.mark[base + p];
+      const dropped = run.drop[r], marked = run.mark[r];
       if (!q && !dropped && !marked) continue;
       const [ax, ay, bx, by, d] = this.ends(p), start = Math.min(this.size * 1.3, d / 3);
       const ux = (bx - ax) / d, uy = (by - ay) / d, long = Math.min(d * 0.55, 70 * Math.max(s.scale, 1)) * Math.min(q / full, 1);
@@ -185,7 +231,27 @@ export class NetworkView {
     g.strokeStyle = color; g.lineWidth = 2.5; g.stroke();
   }
 
-  drawNodes(g, s, frame, base, coarse) {
+  // drawDots draws the nodes of a large network, switches in the colour of their longest queue.
+  drawDots(g, s) {
+    const run = this.run, r = this.size, colors = new Map();
+    run.nodes.forEach((n, i) => {
+      const worst = this.worst.get(i), color = worst ? levels[level(run.ports[worst.p], worst.q)] : n.host ? s.host : s.switch;
+      if (!colors.has(color)) colors.set(color, []);
+      colors.get(color).push(i);
+    });
+    for (const [color, list] of colors) {
+      g.beginPath();
+      for (const i of list) {
+        const n = run.nodes[i], wide = n.host ? r * 0.6 : r * 1.7, high = n.host ? r * 0.6 : r * 1.1;
+        g.rect(this.x(n.x) - wide / 2, this.y(n.y) - high / 2, wide, high);
+      }
+      g.fillStyle = color; g.fill();
+    }
+    const own = run.nodes[this.selected?.node];
+    if (own) { g.strokeStyle = s.text; g.lineWidth = 3; g.strokeRect(this.x(own.x) - r, this.y(own.y) - r, 2 * r, 2 * r); }
+  }
+
+  drawNodes(g, s) {
     const run = this.run, r = this.size, font = Math.max(9, Math.min(r * 1.05, 15)) * s.scale;
     const label = run.nodes.length <= 80 || this.zoom > 3;
     const hosts = run.nodes.filter((n) => n.host).length;
@@ -195,11 +261,9 @@ export class NetworkView {
       if (x < -20 || y < -20 || x > this.canvas.clientWidth + 20 || y > this.canvas.clientHeight + 20) return;
       g.beginPath();
       if (n.host) { const q = hosts > 200 && this.zoom < 3 ? 0.6 : 1; g.arc(x, y, (r / 2) * q, 0, 7); } else g.rect(x - r * 0.85, y - r * 0.55, r * 1.7, r * 1.1);
-      const worst = this.worst?.get(i);
-      g.fillStyle = worst ? levels[level(run.ports[worst.p], worst.q)] : n.host ? s.host : s.switch;
+      g.fillStyle = n.host ? s.host : s.switch;
       g.fill();
-      const own = this.selected?.node === i;
-      if (!coarse || own) { g.strokeStyle = s.text; g.lineWidth = own ? 3 : 0.8; g.stroke(); }
+      g.strokeStyle = s.text; g.lineWidth = this.selected?.node === i ? 3 : 0.8; g.stroke();
       if (label && this.named(g, n, i)) {
         g.fillStyle = s.text;
         const at = n.host ? y + r / 2 + font * 0.75 : y - r * 0.55 - font * 0.65;
@@ -300,8 +364,8 @@ export class NetworkView {
       const n = run.nodes[what.node];
       return `${n.name} (${n.tier})`;
     }
-    const p = run.ports[what.port], c = frame * run.ports.length + what.port;
+    const p = run.ports[what.port];
     if (frame < 0) return shown(p.name);
-    return `${shown(p.name)}: ${percent(run.use[c])} busy, ${bytes(run.queue[c])} queued`;
+    return `${shown(p.name)}: ${percent(run.value(run.use, frame, what.port))} busy, ${bytes(run.value(run.queue, frame, what.port))} queued`;
   }
 }
