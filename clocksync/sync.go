@@ -72,7 +72,7 @@ type Protocol interface {
 	Counters() Counters
 }
 
-// Setup is what every protocol knows about the lab.
+// Setup is the configuration of a node that every protocol needs.
 type Setup struct {
 	Self      Node
 	Nodes     int    // number of nodes that take part, numbered from 0

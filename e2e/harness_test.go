@@ -265,7 +265,7 @@ func summaryIn(t testing.TB, dir string) *record.Summary {
 	return s
 }
 
-// output is what a process writes, to be read meanwhile.
+// output collects the output of a process, and can be read meanwhile.
 type output struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer

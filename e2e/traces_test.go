@@ -130,7 +130,7 @@ func (p *process) awaitMidRun(hosts, bytes int) (family []member) {
 	return family
 }
 
-// traces is what a run could leave on a machine beside processes.
+// traces are the things that a run could leave on a machine beside processes.
 type traces struct {
 	interfaces []string
 	mounts     []string

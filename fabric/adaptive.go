@@ -201,7 +201,7 @@ type balancer struct {
 // flowKey identifies a flow by the bits that ECMP hashes and its destination.
 func flowKey(e *Packet) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.Dst)) }
 
-// flowEntry is what a switch remembers of a flow.
+// flowEntry is a switch's state of a flow.
 type flowEntry struct {
 	key   uint64     `state:"value"`
 	seen  units.Time `state:"instant0"` // when its last packet arrived

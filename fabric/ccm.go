@@ -23,7 +23,7 @@ import (
 // network do it or none.
 const CCM Balance = "ccm"
 
-// CCMConfig is what the draft leaves open. Times are above 0.
+// CCMConfig has the choices that the draft leaves open. Times are above 0.
 type CCMConfig struct {
 	// RTT is the base round trip. A port must have been light for one RTT before its flows are
 	// released; a flow avoids the port about which a downstream switch has complained for one RTT;

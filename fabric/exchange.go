@@ -30,7 +30,7 @@ type posted struct {
 	to     NodeID
 }
 
-// box is what one partition has posted to another in one turn.
+// box holds the packets and pauses that one partition has posted to another in one turn.
 type box struct {
 	packets []posted
 	frames  []frame

@@ -41,7 +41,7 @@ func drawTraffic(hosts int, seed uint64) (all []offered) {
 	return all
 }
 
-// landed is what is compared of a packet that has arrived.
+// landed has the properties of an arrived packet that are compared.
 type landed struct {
 	At   units.Time
 	Text string

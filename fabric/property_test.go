@@ -149,14 +149,14 @@ type joining struct {
 	class uint8
 }
 
-// outcome is what becomes of it.
+// outcome is its fate.
 type outcome struct {
 	start   units.Time
 	marked  bool
 	dropped bool
 }
 
-// stepped is the dumb second version of a port: it looks at every picosecond. A byte takes one.
+// stepped is a naive second version of a port, which looks at every picosecond. A byte takes one.
 func stepped(joins []joining, buffer, k units.Bytes, ingress bool) []outcome {
 	out := make([]outcome, len(joins))
 	var queues [Classes][]int

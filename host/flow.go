@@ -8,10 +8,10 @@ import (
 	"weft/collectives/schedule"
 )
 
-// inflow is what arrives by one connection in one stage of an item, in every repetition. The
-// endpoint is told to expect a flow when it is about to arrive, and that the flow has ended when
-// all its messages have arrived (PC4, section III-C: the controller knows). Credits are not
-// flows.
+// inflow describes the messages that arrive by one connection in one stage of an item, in every
+// repetition. The endpoint is told to expect a flow when it is about to arrive, and that the flow
+// has ended when all its messages have arrived (PC4, section III-C: the controller knows). Credits
+// are not flows.
 type inflow struct {
 	use       *use // item's use of the connection
 	stage     uint8

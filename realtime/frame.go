@@ -27,7 +27,7 @@ const (
 // MAC is an Ethernet address.
 type MAC [macLen]byte
 
-// datagram is what the fabric process needs to know of an IPv4 frame.
+// datagram has the fields of an IPv4 frame that the fabric process needs.
 type datagram struct {
 	src, dst     uint32 // addresses
 	proto        uint8

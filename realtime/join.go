@@ -66,7 +66,7 @@ type coordinator struct {
 	connect  func(n int) ([][]int, error) // pairs, replaced in tests
 }
 
-// partState is what a part has sent that is not forwarded yet.
+// partState holds what a part has sent and Join has not forwarded yet.
 type partState struct {
 	heard   time.Time // of its last message
 	alive   *Alive

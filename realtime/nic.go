@@ -80,7 +80,7 @@ func (n *nic) Write(frame []byte) (size int, again bool, err error) {
 	return size, false, nil
 }
 
-// bells is what the loop knows about the bypass NICs of its hosts. The zero value is that of a
+// bells is the loop's state of the bypass NICs of its hosts. The zero value is that of a
 // network without any.
 type bells struct {
 	all   []*bypass.Bell

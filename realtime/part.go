@@ -45,7 +45,7 @@ func (c *Config) hosts() (all []int, err error) {
 	return all, nil
 }
 
-// Crossings is what crossed from other parts of the network to this one.
+// Crossings counts what crossed from other parts of the network to this one.
 type Crossings struct {
 	In, Out  fabric.Crossed
 	Late     int64       // packets and pauses that arrived after their instant

@@ -467,7 +467,7 @@ func fourRacks() fabric.Config {
 	return cfg
 }
 
-// rows is what a fabric recorded of a script of frames, without what depends on real time.
+// rows is a fabric's record of a script of frames, without what depends on real time.
 type rows struct {
 	Hosts    []string // by host: the frames that it received, in order
 	Samples  []Sample

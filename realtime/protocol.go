@@ -80,7 +80,7 @@ type Measure struct {
 	Port int // index in Config.Network.Ports
 }
 
-// Found is what probes measured of a direction. Rate and delays are in lab time.
+// Found is the probes' measurement of a direction. Rate and delays are in lab time.
 type Found struct {
 	Error  string          // why it could not be measured; empty: it was
 	Missed string          // what is not as demanded, in words; empty: everything is
@@ -252,7 +252,7 @@ type Sample struct {
 	Drops  int64 // packets
 }
 
-// Report is what the fabric process knows at the end. Times are lab time.
+// Report is the fabric process's report at the end. Times are lab time.
 type Report struct {
 	Elapsed units.Time // lab time at the end
 	Network fabric.Counters

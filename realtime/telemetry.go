@@ -18,7 +18,7 @@ const (
 	udpSumAt    = 6
 )
 
-// contents is what was found in a frame when it was read. Everything that is done to the frame
+// contents describes a frame as it was first parsed. Everything that is done to the frame
 // later goes by it, so that bytes a node wrote are not parsed a second time. It travels in
 // Packet.Context, so that copies of a packet have it too. The zero value is that of a frame in
 // which only addresses and marks are changed.
@@ -28,7 +28,7 @@ type contents struct {
 	leaves departing
 }
 
-// departing is what is known of the departure of a data packet of Weft's transport.
+// departing says when a data packet of Weft's transport leaves.
 type departing uint8
 
 const (

@@ -180,7 +180,7 @@ type partition struct {
 	_         [64]byte                   // partitions write to different cache lines
 }
 
-// hostState is what the engine knows of a host.
+// hostState is the engine's state of a host.
 type hostState struct {
 	host      Host       `state:"fixed"`
 	partition *partition `state:"fixed"`

@@ -140,7 +140,7 @@ type grants struct {
 	interval units.Time // time of a wire.CreditUnit
 }
 
-// creditScheme is what a scheme says about credits.
+// creditScheme has the credit settings of a scheme.
 type creditScheme struct {
 	most     float64     // credit at the start, in bandwidth-delay products of the network
 	each     units.Bytes // one credit

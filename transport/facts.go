@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// Facts are what the rest of Weft needs to know about a transport. They are part of its
+// Facts are the properties of a transport that the rest of Weft needs. They are part of its
 // registration, so that no other package compares names.
 type Facts struct {
 	Telemetry   bool // switches write telemetry into its packets (INT)

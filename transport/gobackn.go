@@ -6,7 +6,7 @@ import "weft/units"
 // sends one NAK per gap; the sender then sends everything from there again. Packet numbers are 64
 // bits inside and 32 on the wire.
 
-// verdict is what the receiver does with a packet.
+// verdict is the receiver's decision about a packet.
 type verdict uint8
 
 const (

@@ -9,7 +9,7 @@ import (
 	"weft/units"
 )
 
-// A scheme is what makes a transport differ from others in the endpoint.
+// A scheme has all that distinguishes a transport in the endpoint.
 type scheme struct {
 	ect        bool // packets are ECN-capable
 	tagged     bool // data packets have a coordination tag

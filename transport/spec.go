@@ -30,7 +30,7 @@ type Observer interface {
 	Limited(now units.Time, c ConnID, l Limits)
 }
 
-// Limits are what holds a sender back.
+// Limits are the bounds on a sender.
 type Limits struct {
 	Window   units.Bytes     // of congestion control; 0: none
 	Rate     units.Bandwidth // of pacing; 0: none
@@ -38,7 +38,7 @@ type Limits struct {
 	Credit   units.Bytes     // what is left of it, on the wire; negative after a packet larger than the rest
 }
 
-// Acked is what an acknowledgement says about the packet that caused it.
+// Acked describes the packet that caused an acknowledgement.
 type Acked struct {
 	RTT    units.Time
 	OneWay units.Time // queueing delay of the data packet, measured by the receiver

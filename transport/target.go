@@ -49,7 +49,7 @@ func pc4Target(s *Spec, p cc.Params, l cc.Link) units.Time {
 	return p.(pc4.Params).DelayTarget(l, s.Initial)
 }
 
-// swiftTarget is what the target round trip leaves for queues.
+// swiftTarget is the part of the target round trip that is left for queues.
 func swiftTarget(_ *Spec, p cc.Params, l cc.Link) units.Time { return p.(swift.Params).DelayTarget(l) }
 
 // strackTarget is the target queueing delay of STrack and spray.

@@ -92,7 +92,7 @@ type Placement struct {
 	Payload units.Bytes // 0: nothing to place: a control packet, a duplicate, or a gap under go-back-N
 }
 
-// EventKind is what happened to a message.
+// EventKind is a kind of Event.
 type EventKind uint8
 
 // Kinds of Event.

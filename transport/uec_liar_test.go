@@ -13,7 +13,7 @@ import (
 	"weft/units"
 )
 
-// lie is what host 1 of TestLiarHarmsItself forges every microsecond.
+// lie is the forgery of host 1 of TestLiarHarmsItself, every microsecond.
 type lie struct {
 	name  string
 	to    int                                   // the host that gets it

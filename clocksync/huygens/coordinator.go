@@ -21,7 +21,7 @@ type coordinator struct {
 	last    Health
 }
 
-// reported is what a node reported of itself. Its fields are those of report.
+// reported is a node's report about itself. Its fields are those of report.
 type reported struct {
 	ok     bool   // a report has come
 	parts  uint64 // bitmap of the parts that have come

@@ -79,8 +79,8 @@ type kind struct {
 	alone func(*Config) units.Time // Config.Alone; defaultAlone
 }
 
-// Facts are what the rest of Weft needs to know about a kind of synchronization, so that no other
-// package compares names.
+// Facts are the properties of a kind of synchronization that the rest of Weft needs, so that no
+// other package compares names.
 type Facts struct {
 	Title   string  // its name in a sentence
 	Perfect bool    // clocks are right: there is nothing to measure, and nothing fails

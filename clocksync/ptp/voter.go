@@ -43,7 +43,7 @@ type Voter struct {
 // in before they are detected.
 const rememberedRates = 64
 
-// sourceState is what the voter knows about a source.
+// sourceState is the voter's state of a source.
 type sourceState struct {
 	seen     int64      // updates, losses and resets of the source at the last vote
 	margin   units.Time // half of the width of its claim

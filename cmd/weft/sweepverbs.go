@@ -118,7 +118,7 @@ point is in the results exactly once. docs/scale-out.md has the details.`,
 	return cmd
 }
 
-// submitted is what submit and resume print with --json.
+// submitted is the output of submit and resume with --json.
 type submitted struct {
 	ID     string `json:"id"`
 	Dir    string `json:"dir"`

@@ -94,7 +94,7 @@ it cannot run. FILE is a file or a folder of any format that workload.trace or w
 	return cmd
 }
 
-// jobFacts is what weft trace --json prints.
+// jobFacts is the output of weft trace --json.
 type jobFacts struct {
 	File   string `json:"file"`
 	Format string `json:"format"`
@@ -102,7 +102,7 @@ type jobFacts struct {
 	Warnings []string `json:"warnings"`
 }
 
-// algorithmFacts is what weft trace --json prints of an algorithm for a collective.
+// algorithmFacts is the output of weft trace --json for an algorithm of a collective.
 type algorithmFacts struct {
 	File       string   `json:"file"`
 	Format     string   `json:"format"`

@@ -103,7 +103,7 @@ type Step struct {
 	op opID
 }
 
-// progress is what the execution knows about one op.
+// progress is the execution's state of one op.
 type progress struct {
 	state
 	pending int     // dependencies that are not complete

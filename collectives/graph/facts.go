@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// Facts is what a graph amounts to.
+// Facts summarizes a graph.
 type Facts struct {
 	Ranks        int         `json:"ranks"`
 	Ops          int         `json:"operations"`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Notes are what a file says and a graph or a network does not need, or approximates, told once for
+// Notes collects what a graph or a network leaves out of its file, or approximates, once for
 // each kind.
 type Notes struct{ kinds []noteKind }
 

@@ -37,7 +37,7 @@ type Given struct {
 	Parts []*Part
 }
 
-// Part is what one rank does in a Given. Beside Send and Recv, its program may have ops of the
+// Part is one rank's part of a Given. Beside Send and Recv, its program may have ops of the
 // kinds Compute and Call.
 type Part struct {
 	Program Program

@@ -21,7 +21,7 @@ type Flow struct {
 	Message bool
 }
 
-// After is what a flow waits for.
+// After is the end of a flow, which another waits for.
 type After struct {
 	Flow int // index of a flow
 	// Received means that the receiver has it all; otherwise the sender has the last

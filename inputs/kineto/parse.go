@@ -25,7 +25,7 @@ func Looks(head []byte) bool {
 		bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)))
 }
 
-// event is what of an event is used.
+// event has the fields of an event that are used.
 type event struct {
 	Phase string  `json:"ph"`
 	Cat   string  `json:"cat"`

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// entry is what a package may import of this module.
+// entry lists the packages of this module that a package may import.
 type entry struct {
 	pkg  string
 	uses string // packages above in the list, separated by spaces

@@ -20,7 +20,7 @@ type Frame struct {
 	At, Written int64
 }
 
-// ring is what both ends of a ring have: pointers into the region.
+// ring is the part that both ends of a ring share: pointers into the region.
 type ring struct {
 	head, tail  *uint64 // published; head counts pushed frames, tail released ones
 	descriptors []byte

@@ -57,7 +57,7 @@ const fuelName = "weft.fuel"
 // function it has errors with a reason, because the counter can be read then.
 const startName = "weft.start"
 
-// module is what meter knows about a module while it rewrites it.
+// module is meter's state of the module that it rewrites.
 type module struct {
 	params   []int // parameters of each type
 	funcs    []uint32

@@ -22,7 +22,7 @@ const (
 	callFuel  = 1_000_000
 )
 
-// outcome is what came of a module: the memory and the fuel that was left, or an error.
+// outcome is the result of a module: the memory and the fuel that was left, or an error.
 type outcome struct {
 	failed bool
 	long   bool // it ran too long

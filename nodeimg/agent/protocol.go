@@ -136,7 +136,7 @@ type Results struct {
 	RefusedFrom map[transport.HostID]transport.Refusals `json:",omitempty"`
 }
 
-// Printed is what the congestion control of a connection printed: see cc.Printing.
+// Printed is output of the congestion control of a connection: see cc.Printing.
 type Printed struct {
 	To    transport.HostID // where the connection leads
 	First []string

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Line is what a clock shows: Value at CLOCK_MONOTONIC Base, both in nanoseconds, and Rate
+// A Line is a clock's time: Value at CLOCK_MONOTONIC Base, both in nanoseconds, and Rate
 // nanoseconds more with each one. It shows Value before Base.
 type Line struct {
 	Base  int64

@@ -59,7 +59,7 @@ type config struct {
 	} `json:"args"`
 }
 
-// args are what CNI_ARGS may say. Runtimes add arguments of their own.
+// args are the keys of CNI_ARGS. Runtimes add arguments of their own.
 type args struct {
 	types.CommonArgs
 	WEFT_HOST types.UnmarshallableString

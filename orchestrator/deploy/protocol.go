@@ -129,7 +129,7 @@ type Attach struct {
 	Check bool   `json:"check,omitempty"`
 }
 
-// Attached is what a container has.
+// Attached is a container's attachment.
 type Attached struct {
 	Host    string       `json:"host"`
 	Address netip.Prefix `json:"address"`

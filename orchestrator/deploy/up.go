@@ -33,7 +33,7 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// Change is what Up does, or would do.
+// Change describes what Up does, or would do.
 type Change struct {
 	Lab         string       `json:"lab"`
 	Action      string       `json:"action"` // deploy, replace, none, repair

@@ -52,7 +52,7 @@ func starPath() transport.Path {
 }
 
 // work adds an item to a star, in which every host is the rank of its number. sends reports whether
-// one rank sends to another. Senders assume that among of them share the receiver's link.
+// one rank sends to another. Each sender assumes that among senders share the receiver's link.
 func (x *Experiment) work(it host.Item, sends func(src, dst int) bool, among int) {
 	n := len(x.Plans)
 	it.Ranks = make([]transport.HostID, n)

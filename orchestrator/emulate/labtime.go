@@ -14,7 +14,7 @@ import (
 	"weft/units"
 )
 
-// hostClocks are what the programs of hosts read, made when the first one of a node asks.
+// hostClocks are the clocks of hosts' programs, each made for the first program of a node.
 type hostClocks struct {
 	scale  labtime.Scale
 	models []oscillator.Config // by host; none, or without Grid: the clock is exact
@@ -27,7 +27,7 @@ type hostClocks struct {
 	steer       sync.WaitGroup               // steering
 }
 
-// nodeClock is what the programs of a node read.
+// nodeClock is the clock of a node's programs.
 type nodeClock struct {
 	page  *labclock.Page
 	host  int

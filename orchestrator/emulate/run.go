@@ -182,7 +182,7 @@ type run struct {
 	load   machineLoad
 }
 
-// peerState is what the run knows about a process.
+// peerState is the run's state of a process.
 type peerState struct {
 	lost  error     // its connection broke, or it reported a failure
 	told  bool      // its results have arrived
@@ -196,7 +196,7 @@ func (p *peerState) lose(why error) {
 	}
 }
 
-// nodeState is what the run knows about a node.
+// nodeState is the run's state of a node.
 type nodeState struct {
 	peerState
 	// its last report; before any, Total is that of its plan

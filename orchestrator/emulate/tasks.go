@@ -32,7 +32,7 @@ type tasks struct {
 // task is a thread by its IDs.
 type task struct{ process, thread int }
 
-// schedstat is what the kernel tells about a task: schedstat of proc(5), in nanoseconds.
+// schedstat is the kernel's account of a task: schedstat of proc(5), in nanoseconds.
 type schedstat struct{ ran, waited int64 }
 
 // look measures what has happened since the last look. A task that has ended since then is missed.

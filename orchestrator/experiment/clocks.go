@@ -18,7 +18,7 @@ import (
 	"weft/units"
 )
 
-// Clocks is what follows from the run for the hosts' clocks.
+// Clocks has the settings of hosts' clocks that follow from the run.
 type Clocks struct {
 	node.Protocols            // the lab's, with what follows from the run
 	Warmup         units.Time // time of synchronization before the workload begins

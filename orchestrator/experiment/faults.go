@@ -28,7 +28,7 @@ func (o *Outage) Until() units.Time {
 	return o.At + o.For
 }
 
-// Faults is what goes wrong in a run.
+// Faults are the faults of a run.
 type Faults struct {
 	All     []lab.Fault     // those of the lab in its order, at the lab time of the run: after the clocks' warm-up
 	Changes []fabric.Change // what they make of the network, by their instants

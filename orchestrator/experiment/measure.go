@@ -4,7 +4,7 @@ import (
 	"weft/units"
 )
 
-// Measure is what is measured, and from when on.
+// Measure says what is measured, and from when on.
 type Measure struct {
 	From    units.Time // what comes before is not counted; measure.from after the clocks' warm-up
 	Clocks  units.Time // errors of clocks count from here: measure.from, or when the workload begins

@@ -13,7 +13,7 @@ import (
 	"weft/units"
 )
 
-// Workload is what hosts do together.
+// Workload is the work of the hosts.
 type Workload struct {
 	Programs []Program   // in the order of the lab file
 	Items    []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections

@@ -10,7 +10,7 @@ import (
 	"weft/params"
 )
 
-// hosts is what other sections need to know about the hosts of the topology. Without a list of
+// hosts has the facts about the topology's hosts that other sections need. Without a list of
 // names they are h0, h1, ...
 type hosts struct {
 	count int             // 0: the topology was not understood, so nothing is known

@@ -11,7 +11,7 @@ import (
 	"weft/transport"
 )
 
-// Options is what the command line says about a lab.
+// Options are the settings of a lab from the command line.
 type Options struct {
 	// Set replaces values. Each is path=value, such as workload.0.ranks=4, with the value as in a
 	// lab file. A path of the sweep is removed from the sweep. A path such as sweep.seed, with a

@@ -19,7 +19,7 @@ import (
 // File is the name of the file with a paper's claims, in the folder of its labs.
 const File = "paper.yml"
 
-// Paper is what Weft reproduces of a paper.
+// Paper describes the reproduction of a paper.
 type Paper struct {
 	Name  string `yaml:"paper"` // such as pc4: the name of the folder and the command's argument
 	Title string `yaml:"title"` // of the paper, with authors or venue
@@ -56,7 +56,7 @@ func (f *Figure) Work(quick bool) (labs, set []string) {
 	return f.Labs, slices.Concat(f.Set, f.Quick.Set)
 }
 
-// Quick is what --quick changes: fewer points, smaller sizes.
+// Quick has the changes of --quick: fewer points, smaller sizes.
 type Quick struct {
 	Labs []string `yaml:"labs"` // replace the figure's; empty keeps those
 	Set  []string `yaml:"set"`  // in addition to the figure's

@@ -30,7 +30,7 @@ type Plan struct {
 	Ops       []Op        `json:"ops"`    // an operation comes after all that it waits for; undo in reverse
 }
 
-// Machine is what one machine has of a network in parts.
+// Machine is one machine's share of a network in parts.
 type Machine struct {
 	Name     string   `json:"name"`
 	Hosts    []string `json:"hosts"`

@@ -117,7 +117,7 @@ func (o *Options) workers() int {
 	return goruntime.GOMAXPROCS(0)
 }
 
-// Kept is what a run wrote to its files and still has in memory, so that its pages need not read it
+// Kept holds data that a run wrote to its files, so that its pages need not read it
 // again.
 type Kept struct {
 	Network *record.NetworkMap

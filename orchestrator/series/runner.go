@@ -51,7 +51,7 @@ type Failed struct {
 func (e Failed) Error() string { return e.Name + ": " + e.Err.Error() }
 func (e Failed) Unwrap() error { return e.Err }
 
-// Runner is what the runs of a command line share.
+// Runner runs the jobs of a command line.
 type Runner struct {
 	Engine Engine
 	// Options are those of every run, such as Root, Version, Lines and Frames. What belongs to one

@@ -19,7 +19,7 @@ import (
 	"weft/units"
 )
 
-// Outcome is what an engine measured in a run.
+// Outcome has an engine's measurements of a run.
 type Outcome struct {
 	Flows     []host.Flow      // messages, in any order
 	Dones     []host.Done      // results of ranks, one for each repetition, in any order

@@ -10,7 +10,7 @@ import (
 // copy, by name. What depends on the machine or the time is no part of it.
 type Print map[string]string
 
-// Verdict is what becomes of a copy of a run whose place is taken.
+// Verdict decides about a copy of a run whose place is taken.
 type Verdict int
 
 // Verdicts about copies.

@@ -42,7 +42,7 @@ const (
 	Disagrees    = "disagrees"     // two machines got different bytes
 )
 
-// Found is what the files of a sweep show.
+// Found is the state of a sweep by its files.
 type Found struct {
 	Placed    map[int]bool // points whose run directory is in its place
 	Notes     map[int]Note
@@ -57,7 +57,7 @@ func (f *Found) settled(point int) bool {
 	return f.Placed[point] || ok && n.What != Disagrees
 }
 
-// A Task is what an engine says about a shard.
+// A Task is an engine's report about a shard.
 type Task struct {
 	Shard int    `json:"shard"`
 	State string `json:"state"` // waiting, running, done or failed
@@ -66,7 +66,7 @@ type Task struct {
 	Tries int    `json:"tries"` // started tasks of the shard
 }
 
-// Next is what a shard does about a point.
+// Next is a shard's next action on a point.
 type Next int
 
 // Steps of a point.

@@ -26,7 +26,7 @@ const (
 // MaxTries is the number of tasks that may end during a point until the point is given up.
 const MaxTries = 3
 
-// Submission is what was submitted: the lab, and the names of everything that it leaves. It never
+// Submission is a submitted sweep: the lab, and the names of everything that it leaves. It never
 // changes.
 type Submission struct {
 	Format  int               `json:"format"`

@@ -35,7 +35,7 @@ type Manifest struct {
 	Files     []File         `json:"files,omitempty"`    // of a run that ended
 }
 
-// Series is what a run shares with the other runs of its lab by the same command line.
+// Series identifies the runs of one lab by the same command line.
 type Series struct {
 	ID     string `json:"id"`              // unique for each command line
 	Number int    `json:"number"`          // of this run in the series, from 1

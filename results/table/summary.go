@@ -208,7 +208,7 @@ func verdict(s *record.Summary, st Style) string {
 	return out
 }
 
-// doNotUse is what an invalid fidelity means.
+// doNotUse is the meaning of an invalid fidelity.
 const doNotUse = "do not use its numbers"
 
 // doubt says that a fidelity is not ok.

@@ -20,7 +20,7 @@ const (
 // first (CORS), which this server never allows.
 const TokenHeader = "X-Weft-Token"
 
-// Action is what a page asks for: a verb of the command line with its arguments, without the lab.
+// Action is a page's request: a verb of the command line with its arguments, without the lab.
 type Action struct {
 	Verb string   `json:"verb"` // link, node
 	Args []string `json:"args"` // h0-switch0 down

@@ -27,7 +27,7 @@ const (
 // ErrNoFrames is returned for a run that kept nothing to watch.
 var ErrNoFrames = errors.New("the run kept no frames")
 
-// Model is what the page needs of one run. Times are in microseconds of lab time.
+// Model has the data of one run that the page needs. Times are in microseconds of lab time.
 type Model struct {
 	Title   string             `json:"title"` // tells the run from those beside it
 	About   string             `json:"-"`     // what the lab says of itself
@@ -52,7 +52,7 @@ type Conn struct {
 	StartUS float64 `json:"start_us"` // of its first message
 }
 
-// Part is what a rank did in one repetition of a collective.
+// Part is a rank's part in one repetition of a collective.
 type Part struct {
 	Item       int32   `json:"item"`
 	Repeat     int32   `json:"repeat"`
@@ -69,7 +69,7 @@ type ClockSeries struct {
 	Points [][2]float64 `json:"points"`
 }
 
-// Source is what a model is made from.
+// Source has the data that a model is made from.
 type Source struct {
 	Network *record.NetworkMap
 	Frames  []frames.Frame

@@ -22,7 +22,7 @@ import (
 	"weft/units"
 )
 
-// Screen is what is known of a run. A Screen belongs to one goroutine.
+// Screen draws a run. It belongs to one goroutine.
 type Screen struct {
 	Title       string
 	Done, Total units.Bytes // of the workload; Total 0: not known yet

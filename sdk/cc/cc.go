@@ -102,7 +102,7 @@ type Held interface {
 	NotBefore() Time
 }
 
-// Link is what a control knows from the topology: the path of its connection on an idle network.
+// Link describes the path of a connection on an idle network, from the topology.
 type Link struct {
 	Line     float64 // rate of the host's NIC in b/s
 	MTU      int64   // payload of a full packet
@@ -147,7 +147,7 @@ const (
 // Has reports whether a flag is set.
 func (f Flags) Has(flag Flags) bool { return f&flag != 0 }
 
-// Hop is what a switch port wrote into the packet (in-band telemetry).
+// Hop is a switch port's record in the packet (in-band telemetry).
 type Hop struct {
 	At     Time    // when, by the switch's clock
 	Sent   int64   // bytes that the port had sent before

@@ -51,7 +51,7 @@ func (v *Values) Int(i int) int64 { return int64(v[i]) }
 // Flag returns the value of a Flag.
 func (v *Values) Flag(i int) bool { return v[i] != 0 }
 
-// served is what Serve was called with.
+// served has the arguments of Serve.
 var served struct {
 	control  Controller
 	starter  Starter

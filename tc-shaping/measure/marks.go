@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// marking is what samples show about where and how often a queue marks.
+// marking is an estimate, from samples, of where and how often a queue marks.
 type marking struct {
 	least   units.Bytes // the shortest queue that was marked; -1: none
 	longest units.Bytes // the longest queue seen

@@ -165,7 +165,7 @@ type Receiver interface {
 	OnData(now units.Time, d Data) Feedback
 }
 
-// Link is what a Controller knows from the topology: the rate of its host's NIC, and the path of
+// Link is a Controller's knowledge of the topology: the rate of its host's NIC, and the path of
 // its connection on an idle network. A Receiver knows the rate of its host's NIC only.
 type Link struct {
 	Line     units.Bandwidth // rate of the host's own NIC
@@ -248,7 +248,7 @@ type Data struct {
 	Observed int  // connections that are arriving according to the packets, this one included
 }
 
-// Feedback is what an acknowledgement carries to the sender.
+// Feedback is the content of an acknowledgement for the sender.
 type Feedback struct {
 	OneWay   units.Time      // Ack.OneWay
 	BaseRate units.Bandwidth // Ack.BaseRate

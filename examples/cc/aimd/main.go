@@ -4,7 +4,7 @@ package main
 
 import "weft/sdk/cc"
 
-// controller is what a connection remembers.
+// controller is the state of a connection.
 type controller struct {
 	increase float64 // packets
 	decrease float64 // share

@@ -61,7 +61,7 @@ var _ = cc.Serve(cc.Module{
 
 func main() {}
 
-// sender is what a connection remembers.
+// sender is the state of a connection.
 type sender struct {
 	// Parameters, resolved for the path.
 	ai, beta, maxMDF float64

@@ -26,14 +26,14 @@ type Phase struct {
 	GapNS int64 `json:"gap_ns"` // between two packets; 0: as fast as possible
 }
 
-// Plan is what a sender sends, and where to.
+// Plan is a sender's traffic and its destination.
 type Plan struct {
 	To     netip.AddrPort `json:"to"`
 	Source uint16         `json:"source"` // UDP port
 	Phases []Phase        `json:"phases"`
 }
 
-// Result is what a receiver got of a phase.
+// Result is a receiver's count of a phase.
 type Result struct {
 	Received int64 `json:"received"` // packets, duplicates not counted
 	Bytes    int64 `json:"bytes"`    // UDP payload without the first packet

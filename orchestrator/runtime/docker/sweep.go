@@ -220,7 +220,7 @@ func startReaper(self, host, run string, o runtime.Owner) (*reaper, error) {
 	return r, nil
 }
 
-// done is what a reaper reads if there is nothing to remove.
+// done is a reaper's input if there is nothing to remove.
 const done = "done"
 
 // dismiss ends the reaper: everything is removed already.

@@ -18,7 +18,7 @@ import (
 	"weft/units"
 )
 
-// Description is what a module says about itself, as JSON (docs/module-abi.md). Load has checked
+// Description is a module's description of itself, as JSON (docs/module-abi.md). Load has checked
 // it: names and texts may be shown, and every default is within the range of its parameter.
 type Description struct {
 	Name      string  `json:"name"`

@@ -42,7 +42,7 @@ var loaded = struct {
 	slow  func(bytes int) // see SetSlow
 }{ctx: context.Background(), slow: func(int) {}}
 
-// result is what Load returned for a module.
+// result is the result of Load for a module.
 type result struct {
 	module *Module
 	err    error

@@ -64,7 +64,7 @@ func (m *Module) probe() error {
 // notDeclared is tried in the place of parameters that a module does not declare.
 const notDeclared = 1_000_003.5
 
-// answer is what a module answers to an event: see the fields of Sender.
+// answer is a module's answer to an event: see the fields of Sender.
 type answer struct {
 	window    units.Bytes
 	rate      units.Bandwidth

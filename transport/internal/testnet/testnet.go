@@ -42,7 +42,7 @@ const (
 	InHeader           // written into the header, as a switch does
 )
 
-// Fault is what happens to a packet in the switch.
+// Fault is the fate of a packet in the switch.
 type Fault struct {
 	Drop   bool
 	Trim   bool       // cut to its header, if it may be trimmed
