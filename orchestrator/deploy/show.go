@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -72,7 +73,8 @@ func (s *State) Show(w io.Writer) error {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var nodes strings.Builder
+	t := tabwriter.NewWriter(&nodes, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "node\ttier\taddress\tstate\tprocess")
 	for _, n := range s.Nodes {
 		state := n.State
@@ -85,15 +87,18 @@ func (s *State) Show(w io.Writer) error {
 		if n.Holder.Container != "" {
 			state += ", as " + n.Holder.Interface + " of container " + n.Holder.short()
 		}
+		pid := ""
 		if n.PID != 0 {
-			state += fmt.Sprint("\t", n.PID)
+			pid = fmt.Sprint(n.PID)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	_ = t.Flush() // writes to memory
+	for line := range strings.Lines(nodes.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped")
 	for _, k := range s.Links {
 		changed := ""

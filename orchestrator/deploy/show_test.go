@@ -8,7 +8,7 @@ import (
 
 // The row of a link adds up both directions.
 func TestInspectShowsMarks(t *testing.T) {
-	s := State{Lab: "lab", Began: time.Unix(0, 0), Links: []LinkState{{
+	s := State{Lab: "lab", Topology: "star", Memory: "no limit", Began: time.Unix(0, 0), Links: []LinkState{{
 		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
 	}}, Nodes: []NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3, SpoofedMAC: 2}}}
 	var b strings.Builder
@@ -21,6 +21,9 @@ func TestInspectShowsMarks(t *testing.T) {
 	}
 	if want := "h0 sent 5 frames to Weft's own ports"; strings.Count(b.String(), want) != 1 || strings.Count(b.String(), "own ports") != 1 {
 		t.Errorf("got %s\nwant %s", b.String(), want)
+	}
+	if strings.Contains(b.String(), " \n") {
+		t.Errorf("blanks at the end of a line: %q", b.String())
 	}
 	want := "link state rate delay loss queued packets marked dropped h0-switch0 up 1Gbps 0s 0% 0 B 111 17 3"
 	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, want) {
