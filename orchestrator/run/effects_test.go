@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weft/transport"
 )
 
 // incastLab is an incast of four senders, run twice, long enough for a sender's rate to change
@@ -172,14 +174,18 @@ func TestEveryParameterHasAnEffect(t *testing.T) {
 	}
 }
 
-// effects has every key for which a lab has a value.
+// effects has every key for which a lab has a value, without those of CCM and of modules.
 func TestEffectsHaveAllParameters(t *testing.T) {
-	for _, sets := range [][]string{
-		{"transport.kind=roce"}, {"transport.kind=roce", "transport.roce.preset=paper"}, {"transport.kind=swift"}, {"transport.kind=hpcc"},
-		{"transport.kind=pc4"}, {"transport.kind=strack"}, {"transport.kind=spray"},
-		{"transport.kind=uec"}, {"transport.kind=uec", "transport.uec.cc=both"},
+	all := [][]string{
+		{"transport.kind=roce", "transport.roce.preset=paper"}, {"transport.kind=uec", "transport.uec.cc=both"},
 		{shared}, {paused}, {dynamic}, {"queues.routing=adaptive"},
-	} {
+	}
+	for _, kind := range transport.Kinds() {
+		if kind != "ccm" && kind != "wasm" {
+			all = append(all, []string{"transport.kind=" + kind})
+		}
+	}
+	for _, sets := range all {
 		for _, s := range parse(t, incastLab, sets...).Sources {
 			name, key, of := "queues", "", false
 			if key, of = strings.CutPrefix(s.Path, "queues."); !of {
