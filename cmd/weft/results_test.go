@@ -468,7 +468,7 @@ func TestLabInTheTutorial(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "compared.html")
 	results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4", "--html", file)
 	page, err := os.ReadFile(file)
-	for _, want := range []string{"B beside A", "What differs", "<figure>", "settings that differ"} {
+	for _, want := range []string{"compared with", "What differs", "<figure>", "settings that differ"} {
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("%v: the page of the comparison has no %q", err, want)
 		}
