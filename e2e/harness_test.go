@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,6 +159,19 @@ func (p *process) wait() result {
 		r.signal = w.Signal()
 	}
 	return r
+}
+
+// awaitOutput waits until out, one of the outputs of p, contains a text.
+func (p *process) awaitOutput(out *output, text string) {
+	p.t.Helper()
+	if wrong := eventually(patience, func() string {
+		if strings.Contains(out.String(), text) {
+			return ""
+		}
+		return fmt.Sprintf("weft %s has not written %q: %s", strings.Join(p.cmd.Args[1:], " "), text, p.stderr.String())
+	}); wrong != "" {
+		p.t.Fatal(wrong)
+	}
 }
 
 // running reports whether weft has not ended.

@@ -134,14 +134,7 @@ type iperfReport struct {
 func (d *workspace) iperf(args ...string) iperfReport {
 	d.t.Helper()
 	server := d.start("exec", "h15", "--", "iperf3", "-s", "-1", "--forceflush")
-	if what := eventually(patience, func() string {
-		if strings.Contains(server.stdout.String(), "listening") {
-			return ""
-		}
-		return "the server does not listen: " + server.stderr.String()
-	}); what != "" {
-		d.t.Fatal(what)
-	}
+	server.awaitOutput(&server.stdout, "listening")
 	r := d.run(append([]string{"exec", "h0", "--", "iperf3", "-J", "-c", "h15"}, args...)...).wantCode(0)
 	server.wait()
 	var got iperfReport
@@ -161,14 +154,7 @@ func TestPrivDeployedCaptures(t *testing.T) {
 		node := d.start("capture", "h0", "-w", "node.pcapng", "--count", "6")
 		port := d.start("capture", "edge0->h0", "-w", "port.pcapng", "--count", "3")
 		for _, p := range []*process{node, port} {
-			if what := eventually(patience, func() string {
-				if strings.Contains(p.stderr.String(), "capturing") {
-					return ""
-				}
-				return "it does not capture: " + p.stderr.String()
-			}); what != "" {
-				t.Fatal(what)
-			}
+			p.awaitOutput(&p.stderr, "capturing")
 		}
 		d.run("exec", "h0", "--", "ping", "-c", "3", "-i", "0.1", "h15").wantCode(0)
 		node.wait().wantCode(0)

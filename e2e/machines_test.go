@@ -82,14 +82,7 @@ func newFar(d *workspace, n int) *far {
 	}
 	d.t.Cleanup(func() { _ = exec.Command("ip", "link", "del", host).Run() })
 	f.agent = d.startCommand(f.inside("machine", "--listen", f.addr, "--secret", "secret"))
-	if what := eventually(patience, func() string {
-		if !strings.Contains(f.agent.stderr.String(), "listening") {
-			return "the agent does not listen: " + f.agent.stderr.String()
-		}
-		return ""
-	}); what != "" {
-		d.t.Fatal(what)
-	}
+	f.agent.awaitOutput(&f.agent.stderr, "listening")
 	return f
 }
 

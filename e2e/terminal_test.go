@@ -244,14 +244,7 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 func TestPrivSecondCtrlC(t *testing.T) {
 	d := deployed(t, byHand)
 	p := d.start("exec", "h0", "--", "sh", "-c", `trap "" TERM INT; echo deaf; while :; do sleep 0.1; done`)
-	if what := eventually(patience, func() string {
-		if strings.Contains(p.stdout.String(), "deaf") {
-			return ""
-		}
-		return "the program does not run"
-	}); what != "" {
-		t.Fatal(what)
-	}
+	p.awaitOutput(&p.stdout, "deaf")
 	p.signal(syscall.SIGINT)
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)

@@ -57,14 +57,7 @@ func pingsEveryHost(t *testing.T, d *workspace) {
 func (d *workspace) pingInBackground(from, to string) {
 	d.t.Helper()
 	p := d.start("exec", from, "--", "ping", "-i", "0.05", to)
-	if what := eventually(patience, func() string {
-		if strings.Contains(p.stdout.String(), "bytes from") {
-			return ""
-		}
-		return "no answer: " + p.stderr.String()
-	}); what != "" {
-		d.t.Fatal(what)
-	}
+	p.awaitOutput(&p.stdout, "bytes from")
 }
 
 // What tcpdump writes to standard output in a node is a whole file, and nothing else.
@@ -140,14 +133,7 @@ func TestPrivDissectorOnACapture(t *testing.T) {
 		text += fmt.Sprintf(`\x%02x`, b)
 	}
 	p := d.start("capture", "h0", "-w", "h0.pcapng", "--for", "10s")
-	if what := eventually(patience, func() string {
-		if strings.Contains(p.stderr.String(), "capturing") {
-			return ""
-		}
-		return "it does not capture: " + p.stderr.String()
-	}); what != "" {
-		t.Fatal(what)
-	}
+	p.awaitOutput(&p.stderr, "capturing")
 	address := d.inspect().Nodes[15].Address
 	d.run("exec", "h0", "--", "bash", "-c", fmt.Sprintf("printf '%s' | dd bs=1k iflag=fullblock status=none > "+
 		"/dev/udp/%s/%d", text, address, wire.Port)).wantCode(0)
