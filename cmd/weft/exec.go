@@ -227,6 +227,9 @@ func (a *app) exec(ctx context.Context, h *deploy.Handle, e deploy.Exec) error {
 		fmt.Fprintf(a.stderr, "weft: lab %s: %s\n", h.Name(), exit.Ended)
 		return exitCode(exit.Code)
 	case exit.Code != 0:
+		if strings.HasPrefix(exit.Text, "signal: ") || strings.HasSuffix(exit.Text, ")") { // as a shell would
+			fmt.Fprintf(a.stderr, "weft: %s: %s\n", e.Node, exit.Text)
+		}
 		return exitCode(exit.Code)
 	}
 	return nil

@@ -101,18 +101,13 @@ var errKilled = errors.New("it was killed")
 // that code.
 func (s *session) patch(process int) error {
 	base, err := vdsoAt(strconv.Itoa(process))
-	if err != nil {
+	switch {
+	case errors.Is(err, errNarrow):
+		return err
+	case err != nil:
 		return errKilled
-	}
-	if base == 0 {
+	case base == 0:
 		return nil // it reads clocks by system calls
-	}
-	header := make([]byte, len(s.image.header))
-	if _, err := unix.PtracePeekData(process, uintptr(base), header); err != nil {
-		return fmt.Errorf("its vDSO: %w", err)
-	}
-	if string(header) != string(s.image.header[:]) {
-		return errors.New("it is not a 64-bit program")
 	}
 	r, err := borrow(process, base+s.image.call)
 	if err != nil {

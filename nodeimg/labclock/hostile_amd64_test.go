@@ -1,6 +1,9 @@
 package labclock
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -143,6 +146,38 @@ os.execv("/bin/date", ["date"])`)
 	if err == nil || out != "" || !strings.Contains(said, "date: the program cannot be given lab time and was killed: a descriptor for its clocks: ") {
 		t.Errorf("a program without free descriptors: %q, %q, %v", out, said, err)
 	}
+
+	narrow := filepath.Join(t.TempDir(), "narrow")
+	if err := os.WriteFile(narrow, narrowProgram(t), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command(narrow).Run(); err != nil {
+		t.Skipf("this kernel runs no 32-bit programs: %v", err)
+	}
+	_, said, err = b.python(t, fmt.Sprintf("import os; os.execv(%q, ['narrow'])", narrow))
+	if err == nil || !strings.Contains(said, "narrow: the program cannot be given lab time and was killed: it is not a 64-bit program") {
+		t.Errorf("a 32-bit program: %q, %v", said, err)
+	}
+}
+
+// narrowProgram returns a 32-bit program that exits with 0.
+func narrowProgram(t *testing.T) []byte {
+	const at = 0x10000
+	code := []byte{0x31, 0xdb, 0x31, 0xc0, 0x40, 0xcd, 0x80} // xor ebx, ebx; xor eax, eax; inc eax; int 0x80
+	header := elf.Header32{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS32), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: uint32(elf.EV_CURRENT),
+		Ehsize: 52, Phoff: 52, Phentsize: 32, Phnum: 1, Entry: at + 52 + 32,
+	}
+	size := header.Entry - at + uint32(len(code))
+	load := elf.Prog32{Type: uint32(elf.PT_LOAD), Vaddr: at, Paddr: at, Filesz: size, Memsz: size, Flags: uint32(elf.PF_R | elf.PF_X), Align: 4096}
+	var b bytes.Buffer
+	for _, part := range []any{&header, &load, code} {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
 }
 
 // A static program reads lab time.

@@ -136,7 +136,7 @@ func (r *remote) call(number uint64, args ...uint64) (uint64, error) {
 	}
 	const maxErrno = 4095
 	if e := -int64(regs.Rax); e > 0 && e <= maxErrno {
-		return 0, fmt.Errorf("system call %d: %w", number, unix.Errno(e))
+		return 0, unix.Errno(e)
 	}
 	return regs.Rax, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 )
 
@@ -13,9 +14,8 @@ import (
 // is that of a kernel without one: its programs read clocks by system calls.
 type vdso struct {
 	size     uint64
-	header   [16]byte // of the ELF image: a 32-bit program has another
-	original uint64   // offset of clock_gettime
-	call     uint64   // offset of a syscall instruction
+	original uint64 // offset of clock_gettime
+	call     uint64 // offset of a syscall instruction
 
 	// symbols maps the offset of each symbol's value to the function of the code page that replaces
 	// it.
@@ -29,6 +29,9 @@ var replaced = map[string]string{
 	"__vdso_time": secondsNow, "time": secondsNow,
 }
 
+// errNarrow is the error for a process of another word size.
+var errNarrow = errors.New("it is not a 64-bit program")
+
 // vdsoAt returns where the vDSO of a process is, and 0 if it has none.
 func vdsoAt(pid string) (uint64, error) {
 	const sysinfoEHDR = 33 // AT_SYSINFO_EHDR, getauxval(3)
@@ -37,8 +40,11 @@ func vdsoAt(pid string) (uint64, error) {
 		return 0, err
 	}
 	for ; len(text) >= 16; text = text[16:] {
-		if binary.LittleEndian.Uint64(text) == sysinfoEHDR {
+		switch key := binary.LittleEndian.Uint64(text); {
+		case key == sysinfoEHDR:
 			return binary.LittleEndian.Uint64(text[8:]), nil
+		case key > math.MaxUint32: // a key and its value, of 32 bits each
+			return 0, errNarrow
 		}
 	}
 	return 0, nil
@@ -70,7 +76,6 @@ func parseVDSO(image []byte) (*vdso, error) {
 		return nil, fmt.Errorf("the kernel's vDSO: %w", err)
 	}
 	v := &vdso{symbols: map[uint64]string{}}
-	copy(v.header[:], image)
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Off == 0 && p.Vaddr == 0 && p.Memsz <= uint64(len(image)) {
 			v.size = p.Memsz

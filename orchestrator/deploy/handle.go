@@ -99,7 +99,7 @@ func (s *supervisor) answer(conn *control.Conn, err error) error {
 
 // exec runs a program in a node until it ends, the client disconnects, or the lab ends.
 func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
-	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY, Whole: e.Whole}
+	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY, Whole: e.Whole, Shown: e.Shown}
 	switch {
 	case e.TTY && len(files) == 1:
 		command.Stdin, command.Stdout, command.Stderr = files[0], files[0], files[0]

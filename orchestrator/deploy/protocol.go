@@ -54,8 +54,9 @@ type Exec struct {
 	Env  []string `json:"env,omitempty"`
 	TTY  bool     `json:"tty,omitempty"`
 
-	LabTime bool `json:"lab_time,omitempty"` // the program's clocks show lab time
-	Whole   bool `json:"whole,omitempty"`    // its process group ends with it
+	Shown   string `json:"shown,omitempty"`    // see runtime.Command
+	LabTime bool   `json:"lab_time,omitempty"` // the program's clocks show lab time
+	Whole   bool   `json:"whole,omitempty"`    // its process group ends with it
 }
 
 // Exit is how a program ended.

@@ -3,6 +3,8 @@ package deploy
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,5 +59,29 @@ func TestPrivExecAll(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("programs that should have been ended took %v", took)
+	}
+}
+
+// A launcher, and what it asks for, see the folder of the program that they are to start.
+func TestPrivLauncherSeesTheProgram(t *testing.T) {
+	_, h := newGuardedLab(t)
+	script := filepath.Join(t.TempDir(), "mine.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho in $(hostname)\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	kind := &launcher.Kind{
+		Leader: func(program, hosts []string) []string {
+			return []string{"sh", "-c", "echo ask; exec " + program[0]}
+		},
+		Ask: func(line string, hosts []string) (launcher.Asked, bool) {
+			return launcher.Asked{Rank: 1, Args: []string{"sh", "-c", script}}, line == "ask"
+		},
+	}
+	var lines []string
+	endings, first := h.ExecAll(t.Context(), &together.Job{Hosts: []string{"h0", "h1"}, Launch: kind, Args: []string{script},
+		Line: func(_ int, _ bool, line []byte) { lines = append(lines, string(line)) }}, false)
+	slices.Sort(lines)
+	if got := strings.Join(lines, ", "); first != -1 || got != "in h0, in h1" {
+		t.Errorf("first failure %d of %+v, output %q", first, endings, got)
 	}
 }

@@ -120,7 +120,7 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	endings, first := job.Run(ctx, func(ctx context.Context, p together.Program, in, out, errs *os.File) (together.Exit,
 		error) {
 		command := runtime.Command{Args: p.Args, Env: p.Env, Stdin: in, Stdout: out, Stderr: errs, Clock: pages[p.Rank],
-			Whole: true, Lab: g.Folder}
+			Whole: true, Shown: g.Args[0], Lab: g.Folder}
 		return r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
 	})
 	stop()
@@ -189,7 +189,8 @@ func (r *run) execOne(ctx context.Context, name string, command runtime.Command,
 	var ended *runtime.ExitError
 	switch {
 	case errors.As(err, &status):
-		return together.Exit{Code: status.Code, Signal: status.Signal, Text: status.Text}, nil
+		return together.Exit{Code: status.Code, Signal: status.Signal, Text: status.Text,
+			OutOfMemory: status.OutOfMemory}, nil
 	case errors.As(err, &ended):
 		return together.Exit{Code: hostEnded, Ended: ended.Error()}, nil
 	}

@@ -115,6 +115,9 @@ type Command struct {
 	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
 	// Ctrl-C then reaches the program.
 	TTY bool
+	// Shown is the program of the machine whose folder the program sees, as if it were Args[0] that
+	// starts it; "": Args[0].
+	Shown string
 	// Lab is a folder of the machine that the program sees at /lab, read-only; "": it sees none. A
 	// program of an image cannot have one.
 	Lab string
@@ -141,9 +144,12 @@ var ErrNoNode = errors.New("no such node is running")
 // StatusError reports a program in a node that ended with an exit status other than 0.
 type StatusError struct {
 	Code int    // 1 to 255; 128 plus the signal's number if a signal ended it
-	Text string // "exit status 1", "signal: killed"
+	Text string // "exit status 1", "signal: killed", "signal: killed (out of memory)"
 	// Signal is the name of the signal that ended it, such as SIGKILL; "": none, or not known
 	Signal string
+	// OutOfMemory reports that the kernel killed the program, or one of its children, since their
+	// node had too little memory.
+	OutOfMemory bool
 }
 
 func (e *StatusError) Error() string { return e.Text }

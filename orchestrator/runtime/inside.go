@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,7 +88,7 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	if !boot.HasUser(p.User) {
 		p.Processes = 0 // the limit would count the whole lab's processes
 	}
-	shown, err := boot.Show(command.Args[0], n.Hidden)
+	shown, err := boot.Show(cmp.Or(command.Shown, command.Args[0]), n.Hidden)
 	if err != nil {
 		return err
 	}
@@ -108,6 +109,9 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	path, err := shown.Place()
 	if err != nil {
 		return err
+	}
+	if command.Shown != "" && command.Shown != command.Args[0] {
+		path = command.Args[0]
 	}
 	if !strings.Contains(path, "/") {
 		if path, err = exec.LookPath(path); err != nil {
@@ -139,6 +143,7 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 			}
 		}()
 	}
+	kills := n.memoryKills()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -147,7 +152,35 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	if command.Started != nil {
 		command.Started(cmd.Process.Pid)
 	}
-	return Status(cmd.Wait())
+	err = Status(cmd.Wait())
+	var status *StatusError
+	if errors.As(err, &status) && n.memoryKills() > kills {
+		status.Text += " (out of memory)"
+		status.OutOfMemory = true
+	}
+	return err
+}
+
+// memoryKills returns how often the kernel has killed a process of the control groups since they
+// had too little memory. It uses another thread, since the calling one sees the node's files.
+func (n *Inside) memoryKills() int {
+	result := make(chan int)
+	go func() {
+		kills := 0
+		for _, f := range n.Groups {
+			for _, name := range []string{"memory.events", "memory.oom_control"} { // of version 2, 1
+				text, _ := os.ReadFile(filepath.Join(filepath.Dir(f.Name()), name)) // an error: not its version
+				for line := range strings.Lines(string(text)) {
+					if count, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+						k, _ := strconv.Atoi(count)
+						kills += k
+					}
+				}
+			}
+		}
+		result <- kills
+	}()
+	return <-result
 }
 
 // programOOMScore is the oom_score_adj (-1000 to 1000) of programs in nodes. It is above the nodes'

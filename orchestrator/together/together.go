@@ -53,6 +53,8 @@ type Exit struct {
 	Signal string // its name, such as SIGKILL; "": none, or not known
 	Text   string // "exit status 1"; "": see Code
 	Ended  string // why its host has ended; "": it has not
+
+	OutOfMemory bool // see runtime.StatusError
 }
 
 // Ending is how the program of a host ended.
@@ -81,7 +83,11 @@ func (e *Ending) How() string {
 	case e.Exit.Ended != "":
 		return e.Exit.Ended
 	case e.Exit.Signal != "":
-		return "ended by " + e.Exit.Signal
+		how := "ended by " + e.Exit.Signal
+		if e.Exit.OutOfMemory {
+			how += ", out of memory"
+		}
+		return how
 	case e.Exit.Text != "":
 		return e.Exit.Text
 	}

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,10 +77,17 @@ func TestPrivMemoryOfANode(t *testing.T) {
 	if out, err := runIn(t, c, "h0", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
 		t.Errorf("a program of 30 MB: %v, %q", err, out)
 	}
-	many := "for i in 1 2 3 4 5 6; do (" + hog + ") & done; wait"
+	many := "for i in 1 2 3 4 5 6; do (" + hog + ") & done; wait; exit 3"
 	out, err := runIn(t, c, "h0", "sh", "-c", many)
+	var status *runtime.StatusError
+	if !errors.As(err, &status) || !status.OutOfMemory || status.Text != "exit status 3 (out of memory)" {
+		t.Errorf("children had too little memory: %v", err)
+	}
+	if _, err := runIn(t, c, "h0", "false"); !errors.As(err, &status) || status.OutOfMemory {
+		t.Errorf("one that fails afterwards, by itself: %v", err)
+	}
 	if n := strings.Count(out, "31457280"); n == 6 || n == 0 {
-		t.Errorf("%d of 6 programs of 30 MB each fit into 100 MiB: %v\n%s", n, err, out)
+		t.Errorf("%d of 6 programs of 30 MB each fit into 100 MiB:\n%s", n, out)
 	}
 	if out, err := runIn(t, c, "h0", "echo", "alive"); err != nil || out != "alive\n" {
 		t.Errorf("afterwards: %v, %q", err, out)
