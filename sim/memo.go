@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"weft/internal/state"
@@ -53,14 +55,32 @@ type Memo struct {
 	// Off is why steps are executed that were executed before; "": they are skipped.
 	Off string
 
-	// Results returns what was measured outside of the simulation since the last call, for Repeat.
+	// Results returns what was measured outside of the simulation since the last call, for Repeat;
+	// nil if that is too much to be repeated.
 	Results func() any
-	// Repeat records that the same was measured several times more.
-	Repeat func(results any, times int64)
+	// Repeat records that what Results returned for each step of a cycle was measured several times
+	// more, every time that the cycle took.
+	Repeat  func(cycle []any, times int, took units.Time)
+	Samples Samples // nil: there are none
 
 	Steps   int            // steps that have begun or were skipped
 	Skipped int            // those of them that were not executed
 	Misses  map[string]int // the others, by the reason why they were executed
+}
+
+// Samples are the callbacks of Options that are made at instants of their own. A cycle is executed
+// once more for them, with a look at every time since its beginning at which a sample of the cycles
+// that follow falls.
+type Samples interface {
+	// Instants calls f for the instants of samples after one instant, up to another.
+	Instants(after, until units.Time, f func(at units.Time))
+	// Begin begins the recording of a cycle.
+	Begin()
+	// Look records what samples can see of the run, at a time since the beginning.
+	Look(now, since units.Time)
+	// Make makes the samples of the next cycles, from the recorded one on, which has just ended,
+	// and returns the instant of the frame after them.
+	Make(now, took units.Time, times int) (frame units.Time)
 }
 
 // miss counts a step that is executed.
@@ -78,6 +98,9 @@ const (
 	missSoon  = "before measure.from, a fault or the limit"
 
 	missRefused = "hosts refused packets"
+	missLook    = "for samples of those that are skipped"
+	missRows    = "too many rows in a step"
+	missSamples = "too many samples"
 	missGivenUp = "no state came back before"
 )
 
@@ -89,6 +112,11 @@ type steps struct {
 	busy   int        // the host that was found in the middle of a step last
 	log    []begun
 	missed int // steps that were compared since one was skipped
+
+	// looked is the cycle that is or was recorded for samples, and looks what is left of the times
+	// since its beginning at which to look.
+	looked struct{ at, took units.Time }
+	looks  []units.Time
 	size   int // bytes that log takes, about
 }
 
@@ -109,6 +137,7 @@ type begun struct {
 const (
 	maxLog   = 64 << 20 // bytes
 	maxSteps = 256      // beginnings; after as many without a state that was there before, no more are compared
+	maxLooks = 1 << 20  // times in a cycle at which samples are recorded
 	maxTold  = 8        // beginnings with which a state is compared to say what is different
 )
 
@@ -177,7 +206,7 @@ func (k *steps) due(s *Sim, next units.Time) (at units.Time, ok bool) {
 		at = min(at, k.hosts[i].Begins())
 	}
 	since, delay, ok := s.net.Silent()
-	return at, ok && at != units.Never && at > k.epoch && at-since >= delay
+	return at, ok && at != units.Never && at > k.epoch && at-since >= delay && at < s.nextLook
 }
 
 // begin begins a step at an instant, and skips what has been executed before.
@@ -207,11 +236,54 @@ func (k *steps) begin(s *Sim, at units.Time) error {
 	}
 	from, times, why := k.find(s, now)
 	k.add(s, now)
+	if times > 0 && k.memo.Samples != nil {
+		if why = k.record(s, at, at-k.log[from].at, times); why != "" {
+			times = 0
+		}
+	}
 	if times == 0 {
 		k.memo.miss(why)
 		return nil
 	}
 	return k.skip(s, from, times)
+}
+
+// record has the next cycle recorded for the samples of those after it. It returns "" if that was
+// the cycle before now.
+func (k *steps) record(s *Sim, now, took units.Time, times int) (why string) {
+	end := k.looked.at + k.looked.took
+	switch {
+	case k.looked.took == took && now == end:
+		k.memo.Samples.Look(now, took)
+		return ""
+	case now < end:
+		return missLook // it is being recorded
+	case times < 2:
+		return missWork
+	}
+	at := map[units.Time]bool{0: true}
+	k.memo.Samples.Instants(now+took, now+took*units.Time(times), func(t units.Time) {
+		if len(at) <= maxLooks {
+			at[(t-now)%took] = true
+		}
+	})
+	if len(at) > maxLooks {
+		return missSamples
+	}
+	k.looked.at, k.looked.took, k.looks = now, took, slices.Sorted(maps.Keys(at))
+	k.memo.Samples.Begin()
+	k.glance(s, now)
+	return missLook
+}
+
+// glance looks at the run for samples, and schedules the next look.
+func (k *steps) glance(s *Sim, now units.Time) {
+	k.memo.Samples.Look(now, now-k.looked.at)
+	k.looks = k.looks[1:]
+	if s.nextRecord = units.Never; len(k.looks) > 0 {
+		s.nextRecord = k.looked.at + k.looks[0]
+	}
+	s.schedule()
 }
 
 // look returns the beginning of a step. The error says what there is about the state that cannot be
@@ -272,6 +344,9 @@ func (k *steps) find(s *Sim, now *begun) (from, times int, why string) {
 		if why = missRefused; b.refused != now.refused {
 			continue
 		}
+		if why = missRows; slices.ContainsFunc(k.log[i:len(k.log)-1], func(b begun) bool { return b.outside == nil }) {
+			continue
+		}
 		for h := range k.hosts {
 			if most = k.hosts[h].Again(b.where[h], b.at, took, most); most == 0 {
 				break
@@ -317,8 +392,13 @@ func (k *steps) skip(s *Sim, from, times int) error {
 			p.delay.Repeat(cycle[c].delays[i], int64(times))
 		}
 	}
+	outside := make([]any, len(cycle))
 	for c := range cycle {
-		k.memo.Repeat(cycle[c].outside, int64(times))
+		outside[c] = cycle[c].outside
+	}
+	k.memo.Repeat(outside, times, took)
+	if k.memo.Samples != nil {
+		s.nextFrame = k.memo.Samples.Make(b.at, took, times)
 	}
 	for i, p := range s.partitions {
 		p.events += int64(times) * (b.events[i] - a.events[i])
@@ -335,8 +415,12 @@ func (k *steps) skip(s *Sim, from, times int) error {
 	for _, p := range s.partitions {
 		p.queue.Begin(k.epoch, by)
 	}
-	for s.nextStall <= k.epoch {
-		s.nextStall += s.opts.Stall
+	for next, every := range map[*units.Time]units.Time{
+		&s.nextStall: s.opts.Stall, &s.nextSample: s.opts.SampleEvery, &s.nextTick: s.opts.TickEvery,
+	} {
+		if *next <= k.epoch {
+			*next += ((k.epoch-*next)/every + 1) * every
+		}
 	}
 	s.schedule()
 	k.missed = 0

@@ -293,6 +293,9 @@ func (s *Sim) look(next units.Time) error {
 		}
 		s.nextStall += s.opts.Stall
 	}
+	if s.nextRecord == now {
+		s.steps.glance(s, now)
+	}
 	if s.nextTick == now {
 		s.opts.Tick(now)
 		s.nextTick += s.opts.TickEvery

@@ -142,12 +142,13 @@ type Sim struct {
 	bridges      *bridges   // nil without Options.PeerDelay
 	coordinated  bool       // switches read coordination tags: see fabric.CCM
 	failure      error      // ends the run
-	nextLook     units.Time // minimum of nextTick, nextSample, nextFrame, nextStall and nextAction
+	nextLook     units.Time // minimum of the instants that follow
 	nextTick     units.Time
 	nextSample   units.Time
 	nextFrame    units.Time
 	nextStall    units.Time
 	nextAction   units.Time
+	nextRecord   units.Time  // see steps.record
 	moved        units.Bytes // progress of all hosts at the last check for a stall; -1: they did not all rest
 	nextProgress int64       // number of events at which Options.Progress is called next
 	started      bool
@@ -199,7 +200,8 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	s := &Sim{
 		hosts: make([]hostState, len(hosts)), opts: opts,
 		nextSample: units.Never, nextStall: units.Never, nextTick: units.Never, nextAction: units.Never, moved: -1,
-		nextFrame: units.Never, nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
+		nextFrame: units.Never, nextRecord: units.Never, nextProgress: opts.ProgressEvery,
+		actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
 		s.nextSample = opts.SampleEvery
@@ -289,7 +291,7 @@ func (s *Sim) schedule() {
 	if len(s.actions) > 0 {
 		s.nextAction = s.actions[0].At
 	}
-	s.nextLook = min(s.nextSample, s.nextFrame, s.nextStall, s.nextTick, s.nextAction)
+	s.nextLook = min(s.nextSample, s.nextFrame, s.nextStall, s.nextTick, s.nextAction, s.nextRecord)
 }
 
 // End returns the instant at which the last host was done, or the instant reached while a host is

@@ -114,16 +114,30 @@ func (f *framer) all() []frames.Frame {
 
 // record adds a frame of the run, and returns the instant of the next one.
 func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
+	survey := func(sent []units.Bytes, each func(port int, p fabric.PortState)) { s.Survey(now, sent, each) }
+	arrived := func(each func(c transport.ConnID, bytes units.Bytes)) {
+		for _, h := range f.hosts {
+			h.Arrived(each)
+		}
+	}
+	return f.add(now, survey, arrived, f.windows)
+}
+
+// add adds a frame with what survey says of ports, and arrived and windows of connections.
+func (f *framer) add(
+	now units.Time, survey func(sent []units.Bytes, each func(port int, p fabric.PortState)),
+	arrived func(each func(c transport.ConnID, bytes units.Bytes)), windows []units.Bytes,
+) (next units.Time) {
 	f.ports = f.ports[:0]
-	s.Survey(now, f.sent, func(port int, p fabric.PortState) { f.ports = append(f.ports, frames.PortAt(port, p)) })
+	survey(f.sent, func(port int, p fabric.PortState) { f.ports = append(f.ports, frames.PortAt(port, p)) })
 	frame := frames.Frame{At: now, Ports: slices.Clone(f.ports)}
-	for _, h := range f.hosts {
-		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
-			if bytes == f.arrived[c] && f.windows[c] == f.known[c] {
+	if f.hosts != nil {
+		arrived(func(c transport.ConnID, bytes units.Bytes) {
+			if bytes == f.arrived[c] && windows[c] == f.known[c] {
 				return
 			}
-			f.arrived[c], f.known[c] = bytes, f.windows[c]
-			frame.Conns = append(frame.Conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: f.windows[c]})
+			f.arrived[c], f.known[c] = bytes, windows[c]
+			frame.Conns = append(frame.Conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: windows[c]})
 		})
 	}
 	slices.SortFunc(frame.Conns, func(a, b frames.Conn) int { return cmp.Compare(a.Conn, b.Conn) })
@@ -132,6 +146,14 @@ func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
 		f.show(f.Frames())
 	}
 	return next
+}
+
+// window returns the present window of a connection; 0 if nobody follows it.
+func (f *framer) window(c transport.ConnID) units.Bytes {
+	if f == nil || f.windows == nil {
+		return 0
+	}
+	return f.windows[c]
 }
 
 // networkMap returns the network as weft view draws it.

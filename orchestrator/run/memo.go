@@ -8,25 +8,22 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/sim"
+	"weft/units"
 )
 
-// newMemo returns the memory of a simulation for the steps of its workload.
-func newMemo(x *experiment.Experiment, hosts []*host.Host, o *observers) *sim.Memo {
+// newMemo returns the memory of a simulation for the steps of its workload. samples may be nil.
+func newMemo(x *experiment.Experiment, hosts []*host.Host, o *observers, samples *memoSamples) *sim.Memo {
 	m := &sim.Memo{Never: unlike(x, hosts), Results: o.results, Repeat: o.repeat}
-	switch measure := &x.Lab.Measure; {
+	if samples != nil {
+		m.Samples = samples
+	}
+	switch {
 	case x.Lab.Engine.Memo == "off":
 		m.Off = "engine.memo is off"
-	case measure.Queues > 0:
-		m.Off = "measure.queues samples queues"
-	case measure.Rates > 0:
-		m.Off = "measure.rates samples rates"
-	case measure.View != 0:
-		m.Off = "measure.view takes frames"
-	case measure.CWND || measure.Acks:
-		m.Off = "measure.cwnd and measure.acks record single packets"
 	case x.Measure.Watched >= 0:
 		m.Off = "measure.queue_events records a queue event by event"
 	}
+	o.keepRows = m.Never == "" && m.Off == ""
 	return m
 }
 
@@ -45,19 +42,61 @@ func unlike(x *experiment.Experiment, hosts []*host.Host) string {
 	return ""
 }
 
-// results returns the round trips since the last call.
-func (o *observers) results() any {
-	all := make([]stats.Delta, len(o.parts))
-	for i, p := range o.parts {
-		all[i] = p.rtt.Since(&p.marked)
-	}
-	return all
+// maxKeptRows bounds the rows of one step that are kept to be repeated. Our own choice.
+const maxKeptRows = 1 << 20
+
+// stepResults is what observers have seen in a step.
+type stepResults struct {
+	rtt     []stats.Delta // by partition
+	windows []record.Window
+	acks    []record.Ack
 }
 
-// repeat records again what results returned.
-func (o *observers) repeat(results any, times int64) {
-	for i, d := range results.([]stats.Delta) {
-		o.parts[i].rtt.Repeat(d, times)
+// results returns what was seen since the last call; nil if that is too much to be kept.
+func (o *observers) results() any {
+	o.flush()
+	r := o.kept
+	o.kept = stepResults{}
+	for _, p := range o.parts {
+		r.rtt = append(r.rtt, p.rtt.Since(&p.marked))
+	}
+	if len(r.windows)+len(r.acks) > maxKeptRows {
+		return nil
+	}
+	return &r
+}
+
+// keep keeps rows to be repeated. It keeps more than the maximum, so that results sees that, but
+// not all.
+func (o *observers) keep() {
+	if o.keepRows && len(o.kept.windows)+len(o.kept.acks) <= maxKeptRows {
+		o.kept.windows = append(o.kept.windows, o.windows...)
+		o.kept.acks = append(o.kept.acks, o.acks...)
+	}
+}
+
+// repeat records what the steps of a cycle returned as seen several times more.
+func (o *observers) repeat(cycle []any, times int, took units.Time) {
+	for _, step := range cycle {
+		for i, d := range step.(*stepResults).rtt {
+			o.parts[i].rtt.Repeat(d, int64(times))
+		}
+	}
+	for k := range times {
+		later := took * units.Time(k+1)
+		o.windows, o.acks = o.windows[:0], o.acks[:0]
+		for _, step := range cycle {
+			r := step.(*stepResults)
+			for _, w := range r.windows {
+				w.At += later
+				o.windows = append(o.windows, w)
+			}
+			for _, a := range r.acks {
+				a.At += later
+				o.acks = append(o.acks, a)
+			}
+		}
+		o.write()
 	}
 }
 

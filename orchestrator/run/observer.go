@@ -76,6 +76,9 @@ type observers struct {
 	windows []record.Window
 	acks    []record.Ack
 	acked   *ackStats // nil unless acknowledgements are measured
+
+	keepRows bool // for steps that are skipped
+	kept     stepResults
 }
 
 // ackStats counts which sign of congestion reaches senders first.
@@ -130,6 +133,12 @@ func (o *observers) flush() {
 		})
 	}
 	o.writeSteps()
+	o.write()
+}
+
+// write writes the rows of windows and acknowledgements.
+func (o *observers) write() {
+	o.keep()
 	for _, r := range o.windows {
 		o.files.check(o.files.dir.Window(r))
 	}

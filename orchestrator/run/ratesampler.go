@@ -5,7 +5,6 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
 	"weft/results/record"
-	"weft/results/store"
 	"weft/transport"
 	"weft/units"
 )
@@ -14,32 +13,37 @@ import (
 type rateSampler struct {
 	summary.Rates
 	hosts []*host.Host
-	dir   *store.Run
+	files *writer
 	last  []units.Bytes // by connection: bytes that had arrived at the last sample
 }
 
 // newRateSampler returns a sampler of all connections of an experiment.
-func newRateSampler(x *experiment.Experiment, hosts []*host.Host, dir *store.Run) *rateSampler {
+func newRateSampler(x *experiment.Experiment, hosts []*host.Host, files *writer) *rateSampler {
 	return &rateSampler{
 		Rates: summary.Rates{Every: x.Lab.Measure.Rates, Rtt: x.BaseRTT, Conns: len(x.Conns)},
-		hosts: hosts, dir: dir, last: make([]units.Bytes, len(x.Conns)),
+		hosts: hosts, files: files, last: make([]units.Bytes, len(x.Conns)),
 	}
 }
 
 // tick takes a sample.
-func (r *rateSampler) tick(now units.Time) error {
-	var err error
-	for _, h := range r.hosts {
-		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
-			n := bytes - r.last[c]
-			if n == 0 || err != nil {
-				return
-			}
-			r.last[c] = bytes
-			row := record.Rate{At: now, Conn: uint32(c), Bytes: n, Rate: units.Rate(n, r.Every)}
-			r.Rows = append(r.Rows, row)
-			err = r.dir.Rate(row)
-		})
-	}
-	return err
+func (r *rateSampler) tick(now units.Time) {
+	r.add(now, func(each func(c transport.ConnID, bytes units.Bytes)) {
+		for _, h := range r.hosts {
+			h.Arrived(each)
+		}
+	})
+}
+
+// add adds a sample of the connections by which arrived says what has arrived.
+func (r *rateSampler) add(now units.Time, arrived func(each func(c transport.ConnID, bytes units.Bytes))) {
+	arrived(func(c transport.ConnID, bytes units.Bytes) {
+		n := bytes - r.last[c]
+		if n == 0 || r.files.err != nil {
+			return
+		}
+		r.last[c] = bytes
+		row := record.Rate{At: now, Conn: uint32(c), Bytes: n, Rate: units.Rate(n, r.Every)}
+		r.Rows = append(r.Rows, row)
+		r.files.check(r.files.dir.Rate(row))
+	})
 }

@@ -94,10 +94,9 @@ func simulate(
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
 	after := countAfter(x, x.Measure.From, &opts)
-	rates := newRateSampler(x, hosts, dir)
+	rates := newRateSampler(x, hosts, files)
 	if m.Rates > 0 {
-		opts.TickEvery = m.Rates
-		opts.Tick = func(now units.Time) { files.check(rates.tick(now)) }
+		opts.TickEvery, opts.Tick = m.Rates, rates.tick
 	}
 	framer := newFramer(x, hosts, observers, o.framed)
 	if x.Measure.Watched >= 0 {
@@ -105,15 +104,15 @@ func simulate(
 		opts.WatchPort, opts.Watch = x.Measure.Watched, queueEventRecorder(x, out.Events, x.Measure.From)
 	}
 	var s *sim.Sim
+	sample := queueSampler(x, files, after)
 	if every := m.Queues; every > 0 {
-		sample := queueSampler(x, files)
 		opts.SampleEvery = every
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
 			sample(now, port, queued, s.PortCounters(port))
-			after.sample(now, port, queued)
 		}
 	}
-	opts.Memo = newMemo(x, hosts, observers)
+	samples := newMemoSamples(x, hosts, sample, rates, framer)
+	opts.Memo = newMemo(x, hosts, observers, samples)
 	if framer != nil {
 		opts.FrameAt, opts.Frame = framer.First(), func(now units.Time) units.Time { return framer.record(s, now) }
 	}
@@ -121,6 +120,7 @@ func simulate(
 	if err != nil {
 		return out, err
 	}
+	samples.of(s)
 	err = s.Run(ctx)
 	observers.merge(out)
 	out.Frames = framer.all()
@@ -162,12 +162,15 @@ func addDelays(o *summary.Outcome, d *stats.Dist) {
 	}
 }
 
-// queueSampler returns a function that writes a sample of a queue.
-func queueSampler(x *experiment.Experiment, files *writer) func(units.Time, int, units.Bytes, fabric.PortCounters) {
+// queueSampler returns a function that handles a sample of a queue.
+func queueSampler(
+	x *experiment.Experiment, files *writer, after *afterCounts,
+) func(units.Time, int, units.Bytes, fabric.PortCounters) {
 	ports := x.PortNames()
 	return func(now units.Time, port int, queued units.Bytes, c fabric.PortCounters) {
 		row := record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}
 		files.check(files.dir.Queue(row))
+		after.sample(now, port, queued)
 	}
 }
 

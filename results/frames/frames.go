@@ -124,8 +124,12 @@ func (r *Recorder) Add(f Frame) (next units.Time) {
 	if !r.fixed && len(r.frames) >= maxFrames || r.rows > maxRows && len(r.frames) > 2 {
 		r.thin()
 	}
-	since := f.At - r.from
-	return r.from + (since/r.interval+1)*r.interval
+	return r.Next(f.At)
+}
+
+// Next returns the instant of the first frame after an instant, which is not before the first.
+func (r *Recorder) Next(after units.Time) units.Time {
+	return r.from + (max(after-r.from, 0)/r.interval+1)*r.interval
 }
 
 // maxAhead is the number of frames of connections that wait for the network's. Our own choice:
