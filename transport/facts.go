@@ -18,6 +18,7 @@ type Facts struct {
 	Trimmable   bool // switches may trim its data packets (UEC)
 	Module      bool // it is a file beside the lab, which the lab must name
 
+	Color   int    // of its lines in all charts: a colour of plot.Series, from 1; 0: none is kept for it
 	Control string // what its congestion control is called, if not as it is; else empty
 }
 

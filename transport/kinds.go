@@ -22,22 +22,23 @@ import (
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay. needs,
-// lossless and around list the conditions under which the transport does what its authors describe.
+// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, and drawn its
+// colour in charts. needs, lossless and around list the conditions under which the transport does
+// what its authors describe.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers set rates by one-way delays").
-		aims(pc4Target),
-	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).controlled("DCQCN").marked().
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).
+		needs(SyncedClocks, "its receivers set rates by one-way delays"),
+	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
-	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).aims(swiftTarget),
-	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
-	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().
+	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget),
+	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().lossless(),
+	register("strack", "STrack and spray.", strackSection, strackScheme).drawn(3).selective().marked().netRTT().
 		aims(strackTarget).needs(Marks, "its window and its choice of paths follow marks"),
-	register("spray", "", spraySection, sprayScheme).as("strack").selective().marked().netRTT().
+	register("spray", "", spraySection, sprayScheme).drawn(8).as("strack").selective().marked().netRTT().
 		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
-	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().
-		around(innerOf, insideOfCCM),
-	register("uec", "Ultra Ethernet.", uecSection, uecScheme).selective().marked().netRTT().trims().
+	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).drawn(7).selective().marked().
+		coordinated().around(innerOf, insideOfCCM),
+	register("uec", "Ultra Ethernet.", uecSection, uecScheme).drawn(5).selective().marked().netRTT().trims().
 		needs(Marks, "its window and its choice of paths follow marks").
 		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
 	register("wasm", "A module of your own.", wasmSection, wasmScheme).inModule().needs(Lossless, goBackN),
@@ -95,6 +96,12 @@ func register[P cc.Params](name, about string, section func() Section, build fun
 // as puts the parameters of a transport into the section of another.
 func (k kind) as(other string) kind {
 	k.in = other
+	return k
+}
+
+// drawn chooses the colour of its lines in charts.
+func (k kind) drawn(color int) kind {
+	k.facts.Color = color
 	return k
 }
 

@@ -26,7 +26,7 @@ func (a *app) viewDeployed(ctx context.Context, lab string, port int) error {
 			return fmt.Errorf("serve the page: %w", err)
 		}
 		about := "a deployed lab: click a link or a host for its buttons"
-		if err := s.Control("Weft: "+first.Lab, about, func(v view.Action) error { return perform(h, v) }); err != nil {
+		if err := s.Control(first.Lab, about, func(v view.Action) error { return perform(h, v) }); err != nil {
 			return err
 		}
 		serving, stop := context.WithCancel(ctx)

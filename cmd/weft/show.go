@@ -15,24 +15,24 @@ import (
 // act is a part of the show: a lab with two points, shown side by side.
 type act struct {
 	lab string // inside the program
-	view.Link
+	view.Act
 }
 
 // acts are the parts of the show, in order.
 var acts = []act{
-	{"show/1-queues", view.Link{
+	{"show/1-queues", view.Act{
 		Name: "queues", Text: "1. Sixteen to one: DCQCN beside PC4",
 		Note: "Press space. DCQCN's queue floods the buffer with megabytes, swings, and empties; PC4's stays at some " +
 			"packets. DCQCN's flows end a fifth later: senders stay slow after the queue has drained. Click the link " +
 			"from switch0 to h16 for its queue.",
 	}},
-	{"show/2-failure", view.Link{
+	{"show/2-failure", view.Act{
 		Name: "failure", Text: "2. A spine link is cut: flows by hash beside packets by path",
 		Note: "Choose fault beside Go and press it. At 300 us leaf0 loses its link to spine0. A flow of PC4 that " +
 			"ECMP put there waits a millisecond for a timeout; STrack's flows lose some 60 us and go on over other " +
 			"paths. See the rates.",
 	}},
-	{"show/3-clocks", view.Link{
+	{"show/3-clocks", view.Act{
 		Name: "clocks", Text: "3. Clocks that disagree: nobody keeps them, beside Huygens",
 		Note: "PC4 reads queues from one-way delays. With clocks up to 300 ns apart it misreads them: rates fan out, " +
 			"and whoever is ahead takes the link. Huygens keeps the clocks within a nanosecond, and all share it.",
@@ -70,14 +70,13 @@ Notes for the speaker are on the first page and in docs/teaching.md.`,
 
 // prepareShow runs the labs of all acts and adds their pages to a server.
 func (a *app) prepareShow(ctx context.Context, s *view.Server, root string) error {
-	var links []view.Link
+	var pages []view.Act
 	for _, act := range acts {
-		var models []*view.Model
 		var loadErr error
 		flags := runFlags{out: root, resume: true, quiet: true, done: func(runs []*record.Summary) {
 			for _, r := range runs {
 				m, err := view.Load(r.Run)
-				models, loadErr = append(models, m), errors.Join(loadErr, err)
+				act.Runs, loadErr = append(act.Runs, m), errors.Join(loadErr, err)
 			}
 		}}
 		flags.lab.builtIn = true
@@ -88,10 +87,7 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string) erro
 		if err := errors.Join(quiet.run(ctx, []string{act.lab}, flags), loadErr); err != nil {
 			return fmt.Errorf("%s: %w", act.lab, err)
 		}
-		if err := s.Show(act.Name, "Weft: "+act.Text, act.Note, models); err != nil {
-			return err
-		}
-		links = append(links, act.Link)
+		pages = append(pages, act.Act)
 	}
-	return s.List("Weft: a show of ten minutes", links)
+	return s.Acts("A show of ten minutes", pages)
 }

@@ -183,12 +183,12 @@ func drawnValues(ctx context.Context, t *testing.T, dir string) {
 		}
 		// The bar begins behind the switch and is as long as its queue is of the longest.
 		const bar = `((v, name) => { const r = v.run, p = r.ports.findIndex((q) => q.name === name), [ax, ay, bx, by, d] = v.ends(p);
-			const start = Math.min(v.size * 1.3, d / 3), full = Math.min(d * 0.55, 70), g = v.canvas.getContext("2d"), k = devicePixelRatio;
-			const orange = (c) => Math.hypot(c[0] - 213, c[1] - 94, c[2]) < 60 || Math.hypot(c[0] - 230, c[1] - 159, c[2]) < 60;
+			const start = Math.min(v.size * 1.3, d / 3), full = v.barLength(d), g = v.canvas.getContext("2d"), k = devicePixelRatio;
+			const warm = (c) => Math.hypot(c[0] - 179, c[1] - 20, c[2] - 28) < 60 || Math.hypot(c[0] - 230, c[1] - 159, c[2]) < 60;
 			let end = 0; // distance from the start of the last point in a colour of a queue beyond Kmin
 			for (let at = 1; at < full + 12; at++) {
 				const x = ax + ((bx - ax) / d) * (start + at), y = ay + ((by - ay) / d) * (start + at);
-				if (orange(g.getImageData(Math.round(x * k), Math.round(y * k), 1, 1).data)) end = at;
+				if (warm(g.getImageData(Math.round(x * k), Math.round(y * k), 1, 1).data)) end = at;
 			}
 			return [end, full]; })(weft.views()[0], "switch0->h16")`
 		drawn := browsertest.Evaluate[[2]float64](ctx, t, bar)

@@ -60,7 +60,7 @@ link down, up and set, node pause, resume, kill and restart. They do what weft l
 			if err != nil {
 				return err
 			}
-			title := "Weft: " + viewTitle(models)
+			title := viewTitle(models)
 			if file != "" {
 				text, err := view.Page(title, about, models)
 				if err != nil {
@@ -95,6 +95,9 @@ func (a *app) servePages(ctx context.Context, s *view.Server) error {
 
 // viewTitle returns the title of a page of runs.
 func viewTitle(models []*view.Model) string {
+	if len(models) == 1 {
+		return models[0].Name()
+	}
 	names := make([]string, len(models))
 	for i, m := range models {
 		names[i] = m.Title
@@ -146,7 +149,7 @@ func (a *app) runWatched(ctx context.Context, names []string, flags runFlags) er
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	if err := s.Live("Weft: "+strings.Join(names, " "), "a run that goes on"); err != nil {
+	if err := s.Live(strings.Join(names, " "), "a run that goes on"); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -92,6 +92,7 @@ func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 			}
 			c.Series = append(c.Series, s)
 		}
+		report.Paint(c.Series)
 		c.Series = append(c.Series, reference...)
 		return one(c, nil)
 	}

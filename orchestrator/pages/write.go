@@ -63,7 +63,7 @@ func writeView(r *report.Run, kept *view.Source) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := view.Page("Weft: "+m.Title, m.About, []*view.Model{m})
+	text, err := view.Page(m.Name(), m.About, []*view.Model{m})
 	if err != nil || len(text) > maxView {
 		return false, err
 	}

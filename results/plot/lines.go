@@ -10,7 +10,7 @@ import (
 )
 
 // palette is the palette of Okabe and Ito without its yellow, which is hardly visible on white
-// paper.
+// paper, and one colour more.
 func palette() []color.NRGBA {
 	return []color.NRGBA{
 		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
@@ -20,6 +20,7 @@ func palette() []color.NRGBA {
 		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
 		{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
 		{R: 0x00, G: 0x00, B: 0x00, A: 0xff},
+		{R: 0xa0, G: 0x52, B: 0x2d, A: 0xff}, // brown, ours
 	}
 }
 

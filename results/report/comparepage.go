@@ -141,6 +141,7 @@ func compareCharts(a, b Side, labels [2]string) ([]Drawing, error) {
 			}
 		}
 		if len(c.Series) == 2 {
+			Paint(c.Series)
 			out = append(out, c)
 		}
 	}

@@ -2,6 +2,9 @@ package report
 
 import (
 	"strings"
+
+	"weft/results/plot"
+	"weft/transport"
 )
 
 // Label names a line of a chart, or a run, by its values at the paths of by: "pc4, adjust interval
@@ -19,6 +22,25 @@ func Label(at map[string]string, by []string) string {
 		parts = append(parts, v)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Paint gives lines the colours of the transports that their labels name, so that each has one in
+// all charts. If two name the same transport, or one names none, all keep the colours of their
+// positions.
+func Paint(series []plot.Series) {
+	colors, taken := make([]int, len(series)), map[int]bool{0: true}
+	for i, s := range series {
+		for _, part := range strings.FieldsFunc(s.Name, func(r rune) bool { return strings.ContainsRune(",: ", r) }) {
+			colors[i] = max(colors[i], transport.FactsOf(part).Color)
+		}
+		if taken[colors[i]] {
+			return
+		}
+		taken[colors[i]] = true
+	}
+	for i := range series {
+		series[i].Color = colors[i]
+	}
 }
 
 // foreignParameter reports whether path is a parameter of a transport that the run does not use.

@@ -116,6 +116,7 @@ func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit st
 		}
 		c.Series = append(c.Series, s)
 	}
+	Paint(c.Series)
 	for _, s := range p.Reference {
 		s.Dashed = true
 		c.Series = append(c.Series, s)
@@ -341,5 +342,6 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 			d.Series = append(d.Series, s)
 		}
 	}
+	Paint(d.Series)
 	return Chart{"fct-cdf", d}, len(d.Series) > 1, nil
 }

@@ -61,7 +61,7 @@ func TestViewInChromium(t *testing.T) {
 		t.Error("the space bar does not play")
 	}
 	browsertest.Evaluate[any](ctx, t, "weft.clock.toggle(false), weft.select(0, {port: 3}), null")
-	if got := browsertest.Evaluate[string](ctx, t, `document.querySelector("#panel h3").textContent`); got != "switch0\u00a0\u2192\u00a0h1 (small sim)" {
+	if got := browsertest.Evaluate[string](ctx, t, `document.querySelector("#panel h3").textContent`); got != "small sim: switch0\u00a0\u2192\u00a0h1" {
 		t.Errorf("selected is %q", got)
 	}
 	for _, tab := range []string{"overview", "heat", "ranks", "selected"} {

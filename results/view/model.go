@@ -10,6 +10,7 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -30,6 +31,8 @@ var ErrNoFrames = errors.New("the run kept no frames")
 // Model has the data of one run that the page needs. Times are in microseconds of lab time.
 type Model struct {
 	Title   string             `json:"title"` // tells the run from those beside it
+	Lab     string             `json:"-"`
+	Color   int                `json:"color"` // of its transport: see transport.Facts
 	About   string             `json:"-"`     // what the lab says of itself
 	Status  string             `json:"status"`
 	Facts   []string           `json:"facts"`
@@ -114,11 +117,15 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoFrames)
 	}
 	m := &Model{
-		Title: title(dir, manifest), Status: manifest.Status, Network: s.Network, Faults: manifest.Faults,
+		Title: title(dir, manifest), Lab: manifest.Lab, Status: manifest.Status, Network: s.Network,
+		Faults: manifest.Faults,
 	}
 	for _, v := range manifest.Settings {
-		if v.Path == "about" {
+		switch v.Path {
+		case "about":
 			m.About = v.Value
+		case "transport.kind":
+			m.Color = transport.FactsOf(v.Value).Color
 		}
 	}
 	if summary != nil {
@@ -238,6 +245,14 @@ func title(dir string, m *record.Manifest) string {
 	return name
 }
 
+// Name returns the title of a run on its own: its lab, and its point of a sweep.
+func (m *Model) Name() string {
+	if strings.HasPrefix(m.Title, m.Lab) {
+		return m.Title
+	}
+	return m.Lab + ": " + m.Title
+}
+
 // facts returns what a viewer wants to know beside the network.
 func facts(s *record.Summary) []string {
 	var out []string
@@ -247,6 +262,9 @@ func facts(s *record.Summary) []string {
 	t := short(s.Flows.FCT.P99)
 	if s.Flows.Count > 0 && (len(s.Collectives) != 1 || t != short(s.Collectives[0].TimeUS)) {
 		out = append(out, "p99 FCT "+t)
+	}
+	if q := s.Network.MaxQueue; q > 0 {
+		out = append(out, "longest queue "+amount(q))
 	}
 	if s.Network.Drops > 0 {
 		out = append(out, fmt.Sprintf("%d dropped", s.Network.Drops))
@@ -266,6 +284,14 @@ func short(us float64) string {
 		return fmt.Sprintf("%.4g ms", us/1e3)
 	}
 	return fmt.Sprintf("%.4g us", us)
+}
+
+// amount writes bytes with three digits and a unit.
+func amount(n int64) string {
+	if n >= 1e6 {
+		return fmt.Sprintf("%.3g MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.3g KB", float64(n)/1e3)
 }
 
 // loadFrames reads the frames of a run.

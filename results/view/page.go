@@ -55,6 +55,7 @@ var page = template.Must(template.New("page").Parse(read("page/page.html")))
 // document is the input of the template.
 type document struct {
 	Title, About string
+	Nav          []navLink // to the other pages of a show
 	Policy       string
 	Live         string // address of the stream of models; empty: the page has its data
 	Act          string // address for actions; empty: there are none
@@ -67,6 +68,11 @@ type document struct {
 // models without their frames, as base64 of gzip of JSON, and then rows and connections of each
 // run's frames, with full stops between.
 func Page(title, about string, runs []*Model) ([]byte, error) {
+	return finished(document{Title: title, About: about}, runs)
+}
+
+// finished fills in the data of a page of runs that have ended.
+func finished(d document, runs []*Model) ([]byte, error) {
 	parts := make([]string, 1, 1+2*len(runs))
 	bare := make([]Model, len(runs))
 	for i, m := range runs {
@@ -86,7 +92,8 @@ func Page(title, about string, runs []*Model) ([]byte, error) {
 		return nil, err
 	}
 	parts[0] = base64.StdEncoding.EncodeToString(z.Bytes())
-	return render(document{Title: title, About: about, Data: template.HTML(strings.Join(parts, "."))})
+	d.Data = template.HTML(strings.Join(parts, "."))
+	return render(d)
 }
 
 // livePage returns the page that takes its models from a stream.
@@ -94,21 +101,38 @@ func livePage(title, about, stream string) ([]byte, error) {
 	return render(document{Title: title, About: about, Live: stream})
 }
 
-// Link is an entry of a list of pages.
-type Link struct {
-	Name string // of the page: see Server.Show
-	Text string
+// Act is a page of a show: runs side by side.
+type Act struct {
+	Name string // of the page in its address
+	Text string // its title; what comes before the first full stop is its name in lists
 	Note string // what to look for
+	Runs []*Model
 }
 
-// listPage returns a page with links to others.
-func listPage(title string, links []Link) ([]byte, error) {
+// navLink leads from an act to the list of all or to another act.
+type navLink struct {
+	Name, Rel, Text string
+	Here            bool // it is the page's own
+}
+
+// navOf returns the links of the i-th act.
+func navOf(acts []Act, i int) []navLink {
+	all := []navLink{{Name: "./", Text: "All"}}
+	for k, a := range acts {
+		text, _, _ := strings.Cut(a.Text, ".")
+		all = append(all, navLink{a.Name, map[int]string{i - 1: "prev", i + 1: "next"}[k], text, k == i})
+	}
+	return all
+}
+
+// listPage returns a page with links to acts, with what came of their runs.
+func listPage(title string, acts []Act) ([]byte, error) {
 	var b bytes.Buffer
 	err := list.Execute(&b, struct {
 		Title string
 		Style template.CSS
-		Links []Link
-	}{title, template.CSS(read("page/page.css")), links})
+		Acts  []Act
+	}{title, template.CSS(read("page/page.css")), acts})
 	return b.Bytes(), err
 }
 

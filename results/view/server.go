@@ -62,9 +62,15 @@ func (s *Server) Show(name, title, about string, runs []*Model) (err error) {
 	return err
 }
 
-// List makes the first page a list of links to others.
-func (s *Server) List(title string, links []Link) (err error) {
-	s.pages[""], err = listPage(title, links)
+// Acts adds the pages of a show, and makes the first page a list of them.
+func (s *Server) Acts(title string, acts []Act) (err error) {
+	for i, a := range acts {
+		d := document{Title: a.Text, About: a.Note, Nav: navOf(acts, i)}
+		if s.pages[a.Name], err = finished(d, a.Runs); err != nil {
+			return err
+		}
+	}
+	s.pages[""], err = listPage(title, acts)
 	return err
 }
 

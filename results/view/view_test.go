@@ -236,7 +236,7 @@ func TestStrangersGetNothing(t *testing.T) {
 	if !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
 		t.Errorf("the page is at %s", s.URL())
 	}
-	if code, text := get("/"+s.token+"/", ""); code != http.StatusOK || !strings.Contains(text, "<title>small") {
+	if code, text := get("/"+s.token+"/", ""); code != http.StatusOK || !strings.Contains(text, "<title>Weft: small<") {
 		t.Errorf("with the token: %d", code)
 	}
 	for _, c := range []struct{ path, host string }{

@@ -18,29 +18,31 @@ export function nice(v) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((k) => k * p).find((k) => k >= v * 0.999);
 }
 
+// pixels returns how many pixels of the page are one of an ordinary page: more in projector mode.
+export const pixels = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
 // Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across. Values are
-// shown times factor, in the unit; say writes one of these for people.
+// shown times factor, in the unit; say writes one of these for people. It is drawn by fit.
 export class Chart {
-  constructor(clock, { title, unit, series, lines = [], height = 130, end = clock.end, max = 0, factor = 1, say = (v) => `${number(v)} ${unit}` }) {
+  constructor(clock, { title, unit, series, lines = [], end = clock.end, max = 0, factor = 1, say = (v) => `${number(v)} ${unit}` }) {
     series = series.map((s) => ({ ...s, points: factor === 1 ? s.points : s.points.map(([t, y]) => [t, y * factor]) }));
     lines = lines.map((l) => ({ ...l, y: l.y * factor }));
-    Object.assign(this, { clock, title, unit, series, lines, height, say });
+    Object.assign(this, { clock, title, unit, series, lines, say, values: [] });
     this.end = end > 0 ? end : 1;
     const top = Math.max(max * factor, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
     this.max = nice(top);
     this.element = document.createElement("figure");
     this.element.className = "chart";
-    this.draw();
     this.move = () => this.cursor();
     clock.addEventListener("tick", this.move);
-    this.cursor();
   }
 
   remove() { this.clock.removeEventListener("tick", this.move); this.element.remove(); }
 
-  draw() {
-    const large = document.documentElement.classList.contains("projector"); // text grows as the drawing shrinks
-    const w = large ? 320 : 460, h = this.height, left = 62, right = 8, top = 8, bottom = 20;
+  // fit draws the chart in w by h pixels.
+  fit(w, h) {
+    const k = pixels(), left = 62 * k, right = 8 * k, top = 8 * k, bottom = 20 * k;
+    this.element.replaceChildren();
     this.px = (t) => left + ((w - left - right) * t) / this.end;
     this.py = (y) => h - bottom - ((h - top - bottom) * Math.min(y, this.max)) / this.max;
     const head = document.createElement("figcaption");
@@ -53,15 +55,15 @@ export class Chart {
     for (let i = 0; i <= 2; i++) {
       const y = (this.max * i) / 2;
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(y), y2: this.py(y), class: "grid" }));
-      this.svg.append(svg("text", { x: left - 5, y: this.py(y) + 3.5, class: "end" }, i < 2 ? number(y) : `${number(y)} ${this.unit}`));
+      this.svg.append(svg("text", { x: left - 5 * k, y: this.py(y) + 4 * k, class: "end" }, i < 2 ? number(y) : `${number(y)} ${this.unit}`));
     }
-    this.svg.append(svg("text", { x: left, y: h - 5 }, "0"), svg("text", { x: w - right, y: h - 5, class: "end" }, time(this.end)));
+    this.svg.append(svg("text", { x: left, y: h - 4 * k }, "0"), svg("text", { x: w - right, y: h - 4 * k, class: "end" }, time(this.end)));
     let above = -Infinity;
     for (const l of this.lines) {
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold" }));
-      if (this.py(l.y) - above < 10) continue; // no room for its name
+      if (this.py(l.y) - above < 12 * k) continue; // no room for its name
       above = this.py(l.y);
-      this.svg.append(svg("text", { x: w - right - 2, y: above - 3, class: "end halo" }, l.name));
+      this.svg.append(svg("text", { x: w - right - 2, y: above - 3 * k, class: "end halo" }, l.name));
     }
     this.series.forEach((s, i) => {
       if (s.points.length === 0) return;
@@ -92,6 +94,7 @@ export class Chart {
       });
       this.element.append(legend);
     }
+    this.cursor();
   }
 
   button(text, act) {
@@ -104,6 +107,7 @@ export class Chart {
   }
 
   cursor() {
+    if (!this.now) return;
     const x = this.px(Math.min(this.clock.t, this.end));
     this.now.setAttribute("x1", x); this.now.setAttribute("x2", x);
     this.values.forEach((v, i) => { v.textContent = this.say(valueAt(this.series[i].points, this.clock.t)); });
@@ -116,7 +120,7 @@ export class Chart {
     } else {
       const copy = this.svg.cloneNode(true);
       copy.setAttribute("xmlns", space);
-      copy.prepend(svg("style", {}, ".series{fill:none;stroke-width:1.6}.grid{stroke:#ccc}.threshold{stroke:#888;stroke-dasharray:4 3}.now{stroke:#000}text{font:10px sans-serif}.end{text-anchor:end}"));
+      copy.prepend(svg("style", {}, ".series{fill:none;stroke-width:1.6}.grid{stroke:#ccc}.threshold{stroke:#888;stroke-dasharray:4 3}.now{stroke:#000}text{font:12px sans-serif}.end{text-anchor:end}"));
       text = new XMLSerializer().serializeToString(copy);
     }
     const a = document.createElement("a");

@@ -7,11 +7,13 @@ export class Clock extends EventTarget {
     this.end = 0;
     this.speed = 1; // microseconds of lab time per second of the viewer's
     this.playing = false;
+    this.rests = false; // at an instant that nobody chose, so that playing starts at the beginning
     this.follow = false; // stays at the end of a run that goes on
   }
 
   set(t) {
     t = Math.min(Math.max(t, 0), this.end);
+    this.rests = false;
     if (t === this.t) return;
     this.t = t;
     this.dispatchEvent(new Event("tick"));
@@ -25,7 +27,7 @@ export class Clock extends EventTarget {
 
   toggle(on = !this.playing) {
     if (on === this.playing) return;
-    if (on && this.t >= this.end) this.t = 0;
+    if (on && (this.rests || this.t >= this.end)) this.set(0);
     this.playing = on;
     this.follow = false;
     this.dispatchEvent(new Event("state"));

@@ -1,7 +1,7 @@
 // Charts of what was selected: a port, a host or switch, a flow.
 
 import { Chart, valueAt } from "./chart.js";
-import { bytes, count, palette, shown, time } from "./format.js";
+import { bytes, colorsOf, count, palette, shown, time } from "./format.js";
 
 const lines = 6; // in a chart
 
@@ -21,13 +21,13 @@ function thresholds(port) {
 
 // overview returns the charts of the whole network, those of several runs on one scale.
 export function overview(runs, clock) {
-  const names = runs.map((r) => r.title), of = (i, text) => (runs.length > 1 ? `${text}: ${names[i]}` : text);
+  const names = runs.map((r) => r.title), colors = colorsOf(runs), of = (i, text) => (runs.length > 1 ? `${text}: ${names[i]}` : text);
   const charts = [], longest = runs.map(longestQueue), peaks = longest.map((p, i) => (p < 0 ? 0 : runs[i].peaks[p]));
   const waiting = Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
   if (waiting > 1.02 * Math.max(...peaks)) { // more than one queue
     charts.push(new Chart(clock, {
       title: "Waiting in all switches", ...sized(waiting),
-      series: runs.map((r, i) => ({ name: names[i], points: Array.from(r.total, (v, k) => [r.time(k), v]) })),
+      series: runs.map((r, i) => ({ name: names[i], color: colors[i], points: Array.from(r.total, (v, k) => [r.time(k), v]) })),
     }));
   }
   const ports = longest.map((p, i) => runs[i].ports[p]), queued = runs.map((_, i) => i).filter((i) => ports[i]);
@@ -36,7 +36,7 @@ export function overview(runs, clock) {
     charts.push(new Chart(clock, {
       title: `Longest queue${same ? `, ${shown(ports[queued[0]].name)}` : ""}`, ...sized(Math.max(...peaks)),
       series: queued.map((i) => ({
-        name: same ? names[i] : `${names[i]}, ${shown(ports[i].name)}`, points: runs[i].series(runs[i].queue, longest[i]), color: palette[i],
+        name: same ? names[i] : `${names[i]}, ${shown(ports[i].name)}`, points: runs[i].series(runs[i].queue, longest[i]), color: colors[i],
       })),
       lines: thresholds(ports[queued[0]]),
     }));

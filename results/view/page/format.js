@@ -28,10 +28,22 @@ export function number(v) {
   return a >= 1000 ? count(Math.round(v)) : a >= 10 || Number.isInteger(v) ? `${Math.round(v * 10) / 10}` : v.toPrecision(2);
 }
 
-// The colours of Okabe and Ito, which colour-blind people can tell apart. On dark, the light blue
-// comes first.
-const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-export const palette = [dark ? "#56b4e9" : "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", dark ? "#0072b2" : "#56b4e9", "#7f7f7f", "#a0522d"];
+// The colours of Okabe and Ito, which colour-blind people can tell apart, in the order of the charts
+// of reports. On dark they are lighter, and the light blue comes first.
+export const palette = [];
+export const scheme = matchMedia("(prefers-color-scheme: dark)");
+function mix() {
+  const blues = scheme.matches ? ["#56b4e9", "#3d8bd4"] : ["#0072b2", "#56b4e9"];
+  palette.splice(0, palette.length, blues[0], scheme.matches ? "#ff8a3d" : "#d55e00", scheme.matches ? "#2fc79a" : "#009e73", "#cc79a7", "#e69f00", blues[1], "#7f7f7f", "#a0522d");
+}
+scheme.addEventListener("change", mix);
+mix();
+
+// colorsOf returns the colour of each run: that of its transport, or if two have the same, by position.
+export function colorsOf(runs) {
+  const of = runs.map((r) => r.model.color), own = of.every((c) => c > 0) && new Set(of).size === of.length;
+  return runs.map((_, i) => palette[((own ? of[i] - 1 : i) % palette.length)]);
+}
 
 // level returns how full a queue is: 0 below the marking threshold, 1 while it marks, 2 beyond.
 export function level(port, queued) {
@@ -40,11 +52,9 @@ export function level(port, queued) {
   return queued <= high ? 1 : 2;
 }
 
-export const levels = ["#0072b2", "#e69f00", "#d55e00"];
-
 // styles returns the colours of the page, which follow light and dark.
 export function styles() {
   const s = getComputedStyle(document.documentElement);
   const get = (name) => s.getPropertyValue(name).trim();
-  return { text: get("--text"), dim: get("--dim"), line: get("--line"), back: get("--back"), panel: get("--panel"), host: get("--host"), switch: get("--switch"), busy: get("--busy"), scale: parseFloat(get("--scale")) || 1 };
+  return { text: get("--text"), dim: get("--dim"), line: get("--line"), back: get("--back"), panel: get("--panel"), host: get("--host"), switch: get("--switch"), busy: get("--busy"), route: get("--route"), alert: get("--alert"), levels: [get("--calm"), get("--marking"), get("--full")], scale: parseFloat(get("--scale")) || 1 };
 }

@@ -1,30 +1,37 @@
 // The page: runs side by side on one clock, and what was selected.
 
 import { controls } from "./act.js";
+import { pixels } from "./chart.js";
 import { Clock } from "./clock.js";
 import { Run, unpack } from "./data.js";
 import { about, overview } from "./detail.js";
-import { bytes, count, palette, time } from "./format.js";
+import { bytes, colorsOf, count, scheme, time } from "./format.js";
 import { HeatMap } from "./heat.js";
 import { NetworkView } from "./network.js";
 import { Ranks } from "./ranks.js";
 
 const acts = document.querySelector("meta[name=weft-act]"); // null: the page only shows
+const live = document.querySelector("meta[name=weft-live]"); // null: the page has its data
 const $ = (id) => document.getElementById(id);
 const clock = new Clock();
 const scale = { max: 1 }; // the longest queue of all runs
-let runs = [], views = [], panels = [], chosen = null, tab = "overview", stepper = "drop";
+let runs = [], views = [], panels = [], chosen = null, tab = "overview", stepper = "drop", colors = [];
 
 // show builds the page for a list of models.
 function show(models) {
   runs = models.map((m) => new Run(m));
+  colors = colorsOf(runs);
   $("stage").replaceChildren();
   views = runs.map((run, i) => {
     const view = new NetworkView(run, scale, (what) => select(i, what));
     const box = document.createElement("section");
     box.className = "view";
     const head = document.createElement("h2"), state = document.createElement("span");
-    if (models.length > 1) head.append(run.title, " "); // a single run is named by the page's title
+    if (models.length > 1) { // a single run is named by the page's title
+      view.swatch = document.createElement("i");
+      view.swatch.style.background = colors[i];
+      head.append(view.swatch, run.title, " ");
+    }
     head.append(state);
     state.className = `status ${{ ok: "good", up: "good", running: "" }[run.model.status] ?? "bad"}`;
     state.textContent = run.model.status;
@@ -35,17 +42,24 @@ function show(models) {
     const frame = document.createElement("div");
     frame.className = "canvas";
     frame.append(view.canvas, view.tip);
-    const now = document.createElement("p");
-    now.className = "now-line";
-    view.now = now;
-    box.append(head, frame, now);
+    view.now = document.createElement("p");
+    view.now.className = "now-line";
+    view.most = document.createElement("strong");
+    view.also = document.createElement("span");
+    view.now.append(view.most, view.also);
+    box.append(head, view.now, frame);
     $("stage").append(box);
     return view;
   });
   document.body.classList.toggle("pair", runs.length > 1);
   measure();
+  for (const o of $("kind").options) o.disabled = live === null && runs.every((r) => r.events(o.value).length === 0);
+  const first = ["fault", "drop", "pause", "mark"].find((k) => ![...$("kind").options].find((o) => o.value === k).disabled);
+  $("kind").disabled = $("event").disabled = !first;
+  stepper = $("kind").value = first ?? "drop";
   clock.setSpeed(clock.end / 10); // the whole run in ten seconds
   clock.t = fullest();
+  clock.rests = true;
   renderPanels();
   update();
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("weft-shown"))); // for benchmarks: painted
@@ -71,12 +85,16 @@ function update() {
     views[i].show(clock.t);
     const f = run.frameAt(clock.t);
     const faults = run.faultsAt(clock.t).map((x) => `${x.link ?? x.host ?? "clock"} ${x.what}`).join(", ");
-    views[i].now.textContent = f < 0 ? "" : `${bytes(run.total[f])} queued; ${count(run.marks[f])} marked, ${count(run.drops[f])} dropped in this frame${faults ? `; ${faults}` : ""}`;
+    const ended = run.model.end_us && live === null && clock.t >= run.length - 1e-6;
+    views[i].most.textContent = ended ? `ended after ${time(run.length)}` : f < 0 ? "" : `${bytes(run.total[f])} queued`;
+    views[i].also.textContent = f < 0 || ended ? faults : [run.marks[f] && `${count(run.marks[f])} marked`, run.drops[f] && `${count(run.drops[f])} dropped`, faults].filter(Boolean).join(", ");
+    views[i].now.classList.toggle("ended", Boolean(ended));
     views[i].canvas.setAttribute("aria-label", `network of ${run.title} at ${time(clock.t)}: ${views[i].now.textContent}`);
   });
   $("time").textContent = time(clock.t);
   $("slider").value = clock.end > 0 ? Math.round((clock.t / clock.end) * 1000) : 0;
   $("slider").setAttribute("aria-valuetext", time(clock.t));
+  $("instant").style.left = `${clock.end > 0 ? (clock.t / clock.end) * 100 : 0}%`;
 }
 
 // drawTrack draws bytes that wait above the slider, and the faults.
@@ -90,14 +108,14 @@ function drawTrack() {
     for (let f = 0; f < run.frames; f++) g.lineTo((run.time(f) / clock.end) * c.width, c.height - (run.total[f] / max) * c.height * 0.95);
     g.lineTo((run.length / clock.end) * c.width, c.height);
     g.globalAlpha = 0.3;
-    g.fillStyle = g.strokeStyle = palette[i % palette.length];
+    g.fillStyle = g.strokeStyle = colors[i];
     g.fill();
     g.globalAlpha = 1;
     g.lineWidth = ratio;
     g.stroke();
     for (const f of run.model.faults ?? []) {
       const x = ((f.from_us - run.begin) / clock.end) * c.width;
-      g.fillStyle = "#d55e00";
+      g.fillStyle = getComputedStyle(c).getPropertyValue("--alert");
       g.fillRect(x - ratio, 0, 2 * ratio, c.height);
     }
   });
@@ -130,13 +148,14 @@ function renderPanels() {
     if (b.dataset.tab === "ranks") b.hidden = acts !== null; // a deployed lab has none
   }
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
+  const k = pixels(), wide = matchMedia("(min-width:60.01rem)").matches; // else the panel is as high as what is in it
   if (tab === "overview") add(overview(runs, clock));
   if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w), i === runs.length - 1)]); });
   if (tab === "ranks") runs.forEach((r, i) => { title(side, r); add([new Ranks(r, clock, (w) => select(i, w))]); });
   if (tab === "selected" && chosen) {
     const run = runs[chosen.run], a = about(run, chosen.what, clock, scale, (w) => select(chosen.run, w));
     const head = document.createElement("h3");
-    head.textContent = a.heading + (runs.length > 1 ? ` (${run.title})` : "");
+    head.textContent = runs.length > 1 ? `${run.title}: ${a.heading}` : a.heading;
     const facts = document.createElement("p");
     facts.textContent = a.facts.map(([v, n]) => `${n} ${v}`).join(" · ");
     const links = document.createElement("p");
@@ -150,6 +169,11 @@ function renderPanels() {
     if (acts) side.append(controls(acts.content, run, chosen.what, note));
     add(a.charts);
   }
+  const charts = panels.filter((p) => p.fit), w = side.clientWidth - 26 * k; // without what the panel leaves free at its sides
+  for (const p of charts) p.fit(w, 1);
+  if (charts.length === 0) return;
+  const last = side.lastElementChild, free = side.clientHeight - 20 * k - (last.offsetTop + last.offsetHeight - side.offsetTop);
+  for (const p of charts) p.fit(w, wide ? Math.min(Math.max(free / charts.length, 110 * k), 280 * k) : 150);
 }
 
 function title(side, run) {
@@ -183,7 +207,7 @@ function listen() {
   clock.addEventListener("tick", () => { if (!listen.due) { listen.due = true; requestAnimationFrame(() => { listen.due = false; update(); }); } });
   clock.addEventListener("state", () => {
     $("play").textContent = clock.playing ? "Pause" : "Play";
-    $("speed").textContent = `${time(clock.speed)} a second`;
+    $("speed").textContent = `${time(Number(clock.speed.toPrecision(2))).replace(/\.?0+ /, " ")} a second`;
   });
   $("play").addEventListener("click", () => clock.toggle());
   $("slower").addEventListener("click", () => speed(0.5));
@@ -196,8 +220,13 @@ function listen() {
   $("projector").addEventListener("click", projector);
   $("keys").addEventListener("click", () => $("help").showModal());
   for (const b of document.querySelectorAll("nav button")) b.addEventListener("click", () => { tab = b.dataset.tab; renderPanels(); });
-  window.addEventListener("resize", () => { drawTrack(); update(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { renderPanels(); update(); });
+  window.addEventListener("resize", () => { renderPanels(); drawTrack(); update(); });
+  scheme.addEventListener("change", () => {
+    colors = colorsOf(runs);
+    views.forEach((v, i) => { if (v.swatch) v.swatch.style.background = colors[i]; });
+    renderPanels(); drawTrack(); update();
+  });
+  for (const a of document.querySelectorAll("header nav a")) a.addEventListener("click", () => { a.hash = location.hash; });
   let clicked = false; // the focus came from a click
   document.addEventListener("pointerdown", () => { clicked = true; });
   document.addEventListener("keydown", (e) => { if (e.key === "Tab") clicked = false; }, true);
@@ -210,6 +239,7 @@ function listen() {
       " ": () => clock.toggle(), ArrowRight: () => (e.shiftKey ? step(1, stepper) : step(1)), ArrowLeft: () => (e.shiftKey ? step(-1, stepper) : step(-1)),
       Home: () => clock.set(0), End: () => clock.set(clock.end), "+": () => speed(2), "-": () => speed(0.5), p: projector, "?": () => $("help").showModal(),
       Escape: () => select(0, null), 1: () => choose("overview"), 2: () => choose("heat"), 3: () => choose("ranks"), f: () => { clock.follow = true; clock.set(clock.end); },
+      PageDown: () => document.querySelector("header nav a[rel=next]")?.click(), PageUp: () => document.querySelector("header nav a[rel=prev]")?.click(),
       z: () => views.forEach((v) => v.zoomAt(1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
       x: () => views.forEach((v) => v.zoomAt(1 / 1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
     }[e.key.length === 1 ? e.key.toLowerCase() : e.key];
@@ -220,7 +250,8 @@ function listen() {
 function choose(name) { tab = name; renderPanels(); }
 
 function projector() {
-  document.documentElement.classList.toggle("projector");
+  const on = document.documentElement.classList.toggle("projector");
+  history.replaceState(null, "", on ? "#projector" : location.pathname + location.search); // for the pages that this one leads to
   renderPanels();
   drawTrack();
   update();
@@ -244,7 +275,7 @@ function watch(url) {
 }
 
 listen();
-const live = document.querySelector("meta[name=weft-live]");
+if (location.hash === "#projector") document.documentElement.classList.add("projector");
 if (live) watch(live.content);
 else unpack($("data").textContent).then(show, (err) => note(`cannot read the data of this page: ${err}`));
 window.weft = { clock, runs: () => runs, views: () => views, select }; // for tests

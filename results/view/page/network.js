@@ -1,6 +1,6 @@
 // The network at one instant, on a canvas: links coloured by use, queues as bars at their ports.
 
-import { bytes, level, levels, percent, shown, styles } from "./format.js";
+import { bytes, level, percent, shown, styles } from "./format.js";
 
 const detail = 1200; // with more ports, queues of a switch are one mark and idle links are not drawn
 const steps = 16; // shades of use
@@ -82,7 +82,7 @@ export class NetworkView {
     const lone = x1 - x0 < 1;
     this.x = (x) => (lone ? w / 2 : pad * this.zoom + (x - x0) * this.kx) + this.pan[0];
     this.y = (y) => pad * this.zoom + (y - y0) * this.ky + this.pan[1];
-    this.size = Math.min(Math.max(Math.min((w * this.zoom) / Math.sqrt(this.run.nodes.length) / 9, 13), 1.5), 30);
+    this.size = Math.min(Math.max(Math.min((w * this.zoom) / Math.sqrt(this.run.nodes.length) / 9, 13 * styles().scale), 1.5), 30);
     return [w, h, ratio];
   }
 
@@ -140,7 +140,7 @@ export class NetworkView {
   drawRoute(g, s, down) {
     if (this.route.size === 0) return;
     g.lineCap = "round";
-    this.stroke(g, [...this.route].filter((p) => !down.has(p)), "#cc79a7", 0.7, 10 * Math.max(s.scale, 1));
+    this.stroke(g, [...this.route].filter((p) => !down.has(p)), s.route, 0.75, 10 * Math.max(s.scale, 1));
     g.lineCap = "butt";
   }
 
@@ -206,6 +206,7 @@ export class NetworkView {
   drawQueues(g, s, rows, coarse) {
     const run = this.run, full = Math.max(this.scale.max, 1);
     this.worst = coarse ? new Map() : null;
+    let longest = null;
     for (let r = rows[0]; r < rows[1]; r++) {
       const q = run.queue[r], p = run.port[r], port = run.ports[p];
       if (run.nodes[port.from].host) continue;
@@ -216,13 +217,28 @@ export class NetworkView {
       const dropped = run.drop[r], marked = run.mark[r];
       if (!q && !dropped && !marked) continue;
       const [ax, ay, bx, by, d] = this.ends(p), start = Math.min(this.size * 1.3, d / 3);
-      const ux = (bx - ax) / d, uy = (by - ay) / d, long = Math.min(d * 0.55, 70 * Math.max(s.scale, 1)) * Math.min(q / full, 1);
+      const ux = (bx - ax) / d, uy = (by - ay) / d, long = this.barLength(d, s) * Math.min(q / full, 1);
       const wide = Math.max(4, this.size * 0.85), x = ax + ux * start, y = ay + uy * start;
       g.beginPath(); g.moveTo(x, y); g.lineTo(x + ux * Math.max(long, q ? 2 : 0), y + uy * Math.max(long, q ? 2 : 0));
-      g.strokeStyle = levels[level(port, q)]; g.lineWidth = wide; g.stroke();
-      if (marked) { g.beginPath(); g.arc(x + ux * long, y + uy * long, wide * 0.55, 0, 7); g.fillStyle = "#e69f00"; g.fill(); }
-      if (dropped) this.cross(g, x + ux * (long + wide), y + uy * (long + wide), wide, "#d55e00");
+      g.strokeStyle = s.levels[level(port, q)]; g.lineWidth = wide; g.stroke();
+      if (marked) { g.beginPath(); g.arc(x + ux * long, y + uy * long, wide * 0.55, 0, 7); g.fillStyle = s.levels[1]; g.fill(); g.strokeStyle = s.back; g.lineWidth = 1; g.stroke(); }
+      if (dropped) this.cross(g, x + ux * (long + wide), y + uy * (long + wide), wide, s.alert);
+      if (q > (longest?.q ?? 0)) longest = { q, x: x + ux * long, y: y + uy * long, ux, uy };
     }
+    if (longest) this.label(g, s, longest);
+  }
+
+  // barLength returns how long a link's bar is for the longest queue of the page.
+  barLength(d, s = styles()) { return Math.min(d * 0.55, Math.max(70 * s.scale, this.canvas.clientHeight * 0.3)); }
+
+  // label writes the bytes of a queue beside the end of its bar, on the side away from the middle.
+  label(g, s, { q, x, y, ux, uy }) {
+    const font = Math.min(Math.max(13, this.size * 1.3), 16) * s.scale, text = bytes(q), side = ux < 0 ? -1 : 1;
+    g.font = `bold ${font}px "Liberation Sans", Arial, Helvetica, sans-serif`;
+    const wide = g.measureText(text).width, left = x + side * (this.size * 0.8 + 4) - (side < 0 ? wide : 0);
+    g.textAlign = "left"; g.textBaseline = "middle"; g.strokeStyle = s.back; g.lineWidth = 4; g.lineJoin = "round"; g.fillStyle = s.text;
+    const at = [Math.min(Math.max(left, 2), this.canvas.clientWidth - wide - 2), y - Math.sign(uy) * font * 0.5];
+    g.strokeText(text, ...at); g.fillText(text, ...at);
   }
 
   cross(g, x, y, r, color) {
@@ -235,7 +251,7 @@ export class NetworkView {
   drawDots(g, s) {
     const run = this.run, r = this.size, colors = new Map();
     run.nodes.forEach((n, i) => {
-      const worst = this.worst.get(i), color = worst ? levels[level(run.ports[worst.p], worst.q)] : n.host ? s.host : s.switch;
+      const worst = this.worst.get(i), color = worst ? s.levels[level(run.ports[worst.p], worst.q)] : n.host ? s.host : s.switch;
       if (!colors.has(color)) colors.set(color, []);
       colors.get(color).push(i);
     });
@@ -266,12 +282,26 @@ export class NetworkView {
       g.strokeStyle = s.text; g.lineWidth = this.selected?.node === i ? 3 : 0.8; g.stroke();
       if (label && this.named(g, n, i)) {
         g.fillStyle = s.text;
-        const at = n.host ? y + r / 2 + font * 0.75 : y - r * 0.55 - font * 0.65;
-        g.strokeStyle = s.back; g.lineWidth = 3; g.lineJoin = "round";
-        g.strokeText(n.name, x, at); // a halo, so that links do not cross the name
-        g.fillText(n.name, x, at);
+        const beside = !n.host && this.between(i);
+        g.textAlign = beside ? "right" : "center";
+        const at = beside ? [x - r * 0.85 - 5, y] : [x, n.host ? y + r / 2 + font * 0.75 : y - r * 0.55 - font * 0.65];
+        g.strokeStyle = s.back; g.lineWidth = 4; g.lineJoin = "round";
+        g.strokeText(n.name, ...at); // a halo, so that links do not cross the name
+        g.fillText(n.name, ...at);
       }
     });
+  }
+
+  // between reports whether links lead up and down from a node, so that its name belongs beside it.
+  between(i) {
+    if (!this.updown) {
+      this.updown = this.run.nodes.map(() => 0);
+      for (const p of this.run.ports) {
+        const d = this.run.nodes[p.to].y - this.run.nodes[p.from].y;
+        this.updown[p.from] |= d < 0 ? 1 : d > 0 ? 2 : 4;
+      }
+    }
+    return this.updown[i] === 3;
   }
 
   // named reports whether a node gets its name: of a row of hosts every one, or every second or third,
@@ -295,7 +325,7 @@ export class NetworkView {
 
   drawFaults(g, s) {
     for (const f of this.run.faultsAt(this.t)) {
-      for (const [x, y] of this.placesOf(f)) this.cross(g, x, y, this.size * 0.8, "#d55e00");
+      for (const [x, y] of this.placesOf(f)) this.cross(g, x, y, this.size * 0.8, s.alert);
     }
   }
 

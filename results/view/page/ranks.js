@@ -1,6 +1,6 @@
 // What each rank did over time: a bar for its part in each repetition of a collective.
 
-import { svg, svgSwatch } from "./chart.js";
+import { pixels, svg, svgSwatch } from "./chart.js";
 import { palette, time } from "./format.js";
 
 const maxRanks = 128;
@@ -14,24 +14,24 @@ export class Ranks {
     const head = document.createElement("figcaption");
     head.textContent = parts.length === 0 ? "No collective" :
       `What each rank worked on${hosts.length === maxRanks ? `, the first ${maxRanks}` : ""}`;
-    const row = 15, left = 44, w = 460, h = hosts.length * row + 20;
-    this.px = (t) => left + ((w - left - 8) * t) / (clock.end || 1);
+    const k = pixels(), row = 15 * k, left = 44 * k, w = document.getElementById("panel").clientWidth - 26 * k, h = hosts.length * row + 20 * k;
+    this.px = (t) => left + ((w - left - 8 * k) * t) / (clock.end || 1);
     const s = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "ranks over time" });
     const of = new Map(hosts.map((n, i) => [n, i]));
-    hosts.forEach((n, i) => s.append(svg("text", { x: left - 6, y: i * row + 12, class: "end" }, n)));
+    hosts.forEach((n, i) => s.append(svg("text", { x: left - 6 * k, y: i * row + 12 * k, class: "end" }, n)));
     for (const p of parts) {
       const i = of.get(p.host);
       if (i === undefined) continue;
       const x = this.px(p.start_us - run.begin), bar = svg("rect", {
-        x, y: i * row + 2, width: Math.max(this.px(p.end_us - run.begin) - x, 1), height: row - 4, rx: 2,
+        x, y: i * row + 2, width: Math.max(this.px(p.end_us - run.begin) - x, 1), height: row - 4 * k, rx: 2,
         fill: palette[p.item % palette.length], "fill-opacity": p.repeat % 2 ? 0.65 : 1,
       });
       bar.append(svg("title", {}, `${p.host}, rank ${p.rank}: ${p.collective} ${p.repeat}, ${time(p.start_us - run.begin)} to ${time(p.end_us - run.begin)}`));
       bar.addEventListener("click", () => select({ node: run.nodes.findIndex((m) => m.name === p.host) }));
       s.append(bar);
     }
-    this.now = svg("line", { y1: 0, y2: h - 18, class: "now" });
-    s.append(this.now, svg("text", { x: left, y: h - 4 }, "0"), svg("text", { x: w - 8, y: h - 4, class: "end" }, time(clock.end)));
+    this.now = svg("line", { y1: 0, y2: h - 18 * k, class: "now" });
+    s.append(this.now, svg("text", { x: left, y: h - 4 * k }, "0"), svg("text", { x: w - 8 * k, y: h - 4 * k, class: "end" }, time(clock.end)));
     const legend = document.createElement("div"), names = new Map(parts.map((p) => [p.item, p.collective]));
     legend.className = "legend";
     for (const [item, name] of [...names].slice(0, palette.length)) {
