@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"weft/internal/browsertest"
 	"weft/internal/quiettest"
@@ -82,6 +83,57 @@ func TestViewInChromium(t *testing.T) {
 	}
 	if wide := browsertest.Evaluate[int](ctx, t, `document.documentElement.scrollWidth`); wide > 360 {
 		t.Errorf("on a phone of 360 pixels it is %d wide", wide)
+	}
+}
+
+// Everything can be done by keyboard, also by those who want no motion.
+func TestKeyboardInChromium(t *testing.T) {
+	ctx := browsertest.Open(t)
+	page, err := Page("small", "", []*Model{mustLoad(t, writeRun(t, 50))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "view.html")
+	if err := os.WriteFile(file, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Prefer(ctx, t, "prefers-reduced-motion", "reduce")
+	browsertest.Do(ctx, t, chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitVisible("#stage canvas"))
+	if browsertest.Evaluate[bool](ctx, t, "weft.clock.playing || document.getAnimations().length > 0") {
+		t.Error("it moves by itself")
+	}
+	for _, c := range []struct{ keys, script, want string }{
+		{kb.Home, "String(weft.clock.t)", "0"},
+		{kb.ArrowRight + kb.ArrowRight + kb.ArrowLeft, "String(weft.clock.t)", "1"},
+		{kb.End, "String(weft.clock.t === weft.clock.end)", "true"},
+		{"2", `document.querySelector("nav button[aria-selected=true]").textContent`, "Queues"},
+		{"3", `document.querySelector("nav button[aria-selected=true]").textContent`, "Ranks"},
+		{"p", `document.documentElement.className`, "projector"},
+		{"p", `document.documentElement.className`, ""},
+		{"z", "String(weft.views()[0].zoom)", "1.5"},
+		{"?", `String(document.getElementById("help").open)`, "true"},
+		{kb.Escape, `String(document.getElementById("help").open)`, "false"},
+		// From the heat map's first port to the charts of that port.
+		{"2", `document.querySelector(".heat .labels button").focus(), document.activeElement.textContent`, "switch0\u00a0\u2192\u00a0h1"},
+		{kb.Enter, `document.querySelector("#panel h3").textContent`, "switch0\u00a0\u2192\u00a0h1"},
+		{kb.Escape, `document.querySelector("nav button[aria-selected=true]").textContent`, "Overview"},
+	} {
+		for _, key := range c.keys {
+			browsertest.Do(ctx, t, chromedp.KeyEvent(string(key)))
+		}
+		if got := browsertest.Evaluate[string](ctx, t, c.script); got != c.want {
+			t.Errorf("after %q, %s is %q; expected %q", c.keys, c.script, got, c.want)
+		}
+	}
+	reached := map[string]bool{}
+	for range 30 {
+		browsertest.Do(ctx, t, chromedp.KeyEvent(kb.Tab))
+		reached[browsertest.Evaluate[string](ctx, t, `document.activeElement.id || document.activeElement.dataset.tab || document.activeElement.localName`)] = true
+	}
+	for _, id := range []string{"projector", "keys", "play", "back", "forward", "slower", "faster", "kind", "event", "slider", "overview", "heat", "ranks"} {
+		if !reached[id] {
+			t.Errorf("Tab does not reach %s", id)
+		}
 	}
 }
 
