@@ -32,7 +32,7 @@ const (
 
 // firstKept is the real time after which a run first writes its frames, in case it is killed. Our
 // own choice: a shorter run is soon repeated.
-const firstKept = 2 * time.Second
+const firstKept = 5 * time.Second
 
 // frameKeeper writes the frames of a run that goes on: after firstKept, and whenever the run has
 // lasted twice as long, so that writing takes a constant share of the time.

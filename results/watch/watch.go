@@ -77,7 +77,9 @@ func (s *Screen) Add(all []frames.Frame) {
 			s.ports[p.Port] = p
 		}
 		for _, c := range f.Conns {
-			s.conns[c.Conn] = c.Arrived
+			if c.Arrived > 0 {
+				s.conns[c.Conn] = c.Arrived
+			}
 		}
 		s.at = f.At
 	}
@@ -100,13 +102,17 @@ func (s *Screen) Text(width, height int) string {
 		share = float64(s.Done) / float64(s.Total)
 	}
 	lines := []string{
-		s.Title + "   " + s.at.String(),
-		fmt.Sprintf("%s %3.0f %%  %v of %v", bar(share, max(10, min(40, width-40))), 100*share, s.Done, s.Total),
-		fmt.Sprintf("%v wait in switches, at most %v in one; %d marked, %d dropped", units.Bytes(waiting), s.maxQueue,
-			marks, drops),
+		s.Title + "   " + brief(s.at.Nanoseconds(), "ns", "us", "ms", "s"),
+		fmt.Sprintf("%s %3.0f %%  %s of %s", bar(share, max(10, min(40, width-40))), 100*share, size(s.Done),
+			size(s.Total)),
+		fmt.Sprintf("%s queued, at most %s in one switch port", size(units.Bytes(waiting)), size(s.maxQueue)),
+		fmt.Sprintf("%d marked, %d dropped", marks, drops),
+	}
+	if s.Total == 0 { // nobody has said yet
+		lines[1] = bar(0, max(10, min(40, width-40)))
 	}
 	if len(s.conns) > 0 {
-		lines[2] += fmt.Sprintf("; %d connections have delivered", len(s.conns))
+		lines[3] += fmt.Sprintf("; %d connections have delivered", len(s.conns))
 	}
 	if len(s.Collectives) > 0 {
 		lines = append(lines, "workload: "+strings.Join(s.Collectives, ", "))
@@ -128,6 +134,18 @@ func (s *Screen) Text(width, height int) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// brief writes a value with four digits, in the largest of units a thousand apart in which it is at
+// least 1: 12.22 ms.
+func brief(v float64, units ...string) string {
+	for len(units) > 1 && v >= 999.95 {
+		v, units = v/1000, units[1:]
+	}
+	return fmt.Sprintf("%.4g %s", v, units[0])
+}
+
+// size is brief for bytes.
+func size(b units.Bytes) string { return brief(float64(b), "B", "KB", "MB", "GB", "TB") }
 
 // bar returns a bar of some columns that is filled to a share.
 func bar(share float64, columns int) string {
@@ -157,8 +175,8 @@ func (s *Screen) queues(n, width int) []string {
 		return float64(s.ports[i].Queued)
 	}) {
 		p := &s.ports[i]
-		text := fmt.Sprintf("  %-20s %s %10v", s.network.Ports[i].Name,
-			bar(float64(p.Queued)/float64(max(s.maxQueue, 1)), max(10, min(30, width-40))), p.Queued)
+		text := fmt.Sprintf("  %-20s %s %10s", s.network.Ports[i].Name,
+			bar(float64(p.Queued)/float64(max(s.maxQueue, 1)), max(10, min(30, width-40))), size(p.Queued))
 		if p.Paused {
 			text += "  paused"
 		}

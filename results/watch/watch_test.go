@@ -35,7 +35,7 @@ func TestScreen(t *testing.T) {
 	s.Add([]frames.Frame{first, second})
 	text := s.Text(100, 40)
 	for _, want := range []string{
-		"small pc4   20us", " 25 %  250KB of 1MB", "6KB wait in switches, at most 20KB in one; 2 marked, 0 dropped; 1 connections",
+		"small pc4   20 us", " 25 %  250 KB of 1 MB", "6 KB queued, at most 20 KB in one", "2 marked, 0 dropped; 1 connections",
 		"workload: incast", "paused", "100 %", " 50 %", "so far      drops == 0", "missed      max_queue <= 10KB",
 		"at the end  fct.p99 < 1ms", "at the end  ce_marks > 5", "Ctrl-C",
 	} {
