@@ -29,6 +29,7 @@ type loop struct {
 	conn  *control.Conn // to the orchestrator
 	clock clocked       // CLOCK_MONOTONIC, replaced in tests
 	scale labtime.Scale // from CLOCK_MONOTONIC to lab time; T0 is 0 before the start
+	floor units.Time    // lab time when scale last changed: it does not go back
 	poll  *poller.Poller
 	rest  rest // when the loop sleeps
 
@@ -242,6 +243,17 @@ func (l *loop) handle() error {
 		}
 		l.begin(s.T0)
 		return nil
+	case KindScale:
+		var s labtime.Scale
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		if !(s.Dilation > 0) || l.scale.T0 == 0 {
+			return fmt.Errorf("dilation %g, or before the start", s.Dilation)
+		}
+		l.floor = l.labNow()
+		l.scale = s
+		return nil
 	case KindStop:
 		l.stop = true
 		return nil
@@ -251,7 +263,7 @@ func (l *loop) handle() error {
 
 // begin starts lab time at t0. Until then lab time is negative, and frames are early.
 func (l *loop) begin(t0 int64) {
-	l.scale = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}
+	l.scale, l.floor = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}, -units.Never
 	if l.cfg.Sample > 0 {
 		l.events.Set(l.sampler, l.cfg.Sample)
 	}
@@ -283,7 +295,7 @@ func (l *loop) labNow() units.Time {
 	if l.scale.T0 == 0 {
 		return -1
 	}
-	return l.scale.Lab(l.clock.Now())
+	return max(l.floor, l.scale.Lab(l.clock.Now()))
 }
 
 // fire handles every event due at now or before, each at its own instant.

@@ -27,6 +27,7 @@ const (
 	KindFrames  = "frames"  // []frames.Frame
 	KindSteps   = "steps"   // []fabric.Step
 	KindGone    = "gone"    // Gone
+	KindScale   = "scale"   // labtime.Scale: lab time from now on, to a machine whose clock drifts
 	KindStop    = "stop"    // nothing: stop carrying frames, and report
 	KindReport  = "report"  // Report
 )

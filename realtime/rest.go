@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/eventqueue"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/units"
 )
@@ -95,7 +96,7 @@ func (l *loop) wait() error {
 	now := l.clock.Now()
 	l.rest.look(now)
 	if until := l.rest.until(); now < until {
-		poller.Sleep(until)
+		poller.Sleep(clock.Kernel(until))
 		l.rest.woke = l.clock.Now()
 		return l.poll.Wait(0)
 	}

@@ -23,9 +23,9 @@ func NewClock() Clock {
 	c := Clock{base: time.Now()}
 	best := int64(math.MaxInt64)
 	for range 200 {
-		before := int64(time.Since(c.base))
-		mono := readClock(unix.CLOCK_MONOTONIC)
-		after := int64(time.Since(c.base))
+		before := skewed(int64(time.Since(c.base)))
+		mono := Monotonic()
+		after := skewed(int64(time.Since(c.base)))
 		if gap := after - before; gap < best {
 			best = gap
 			c.offset = mono - (before + gap/2)
@@ -35,10 +35,10 @@ func NewClock() Clock {
 }
 
 // Now returns CLOCK_MONOTONIC in nanoseconds.
-func (c Clock) Now() int64 { return c.offset + int64(time.Since(c.base)) }
+func (c Clock) Now() int64 { return c.offset + skewed(int64(time.Since(c.base))) }
 
 // Monotonic reads CLOCK_MONOTONIC with a system call, for occasional readings.
-func Monotonic() int64 { return readClock(unix.CLOCK_MONOTONIC) }
+func Monotonic() int64 { return skewed(readClock(unix.CLOCK_MONOTONIC)) }
 
 // RealtimeOffset returns CLOCK_REALTIME - CLOCK_MONOTONIC in nanoseconds, which converts kernel
 // timestamps to monotonic time. It changes when the machine's clock is set or slewed, so read it
@@ -46,9 +46,9 @@ func Monotonic() int64 { return readClock(unix.CLOCK_MONOTONIC) }
 func RealtimeOffset() int64 {
 	best, offset := int64(math.MaxInt64), int64(0)
 	for range 5 {
-		before := readClock(unix.CLOCK_MONOTONIC)
+		before := Monotonic()
 		wall := readClock(unix.CLOCK_REALTIME)
-		after := readClock(unix.CLOCK_MONOTONIC)
+		after := Monotonic()
 		if gap := after - before; gap < best {
 			best = gap
 			offset = wall - (before + gap/2)

@@ -27,6 +27,7 @@ const (
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // empty: buffers and sockets are ready
 	KindStart     = "start"     // Start
+	KindScale     = "scale"     // labtime.Scale: lab time from now on, on a machine whose clock drifts
 	KindProgress  = "progress"  // Progress
 	// KindConns: []frames.Frame without ports, with the host's connections that have changed
 	KindConns = "conns"

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/clocksync"
+	"weft/clocksync/labtime"
 	clocks "weft/clocksync/node"
 	"weft/collectives/buffer"
 	"weft/host"
@@ -336,6 +337,16 @@ func (n *node) handleMessage() error {
 			return err
 		}
 		n.loop.t0 = s.T0
+		return nil
+	case KindScale:
+		var s labtime.Scale
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		if !(s.Dilation > 0) || n.loop.scale.Dilation == 0 {
+			return fmt.Errorf("dilation %g, or before the start", s.Dilation)
+		}
+		n.loop.floor, n.loop.scale = n.loop.labNow(), s
 		return nil
 	case KindStop:
 		n.loop.stop = true

@@ -138,6 +138,21 @@ func (m *machines) named(k int, process string) string {
 	return process + " of " + MachineName(k)
 }
 
+// clockSteps says whose clock stepped during a run.
+func clockSteps(cluster runtime.Cluster) (warnings []string) {
+	m, ok := cluster.(*machines)
+	if !ok {
+		return nil
+	}
+	for k, c := range m.all {
+		if c, ok := c.(interface{ ClockStep() int64 }); ok && c.ClockStep() != 0 {
+			warnings = append(warnings, fmt.Sprintf("the clock of %s stepped by %.1f ms: packets to and from it may have "+
+				"come too late; was the machine suspended or moved?", MachineName(k), float64(c.ClockStep())/1e6))
+		}
+	}
+	return warnings
+}
+
 // Nodes implements runtime.Cluster.
 func (m *machines) Nodes() int { return len(m.hosts) }
 

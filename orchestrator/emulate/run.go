@@ -124,6 +124,7 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 		err = cmp.Or(err, r.collect(ctx, err))
 	}
 	r.stopListening()
+	r.outcome.Warnings = append(r.outcome.Warnings, clockSteps(cluster)...)
 	r.judge()
 	return r.outcome, err
 }

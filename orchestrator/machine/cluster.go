@@ -108,19 +108,10 @@ type cluster struct {
 	end     context.CancelFunc
 	ended   chan struct{} // closed when the session has ended
 
-	mu     sync.Mutex
-	clocks []clockSample
+	mu    sync.Mutex
+	clock follower
+	far   []*control.Conn // to the processes; the first is the fabric's
 }
-
-// clockSample is a measurement of the agent's clock.
-type clockSample struct {
-	offset int64 // its CLOCK_MONOTONIC minus this machine's, in nanoseconds
-	trip   int64 // the round trip of the measurement: its error is at most half of that
-}
-
-// clockSamples is the number of measurements of a clock before a run. Of the latest that many, the
-// one with the shortest round trip counts, as in NTP's clock filter (RFC 5905, section 10).
-const clockSamples = 8
 
 // launch starts a part.
 func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*cluster, error) {
@@ -204,6 +195,9 @@ func (c *cluster) connect(ctx context.Context, l *launcher, addr string, node in
 	if err != nil {
 		return nil, cleanup.Join(err, far.Close())
 	}
+	c.mu.Lock()
+	c.far = append(c.far, far)
+	c.mu.Unlock()
 	go relay(near, far, c.start(node == fabricProcess), nil)
 	return &runtime.Proc{Name: name, Conn: ours}, nil
 }
@@ -243,18 +237,19 @@ func (c *cluster) see(m control.Message) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clocks = append(c.clocks, clockSample{k.Now - k.Asked - trip/2, trip})
-	if extra := len(c.clocks) - clockSamples; extra > 0 {
-		c.clocks = slices.Delete(c.clocks, 0, extra)
+	c.clock.add(clockSample{at: k.Asked + trip/2, offset: k.Now - k.Asked - trip/2, trip: trip})
+	scale, ok := c.clock.steer(now)
+	if !ok {
+		return nil
+	}
+	for i, p := range c.far {
+		kind := agent.KindScale
+		if i == 0 {
+			kind = realtime.KindScale
+		}
+		_ = p.SendValue(kind, scale) // a process that has ended is told elsewhere
 	}
 	return nil
-}
-
-// offset returns the agent's clock minus this machine's.
-func (c *cluster) offset() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.MinFunc(c.clocks, func(a, b clockSample) int { return int(a.trip - b.trip) }).offset
 }
 
 // listen follows the session until it ends.
@@ -299,28 +294,44 @@ func (c *cluster) report(name, how, stderr string) {
 // start returns a function that translates the start of lab time in a message into the agent's
 // clock.
 func (c *cluster) start(fabric bool) func(control.Message) (control.Message, error) {
+	begin := func(t0 int64) int64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.clock.start(t0)
+	}
 	return func(m control.Message) (control.Message, error) {
-		var value any
-		var err error
 		switch {
+		case fabric && m.Kind == realtime.KindConfigure:
+			var cfg realtime.Config
+			err := m.Decode(&cfg)
+			c.mu.Lock()
+			c.clock.dilation = cfg.Dilation
+			c.mu.Unlock()
+			return m, err
 		case fabric && m.Kind == realtime.KindStart:
 			var s realtime.Start
-			err = m.Decode(&s)
-			s.T0 += c.offset()
-			value = s
+			if err := m.Decode(&s); err != nil {
+				return m, err
+			}
+			s.T0 = begin(s.T0)
+			return control.Encode(m.Kind, s)
 		case !fabric && m.Kind == agent.KindStart:
 			var s agent.Start
-			err = m.Decode(&s)
-			s.T0 += c.offset()
-			value = s
-		default:
-			return m, nil
+			if err := m.Decode(&s); err != nil {
+				return m, err
+			}
+			s.T0 = begin(s.T0)
+			return control.Encode(m.Kind, s)
 		}
-		if err != nil {
-			return m, err
-		}
-		return control.Encode(m.Kind, value)
+		return m, nil
 	}
+}
+
+// ClockStep returns by how much the machine's clock has stepped, in nanoseconds.
+func (c *cluster) ClockStep() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock.stepped
 }
 
 // Nodes implements runtime.Cluster.

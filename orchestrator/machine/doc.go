@@ -9,9 +9,9 @@
 // idea: a run on a machine lives as long as its session, the first connection. When that ends, or
 // is silent for 3 s, the agent ends its processes, and the error of the run names the machine.
 //
-// Clocks of machines differ. The launcher measures by how much and translates the start of lab time
-// (realtime.Start). The error is up to half the shortest of a few round trips. It makes packets
-// late between parts, as does drift during the run, and the verdict judges that.
+// Clocks of machines differ, and drift apart during a run. The launcher measures them (follower),
+// translates the start of lab time (realtime.Start) and keeps lab time of the machines in line
+// (realtime.KindScale). The error makes packets late between parts, which the verdict judges.
 //
 // Docker Swarm and Slurm can start the agents (Engine, Placed). They report to a meeting at the
 // machine of weft run and end with it, so that nothing outlives a run that was killed.

@@ -170,7 +170,7 @@ func TestTwoMachines(t *testing.T) {
 	}
 	c := near[1].(*cluster)
 	c.mu.Lock()
-	c.clocks = []clockSample{{offset: 7e15, trip: 900}, {offset: 1e15, trip: 10}} // the second is the better one
+	c.clock.latest = []clockSample{{offset: 7e15, trip: 900}, {offset: 1e15, trip: 10}} // the second is the better one
 	c.mu.Unlock()
 	if err := errors.Join(near[1].Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: 5}),
 		near[1].Node(0).Conn.SendValue(agent.KindStart, agent.Start{T0: 6})); err != nil {
