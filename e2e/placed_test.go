@@ -107,8 +107,8 @@ func TestClusterMachines(t *testing.T) {
 	}
 }
 
-// Clocks 10^6 s apart that drift by 190 ppm are followed: without that, packets one way would be too
-// late after 14 of 30 s.
+// Clocks 10^6 s apart that drift by 190 ppm are followed: without that, packets one way would be
+// too late after 14 of 30 s.
 func TestClusterClocks(t *testing.T) {
 	c := needCluster(t)
 	program := filepath.Join(c.d.temp, "weft")

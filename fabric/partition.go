@@ -94,6 +94,26 @@ func (c *Config) Cut(parts int) ([]int32, error) {
 	return of, c.checkSplit(of, parts)
 }
 
+// CutBy is Cut with a part for each switch. Hosts are with their switch; each part needs one.
+func (c *Config) CutBy(switches []int32, parts int) ([]int32, error) {
+	of := append(make([]int32, c.Hosts), switches...)
+	hosts := make([]int, parts)
+	for i := range c.Ports {
+		if p := &c.Ports[i]; c.isHost(p.From) {
+			of[p.From] = of[p.To]
+		}
+	}
+	for _, k := range of[:c.Hosts] {
+		hosts[k]++
+	}
+	for k, n := range hosts {
+		if n == 0 {
+			return nil, fmt.Errorf("part %d has no host; expected at least one in each part", k+1)
+		}
+	}
+	return of, c.checkSplit(of, parts)
+}
+
 // pack puts groups into partitions in order, each partition as full as partitionWeight allows.
 func pack(weights []int) (part []int32, parts int) {
 	part = make([]int32, len(weights))

@@ -175,7 +175,8 @@ func packages() []entry {
 		{"orchestrator/topology/render", "internal/plural orchestrator/topology units", "draws a graph"},
 		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer " +
 			"collectives/schedule " +
-			"fabric fabric/queues host internal/splitmix orchestrator/lab orchestrator/topology params results/record " +
+			"fabric fabric/queues host internal/clip internal/plural internal/splitmix orchestrator/lab " +
+			"orchestrator/topology params results/record " +
 			"tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
 			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine " +
 				"can ask what a lab comes to"},
@@ -230,7 +231,7 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/machine", "internal/cleanup internal/clip internal/clock internal/control internal/plural " +
+		{"orchestrator/machine", "clocksync/labtime internal/cleanup internal/clip internal/clock internal/control internal/plural " +
 			"nodeimg/agent nodeimg/boot orchestrator/emulate orchestrator/runtime realtime units",
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 

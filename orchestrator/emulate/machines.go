@@ -146,8 +146,8 @@ func clockSteps(cluster runtime.Cluster) (warnings []string) {
 	}
 	for k, c := range m.all {
 		if c, ok := c.(interface{ ClockStep() int64 }); ok && c.ClockStep() != 0 {
-			warnings = append(warnings, fmt.Sprintf("the clock of %s stepped by %.1f ms: packets to and from it may have "+
-				"come too late; was the machine suspended or moved?", MachineName(k), float64(c.ClockStep())/1e6))
+			warnings = append(warnings, fmt.Sprintf("the clock of %s stepped by %.1f ms: packets to and from it may "+
+				"have come too late; was the machine suspended or moved?", MachineName(k), float64(c.ClockStep())/1e6))
 		}
 	}
 	return warnings

@@ -1,7 +1,12 @@
 package experiment
 
 import (
+	"fmt"
+	"strings"
+
 	"weft/fabric"
+	"weft/internal/clip"
+	"weft/internal/plural"
 )
 
 // Parts returns the part of the network that each host and switch belongs to, by fabric.NodeID, if
@@ -24,9 +29,9 @@ func (x *Experiment) Parts() ([]int32, error) {
 			return nil, x.Lab.Errorf(c.path, "%s, or engine.machines 1", c.why)
 		}
 	}
-	parts, err := x.Fabric.Cut(e.Machines)
+	parts, err := x.cut()
 	if err != nil {
-		return nil, x.Lab.Errorf("engine.machines", "%v", err)
+		return nil, err
 	}
 	for i := range x.Faults.Changes {
 		c := &x.Faults.Changes[i]
@@ -36,6 +41,46 @@ func (x *Experiment) Parts() ([]int32, error) {
 					"network to another; with PFC only links within a part can go down; expected 1", x.PortNames()[p])
 			}
 		}
+	}
+	return parts, nil
+}
+
+// cut returns the part of each node.
+func (x *Experiment) cut() ([]int32, error) {
+	e := &x.Lab.Engine
+	if e.Cut == nil {
+		parts, err := x.Fabric.Cut(e.Machines)
+		if err != nil {
+			return nil, x.Lab.Errorf("engine.machines", "%v", err)
+		}
+		return parts, nil
+	}
+	if len(e.Cut) != e.Machines {
+		return nil, x.Lab.Errorf("engine.cut", "%s; expected one for each of engine.machines %d",
+			plural.Count(len(e.Cut), "part"), e.Machines)
+	}
+	of := make([]int32, len(x.Fabric.Switches))
+	for k, names := range e.Cut {
+		path := fmt.Sprintf("engine.cut.%d", k)
+		for name := range strings.FieldsSeq(names) {
+			n, ok := x.Graph.NodeNamed(name)
+			if s := int(n) - x.Fabric.Hosts; !ok || s < 0 {
+				return nil, x.Lab.Errorf(path, "%q is no switch of this network; weft graph lists them", clip.Text(name))
+			} else if of[s] != 0 {
+				return nil, x.Lab.Errorf(path, "%s is in part %d already", name, of[s])
+			} else {
+				of[s] = int32(k + 1)
+			}
+		}
+	}
+	for s := range of {
+		if of[s]--; of[s] < 0 {
+			return nil, x.Lab.Errorf("engine.cut", "switch %s is in no part", x.Graph.Nodes[x.Fabric.Hosts+s].Name)
+		}
+	}
+	parts, err := x.Fabric.CutBy(of, e.Machines)
+	if err != nil {
+		return nil, x.Lab.Errorf("engine.cut", "%v", err)
 	}
 	return parts, nil
 }

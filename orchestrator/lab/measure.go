@@ -196,7 +196,9 @@ type Engine struct {
 	NIC      string  // socket, bypass: what the agents of emulated hosts send through
 	Machines int     // into how many parts the modelled fabric of an emulation is cut
 	Memo     string  // auto, off: whether a simulation skips steps that it has executed before
-	TCP      TCP
+	// Cut has the switches of each part, separated by blanks; none: it follows from the topology.
+	Cut []string
+	TCP TCP
 }
 
 // maxMachines bounds engine.machines. Ours.
@@ -244,6 +246,9 @@ func (e *Engine) Keys() []params.Key {
 		params.New("memo", params.Word(&e.Memo, "auto", "off"),
 			"auto: the simulator skips steps that began in the same state before; results are the same bytes.").
 			Default("auto", "ours"),
+		params.List("cut", params.ItemsOf(&e.Cut, maxMachines, func(part *string) params.Key {
+			return params.One(params.Text(part, "the switches of a part, as in leaf0 spine0"))
+		}), "Switches of each part: [leaf0 spine0, leaf1 spine1]; default: by pods."),
 		params.Sub("tcp", func() params.Section { return &e.TCP }, "The kernel's TCP in emulated hosts.").
 			Only(func() (bool, string) {
 				return e.Kind != "sim", "is for the kernel's TCP, which the simulator does not have"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -242,7 +243,8 @@ func TestSetOverrides(t *testing.T) {
 	if got := l.Workload[0].Ranks.Names; !slices.Equal(got, []string{"h1", "h3"}) {
 		t.Errorf("ranks are %q", got)
 	}
-	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50, NIC: "socket", Machines: 1, Memo: "auto"}) {
+	if got := l.Engine; !reflect.DeepEqual(got, Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50, NIC: "socket",
+		Machines: 1, Memo: "auto"}) {
 		t.Errorf("the engine is %+v", got)
 	}
 	if pc4 := l.Transport.Section.Control().(pc4.Params); pc4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {

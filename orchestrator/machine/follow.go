@@ -65,7 +65,8 @@ func (f *follower) add(s clockSample) {
 		f.latest = slices.Delete(f.latest, 0, extra)
 	}
 	if f.seen++; f.seen%clockSamples == 0 {
-		f.anchors = append(f.anchors, slices.MinFunc(f.latest, func(a, b clockSample) int { return int(a.trip - b.trip) }))
+		best := slices.MinFunc(f.latest, func(a, b clockSample) int { return int(a.trip - b.trip) })
+		f.anchors = append(f.anchors, best)
 		if extra := len(f.anchors) - clockAnchors; extra > 0 {
 			f.anchors = slices.Delete(f.anchors, 0, extra)
 		}
