@@ -24,7 +24,7 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 			if err := a.elevate("auto"); err != nil {
 				return err
 			}
-			var o doctor.Options
+			o := doctor.Options{Engines: agentEngines()}
 			if measure && namespace.Available() == nil {
 				o.PacketRate = packetRate(false)
 				o.BypassRate = packetRate(true)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"weft/internal/clip"
 	"weft/internal/plural"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
@@ -243,17 +244,18 @@ func (a *app) showStatus(st *sweep.Status, asJSON bool) error {
 	fmt.Fprintln(w, line)
 	fmt.Fprintln(w, "shard\tstate\tpoints\thost")
 	for _, s := range st.Shards {
-		row := fmt.Sprintf("%d\t%s\t%d of %d\t%s\t%s", s.Shard, s.State, s.Done, s.Points, s.Host, s.Error)
+		row := fmt.Sprintf("%d\t%s\t%d of %d\t%s\t%s", s.Shard, s.State, s.Done, s.Points, clip.Text(s.Host),
+			clip.Line(s.Error))
 		fmt.Fprintln(w, strings.TrimRight(row, "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, p := range st.Problems {
-		fmt.Fprintf(a.stdout, "%s: %s\n", p.Name, p.Error)
+		fmt.Fprintf(a.stdout, "%s: %s\n", clip.Line(p.Name), clip.Line(p.Error))
 	}
 	if st.Say != "" {
-		fmt.Fprintln(a.stderr, st.Say)
+		fmt.Fprintln(a.stderr, clip.Line(st.Say))
 	}
 	return nil
 }

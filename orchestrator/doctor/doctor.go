@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	far "weft/orchestrator/machine"
 	"weft/orchestrator/uml"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	// list only names the kernel.
 	BootUML func(context.Context, *uml.Kernel) (time.Duration, error)
 
+	// Engines start weft on other machines: each has a finding.
+	Engines []far.Engine
+
 	// DockerHost is the address of the Docker Engine, such as unix:///var/run/docker.sock; empty
 	// means DOCKER_HOST or that default.
 	DockerHost string
@@ -63,6 +67,9 @@ func Check(ctx context.Context, o Options) []Finding {
 	tests = append(tests, timing(o)...)
 	tests = append(tests, network(o)...)
 	tests = append(tests, containers(o.DockerHost))
+	for _, e := range o.Engines {
+		tests = append(tests, engine(e))
+	}
 	findings := make([]Finding, 0, len(tests))
 	for _, t := range tests {
 		findings = append(findings, t.run(ctx))

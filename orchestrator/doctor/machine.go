@@ -7,9 +7,12 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/plural"
+	far "weft/orchestrator/machine"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
@@ -142,4 +145,26 @@ func containers(host string) test {
 		cost: "no Docker runtime; the built-in one runs the same labs, except programs in images",
 		fix: "install Docker Engine 20.10 or newer (apt-get install docker.io), start it (systemctl start " +
 			"docker), and run weft as root"}
+}
+
+// engineTime is for an engine to say which machines it has.
+const engineTime = 5 * time.Second
+
+// engine finds the machines of an engine.
+func engine(e far.Engine) test {
+	return test{name: e.Name(), grade: Missing,
+		try: func(ctx context.Context) (string, error) {
+			ctx, cancel := context.WithTimeout(ctx, engineTime)
+			defer cancel()
+			hosts, err := e.Hosts(ctx)
+			if err == nil && len(hosts) == 0 {
+				err = errors.New("none of its machines takes work")
+			}
+			if err != nil {
+				return "", err
+			}
+			return plural.Count(len(hosts), "machine") + ": " + far.Names(hosts), nil
+		},
+		cost: "no sweeps and no parts of labs on other machines with --on " + e.Name(),
+		fix:  "see docs/scale-out.md; agents started by hand need neither Docker Swarm nor Slurm"}
 }

@@ -108,7 +108,14 @@ func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, 
 	if s.Began, err = sweep.Began(q.Now, store.EntryNames(filepath.Join(q.Results, s.Lab))); err != nil {
 		return nil, err
 	}
-	path, err := store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", store.NewFolder)
+	path, err := store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", func(path string) error {
+		s.ID = filepath.Base(path)
+		err := s.Check()
+		if err == nil {
+			d, err = shard.Create(path, s)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create a directory for the sweep: %w", err)
 	}
@@ -117,13 +124,6 @@ func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, 
 			err = errors.Join(err, os.RemoveAll(path))
 		}
 	}()
-	s.ID = filepath.Base(path)
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	if d, err = shard.Create(path, s); err != nil {
-		return nil, err
-	}
 	return d, start(ctx, on, d, q.Round, q.Now)
 }
 

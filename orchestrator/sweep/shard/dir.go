@@ -46,19 +46,46 @@ type Dir struct {
 	Sub  *sweep.Submission
 }
 
-// Create writes a new submission into the directory of its sweep, which exists.
-func Create(path string, s *sweep.Submission) (*Dir, error) {
+// Create makes the directory of a sweep with its submission, at once: whoever sees the directory
+// sees all of it. The error is fs.ErrExist if path is taken.
+func Create(path string, s *sweep.Submission) (_ *Dir, err error) {
 	text, err := s.Encode()
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{path, s}
+	removeUnfinished(filepath.Dir(path))
+	temp := &Dir{filepath.Join(filepath.Dir(path), unfinished+rand.Text()), s}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp.Path))
+		}
+	}()
 	for _, name := range []string{"", roundsFolder, triesFolder, workFolder, notesFolder} {
-		if err := os.Mkdir(d.at(name), 0o755); err != nil {
+		if err := os.MkdirAll(temp.at(name), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	return d, d.write(submissionFile, text)
+	if err := temp.write(submissionFile, text); err != nil {
+		return nil, err
+	}
+	return &Dir{path, s}, os.Rename(temp.Path, path)
+}
+
+// unfinished begins the names of directories that Create makes, and unfinishedLife is how long they
+// may take.
+const (
+	unfinished     = ".sweep-"
+	unfinishedLife = time.Hour
+)
+
+// removeUnfinished removes the directories of submitters that were killed.
+func removeUnfinished(folder string) {
+	all, _ := filepath.Glob(filepath.Join(folder, unfinished+"*")) // the pattern is right
+	for _, dir := range all {
+		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > unfinishedLife {
+			_ = os.RemoveAll(dir) // the next submitter tries again
+		}
+	}
 }
 
 // Adopt returns the directory below results of the submission in a file, and makes it unless

@@ -33,7 +33,7 @@ func newDir(t *testing.T) *Dir {
 		Engine: lab.EngineOptions{Kind: "sim"}, Kind: "sim", Points: []string{"seed=1", "seed=2", "seed=3"}, Shards: 2,
 		Began: began, Series: "S", Results: "runs", Program: store.Program()}
 	path := filepath.Join(t.TempDir(), "many", s.ID)
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d, err := Create(path, s)
@@ -381,5 +381,35 @@ func TestAdopt(t *testing.T) {
 	}
 	if d, err = Adopt(results, file, sweep.ByManifest); err != nil || !d.Over() || d.has(workFolder) {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// The directory of a sweep appears with its submission, and what killed submitters left is removed
+// after an hour.
+func TestCreate(t *testing.T) {
+	folder := t.TempDir()
+	old, young := filepath.Join(folder, unfinished+"OLD"), filepath.Join(folder, unfinished+"YOUNG")
+	for _, dir := range []string{old, young} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*unfinishedLife)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "sweep-1")
+	s := &sweep.Submission{ID: "sweep-1"}
+	if _, err := Create(path, s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(path, s); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	all, err := filepath.Glob(filepath.Join(folder, ".*")) // with hidden ones
+	if err != nil || len(all) != 1 || all[0] != young {
+		t.Error(all, err)
+	}
+	if _, err := os.Stat(filepath.Join(path, Folder, submissionFile)); err != nil {
+		t.Error(err)
 	}
 }

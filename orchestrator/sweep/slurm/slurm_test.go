@@ -101,7 +101,7 @@ func TestScheduler(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "many", newSub().ID)
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d, err := shard.Create(path, newSub())
