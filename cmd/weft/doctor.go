@@ -7,6 +7,7 @@ import (
 
 	"weft/orchestrator/doctor"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/machine"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 )
@@ -24,7 +25,13 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 			if err := a.elevate("auto"); err != nil {
 				return err
 			}
-			o := doctor.Options{Engines: agentEngines()}
+			var o doctor.Options
+			for _, e := range agentEngines() {
+				o.Engines = append(o.Engines, doctor.Engine{Name: e.Name(), Machines: func(ctx context.Context) ([]string, error) {
+					hosts, err := e.Hosts(ctx)
+					return machine.Names(hosts), err
+				}})
+			}
 			if measure && namespace.Available() == nil {
 				o.PacketRate = packetRate(false)
 				o.BypassRate = packetRate(true)

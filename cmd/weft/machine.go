@@ -196,5 +196,5 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s chooses %d of %s: %s; m1 is the first by name", engine.Name(), n,
-		plural.Count(len(hosts), "machine"), machine.Names(hosts)), nil
+		plural.Count(len(hosts), "machine"), strings.Join(machine.Names(hosts), ", ")), nil
 }

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	far "weft/orchestrator/machine"
 	"weft/orchestrator/uml"
 )
 
@@ -44,11 +43,17 @@ type Options struct {
 	BootUML func(context.Context, *uml.Kernel) (time.Duration, error)
 
 	// Engines start weft on other machines: each has a finding.
-	Engines []far.Engine
+	Engines []Engine
 
 	// DockerHost is the address of the Docker Engine, such as unix:///var/run/docker.sock; empty
 	// means DOCKER_HOST or that default.
 	DockerHost string
+}
+
+// Engine starts weft on other machines: Docker Swarm or Slurm.
+type Engine struct {
+	Name     string                                            // as --on calls it
+	Machines func(context.Context) (names []string, err error) // those that take work
 }
 
 // test tries one feature and returns what it found, or the machine's refusal as an error.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/plural"
-	far "weft/orchestrator/machine"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
@@ -151,20 +150,20 @@ func containers(host string) test {
 const engineTime = 5 * time.Second
 
 // engine finds the machines of an engine.
-func engine(e far.Engine) test {
-	return test{name: e.Name(), grade: Missing,
+func engine(e Engine) test {
+	return test{name: e.Name, grade: Missing,
 		try: func(ctx context.Context) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, engineTime)
 			defer cancel()
-			hosts, err := e.Hosts(ctx)
-			if err == nil && len(hosts) == 0 {
+			names, err := e.Machines(ctx)
+			if err == nil && len(names) == 0 {
 				err = errors.New("none of its machines takes work")
 			}
 			if err != nil {
 				return "", err
 			}
-			return plural.Count(len(hosts), "machine") + ": " + far.Names(hosts), nil
+			return plural.Count(len(names), "machine") + ": " + strings.Join(names, ", "), nil
 		},
-		cost: "no sweeps and no parts of labs on other machines with --on " + e.Name(),
+		cost: "no sweeps and no parts of labs on other machines with --on " + e.Name,
 		fix:  "see docs/scale-out.md; agents started by hand need neither Docker Swarm nor Slurm"}
 }

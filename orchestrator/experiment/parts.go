@@ -65,7 +65,8 @@ func (x *Experiment) cut() ([]int32, error) {
 		for name := range strings.FieldsSeq(names) {
 			n, ok := x.Graph.NodeNamed(name)
 			if s := int(n) - x.Fabric.Hosts; !ok || s < 0 {
-				return nil, x.Lab.Errorf(path, "%q is no switch of this network; weft graph lists them", clip.Text(name))
+				return nil, x.Lab.Errorf(path, "%q is no switch of this network; weft graph lists them",
+					clip.Text(name))
 			} else if of[s] != 0 {
 				return nil, x.Lab.Errorf(path, "%s is in part %d already", name, of[s])
 			} else {

@@ -147,17 +147,17 @@ func Enough(e Engine, hosts []Host, count int) error {
 		return nil
 	}
 	return fmt.Errorf("%s:%d: %s take work (%s), and each part of the lab has a machine of its own", e.Name(), count,
-		plural.Count(len(hosts), "machine"), Names(hosts))
+		plural.Count(len(hosts), "machine"), strings.Join(Names(hosts), ", "))
 }
 
 // Names returns the names of machines in order, for messages.
-func Names(hosts []Host) string {
+func Names(hosts []Host) []string {
 	names := make([]string, len(hosts))
 	for i, h := range hosts {
 		names[i] = clip.Line(h.Name)
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return names
 }
 
 // nearest returns the address of this machine that other machines of an engine reach: that from
