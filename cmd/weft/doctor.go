@@ -27,10 +27,11 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 			}
 			var o doctor.Options
 			for _, e := range agentEngines() {
-				o.Engines = append(o.Engines, doctor.Engine{Name: e.Name(), Machines: func(ctx context.Context) ([]string, error) {
+				find := func(ctx context.Context) ([]string, error) {
 					hosts, err := e.Hosts(ctx)
 					return machine.Names(hosts), err
-				}})
+				}
+				o.Engines = append(o.Engines, doctor.Engine{Name: e.Name(), Machines: find})
 			}
 			if measure && namespace.Available() == nil {
 				o.PacketRate = packetRate(false)
