@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,13 @@ func serve(
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var all sync.WaitGroup
 	defer all.Wait()
-	unknown := make(chan struct{}, maxNew)
+	var mu sync.Mutex
+	var strangers []net.Conn // from the oldest on: whoever has the secret is one for milliseconds
+	known := func(c net.Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		strangers = slices.DeleteFunc(strangers, func(s net.Conn) bool { return s == c })
+	}
 	for {
 		c, err := l.Accept()
 		if err != nil && ctx.Err() != nil {
@@ -78,15 +85,16 @@ func serve(
 		if err != nil {
 			return err
 		}
-		select {
-		case unknown <- struct{}{}:
-		default:
-			c.Close()
-			continue
+		mu.Lock()
+		if len(strangers) == maxNew {
+			strangers[0].Close()
+			strangers = strangers[1:]
 		}
+		strangers = append(strangers, c)
+		mu.Unlock()
 		all.Go(func() {
 			conn, err := accept(ctx, c, config)
-			<-unknown
+			known(c)
 			if err == nil { // strangers are not worth a line each: they could fill the output
 				handle(ctx, conn, c.RemoteAddr())
 			}

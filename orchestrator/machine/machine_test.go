@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -405,6 +406,73 @@ func TestMeetingStrangers(t *testing.T) {
 	if all, err := m.wait(ctx, 1, nil); err == nil {
 		t.Errorf("%+v came", all)
 	}
+}
+
+// Who says nothing, and who says again what somebody with the secret said, gets nothing and keeps
+// nobody out.
+func TestSlowStrangersAndReplay(t *testing.T) {
+	addr, launched := startAgent(t)
+	for range maxNew + 8 { // more than have room
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	var said bytes.Buffer // by a connection that is a session
+	began := time.Now()
+	s := session{Run: "r", Build: "that", Peers: []string{addr}, Nodes: []boot.NodeSpec{{Name: "h"}}}
+	config, err := secure(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := messages(tls.Client(&recorded{raw, &said}, config))
+	if err == nil {
+		err = conn.SendValue(kindSession, s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := next(conn, kindUp); err == nil || !strings.Contains(err.Error(), "another build") {
+		t.Errorf("%v, %v", m.Kind, err)
+	}
+	conn.Close()
+	if took := time.Since(began); took > dialTime/2 {
+		t.Errorf("it was answered after %v", took)
+	}
+	again, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if _, err := again.Write(said.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	_ = again.SetReadDeadline(time.Now().Add(quiettest.Patience))
+	answer, _ := io.ReadAll(again)
+	if bytes.Contains(answer, []byte("build")) || said.Len() == 0 {
+		t.Errorf("%d bytes were answered with %q", said.Len(), answer)
+	}
+	select {
+	case <-launched:
+		t.Error("something was launched")
+	default:
+	}
+}
+
+// recorded is a connection that keeps what is written to it.
+type recorded struct {
+	net.Conn
+	said *bytes.Buffer
+}
+
+func (r *recorded) Write(p []byte) (int, error) {
+	r.said.Write(p)
+	return r.Conn.Write(p)
 }
 
 // A secret that others can read, or guess, is none.

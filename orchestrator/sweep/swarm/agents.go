@@ -133,6 +133,10 @@ func (Agents) Look(ctx context.Context, p *machine.Placement) error {
 	}
 	for _, t := range all {
 		why := clip.Line(t.Status.Err)
+		n, placed := machines[t.NodeID]
+		if placed && n.Status.State == swarm.NodeStateDown {
+			return fmt.Errorf("the machine %s is down", clip.Line(n.Description.Hostname))
+		}
 		switch t.Status.State {
 		case swarm.TaskStatePending:
 			if why != "" {
@@ -140,7 +144,7 @@ func (Agents) Look(ctx context.Context, p *machine.Placement) error {
 			}
 		case swarm.TaskStateComplete, swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateOrphaned,
 			swarm.TaskStateShutdown, swarm.TaskStateRemove:
-			return fmt.Errorf("the agent on %s ended: %s%s", clip.Line(machines[t.NodeID].Description.Hostname), why,
+			return fmt.Errorf("the agent on %s ended: %s%s", clip.Line(n.Description.Hostname), why,
 				lastWords(ctx, api, t.ID))
 		}
 	}
