@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -334,7 +335,7 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 	var f sweepFlags
 	cmd := a.sweepVerb("resume", "run the points of a sweep that have no result", resumeHelp, &f,
 		func(ctx context.Context, d *shard.Dir) error {
-			last, ok, err := d.Round()
+			last, _, err := d.Round()
 			if err != nil {
 				return err
 			}
@@ -342,9 +343,7 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 				return err
 			}
 			r := f.round
-			if r.On = f.on; r.On == "" && ok {
-				r.On = last.On
-			}
+			r.On = cmp.Or(f.on, last.On, "local") // no round: its submitter was killed before
 			if r.Image == "" {
 				r.Image = last.Image
 			}
