@@ -55,7 +55,8 @@ program ran, or if the node is paused; 1 if the program could not be started.`,
   weft exec --clock lab h0 -- ping -c3 -l3 h15
   weft exec --clock lab --launch torchrun h0,h1,h2,h3 -- labs/apps/allreduce.py
   weft exec h0 -- ./mine.py h15
-  weft exec h0 -- iperf3 -c h15
+  weft exec --clock lab h1 -- iperf3 -s -1 -D
+  weft exec --clock lab h0 -- iperf3 -c h1 -n 100M
   weft exec h0 -- tcpdump -ni eth0
   weft exec h0`,
 		Args: cobra.MinimumNArgs(1),

@@ -42,8 +42,12 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
 		micros(s.WallS*1e6)))
 	n := s.Network
-	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
-		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, Bytes(n.MaxQueue)))
+	resent := fmt.Sprintf(" %d retransmits, %d timeouts,", n.Retransmits, n.Timeouts)
+	if s.Flows.Count == 0 && len(s.Programs) > 0 {
+		resent = "" // they are the kernel's, which nobody counts
+	}
+	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops,%s largest queue %s",
+		n.Packets, n.CEMarks, n.Drops, resent, Bytes(n.MaxQueue)))
 	if text := Links(&n); text != "" {
 		add("links", text)
 	}

@@ -102,6 +102,19 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
+// What the kernel's TCP repeated is not counted, so a summary of programs alone does not say 0.
+func TestProgramsAlone(t *testing.T) {
+	var out strings.Builder
+	s := &record.Summary{Lab: "mine", Engine: "emu", Status: "ok", Network: record.Network{Packets: 7, Drops: 2},
+		Programs: []record.Program{{Command: "iperf3 ...", Hosts: []record.ProgramHost{{Host: "h0"}}}}}
+	if err := Summary(&out, s, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, "retransmits") || !strings.Contains(got, "7 packets, 0 CE marks, 2 drops, largest queue 0\n") {
+		t.Error(got)
+	}
+}
+
 // What only some runs have is said of those.
 func TestLossyAndMeasuredRun(t *testing.T) {
 	s := simulated()
