@@ -147,8 +147,13 @@ proves nothing then; a miss in another run gives 3.`,
 			if flags.machines = far; far != nil {
 				flags.lab.Set = append(flags.lab.Set, set...)
 				flags.lab.Engine.Kind = cmp.Or(flags.lab.Engine.Kind, "emu")
-				if flags.lab.Engine.Kind != "emu" {
+				switch {
+				case flags.lab.Engine.Kind != "emu":
 					return usagef("--engine %s runs on this machine alone; leave out --on", flags.lab.Engine.Kind)
+				case flags.kernel == "uml":
+					return usagef("--kernel uml is on this machine alone; leave out --on")
+				case len(flags.capture) > 0:
+					return usagef("--capture reads packets on this machine alone; leave out --on, and all parts run here")
 				}
 			}
 			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {

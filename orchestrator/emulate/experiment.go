@@ -197,21 +197,8 @@ func (x *Experiment) check() error {
 		x.Processes.Bypass) {
 		bad("a network in parts of %d nodes, on the kernel's datapath or with bypass NICs", len(x.Parts))
 	}
-	if n := len(x.Processes.Machines); n > 0 {
-		if n != x.count() {
-			bad("%d machines for %d parts of the network", n, x.count())
-		}
-		for _, c := range []struct {
-			has  bool
-			what string
-		}{
-			{len(x.Captures) > 0, "captures"}, {x.Module != nil, "a congestion control as a module"},
-			{len(x.Programs) > 0 || len(x.Groups) > 0, "programs of hosts"},
-		} {
-			if c.has {
-				bad("%s on other machines are not built; leave out --on, and all parts run on this machine", c.what)
-			}
-		}
+	if n := len(x.Processes.Machines); n > 0 && n != x.count() {
+		bad("%d machines for %d parts of the network", n, x.count())
 	}
 	if x.BaseRTT <= 0 {
 		bad("base round trip of %d ps", x.BaseRTT)

@@ -15,6 +15,7 @@ import (
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 	"weft/tc-shaping/qdisc"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -35,7 +36,7 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 	if o.Machines != nil { // their agents have looked
 		p := inNamespaces
 		p.datapath = "fabric"
-		return p, nil
+		return p, onOthers(l)
 	}
 	p, err := findRuntime(ctx, l)
 	p.datapath, p.bypass = "fabric", l.Engine.Bypasses()
@@ -44,6 +45,19 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 		p.kernel, err = ownKernel(ctx)
 	}
 	return p, err
+}
+
+// onOthers returns an error if a lab has what only one machine can run: descriptors do not leave a
+// machine.
+func onOthers(l *lab.Lab) error {
+	const instead = "leave out --on, and all parts run on this machine"
+	if path := experiment.ProgramPath(l); path != "" {
+		return l.Errorf(path, "programs of hosts on other machines are not built; %s", instead)
+	}
+	if module, _ := transport.ModuleOf(l.Transport.Section); module != nil {
+		return l.Errorf("transport", "congestion control as a module on other machines is not built; %s", instead)
+	}
+	return nil
 }
 
 // ownKernel returns what this machine's kernel can do as a datapath, or an error with a way out.

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"math"
+	"net"
+	"testing"
+	"time"
+
+	"weft/results/record"
+)
+
+// fourLab has four racks, each of which is a part.
+const fourLab = `
+weft: 1
+name: four
+topology: {kind: leaf-spine, leaves: 4, spines: 2, hosts_per_leaf: 2, link: {rate: 100Gbps, delay: 3us}, mtu: 4096}
+transport: {kind: pc4}
+workload:
+  - {collective: all-to-all, size: 400KB}
+engine: {kind: emu, machines: 4, dilation: 10000}
+`
+
+// fidelities are of several runs of a lab.
+type fidelities struct {
+	verdicts    map[string]int
+	late, exact int64 // packets that came too late, and runs without one
+	first       float64
+	differ      float64 // the largest difference from the first median, as a share
+}
+
+func (f *fidelities) add(s *record.Summary) {
+	if f.verdicts == nil {
+		f.verdicts, f.first = map[string]int{}, s.Flows.FCT.P50
+	}
+	f.verdicts[s.Fidelity.Verdict]++
+	f.late += s.Fidelity.LateCrossings
+	if s.Fidelity.LateCrossings == 0 {
+		f.exact++
+		f.differ = max(f.differ, math.Abs(s.Flows.FCT.P50/f.first-1))
+	}
+}
+
+// A lab in four parts, replayed 30 times at dilation 10,000: data are right each time. Hosts are
+// real processes that are late by some nanoseconds of lab time, so runs are not the same bytes; the
+// fabric in parts is (TestPartsAreTheWhole of package fabric).
+func TestClusterReplays(t *testing.T) {
+	needCluster(t)
+	d := newWorkspace(t)
+	d.writeLab("lab.yaml", fourLab)
+	var f fidelities
+	for range 30 {
+		s := d.startCommand(d.command("run", "lab.yaml", "--json", "-q")).waitLong().wantCode(0).summaries()[0]
+		if !s.Verified {
+			t.Error(s.Error)
+		}
+		f.add(s)
+	}
+	t.Logf("30 runs: verdicts %v, %d packets late, %d runs exact, medians of those within %.2f %% of the first", f.verdicts,
+		f.late, f.exact, 100*f.differ)
+	if f.differ > 0.02 {
+		t.Errorf("medians of runs without a late packet differ by %.1f %%", 100*f.differ)
+	}
+}
+
+// slowly carries connections to addr and keeps back what passes for a while. It returns where it
+// listens.
+func slowly(t *testing.T, addr string, back time.Duration) string {
+	l, err := net.Listen("tcp", "192.0.2.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	type piece struct {
+		at   time.Time
+		text []byte
+	}
+	one := func(to, from net.Conn) {
+		held := make(chan piece, 1<<14)
+		go func() {
+			defer to.Close()
+			for p := range held {
+				<-time.After(time.Until(p.at))
+				if _, err := to.Write(p.text); err != nil {
+					return
+				}
+			}
+		}()
+		defer close(held)
+		for {
+			b := make([]byte, 64<<10)
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			held <- piece{time.Now().Add(back), b[:n]}
+		}
+	}
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, err := net.Dial("tcp", addr)
+			if err != nil {
+				a.Close()
+				continue
+			}
+			go one(a, b)
+			go one(b, a)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A network between machines that takes 2 ms is never ok at dilation 1000, where a link has less.
+func TestPrivSlowMachines(t *testing.T) {
+	needEmulation(t)
+	d := newWorkspace(t)
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	d.writeLab("lab.yaml", acrossLab)
+	s := d.run("run", "lab.yaml", "--on", slowly(t, a.addr, 2*time.Millisecond)+","+slowly(t, b.addr, 2*time.Millisecond),
+		"--secret", "secret", "--dilation", "1000", "--set", "topology.link.delay=1us", "--json", "-q").wantCode(0).summaries()[0]
+	if f := s.Fidelity; !s.Verified || f.Verdict == "ok" || f.LateCrossings < f.Crossings/2 {
+		t.Errorf("verified %v, %s, %d of %d packets late", s.Verified, f.Verdict, f.LateCrossings, f.Crossings)
+	}
+}
