@@ -143,8 +143,8 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 			p.Doubts = append(p.Doubts, Spaced(text))
 		}
 		p.Tiles = tiles(s, r.about())
-		if len(s.Expect) > 0 {
-			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectationTable(s.Expect)}})
+		if len(s.Expect) > 0 && p.Class != "" {
+			p.Parts = append(p.Parts, expectations(s.Expect))
 		}
 	} else {
 		p.Doubts = []string{r.NoSummary}
@@ -155,6 +155,9 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	}
 	if len(charts.Pictures) > 0 {
 		p.Parts = append(p.Parts, charts)
+	}
+	if s != nil && len(s.Expect) > 0 && p.Class == "" {
+		p.Parts = append(p.Parts, expectations(s.Expect)) // the verdict says that they are met
 	}
 	if s != nil {
 		numbers := Part{Heading: "Numbers", Facts: summaryFacts(s, m.Control)}
@@ -183,6 +186,12 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 			{Summary: fmt.Sprintf("all %d settings, each with its source", len(m.Settings)), Facts: settings(m)}},
 	})
 	return p, nil
+}
+
+// expectations returns the part of a run's page with its expectations. It comes before the charts
+// unless all is well.
+func expectations(all []record.Expect) Part {
+	return Part{Heading: "Expectations", Tables: []Table{expectationTable(all)}}
 }
 
 // charts draws all charts of the run, those that the lab is about first, and its network.

@@ -91,9 +91,9 @@ func SweepPage(
 		Footer: "weft " + version}
 	p.Verdict, p.Class = sweepVerdict(runs, across)
 	runs = table.Started(runs)
-	if len(across) > 0 {
-		p.Parts = append(p.Parts, Part{Heading: "Expectations across points",
-			Tables: []Table{expectationTable(across)}})
+	expected := Part{Heading: "Expectations across points", Tables: []Table{expectationTable(across)}}
+	if len(across) > 0 && p.Class != "" {
+		p.Parts = append(p.Parts, expected)
 	}
 	if rows := table.Reasons(runs); len(rows) > 0 {
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
@@ -116,6 +116,9 @@ func SweepPage(
 	}
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
+	}
+	if len(across) > 0 && p.Class == "" {
+		p.Parts = append(p.Parts, expected) // the verdict says that they are met
 	}
 	p.Parts = append(p.Parts, Part{Heading: "Points", Tables: []Table{pointTable(runs, viewed)}},
 		Part{Heading: "How to run it again", Text: first.original(), Pre: first.sweepCommand(),
