@@ -169,7 +169,7 @@ screenshots: go ## make the pictures of docs/view.md anew, in Chromium
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/teaching/*.yaml \
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml $$(grep -L program: labs/teaching/*.yaml) \
 	  labs/collectives/all-*.yaml labs/collectives/others.yaml labs/collectives/traces.yaml labs/ccm/example.yaml \
 	  labs/strack/s02-*.quick.yaml labs/strack/s08-*.quick.yaml
 
