@@ -87,10 +87,7 @@ func exchange(args []string) error {
 // A program of the workload runs on its hosts beside a collective, over the lab's network and in
 // its time: a round trip over TCP takes what the links say. Its output, files and numbers are kept.
 func TestPrivProgramInTheWorkload(t *testing.T) {
-	needEmulation(t)
-	if err := labclock.Available(); err != nil {
-		t.Skip(err)
-	}
+	needLabTime(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -231,10 +228,7 @@ func printClocks() (code int) {
 // leaves of it. The run records the truth about both: when lines arrived, and the error of the
 // synchronized clock.
 func TestPrivProgramsReadCorrectedClocks(t *testing.T) {
-	needEmulation(t)
-	if err := labclock.Available(); err != nil {
-		t.Skip(err)
-	}
+	needLabTime(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -323,14 +317,11 @@ func checkClocks(t *testing.T, dir string, synchronized bool) error {
 // The session of the worksheet about a program of one's own works as its pages say: the program
 // measures the path, by clocks that are exact, wrong and corrected.
 func TestPrivTeachingProgram(t *testing.T) {
-	needEmulation(t)
+	needLabTime(t)
 	for _, program := range []string{"ping", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
-	}
-	if err := labclock.Available(); err != nil {
-		t.Skip(err)
 	}
 	sample.Rotate(t, 3)
 	page, err := os.ReadFile("../docs/teaching-worksheet.md")

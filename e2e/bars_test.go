@@ -9,7 +9,7 @@ import (
 	"weft/results/record"
 )
 
-// fourLab has four racks, each of which is a part.
+// fourLab is a lab of four racks; each rack is a part of the network.
 const fourLab = `
 weft: 1
 name: four

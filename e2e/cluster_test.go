@@ -269,25 +269,35 @@ func openTo(t *testing.T, dir string) {
 	}
 }
 
-// An ordinary user's sweep on Slurm leaves the bytes of a local sweep, also if a machine dies
-// meanwhile.
-func TestClusterSlurm(t *testing.T) {
-	const points = 60
-	dir := os.Getenv(slurmVar)
-	if dir == "" {
+// slurmWorkspace returns a workspace that every user may use, and the folder of the Slurm cluster.
+// It skips the test where there is none.
+func slurmWorkspace(t *testing.T) (d *workspace, dir string) {
+	t.Helper()
+	if dir = os.Getenv(slurmVar); dir == "" {
 		t.Skip("no Slurm cluster: make cluster-test starts one")
 	}
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
 	t.Setenv("DOCKER_HOST", "unix:///none")
-	d := newWorkspace(t)
+	d = newWorkspace(t)
 	openTo(t, d.dir)
+	return d, dir
+}
+
+// asNobody starts weft as an ordinary user with a home directory.
+func (d *workspace) asNobody(home string, args ...string) *process {
+	cmd := d.command(args...)
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	cmd.Env = append(cmd.Env, "TMPDIR=/tmp", "XDG_CACHE_HOME="+home, "HOME="+home)
+	return d.startCommand(cmd)
+}
+
+// An ordinary user's sweep on Slurm leaves the bytes of a local sweep, also if a machine dies
+// meanwhile.
+func TestClusterSlurm(t *testing.T) {
+	const points = 60
+	d, dir := slurmWorkspace(t)
 	file := d.writeLab("lab.yaml", manyPoints(points, "64MB"))
-	nobody := func(args ...string) *process {
-		cmd := d.command(args...)
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
-		cmd.Env = append(cmd.Env, "TMPDIR=/tmp", "XDG_CACHE_HOME=/tmp", "HOME=/tmp")
-		return d.startCommand(cmd)
-	}
+	nobody := func(args ...string) *process { return d.asNobody("/tmp", args...) }
 	began := time.Now()
 	d.startCommand(d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
 	local := time.Since(began)

@@ -149,24 +149,13 @@ func TestClusterClocks(t *testing.T) {
 	t.Errorf("%.0f %% of the packets came too late", 100*share)
 }
 
-// An ordinary user's lab runs on machines that Slurm chooses, and leaves no job whoever is killed.
+// An ordinary user runs a lab on machines that Slurm chooses. No job is left, whichever process is
+// killed.
 func TestClusterSlurmMachines(t *testing.T) {
-	dir := os.Getenv(slurmVar)
-	if dir == "" {
-		t.Skip("no Slurm cluster: make cluster-test starts one")
-	}
-	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
-	t.Setenv("DOCKER_HOST", "unix:///none")
-	d := newWorkspace(t)
-	openTo(t, d.dir)
+	d, dir := slurmWorkspace(t)
 	openTo(t, filepath.Dir(weft))
 	d.writeLab("lab.yaml", acrossLab)
-	nobody := func(args ...string) *process {
-		cmd := d.command(args...)
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
-		cmd.Env = append(cmd.Env, "TMPDIR=/tmp", "XDG_CACHE_HOME="+d.dir, "HOME="+d.dir)
-		return d.startCommand(cmd)
-	}
+	nobody := func(args ...string) *process { return d.asNobody(d.dir, args...) }
 	wantNoJob := func() {
 		t.Helper()
 		if wrong := eventually(patience, func() string {

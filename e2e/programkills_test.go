@@ -11,17 +11,13 @@ import (
 	"time"
 
 	"weft/internal/sample"
-	"weft/nodeimg/labclock"
 )
 
 // Whichever process of a run with programs is killed, at whichever instant, nothing is left: weft,
 // what it starts, programs in lab time, their children and the daemons among them. WEFT_KILLS and
 // WEFT_KILL_SEED are as for make killtest, which runs this too; make test-all kills 60 times.
 func TestPrivProgramsKilledAtRandom(t *testing.T) {
-	needEmulation(t)
-	if err := labclock.Available(); err != nil {
-		t.Skip(err)
-	}
+	needLabTime(t)
 	kills := 3
 	if sample.All() {
 		kills = 60

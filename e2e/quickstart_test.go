@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weft/internal/quiettest"
+	"weft/nodeimg/labclock"
 	"weft/orchestrator/runtime/namespace"
 	"weft/results/record"
 	"weft/results/store"
@@ -30,6 +31,15 @@ func needEmulation(t testing.TB) {
 	}
 	if err := namespace.Available(); err != nil {
 		t.Skipf("this machine cannot emulate: %v", err)
+	}
+}
+
+// needLabTime skips a test where programs cannot have lab time.
+func needLabTime(t testing.TB) {
+	t.Helper()
+	needEmulation(t)
+	if err := labclock.Available(); err != nil {
+		t.Skip(err)
 	}
 }
 

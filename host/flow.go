@@ -9,9 +9,8 @@ import (
 )
 
 // inflow describes the messages that arrive by one connection in one stage of an item, in every
-// repetition. The endpoint is told to expect a flow when it is about to arrive, and that the flow
-// has ended when all its messages have arrived (PC4, section III-C: the controller knows). Credits
-// are not flows.
+// repetition. The host announces a flow to the endpoint before it arrives, and its end when all its
+// messages have arrived (PC4, section III-C: the controller knows). Credits are not flows.
 type inflow struct {
 	use       *use // item's use of the connection
 	stage     uint8

@@ -153,7 +153,7 @@ func (p *plan) addValue(f field, t reflect.Type) error {
 	return nil
 }
 
-// addInside adds what a field holds or leads to: structs, each field of which says what it is.
+// addInside adds a field that holds structs or points to them. Their own fields have tags.
 func (p *plan) addInside(f field, t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Struct:

@@ -137,9 +137,3 @@ func (f *follower) steer(now int64) (s labtime.Scale, ok bool) {
 	f.used = s
 	return s, true
 }
-
-// wrong returns by how much lab time there differs from this machine's at now, in nanoseconds of
-// real time.
-func (f *follower) wrong(now, clock int64) float64 {
-	return float64(clock-f.used.T0)/f.used.Dilation*f.t0.Dilation - float64(now-f.t0.T0)
-}

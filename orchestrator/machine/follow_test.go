@@ -74,3 +74,9 @@ func TestFollowStep(t *testing.T) {
 		t.Errorf("wrong by %.0f ns", wrong)
 	}
 }
+
+// wrong returns by how much lab time there differs from this machine's at now, in nanoseconds of
+// real time.
+func (f *follower) wrong(now, clock int64) float64 {
+	return float64(clock-f.used.T0)/f.used.Dilation*f.t0.Dilation - float64(now-f.t0.T0)
+}

@@ -115,12 +115,7 @@ func (f *framer) all() []frames.Frame {
 // record adds a frame of the run, and returns the instant of the next one.
 func (f *framer) record(s *sim.Sim, now units.Time) (next units.Time) {
 	survey := func(sent []units.Bytes, each func(port int, p fabric.PortState)) { s.Survey(now, sent, each) }
-	arrived := func(each func(c transport.ConnID, bytes units.Bytes)) {
-		for _, h := range f.hosts {
-			h.Arrived(each)
-		}
-	}
-	return f.add(now, survey, arrived, f.windows)
+	return f.add(now, survey, arrivals(f.hosts), f.windows)
 }
 
 // add adds a frame with what survey says of ports, and arrived and windows of connections.

@@ -163,7 +163,7 @@ func TestSkippingChangesNoLab(t *testing.T) {
 func TestStatesOfTransports(t *testing.T) {
 	compared := map[string]bool{"pc4": true, "roce": true, "swift": true, "strack": true}
 	for _, kind := range transport.Kinds() {
-		if kind == "wasm" { // needs a module
+		if transport.FactsOf(kind).Module {
 			continue
 		}
 		x := build(t, star+"transport: {kind: "+kind+"}\nworkload: [{collective: all-reduce, size: 1MB, repeat: 2}]\n")

@@ -106,9 +106,7 @@ func newMemoSamples(
 		s.ports = make([]fabric.PortState, ports)
 		s.arrived, s.windows = make([]units.Bytes, conns), make([]units.Bytes, conns)
 	}
-	for _, h := range m.hosts {
-		h.Arrived(func(c transport.ConnID, _ units.Bytes) { m.last.order = append(m.last.order, c) })
-	}
+	arrivals(m.hosts)(func(c transport.ConnID, _ units.Bytes) { m.last.order = append(m.last.order, c) })
 	return m
 }
 
@@ -149,14 +147,12 @@ func (m *memoSamples) Look(now, since units.Time) {
 	m.sim.Survey(now, m.sent, func(port int, p fabric.PortState) {
 		l.ports = append(l.ports, frames.PortAt(port, p))
 	})
-	for _, h := range m.hosts {
-		h.Arrived(func(c transport.ConnID, bytes units.Bytes) {
-			window := m.framer.window(c)
-			if bytes != m.last.arrived[c] || window != m.last.windows[c] {
-				l.conns = append(l.conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: window})
-			}
-		})
-	}
+	arrivals(m.hosts)(func(c transport.ConnID, bytes units.Bytes) {
+		window := m.framer.window(c)
+		if bytes != m.last.arrived[c] || window != m.last.windows[c] {
+			l.conns = append(l.conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: window})
+		}
+	})
 	m.last.apply(&l, &m.grown, 0)
 	m.looks = append(m.looks, l)
 }

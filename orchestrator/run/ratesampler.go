@@ -26,12 +26,16 @@ func newRateSampler(x *experiment.Experiment, hosts []*host.Host, files *writer)
 }
 
 // tick takes a sample.
-func (r *rateSampler) tick(now units.Time) {
-	r.add(now, func(each func(c transport.ConnID, bytes units.Bytes)) {
-		for _, h := range r.hosts {
+func (r *rateSampler) tick(now units.Time) { r.add(now, arrivals(r.hosts)) }
+
+// arrivals returns a function that calls its argument with the payload that has arrived on each
+// connection of hosts.
+func arrivals(hosts []*host.Host) func(each func(c transport.ConnID, bytes units.Bytes)) {
+	return func(each func(c transport.ConnID, bytes units.Bytes)) {
+		for _, h := range hosts {
 			h.Arrived(each)
 		}
-	})
+	}
 }
 
 // add adds a sample of the connections by which arrived says what has arrived.
