@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/local"
 	"weft/orchestrator/sweep/manage"
 	"weft/orchestrator/sweep/shard"
@@ -89,7 +91,7 @@ const slotVar = swarm.SlotVar
 func (a *app) shardCommand() *cobra.Command {
 	var number, round, workers int
 	var points bool
-	var results, submission string
+	var f shardFlags
 	cmd := &cobra.Command{
 		Use: "shard [DIR]", Short: "run the points of a shard", Hidden: true, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,19 +99,21 @@ func (a *app) shardCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := openShard(args, results, submission)
+			b, leave, err := a.openShard(cmd.Context(), args, &f)
 			if err != nil {
 				return err
 			}
-			if number >= d.Sub.Shards {
-				return usagef("shard %d: the sweep has %d", number, d.Sub.Shards)
+			defer leave()
+			sub := b.Submission()
+			if number >= sub.Shards {
+				return usagef("shard %d: the sweep has %d", number, sub.Shards)
 			}
 			if !points {
-				return a.keepShard(cmd.Context(), d, shard.KeepOptions{Shard: number, Round: round, Workers: workers,
+				return a.keepShard(cmd.Context(), b, shard.KeepOptions{Shard: number, Round: round, Workers: workers,
 					Stderr: a.stderr})
 			}
-			if d.Sub.Kind != "sim" {
-				if err := a.elevate(d.Sub.Engine.Runtime); err != nil {
+			if sub.Kind != "sim" {
+				if err := a.elevate(sub.Engine.Runtime); err != nil {
 					return err
 				}
 			} else {
@@ -117,7 +121,7 @@ func (a *app) shardCommand() *cobra.Command {
 			}
 			host, _ := os.Hostname() // for messages
 			host = cmp.Or(os.Getenv("SLURMD_NODENAME"), host)
-			err = d.Run(cmd.Context(), shard.Options{Shard: number, Round: round, Host: host, Workers: workers,
+			err = shard.Run(cmd.Context(), b, shard.Options{Shard: number, Round: round, Host: host, Workers: workers,
 				Run: a.engine.Run, Say: func(line string) { fmt.Fprintln(a.stderr, line) }})
 			var machine shard.MachineError
 			switch {
@@ -130,33 +134,50 @@ func (a *app) shardCommand() *cobra.Command {
 			return err
 		},
 	}
-	f := cmd.Flags()
-	f.IntVar(&number, "shard", -1, "the shard")
-	f.IntVar(&round, "round", 1, "the round")
-	f.IntVar(&workers, "workers", 1, "processors of a simulation")
-	f.StringVar(&submission, "submission", "", "file with the submission, instead of DIR")
-	f.StringVar(&results, "results", "", "directory of all runs, with --submission")
-	f.BoolVar(&points, "points", false, "run the points in this process")
+	flags := cmd.Flags()
+	flags.IntVar(&number, "shard", -1, "the shard")
+	flags.IntVar(&round, "round", 1, "the round")
+	flags.IntVar(&workers, "workers", 1, "processors of a simulation")
+	flags.StringVar(&f.submission, "submission", "", "file with the submission, instead of DIR")
+	flags.StringVar(&f.results, "results", "", "directory of all runs, with --submission")
+	flags.StringVar(&f.collector, "collector", "", "address of the collector, instead of DIR")
+	flags.StringVar(&f.keys, "keys", "", "file with the keys for the collector")
+	flags.BoolVar(&points, "points", false, "run the points in this process")
 	return cmd
 }
 
-// openShard returns the sweep of a task: in a directory, or below results as a file says.
-func openShard(args []string, results, submission string) (*shard.Dir, error) {
+// shardFlags say where the sweep of a task is.
+type shardFlags struct{ results, submission, collector, keys string }
+
+// openShard returns the sweep of a task: in a directory, below results as a file says, or at a
+// collector. leave removes what is no longer needed.
+func (a *app) openShard(ctx context.Context, args []string, f *shardFlags) (b shard.Backend, leave func(),
+	err error) {
+	leave = func() {}
 	switch {
-	case len(args) == 1 && submission == "":
-		return shard.Open(args[0])
-	case len(args) == 0 && submission != "" && results != "":
-		return shard.Adopt(results, submission, sweep.ByManifest)
+	case len(args) == 1 && *f == shardFlags{}:
+		b, err = shard.Open(args[0])
+	case len(args) == 0 && f.submission != "" && f.results != "" && f.collector == "":
+		b, err = shard.Adopt(f.results, f.submission, sweep.ByManifest)
+	case len(args) == 0 && f.collector != "" && f.keys != "" && f.submission == "":
+		// A process that was killed left its runs where its successor makes its own.
+		work := filepath.Join(os.TempDir(), fmt.Sprintf("weft-shard-%d", os.Getppid()))
+		var r *collect.Remote
+		r, err = collect.Dial(ctx, f.collector, f.keys, work, func(line string) { fmt.Fprintln(a.stderr, line) })
+		b, leave = r, func() { _ = r.Close() } // nothing of it is needed
+	default:
+		err = usagef("weft sweep shard is started by an engine, with a directory, with --submission and --results, " +
+			"or with --collector and --keys")
 	}
-	return nil, usagef("weft sweep shard is started by an engine, with a directory or with --submission and --results")
+	return b, leave, err
 }
 
 // keepShard keeps the process of a shard.
-func (a *app) keepShard(ctx context.Context, d *shard.Dir, o shard.KeepOptions) (err error) {
+func (a *app) keepShard(ctx context.Context, b shard.Backend, o shard.KeepOptions) (err error) {
 	if o.Self, err = os.Executable(); err != nil {
 		return err
 	}
-	err = d.Keep(ctx, o)
+	err = shard.Keep(ctx, b, o)
 	if err == nil || errors.Is(err, shard.ErrOver) {
 		return nil
 	}
@@ -185,6 +206,23 @@ func shardNumber(flag int) (int, error) {
 		}
 	}
 	return 0, usagef("weft sweep shard is started by an engine, which sets %s", strings.Join(shardVars, " or "))
+}
+
+// collectorCommand returns the hidden command of the process that receives the runs of a sweep.
+func (a *app) collectorCommand() *cobra.Command {
+	var round int
+	cmd := &cobra.Command{
+		Use: "collector DIR", Short: "receive the runs of a sweep", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := shard.Open(args[0])
+			if err != nil {
+				return err
+			}
+			return collect.Serve(cmd.Context(), d, round)
+		},
+	}
+	cmd.Flags().IntVar(&round, "round", 1, "the round")
+	return cmd
 }
 
 // driveCommand returns the hidden command of the process that keeps the shards of --on local.

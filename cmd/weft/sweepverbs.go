@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/series"
 	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/local"
 	"weft/orchestrator/sweep/manage"
 	"weft/orchestrator/sweep/shard"
@@ -64,12 +67,21 @@ func (f *sweepFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.round.Image, "image", "",
 		"swarm: image with this weft, by digest or ID (default made from this program: see weft image save)")
 	flags.StringVar(&f.memory, "memory", "", "memory reserved for a shard, and its limit, such as 2GiB (default none)")
+	flags.StringVar(&f.round.Collect, "collect", "", "swarm: shards send their runs to this machine over mutual TLS, "+
+		"and share no directory; =ADDRESS:PORT chooses where it listens")
+	flags.Lookup("collect").NoOptDefVal = collect.Auto
 }
 
 // read checks the flags that register added.
 func (f *sweepFlags) read() error {
 	if f.round.Workers < 1 || f.round.Workers > 4096 {
 		return usagef("--workers %d: expected 1 to 4096", f.round.Workers)
+	}
+	if addr := f.round.Collect; addr != "" && addr != collect.Auto {
+		host, port, err := net.SplitHostPort(addr)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
+			return usagef("--collect=%s: expected an address of this machine and a port, as in 10.0.0.1:7789", addr)
+		}
 	}
 	if f.memory != "" {
 		n, err := units.ParseBytes(f.memory)
@@ -102,9 +114,9 @@ func (a *app) sweepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "run the points of a sweep on several machines",
-		Long: `Run the points of a lab's sweep in shards, on this machine or on many that share a directory. Each
-point leaves a run directory in its place, as with weft run, and weft sweep collect prints and draws
-all points as weft run does.
+		Long: `Run the points of a lab's sweep in shards, on this machine or on many. These share a directory, or
+send their runs to this machine. Each point leaves a run directory in its place, as with weft run, and
+weft sweep collect prints and draws all points as weft run does.
 
 submit returns at once. Everything about the sweep is in the directory of the results, so any machine
 that sees it can ask, cancel, resume or collect. Killed or cut-off machines cost only time: every
@@ -116,7 +128,8 @@ point is in the results exactly once. docs/scale-out.md has the details.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.submitCommand(), a.sweepStatusCommand(), a.sweepWaitCommand(), a.sweepCancelCommand(),
-		a.sweepCollectCommand(), a.sweepResumeCommand(), a.manifestCommand(), a.shardCommand(), a.driveCommand())
+		a.sweepCollectCommand(), a.sweepResumeCommand(), a.manifestCommand(), a.shardCommand(), a.driveCommand(),
+		a.collectorCommand())
 	return cmd
 }
 
@@ -302,6 +315,11 @@ func (a *app) awaitSweep(ctx context.Context, d *shard.Dir, quiet bool) (sweep.S
 		if err != nil || st.Over() {
 			return st, err
 		}
+		if st.Away {
+			if err := manage.Collector(ctx, d); err != nil {
+				return st, err
+			}
+		}
 		pace.Set("points", fmt.Sprintf("%d of %s done on %s", st.Done, plural.Count(st.Points, "point"), st.On),
 			int64(st.Done), int64(st.Points))
 		select {
@@ -349,6 +367,9 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 			}
 			if r.Memory == 0 {
 				r.Memory = last.Memory
+			}
+			if r.Collect == "" && r.On == last.On {
+				r.Collect = last.Collect
 			}
 			if err := manage.Resume(ctx, schedulerOf, d, r, time.Now()); err != nil {
 				return err

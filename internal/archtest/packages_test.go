@@ -272,15 +272,17 @@ func packages() []entry {
 		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +
 			"orchestrator/pages orchestrator/run orchestrator/sweep results/record results/store",
 			"runs points as run does, leaves their pages, and reads its lab from a submission"},
-		{"orchestrator/sweep/local", "internal/regular orchestrator/sweep orchestrator/sweep/shard",
-			"starts shards as processes"},
+		{"orchestrator/sweep/local", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as processes"},
+		{"orchestrator/sweep/collect", "internal/clip internal/regular orchestrator/sweep orchestrator/sweep/shard " +
+			"results/record results/store",
+			"puts the runs of tasks without a shared directory where shards put theirs, once they are runs of the sweep"},
 		{"orchestrator/sweep/slurm", "internal/clip internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
-			"orchestrator/sweep orchestrator/sweep/shard",
+			"orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",
 			"starts shards, and agents of one lab, as tasks of a Docker Swarm, from the image of this program"},
 		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
-			"orchestrator/sweep/shard results/record results/store results/table",
+			"orchestrator/sweep/collect orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
 			"internal/clip internal/control internal/plural " +
@@ -291,7 +293,7 @@ func packages() []entry {
 			"orchestrator/machine orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/series orchestrator/starter orchestrator/together " +
-			"orchestrator/sweep orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
+			"orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +

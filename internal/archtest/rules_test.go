@@ -14,7 +14,7 @@ func drivers() []string {
 		"cmd", "examples", "labs", "realtime", "sdk", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath",
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/machine",
-		"orchestrator/cni", "orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/local",
+		"orchestrator/cni", "orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/collect", "orchestrator/sweep/local",
 		"orchestrator/sweep/manage", "orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
@@ -154,7 +154,7 @@ func checkCalls(s *source) []string {
 	s.uses("os/exec", func(n ast.Node, name string) {
 		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime",
 			"orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg",
-			"orchestrator/sweep/local", "orchestrator/sweep/shard", // a shard is a process, which may be killed
+			"orchestrator/sweep/shard",    // a shard is a process, which may be killed
 			"orchestrator/sweep/slurm") && // Slurm has no interface but commands, which print fields for programs
 			s.name != "internal/terminal/pager.go" { // the pager, which is the user's, and is only written to
 			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; "+

@@ -107,7 +107,7 @@ func (p *Placed) place(ctx context.Context) (*Group, error) {
 	_, _ = rand.Read(secret) // it never fails
 	p.Placement.Secret = hex.EncodeToString(secret)
 	p.Placement.Name = Prefix + strings.ToLower(rand.Text()[:12])
-	l, err := net.Listen("tcp", net.JoinHostPort(nearest(hosts), "0"))
+	l, err := net.Listen("tcp", net.JoinHostPort(Nearest(hosts), "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +160,9 @@ func Names(hosts []Host) []string {
 	return names
 }
 
-// nearest returns the address of this machine that other machines of an engine reach: that from
+// Nearest returns the address of this machine that other machines of an engine reach: that from
 // which packets to them leave.
-func nearest(hosts []Host) string {
+func Nearest(hosts []Host) string {
 	found := ""
 	for _, h := range hosts {
 		c, err := net.Dial("udp", net.JoinHostPort(h.Addr, "1")) // sends nothing

@@ -49,6 +49,8 @@ type Found struct {
 	Tries     []Try
 	Cancelled bool
 	Collected bool
+	Waits     string // why tasks wait for the collector; "": they do not
+	Away      bool   // the collector does not run
 }
 
 // settled reports whether a point needs no further try.
@@ -145,6 +147,7 @@ type Status struct {
 	Shards    []ShardStatus `json:"shards"`
 	EtaS      float64       `json:"eta_s,omitempty"` // absent: unknown, or nothing is left
 	Say       string        `json:"say,omitempty"`   // what to do about it
+	Away      bool          `json:"away,omitempty"`  // the collector does not run, so tasks wait
 }
 
 // Problem is a point that was given up, that never started, or about which machines disagree.
@@ -161,6 +164,7 @@ func (s *Status) Over() bool { return s.State != Running && s.State != Waiting }
 // the error with which the engine was asked, if it did not answer.
 func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now time.Time) Status {
 	out := Status{ID: s.ID, Lab: s.Lab, On: r.On, Round: r.Number, Points: len(s.Points), Collected: f.Collected,
+		Away:   f.Away,
 		Shards: make([]ShardStatus, s.Shards)}
 	byShard := make([]Task, s.Shards)
 	for _, t := range tasks {
@@ -215,7 +219,7 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 	default:
 		out.State = Stopped
 	}
-	out.Say = s.advice(&out, answer)
+	out.Say = s.advice(&out, f, answer)
 	if done, left := out.Done-r.Done, out.Points-out.Done; out.State == Running && done > 0 && left > 0 {
 		out.EtaS = now.Sub(r.Began).Seconds() / float64(done) * float64(left)
 	}
@@ -223,11 +227,15 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 }
 
 // advice returns what a user can do about the state of a sweep.
-func (s *Submission) advice(st *Status, answer error) string {
+func (s *Submission) advice(st *Status, f *Found, answer error) string {
 	missing := st.Points - st.Done
 	switch {
 	case answer != nil:
 		return fmt.Sprintf("%s does not answer, so the shards are not known: %v", st.On, answer)
+	case f.Away && !st.Over():
+		return fmt.Sprintf("%s, so shards wait: weft sweep wait %s starts it", f.Waits, s.ID)
+	case f.Waits != "" && !st.Over():
+		return "shards wait: " + f.Waits
 	case st.State == Done && !st.Collected:
 		return "weft sweep collect " + s.ID + " prints the results"
 	case st.State == Failed:

@@ -50,12 +50,15 @@ type Submission struct {
 // Round is one start of the shards of a submission: the first, or one of weft sweep resume. Its
 // tries are counted anew.
 type Round struct {
-	Number  int       `json:"round"`
-	On      string    `json:"on"` // local, swarm or slurm
-	Image   string    `json:"image,omitempty"`
-	Handle  string    `json:"handle"` // names the tasks at the engine
-	Workers int       `json:"workers"`
-	Memory  int64     `json:"memory,omitempty"` // limit of a shard in bytes; 0: none
+	Number  int    `json:"round"`
+	On      string `json:"on"` // local, swarm or slurm
+	Image   string `json:"image,omitempty"`
+	Handle  string `json:"handle"` // names the tasks at the engine
+	Workers int    `json:"workers"`
+	Memory  int64  `json:"memory,omitempty"` // limit of a shard in bytes; 0: none
+	// Collect is the address of a collector, or auto, for tasks that do not see the sweep's
+	// directory. Empty: they do.
+	Collect string    `json:"collect,omitempty"`
 	Began   time.Time `json:"began"`
 	Done    int       `json:"done"` // points that were finished before
 }

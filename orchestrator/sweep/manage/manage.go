@@ -6,7 +6,8 @@
 // which are judged and shown as those of a local sweep.
 //
 // The one idea: nothing is kept anywhere but in the directory of the results, so any machine that
-// sees it can ask, end, resume or collect. No process has to stay.
+// sees it can ask, end, resume or collect. No process has to stay but the collector of a sweep
+// whose machines do not see that directory, which may be killed: whoever waits starts it again.
 package manage
 
 import (
@@ -23,6 +24,7 @@ import (
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/series"
 	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/shard"
 	"weft/results/record"
 	"weft/results/store"
@@ -36,7 +38,7 @@ type Request struct {
 	Results string // directory of all runs
 	Shards  int    // 0: as many as the scheduler has use for
 	Version string
-	Round   sweep.Round // On, Image, Workers and Memory
+	Round   sweep.Round // On, Image, Workers, Memory and Collect
 	Now     time.Time
 }
 
@@ -85,10 +87,31 @@ func Read(q *Request) (*sweep.Submission, []*lab.Lab, error) {
 	return s, f.Labs, nil
 }
 
+// Collector starts the collector of a sweep again if it was killed.
+func Collector(ctx context.Context, d *shard.Dir) error {
+	r, ok, err := d.Round()
+	if err != nil || !ok || r.Collect == "" || d.Over() {
+		return err
+	}
+	return collect.Ensure(ctx, d, &r)
+}
+
+// checkCollect returns an error unless tasks of a scheduler can send their runs to a collector.
+func checkCollect(on shard.Scheduler, r *sweep.Round) error {
+	if r.Collect == "" || on.Name() == "swarm" {
+		return nil
+	}
+	return Refused{fmt.Errorf("--collect is for --on swarm: with --on %s, --results names a directory that all "+
+		"machines share", on.Name())}
+}
+
 // Submit writes a submission and starts its shards. After an error nothing is left.
 func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, err error) {
 	s, _, err := Read(q)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCollect(on, &q.Round); err != nil {
 		return nil, err
 	}
 	if err := on.Check(ctx, s.Kind); err != nil {
@@ -161,6 +184,9 @@ func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), 
 			return sweep.Status{}, err
 		}
 		tasks, answer = s.Tasks(ctx, d, r)
+		if r.Collect != "" {
+			f.Waits, f.Away = collect.Look(d, &r)
+		}
 	}
 	return d.Sub.Judge(r, f, tasks, answer, now), nil
 }
@@ -213,11 +239,14 @@ func end(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard
 var ErrNothingLeft = errors.New("every point has a result; weft sweep collect prints them")
 
 // Resume starts the shards again, for points without a result and for those that were given up.
-// tasks of the last round are ended first. r has On, Image, Workers and Memory.
+// tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect.
 func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir, r sweep.Round, now time.Time,
 ) error {
 	next, err := on(r.On)
 	if err != nil {
+		return err
+	}
+	if err := checkCollect(next, &r); err != nil {
 		return err
 	}
 	if err := next.Check(ctx, d.Sub.Kind); err != nil {

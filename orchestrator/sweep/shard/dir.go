@@ -247,7 +247,7 @@ func (d *Dir) has(name string) bool {
 
 // Scan returns what the files of a sweep show.
 func (d *Dir) Scan() *sweep.Found {
-	f := &sweep.Found{Placed: map[int]bool{}, Notes: map[int]sweep.Note{}, Tries: d.tries(-1)}
+	f := &sweep.Found{Placed: map[int]bool{}, Notes: map[int]sweep.Note{}, Tries: d.Tries(-1)}
 	stamp := d.Sub.Stamp() + "-"
 	for _, name := range store.EntryNames(filepath.Dir(d.Path)) {
 		text, ok := strings.CutPrefix(name, stamp)
@@ -275,12 +275,12 @@ func (d *Dir) about(point int) *sweep.Found {
 	if n, err := readJSON[sweep.Note](d, filepath.Join(notesFolder, noteName(point))); err == nil {
 		f.Notes[point] = n
 	}
-	f.Tries = d.tries(point)
+	f.Tries = d.Tries(point)
 	return f
 }
 
-// tries returns the tries of a point, or with -1 of all points.
-func (d *Dir) tries(point int) (out []sweep.Try) {
+// Tries returns the tries of a point, or with -1 of all points.
+func (d *Dir) Tries(point int) (out []sweep.Try) {
 	for _, name := range store.EntryNames(d.at(triesFolder)) {
 		if point >= 0 && !strings.HasPrefix(name, fmt.Sprintf("%d-", point)) || filepath.Ext(name) != ".json" {
 			continue

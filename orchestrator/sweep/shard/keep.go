@@ -34,43 +34,39 @@ type KeepOptions struct {
 // Keep runs a shard in a process of its own, and starts it again if it is killed, so that a point
 // that takes more memory than there is costs a process and not the task. The error is ErrOver if
 // the sweep is over.
-func (d *Dir) Keep(ctx context.Context, o KeepOptions) error {
+func Keep(ctx context.Context, b Backend, o KeepOptions) error {
 	var keep sweep.Keep
 	for {
-		err := d.start(ctx, o)
+		err := start(ctx, b, o)
 		var exit *exec.ExitError
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case d.Over():
+		case b.Over():
 			return ErrOver
 		case !errors.As(err, &exit) || exit.ExitCode() == ExitMachine:
 			return fmt.Errorf("shard %d cannot run on this machine: %w", o.Shard, err)
-		case !keep.Again(d.settled(o.Shard)):
+		}
+		settled, failed := b.SettledIn(ctx, o.Shard)
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		if !keep.Again(settled) {
 			return fmt.Errorf("shard %d ended %d times without finishing a point: %w", o.Shard, sweep.MaxTries+1, err)
 		}
 	}
 }
 
-// settled returns the number of points of a shard that need no further try.
-func (d *Dir) settled(shard int) (n int) {
-	for _, i := range d.Sub.PointsOf(shard) {
-		if sweep.Decide(d.about(i), 0, i) == sweep.Skip {
-			n++
-		}
-	}
-	return n
-}
-
 // start runs the process of a shard to its end. It ends with this process.
-func (d *Dir) start(ctx context.Context, o KeepOptions) error {
+func start(ctx context.Context, b Backend, o KeepOptions) error {
 	// The kernel sends Pdeathsig when the thread ends that started the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, o.Self, "sweep", "shard", d.Path, "--points", "--shard", strconv.Itoa(o.Shard),
-		"--round", strconv.Itoa(o.Round), "--workers", strconv.Itoa(o.Workers))
+	args := append([]string{"sweep", "shard"}, b.Arguments()...)
+	cmd := exec.CommandContext(ctx, o.Self, append(args, "--points", "--shard", strconv.Itoa(o.Shard),
+		"--round", strconv.Itoa(o.Round), "--workers", strconv.Itoa(o.Workers))...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endTime

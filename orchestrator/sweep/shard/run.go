@@ -59,15 +59,16 @@ func Labs(s *sweep.Submission) ([]*lab.Lab, error) {
 // Run runs the points of a shard that have no result yet, and returns when all are settled. The
 // error is ErrOver if the sweep was cancelled or collected meanwhile, and a MachineError if this
 // machine cannot run points.
-func (d *Dir) Run(ctx context.Context, o Options) error {
-	if d.Over() {
+func Run(ctx context.Context, b Backend, o Options) error {
+	if b.Over() {
 		return ErrOver
 	}
-	if p := store.Program(); p != d.Sub.Program {
+	sub := b.Submission()
+	if p := store.Program(); p != sub.Program {
 		return MachineError{fmt.Errorf("this is another build of weft than the one that submitted the sweep (%s, %s): "+
-			"its results could differ; install or mount the same binary everywhere", d.Sub.Version, d.Sub.Program)}
+			"its results could differ; install or mount the same binary everywhere", sub.Version, sub.Program)}
 	}
-	labs, err := Labs(d.Sub)
+	labs, err := Labs(sub)
 	if err != nil {
 		return MachineError{err}
 	}
@@ -75,7 +76,7 @@ func (d *Dir) Run(ctx context.Context, o Options) error {
 	defer end(nil)
 	go func() {
 		for ctx.Err() == nil {
-			if d.Over() {
+			if b.Over() {
 				end(ErrOver)
 			}
 			select {
@@ -84,92 +85,96 @@ func (d *Dir) Run(ctx context.Context, o Options) error {
 			}
 		}
 	}()
-	for _, i := range d.Sub.PointsOf(o.Shard) {
+	for _, i := range sub.PointsOf(o.Shard) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		about := d.about(i)
-		switch sweep.Decide(about, o.Round, i) {
-		case sweep.Skip:
-		case sweep.GiveUp:
-			n := sweep.Exhausted(about, o.Round, i)
-			o.Say(fmt.Sprintf("%s: %s", d.Sub.PointName(i), n.Error))
-			if err := d.note(n); err != nil {
-				return MachineError{err}
-			}
-		default:
-			if err := d.try(ctx, labs[i], i, o); err != nil {
-				return err
-			}
+		if err := try(ctx, b, labs[i], i, o); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// try runs a point once. The try is on the disk as long as it has no result.
-func (d *Dir) try(ctx context.Context, l *lab.Lab, point int, o Options) (err error) {
-	id := rand.Text()
-	mark := filepath.Join(triesFolder, fmt.Sprintf("%d-%s.json", point, id))
+// try runs a point once, if it needs that.
+func try(ctx context.Context, b Backend, l *lab.Lab, point int, o Options) error {
 	t := sweep.Try{Point: point, Shard: o.Shard, Round: o.Round, Host: o.Host, Began: time.Now().UTC()}
-	if err := d.writeJSON(mark, t); err != nil {
-		return d.machine(err)
+	id := fmt.Sprintf("%d-%s", point, rand.Text())
+	next, err := b.Begin(ctx, id, t)
+	if err != nil {
+		return ofMachine(ctx, b, err)
 	}
-	work := d.at(workFolder, fmt.Sprintf("%d-%s", point, id))
-	if err := os.Mkdir(work, 0o755); err != nil {
-		return d.machine(errors.Join(err, os.Remove(d.at(mark))))
+	if next == sweep.GiveUp {
+		o.Say(b.Submission().PointName(point) + ": given up, since too many tries ended without a word")
 	}
-	defer func() { _ = os.RemoveAll(work) }() // what stays is removed when the sweep is collected
-	err = d.attempt(ctx, l, point, work, o)
+	if next != sweep.Run {
+		return nil
+	}
+	err = attempt(ctx, b, l, id, t, o)
 	var machine MachineError
+	ending := ctx
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // asked to end, which the point is not to blame for
+		var cancel context.CancelFunc
+		ending, cancel = context.WithTimeout(context.WithoutCancel(ctx), endTime/2)
+		defer cancel()
 	} else if errors.As(err, &machine) {
 		t.Error = err.Error()
-		return d.machine(errors.Join(err, d.writeJSON(mark, t)))
 	}
-	if rerr := os.Remove(d.at(mark)); rerr != nil && err == nil && !errors.Is(rerr, fs.ErrNotExist) {
-		err = d.machine(rerr)
+	if failed := b.End(ending, id, t); failed != nil && (err == nil || t.Error != "") {
+		err = errors.Join(err, failed)
 	}
-	return err
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return ofMachine(ctx, b, err)
 }
 
-// machine returns err as an error of the machine, or ErrOver if the sweep's files are gone because
-// it is over.
-func (d *Dir) machine(err error) error {
-	if d.Over() {
+// ofMachine returns err as an error of the machine, or ErrOver if the sweep's files are gone
+// because it is over.
+func ofMachine(ctx context.Context, b Backend, err error) error {
+	switch {
+	case b.Over():
 		return ErrOver
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
 	return MachineError{err}
 }
 
-// attempt runs a point in the directory work and places the run. A point that fails is a result.
-func (d *Dir) attempt(ctx context.Context, l *lab.Lab, point int, work string, o Options) error {
+// attempt runs a point in the directory of a try and places the run. A point that fails is a
+// result.
+func attempt(ctx context.Context, b Backend, l *lab.Lab, id string, t sweep.Try, o Options) error {
+	sub, point := b.Submission(), t.Point
 	never := func(err error) error {
-		if err := d.note(sweep.Note{Point: point, What: sweep.NeverStarted, Error: err.Error()}); err != nil {
+		if err := b.Never(ctx, point, err.Error()); err != nil {
 			return MachineError{err}
 		}
 		return nil
+	}
+	work, err := b.Work(id)
+	if err != nil {
+		return MachineError{err}
 	}
 	x, err := experiment.Build(l)
 	if err != nil {
 		return never(err)
 	}
 	s, err := o.Run(ctx, x, orchestrate.Options{
-		Engine: d.Sub.Kind, Root: work, As: d.Sub.RunPath(point), LabText: []byte(d.Sub.Text),
-		Inputs:  store.Inputs{Lab: d.Sub.File, Files: d.Sub.Inputs},
-		Version: d.Sub.Version, Program: d.Sub.Program, Workers: o.Workers, Say: o.Say,
-		Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: point + 1, Of: len(d.Sub.Points),
-			Sweep: d.Sub.ID},
+		Engine: sub.Kind, Root: work, As: sub.RunPath(point), LabText: []byte(sub.Text),
+		Inputs:  store.Inputs{Lab: sub.File, Files: sub.Inputs},
+		Version: sub.Version, Program: sub.Program, Workers: o.Workers, Say: o.Say,
+		Series: store.Series{ID: sub.Series, Began: sub.Began, Number: point + 1, Of: len(sub.Points), Sweep: sub.ID},
 	})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case lacking(err) || s == nil && (d.Sub.Kind != "sim" || ofFiles(err)):
+	case lacking(err) || s == nil && (sub.Kind != "sim" || ofFiles(err)):
 		return MachineError{err} // an emulation that does not start says nothing about its lab
 	case s == nil:
 		return never(err)
 	}
-	run := filepath.Join(work, d.Sub.Lab, d.Sub.RunName(point))
+	run := filepath.Join(work, sub.Lab, sub.RunName(point))
 	if _, err := store.ReadSummary(run); err != nil {
 		return MachineError{fmt.Errorf("the run cannot be read back: %w", err)}
 	}
@@ -178,10 +183,10 @@ func (d *Dir) attempt(ctx context.Context, l *lab.Lab, point int, work string, o
 	if err := pages.Leave(l, &at, nil); err != nil {
 		return MachineError{fmt.Errorf("report: %w", err)}
 	}
-	if err := d.place(point, run, o.Host); err != nil {
+	if err := b.Place(ctx, id, t, run); err != nil {
 		return MachineError{err}
 	}
-	o.Say(fmt.Sprintf("%s: %s %s", d.Sub.PointName(point), s.Status, s.Error))
+	o.Say(fmt.Sprintf("%s: %s %s", sub.PointName(point), s.Status, s.Error))
 	return nil
 }
 

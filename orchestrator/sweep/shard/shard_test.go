@@ -58,7 +58,7 @@ func options(t *testing.T, shard int, host string, run Engine) Options {
 func runAll(t *testing.T, d *Dir) {
 	t.Helper()
 	for k := range d.Sub.Shards {
-		if err := d.Run(t.Context(), options(t, k, "m1", orchestrate.Run)); err != nil {
+		if err := Run(t.Context(), d, options(t, k, "m1", orchestrate.Run)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,13 +123,13 @@ func TestSecondCopies(t *testing.T) {
 		s, err := orchestrate.Run(ctx, x, o)
 		if first {
 			first = false
-			if err := d.Run(ctx, options(t, 0, "m2", orchestrate.Run)); err != nil {
+			if err := Run(ctx, d, options(t, 0, "m2", orchestrate.Run)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return s, err
 	}
-	if err := d.Run(t.Context(), options(t, 0, "m1", twice)); err != nil {
+	if err := Run(t.Context(), d, options(t, 0, "m1", twice)); err != nil {
 		t.Fatal(err)
 	}
 	f := d.Scan()
@@ -138,13 +138,13 @@ func TestSecondCopies(t *testing.T) {
 	}
 	first = true
 	broken := func(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
-		if err := d.Run(ctx, options(t, 1, "m2", orchestrate.Run)); err != nil {
+		if err := Run(ctx, d, options(t, 1, "m2", orchestrate.Run)); err != nil {
 			t.Fatal(err)
 		}
 		x.Lab.Seed++ // a machine that computes something else
 		return orchestrate.Run(ctx, x, o)
 	}
-	if err := d.Run(t.Context(), options(t, 1, "m1", broken)); err != nil {
+	if err := Run(t.Context(), d, options(t, 1, "m1", broken)); err != nil {
 		t.Fatal(err)
 	}
 	f = d.Scan()
@@ -193,7 +193,7 @@ func TestPoisonedPoint(t *testing.T) {
 				err = r.(error)
 			}
 		}()
-		return d.Run(t.Context(), options(t, 0, "m1", die))
+		return Run(t.Context(), d, options(t, 0, "m1", die))
 	}
 	for range sweep.MaxTries {
 		if err := process(); !errors.Is(err, killed) {
@@ -212,7 +212,7 @@ func TestPoisonedPoint(t *testing.T) {
 	}
 	o := options(t, 0, "m1", orchestrate.Run)
 	o.Round = 2
-	if err := d.Run(t.Context(), o); err != nil || !d.Scan().Placed[0] {
+	if err := Run(t.Context(), d, o); err != nil || !d.Scan().Placed[0] {
 		t.Errorf("another round: %v", err)
 	}
 }
@@ -225,7 +225,7 @@ func TestMachineWithoutSpace(t *testing.T) {
 	}
 	for range 2 * sweep.MaxTries {
 		var machine MachineError
-		if err := d.Run(t.Context(), options(t, 0, "m3", full)); !errors.As(err, &machine) || !errors.Is(err, unix.ENOSPC) {
+		if err := Run(t.Context(), d, options(t, 0, "m3", full)); !errors.As(err, &machine) || !errors.Is(err, unix.ENOSPC) {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestOverAndOtherBuilds(t *testing.T) {
 		return nil, nil
 	}
 	d.Sub.Program = "another"
-	if err := d.Run(t.Context(), options(t, 0, "m1", none)); err == nil || !strings.Contains(err.Error(), "another build of weft") {
+	if err := Run(t.Context(), d, options(t, 0, "m1", none)); err == nil || !strings.Contains(err.Error(), "another build of weft") {
 		t.Error(err)
 	}
 	d.Sub.Program = store.Program()
@@ -258,13 +258,13 @@ func TestOverAndOtherBuilds(t *testing.T) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	if err := d.Run(t.Context(), options(t, 0, "m1", wait)); !errors.Is(err, ErrOver) {
+	if err := Run(t.Context(), d, options(t, 0, "m1", wait)); !errors.Is(err, ErrOver) {
 		t.Error(err)
 	}
 	if f := d.Scan(); !f.Cancelled || len(f.Tries) > 0 || len(store.EntryNames(d.at(workFolder))) > 0 {
 		t.Errorf("%+v", f)
 	}
-	if err := d.Run(t.Context(), options(t, 0, "m1", none)); !errors.Is(err, ErrOver) {
+	if err := Run(t.Context(), d, options(t, 0, "m1", none)); !errors.Is(err, ErrOver) {
 		t.Error(err)
 	}
 	if err := errors.Join(d.Finish(), d.Reopen(), d.AddRound(sweep.Round{Number: 2})); err != nil {
@@ -274,7 +274,7 @@ func TestOverAndOtherBuilds(t *testing.T) {
 	if err := d.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Run(t.Context(), options(t, 0, "m1", none)); !errors.Is(err, ErrOver) {
+	if err := Run(t.Context(), d, options(t, 0, "m1", none)); !errors.Is(err, ErrOver) {
 		t.Error(err)
 	}
 	names := store.EntryNames(d.at())
@@ -365,7 +365,7 @@ func TestAdopt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Run(t.Context(), options(t, k, "pod", orchestrate.Run)); err != nil {
+		if err := Run(t.Context(), d, options(t, k, "pod", orchestrate.Run)); err != nil {
 			t.Fatal(err)
 		}
 	}

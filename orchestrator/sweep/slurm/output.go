@@ -3,9 +3,11 @@ package slurm
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -116,4 +118,20 @@ func stateOf(state string) string {
 		return sweep.Done
 	}
 	return sweep.Failed // CANCELLED, FAILED, NODE_FAIL, OUT_OF_MEMORY, PREEMPTED, TIMEOUT, ...
+}
+
+// reason returns what a command of Slurm wrote to its standard error as one line, without its name
+// at the start of each.
+func reason(name, text string) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		for _, prefix := range []string{name + ": ", "error: ", "fatal: "} {
+			line = strings.TrimPrefix(line, prefix)
+		}
+		if line != "" && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return clip.Line(strings.Join(all, "; "))
 }

@@ -73,9 +73,11 @@ func ask(ctx context.Context, name string, args ...string) (string, error) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", errNoSlurm(err)
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = errors.New("no answer in time")
+	}
 	if err != nil {
-		why := strings.TrimSpace(said.String())
-		return "", fmt.Errorf("%s: %w: %s", name, err, why)
+		return "", fmt.Errorf("%s: %w: %s", name, err, reason(name, said.String()))
 	}
 	return out.String(), nil
 }

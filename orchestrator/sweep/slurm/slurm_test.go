@@ -138,3 +138,18 @@ func TestScheduler(t *testing.T) {
 		t.Error("weft's copy is left", err)
 	}
 }
+
+// What a command says in several lines is one, without its name.
+func TestReason(t *testing.T) {
+	const text = "sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n" +
+		"sinfo: error: fetch_config: DNS SRV lookup failed\nsinfo: error: fetch_config: DNS SRV lookup failed\n" +
+		"sinfo: fatal: Could not establish a configuration source\n"
+	const want = "resolve_ctls_from_dns_srv: res_nsearch error: Unknown host; fetch_config: DNS SRV lookup failed; " +
+		"Could not establish a configuration source"
+	if got := reason("sinfo", text); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := reason("sbatch", "\n \x1b[1m\n"); got != "\uFFFD[1m" {
+		t.Errorf("%q", got)
+	}
+}

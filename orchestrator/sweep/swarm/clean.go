@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/shard"
 )
 
@@ -30,20 +32,19 @@ const freshTime = time.Minute
 // pollTime is how often a removed service is looked at.
 const pollTime = 200 * time.Millisecond
 
-// End implements shard.Scheduler. It removes the service of a round and its containers. A service
-// that is gone is no error, so End may be called again.
+// End implements shard.Scheduler. It removes the service of a round with its containers and its
+// secret, and waits for the collector. What is gone is no error, so End may be called again.
 func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 	api, err := open()
 	if err != nil {
 		return err
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
-	name := serviceName(d.Sub, r.Number)
-	err = api.ServiceRemove(ctx, name)
-	if err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("remove the service %s: %w", name, err)
+	err = removeService(ctx, api, serviceName(d.Sub, r.Number))
+	if r.Collect != "" {
+		err = errors.Join(err, collect.End(ctx, d))
 	}
-	return removeContainers(ctx, api, name)
+	return err
 }
 
 // serviceLabel is the label with which the engine marks the containers of a service.
@@ -83,9 +84,9 @@ func removeContainers(ctx context.Context, api *client.Client, service string) e
 }
 
 // Clean removes what sweeps and agents left on the engine: services whose tasks have all ended or
-// whose sweep is over or gone, secrets of agents, and ended containers of services that no longer
-// exist. A worker of a swarm knows
-// no services, so only its ended containers are removed. Sweeps that run are left alone.
+// whose sweep is over or gone, secrets, and ended containers of services that no longer exist. A
+// worker of a swarm knows no services, so only its ended containers are removed. Sweeps that run
+// are left alone.
 func Clean(ctx context.Context) (removed []string, err error) {
 	api, err := open()
 	if err != nil {
@@ -112,7 +113,7 @@ func Clean(ctx context.Context) (removed []string, err error) {
 		removed = append(removed, s.Spec.Name)
 	}
 	secrets, err := api.SecretList(ctx, swarm.SecretListOptions{
-		Filters: filters.NewArgs(filters.Arg("label", labelAgents))})
+		Filters: filters.NewArgs(filters.Arg("label", labelSweep))})
 	if err != nil && manager {
 		all.Add(err)
 	}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
 
+	"weft/nodeimg/image"
 	"weft/orchestrator/sweep"
 )
 
@@ -67,4 +69,22 @@ func service(s *sweep.Submission, r *sweep.Round, path, user string) swarm.Servi
 		},
 		Mode: swarm.ServiceMode{Replicated: &swarm.ReplicatedService{Replicas: &replicas}},
 	}
+}
+
+// keysFile is where a shard finds its keys.
+const keysFile = "/run/secrets/weft"
+
+// collecting changes a service for tasks that see no shared directory: they send their runs to the
+// collector at addr, with keys in a secret. They are nobody, and in the network of their machine,
+// from which the collector can be reached; runs are in memory until they are sent.
+func collecting(s *swarm.ServiceSpec, r *sweep.Round, addr, secret string) {
+	uid, gid, _ := strings.Cut(image.User, ":")
+	c := s.TaskTemplate.ContainerSpec
+	c.User = image.User
+	c.Args = append([]string{"sweep", "shard", "--collector", addr, "--keys", keysFile}, c.Args[3:]...)
+	c.Mounts = c.Mounts[1:]
+	c.Privileges = &swarm.Privileges{NoNewPrivileges: true}
+	c.Secrets = []*swarm.SecretReference{{SecretID: secret, SecretName: r.Handle,
+		File: &swarm.SecretReferenceFileTarget{Name: keysFile, UID: uid, GID: gid, Mode: 0o400}}}
+	s.TaskTemplate.Networks = []swarm.NetworkAttachmentConfig{{Target: network.NetworkHost}}
 }

@@ -1,18 +1,19 @@
 // Package swarm runs the shards of a sweep, and the agents of one lab (package machine), as tasks
 // of a Docker Swarm.
 //
-// In goes the directory of a sweep, which every machine of the swarm sees at the same path. Each
-// round is one replicated service with a replica for each shard. Out come the states of its tasks.
+// In goes the directory of a sweep, which every machine of the swarm sees at the same path, or
+// whose collector (package collect) every machine reaches. Each round is one replicated service
+// with a replica for each shard. Out come the states of its tasks.
 //
 // The one idea is that a service with restart on failure is what a sweep needs, and a job is not. A
 // task that ends with 0 stays ended, one that fails is started again at most three times, and one
 // whose machine dies is placed on another within seconds; the tasks of a job are never replaced
 // then. A machine that is cut off runs its shards twice, which the shards allow.
 //
-// These must hold. Containers publish no port and have no capabilities, the submitter's user, a
-// read-only root and the results alone. The image is named by its content, so that no machine runs
-// another program, and none asks a registry about a tag. Nothing but labelled services and
-// containers is ever removed.
+// These must hold. Containers publish no port and have no capabilities, a read-only root, and the
+// submitter's user with the results alone, or nobody with keys for the collector. The image is
+// named by its content, so that no machine runs another program, and none asks a registry about a
+// tag. Nothing but labelled services, secrets and containers is ever removed.
 //
 // Start reading at Scheduler.Start; spec.go has the service, agents.go that of one lab, and
 // clean.go removes what is left.
@@ -33,7 +34,9 @@ import (
 	"github.com/docker/docker/client"
 
 	"weft/nodeimg/image"
+	"weft/orchestrator/machine"
 	"weft/orchestrator/sweep"
+	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/shard"
 )
 
@@ -106,7 +109,7 @@ func takesTasks(n *swarm.Node) bool {
 }
 
 // Start implements shard.Scheduler.
-func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) error {
+func (s Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) (err error) {
 	api, err := open()
 	if err != nil {
 		return err
@@ -121,9 +124,40 @@ func (Scheduler) Start(ctx context.Context, d *shard.Dir, r *sweep.Round) error 
 	}
 	r.Handle = serviceName(d.Sub, r.Number)
 	spec := service(d.Sub, r, path, fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid()))
+	if r.Collect != "" {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, d.Cancel(), s.End(context.WithoutCancel(ctx), d, *r))
+			}
+		}()
+		if err := startCollector(ctx, api, d, r, &spec); err != nil {
+			return err
+		}
+	}
 	if _, err := api.ServiceCreate(ctx, spec, swarm.ServiceCreateOptions{}); err != nil {
 		return fmt.Errorf("create the service of the shards: %w", err)
 	}
+	return nil
+}
+
+// startCollector starts the collector of a round whose service will be spec, and makes the secret
+// with the keys of its tasks.
+func startCollector(ctx context.Context, api *client.Client, d *shard.Dir, r *sweep.Round,
+	spec *swarm.ServiceSpec) error {
+	hosts, err := (Agents{}).Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	keys, addr, err := collect.Start(ctx, d, r, machine.Nearest(hosts))
+	if err != nil {
+		return fmt.Errorf("start the collector: %w", err)
+	}
+	secret, err := api.SecretCreate(ctx, swarm.SecretSpec{
+		Annotations: swarm.Annotations{Name: r.Handle, Labels: spec.Labels}, Data: keys})
+	if err != nil {
+		return fmt.Errorf("create the secret of the shards: %w", err)
+	}
+	collecting(spec, r, addr, secret.ID)
 	return nil
 }
 

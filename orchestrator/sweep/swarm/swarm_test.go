@@ -46,6 +46,20 @@ func TestService(t *testing.T) {
 	}
 }
 
+// Shards without a shared directory are nobody, see no file of their machine, and get their keys as
+// a file.
+func TestCollecting(t *testing.T) {
+	d := newDir(t)
+	r := &sweep.Round{Number: 2, Image: "sha256:1234", Workers: 3, Handle: serviceName(d.Sub, 2), Collect: "auto"}
+	spec := service(d.Sub, r, "/home/me/runs/many/sweep-20260101T000000-sim", "1000:1000")
+	collecting(&spec, r, "10.0.0.1:7789", "id")
+	text, err := json.MarshalIndent(spec, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, "testdata/collecting.golden", string(text)+"\n")
+}
+
 // Agents run as an ordinary user without capabilities, get their secret as a file, and publish no
 // port.
 func TestAgents(t *testing.T) {
@@ -188,8 +202,8 @@ func TestScheduler(t *testing.T) {
 	if removed, err := Clean(ctx); err != nil || strings.Join(removed, " ") != "weft.1.x" {
 		t.Errorf("%v, %v", removed, err)
 	}
-	want := "POST /services/create, DELETE /services/weft-abcdefghijkl-1, DELETE /containers/c, " +
-		"DELETE /services/weft-abcdefghijkl-1, DELETE /containers/c, DELETE /containers/c"
+	want := "POST /services/create, DELETE /services/weft-abcdefghijkl-1, DELETE /containers/c, DELETE /secrets/weft-abcdefghijkl-1, " +
+		"DELETE /services/weft-abcdefghijkl-1, DELETE /containers/c, DELETE /secrets/weft-abcdefghijkl-1, DELETE /containers/c"
 	if got := strings.Join(*changes, ", "); got != want {
 		t.Errorf("changed %s\nwant %s", got, want)
 	}
