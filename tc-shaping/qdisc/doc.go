@@ -7,7 +7,7 @@
 // bytes as the kernel counts them in a queue, with the Ethernet header and without the frame check
 // sequence.
 //
-// A direction becomes two chains of disciplines (ADR 110):
+// A direction becomes two chains of disciplines (ADR 122):
 //
 //	near end, egress:   tbf (rate)  <-  red (marks), one or two  <-  bfifo (bytes)
 //	far end, ingress:   netem (propagation, jitter, loss, copies), on an ifb

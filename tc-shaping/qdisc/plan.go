@@ -65,7 +65,7 @@ func (d Direction) near() []Qdisc {
 }
 
 // defaultLateness is how late a high-resolution timer of the kernel fires on a machine that is not
-// overloaded, which is some tens of microseconds. Our own value; ADR 110 has the measurement.
+// overloaded, which is some tens of microseconds. Our own value; ADR 122 has the measurement.
 const defaultLateness = 100 * time.Microsecond
 
 // Bucket returns the size of tbf's bucket: the bytes that pass while a timer is late, and at least
