@@ -88,7 +88,7 @@ engine: {datapath: kernel, dilation: 2000}
 `
 }
 
-// Containers are switches of the kernel's datapath: a run's, which are gone after it, and a
+// Containers are switches of the kernel datapath: a run's, which are gone after it, and a
 // deployed lab's, which programs run in.
 func TestPrivKernelInDocker(t *testing.T) {
 	needDocker(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // serve handles a request of the orchestrator while lab time runs; captures may start before. An
-// error ends the process; what cannot be done is said in the answer.
+// error ends the process; a request that fails is answered with its error.
 func (l *loop) serve(m control.Message, fds []int) error {
 	kept := false
 	defer func() {
@@ -82,6 +82,7 @@ func (l *loop) port(host int) (*port, error) {
 	return &l.ports[host], nil
 }
 
+// halt stops a host or lets it continue.
 func (l *loop) halt(h Halt) error {
 	p, err := l.port(h.Host)
 	if err == nil {

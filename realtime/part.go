@@ -285,7 +285,7 @@ func (l *loop) credible(p *fabric.Packet) bool {
 }
 
 // leave prepares a packet for its way to another part. If a pause has held the frame back, it gets
-// its time stamp here, since the far part does not know when it left its NIC.
+// its timestamp here, since the far part does not know when it left its NIC.
 func (l *loop) leave(p *fabric.Packet) {
 	c := contentsOf(p)
 	if c.leaves == heldBack {

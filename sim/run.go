@@ -37,7 +37,7 @@ func (e *StallError) Error() string {
 	return text
 }
 
-// some joins the first elements of a list and says how many more there are.
+// some joins the first elements of a list and adds the number of the others.
 func some(list []string, separator string) string {
 	const most = 8
 	if len(list) <= most {
@@ -85,7 +85,7 @@ func (s *Sim) run(ctx context.Context) error {
 			continue
 		}
 		if s.steps != nil && id >= p.timers && s.steps.begins(s, now, int(id-p.timers)) {
-			p.queue.Set(id, now) // it may be another one that comes first now
+			p.queue.Set(id, now) // another event may come first in the new epoch
 			if err := s.steps.begin(s, now); err != nil {
 				return err
 			}
@@ -149,8 +149,8 @@ func (s *Sim) firstFailure() error {
 	return s.failure
 }
 
-// stopped returns an error if ctx is done. It is asked before each look too: lab time can go far
-// with few events, as when a packet is sent at one bit a second.
+// stopped returns an error if ctx is done. It is also called before each look, because lab time may
+// advance far with few events, as when a packet is sent at one bit a second.
 func (s *Sim) stopped(ctx context.Context, now units.Time) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sim: stopped at %.3f us: %w", now.Microseconds(), err)
@@ -199,7 +199,7 @@ func (p *partition) settle(now units.Time, h int) {
 			p.inject(now, fabric.HostID(h))
 		}
 	} else if p.sim.controls != nil {
-		p.answer(now, h)
+		p.pullControl(now, h)
 	}
 	if !st.done && st.host.Done() {
 		st.done = true
@@ -211,9 +211,9 @@ func (p *partition) settle(now units.Time, h int) {
 	p.checkFailed(now, h)
 }
 
-// answer pulls a packet of class 0 if the NIC of host h is free for that class but paused for the
+// pullControl pulls a packet of class 0 if the NIC of host h is free for that class but paused for the
 // other.
-func (p *partition) answer(now units.Time, h int) {
+func (p *partition) pullControl(now units.Time, h int) {
 	c := p.sim.controls[h]
 	if c != nil && p.net.NICs.FreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
 		p.inject(now, fabric.HostID(h))
@@ -335,7 +335,7 @@ func (s *Sim) resting() bool {
 	return rest && before == moved
 }
 
-// act makes the next action.
+// act performs the next action.
 func (s *Sim) act(now units.Time) {
 	a := s.actions[0]
 	s.actions = s.actions[1:]

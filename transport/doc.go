@@ -1,6 +1,6 @@
-// Package transport is a host's transport endpoint as a pure machine: connections with sequence
-// numbers, acknowledgements, retransmission and pacing, and for each connection a congestion
-// controller (package cc) and a choice of paths (package path).
+// Package transport is a host's transport endpoint as a pure state machine: connections with
+// sequence numbers, acknowledgements, retransmission and pacing, and for each connection a
+// congestion controller (package cc) and a choice of paths (package path).
 //
 // A driver tells it the time and hands it packets. It returns packets, events and its next
 // deadline. After any call, drain Transmit and Poll, then read Deadline again. It does no I/O and

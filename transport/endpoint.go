@@ -325,10 +325,10 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 }
 
 // SetClockOffset sets the offset of the host's clock from the lab time that Transmit gets. Only the
-// time stamps of packets use it.
+// timestamps of packets use it.
 func (e *Endpoint) SetClockOffset(offset units.Time) { e.clockOffset = offset }
 
-// roundTrip returns the round trip of the packet with the given time stamp, which in acknowledges.
+// roundTrip returns the round trip of the packet with the given timestamp, which in acknowledges.
 // A clock that is not lab time may have stepped in between: an impossible round trip then becomes
 // baseRTT, and sample is false.
 func (e *Endpoint) roundTrip(in *Incoming, stamp, baseRTT units.Time) (rtt units.Time, sample bool) {

@@ -30,7 +30,7 @@ func newRTO(s *Spec, l cc.Link) rto {
 }
 
 // sample adds a round-trip time to the estimate (RFC 6298, section 2, with α = 1/8 and β = 1/4).
-// Retransmissions count too: every acknowledgement echoes the time stamp of its own packet.
+// Retransmissions count too: every acknowledgement echoes the timestamp of its own packet.
 func (r *rto) sample(rtt units.Time) {
 	rtt = min(rtt, maxRTT)
 	if r.srtt == 0 {
@@ -80,7 +80,7 @@ func (s *sender) pacingTimeout() units.Time {
 // ever. Ours.
 const maxPacingTimeout = units.Second
 
-// maxRTT bounds a sample: a longer round trip is an error of a time stamp. Ours.
+// maxRTT bounds a sample: a longer round trip is an error of a timestamp. Ours.
 const maxRTT = 100 * units.Second
 
 // maxDoublings bounds the exponential backoff of connections with more retries than that. Ours.

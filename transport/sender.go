@@ -129,7 +129,7 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 	s.paced, s.pacedSize = start, size
 }
 
-// send writes the next packet into out, with the time stamp now + clockOffset. The caller has
+// send writes the next packet into out, with the timestamp now + clockOffset. The caller has
 // checked maySend and paceAt. resent is true for a retransmission.
 // others is the number of the host's other senders that may send.
 func (s *sender) send(now, clockOffset units.Time, others int, out *Outgoing) (resent bool) {

@@ -61,7 +61,7 @@ const MaxHeader = 160
 // Incoming is a packet that has arrived.
 type Incoming struct {
 	At          units.Time  // lab time of its arrival, not after the now that it is handed over with
-	ClockOffset units.Time  // the receiver's clock less At: the packet's time stamp is their sum
+	ClockOffset units.Time  // the receiver's clock less At: the packet's timestamp is their sum
 	Port        uint16      // UDP destination port; 0: wire.Port
 	Src         HostID      // from the IP header
 	Header      []byte      // the transport header; payload may follow; not kept

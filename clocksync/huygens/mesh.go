@@ -67,12 +67,12 @@ type mesher struct {
 // chord adds the edge from position i of the ring to the position span further.
 func (m *mesher) chord(i, span int) {
 	e := Edge{clocksync.Node(m.order[i]), clocksync.Node(m.order[(i+span)%m.nodes])}
-	m.take(e, true)
+	m.set(e, true)
 	m.edges = append(m.edges, e)
 }
 
-// take sets whether there is an edge between two nodes.
-func (m *mesher) take(e Edge, taken bool) {
+// set records whether there is an edge between two nodes.
+func (m *mesher) set(e Edge, taken bool) {
 	m.taken[int(e.Owner)*m.nodes+int(e.Peer)], m.taken[int(e.Peer)*m.nodes+int(e.Owner)] = taken, taken
 }
 
@@ -95,10 +95,10 @@ func (m *mesher) mix(r *rand.Rand) {
 		if x.Owner == x.Peer || y.Owner == y.Peer || m.has(x) || m.has(y) {
 			continue
 		}
-		m.take(*a, false)
-		m.take(*b, false)
+		m.set(*a, false)
+		m.set(*b, false)
 		*a, *b = x, y
-		m.take(x, true)
-		m.take(y, true)
+		m.set(x, true)
+		m.set(y, true)
 	}
 }

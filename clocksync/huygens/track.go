@@ -16,15 +16,15 @@ type track struct {
 	initial units.Time // bound before the first results
 	results int        // number of results
 	fitted  int        // number of results in the line; 0: it follows the last one alone
-	off     units.Time // size of the last error
+	lastErr units.Time // size of the last error
 	slewEnd units.Time // when the slew reaches the target, by the monotonic clock; Never: it has
 }
 
 // warmUp is the number of results before the errors count for the bound.
 const warmUp = 4
 
-// before returns the reading of the hardware clock at which the target shows the time sync.
-func (t *track) before(sync units.Time) units.Time {
+// readingAt returns the reading of the hardware clock at which the target shows the time sync.
+func (t *track) readingAt(sync units.Time) units.Time {
 	c := t.target
 	d := sync - c.At(c.From)
 	return c.From + d - units.Time(math.Round(float64(d)*(c.Rate/(1+c.Rate))))
@@ -45,7 +45,7 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 	if next.Check() == nil {
 		t.target = next
 	}
-	t.off = max(err, -err)
+	t.lastErr = max(err, -err)
 	if t.results++; t.results > warmUp { // the first errors are those of the start
 		t.bound.Add(err, t.target.Rate)
 	}

@@ -280,7 +280,7 @@ const (
 func (a *Agent) closeWindow(now clocksync.Now) {
 	w := a.window
 	middle := a.windowStart(w) + a.cfg.Window/2
-	x0, until := a.track.before(middle), a.track.before(a.windowStart(w+1))
+	x0, until := a.track.readingAt(middle), a.track.readingAt(a.windowStart(w+1))
 	a.window = max(w+1, uint32(a.correction.At(now.Hard)/a.cfg.Window+windowBase))
 	a.armWindow(now)
 	a.again.begin(a.lossy())
@@ -399,7 +399,7 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	}
 	bound = max(bound, 4*sigma)
 	if a.track.results > 1 { // an error may occur again
-		bound = max(bound, a.track.off)
+		bound = max(bound, a.track.lastErr)
 	}
 	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // matters if the next results are lost
 	drift = max(drift, minDrift)
@@ -426,9 +426,9 @@ func (a *Agent) early(sigma units.Time) units.Time {
 	}
 	bound := 4*earlyGrowth*sigma + units.Time(float64(a.cfg.Window)*a.cfg.SlopeTrust)
 	if t.results > 1 {
-		bound += 2 * t.off
+		bound += 2 * t.lastErr
 	}
-	return min(bound, max(t.initial, 4*sigma, t.off))
+	return min(bound, max(t.initial, 4*sigma, t.lastErr))
 }
 
 // earlyGrowth is sqrt(1 + 12 * 2.5^2).

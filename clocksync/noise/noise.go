@@ -1,4 +1,4 @@
-// Package noise generates the errors of time stamps and of measured delays.
+// Package noise generates the errors of timestamps and of measured delays.
 //
 // Errors come from seeded generators: the same seed gives the same errors, one per call. Times are
 // picoseconds. It is pure.

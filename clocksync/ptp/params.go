@@ -44,7 +44,7 @@ type Params struct {
 }
 
 // Keys implements params.Section. With the gains of PI, p99 between the hosts of the quickstart is
-// 10, 11 and 14 ns with kp of 0.2, 0.1 and 0.03: little is to be had below (docs/adr/0075).
+// 10, 11 and 14 ns with kp of 0.2, 0.1 and 0.03, so smaller ones gain little (docs/adr/0075).
 func (p *Params) Keys() []params.Key {
 	const most = 1000 * units.Second
 	return []params.Key{
@@ -123,7 +123,7 @@ func (p *Params) Rules(r params.Rules) {
 		r.Refuse("boundary", "boundary clocks follow one reference; expected off with ptp.servers, or one server")
 	}
 	if p.Boundary.Some() && p.Servers < 2 && p.Backups > 0 {
-		r.Refuse("backups", "boundary clocks have no backups: each goes on for those behind it; expected 0")
+		r.Refuse("backups", "boundary clocks have no backups: each continues to serve its followers; expected 0")
 	}
 }
 

@@ -150,7 +150,7 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 	return nil
 }
 
-// fresh refuses an Announce that is older than an earlier one. A master puts its time into the
+// fresh returns an error for an Announce that is older than an earlier one. A master puts its time into the
 // Announce. If that time goes back while the sequence number advances, the master's clock was set
 // back, and the message is accepted. If neither advances, it is a replay. For a master that sends
 // no time, only the sequence number counts.
@@ -270,7 +270,7 @@ func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 	if c.parent.ok {
 		c.counters.Lost++
 		c.holdOver(now)
-		c.abandon() // the servo keeps the frequency, which two samples of the new parent would not give as well
+		c.abandon() // the servo keeps its frequency: two samples of the new parent would give a worse one
 	}
 	c.bound.Reset() // the offsets were to another clock
 	c.parent = parent{

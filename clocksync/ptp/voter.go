@@ -30,7 +30,7 @@ type Voter struct {
 	rate          float64    // the agreed rate, without what is slewed
 	slewEnd       units.Time // when slewing ends, by the monotonic clock; Never if it does not slew
 	correction    clocksync.Correction
-	refusing      bool // sources contradict each other and there is no majority
+	contradiction bool // sources contradict each other and there is no majority
 	states        []sourceState
 	claims        []vote.Claim
 	rates         [rememberedRates]float64 // the rates agreed upon last, as a ring
@@ -207,10 +207,10 @@ func (v *Voter) decide(now clocksync.Now) {
 	low, high, count := vote.Most(v.claims)
 	if 2*count <= len(v.sources) {
 		abstained := len(v.sources) - voters
-		v.refuse(now, 2*(count+abstained) <= len(v.sources)) // no majority even with those
+		v.holdOver(now, 2*(count+abstained) <= len(v.sources)) // no majority even with those
 		return
 	}
-	v.refusing = false
+	v.contradiction = false
 	var estimates []estimate
 	for i, c := range v.sources {
 		s := &v.states[i]
@@ -228,15 +228,15 @@ func (v *Voter) decide(now clocksync.Now) {
 	v.follow(now, estimates)
 }
 
-// refuse continues without a majority: in holdover, at the median of the rates agreed upon before.
+// holdOver continues without a majority, at the median of the rates agreed upon before.
 // The bound then grows by four standard deviations of those rates, which 4*median/normalMedian
-// estimates. contradiction says that the sources contradict each other; otherwise too few of them
+// estimates. contradiction is true if the sources contradict each other; otherwise too few of them
 // are locked, which is not counted.
-func (v *Voter) refuse(now clocksync.Now, contradiction bool) {
-	if contradiction && !v.refusing {
+func (v *Voter) holdOver(now clocksync.Now, contradiction bool) {
+	if contradiction && !v.contradiction {
 		v.counters.NoMajority++
 	}
-	v.refusing = contradiction
+	v.contradiction = contradiction
 	if v.correction.State != clocksync.Locked {
 		return
 	}

@@ -33,7 +33,7 @@ func (a *app) captureCommand() *cobra.Command {
 		Use:   "capture NODE|PORT -w FILE",
 		Short: "write packets of a node or port of a deployed lab to a pcapng file",
 		Long: `Write the packets that a node sends and receives, or that a port of a switch or NIC sends, until
-Ctrl-C. Wireshark, tshark and tcpdump read the file; - is standard output. Time stamps are lab time:
+Ctrl-C. Wireshark, tshark and tcpdump read the file; - is standard output. Timestamps are lab time:
 for a port, when the first bit of a packet leaves; for a node, when the network takes or delivers it.
 weft schema dissector lets Wireshark decode Weft's own headers.`,
 		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",

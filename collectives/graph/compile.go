@@ -258,7 +258,7 @@ func (g *Graph) match() ([]pair, error) {
 	return pairs, nil
 }
 
-// checkOrder returns an error if ops of several ranks wait for each other in a circle. The ops of
+// checkOrder returns an error if ops of several ranks wait for each other in a cycle. The ops of
 // each rank must be sorted.
 func (g *Graph) checkOrder(pairs []pair) error {
 	w := g.waits(pairs)

@@ -15,7 +15,7 @@
 // Compile matches messages: the sends from one rank to another with the same tag and the receives
 // there belong together in the order of the file. It gives each its place in the buffers, so that
 // every message is verified, and returns an error with the place in the file for a message without
-// its other end, for different sizes, and for operations that wait for each other in a circle.
+// its other end, for different sizes, and for operations that wait for each other in a cycle.
 //
 // Invariants of what Compile returns: an operation waits for earlier ones of its rank only; streams
 // and flows are numbered from 0 without gaps; a collective has the same members at all of them.

@@ -62,7 +62,7 @@ func TestRefuses(t *testing.T) {
 		{rank("l1: send 8b to 1 tag"), `f:3: "tag" without a number`},
 		{rank("l1: calc 5\nl1: calc 5"), "f:4: label l1 is used twice"},
 		{rank("l1: calc 5\nl1 requires l2"), "f:4: no operation before has the label l2"},
-		{rank("l1: calc 5\nl2: calc 5\nl1 irequires l2\nl2 irequires l1"), "in a circle for each other's start"},
+		{rank("l1: calc 5\nl2: calc 5\nl1 irequires l2\nl2 irequires l1"), "in a cycle for each other's start"},
 		{rank("l1: calc 99999999999999"), "f:3: calc is"},
 		{rank("l1: jump 5"), `f:3: "jump" is not understood`},
 		{rank(strings.Repeat("l", 300) + ": calc 5"), "has 300 characters; expected at most 255"},

@@ -303,7 +303,7 @@ func (p *parser) resolveStarts() error {
 	resolve = func(op int32, depth int) error {
 		const deepest = 100_000
 		if state[op] == 1 || depth > deepest {
-			return p.failed(op, "operations wait in a circle for each other's start")
+			return p.failed(op, "operations wait in a cycle for each other's start")
 		}
 		state[op] = 1
 		for _, d := range p.deps[first[op]:first[op+1]] {

@@ -212,7 +212,7 @@ func (c *compiler) rank(rank int) error {
 			}
 		}
 		if left && !moved {
-			return graph.Errorf(c.file, 1, "GPU %d: steps of thread blocks wait for each other in a circle", rank)
+			return graph.Errorf(c.file, 1, "GPU %d: steps of thread blocks wait for each other in a cycle", rank)
 		}
 	}
 	c.finals(rank)

@@ -94,7 +94,7 @@ func TestMutations(t *testing.T) {
 		{mutated(0, 0, `type="s"`, `type="re"`), "x.xml:4: type re: programs here do not reduce"},
 		{mutated(0, 0, `cnt="1"`, `cnt="2"`), "receives 1 chunks; GPU 0 sends 2"},
 		{mutated(0, 1, `depid="-1" deps="-1"`, `depid="3" deps="0"`), "GPU 0, thread block 0, step 1 (rrcs) waits for step 0 of thread block 3"},
-		{mutated(0, 1, `depid="-1" deps="-1"`, `depid="0" deps="5"`), "wait for each other in a circle"},
+		{mutated(0, 1, `depid="-1" deps="-1"`, `depid="0" deps="5"`), "wait for each other in a cycle"},
 		{mutated(3, 2, `dstoff="1"`, `dstoff="9"`), "chunks 9 to 9 of buffer o of 4"},
 		{strings.Replace(text, "allreduce", "custom", 1), `x.xml:1: collective "custom"`},
 		{strings.Replace(text, `ngpus="4"`, `ngpus="5"`, 1), "4 GPUs; expected 5"},

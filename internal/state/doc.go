@@ -1,11 +1,12 @@
-// Package state compares and moves the states of machines: whether what follows at one instant is
-// what followed at another, and what a machine is after the same has happened several times more.
+// Package state compares the states of machines at two instants, to decide whether the same follows
+// from both, and moves a machine to its state after further repetitions of what happened between
+// them.
 //
 // In come pointers to structs and an instant. Out comes a State: a hash of all that can influence
-// what follows, relative to the instant, and the results so far. Repeat moves the structs on.
+// what follows, relative to the instant, and the results so far. Repeat moves the structs forward.
 //
 // The one idea: the fields of a type say what they are, by a tag. So there is one declaration for
-// comparing and moving, and a field without a tag is found: no state of its type is ever compared
+// comparing and moving, and a field without a tag is detected: no state of its type is ever compared
 // (Check), so that a new field can make simulations slow, but never wrong.
 //
 //	state:"value"     compared as it is

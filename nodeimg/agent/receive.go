@@ -58,7 +58,7 @@ type mmsghdr struct {
 	_ [4]byte
 }
 
-// controlSize is the room for a time stamp and a TOS, each with its header, with some to spare.
+// controlSize is the room for a timestamp and a TOS, each with its header, with some to spare.
 const controlSize = 96
 
 // newReceiver prepares fd, a UDP socket bound to wire.Port, for reading datagrams into a tray.
@@ -67,7 +67,7 @@ func newReceiver(fd int, t *tray) (*receiver, error) {
 		what         string
 		level, value int
 	}{
-		{"receive time stamps", unix.SOL_SOCKET, unix.SO_TIMESTAMPNS},
+		{"receive timestamps", unix.SOL_SOCKET, unix.SO_TIMESTAMPNS},
 		{"receive the TOS", unix.IPPROTO_IP, unix.IP_RECVTOS},
 	} {
 		if err := unix.SetsockoptInt(fd, o.level, o.value, 1); err != nil {

@@ -201,7 +201,7 @@ func fabricRole([]string) error {
 	return emulate.FabricProcess(conn)
 }
 
-// request returns a star with a number of hosts, in real time. On the kernel's datapath it is slow
+// request returns a star with a number of hosts, in real time. On the kernel datapath it is slow
 // enough for any machine.
 func request(name string, hosts int) *Request {
 	datapath := cmp.Or(os.Getenv(datapathVar), "fabric")

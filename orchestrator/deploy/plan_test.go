@@ -29,7 +29,7 @@ import (
 )
 
 // A lab that is deployed or runs has exactly the properties that weft plan lists, in both runtimes,
-// on the modelled fabric and, if this machine's kernel can, on the kernel's datapath.
+// on the modelled fabric and, if this machine's kernel can, on the kernel datapath.
 func TestPrivLabMatchesPlan(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
@@ -53,7 +53,7 @@ func TestPrivLabMatchesPlan(t *testing.T) {
 	}
 }
 
-// The same on the kernel's datapath with every queueing discipline available: bridges, routes and
+// The same on the kernel datapath with every queueing discipline available: bridges, routes and
 // links are as planned.
 func TestUMLLabMatchesPlan(t *testing.T) {
 	if umltest.Outside(t) {

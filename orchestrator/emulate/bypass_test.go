@@ -169,7 +169,7 @@ func TestPrivBypassAlone(t *testing.T) {
 func TestBypassOnTheKernelIsRefused(t *testing.T) {
 	x := star(2, 1)
 	x.Processes.Bypass, x.Kernel = true, new(Kernel)
-	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "bypass NICs on the kernel's datapath") {
+	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "bypass NICs on the kernel datapath") {
 		t.Errorf("got %v", err)
 	}
 }

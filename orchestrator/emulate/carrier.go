@@ -66,7 +66,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 		return nil, err
 	}
 	ctx, end := context.WithCancel(context.Background())
-	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}),
+	c := &carrier{name: "datapath kernel", who: "the kernel datapath", conn: ours, ended: make(chan struct{}),
 		end: end}
 	if !kernelpath.Seeded() {
 		c.notes = []string{"this kernel has no hash seed per switch (needs Linux 6.11): the choices of switches " +
@@ -105,7 +105,7 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 	return n, nil
 }
 
-// switched adds the switches of a lab on the kernel's datapath to the runtime's spec.
+// switched adds the switches of a lab on the kernel datapath to the runtime's spec.
 func (x *Experiment) switched(s *runtime.Spec, n *kernelpath.Network) {
 	s.Cables = n.Cables
 	for i := range n.Switches {

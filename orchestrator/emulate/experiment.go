@@ -191,11 +191,11 @@ func (x *Experiment) check() error {
 		bad("%d plans, %d addresses and %d hosts in the network", len(x.Plans), len(x.Addrs), x.Fabric.Hosts)
 	}
 	if x.Processes.Bypass && x.Kernel != nil {
-		bad("bypass NICs on the kernel's datapath, which carries what leaves interfaces")
+		bad("bypass NICs on the kernel datapath, which carries what leaves interfaces")
 	}
 	if n := len(x.Plans) + len(x.Fabric.Switches); x.Parts != nil && (len(x.Parts) != n || x.Kernel != nil ||
 		x.Processes.Bypass) {
-		bad("a network in parts of %d nodes, on the kernel's datapath or with bypass NICs", len(x.Parts))
+		bad("a network in parts of %d nodes, on the kernel datapath or with bypass NICs", len(x.Parts))
 	}
 	if n := len(x.Processes.Machines); n > 0 && n != x.count() {
 		bad("%d machines for %d parts of the network", n, x.count())

@@ -100,7 +100,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	x.addHosts()
 	x.Measure.Watched = -1
 	if p.workload {
-		err = errors.Join(err, checkCircles(l, g), x.addJob(slow))
+		err = errors.Join(err, checkCycles(l, g), x.addJob(slow))
 	} else {
 		g.Number(p.subnet)
 		x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)

@@ -205,7 +205,7 @@ func (x *Experiment) Tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 		return nil, err
 	}
 	if x.Lab.Queues.PFC != nil {
-		if text := circleOf(g); text != "" {
+		if text := cycleOf(g); text != "" {
 			return nil, fmt.Errorf("with queues.pfc the switches %s could then deadlock, waiting for each other in "+
 				"a cycle", text)
 		}

@@ -74,13 +74,13 @@ func faultyKey(l *lab.Lab, g *topology.Graph, f *fabric.LosslessFault) string {
 	}
 }
 
-// checkCircles rejects PFC on a network whose packets could wait for each other in a circle, so
+// checkCycles rejects PFC on a network whose packets could wait for each other in a cycle, so
 // that nothing would ever move again.
-func checkCircles(l *lab.Lab, g *topology.Graph) error {
+func checkCycles(l *lab.Lab, g *topology.Graph) error {
 	if l.Queues.PFC == nil {
 		return nil
 	}
-	text := circleOf(g)
+	text := cycleOf(g)
 	if text == "" {
 		return nil
 	}
@@ -93,11 +93,11 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 		text, l.Topology.Kind, instead)
 }
 
-// circleOf names the switches that could wait for each other in a circle; "" if none could.
-func circleOf(g *topology.Graph) string {
+// cycleOf names the switches that could wait for each other in a cycle; "" if none could.
+func cycleOf(g *topology.Graph) string {
 	text := ""
-	circle := g.Deadlock()
-	for _, p := range circle {
+	cycle := g.Deadlock()
+	for _, p := range cycle {
 		k := g.Links[p/2]
 		from := k.A
 		if p%2 == 1 {
@@ -108,20 +108,20 @@ func circleOf(g *topology.Graph) string {
 	return strings.TrimSuffix(text, ", ")
 }
 
-// line decides how much of a port's data is in flight to a switch that has paused it.
-type line struct {
+// worstLink decides how much of a port's data is in flight to a switch that has paused it.
+type worstLink struct {
 	rate  units.Bandwidth
 	delay units.Time // of packets; a pause takes as long to reach the sender
 }
 
-// worstLines returns the highest rate of each port and the longest delay that the network or a
+// worstLinks returns the highest rate of each port and the longest delay that the network or a
 // fault of the lab gives it. They need not coincide: what left at one rate may be in flight when a
 // fault lengthens the delay.
-func worstLines(l *lab.Lab, g *topology.Graph) []line {
-	lines := make([]line, g.Ports())
-	for i := range lines {
+func worstLinks(l *lab.Lab, g *topology.Graph) []worstLink {
+	worst := make([]worstLink, g.Ports())
+	for i := range worst {
 		k := &g.Links[i/2]
-		lines[i] = line{k.Rate, k.Delay}
+		worst[i] = worstLink{k.Rate, k.Delay}
 	}
 	for i := range l.Faults {
 		f := &l.Faults[i]
@@ -135,22 +135,22 @@ func worstLines(l *lab.Lab, g *topology.Graph) []line {
 				continue
 			}
 			if f.Rate != nil {
-				lines[port].rate = max(lines[port].rate, *f.Rate)
+				worst[port].rate = max(worst[port].rate, *f.Rate)
 			}
 			if f.Delay != nil {
-				lines[port].delay = max(lines[port].delay, *f.Delay)
+				worst[port].delay = max(worst[port].delay, *f.Delay)
 			}
 		}
 	}
-	return lines
+	return worst
 }
 
-// atWorst returns cfg with the given lines.
-func atWorst(cfg *fabric.Config, lines []line) fabric.Config {
+// atWorst returns cfg with the given rates and delays.
+func atWorst(cfg *fabric.Config, worst []worstLink) fabric.Config {
 	c := *cfg
 	c.Ports = slices.Clone(cfg.Ports)
 	for i := range c.Ports {
-		c.Ports[i].Rate, c.Ports[i].Delay = lines[i].rate, lines[i].delay
+		c.Ports[i].Rate, c.Ports[i].Delay = worst[i].rate, worst[i].delay
 	}
 	return c
 }

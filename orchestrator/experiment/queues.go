@@ -47,7 +47,7 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 		}
 	}
 	if l.Queues.PFC != nil {
-		m.worst = worstLines(l, g)
+		m.worst = worstLinks(l, g)
 	}
 	for h := range g.Hosts {
 		if r := g.Links[g.Uplink(topology.NodeID(h))].Rate; h == 0 || r < m.nic {

@@ -115,9 +115,9 @@ func (c *Clocks) Keys() []params.Key {
 			"Random walk of the frequency."),
 			func(p clock.Preset) string { return params.ShowRatio(p.Wander) + "/√s" }),
 		given(params.New("jitter", params.Deviation(&c.Stamp.Jitter, maxJitter),
-			"Standard deviation of a timestamp."), "5ns", "ours: hardware time stamps"),
+			"Standard deviation of a timestamp."), "5ns", "ours: hardware timestamps"),
 		given(params.New("granularity", params.Deviation(&c.Stamp.Quantum, maxJitter), "Timestamp resolution."),
-			"1ns", "ours: hardware time stamps"),
+			"1ns", "ours: hardware timestamps"),
 		params.New("stalls", params.Share(&c.Stamp.Stalled, 0, 1).Or("off", 0), "Share of packets stamped late.").
 			OrNone(),
 		params.New("stall", params.Deviation(&c.Stamp.Stall, maxJitter), "Mean lateness, exponential.").OrNone().

@@ -49,8 +49,8 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	case list:
 		var err error
 		if i, err = strconv.Atoi(path[0]); err != nil || i < 0 || i >= len(n.items) {
-			return nil, fmt.Errorf("%q is not an item of a list of %d (the first is 0)", clip.Text(path[0]),
-				len(n.items))
+			return nil, fmt.Errorf("%q is not the number of an item, counted from 0; expected one below %d",
+				clip.Text(path[0]), len(n.items))
 		}
 	case mapping:
 		i = slices.IndexFunc(n.keys, func(k key) bool { return k.name == path[0] })

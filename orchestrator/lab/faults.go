@@ -103,7 +103,7 @@ func (f *faultReader) Keys() []params.Key {
 		case f.d == nil || sort:
 			return k
 		case corrupt:
-			return k.Elsewhere("given together with corrupt, which stands alone but for at")
+			return k.Elsewhere("given together with corrupt, which allows only at beside it")
 		case clock:
 			return k.Elsewhere("given together with clock; a fault is about a clock or a " + what)
 		}
@@ -186,7 +186,7 @@ func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key
 	case f.d == nil:
 		return k.OrNone()
 	case corrupt:
-		return k.Elsewhere("given together with corrupt, which stands alone but for at")
+		return k.Elsewhere("given together with corrupt, which allows only at beside it")
 	case clock && f.written("sync"):
 		return forever
 	case clock:

@@ -395,6 +395,6 @@ func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 	if it.RootApart() {
 		ranks--
 	}
-	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, up to %.0f of a rank; memory holds %d, and %d of a "+
+	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, up to %.0f per rank; memory holds %d, and %d per "+
 		"rank; expected %s", it.Collective, it.Size, ranks, all, most, maxMessages, maxRankMessages, instead)
 }

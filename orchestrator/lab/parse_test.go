@@ -289,8 +289,8 @@ func TestSetProblems(t *testing.T) {
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
 		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, report, sweep, engine`,
 		`--set weft=1: the version of the format cannot be set by a path; leave it out`,
-		`--set workload.3.size=1MB: workload.3.size: "3" is not an item of a list of 1 (the first is 0)`,
-		`--set workload.first.size=1MB: workload.first.size: "first" is not an item of a list of 1 (the first is 0)`,
+		`--set workload.3.size=1MB: workload.3.size: "3" is not the number of an item, counted from 0; expected one below 1`,
+		`--set workload.first.size=1MB: workload.first.size: "first" is not the number of an item, counted from 0; expected one below 1`,
 	)
 	wantProblems(t, star+"seed: 1\n", Options{Set: []string{"seed.x=1"}},
 		`--set seed.x=1: seed.x: "1" stands where x would be`)

@@ -200,7 +200,7 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 			spec.Ranks, least)
 	}
 	if all, most := it.messages(facts, spec.Ranks); !it.fits(facts, spec.Ranks) {
-		return nil, fmt.Errorf("it takes %.0f messages, up to %.0f of a rank; expected at most %d, and %d of a rank",
+		return nil, fmt.Errorf("it takes %.0f messages, up to %.0f per rank; expected at most %d, and %d per rank",
 			all, most, maxMessages, maxRankMessages)
 	}
 	items := make([]Item, len(groups))

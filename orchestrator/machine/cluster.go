@@ -233,7 +233,7 @@ func (c *cluster) see(m control.Message) error {
 	}
 	trip := now - k.Asked
 	if trip < 0 {
-		return errors.New("its agent answered with a time of asking that is in the future")
+		return errors.New("its agent's answer is for a request in the future")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

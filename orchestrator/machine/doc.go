@@ -1,4 +1,4 @@
-// Package machine has the hosts of one part of an emulated lab on another machine.
+// Package machine runs the hosts of one part of an emulated lab on another machine.
 //
 // An Agent (weft machine) listens there, and starts and ends processes for whoever has its secret.
 // A Group is on the machine of weft run: its launches are those of package runtime, so that emulate

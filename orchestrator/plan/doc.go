@@ -17,5 +17,5 @@
 // nothing.
 //
 // Start reading at Emulated in plan.go. planFabric there plans labs on the modelled fabric,
-// planKernel in kernel.go those on the kernel's datapath, and print.go prints.
+// planKernel in kernel.go those on the kernel datapath, and print.go prints.
 package plan

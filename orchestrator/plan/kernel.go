@@ -11,7 +11,7 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// Kinds of operation of a lab on the kernel's datapath.
+// Kinds of operation of a lab on the kernel datapath.
 const (
 	StartSwitch Kind = "start-switch"
 	PlugCable   Kind = "plug-cable"

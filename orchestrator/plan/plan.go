@@ -105,7 +105,7 @@ type builder struct {
 }
 
 // Emulated completes p, which describes the lab, with all that a setup creates in a runtime. links
-// has the disciplines of each direction of a link, by port, on the kernel's datapath with a known
+// has the disciplines of each direction of a link, by port, on the kernel datapath with a known
 // dilation; otherwise it is nil.
 func Emulated(p Plan, s *emulate.Setup, in Runtime, links []qdisc.Tree) Plan {
 	p.Engine, p.NICMTU, p.Counts = "emu", s.Spec.Nodes[0].MTU, []Count{}

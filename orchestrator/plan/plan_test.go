@@ -24,7 +24,7 @@ func newLab(t *testing.T, name, topology, engine, more string) *lab.Lab {
 	return experimenttest.Parse(t, text)
 }
 
-// A small packet shows the minimum MTU. The links of labs on the kernel's datapath are slow enough
+// A small packet shows the minimum MTU. The links of labs on the kernel datapath are slow enough
 // for the kernel.
 const (
 	pair    = "kind: star, hosts: 2, mtu: 1000, link: {rate: 100Gbps, delay: 1us}"

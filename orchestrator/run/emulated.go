@@ -26,7 +26,7 @@ import (
 // outputFile has the output of the programs of hosts. Each line begins with its host.
 const outputFile = "output.log"
 
-// linksFile compares the measured links of the kernel's datapath with the requested ones.
+// linksFile compares the measured links of the kernel datapath with the requested ones.
 const linksFile = "links.txt"
 
 // emulated runs the experiment in real time. On an error the outcome has the results up to it.
@@ -236,7 +236,7 @@ func recordSlowdown(o *summary.Outcome, r realtime.Ready, dir *store.Run, say fu
 	return dir.Update(func(m *record.Manifest) { m.Dilation, m.EngineWhy = r.Dilation, m.EngineWhy+"; "+why })
 }
 
-// slowdownReason says why the kernel's datapath has another dilation than was chosen.
+// slowdownReason says why the kernel datapath has another dilation than was chosen.
 func slowdownReason(r realtime.Ready) string {
 	at := make([]string, len(r.Tried))
 	for i, t := range r.Tried {

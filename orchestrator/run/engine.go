@@ -23,7 +23,7 @@ type engine struct {
 	datapath  string
 	placement placement // of an emulation
 	dilation  float64
-	// slower has the dilations to try in turn if the links of the kernel's datapath are not as the
+	// slower has the dilations to try in turn if the links of the kernel datapath are not as the
 	// lab asks.
 	slower   []float64
 	captures captures
@@ -114,7 +114,7 @@ func (p placement) chooseDilation(
 	return d, how, x.Honoured(d, p.kernel)
 }
 
-// If the links of the kernel's datapath are not as the lab asks and the lab leaves its dilation
+// If the links of the kernel datapath are not as the lab asks and the lab leaves its dilation
 // open, the dilation grows up to slowerTimes times by a factor of slowerBy. Our own choice: it
 // helps a machine that is busier than when it was measured, and ends soon on one that cannot carry
 // the lab.

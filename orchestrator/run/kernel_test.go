@@ -18,7 +18,7 @@ import (
 	"weft/units"
 )
 
-// kernelTopologies are topologies for the kernel's datapath, with the maximum number of switches on
+// kernelTopologies are topologies for the kernel datapath, with the maximum number of switches on
 // a path.
 var kernelTopologies = []struct {
 	name, topology string
@@ -53,7 +53,7 @@ var kernelTopologies = []struct {
     - {between: [lower, right]}`, 3},
 }
 
-// kernelPlan returns the network of a lab on the kernel's datapath.
+// kernelPlan returns the network of a lab on the kernel datapath.
 func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
 	t.Helper()
 	text := fmt.Sprintf("weft: 1\nname: planned\ntopology: %s\nworkload: [{collective: all-to-all, size: 64KB}]\nengine: {datapath: kernel}\n"+

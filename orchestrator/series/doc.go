@@ -1,4 +1,4 @@
-// Package series makes the runs of a command line: labs, the points of their sweeps, and both
+// Package series carries out the runs of a command line: labs, the points of their sweeps, and both
 // engines where a lab asks for both.
 //
 //	labfile.File -> []Job -> Runner -> []record.Summary, errors -> Across

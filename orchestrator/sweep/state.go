@@ -239,7 +239,7 @@ func (s *Submission) advice(st *Status, f *Found, answer error) string {
 	case st.State == Done && !st.Collected:
 		return "weft sweep collect " + s.ID + " prints the results"
 	case st.State == Failed:
-		return fmt.Sprintf("weft sweep resume %s tries what was given up again", s.ID)
+		return fmt.Sprintf("weft sweep resume %s retries what was given up", s.ID)
 	case st.State == Stopped || st.State == Cancelled:
 		return fmt.Sprintf("%d of %d points have no result: weft sweep resume %s runs them", missing, st.Points, s.ID)
 	}

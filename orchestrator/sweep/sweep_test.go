@@ -141,7 +141,7 @@ func TestJudge(t *testing.T) {
 		"failed":     {placed(0), two(Failed, Failed), nil, Stopped, Failed, "resume"},
 		"no tasks":   {placed(0), nil, nil, Stopped, Stopped, "resume"},
 		"cancelled":  {cancelled, nil, nil, Cancelled, Stopped, "resume"},
-		"given up":   {gone, nil, nil, Failed, Done, "tries what was given up again"},
+		"given up":   {gone, nil, nil, Failed, Done, "retries what was given up"},
 		"never":      {never, nil, nil, Done, Done, "collect"},
 		"no answer":  {placed(0), nil, errors.New("connection refused"), Running, Stopped, "does not answer"},
 		"late reply": {placed(0, 1, 2, 3, 4), nil, errors.New("connection refused"), Done, Done, ""},

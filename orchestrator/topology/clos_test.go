@@ -95,7 +95,7 @@ func TestTorus(t *testing.T) {
 	}
 }
 
-// Where PFC holds packets back, a circle of channels that wait for each other is a deadlock: trees
+// Where PFC holds packets back, a cycle of channels that wait for each other is a deadlock: trees
 // and their like have none, a torus and detours do, and routes that go up and down have none
 // anywhere.
 func TestCircles(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// Whatever the network, routes up and down lead everywhere, without a circle and without a loop.
+// Whatever the network, routes up and down lead everywhere, without a cycle and without a loop.
 func TestUpDownRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyTopology().Draw(t, "topology")

@@ -10,13 +10,13 @@ func (g *Graph) Deadlock() []int {
 }
 
 // Circle returns links, by the ports that send on them (Port), that packets on the routes of the
-// graph could wait for in a circle: packets on each wait for room on the next, and those on the
+// graph could wait for in a cycle: packets on each wait for room on the next, and those on the
 // last for the first. It returns nil if there is none, so that PFC cannot deadlock (Dally and
 // Seitz, 1987: a cycle in the graph of dependencies between channels). Only paths that hosts use
 // count, but all that a switch may choose.
 func (g *Graph) Circle() []int {
 	after := g.dependencies()
-	state := make([]uint8, g.Ports()) // 1: on the current path, 2: known to be in no circle
+	state := make([]uint8, g.Ports()) // 1: on the current path, 2: known to be in no cycle
 	var path []int
 	var walk func(p int) []int
 	walk = func(p int) []int {

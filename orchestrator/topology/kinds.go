@@ -12,7 +12,7 @@ import (
 // kinds registers every shape of network, a line each, in the order in which people see them: its
 // name, what it is, the sizes to start from, and its tiers of links, each with what it joins.
 // Everything else about a shape is a method beside its generator. free gives the reason why packets
-// of a network never wait for each other in a circle, for the few kinds that need no search
+// of a network never wait for each other in a cycle, for the few kinds that need no search
 // (Deadlock).
 var kinds = []Registration{
 	register("fat-tree", "a three-tier Clos network of k-port switches", FatTree{K: 4},
@@ -65,7 +65,7 @@ type Registration struct {
 	tiers  []Tier
 	new    func() Shape // returns one without sizes
 	start  func() Shape // returns one with sizes to start from
-	reason string       // why its networks are not searched for a circle; "": they are
+	reason string       // why its networks are not searched for a cycle; "": they are
 }
 
 // register returns the registration of a shape of type T.
@@ -79,7 +79,7 @@ func register[T any, S interface {
 	}
 }
 
-// free records why networks of the kind need no search for a circle.
+// free records why networks of the kind need no search for a cycle.
 func (k Registration) free(reason string) Registration {
 	k.reason = reason
 	return k

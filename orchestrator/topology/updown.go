@@ -49,7 +49,7 @@ func (s *search) distances(from int32) {
 
 // upDown fills the tables towards home, a switch counted from 0, with paths that go up and then
 // down a tree, and never up again (up*/down*: Schroeder et al., Autonet, 1991). So packets never
-// wait for room in a circle, whatever the network (Dally and Seitz, 1987). The end of a link that
+// wait for room in a cycle, whatever the network (Dally and Seitz, 1987). The end of a link that
 // is nearer to the root is up; between equals, the one with the lower number.
 //
 // If a path exists that only goes down, packets take the shortest of those, and otherwise the

@@ -12,8 +12,8 @@ import (
 // The decisions that the kernel datapath can make about a property of a port.
 const (
 	mapped  = "what Shape returns follows from it"
-	refused = "package lab refuses labs for the kernel's datapath that set it (kernel.go)"
-	modeled = "only what labs for the kernel's datapath cannot have follows from it"
+	refused = "package lab refuses labs for the kernel datapath that set it (kernel.go)"
+	modeled = "only what labs for the kernel datapath cannot have follows from it"
 )
 
 // properties lists every property of a fabric port and its decision.
@@ -36,7 +36,7 @@ func TestEveryPropertyOfAPortIsDecided(t *testing.T) {
 		for f := range typ.Fields() {
 			fields[f.Name] = true
 			if decided[f.Name] == "" {
-				t.Errorf("%s.%s: decide what the kernel's datapath does with it. Either Real makes a property of "+
+				t.Errorf("%s.%s: decide what the kernel datapath does with it. Either Real makes a property of "+
 					"the link's "+
 					"queueing disciplines of it, or package lab refuses it in kernel.go; then name it here", typ,
 					f.Name)

@@ -73,7 +73,7 @@ func (c *clock) now(t units.Time) clocksync.Now {
 	return clocksync.Now{Mono: m, Hard: m + c.hard}
 }
 
-// stamp returns a noisy time stamp of the hardware clock at a true time.
+// stamp returns a noisy timestamp of the hardware clock at a true time.
 func (c *clock) stamp(t units.Time) units.Time {
 	return c.mono(t) + c.hard + units.Time(math.Round(float64(c.osc.Jitter)*c.random.NormFloat64()))
 }

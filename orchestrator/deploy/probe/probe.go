@@ -1,6 +1,6 @@
 // Package probe measures the path between two nodes of a deployed lab from inside them, with real
 // packets: a sender in one node and a receiver in the other, each a process of its own. Packets
-// carry their send time; the kernel time-stamps their arrival. Both are CLOCK_REALTIME of one
+// carry their send time; the kernel timestamps their arrival. Both are CLOCK_REALTIME of one
 // machine, so one-way delays are exact up to the latency of wake-ups.
 //
 // Times are real nanoseconds; sizes are UDP payloads in bytes.

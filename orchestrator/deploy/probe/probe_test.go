@@ -10,7 +10,7 @@ import (
 	"weft/internal/fuzztest"
 )
 
-// Over loopback all packets arrive, with time stamps.
+// Over loopback all packets arrive, with timestamps.
 func TestProbeOverLoopback(t *testing.T) {
 	p := &Plan{To: netip.MustParseAddrPort("127.0.0.1:40871"), Source: 40872, Phases: []Phase{
 		{Count: 5, Size: 64, GapNS: 1e6}, {Count: 200, Size: 1200},

@@ -1,9 +1,9 @@
-// Package manage does what weft sweep is asked: it submits a sweep, follows, ends and resumes it,
-// and brings its results together.
+// Package manage implements the verbs of weft sweep: it submits a sweep, reports its progress,
+// cancels and resumes it, and collects its results.
 //
 // In go a lab file or the directory of a sweep, and a scheduler. Out come a directory (package
 // shard), its status (package sweep), and at the end the summaries of all points in their order,
-// which are judged and shown as those of a local sweep.
+// which are compared with expectations and printed as those of a local sweep.
 //
 // The one idea: nothing is kept anywhere but in the directory of the results, so any machine that
 // sees it can ask, end, resume or collect. No process has to stay but the collector of a sweep

@@ -1,4 +1,4 @@
-// Package uec is the congestion control of Ultra Ethernet (Ultra Ethernet Specification 1.0,
+// Package uec implements the congestion control of Ultra Ethernet (Ultra Ethernet Specification 1.0,
 // section 3.6.13, "UET congestion control"): NSCC at the sender, RCCC at the receiver, or both.
 //
 // NSCC (network signal-based) keeps a window. Each acknowledgement falls into one of four quadrants
@@ -15,7 +15,7 @@
 // packets were trimmed or the delay is far above the target, the window becomes what has arrived in
 // the last round trip (quick adapt).
 //
-// RCCC (receiver credit-based) has no window: receivers grant credit, at the rate of their line.
+// RCCC (receiver credit-based) has no window: receivers grant credit, at the rate of their link.
 // transport/credit.go has the credits; here are its parameters.
 //
 // The source of rules and defaults is the reference simulator, ultraethernet/uet-htsim, of which
