@@ -1,5 +1,5 @@
-// Package host is one host of a lab as a pure state machine: its transport endpoint, the programs of
-// its ranks, and its clock. A driver owns time and packets: the simulator and the node agent run
+// Package host is one host of a lab as a pure state machine: its transport endpoint, the programs
+// of its ranks, and its clock. A driver owns time and packets: the simulator and the node agent run
 // this same code.
 //
 //	Plan ──► Host ◄── Receive, Advance(now)

@@ -1,5 +1,5 @@
-// Package inputs reads jobs of other programs: it recognizes the format by the content and calls the
-// package of that format, which returns a graph.Graph.
+// Package inputs reads jobs of other programs: it recognizes the format by the content and calls
+// the package of that format, which returns a graph.Graph.
 //
 //	g, format, err := inputs.Read(os.DirFS("."), "llama7b", inputs.Options{})
 //

@@ -211,8 +211,8 @@ func (p *partition) settle(now units.Time, h int) {
 	p.checkFailed(now, h)
 }
 
-// pullControl pulls a packet of class 0 if the NIC of host h is free for that class but paused for the
-// other.
+// pullControl pulls a packet of class 0 if the NIC of host h is free for that class but paused for
+// the other.
 func (p *partition) pullControl(now units.Time, h int) {
 	c := p.sim.controls[h]
 	if c != nil && p.net.NICs.FreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {

@@ -1,6 +1,6 @@
-// Package huygens implements Huygens (Geng et al., NSDI 2018) as a pure state machine. Nodes probe each other over a sparse mesh. The loops of the mesh show errors that a
-// single pair of nodes cannot see, because the differences of the clocks around a loop must add up
-// to 0.
+// Package huygens implements Huygens (Geng et al., NSDI 2018) as a pure state machine. Nodes probe
+// each other over a sparse mesh. The loops of the mesh show errors that a single pair of nodes
+// cannot see, because the differences of the clocks around a loop must add up to 0.
 //
 // An Agent is one node's clocksync.Protocol. In every window of time,
 //

@@ -150,10 +150,10 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 	return nil
 }
 
-// fresh returns an error for an Announce that is older than an earlier one. A master puts its time into the
-// Announce. If that time goes back while the sequence number advances, the master's clock was set
-// back, and the message is accepted. If neither advances, it is a replay. For a master that sends
-// no time, only the sequence number counts.
+// fresh returns an error for an Announce that is older than an earlier one. A master puts its time
+// into the Announce. If that time goes back while the sequence number advances, the master's clock
+// was set back, and the message is accepted. If neither advances, it is a replay. For a master that
+// sends no time, only the sequence number counts.
 func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) error {
 	if f != nil && f.peer != from {
 		return ErrForeign

@@ -1,5 +1,5 @@
-// Package bypass makes the shared memory of bypass NICs, which holds the rings of package rings, and
-// their bells, which wake a side that sleeps.
+// Package bypass makes the shared memory of bypass NICs, which holds the rings of package rings,
+// and their bells, which wake a side that sleeps.
 //
 //	orchestrator: Create, NewBell ──► descriptors ──► node: Map, OpenBell
 //	                                                └──► fabric: the same

@@ -6,8 +6,8 @@
 // what follows, relative to the instant, and the results so far. Repeat moves the structs forward.
 //
 // The one idea: the fields of a type say what they are, by a tag. So there is one declaration for
-// comparing and moving, and a field without a tag is detected: no state of its type is ever compared
-// (Check), so that a new field can make simulations slow, but never wrong.
+// comparing and moving, and a field without a tag is detected: no state of its type is ever
+// compared (Check), so that a new field can make simulations slow, but never wrong.
 //
 //	state:"value"     compared as it is
 //	state:"instant"   compared relative to now, and moved; instant0: 0 means none

@@ -25,7 +25,7 @@ type memory struct {
 	packet units.Bytes       // the largest on the wire
 	nic    units.Bandwidth   // of the slowest host: what alpha is meant for
 	ports  []int             // by node
-	worst  []line            // by port: what it takes to lose nothing
+	worst  []worstLink       // by port: the worst case for headroom
 	fast   []units.Bandwidth // by node: the fastest of its ports
 	all    []units.Bandwidth // by node: its ports together
 }
@@ -124,8 +124,8 @@ func (m *memory) paths(p *fabric.PortConfig) {
 }
 
 // flowControl returns when a switch pauses the far end of link k, by the thresholds f and the worst
-// case of the line.
-func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric.PFCConfig {
+// case of the link.
+func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst worstLink) fabric.PFCConfig {
 	c := fabric.PFCConfig{On: true, Reserve: f.Reserve, Response: f.Response}
 	if f.Headroom != nil {
 		c.Headroom = m.on(*f.Headroom, k.Rate)

@@ -1,5 +1,6 @@
-// Package uec implements the congestion control of Ultra Ethernet (Ultra Ethernet Specification 1.0,
-// section 3.6.13, "UET congestion control"): NSCC at the sender, RCCC at the receiver, or both.
+// Package uec implements the congestion control of Ultra Ethernet (Ultra Ethernet Specification
+// 1.0, section 3.6.13, "UET congestion control"): NSCC at the sender, RCCC at the receiver, or
+// both.
 //
 // NSCC (network signal-based) keeps a window. Each acknowledgement falls into one of four quadrants
 // of its queueing delay and its mark:
