@@ -103,7 +103,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "show what deploying the lab would create, without creating it",
 		Long: `Show what weft deploy would create: processes, interfaces, addresses, neighbours, routes and queueing
 disciplines, in the order of their creation. With --json each operation has the state after it,
-property by property (makes). The subnet is the one that the lab would get now. With the kernel's
+property by property (makes). The subnet is the one that the lab would get now. On the kernel
 datapath, rates and delays depend on the dilation: they are shown if the lab or --set
 engine.dilation=N sets it. --on shows which host and switch would be on which other machine.`,
 		Example: `  weft plan labs/quickstart.yaml

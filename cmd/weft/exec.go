@@ -44,9 +44,9 @@ measure is in the units of the lab. Sleeps and timeouts stay real (docs/applicat
 A program sees /usr, its own /tmp, where it starts, and the folder that it lies in. So run your own
 script as ./script.py, not as python3 script.py (docs/security.md).
 
-On several nodes (h0,h1,h2, or all: every host) one program each starts at the same time. Lines of
-their output have the node in front. When one fails, the others are ended. --launch torchrun tells
-each its rank and the others, by the environment variables of torchrun.
+On several nodes (h0,h1,h2, or all: every host) a program starts on each at the same time. Each line
+of output begins with its node. When one program fails, the others are ended. --launch torchrun sets
+the environment variables of torchrun, by which programs know their rank and find each other.
 
 Exit codes: the program's, or 128 plus the number of the signal that ended it; of several, that of
 the first to fail. 124 if --timeout ended it; 125 if the node or the lab ended, before or while the

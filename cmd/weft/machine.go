@@ -29,9 +29,10 @@ func (a *app) machineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "machine",
 		Short: "run parts of emulated labs on this machine for weft run --on",
-		Long: `Start and end the processes of a part of an emulated lab for weft run --on, until interrupted. Only who
-has the secret can use it, and what it starts ends with the connection (docs/scale-out.md). All
-machines need the same build of weft, and the same secret in a file that only its owner can read:
+		Long: `Start and end the processes of a part of an emulated lab for weft run --on, until interrupted. Only
+clients with the secret can use it, and what it starts ends with the connection
+(docs/scale-out.md). All machines need the same build of weft, and the same secret in a file that only
+its owner can read:
 
   openssl rand -hex 32 > secret && chmod 600 secret
 

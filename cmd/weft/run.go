@@ -175,8 +175,8 @@ proves nothing then; a miss in another run gives 3.`,
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
-	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it goes on")
-	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it goes on: progress, queues, links")
+	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it runs")
+	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it runs: progress, queues, links")
 	cmd.MarkFlagsMutuallyExclusive("view", "watch")
 	runtimeFlag(f, &flags.lab.Engine)
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")

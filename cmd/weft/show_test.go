@@ -35,7 +35,7 @@ func TestShow(t *testing.T) {
 	t.Run("Chromium", func(t *testing.T) { watchShow(t, s.URL(), root) })
 }
 
-// A run with --view publishes its frames while it goes on.
+// A run with --view publishes its frames while it runs.
 func TestRunPublishesFrames(t *testing.T) {
 	s, err := view.NewServer(0)
 	if err != nil {

@@ -302,7 +302,7 @@ tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 			return nil
 		})
 	quietFlag(cmd, &f.quiet)
-	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up waiting after this time (10m); the sweep goes on")
+	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up waiting after this time (10m); the sweep continues")
 	return cmd
 }
 

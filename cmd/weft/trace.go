@@ -66,8 +66,8 @@ func (a *app) traceCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "trace FILE", Short: "show what is in a trace: ranks, bytes, collectives, critical path",
-		Long: `Show what is in a trace: ranks, messages, collectives, computations and the critical path, or what of
-it cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads
+		Long: `Show what is in a trace: ranks, messages, collectives, computations and the critical path, or what
+cannot run. FILE is a file or a folder of any format that workload.trace or workload.flows reads
 (docs/inputs.md).`,
 		Example: "  weft trace labs/questions/inputs/pair.goal",
 		Args:    cobra.ExactArgs(1),
@@ -198,10 +198,10 @@ func (a *app) convertCommand() *cobra.Command {
 		Use: "convert IN OUT", Short: "convert a trace to another format, unless something would be lost",
 		Long: `Write a trace in another format. OUT is x.goal, or for Chakra a new folder x/ with a file for each
 rank; the names of the files are printed. What OUT's format cannot express is an error with its place in
-IN. OUT is complete or not there.
+IN. OUT is complete or absent.
 
-Chakra counts microseconds and GOAL nanoseconds. --round makes times of computations multiples of them,
-so that the sum of a rank's changes by half of one at most, and says how many it rounds.`,
+Chakra counts microseconds and GOAL nanoseconds. --round rounds the times of computations to these units,
+keeps each rank's sum within half a unit, and prints how many it rounds.`,
 		Example: "  weft convert labs/questions/inputs/pair.goal job/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -33,11 +33,11 @@ func (a *app) viewCommand() *cobra.Command {
 and faults; rates and windows of connections, ranks and clocks. Several runs share one clock and one
 scale.
 
-The page is served on this machine's loopback only, to those who have the address that is printed,
-until Ctrl-C. With --file it is written to a file instead, which opens from disk and needs nothing
+The page is served on this machine's loopback only, to anyone with the printed address, until
+Ctrl-C. With --file it is written to a file instead, which opens from disk and needs nothing
 else.
 
-A run has frames to show unless its lab says measure.view: off. To watch a run while it goes on:
+A run has frames to show unless its lab says measure.view: off. To watch a run while it runs:
 weft run LAB --view.
 
 With --deployed, show a lab that is up (default the only one). Click a link or a host for buttons:
@@ -136,7 +136,7 @@ func loadModels(root string, names []string) (models []*view.Model, about string
 // liveEvery is the time between two updates of a page. Our own choice.
 const liveEvery = 400 * time.Millisecond
 
-// liveView sends the frames of a run to a page while it goes on.
+// liveView sends the frames of a run to a page while it runs.
 type liveView struct {
 	server *view.Server
 	last   time.Time
@@ -149,7 +149,7 @@ func (a *app) runWatched(ctx context.Context, names []string, flags runFlags) er
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	if err := s.Live(strings.Join(names, " "), "a run that goes on"); err != nil {
+	if err := s.Live(strings.Join(names, " "), "a run in progress"); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -21,7 +21,7 @@ import (
 // watchEvery is the time between two updates of a terminal. Our own choice.
 const watchEvery = 100 * time.Millisecond
 
-// terminalView shows a run in a terminal while it goes on. It takes the terminal with the first
+// terminalView shows a run in a terminal while it runs. It takes the terminal with the first
 // frame, and what is written to standard error from then on is held back until it ends.
 type terminalView struct {
 	out       *os.File
@@ -40,7 +40,7 @@ type terminalView struct {
 func (a *app) runInTerminal(ctx context.Context, names []string, flags runFlags) error {
 	out, ok := a.stdout.(*os.File)
 	if !ok || !isTerminal(a.stdout) || !isTerminal(a.stdin()) || flags.json {
-		fmt.Fprintln(a.stderr, "--watch needs a terminal; the run goes on without it")
+		fmt.Fprintln(a.stderr, "--watch needs a terminal; the run continues without it")
 		return a.run(ctx, names, flags)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

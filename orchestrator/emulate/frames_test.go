@@ -11,7 +11,7 @@ import (
 )
 
 // Frames have the connections of all hosts, whose bytes are those of the flows, and arrive within a
-// second of what they show, so that a page of a run that goes on shows a queue that soon.
+// second of what they show, so that a page of a run in progress shows a queue that soon.
 func TestPrivFramesOfConnections(t *testing.T) { bothNICs(t, checkFramesOfConnections) }
 
 func checkFramesOfConnections(t *testing.T, bypass bool) {

@@ -91,7 +91,7 @@ func Write(dir string, kept *view.Source) error {
 	return Save(filepath.Join(dir, PageFile), p)
 }
 
-// Live returns the model of a run that goes on: its frames so far, and its connections.
+// Live returns the model of a run in progress: its frames so far, and its connections.
 func Live(x *experiment.Experiment, n *record.NetworkMap, all []frames.Frame) *view.Model {
 	m := view.NewModel(x.Lab.Name, n, all)
 	m.Conns = make([]*view.Conn, min(len(x.Conns), view.MaxConns))

@@ -34,7 +34,7 @@ const (
 // own choice: a shorter run is soon repeated.
 const firstKept = 5 * time.Second
 
-// frameKeeper writes the frames of a run that goes on: after firstKept, and whenever the run has
+// frameKeeper writes the frames of a run in progress: after firstKept, and whenever the run has
 // lasted twice as long, so that writing takes a constant share of the time.
 type frameKeeper struct {
 	dir   *store.Run

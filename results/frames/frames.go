@@ -1,5 +1,5 @@
 // Package frames keeps what a network looked like at regular instants of a run, so that it can be
-// watched later or while the run goes on.
+// watched later or during the run.
 //
 // A frame has the state of every port that did something, and of every connection. Frames come from
 // an engine, in order of time, and leave as rows of a run directory or as messages to a browser.
@@ -78,7 +78,7 @@ type Recorder struct {
 }
 
 // Auto returns a recorder that begins at from with the given interval, and doubles the interval as
-// the run goes on.
+// the run continues.
 func Auto(from, interval units.Time) *Recorder {
 	return &Recorder{from: from, interval: max(interval, 1)}
 }

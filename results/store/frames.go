@@ -35,7 +35,7 @@ func (r *Run) Frames(all []frames.Frame, ports []string) error {
 	return r.err
 }
 
-// KeepFrames writes the frames of a run that goes on, so that they can be read if it is killed.
+// KeepFrames writes the frames of a run in progress, so that they can be read if it is killed.
 // Earlier frames change, so each call replaces the files.
 func (r *Run) KeepFrames(all []frames.Frame, ports []string) error {
 	portRows, connRows := countRows(all)

@@ -23,7 +23,7 @@ func manyFrames(n int) []frames.Frame {
 	return all
 }
 
-// What a run kept of its frames can be read while it goes on, as it is after it was killed, and the
+// What a run kept of its frames can be read while it runs, as it is after it was killed, and the
 // file of a run that ends is the same as without.
 func TestFramesOfARunThatGoesOn(t *testing.T) {
 	ports := []string{"a->b", "b->a"}

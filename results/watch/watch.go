@@ -1,4 +1,4 @@
-// Package watch shows a run that goes on as text for a terminal: progress, queues, links, and which
+// Package watch shows a run in progress as text for a terminal: progress, queues, links, and which
 // expectations hold so far.
 //
 // Input: the frames of the run (package frames), its network, and its progress. Output: lines of a
@@ -123,7 +123,7 @@ func (s *Screen) Text(width, height int) string {
 	if len(s.Expect) > 0 {
 		lines = append(append(lines, "", "expectations"), s.verdicts(marks, drops)...)
 	}
-	lines = append(lines, "", "q: leave this view, the run goes on · Ctrl-C: interrupt the run")
+	lines = append(lines, "", "q: leave this view, the run continues · Ctrl-C: interrupt the run")
 	if height > 0 && len(lines) > height {
 		lines = lines[:height]
 	}
