@@ -240,8 +240,12 @@ func (j *coordinator) request(m control.Message, fds []int) error {
 	var err error
 	switch m.Kind {
 	case KindStart, KindStop, KindChange, KindLook:
+		begins := !j.started
 		j.started = m.Kind != KindStop // between stop and report a part sends nothing
 		for k, p := range j.members {
+			if begins {
+				j.parts[k].heard = time.Now()
+			}
 			j.parts[k].did, j.parts[k].state = nil, nil
 			if err := p.Conn.Send(m); err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)

@@ -642,3 +642,23 @@ func TestSlowCrossingsAreCounted(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// A part that has not spoken yet when lab time begins is not silent.
+func TestPartsAreHeardFromTheStart(t *testing.T) {
+	ours, theirs, err := control.Connected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	j := &coordinator{members: []Member{{"m1", ours}}, parts: make([]partState, 1), patience: time.Second}
+	if err := j.request(control.Message{Kind: KindStart}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.silent(time.Now(), false); err != nil {
+		t.Error(err)
+	}
+	if err := j.silent(time.Now().Add(2*time.Second), false); err == nil {
+		t.Error("a part that says nothing is not named")
+	}
+}
