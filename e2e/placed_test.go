@@ -124,14 +124,7 @@ func TestClusterClocks(t *testing.T) {
 	for n, monotonic := range map[int]int{2: 0, 3: 1_000_190} {
 		agent := c.d.startCommand(skewed(n, monotonic, "machine", "--listen", fmt.Sprintf("10.213.0.%d:7788", n),
 			"--secret", "secret"))
-		if wrong := eventually(patience, func() string {
-			if !strings.Contains(agent.stderr.String(), "listening") {
-				return agent.stderr.String()
-			}
-			return ""
-		}); wrong != "" {
-			t.Fatal(wrong)
-		}
+		agent.awaitOutput(&agent.stderr, "listening")
 		defer agent.signal(syscall.SIGKILL)
 	}
 	share := 1.0
