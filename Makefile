@@ -97,10 +97,11 @@ test-all: ## the same with every case of what make test samples: each step kille
 
 KILLS ?= 100
 
-killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100) times at random, from KILL_SEED on, then at every step, and in runs with programs (root; an hour)
+killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100) times at random, from KILL_SEED on, then at every step, in runs with programs, and on other machines in each phase (root; an hour)
 	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivKilledAtRandom$$' -v ./orchestrator/deploy
 	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^Test(Priv|UML)KilledAtEveryStep$$' -v ./orchestrator/deploy
 	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivProgramsKilledAtRandom$$' -v ./e2e
+	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^TestPrivLossInEachPhase$$' -v ./e2e
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	@bad=0; CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 2 $$(go list ./... | grep -vE '$(MEASURE)') || bad=1; \

@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/quiettest"
 )
 
 // acrossLab is a lab of two racks that lasts a while.
@@ -38,48 +41,69 @@ func (f *far) inside(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// newFar returns machine n with an agent.
-func newFar(d *workspace, n int) *far {
+// newNamespace returns a process with a network namespace of its own.
+func (d *workspace) newNamespace() *exec.Cmd {
 	d.t.Helper()
 	if _, err := os.Stat("/usr/bin/nsenter"); err != nil {
 		d.t.Skip("needs nsenter")
 	}
-	f := &far{d: d, holds: exec.Command("unshare", "-n", "sleep", "1000"), addr: fmt.Sprintf("192.0.2.%d:7788", 4*n+2)}
-	f.holds.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := f.holds.Start(); err != nil {
+	holds := exec.Command("unshare", "-n", "sleep", "1000")
+	holds.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := holds.Start(); err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() {
-		_ = f.holds.Process.Kill()
-		_ = f.holds.Wait()
+		_ = holds.Process.Kill()
+		_ = holds.Wait()
 	})
-	pid, own := fmt.Sprint(f.holds.Process.Pid), "/proc/self/ns/net"
-	mine, err := os.Readlink(own)
+	mine, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	if what := eventually(patience, func() string {
-		if theirs, err := os.Readlink("/proc/" + pid + "/ns/net"); err != nil || theirs == mine {
+		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", holds.Process.Pid))
+		if err != nil || theirs == mine {
 			return "no namespace of its own"
 		}
 		return ""
 	}); what != "" {
 		d.t.Fatal(what)
 	}
-	host := fmt.Sprintf("far%d", n)
-	for _, c := range [][]string{
-		{"ip", "link", "add", host, "type", "veth", "peer", "name", "eth9", "netns", pid},
-		{"ip", "addr", "add", fmt.Sprintf("192.0.2.%d/30", 4*n+1), "dev", host}, {"ip", "link", "set", host, "up"},
-		{"nsenter", "-t", pid, "-n", "ip", "addr", "add", fmt.Sprintf("192.0.2.%d/30", 4*n+2), "dev", "eth9"},
-		{"nsenter", "-t", pid, "-n", "ip", "link", "set", "eth9", "up"},
-		{"nsenter", "-t", pid, "-n", "ip", "link", "set", "lo", "up"},
-		{"nsenter", "-t", pid, "-n", "ip", "route", "add", "default", "via", fmt.Sprintf("192.0.2.%d", 4*n+1)},
-		{"sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"},
-	} {
-		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			d.t.Fatalf("%v: %v %s", c, err, out)
-		}
+	return holds
+}
+
+// program runs a program, which must succeed.
+func (d *workspace) program(args ...string) {
+	d.t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		d.t.Fatalf("%v: %v %s", args, err, out)
 	}
+}
+
+// ip runs ip with the words of a line, and ipIn in the namespace of a process.
+func (d *workspace) ip(line string) {
+	d.t.Helper()
+	d.program(append([]string{"ip"}, strings.Fields(line)...)...)
+}
+
+func (d *workspace) ipIn(holds *exec.Cmd, line string) {
+	d.t.Helper()
+	d.program(append([]string{"nsenter", "-t", fmt.Sprint(holds.Process.Pid), "-n", "ip"}, strings.Fields(line)...)...)
+}
+
+// newFar returns machine n with an agent.
+func newFar(d *workspace, n int) *far {
+	d.t.Helper()
+	f := &far{d: d, holds: d.newNamespace(), addr: fmt.Sprintf("192.0.2.%d:7788", 4*n+2)}
+	pid, host := fmt.Sprint(f.holds.Process.Pid), fmt.Sprintf("far%d", n)
+	d.ip("link add " + host + " type veth peer name eth9 netns " + pid)
+	d.ip(fmt.Sprintf("addr add 192.0.2.%d/30 dev %s", 4*n+1, host))
+	d.ip("link set " + host + " up")
+	for _, c := range []string{fmt.Sprintf("addr add 192.0.2.%d/30 dev eth9", 4*n+2), "link set eth9 up", "link set lo up",
+		fmt.Sprintf("route add default via 192.0.2.%d", 4*n+1)} {
+		d.ipIn(f.holds, c)
+	}
+	d.program("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
 	d.t.Cleanup(func() { _ = exec.Command("ip", "link", "del", host).Run() })
 	f.agent = d.startCommand(f.inside("machine", "--listen", f.addr, "--secret", "secret"))
 	f.agent.awaitOutput(&f.agent.stderr, "listening")
@@ -145,6 +169,52 @@ func TestPrivMachines(t *testing.T) {
 		return ""
 	}); what != "" {
 		t.Error(what)
+	}
+}
+
+// Programs run on the machine of their host, with the files of the lab, and read the clock of the
+// host, also where a protocol corrects it. One that fails ends the run by its host's name.
+func TestPrivProgramsOnMachines(t *testing.T) {
+	needLabTime(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newWorkspace(t)
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret", "-q"}
+	if err := os.WriteFile(filepath.Join(d.dir, "words.txt"), []byte("words of the lab\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const head = "weft: 1\nname: %s\ntopology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2, link: {rate: " +
+		"100Gbps, delay: 3us}}\nengine: {kind: emu, dilation: 5000}\n"
+	d.writeLab("words.yaml", fmt.Sprintf(head, "words")+"workload: [{program: [sh, -c, 'hostname; cat /lab/words.txt; "+
+		"head -c 300000 /dev/zero | wc -c; cut -d\" \" -f41 /proc/self/stat; test $(hostname) != h3 || exit 7'], files: "+
+		"[words.txt]}]\n")
+	r := d.run(append([]string{"run", "words.yaml"}, on...)...).wantCode(1)
+	r.wantPrinted("h3: exit status 7")
+	logs, err := filepath.Glob(filepath.Join(d.dir, "runs", "words", "*", "output", "0-h2.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	if text, err := os.ReadFile(logs[0]); string(text) != "h2\nwords of the lab\n300000\n0\n" { // and has ordinary scheduling
+		t.Errorf("h2 printed %q, %v", text, err)
+	}
+	d.writeLab("clocks.yaml", fmt.Sprintf(head+"clocks: {preset: bad, offset: ±1ms, sample: 10us}\nworkload: [{program: [%s, %s], "+
+		"hosts: [h1, h3], metrics: '(?P<clock_ns>-?\\d+) ns'}]\n", "clocks", self, printClock))
+	for sync, settings := range map[string][]string{
+		"none": nil, "ptp": {"--set", "clocks.ptp.interval=50us", "--set", "clocks.warmup=2ms"},
+	} {
+		quiettest.Check(t, 3, func() error {
+			d.run(slices.Concat([]string{"run", "clocks.yaml", "--set", "clocks.sync=" + sync, "--out", sync}, on, settings)...).
+				wantCode(0)
+			runs, err := filepath.Glob(filepath.Join(d.dir, sync, "clocks", "*"))
+			if err != nil || len(runs) == 0 {
+				return fmt.Errorf("no run: %v", err)
+			}
+			return checkClocks(t, runs[len(runs)-1], sync != "none")
+		})
 	}
 }
 

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 			os.Exit(measureRoundTrip(os.Args[2:]))
 		case printClock:
 			os.Exit(printClocks())
+		case partsAgent:
+			os.Exit(serveParts(os.Args[2:]))
+		case partsLauncher:
+			os.Exit(launchParts(os.Args[2:]))
 		case powerless:
 			os.Exit(withoutCapabilities(os.Args[2:]))
 		}

@@ -54,7 +54,7 @@ weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 				return err
 			}
 			os.Unsetenv(machine.SecretVar) // the processes of labs do not need it
-			l, err := net.Listen("tcp", cmp.Or(listen, ":0"))
+			l, err := machine.Listen(cmp.Or(listen, ":0"))
 			if err != nil {
 				return usageError{err}
 			}
@@ -65,7 +65,7 @@ weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 				fmt.Fprintln(a.stderr, line)
 			}
 			say("listening at " + l.Addr().String())
-			agent := machine.Agent{Secret: text, Build: store.Program(), Say: say}
+			agent := machine.Agent{Secret: text, Build: store.Program(), Urgent: true, Say: say}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			reported := make(chan error, 1)

@@ -201,7 +201,7 @@ func packages() []entry {
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
 			"runs tests under another kernel"},
 
-		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
+		{"orchestrator/runtime", "clocksync/clock internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
 			"nodeimg/labclock units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down, lab time of programs"},
 		{"orchestrator/runtime/runtimetest", "nodeimg/boot orchestrator/runtime", "labs that all runtimes start in tests"},
@@ -232,8 +232,9 @@ func packages() []entry {
 		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/machine", "clocksync/labtime internal/cleanup internal/clip internal/clock internal/control internal/plural " +
-			"nodeimg/agent nodeimg/boot orchestrator/emulate orchestrator/runtime realtime units",
+		{"orchestrator/machine", "clocksync clocksync/clock clocksync/labtime internal/cleanup internal/clip internal/clock " +
+			"internal/control internal/plural internal/poller nodeimg/agent nodeimg/boot nodeimg/labclock " +
+			"orchestrator/emulate orchestrator/runtime realtime units",
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +

@@ -102,7 +102,7 @@ func takeOver(fds []int, sockets int) ([]int, error) {
 // calling thread, which must be locked to it. Node does the same for itself unless a container
 // engine started it. The descriptors (Link.FD and those of the sockets) are the caller's, closed on
 // exec. The cable of a host with Wired must exist; FD then is -1.
-func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) {
+func Wire(spec *NodeSpec) (link Link, sockets []int, lacks []string, err error) {
 	if err := spec.check(); err != nil {
 		return Link{}, nil, nil, err
 	}
@@ -110,7 +110,7 @@ func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) 
 	allowPing(&t)
 	switch {
 	case spec.Switch:
-		return Link{FD: -1}, nil, t.notes, loopback()
+		return Link{FD: -1}, nil, t.lacks, loopback()
 	case spec.Wired:
 		link = Link{Node: spec.Name, Kind: Wired, FD: -1}
 		err = wire(spec)
@@ -124,7 +124,7 @@ func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) 
 		link.close()
 		return Link{}, nil, nil, err
 	}
-	return link, sockets, t.notes, nil
+	return link, sockets, t.lacks, nil
 }
 
 // Renice asks for a nice value for every thread of another process, and returns the resulting one.

@@ -17,11 +17,11 @@ type tree struct {
 	hosts  []HostName // names for /etc/hosts; none: the machine's file stays
 	hidden []string   // directories that appear empty, if at all
 	user   int        // of programs: a line of /etc/passwd; 0: none
-	notes  []string
+	lacks  []string   // Report.Lacks
 }
 
-func (t *tree) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+func (t *tree) lack(format string, args ...any) {
+	t.lacks = append(t.lacks, fmt.Sprintf(format, args...))
 }
 
 // devices are the devices of /dev that programs expect. All others, such as the host's disks, are
@@ -37,7 +37,7 @@ func (t *tree) isolate() error {
 	// A user namespace may not mount these if the host hides part of its own (mount_too_revealing).
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
-		t.note("mount /proc: %v: the node sees the host's processes", err)
+		t.lack("mount /proc: %v: the node sees the host's processes", err)
 	}
 	return t.sysfs()
 }
@@ -64,7 +64,7 @@ func (t *tree) sysfs() error {
 		if err := tmpfs("/sys", "mode=755,size=4k"); err != nil {
 			return err
 		}
-		t.note("mount /sys: %v: it is empty in the node", err)
+		t.lack("mount /sys: %v: it is empty in the node", err)
 	}
 	return nil
 }

@@ -114,6 +114,8 @@ type Link struct {
 type Report struct {
 	// what the machine did not grant, in words, with its cost
 	Notes []string `json:"notes,omitempty"`
+	// what programs in the node lack for that reason, in words; of no account without programs
+	Lacks []string `json:"lacks,omitempty"`
 	UID   int      `json:"uid"`  // the user it runs as, in its own user namespace
 	Nice  int      `json:"nice"` // as granted
 }

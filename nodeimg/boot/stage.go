@@ -171,7 +171,7 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 		return h, nil, err
 	}
 	h.Report.Nice = nice(spec.Nice)
-	h.Report.Notes = t.notes
+	h.Report.Lacks = t.lacks
 	return h, nil, nil
 }
 
@@ -213,7 +213,6 @@ func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
 		return h, nil, err
 	}
 	h.Report.Nice = nice(spec.Nice)
-	h.Report.Notes = t.notes
 	return h, []uintptr{unix.CAP_SYS_NICE}, nil
 }
 
@@ -236,10 +235,10 @@ func allowPing(t *tree) {
 	if err := sysctl(groups, "0 2147483647"); errors.Is(err, unix.EINVAL) {
 		err = sysctl(groups, "0 0")
 		if err != nil {
-			t.note("%s: %v: ping needs privileges", groups, err)
+			t.lack("%s: %v: ping needs privileges", groups, err)
 		}
 	} else if err != nil {
-		t.note("%s: %v: ping needs privileges", groups, err)
+		t.lack("%s: %v: ping needs privileges", groups, err)
 	}
 }
 

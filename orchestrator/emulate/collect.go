@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,8 +20,9 @@ func newOutcome(nodes int) *Outcome {
 		Results: make([]*agent.Results, nodes)}
 }
 
-// bootNotes returns what the machine did not grant to the processes, each once.
-func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
+// bootNotes returns what the machine did not grant to the processes, each once. What only programs
+// in nodes lack is there if programs says so.
+func bootNotes(c runtime.Cluster, carrier *carrier, programs bool) (notes []string) {
 	add := func(from []string) {
 		for _, n := range from {
 			if !slices.Contains(notes, n) {
@@ -28,15 +30,21 @@ func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 			}
 		}
 	}
+	addOf := func(p *runtime.Proc) {
+		add(p.Report.Notes)
+		if programs {
+			add(p.Report.Lacks)
+		}
+	}
 	add(carrier.notes)
 	for i := range c.Switches() {
-		add(c.Switch(i).Report.Notes)
+		addOf(c.Switch(i))
 	}
 	for i := range c.Agents() {
-		add(c.Agent(i).Report.Notes)
+		addOf(c.Agent(i))
 	}
 	for i := range c.Nodes() {
-		add(c.Node(i).Report.Notes)
+		addOf(c.Node(i))
 	}
 	return notes
 }
@@ -82,8 +90,34 @@ func (r *run) collect(ctx context.Context, failed error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("results are missing: %s", strings.Join(lost, "; "))
+	missing := "results are missing: " + strings.Join(lost, "; ")
+	if err := r.died(); err != nil {
+		return fmt.Errorf("%w; so %s", err, missing)
+	}
+	return errors.New(missing)
 }
+
+// died returns how a process ended that did not end well; nil: none did. It waits for the news for
+// a while.
+func (r *run) died() error {
+	late := time.After(lastWords)
+	for {
+		select {
+		case e, ok := <-r.cluster.Exits():
+			if !ok {
+				return nil
+			}
+			if e.Err.State != endedWell {
+				return r.at(e)
+			}
+		case <-late:
+			return nil
+		}
+	}
+}
+
+// endedWell is the state of a process that has ended since its work was done.
+const endedWell = "exit status 0"
 
 // await handles news until enough returns true, no part of any results has come for the limit, or
 // collectTimes as long has passed. When ctx ends, the rest must come within the time for a rescue.

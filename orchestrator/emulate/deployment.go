@@ -43,7 +43,7 @@ type Deployment struct {
 	asking  sync.Mutex // one request at a time
 	answers chan control.Message
 
-	clocks hostClocks // of programs
+	clocks Clocks // of programs
 }
 
 // answerTime is the real time in which the fabric process must answer. Ours: it answers within one
@@ -94,7 +94,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	}
 	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(startDelay)
-	s.clocks = hostClocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
+	s.clocks = Clocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
 	if err == nil {
 		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
 	}
@@ -207,7 +207,7 @@ func (s *Deployment) Runs(host int) bool {
 func (s *Deployment) Memory() string { return s.cluster.Bound() }
 
 // Notes returns what the machine did not grant to the processes, in words.
-func (s *Deployment) Notes() []string { return bootNotes(s.cluster, s.carrier) }
+func (s *Deployment) Notes() []string { return bootNotes(s.cluster, s.carrier, true) }
 
 // Now returns the present lab time.
 func (s *Deployment) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
@@ -334,6 +334,6 @@ func (s *Deployment) Close() error {
 	s.carrier.close()
 	s.running.Wait()
 	<-s.broken
-	s.clocks.close()
+	s.clocks.Close()
 	return err
 }

@@ -56,7 +56,7 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 	if len(r.x.Groups) == 0 {
 		return nil, func() {}
 	}
-	r.clocks = hostClocks{scale: r.scale, models: r.x.oscillators()}
+	r.clocks = Clocks{scale: r.scale, models: r.x.oscillators()}
 	r.outcome.Groups = make([]GroupEnd, len(r.x.Groups))
 	ended := make(chan error, 1)
 	var all sync.WaitGroup
@@ -77,7 +77,7 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 	}()
 	return ended, func() {
 		<-done
-		r.clocks.close()
+		r.clocks.Close()
 	}
 }
 
@@ -109,7 +109,7 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 		watch.tasks[i].node, watch.tasks[i].udp = node.PID, !speaksUDP(&r.x.Plans[h])
 		if g.LabTime {
 			var err error
-			if pages[i], err = r.clocks.page(node.Name, h); err != nil {
+			if pages[i], err = r.clocks.Page(node.Name, h); err != nil {
 				return fmt.Errorf("%s: %s: %w", g.Name, node.Name, err)
 			}
 		}
@@ -121,7 +121,17 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 		error) {
 		command := runtime.Command{Args: p.Args, Env: p.Env, Stdin: in, Stdout: out, Stderr: errs, Clock: pages[p.Rank],
 			Whole: true, Shown: g.Args[0], Lab: g.Folder}
-		return r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
+		if r.x.Processes.Machines == nil {
+			return r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
+		}
+		t := &watch.tasks[p.Rank]
+		command.Watch = &runtime.Watch{Datagrams: t.udp}
+		if c := r.x.Plans[g.Hosts[p.Rank]].Clock; c != nil {
+			command.Model = &c.Clock
+		}
+		end, err := r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
+		watch.used(t, command.Watch)
+		return end, err
 	})
 	stop()
 	for i := range endings {
@@ -159,9 +169,43 @@ func (r *run) labAt(t time.Time) units.Time {
 	return max(0, r.scale.Lab(clock.Monotonic()-int64(time.Since(t))))
 }
 
+// Exec runs a program in a host as a group does, and measures what its tasks need if command.Watch
+// says so.
+func Exec(ctx context.Context, cluster runtime.Cluster, host int, command runtime.Command) error {
+	node := cluster.Node(host)
+	watch := &groupWatch{tasks: make([]tasks, 1)}
+	w := command.Watch
+	if w != nil {
+		watch.tasks[0].node, watch.tasks[0].udp = node.PID, w.Datagrams
+		stop := watch.begin()
+		defer func() {
+			stop()
+			t := &watch.tasks[0]
+			w.CPU, w.Busy, w.Waited = t.ran, t.busy, t.waited
+		}()
+	}
+	return execTree(ctx, cluster, node.Name, command, watch, 0)
+}
+
 // execOne runs a program in a host, and leaves nothing of it when ctx has ended.
 func (r *run) execOne(ctx context.Context, name string, command runtime.Command, watch *groupWatch,
 	rank int) (together.Exit, error) {
+	err := execTree(ctx, r.cluster, name, command, watch, rank)
+	var status *runtime.StatusError
+	var ended *runtime.ExitError
+	switch {
+	case errors.As(err, &status):
+		return together.Exit{Code: status.Code, Signal: status.Signal, Text: status.Text,
+			OutOfMemory: status.OutOfMemory}, nil
+	case errors.As(err, &ended):
+		return together.Exit{Code: hostEnded, Ended: ended.Error()}, nil
+	}
+	return together.Exit{}, err
+}
+
+// execTree is execOne with the errors of runtime.Cluster.
+func execTree(ctx context.Context, cluster runtime.Cluster, name string, command runtime.Command, watch *groupWatch,
+	rank int) error {
 	var process int
 	command.Started = func(pid int) {
 		process = pid
@@ -176,7 +220,7 @@ func (r *run) execOne(ctx context.Context, name string, command runtime.Command,
 			left = treeOf(pid)
 		}
 	})
-	err := r.cluster.Exec(ctx, name, command)
+	err := cluster.Exec(ctx, name, command)
 	if !stop() {
 		once.Lock()
 		endTree(left)
@@ -185,16 +229,7 @@ func (r *run) execOne(ctx context.Context, name string, command runtime.Command,
 	if process != 0 {
 		watch.remove(rank, process)
 	}
-	var status *runtime.StatusError
-	var ended *runtime.ExitError
-	switch {
-	case errors.As(err, &status):
-		return together.Exit{Code: status.Code, Signal: status.Signal, Text: status.Text,
-			OutOfMemory: status.OutOfMemory}, nil
-	case errors.As(err, &ended):
-		return together.Exit{Code: hostEnded, Ended: ended.Error()}, nil
-	}
-	return together.Exit{}, err
+	return err
 }
 
 // hostEnded is the exit code of a program whose host has ended.
@@ -233,6 +268,14 @@ func (w *groupWatch) remove(rank, pid int) {
 			return
 		}
 	}
+}
+
+// used adds what another machine has measured.
+func (w *groupWatch) used(t *tasks, u *runtime.Watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.ran += u.CPU
+	t.busy, t.waited = max(t.busy, u.Busy), max(t.waited, u.Waited) // programs of a host share its network
 }
 
 // begin looks at the tasks from time to time, until stop.

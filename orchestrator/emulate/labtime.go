@@ -14,8 +14,9 @@ import (
 	"weft/units"
 )
 
-// hostClocks are the clocks of hosts' programs, each made for the first program of a node.
-type hostClocks struct {
+// Clocks are the clocks of hosts' programs, each made for the first program of a node. Its methods
+// are safe for concurrent use.
+type Clocks struct {
 	scale  labtime.Scale
 	models []oscillator.Config // by host; none, or without Grid: the clock is exact
 	none   string              // why there are none
@@ -51,10 +52,48 @@ func (s *Deployment) Clock(node string) (*labclock.Page, error) {
 			host = i
 		}
 	}
-	return s.clocks.page(node, host)
+	return s.clocks.Page(node, host)
 }
 
-func (c *hostClocks) page(node string, host int) (*labclock.Page, error) {
+// NewClocks returns the clocks of hosts on this machine in a lab whose network is in parts. Other
+// machines may have its other hosts.
+func NewClocks(scale labtime.Scale) *Clocks { return &Clocks{scale: scale} }
+
+// Model has the clock of a host show errors. It has no effect on a clock that a program has read.
+func (c *Clocks) Model(host int, model oscillator.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if more := host + 1 - len(c.models); more > 0 {
+		c.models = append(c.models, make([]oscillator.Config, more)...)
+	}
+	c.models[host] = model
+}
+
+// Steer changes the scale of lab time from now on. No clock runs back.
+func (c *Clocks) Steer(scale labtime.Scale) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := clock.Monotonic()
+	old := c.scale
+	c.scale = scale
+	for _, n := range c.of {
+		lines := c.lines(n, now)
+		if n.model == nil {
+			passed := float64(now-scale.T0)/scale.Dilation - float64(now-old.T0)/old.Dilation
+			for _, l := range []struct {
+				line  *labclock.Line
+				shown int64
+			}{{&lines.Mono, n.page.Mono(now)}, {&lines.Real, n.page.Real(now)}} {
+				*l.line = labclock.Line{Base: now, Value: l.shown + int64(max(0, passed)), Rate: 1 / scale.Dilation}
+			}
+		}
+		_ = n.page.Set(lines) // valid, as the first were
+	}
+}
+
+// Page returns what the clocks of programs in a node show. A node keeps its clocks when it is
+// restarted; a node that is no host has exact ones.
+func (c *Clocks) Page(node string, host int) (*labclock.Page, error) {
 	if c.none != "" {
 		return nil, errors.New(c.none)
 	}
@@ -89,7 +128,7 @@ func (c *hostClocks) page(node string, host int) (*labclock.Page, error) {
 }
 
 // lines returns what a node's clocks show from CLOCK_MONOTONIC now on.
-func (c *hostClocks) lines(n *nodeClock, now int64) labclock.Lines {
+func (c *Clocks) lines(n *nodeClock, now int64) labclock.Lines {
 	lines := labclock.Exact(c.scale.T0, c.scale.Dilation)
 	if n.model == nil {
 		return lines
@@ -111,11 +150,11 @@ func (c *hostClocks) lines(n *nodeClock, now int64) labclock.Lines {
 }
 
 // labAt returns lab time at CLOCK_MONOTONIC now; 0 before its start.
-func (c *hostClocks) labAt(now int64) units.Time { return max(0, c.scale.Lab(now)) }
+func (c *Clocks) labAt(now int64) units.Time { return max(0, c.scale.Lab(now)) }
 
-// correct changes the correction of a host's clock from now on. It returns an error if the
+// Correct changes the correction of a host's clock from now on. It returns an error if the
 // correction is not usable.
-func (c *hostClocks) correct(host int, correction clocksync.Correction) error {
+func (c *Clocks) Correct(host int, correction clocksync.Correction) error {
 	if err := correction.Check(); err != nil {
 		return err
 	}
@@ -140,7 +179,7 @@ func (c *hostClocks) correct(host int, correction clocksync.Correction) error {
 }
 
 // steerAll gives every clock with errors its next line until over is closed.
-func (c *hostClocks) steerAll(over <-chan struct{}) {
+func (c *Clocks) steerAll(over <-chan struct{}) {
 	tick := time.NewTicker(steerEvery)
 	defer tick.Stop()
 	for {
@@ -159,8 +198,8 @@ func (c *hostClocks) steerAll(over <-chan struct{}) {
 	}
 }
 
-// close gives all clocks back. No program runs any more.
-func (c *hostClocks) close() {
+// Close gives all clocks back. No program runs any more.
+func (c *Clocks) Close() {
 	c.mu.Lock()
 	over := c.over
 	c.mu.Unlock()

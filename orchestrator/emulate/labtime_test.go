@@ -19,16 +19,16 @@ func TestClocksOfProgramsHaveErrors(t *testing.T) {
 	const dilation = 1000
 	now := clock.Monotonic()
 	t0 := now - int64(2*time.Hour)
-	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation}, models: []oscillator.Config{
+	c := Clocks{scale: labtime.Scale{T0: t0, Dilation: dilation}, models: []oscillator.Config{
 		{Offset: units.Millisecond, Skew: 100e-6, Grid: units.Second},
 		{Offset: -units.Millisecond, Skew: -100e-6, Wander: 1e-6, Grid: units.Second, Seed: [2]uint64{1, 2}},
 	}}
-	defer c.close()
+	defer c.Close()
 	exact := labclock.Exact(t0, dilation)
 	lab := float64(now-t0) / dilation
 	for host, w := range []struct{ mono, real, within float64 }{{lab * 100e-6, lab*100e-6 + 1e6, 100},
 		{-lab * 100e-6, -lab*100e-6 - 1e6, 1e5}} {
-		page, err := c.page([]string{"h0", "h1"}[host], host)
+		page, err := c.Page([]string{"h0", "h1"}[host], host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestClocksOfProgramsHaveErrors(t *testing.T) {
 		if math.Abs(mono-w.mono) > w.within || math.Abs(real-w.real) > w.within {
 			t.Errorf("h%d is off by %.0f and %.0f ns, want %.0f and %.0f", host, mono, real, w.mono, w.real)
 		}
-		if again, err := c.page([]string{"h0", "h1"}[host], host); err != nil || again != page {
+		if again, err := c.Page([]string{"h0", "h1"}[host], host); err != nil || again != page {
 			t.Errorf("asked again: %p, %v; was %p", again, err, page)
 		}
 	}
@@ -64,9 +64,9 @@ func TestClocksOfProgramsHaveErrors(t *testing.T) {
 
 // Clocks without an answer are refused by name.
 func TestClocksThatNobodySynchronizes(t *testing.T) {
-	c := hostClocks{none: "PTP does not run"}
-	defer c.close()
-	if _, err := c.page("h0", 0); err == nil || err.Error() != c.none {
+	c := Clocks{none: "PTP does not run"}
+	defer c.Close()
+	if _, err := c.Page("h0", 0); err == nil || err.Error() != c.none {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,9 +76,9 @@ func TestClocksThatNobodySynchronizes(t *testing.T) {
 func TestCorrectionsReachPrograms(t *testing.T) {
 	const dilation, skew = 100, 100e-6
 	t0 := clock.Monotonic() - int64(10*time.Minute) // 60 us of error in six seconds of lab time
-	c := hostClocks{scale: labtime.Scale{T0: t0, Dilation: dilation},
+	c := Clocks{scale: labtime.Scale{T0: t0, Dilation: dilation},
 		models: []oscillator.Config{{}, {Offset: units.Millisecond, Skew: skew, Grid: units.Second}}}
-	page, err := c.page("h1", 1)
+	page, err := c.Page("h1", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestCorrectionsReachPrograms(t *testing.T) {
 	lab := units.Time(float64(now-t0) / dilation * 1000)
 	hard := units.Millisecond + units.Time(float64(lab)*(1+skew))
 	perfect := clocksync.Correction{From: hard, Offset: lab - hard, Rate: 1/(1+skew) - 1, State: clocksync.Locked}
-	if err := c.correct(1, perfect); err != nil {
+	if err := c.Correct(1, perfect); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
@@ -102,11 +102,11 @@ func TestCorrectionsReachPrograms(t *testing.T) {
 			t.Fatalf("corrected clocks are off by %.1f and %.1f ns, want %.1f and 0", mono, real, before)
 		}
 	}
-	if err := c.correct(1, clocksync.Correction{Rate: 1}); err == nil {
+	if err := c.Correct(1, clocksync.Correction{Rate: 1}); err == nil {
 		t.Error("an impossible correction is accepted")
 	}
-	c.close()
-	if err := c.correct(1, perfect); err != nil { // a node may still send one
+	c.Close()
+	if err := c.Correct(1, perfect); err != nil { // a node may still send one
 		t.Error(err)
 	}
 }

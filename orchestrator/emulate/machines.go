@@ -111,7 +111,7 @@ func (m *machines) listen() {
 	for _, c := range m.all {
 		processes += c.Nodes() + c.Agents() + 1
 	}
-	m.exits = make(chan runtime.Exit, processes)
+	m.exits = make(chan runtime.Exit, processes+len(m.all)*len(m.all)) // and their connections
 	var all sync.WaitGroup
 	for k, c := range m.all {
 		all.Go(func() {

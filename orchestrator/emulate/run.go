@@ -26,8 +26,8 @@ import (
 const (
 	// startDelay is from the start message to lab time 0: all processes have it by then.
 	startDelay = 50 * time.Millisecond
-	// slowStart is startDelay for the kernel datapath. User Mode Linux needs it, where one slow
-	// processor does everything; the machine's own kernel would need less.
+	// slowStart is startDelay for several machines, and for the kernel datapath. User Mode Linux
+	// needs it, where one slow processor does everything; the machine's own kernel would need less.
 	slowStart = 300 * time.Millisecond
 	// collectTime is the longest time without a message while the results of the nodes, or of the
 	// fabric, arrive.
@@ -110,7 +110,7 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 		news:    make(chan news, 4*cluster.Nodes()+64),
 		outcome: newOutcome(cluster.Nodes()),
 	}
-	r.outcome.Warnings = bootNotes(cluster, carrier)
+	r.outcome.Warnings = bootNotes(cluster, carrier, len(x.Programs)+len(x.Groups) > 0)
 	for i := range x.Plans {
 		r.nodes[i].progress.Total = received(&x.Plans[i])
 	}
@@ -171,9 +171,9 @@ type run struct {
 	scale   labtime.Scale
 	outcome *Outcome
 
-	duringOver bool       // Experiment.During has returned
-	groupsOver bool       // Experiment.Groups have ended
-	clocks     hostClocks // of groups
+	duringOver bool   // Experiment.During has returned
+	groupsOver bool   // Experiment.Groups have ended
+	clocks     Clocks // of groups
 	// the network when progress stopped; nil: it was not asked
 	seen *realtime.State
 
@@ -354,7 +354,7 @@ func (r *run) start() error {
 
 // startDelay returns the time from the start messages to lab time 0.
 func (x *Experiment) startDelay() time.Duration {
-	if x.Kernel != nil {
+	if x.Kernel != nil || x.Processes.Machines != nil {
 		return slowStart
 	}
 	return startDelay

@@ -313,7 +313,7 @@ func (r *run) takeNode(i int, m control.Message) error {
 		var c clocksync.Correction
 		err := m.Decode(&c)
 		if err == nil {
-			err = r.clocks.correct(i, c)
+			err = r.clocks.Correct(i, c)
 		}
 		return err
 	case agent.KindConns:

@@ -13,6 +13,7 @@ import (
 	"weft/internal/cleanup"
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
+	"weft/internal/poller"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -27,6 +28,9 @@ type Agent struct {
 	Measure func(ctx context.Context) (emulate.Capacity, error)
 	Self    string            // program of the processes; empty: this one
 	Say     func(line string) // receives what happens, from several goroutines
+	// Urgent gives this process the scheduling of the network's, as far as the kernel grants it: it
+	// passes on what crosses between machines. The verdict says if that is late.
+	Urgent bool
 
 	mu   sync.Mutex
 	runs map[string]*part // by number
@@ -40,9 +44,11 @@ type part struct {
 	rest    func()          // ends what the cluster does not
 	up      chan struct{}   // closed when the processes are up
 
-	mu      sync.Mutex
-	streams map[int]*control.Conn // to other parts, by their numbers
-	came    chan struct{}         // gets a value when a stream is added
+	mu       sync.Mutex
+	dilation float64         // 0: the network has no configuration yet
+	clocks   *emulate.Clocks // of programs; nil: lab time has not begun
+	streams  map[int]*link   // to other parts, by their numbers
+	came     chan struct{}   // gets a value when a stream is added
 }
 
 // maxRuns is the number of runs at once, and maxNew the number of connections whose other end has
@@ -59,13 +65,16 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	a.runs = map[string]*part{}
+	if a.Urgent {
+		poller.Prefer(0, poller.Urgent)
+	}
 	return serve(ctx, l, config, a.serve)
 }
 
 // serve accepts connections from whoever has the secret, and hands each to a goroutine, until ctx
 // ends and all have returned.
 func serve(
-	ctx context.Context, l net.Listener, config *tls.Config, handle func(context.Context, *control.Conn, net.Addr),
+	ctx context.Context, l net.Listener, config *tls.Config, handle func(context.Context, *link, net.Addr),
 ) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var all sync.WaitGroup
@@ -103,9 +112,9 @@ func serve(
 }
 
 // accept completes the handshake, in which the other end proves that it has the secret.
-func accept(ctx context.Context, c net.Conn, config *tls.Config) (*control.Conn, error) {
+func accept(ctx context.Context, c net.Conn, config *tls.Config) (*link, error) {
 	t := tls.Server(c, config)
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, cleanup.Join(err, c.Close())
@@ -114,8 +123,8 @@ func accept(ctx context.Context, c net.Conn, config *tls.Config) (*control.Conn,
 }
 
 // first returns the first message of a connection, which says what it is; nil: there is none.
-func first(conn *control.Conn) *control.Message {
-	_ = conn.SetReadDeadline(time.Now().Add(dialTime))
+func first(conn *link) *control.Message {
+	_ = conn.SetReadDeadline(time.Now().Add(silence))
 	m, fds, err := conn.Recv()
 	if err != nil || len(fds) > 0 {
 		control.CloseAll(fds)
@@ -127,7 +136,7 @@ func first(conn *control.Conn) *control.Message {
 }
 
 // serve handles a connection by its first message.
-func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
+func (a *Agent) serve(ctx context.Context, conn *link, _ net.Addr) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	m := first(conn)
 	if m == nil {
@@ -152,8 +161,13 @@ func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
 		}
 	case kindMeasure:
 		err = a.measure(ctx, conn)
+	case kindExec:
+		var e execution
+		if err = m.Decode(&e); err == nil {
+			err = a.exec(ctx, conn, e)
+		}
 	default:
-		err = fmt.Errorf("a connection began with %q; expected a session, process, stream or measure", m.Kind)
+		err = fmt.Errorf("a connection began with %q; expected a session, process, program, stream or measure", m.Kind)
 	}
 	if err != nil {
 		_ = conn.SendError(err) // the other end may be gone
@@ -162,7 +176,7 @@ func (a *Agent) serve(ctx context.Context, conn *control.Conn, _ net.Addr) {
 }
 
 // measure tells what this machine can carry.
-func (a *Agent) measure(ctx context.Context, conn *control.Conn) error {
+func (a *Agent) measure(ctx context.Context, conn *link) error {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -193,7 +207,7 @@ func (a *Agent) add(s session) (*part, error) {
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "" || a.runs[s.Run] != nil:
 		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
 	}
-	p := &part{session: s, up: make(chan struct{}), streams: map[int]*control.Conn{}, came: make(chan struct{}, 1)}
+	p := &part{session: s, up: make(chan struct{}), streams: map[int]*link{}, came: make(chan struct{}, 1)}
 	a.runs[s.Run] = p
 	return p, nil
 }
@@ -208,9 +222,9 @@ func (a *Agent) find(run string) (*part, error) {
 	return nil, errors.New("this agent has no such run")
 }
 
-// await is find that waits up to dialTime for the run, since a stream may come before its session.
+// await is find that waits up to silence for the run, since a stream may come before its session.
 func (a *Agent) await(ctx context.Context, run string) (*part, error) {
-	for end := time.Now().Add(dialTime); ; {
+	for end := time.Now().Add(silence); ; {
 		p, err := a.find(run)
 		if err == nil || time.Now().After(end) {
 			return p, err
@@ -233,6 +247,7 @@ func (a *Agent) remove(p *part) error {
 		c.Close()
 	}
 	p.streams = nil
+	clocks := p.clocks
 	p.mu.Unlock()
 	if p.cluster == nil {
 		return nil
@@ -240,35 +255,66 @@ func (a *Agent) remove(p *part) error {
 	if p.rest != nil {
 		p.rest()
 	}
-	return p.cluster.Close()
+	err := p.cluster.Close()
+	if clocks != nil {
+		clocks.Close()
+	}
+	return err
 }
 
 // session runs a part until its session ends.
-func (a *Agent) session(ctx context.Context, conn *control.Conn, s session) error {
+func (a *Agent) session(ctx context.Context, conn *link, s session) error {
 	p, err := a.add(s)
 	if err != nil {
 		return err
 	}
 	a.Say(fmt.Sprintf("%s: part %d of %d, %d hosts", s.Lab, s.Me+1, len(s.Peers), len(s.Nodes)))
 	ctx, cancel := context.WithCancel(ctx)
-	beating := make(chan struct{})
-	go func() {
-		defer close(beating)
-		heartbeats(ctx, conn)
-	}()
-	err = a.start(ctx, p)
+	var all sync.WaitGroup
+	all.Go(func() { heartbeats(ctx, conn) })
+	all.Go(func() {
+		defer cancel()
+		answer(conn)
+	})
+	err = a.start(ctx, p, conn)
 	if err == nil {
-		err = p.follow(ctx, conn)
+		p.report(ctx, conn)
+	}
+	if err = cleanup.Join(err, a.remove(p)); err != nil {
+		_ = conn.SendError(err) // the other end may be gone
 	}
 	cancel()
-	<-beating
-	closed := a.remove(p)
+	conn.Close()
+	all.Wait()
 	a.Say(fmt.Sprintf("%s: part %d of %d has ended", s.Lab, s.Me+1, len(s.Peers)))
-	return cleanup.Join(err, closed)
+	return nil
+}
+
+// answer answers requests for the clock until the session ends, or its machine does.
+func answer(conn *link) {
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		m, fds, err := conn.Recv()
+		control.CloseAll(fds)
+		if err != nil {
+			return
+		}
+		if m.Kind != kindClock {
+			continue
+		}
+		var c clock
+		if m.Decode(&c) != nil {
+			return
+		}
+		c.Now = monotonic.Monotonic()
+		if conn.SendValue(kindClock, c) != nil {
+			return
+		}
+	}
 }
 
 // heartbeats sends heartbeats until ctx ends or the connection fails.
-func heartbeats(ctx context.Context, conn *control.Conn) {
+func heartbeats(ctx context.Context, conn *link) {
 	regularly(ctx, func() error { return conn.SendValue(kindHere, nil) })
 }
 
@@ -285,8 +331,9 @@ func regularly(ctx context.Context, send func() error) {
 	}
 }
 
-// start starts the processes of a part, and connects it with the others.
-func (a *Agent) start(ctx context.Context, p *part) error {
+// start starts the processes of a part, and connects it with the others. It tells the session when
+// one of these connections is lost.
+func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 	spec := runtime.Spec{
 		Lab: p.Lab, Nodes: p.Nodes, Memory: p.Memory, Env: p.Env, Self: a.Self, Agents: emulate.Agents(len(p.Nodes)),
 	}
@@ -309,28 +356,40 @@ func (a *Agent) start(ctx context.Context, p *part) error {
 	}
 	for to, addr := range p.Peers[:p.Me] {
 		conn, err := dial(ctx, addr, config, kindStream, stream{Run: p.Run, From: p.Me, To: to})
+		if err == nil {
+			_, err = next(conn, kindUp)
+		}
 		if err != nil {
-			return fmt.Errorf("stream to %s: %w", addr, err)
+			return fmt.Errorf("stream to %s at %s: %w", emulate.MachineName(to), addr, err)
 		}
 		if err := p.add(to, conn); err != nil {
 			return err
 		}
 	}
-	late := time.After(dialTime)
-	for p.count() < len(p.Peers)-1 {
+	for p.count() < len(p.Peers)-1 { // without one, its machine ends the run
 		select {
 		case <-p.came:
-		case <-late:
-			return errors.New("other machines of the run did not connect in time")
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for to, conn := range p.streams {
+		go func() {
+			select {
+			case err := <-conn.lost:
+				name := "the connection to " + emulate.MachineName(to)
+				_ = session.SendValue(kindExit, exit{Name: name, State: err.Error()})
+			case <-ctx.Done():
+			}
+		}()
 	}
 	return nil
 }
 
 // add adds the stream to another part.
-func (p *part) add(part int, conn *control.Conn) error {
+func (p *part) add(part int, conn *link) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if part < 0 || part >= len(p.Peers) || part == p.Me || p.streams == nil || p.streams[part] != nil {
@@ -351,80 +410,67 @@ func (p *part) count() int {
 }
 
 // stream takes the stream from another part.
-func (a *Agent) stream(ctx context.Context, conn *control.Conn, s stream) error {
+func (a *Agent) stream(ctx context.Context, conn *link, s stream) error {
 	p, err := a.await(ctx, s.Run)
 	if err == nil && s.To != p.Me {
 		err = fmt.Errorf("a stream to part %d came to part %d", s.To, p.Me)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.add(s.From, conn)
 	}
-	return p.add(s.From, conn)
+	if err == nil {
+		err = conn.SendValue(kindUp, nil)
+	}
+	return err
 }
 
-// follow reports that the part is up, then answers requests for the clock and reports the ends of
-// processes until the session ends.
-func (p *part) follow(ctx context.Context, conn *control.Conn) error {
+// report reports that the part is up and then the ends of its processes, until ctx ends.
+func (p *part) report(ctx context.Context, conn *link) {
 	u := up{Bound: p.cluster.Bound(), Fabric: p.cluster.Fabric().Report}
 	for i := range p.cluster.Nodes() {
 		u.Nodes = append(u.Nodes, p.cluster.Node(i).Report)
 	}
-	if err := conn.SendValue(kindUp, u); err != nil {
-		return nil // it has ended
+	if conn.SendValue(kindUp, u) != nil {
+		return // the session has ended
 	}
-	go func() {
-		for {
-			select {
-			case e, ok := <-p.cluster.Exits():
-				if !ok {
-					return
-				}
-				_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr})
-			case <-ctx.Done():
+	for {
+		select {
+		case e, ok := <-p.cluster.Exits():
+			if !ok {
 				return
 			}
-		}
-	}()
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
-		m, _, err := conn.Recv()
-		if err != nil {
-			return nil // it has ended, or its machine has
-		}
-		if m.Kind == kindClock {
-			var c clock
-			if err := m.Decode(&c); err != nil {
-				return err
-			}
-			c.Now = monotonic.Monotonic()
-			if err := conn.SendValue(kindClock, c); err != nil {
-				return nil
-			}
+			_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr})
+		case <-ctx.Done():
+			return
 		}
 	}
 }
 
 // process relays the messages of a process.
-func (a *Agent) process(conn *control.Conn, asked process) error {
+func (a *Agent) process(conn *link, asked process) error {
 	p, err := a.find(asked.Run)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-p.up:
-	case <-time.After(dialTime):
-		return fmt.Errorf("the processes of this run are not up after %v", dialTime)
+	case <-time.After(silence):
+		return fmt.Errorf("the processes of this run are not up after %v", silence)
 	}
 	switch {
 	case asked.Node == fabricProcess:
-		relay(conn, p.cluster.Fabric().Conn, nil, func(kind string) error {
-			if kind != realtime.KindConfigure {
-				return nil
+		fabric := p.cluster.Fabric().Conn
+		relay(conn.Conn, fabric, change{passed: func(m control.Message) error {
+			err := p.follow(m)
+			if err == nil && m.Kind == realtime.KindConfigure {
+				err = p.connect(fabric)
 			}
-			return p.connect(p.cluster.Fabric().Conn)
-		})
+			return err
+		}})
 	case asked.Node >= 0 && asked.Node < len(p.nodes):
-		relay(conn, p.nodes[asked.Node], nil, nil)
+		relay(conn.Conn, p.nodes[asked.Node], change{back: func(m control.Message) error {
+			return p.correct(asked.Node, m)
+		}})
 	default:
 		return fmt.Errorf("node %d of %d", asked.Node, len(p.nodes))
 	}

@@ -100,7 +100,9 @@ func (l *launcher) machine(k int) runtime.Launch {
 
 // cluster is a part of a run on another machine. It implements runtime.Cluster.
 type cluster struct {
-	session *control.Conn
+	*launcher
+	addr    string // of its agent
+	session *link
 	fabric  *runtime.Proc
 	nodes   []*runtime.Proc
 	bound   string
@@ -110,7 +112,7 @@ type cluster struct {
 
 	mu    sync.Mutex
 	clock follower
-	far   []*control.Conn // to the processes; the first is the fabric's
+	far   []*link // to the processes; the first is the fabric's
 }
 
 // launch starts a part.
@@ -125,11 +127,12 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cluster{
-		session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+2), end: end, ended: make(chan struct{}),
+		launcher: l, addr: l.addrs[k], session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+len(l.addrs)+2),
+		end: end, ended: make(chan struct{}),
 	}
 	go heartbeats(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	err = c.begin(ctx, l, l.addrs[k], &spec)
+	err = c.begin(ctx, &spec)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -146,7 +149,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 
 // begin waits until the processes are up, measures the agent's clock, and connects to the
 // processes.
-func (c *cluster) begin(ctx context.Context, l *launcher, addr string, spec *runtime.Spec) error {
+func (c *cluster) begin(ctx context.Context, spec *runtime.Spec) error {
 	m, err := c.next(kindUp)
 	if err != nil {
 		return err
@@ -170,12 +173,12 @@ func (c *cluster) begin(ctx context.Context, l *launcher, addr string, spec *run
 			return err
 		}
 	}
-	if c.fabric, err = c.connect(ctx, l, addr, fabricProcess, runtime.Fabric); err != nil {
+	if c.fabric, err = c.connect(ctx, fabricProcess, runtime.Fabric); err != nil {
 		return err
 	}
 	c.fabric.Report = u.Fabric
 	for i := range spec.Nodes {
-		p, err := c.connect(ctx, l, addr, i, spec.Nodes[i].Name)
+		p, err := c.connect(ctx, i, spec.Nodes[i].Name)
 		if err != nil {
 			return err
 		}
@@ -186,8 +189,8 @@ func (c *cluster) begin(ctx context.Context, l *launcher, addr string, spec *run
 }
 
 // connect connects to a process.
-func (c *cluster) connect(ctx context.Context, l *launcher, addr string, node int, name string) (*runtime.Proc, error) {
-	far, err := dial(ctx, addr, l.config, kindProcess, process{Run: l.run, Node: node})
+func (c *cluster) connect(ctx context.Context, node int, name string) (*runtime.Proc, error) {
+	far, err := dial(ctx, c.addr, c.config, kindProcess, process{Run: c.run, Node: node})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -198,20 +201,20 @@ func (c *cluster) connect(ctx context.Context, l *launcher, addr string, node in
 	c.mu.Lock()
 	c.far = append(c.far, far)
 	c.mu.Unlock()
-	go relay(near, far, c.start(node == fabricProcess), nil)
+	go relay(near, far.Conn, change{message: c.start(node == fabricProcess)})
 	return &runtime.Proc{Name: name, Conn: ours}, nil
 }
 
 // next returns the next message of a kind, and skips heartbeats.
 func (c *cluster) next(kind string) (control.Message, error) { return next(c.session, kind) }
 
-func next(conn *control.Conn, kind string) (control.Message, error) {
+func next(conn *link, kind string) (control.Message, error) {
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(silence))
 		m, fds, err := conn.Recv()
 		control.CloseAll(fds)
 		if err != nil {
-			return m, fmt.Errorf("its agent does not answer: %w", err)
+			return m, fmt.Errorf("its agent does not answer: %w", silent(err))
 		}
 		if m.Kind != kindHere {
 			return m, m.Is(kind, nil)
@@ -274,7 +277,7 @@ func (c *cluster) listen() {
 			}
 		}
 		if err != nil {
-			c.report("agent", "the connection to it ended: "+err.Error(), "")
+			c.report("agent", "the connection to it ended: "+silent(err).Error(), "")
 			for _, p := range append(slices.Clone(c.nodes), c.fabric) {
 				p.Conn.Close()
 			}
@@ -360,11 +363,6 @@ func (c *cluster) Exits() <-chan runtime.Exit { return c.exits }
 
 // Bound implements runtime.Cluster.
 func (c *cluster) Bound() string { return c.bound }
-
-// Exec implements runtime.Cluster.
-func (c *cluster) Exec(context.Context, string, runtime.Command) error {
-	return errors.New("hosts on other machines run no programs yet; expected all on this one")
-}
 
 // Close implements runtime.Cluster.
 func (c *cluster) Close() error {

@@ -78,7 +78,7 @@ func meet(ctx context.Context, l net.Listener, secret, build string) (*meeting, 
 }
 
 // attend talks to an agent until the meeting ends.
-func (m *meeting) attend(ctx context.Context, conn *control.Conn, from net.Addr) {
+func (m *meeting) attend(ctx context.Context, conn *link, from net.Addr) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	said := first(conn)

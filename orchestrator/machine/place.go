@@ -107,7 +107,7 @@ func (p *Placed) place(ctx context.Context) (*Group, error) {
 	_, _ = rand.Read(secret) // it never fails
 	p.Placement.Secret = hex.EncodeToString(secret)
 	p.Placement.Name = Prefix + strings.ToLower(rand.Text()[:12])
-	l, err := net.Listen("tcp", net.JoinHostPort(Nearest(hosts), "0"))
+	l, err := Listen(net.JoinHostPort(Nearest(hosts), "0"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,18 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
@@ -16,23 +22,22 @@ import (
 
 // Limits in real time. Ours.
 const (
-	// silence is the longest time without a message on a session.
+	// silence is the longest time without a message on a session, without an acknowledgement on any
+	// connection, for connecting with its handshake, and for another agent to learn of a run.
 	silence = 3 * time.Second
 	// beat is the interval of heartbeats on a session.
 	beat = 500 * time.Millisecond
-	// dialTime limits connecting with its handshake, and waiting for another agent to learn of a
-	// run.
-	dialTime = 10 * time.Second
 )
 
-// Kinds of message. Each connection begins with one that says what it is: session, process, stream
-// or measure, or join to a meeting. The first three belong to a run, whose number nobody else
+// Kinds of message. Each connection begins with one that says what it is: session, process, stream,
+// exec or measure, or join to a meeting. The first four belong to a run, whose number nobody else
 // knows.
 const (
 	kindSession = "session" // session; answered by up or an error
 	kindUp      = "up"      // up
 	kindProcess = "process" // process; the messages of the process follow
-	kindStream  = "stream"  // stream; the bytes of the stream follow
+	kindStream  = "stream"  // stream; answered by up or an error, then its bytes follow
+	kindExec    = "exec"    // execution; see there
 	kindHere    = "here"    // no body: a heartbeat, both ways on a session
 	kindClock   = "clock"   // clock: a request on a session, and its answer
 	kindExit    = "exit"    // exit: a process has ended
@@ -91,14 +96,20 @@ type exit struct {
 	Name, State, Stderr string
 }
 
+// link is a connection to another machine.
+type link struct {
+	*control.Conn
+	lost chan error // receives why the network ended it, if that did
+}
+
 // dial connects to an agent and sends the first message, which says what the connection is.
-func dial(ctx context.Context, addr string, config *tls.Config, kind string, what any) (*control.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
+func dial(ctx context.Context, addr string, config *tls.Config, kind string, what any) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
-	d := tls.Dialer{Config: config}
+	d := tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: alive, Control: endLost}, Config: config}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, silent(err)
 	}
 	conn, err := messages(c)
 	if err == nil {
@@ -109,9 +120,41 @@ func dial(ctx context.Context, addr string, config *tls.Config, kind string, wha
 	return conn, err
 }
 
+// errSilent says that nothing has come for too long.
+var errSilent = fmt.Errorf("nothing came for %v, so its machine is stopped or its network is down", silence)
+
+// silent returns errSilent for the error of a deadline, and others as they are.
+func silent(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return errSilent
+	}
+	return err
+}
+
+// listenConfig makes listeners whose connections end when their network does.
+var listenConfig = net.ListenConfig{KeepAliveConfig: alive, Control: endLost}
+
+// Listen listens for connections from other machines.
+func Listen(addr string) (net.Listener, error) {
+	return listenConfig.Listen(context.Background(), "tcp", addr)
+}
+
+// alive has the kernel ask the other end of a connection that nothing crosses whether it is there.
+var alive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
+
+// endLost has the kernel end a connection whose other end has acknowledged nothing for silence
+// (TCP_USER_TIMEOUT, RFC 5482). A session has heartbeats, but streams between machines do not.
+func endLost(_, _ string, c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
+	})
+	return cmp.Or(err, failed)
+}
+
 // messages returns a connection for messages over c, and takes c over. Messages with descriptors
 // fail at the other end.
-func messages(c net.Conn) (*control.Conn, error) {
+func messages(c net.Conn) (*link, error) {
 	ours, theirs, err := control.Pair()
 	if err != nil {
 		return nil, cleanup.Join(err, c.Close())
@@ -121,39 +164,54 @@ func messages(c net.Conn) (*control.Conn, error) {
 	if err != nil {
 		return nil, cleanup.Join(err, c.Close(), ours.Close())
 	}
-	go carry(c, inner)
-	return ours, nil
+	l := &link{ours, make(chan error, 2)}
+	go l.carry(c, inner)
+	return l, nil
 }
 
-// carry copies bytes both ways between two connections until one ends, and closes both.
-func carry(a, b net.Conn) {
+// carry copies bytes both ways between the network and this process until one end is gone, and
+// closes both.
+func (l *link) carry(far, near net.Conn) {
 	done := make(chan struct{}, 2)
 	one := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // either end may go at any time
-		done <- struct{}{}
-	}
-	go one(a, b)
-	go one(b, a)
-	<-done
-	a.Close()
-	b.Close()
-}
-
-// relay forwards messages both ways between two connections until one ends, and closes both. change
-// changes those from a to b, and passed is called with the kind of each after it was forwarded;
-// both may be nil.
-func relay(
-	a, b *control.Conn, change func(control.Message) (control.Message, error), passed func(kind string) error,
-) {
-	done := make(chan struct{}, 2)
-	one := func(from, to *control.Conn, change func(control.Message) (control.Message, error),
-		passed func(string) error) {
-		for pass(from, to, change, passed) == nil { // on an error both connections end, which their users see
+		_, err := io.Copy(to, from)
+		var op *net.OpError
+		if errors.As(err, &op) && op.Net == "tcp" && !errors.Is(err, net.ErrClosed) {
+			l.lost <- err
 		}
 		done <- struct{}{}
 	}
-	go one(a, b, change, passed)
-	go one(b, a, nil, nil)
+	go one(far, near)
+	go one(near, far)
+	<-done
+	far.Close()
+	near.Close()
+}
+
+// change is what a relay does beside passing messages on. Each function may be nil.
+type change struct {
+	message func(control.Message) (control.Message, error) // changes those from a to b
+	passed  func(control.Message) error                    // is called with each of those afterwards
+	back    func(control.Message) error                    // is called with each from b to a before
+}
+
+// relay forwards messages both ways between two connections until one ends, and closes both.
+func relay(a, b *control.Conn, c change) {
+	done := make(chan struct{}, 2)
+	go func() {
+		for pass(a, b, c.message, c.passed) == nil { // on an error both connections end, which their users see
+		}
+		done <- struct{}{}
+	}()
+	go func() {
+		var look func(control.Message) (control.Message, error)
+		if c.back != nil {
+			look = func(m control.Message) (control.Message, error) { return m, c.back(m) }
+		}
+		for pass(b, a, look, nil) == nil {
+		}
+		done <- struct{}{}
+	}()
 	<-done
 	a.Close()
 	b.Close()
@@ -161,7 +219,7 @@ func relay(
 
 // pass forwards one message.
 func pass(
-	from, to *control.Conn, change func(control.Message) (control.Message, error), passed func(kind string) error,
+	from, to *control.Conn, change func(control.Message) (control.Message, error), passed func(control.Message) error,
 ) error {
 	m, fds, err := from.Recv()
 	if err == nil && len(fds) > 0 {
@@ -175,7 +233,7 @@ func pass(
 		err = to.Send(m)
 	}
 	if err == nil && passed != nil {
-		err = passed(m.Kind)
+		err = passed(m)
 	}
 	return err
 }

@@ -51,8 +51,9 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 // machine.
 func onOthers(l *lab.Lab) error {
 	const instead = "leave out --on, and all parts run on this machine"
-	if path := experiment.ProgramPath(l); path != "" {
-		return l.Errorf(path, "programs of hosts on other machines are not built; %s", instead)
+	if path := experiment.ImagePath(l); path != "" {
+		return l.Errorf(path, "programs of images on other machines are not built; %s, or name a program that is there",
+			instead)
 	}
 	if module, _ := transport.ModuleOf(l.Transport.Section); module != nil {
 		return l.Errorf("transport", "congestion control as a module on other machines is not built; %s", instead)

@@ -1,17 +1,18 @@
 package runtime
 
 import (
-	"golang.org/x/sys/unix"
-
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
+	"golang.org/x/sys/unix"
 
+	"weft/clocksync/clock"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/labclock"
@@ -109,6 +110,10 @@ type Command struct {
 	// Clock is what the program's clocks show; nil: the machine's time. A program of an image
 	// cannot have one.
 	Clock *labclock.Page
+	// Model are the errors of Clock, and Watch receives what the tasks of the program have needed,
+	// if the node is on another machine, which makes its own clock. Both may be nil.
+	Model *clock.Config
+	Watch *Watch
 	// Whole ends the program's process group with the program, which makes its own: not what became
 	// a daemon. It has no effect with TTY.
 	Whole bool
@@ -124,6 +129,15 @@ type Command struct {
 	// Started, if not nil, receives the process once it has started: its PID in this process's
 	// namespace. A program of an image has none.
 	Started func(pid int)
+}
+
+// Watch is what the tasks of a program have needed.
+type Watch struct {
+	Datagrams bool // those of UDP count as traffic of programs
+	CPU       time.Duration
+	// real time in which the node's network was in use, and in which some task waited for a
+	// processor meanwhile, at most
+	Busy, Waited time.Duration
 }
 
 // A Restarter is a cluster whose nodes can be killed and restarted. Exits also reports a node that

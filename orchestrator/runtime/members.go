@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/thread"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/labclock"
 )
@@ -163,11 +164,17 @@ func (m *Members[P]) Keeper(s *Spec) (*labclock.Keeper, error) {
 		}
 	}
 	if m.keeper == nil {
-		keeper, err := labclock.Start(s.Self, append(Environment(), s.Env...))
-		if err != nil {
+		started := make(chan error)
+		thread.Own(func() {
+			keeper, err := labclock.Start(s.Self, append(Environment(), s.Env...))
+			if err == nil {
+				m.keeper = keeper
+			}
+			started <- err
+		})
+		if err := <-started; err != nil {
 			return nil, err
 		}
-		m.keeper = keeper
 	}
 	return m.keeper, nil
 }
@@ -210,12 +217,13 @@ func (m *Members[P]) Boot(p P, spec any) error {
 	return m.Up(p)
 }
 
-// Up waits until a process is up. The notes of its report are added to those in Report.
+// Up waits until a process is up. What its report notes, and lacks, is added to that in Report.
 func (m *Members[P]) Up(p P) error {
 	report := &p.Process().Report
-	notes := report.Notes
+	notes, lacks := report.Notes, report.Lacks
+	report.Notes, report.Lacks = nil, nil
 	_, err := p.Process().Conn.Expect(boot.KindUp, report)
-	report.Notes = append(notes, report.Notes...)
+	report.Notes, report.Lacks = append(notes, report.Notes...), append(lacks, report.Lacks...)
 	return m.Failed(p, err)
 }
 

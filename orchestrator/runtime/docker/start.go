@@ -53,16 +53,14 @@ func (c *Cluster) takeControl(p *proc, spec any, nice int) error {
 	err := p.Do(func() error {
 		if p.spec != nil {
 			var sockets []int
-			var notes []string
 			err := c.spec.Around("wire "+p.Name, func() (err error) {
-				p.Link, sockets, notes, err = boot.Wire(p.spec)
+				p.Link, sockets, p.Report.Lacks, err = boot.Wire(p.spec)
 				return err
 			})
 			if err != nil {
 				return err
 			}
 			fds = append(fds, sockets...)
-			p.Report.Notes = append(p.Report.Notes, notes...)
 		}
 		return c.dial(p)
 	})

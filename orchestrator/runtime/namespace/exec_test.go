@@ -16,7 +16,7 @@ import (
 // interface, and only the node's processes.
 func TestPrivInsideANode(t *testing.T) {
 	c := launchLab(t, runtimetest.Lab(2))
-	if notes := c.Node(0).Report.Notes; len(notes) > 0 {
+	if notes := append(c.Node(0).Report.Notes, c.Node(0).Report.Lacks...); len(notes) > 0 {
 		t.Skipf("this machine grants less: %s", strings.Join(notes, "; "))
 	}
 	for _, s := range []struct{ script, want string }{
