@@ -244,7 +244,7 @@ func (q *Queue) Bound() units.Time {
 // there: what still happens after the last host is done, and is counted, depends on it.
 const grain = 128
 
-// holds tells whether e stands for a pending instant. Entries of the front are not removed when
+// holds reports whether e stands for a pending instant. Entries of the front are not removed when
 // their entity is cleared or moved: they go stale.
 func (q *Queue) holds(e entry) bool {
 	n := &q.nodes[e.id]

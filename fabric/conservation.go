@@ -92,8 +92,8 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 }
 
 // checkArmed returns an error unless the entities of a port are armed for what happens next: the
-// arrival of the first packet on the link and, where somebody waits for it, the end of the
-// transmission. A port that is not armed and holds a packet would hold it for ever.
+// arrival of the first packet on the link and, where a host or a queue waits for it, the end of
+// the transmission. A port that is not armed and holds a packet would hold it for ever.
 func (n audit) checkArmed(o *port) error {
 	flight, far := o.inFlight(n.Network)
 	onLine, _ := flight.sum()

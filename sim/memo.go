@@ -141,7 +141,8 @@ const (
 	maxTold  = 8        // beginnings with which a state is compared to say what is different
 )
 
-// addSteps has the run begin steps, unless nobody asks for them or its state can never be compared.
+// addSteps makes the run begin steps, unless they are not requested or its state can never be
+// compared.
 func (s *Sim) addSteps() error {
 	m := s.opts.Memo
 	if m == nil || m.Never != "" {

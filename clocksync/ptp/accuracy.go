@@ -4,8 +4,8 @@ import "weft/units"
 
 // Values of clockAccuracy (IEEE 1588-2019, table 5). A master announces the finest class that its
 // bound fits in. Its slaves add it to their own bounds, so that these are relative to the reference
-// and not to the master. The reference is exact; a master that never heard of it has unknown
-// accuracy.
+// and not to the master. The reference is exact; a master that was never synchronized to it has
+// unknown accuracy.
 const (
 	accuracyExact   = 0x17 // the finest class: a picosecond
 	accuracyUnknown = 0xfe

@@ -90,8 +90,8 @@ func (a *claim) better(b *claim) bool { return a != nil && (b == nil || compare(
 
 // decide is the state decision algorithm (clause 9.3.3, figure 33), with the figure's names of its
 // results. It returns the recommended state of a port, given the clock's own claim d0, the best
-// claim of the port and the best claim of all ports. The latter two are nil if nothing was heard.
-// listening says whether the port still waits for a first Announce.
+// claim of the port and the best claim of all ports. The latter two are nil without an Announce.
+// listening is true while the port waits for a first Announce.
 func decide(d0, port, best *claim, listening bool) PortState {
 	if port == nil && listening {
 		return Listening

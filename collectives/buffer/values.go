@@ -44,7 +44,7 @@ const (
 	back     = 3967
 )
 
-// reset makes v the values of one repetition of an item. reduces says whether the collective
+// reset makes v the values of one repetition of an item. reduces is true if the collective
 // reduces.
 func (v *Values) reset(seed uint64, item, repeat int, s *schedule.Spec, reduces bool) {
 	key := splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)+uint64(item)) + uint64(repeat))

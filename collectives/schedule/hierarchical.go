@@ -62,7 +62,8 @@ func (h hierarchical) program(rank int) Program {
 }
 
 // scatter adds the first half of a ring all-reduce (see ring), after which each rank holds the
-// block of its position. final says whether its last receives are final.
+// block of its position. Its last receives are final if final is
+// true.
 func (c subring) scatter(w *builder, final bool) {
 	for k := range c.count - 1 {
 		b := mod(c.position-1-k, c.count)

@@ -81,7 +81,7 @@ var columns = [...]string{
 	"root", "chunk", "parallel", "local", "shift",
 }
 
-// HasColumn says whether a trace may have a column of that name.
+// HasColumn reports whether a trace may have a column of that name.
 func HasColumn(name string) bool { return slices.Contains(columns[:], name) }
 
 // next reads a line. It returns false if there is none.

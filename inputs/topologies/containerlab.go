@@ -16,7 +16,7 @@ import (
 	"weft/internal/clip"
 )
 
-// looksContainerlab is asked last: any other YAML file is a containerlab file with an error.
+// looksContainerlab is tried last: any other YAML file is a containerlab file with an error.
 func looksContainerlab(file string, head []byte) bool {
 	ext := path.Ext(strings.TrimSuffix(file, ".gz"))
 	return ext == ".yml" || ext == ".yaml" || topologyKey.Match(head)

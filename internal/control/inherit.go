@@ -12,8 +12,8 @@ import (
 
 // KeepDescriptors marks every descriptor of this process but the three standard ones as closed on
 // exec, so that no program it starts, or becomes, inherits what the shell or script that started
-// this process had open: a directory of the machine, a lock, the end of a pipe that somebody waits
-// for. What a program is meant to have is given to it afterwards, by name.
+// this process had open: a directory of the machine, a lock, the end of a pipe that another
+// process waits for. Descriptors that a program needs are passed to it explicitly.
 func KeepDescriptors() error {
 	const first = 3
 	err := unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)

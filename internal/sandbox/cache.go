@@ -48,7 +48,7 @@ func private(dir string) error {
 }
 
 // firm returns an error if other users can replace what is in a folder, or the folder itself or one
-// above it. Whoever owns the root folder can do that anyway; in a user namespace that may be an
+// above it. The owner of the root folder can do that anyway; in a user namespace that may be an
 // owner without a number.
 func firm(dir string) error {
 	top, err := os.Lstat("/")
@@ -163,8 +163,8 @@ func (c Code) Import() (cache string, remove func() error, err error) {
 var moduleName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Used notes that a cache in a folder of caches, named by the hash of its module, was used, and
-// removes those that were used longest ago, except for the given number of them. Whoever edits a
-// module makes a new one with each build.
+// removes those that were used longest ago, except for the given number of them. Each build
+// of an edited module needs a new one.
 func Used(cache string, keep int) {
 	now := time.Now()
 	_ = os.Chtimes(cache, now, now) // else it goes sooner

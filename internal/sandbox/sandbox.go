@@ -22,7 +22,7 @@ type Options struct {
 	Slow      func() // called if compiling takes longer than slowFrom; may be nil
 }
 
-// slowFrom is when a user wonders what goes on.
+// slowFrom is the duration from which on a compilation is reported to the user.
 const slowFrom = time.Second
 
 // Program is a module, checked and compiled.
@@ -33,7 +33,7 @@ type Program struct {
 
 // Compile checks a module and compiles it. A cache that other users can change is not used, and one
 // that is damaged is replaced. When ctx ends, Compile returns its cause. The compiler of wazero
-// cannot be interrupted and goes on until it is done, which takes some seconds (maxWork).
+// cannot be interrupted and continues until it is done, which takes some seconds (maxWork).
 func Compile(ctx context.Context, module []byte, o Options) (*Program, error) {
 	metered, err := meter(module, o.Start)
 	if err != nil {

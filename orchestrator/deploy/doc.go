@@ -13,8 +13,8 @@
 // exists, and Down and Clean undo it without the lab file.
 //
 // Invariants: Down and Clean touch only what a journal names, and processes that carry the mark of
-// a deployment, a random name in their environment. Whoever changes a lab holds its lock. The
-// supervisor's socket serves only the supervisor's own user (SO_PEERCRED), and nobody within a
+// a deployment, a random name in their environment. A process that changes a lab holds its lock.
+// The supervisor's socket serves only the supervisor's own user (SO_PEERCRED), and nobody within a
 // node.
 //
 // Times are real time unless a name or comment says lab time. Start reading in up.go (deploying),

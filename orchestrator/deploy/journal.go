@@ -268,8 +268,8 @@ func (j *Journal) Settle(kinds ...string) {
 	}
 }
 
-// End writes that the lab is being removed, so that whoever finds the rest removes it too. A full
-// disk is no obstacle.
+// End writes that the lab is being removed, so that a later clean removes what is left. It ignores
+// a full disk.
 func (j *Journal) End() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -277,7 +277,7 @@ func (j *Journal) End() {
 	_ = j.write(entry{Ending: true})
 }
 
-// Committed says whether the lab was up, and nobody wanted it gone.
+// Committed reports whether the lab was up and its removal has not begun.
 func (j *Journal) Committed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

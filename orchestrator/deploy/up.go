@@ -192,7 +192,7 @@ const downTime = 30 * time.Second
 func begin(path, name string) (*Root, *Lock, error) { return beginWithin(path, name, lockTime) }
 
 // beginWithin is begin with a time limit. It retries if the state directory vanishes meanwhile,
-// since whoever removes the last lab removes the directory too.
+// since removing the last lab removes the directory too.
 func beginWithin(path, name string, wait time.Duration) (*Root, *Lock, error) {
 	for try := 0; ; try++ {
 		r, err := OpenRoot(path)

@@ -71,7 +71,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	return serve(ctx, l, config, a.serve)
 }
 
-// serve accepts connections from whoever has the secret, and hands each to a goroutine, until ctx
+// serve accepts connections from clients with the secret, and hands each to a goroutine, until ctx
 // ends and all have returned.
 func serve(
 	ctx context.Context, l net.Listener, config *tls.Config, handle func(context.Context, *link, net.Addr),

@@ -1,6 +1,6 @@
 // Package machine runs the hosts of one part of an emulated lab on another machine.
 //
-// An Agent (weft machine) listens there, and starts and ends processes for whoever has its secret.
+// An Agent (weft machine) listens there, and starts and ends processes for clients with its secret.
 // A Group is on the machine of weft run: its launches are those of package runtime, so that emulate
 // sees an ordinary cluster. Each process of it has a connection of its own to its agent, which
 // passes messages on; two agents have one for the packets that cross between their parts.

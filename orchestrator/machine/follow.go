@@ -105,7 +105,7 @@ func (f *follower) offset(at int64) (offset int64, bound float64) {
 }
 
 // start begins lab time at t0 of this machine's clock, and returns the same in the agent's. All
-// processes of a machine are told the same.
+// processes of a machine get the same value.
 func (f *follower) start(t0 int64) int64 {
 	if !f.started {
 		offset, _ := f.offset(t0)

@@ -40,7 +40,7 @@ func ReadSecret(path string) (string, error) {
 	return secret, nil
 }
 
-// errStranger is the end of a connection to somebody without the secret.
+// errStranger ends a connection to a peer without the secret.
 var errStranger = errors.New("the other end does not have the secret of this one")
 
 // secure returns the settings of TLS for both ends of a connection. The key of both follows from

@@ -11,8 +11,8 @@ import (
 const exiting = 0x4
 
 // Ending reports whether a process has begun to exit, or is gone. The kernel sets the flag on a
-// node's process before it kills the rest of the node, so whoever sees a program end with its node
-// sees the flag as well.
+// node's process before it kills the rest of the node, so a caller that sees a program end with its
+// node sees the flag as well.
 func (p *Proc) Ending() bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
 	if err != nil {

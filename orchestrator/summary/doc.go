@@ -3,7 +3,7 @@
 //	lab.Lab -> experiment.Experiment -> an engine -> summary.Outcome -> record.Summary
 //
 // It is pure: an engine fills an Outcome, Summarize computes the summary from it and the
-// experiment, and whoever drives the run writes files. The same outcome gives the same bytes,
+// experiment, and the driver of the run writes files. The same outcome gives the same bytes,
 // because rows are sorted before anything is added up; no order in which an engine's threads ran
 // shows.
 //

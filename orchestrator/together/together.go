@@ -6,7 +6,7 @@
 // MPI (package launcher) starts that on the first host, and then what the launcher asks for.
 //
 // Two things hold. Run returns when no program of the job is left but daemons, and every ending
-// says whether the program ended by itself.
+// records whether the program ended by itself.
 //
 // Start reading at Job.Run.
 package together

@@ -117,7 +117,7 @@ func (t *LeafSpine) Rules(r params.Rules) {
 	}
 }
 
-// near reports whether two ratios are the same but for digits that somebody left out.
+// near reports whether two ratios are the same but for omitted digits.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-3*math.Max(a, b) }
 
 // showRatio formats a ratio that was computed.

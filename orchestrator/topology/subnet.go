@@ -58,8 +58,8 @@ func (s Subnet) octet() byte {
 	return byte(s)
 }
 
-// Number gives the hosts of a graph their addresses in a subnet. Whoever built the graph calls it,
-// before anybody else has the graph.
+// Number gives the hosts of a graph their addresses in a subnet. The builder of the graph calls it
+// before sharing the graph.
 func (g *Graph) Number(s Subnet) {
 	for h := range NodeID(g.Hosts) {
 		g.Nodes[h].Addr = s.HostAddr(h).String()

@@ -22,7 +22,7 @@ var Charts = []string{
 }
 
 // Complete reports whether the run reached its end, so that its numbers cover all of it. The status
-// says whether they are good.
+// has whether they are right.
 func (s *Summary) Complete() bool {
 	return s.Status == OK || s.Status == Unverified || s.Status == Unfinished
 }

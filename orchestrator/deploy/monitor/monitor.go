@@ -144,7 +144,8 @@ func (w *Monitor) Add(s *deploy.State) {
 	}
 }
 
-// fault begins or ends a fault of a link or a host; is says whether it has it at the instant.
+// fault begins or ends a fault of a link or a host; is reports whether it has the fault at the
+// instant.
 func (w *Monitor) fault(f record.Fault, is bool, at units.Time) {
 	name := f.Link + f.Host
 	i, lasts := w.open[name]

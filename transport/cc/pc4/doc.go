@@ -15,7 +15,7 @@
 //	│ timeout: rate · (1 - max_mdf)  │ delay
 //	└────────────────────────────────┘
 //
-// Sender implements cc.Controller and Receiver implements cc.Receiver; both are told the time and
+// Sender implements cc.Controller and Receiver implements cc.Receiver; both receive the time and
 // read no clock. In go what the topology knows (cc.Link), acknowledgements, losses and arriving
 // data. Out come a window in bytes and a pacing rate, and for the receiver the feedback that an ACK
 // carries. One-way delays need synchronized clocks; Params.Epsilon is the error they may have.
