@@ -122,6 +122,8 @@ func (f *fakeSwarm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusNotFound)
 		answer(map[string]string{"message": "no such service"})
+	case strings.HasPrefix(what, "GET images/"): // it has every image
+		answer(map[string]string{"Id": "sha256:12"})
 	case what == "GET containers/json":
 		answer([]any{})
 	default:

@@ -15,15 +15,18 @@ import (
 const placedLab = "workload.0.repeat=2000"
 
 // on returns a command of weft on machine n.
-func (c *cluster) on(n int, args ...string) *exec.Cmd {
+func (c *cluster) on(n int, args ...string) *exec.Cmd { return c.into(n, c.d.command(args...)) }
+
+// into moves a command to machine n.
+func (c *cluster) into(n int, cmd *exec.Cmd) *exec.Cmd {
 	c.t.Helper()
 	pid, err := os.ReadFile(fmt.Sprintf("%s/net%d.pid", c.dir, n))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := c.d.command(args...)
+	cmd.Args = append([]string{"nsenter", "--net=/proc/" + strings.TrimSpace(string(pid)) + "/ns/net", cmd.Path},
+		cmd.Args[1:]...)
 	cmd.Path = "/usr/bin/nsenter"
-	cmd.Args = append([]string{"nsenter", "--net=/proc/" + strings.TrimSpace(string(pid)) + "/ns/net", weft}, args...)
 	return cmd
 }
 

@@ -270,30 +270,3 @@ func TestKilledSubmitter(t *testing.T) {
 		t.Error("no submission was ever written")
 	}
 }
-
-// The first commands of docs/scale-out.md work as they stand, with the ID that the first one
-// prints.
-func TestScaleOutPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/scale-out.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "\n    weft ")
-	block, _, _ := strings.Cut("    weft "+rest, "\n\n")
-	d := newWorkspace(t)
-	if err := os.CopyFS(filepath.Join(d.dir, "labs"), os.DirFS(labs)); err != nil {
-		t.Fatal(err)
-	}
-	id, commands := "", 0
-	for line := range strings.Lines(block) {
-		line, _, _ = strings.Cut(line, "#")
-		args := strings.Fields(strings.ReplaceAll(line, " ID", " "+id))
-		r := d.run(args[1:]...).wantCode(0)
-		if commands++; commands == 1 {
-			id = strings.TrimSpace(r.stdout)
-		}
-	}
-	if commands != 4 || !strings.HasPrefix(id, "sweep-") {
-		t.Errorf("%d commands, ID %q", commands, id)
-	}
-}
