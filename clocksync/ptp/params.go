@@ -74,7 +74,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("ki", params.Decimal(&p.Gains.I, 0.000001, 4), "Integral gain; 2 kp + ki < 4.").
 			Default("0.02", "ours: docs/clocks.md"),
 		params.New("servers", params.Integer(&p.Servers, 1, MaxServers),
-			"Hosts, from the reference on, with a time source of their own; with several, the majority is believed.").
+			"Hosts, from the reference on, with a time source of their own; with several, hosts follow the majority.").
 			Default("1", "ours"),
 		// The default is what the transports here cannot resolve (PC4 paper, section III-B).
 		params.New("agree", params.Time(&p.Agree, units.Picosecond, units.Second), "Servers this close agree.").
