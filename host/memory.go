@@ -41,8 +41,8 @@ type Spoiler interface {
 // Bytes is a Memory that holds real bytes.
 type Bytes interface {
 	Memory
-	// Load returns n bytes of the region that op sends, starting at off. They must not change
-	// before the send is complete.
+	// Load returns n bytes of the region that op sends, starting at off, valid until the next call.
+	// They are the same each time before the send is complete.
 	Load(item int, op *schedule.Op, off, n units.Bytes) []byte
 	// Place returns the region that op receives into. It is called only if op may start and
 	// replaces what is there.

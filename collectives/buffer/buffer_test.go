@@ -194,6 +194,42 @@ func TestStaleResultIsNoticed(t *testing.T) {
 	}
 }
 
+// An input has no memory until something is received into it, and the same bytes before and after.
+func TestInputs(t *testing.T) {
+	const item, size = 3, 50_000
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom(schedule.Types()).Draw(t, "type")
+		s := schedule.Spec{Collective: schedule.Permute, Algorithm: schedule.Direct, Ranks: 2, Size: size,
+			Permute: []int{1, 0}, Type: kind}
+		m := New(1, nil)
+		if err := m.Begin(item, 0, 1, s); err != nil {
+			t.Fatal(err)
+		}
+		all := &schedule.Op{Buf: schedule.In, Len: size}
+		want := slices.Clone(m.Load(item, all, 0, size))
+		check := func() {
+			off := rapid.IntRange(0, size-1).Draw(t, "offset")
+			n := rapid.IntRange(1, size-off).Draw(t, "bytes")
+			if !slices.Equal(m.Load(item, all, units.Bytes(off), units.Bytes(n)), want[off:off+n]) {
+				t.Fatalf("other bytes in [%d, %d)", off, off+n)
+			}
+		}
+		check()
+		if m.items[item].buffers[schedule.In].data != nil {
+			t.Fatal("memory for what nothing is received into")
+		}
+		at := rapid.IntRange(0, size/4-1001).Draw(t, "element") * 4
+		op := &schedule.Op{Buf: schedule.In, Off: units.Bytes(at), Len: 8}
+		data := rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "data")
+		if err := m.Apply(item, op, 0, 0, op.Len, data); err != nil {
+			t.Fatal(err)
+		}
+		copy(want[at:], data)
+		check()
+		check()
+	})
+}
+
 // Data of a neighbour, or shifted by a block, differs nearly everywhere.
 func TestValuesDoNotRepeat(t *testing.T) {
 	var v Values

@@ -33,7 +33,7 @@ type item struct {
 	rank           int
 	values         *Values
 	layout         schedule.Layout
-	buffers        [2]store              // by schedule.Buf
+	buffers        [2]store              // by schedule.Buf; see Memory.written
 	element        units.Bytes           // size of an element
 	reduces        bool                  // the collective reduces
 	reduce         func(dst, src []byte) // its reduction
@@ -60,9 +60,6 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		}
 		it = &item{layout: l, element: s.Type.Size(), reduces: facts.Reduces,
 			reduce: reducer(s.Type, s.Op)}
-		if l.In > 0 {
-			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}}, it.element)
-		}
 		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local, it.element)
 		m.items[index] = it
 	}
@@ -78,20 +75,33 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 // Send implements host.Bytes. It does nothing: bytes are read when packets leave.
 func (m *Memory) Send(int, *schedule.Op, uint64) {}
 
-// Load returns n bytes from offset off of the region that op sends. They do not change until the
-// send is complete.
+// Load returns n bytes from offset off of the region that op sends, valid until the next call.
 func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
 	it := m.items[index]
 	s, at := &it.buffers[op.Buf], op.Off+off
+	if op.Buf == schedule.In && s.data == nil {
+		return m.shelf.input(it.values, it.rank, at, n)
+	}
 	s.touch(at, at+n, it.values, it.rank)
 	return s.data[at : at+n]
+}
+
+// written returns the buffer that op, a receive, writes to. An input has none until then: it is a
+// function of the position, and Load computes what leaves.
+func (m *Memory) written(it *item, op *schedule.Op) *store {
+	s := &it.buffers[op.Buf]
+	if op.Buf == schedule.In && s.data == nil {
+		n := it.layout.In
+		*s = newStore(m.room(n), []schedule.Copy{{Len: n}}, it.element)
+	}
+	return s
 }
 
 // Place returns the region that op, which does not reduce, receives into, so that payload can be
 // copied there directly.
 func (m *Memory) Place(index int, op *schedule.Op) []byte {
 	it := m.items[index]
-	s := &it.buffers[op.Buf]
+	s := m.written(it, op)
 	s.claim(op.Off, op.Off+op.Len, it.values, it.rank)
 	return s.data[op.Off : op.Off+op.Len]
 }
@@ -101,7 +111,7 @@ func (m *Memory) Place(index int, op *schedule.Op) []byte {
 // region of Place already. from and to are multiples of an element.
 func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Bytes, data []byte) error {
 	it := m.items[index]
-	s := &it.buffers[op.Buf]
+	s := m.written(it, op)
 	a, b := op.Off+from, op.Off+to
 	switch {
 	case op.Reduce:

@@ -1,12 +1,16 @@
 package buffer
 
-import "weft/collectives/schedule"
+import (
+	"weft/collectives/schedule"
+	"weft/units"
+)
 
 // A Shelf holds the values in use by memories. They are the same for all ranks, 32 KB per
 // repetition of an item. The zero value is empty. It belongs to one goroutine.
 type Shelf struct {
 	used  map[volume]*lent
 	spare []*Values // for reuse
+	bytes []byte    // what input returns
 }
 
 // volume is the key of values: everything that they depend on.
@@ -55,4 +59,15 @@ func (s *Shelf) put(v *Values) {
 		delete(s.used, v.volume)
 		s.spare = append(s.spare, v)
 	}
+}
+
+// input returns bytes [at, at+n) of the input of a rank, valid until the next call.
+func (s *Shelf) input(v *Values, rank int, at, n units.Bytes) []byte {
+	from, to := at>>v.shift, (at+n-1)>>v.shift+1 // elements
+	if size := (to - from) << v.shift; units.Bytes(len(s.bytes)) < size {
+		s.bytes = make([]byte, size)
+	}
+	v.fill(s.bytes[:(to-from)<<v.shift], rank, uint64(from))
+	skip := at - from<<v.shift
+	return s.bytes[skip : skip+n]
 }

@@ -26,7 +26,7 @@ import (
 	"weft/units"
 )
 
-// Buffers returns the size of a node's buffers: three for each item (input, output, early
+// Buffers returns the size of a node's buffers at most: three for each item (input, output, early
 // arrivals).
 func Buffers(p *host.Plan) (all units.Bytes) {
 	for i := range p.Items {

@@ -27,6 +27,11 @@ type Dist struct {
 	count int64
 	sum   float64 // in picoseconds
 	max   units.Time
+
+	// fresh are the last recorded values, which hist does not have yet: its counts are not in the
+	// cache, and the misses of several values overlap.
+	fresh [32]int64
+	n     int // number of fresh
 }
 
 // NewDist returns an empty distribution.
@@ -40,8 +45,18 @@ func (d *Dist) Record(v units.Time) {
 	d.count++
 	d.sum += float64(v)
 	d.max = max(d.max, v)
-	// The only possible error is a value out of range, which min excludes.
-	_ = d.hist.RecordValue(min(int64(v), highest))
+	d.fresh[d.n] = min(int64(v), highest)
+	if d.n++; d.n == len(d.fresh) {
+		d.settle()
+	}
+}
+
+// settle gives fresh to hist.
+func (d *Dist) settle() {
+	for _, v := range d.fresh[:d.n] {
+		_ = d.hist.RecordValue(v) // the only possible error is a value out of range, and there are none
+	}
+	d.n = 0
 }
 
 // Count returns the number of values recorded.
@@ -58,8 +73,10 @@ func (d *Dist) Mean() units.Time {
 // Max returns the largest value, or 0 if nothing was recorded.
 func (d *Dist) Max() units.Time { return d.max }
 
-// Merge adds all values of o, which is not changed.
+// Merge adds all values of o, which stays the same.
 func (d *Dist) Merge(o *Dist) {
+	d.settle()
+	o.settle()
 	d.hist.Merge(o.hist)
 	d.count += o.count
 	d.sum += o.sum
@@ -144,6 +161,7 @@ type Bin struct {
 
 // Bins returns the bins that are not empty, in ascending order.
 func (d *Dist) Bins() []Bin {
+	d.settle()
 	var out []Bin
 	for _, b := range d.hist.Distribution() {
 		if b.Count > 0 {
@@ -163,6 +181,7 @@ type wireDist struct {
 
 // MarshalJSON implements json.Marshaler. A typical distribution takes a few hundred bytes.
 func (d *Dist) MarshalJSON() ([]byte, error) {
+	d.settle()
 	h, err := d.hist.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return nil, fmt.Errorf("encode histogram: %w", err)
