@@ -24,11 +24,11 @@ import (
 // frame before it is parsed. A node that breaks the rules of its rings is gone from then on, as if
 // its process had ended, and the orchestrator learns why.
 
-// NICs says which hosts have bypass NICs: all of them. The descriptors follow in messages of
-// KindNICs: a region for each host, then three of each bell.
+// NICs says which hosts have bypass NICs. The descriptors follow in messages of KindNICs: a region
+// for each of them, then three of each bell.
 type NICs struct {
 	Bells int
-	Bell  []int // by host: the bell of the process that drives it
+	Bell  []int // by host: the bell of the process that drives it; -1: it has no bypass NIC
 }
 
 // bells returns the number of bells.
@@ -100,19 +100,28 @@ func (l *loop) openNICs(conn *control.Conn) (err error) {
 	if len(n.Bell) != hosts || n.Bells < 1 || n.Bells > hosts {
 		return fmt.Errorf("%d bypass NICs with %d bells for %d hosts", len(n.Bell), n.Bells, hosts)
 	}
+	for h, k := range n.Bell {
+		if k < -1 || k >= n.Bells {
+			return fmt.Errorf("bell %d of host %d; there are %d", k, h, n.Bells)
+		}
+		if k >= 0 {
+			l.bells.hosts = append(l.bells.hosts, fabric.HostID(h))
+		}
+	}
+	all := len(l.bells.hosts) + 3*n.Bells
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
 	}()
-	for len(fds) < hosts+3*n.Bells {
+	for len(fds) < all {
 		some, err := conn.Expect(KindNICs, nil)
 		if err != nil {
 			return err
 		}
-		if fds = append(fds, some...); len(some) == 0 || len(fds) > hosts+3*n.Bells {
-			return fmt.Errorf("%d descriptors of bypass NICs; expected %d", len(fds), hosts+3*n.Bells)
+		if fds = append(fds, some...); len(some) == 0 || len(fds) > all {
+			return fmt.Errorf("%d descriptors of bypass NICs; expected %d", len(fds), all)
 		}
 	}
 	take := func(k int) (some []int) {
@@ -123,14 +132,13 @@ func (l *loop) openNICs(conn *control.Conn) (err error) {
 	if err != nil {
 		return err
 	}
-	for h := range hosts {
+	for _, h := range l.bells.hosts {
 		region, err := bypass.Map(take(1)[0], layout.Bytes())
 		if err != nil {
 			return err
 		}
 		port := &l.ports[h]
 		port.nic = &nic{region: region, clock: l.clock}
-		l.bells.hosts = append(l.bells.hosts, fabric.HostID(h))
 		if port.nic.in, err = rings.NewConsumer(layout, region, 0); err != nil {
 			return err
 		}
@@ -148,11 +156,8 @@ func (l *loop) openNICs(conn *control.Conn) (err error) {
 			return err
 		}
 	}
-	for h, k := range n.Bell {
-		if k < 0 || k >= n.Bells {
-			return fmt.Errorf("bell %d of host %d; there are %d", k, h, n.Bells)
-		}
-		l.ports[h].nic.bell = l.bells.all[k]
+	for _, h := range l.bells.hosts {
+		l.ports[h].nic.bell = l.bells.all[n.Bell[h]]
 	}
 	return nil
 }

@@ -165,6 +165,25 @@ func TestPrivBypassAlone(t *testing.T) {
 	}
 }
 
+// Hosts with sockets and hosts with bypass NICs share a network.
+func TestPrivBypassBesideSockets(t *testing.T) {
+	x := allToAll(4, 10, 2, 500)
+	x.Processes.Bypass, x.Sockets = true, []bool{false, true, true, false}
+	o := mustRun(t, x)
+	if len(o.Dones) != 8 {
+		t.Errorf("%d dones, want 8", len(o.Dones))
+	}
+	for h, r := range o.Results {
+		if r.Refused.Total() != 0 || r.Dropped != 0 || r.Unsent != 0 {
+			t.Errorf("h%d: %+v refused, %d dropped, %d not sent", h, r.Refused, r.Dropped, r.Unsent)
+		}
+	}
+	x.Sockets = x.Sockets[:3]
+	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "sockets of 3 hosts, the lab has 4") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The kernel carries what leaves interfaces.
 func TestBypassOnTheKernelIsRefused(t *testing.T) {
 	x := star(2, 1)

@@ -101,6 +101,10 @@ type Experiment struct {
 
 	Processes Processes
 
+	// Sockets says which hosts send through sockets although the others have bypass NICs, by host;
+	// nil: none.
+	Sockets []bool
+
 	more bool // the processes run another experiment afterwards
 }
 
@@ -192,6 +196,9 @@ func (x *Experiment) check() error {
 	}
 	if x.Processes.Bypass && x.Kernel != nil {
 		bad("bypass NICs on the kernel datapath, which carries what leaves interfaces")
+	}
+	if x.Sockets != nil && len(x.Sockets) != len(x.Plans) {
+		bad("sockets of %d hosts, the lab has %d", len(x.Sockets), len(x.Plans))
 	}
 	if n := len(x.Plans) + len(x.Fabric.Switches); x.Parts != nil && (len(x.Parts) != n || x.Kernel != nil ||
 		x.Processes.Bypass) {

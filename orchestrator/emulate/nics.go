@@ -13,10 +13,15 @@ import (
 // nics are the bypass NICs of a run, before its processes have them: a region for each host, and a
 // bell for each process that drives hosts.
 type nics struct {
-	frame   int // size of the longest frame in bytes
-	regions []*os.File
+	frame   int        // size of the longest frame in bytes
+	regions []*os.File // by host; nil: it uses sockets
 	bells   [][3]*os.File
-	bell    []int // by host
+	bell    []int // by host; -1: it uses sockets
+}
+
+// bypasses reports whether the agent of host h has a bypass NIC.
+func (x *Experiment) bypasses(h int) bool {
+	return x.Processes.Bypass && (x.Sockets == nil || !x.Sockets[h])
 }
 
 // makeNICs returns the bypass NICs of x, whose hosts are driven by the given number of processes;
@@ -29,7 +34,7 @@ func (x *Experiment) makeNICs(agents int) (n *nics, err error) {
 	if agents == 0 {
 		agents = hosts
 	}
-	n = &nics{frame: x.maxFrame(), bell: make([]int, hosts)}
+	n = &nics{frame: x.maxFrame(), bell: make([]int, hosts), regions: make([]*os.File, hosts)}
 	defer func() {
 		if err != nil {
 			n.close()
@@ -40,11 +45,13 @@ func (x *Experiment) makeNICs(agents int) (n *nics, err error) {
 		return nil, err
 	}
 	for h := range hosts {
-		f, err := bypass.Create("weft-nic", layout.Bytes())
-		if err != nil {
+		if n.bell[h] = -1; !x.bypasses(h) {
+			continue
+		}
+		if n.regions[h], err = bypass.Create("weft-nic", layout.Bytes()); err != nil {
 			return nil, err
 		}
-		n.regions, n.bell[h] = append(n.regions, f), h%agents // as crew.give distributes them
+		n.bell[h] = h % agents // as crew.give distributes them
 	}
 	for range min(agents, hosts) {
 		b, err := bypass.NewBell()
@@ -57,17 +64,19 @@ func (x *Experiment) makeNICs(agents int) (n *nics, err error) {
 }
 
 // nicMemory returns the size of the shared memory of bypass NICs.
-func (x *Experiment) nicMemory() (units.Bytes, error) {
-	if !x.Processes.Bypass {
-		return 0, nil
-	}
+func (x *Experiment) nicMemory() (all units.Bytes, err error) {
 	layout, err := rings.For(x.maxFrame())
-	return units.Bytes(len(x.Plans) * layout.Bytes()), err
+	for h := range x.Plans {
+		if x.bypasses(h) {
+			all += units.Bytes(layout.Bytes())
+		}
+	}
+	return all, err
 }
 
 // node returns the descriptors for the node of host h.
 func (n *nics) node(h int) (fds []int) {
-	if n == nil {
+	if n == nil || n.regions[h] == nil {
 		return nil
 	}
 	fds = append(fds, int(n.regions[h].Fd()))
@@ -84,7 +93,9 @@ func (n *nics) send(conn *control.Conn) error {
 	}
 	var fds []int
 	for _, f := range n.regions {
-		fds = append(fds, int(f.Fd()))
+		if f != nil {
+			fds = append(fds, int(f.Fd()))
+		}
 	}
 	for _, b := range n.bells {
 		for _, f := range b {
@@ -115,7 +126,9 @@ func (n *nics) close() {
 		return
 	}
 	for _, f := range n.regions {
-		f.Close()
+		if f != nil {
+			f.Close()
+		}
 	}
 	for _, b := range n.bells {
 		for _, f := range b {

@@ -268,7 +268,7 @@ func (r *run) configure(ctx context.Context) error {
 		for i := range r.nodes {
 			conn, config := r.crew.conns[i], r.x.nodeConfig(i, peers)
 			config.Module = ref
-			if nics != nil {
+			if nics != nil && nics.regions[i] != nil {
 				config.NIC = &agent.NIC{Frame: nics.frame, Bell: nics.bell[i]}
 			}
 			all := slices.Concat(fds, nics.node(i))

@@ -56,8 +56,9 @@ func Fits(l *lab.Lab, g *topology.Graph) error {
 
 // Emulable returns an error for each setting that only the simulator supports.
 func (x *Experiment) Emulable() error {
-	_, err := x.Parts()
-	return errors.Join(x.summable(), x.sendable(), onlySimulated(x.Lab), err)
+	_, parts := x.Parts()
+	_, sockets := x.Sockets()
+	return errors.Join(x.summable(), x.sendable(), onlySimulated(x.Lab), parts, sockets)
 }
 
 // Size of a program in the message to its node, in JSON and at most. Ours: internal/control bounds

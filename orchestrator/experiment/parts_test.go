@@ -5,6 +5,25 @@ import (
 	"testing"
 )
 
+// A lab says which hosts keep sockets beside bypass NICs.
+func TestSockets(t *testing.T) {
+	lab := "weft: 1\nname: mixed\ntopology: " + leaves + "\nworkload: [{collective: all-to-all, size: 1MB}]\n" +
+		"engine: {nic: bypass, sockets: [h1, h3]}\n"
+	sockets, err := build(t, lab).Sockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, own := range sockets {
+		if own != (h == 1 || h == 3) {
+			t.Errorf("h%d: sockets %t", h, own)
+		}
+	}
+	err = build(t, strings.Replace(lab, "h3", "leaf0", 1)).Emulable()
+	if err == nil || !strings.Contains(err.Error(), `engine.sockets.1: "leaf0" is no host of this network`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A lab says which switches belong to which part; hosts are with their switch, and what does not
 // add up is refused where it is written.
 func TestCut(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/internal/clip"
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/results/record"
 	"weft/units"
@@ -189,13 +190,14 @@ func parseNumber(text string) (float64, error) { return strconv.ParseFloat(text,
 
 // Engine is the engine section.
 type Engine struct {
-	Kind     string  // auto, sim, emu, both
-	Runtime  string  // auto, namespace, docker
-	Datapath string  // auto, fabric, kernel
-	Dilation float64 // slowdown of emulation; 0: auto
-	NIC      string  // socket, bypass: what the agents of emulated hosts send through
-	Machines int     // into how many parts the modelled fabric of an emulation is cut
-	Memo     string  // auto, off: whether a simulation skips steps that it has executed before
+	Kind     string   // auto, sim, emu, both
+	Runtime  string   // auto, namespace, docker
+	Datapath string   // auto, fabric, kernel
+	Dilation float64  // slowdown of emulation; 0: auto
+	NIC      string   // socket, bypass: what the agents of emulated hosts send through
+	Sockets  []string // names of hosts that send through sockets although NIC is bypass
+	Machines int      // into how many parts the modelled fabric of an emulation is cut
+	Memo     string   // auto, off: whether a simulation skips steps that it has executed before
 	// Cut has the switches of each part, separated by blanks; none: it follows from the topology.
 	Cut []string
 	TCP TCP
@@ -240,6 +242,10 @@ func (e *Engine) Keys() []params.Key {
 		params.New("nic", params.Word(&e.NIC, "socket", bypass),
 			"How emulated hosts send: memory shared with the fabric, or sockets.").
 			Default("socket", "ours"),
+		params.List("sockets", params.ItemsOf(&e.Sockets, topology.MaxHosts, func(host *string) params.Key {
+			return params.One(params.Text(host, "the name of a host, as h0"))
+		}), "Hosts that send through sockets although nic is bypass: [h0, h3].").
+			Only(func() (bool, string) { return e.Bypasses(), "is for nic: bypass; add that, or leave this out" }),
 		params.New("machines", params.Integer(&e.Machines, 1, maxMachines),
 			"Parts that the emulated fabric is cut into, each a process with its hosts.").
 			Default("1", "ours"),

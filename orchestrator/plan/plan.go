@@ -19,7 +19,7 @@ type Plan struct {
 	Engine    string      `json:"engine"`            // sim or emu
 	Runtime   string      `json:"runtime,omitempty"`
 	Datapath  string      `json:"datapath,omitempty"`
-	NIC       string      `json:"nic,omitempty"` // bypass; empty: sockets, or no workload
+	NIC       string      `json:"nic,omitempty"` // bypass, for all hosts or some; empty: sockets, or no workload
 	Subnet    string      `json:"subnet,omitempty"`
 	Dilation  float64     `json:"dilation,omitempty"` // 0: the command measures the machine first
 	Note      string      `json:"note,omitempty"`

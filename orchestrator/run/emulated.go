@@ -262,7 +262,8 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
 		TCP: routeTCP(&x.Lab.Engine.TCP),
 	}
-	spec.Parts, _ = x.Parts() // Emulable has returned the error
+	spec.Parts, _ = x.Parts() // Emulable has returned the errors
+	spec.Sockets, _ = x.Sockets()
 	if x.Lab.Engine.Datapath == experiment.OnKernel {
 		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}
 		for s := range x.Fabric.Switches {

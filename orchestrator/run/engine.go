@@ -84,7 +84,7 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	}
 	nic := ""
 	if p.bypass {
-		nic = ", nic bypass"
+		nic = ", nic " + p.nic()
 	}
 	return engine{
 		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
@@ -99,7 +99,9 @@ func (p placement) chooseDilation(
 ) (d float64, how string, err error) {
 	rtt := emulate.StrictRTT(x.BaseRTT, x.DelayTarget())
 	if p.datapath != experiment.OnKernel {
-		return fabricDilation(ctx, x, load, rtt, p.processes(o), o.Machines)
+		processes := p.processes(o)
+		processes.Bypass = p.bypass && !p.mixed // the slower kind decides
+		return fabricDilation(ctx, x, load, rtt, processes, o.Machines)
 	}
 	d, how = x.Lab.Engine.Dilation, "asked for"
 	if d == 0 {

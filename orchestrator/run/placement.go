@@ -28,6 +28,7 @@ type placement struct {
 	containers bool
 	datapath   string             // fabric or kernel
 	bypass     bool               // agents use bypass NICs
+	mixed      bool               // but not all of them: see lab.Engine.Sockets
 	kernel     qdisc.Capabilities // with datapath kernel
 }
 
@@ -39,7 +40,8 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 		return p, onOthers(l)
 	}
 	p, err := findRuntime(ctx, l)
-	p.datapath, p.bypass = "fabric", l.Engine.Bypasses()
+	p.datapath = "fabric"
+	p.attach(&l.Engine)
 	if err == nil && l.Engine.Datapath == experiment.OnKernel {
 		p.datapath = experiment.OnKernel
 		p.kernel, err = ownKernel(ctx)
@@ -131,9 +133,17 @@ func findRuntime(ctx context.Context, l *lab.Lab) (placement, error) {
 	return inContainers, nil
 }
 
+// attach sets what the agents send through.
+func (p *placement) attach(e *lab.Engine) {
+	p.bypass, p.mixed = e.Bypasses(), len(e.Sockets) > 0
+}
+
 // nic returns the kind of NIC of the agents for the record: empty for sockets.
 func (p placement) nic() string {
-	if p.bypass {
+	switch {
+	case p.bypass && p.mixed:
+		return "bypass, some sockets"
+	case p.bypass:
 		return "bypass"
 	}
 	return ""

@@ -107,7 +107,9 @@ func makePlan(
 		where, _ = findRuntime(ctx, x.Lab) // on an error keep the built-in runtime: another machine may have it
 	}
 	dilation := x.Lab.Engine.Dilation
-	where.bypass = x.Lab.Engine.Bypasses() && command == "run" // no agents of a deployed lab
+	if command == "run" { // a deployed lab has no agents
+		where.attach(&x.Lab.Engine)
+	}
 	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}))
 	s, err := setup(&e)
 	if err != nil {

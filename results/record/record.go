@@ -45,7 +45,7 @@ type Summary struct {
 	Engine    string         `json:"engine"`             // sim or emu
 	Datapath  string         `json:"datapath,omitempty"` // emulation only: fabric or kernel
 	Runtime   string         `json:"runtime,omitempty"`  // emulation only: namespace, docker, ...
-	NIC       string         `json:"nic,omitempty"`      // emulation only: bypass; absent: socket
+	NIC       string         `json:"nic,omitempty"`      // emulation only: bypass, or some; absent: socket
 	Dilation  float64        `json:"dilation"`           // 1 in sim
 	Seed      uint64         `json:"seed"`
 	Transport string         `json:"transport"`
