@@ -6,8 +6,8 @@
 // An input is a function of (seed, item, repetition, rank, element). So every rank can compute the
 // result without the data of others, and a wrong, missing, repeated or misplaced contribution
 // changes it. Work is spread over the run: an input that nothing is received into is computed as it
-// leaves, others are written a page at a time when they are first touched (store.go), and each part of a result is compared after its last write, so that no host
-// stops for a whole buffer.
+// leaves, others are written a page at a time when they are first touched (store.go), and each part
+// of a result is compared after its last write, so that no host stops for a whole buffer.
 //
 // Memory in memory.go implements host.Bytes: Begin, Load, Place, Apply, End, Close for each item.
 // Values in values.go are inputs and results; a Shelf shares them between the memories of a
