@@ -6,17 +6,17 @@ import "weft/units"
 // JSON and read back. What a Change leaves out stays as it is.
 type Change struct {
 	At     units.Time     `json:"at_ps"`            // lab time
-	Ports  []int          `json:"ports,omitempty"`  // the ports that Up and Line change, by index in Config.Ports
+	Ports  []int          `json:"ports,omitempty"`  // the ports that Up and Link change, by index in Config.Ports
 	Up     *bool          `json:"up,omitempty"`     // see Links.SetUp
-	Line   *Link          `json:"line,omitempty"`   // see Links.SetRate, SetErrors and SetDisorder
+	Link   *Link          `json:"link,omitempty"`   // see Links.SetRate, SetErrors and SetDisorder
 	Tables []SwitchConfig `json:"tables,omitempty"` // see Links.Reroute
 }
 
 // Link is the properties of one direction of a link.
 type Link struct {
 	Rate      units.Bandwidth `json:"rate_bps"`
-	Delay     units.Time      `json:"delay_ps"` // probability that a packet is lost, in [0, 1]
-	Loss      float64         `json:"loss,omitempty"`
+	Delay     units.Time      `json:"delay_ps"`
+	Loss      float64         `json:"loss,omitempty"`       // probability that a packet is lost, in [0, 1]
 	BitErrors float64         `json:"bit_errors,omitempty"` // probability that a bit is corrupted, in [0, 1]
 
 	Disorder *Disorder `json:"disorder,omitempty"` // nil: unchanged; see Links.SetDisorder
@@ -36,7 +36,7 @@ func (c *Change) Make(now units.Time, n *Network) error {
 	if c.Up != nil {
 		n.Links().SetUp(now, *c.Up, c.Ports...)
 	}
-	if l := c.Line; l != nil {
+	if l := c.Link; l != nil {
 		for _, p := range c.Ports {
 			if err := n.Links().SetRate(now, p, l.Rate, l.Delay); err != nil {
 				return err

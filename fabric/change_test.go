@@ -11,10 +11,10 @@ import (
 func TestChange(t *testing.T) {
 	up := false
 	text, err := json.Marshal([]Change{
-		{Ports: []int{0}, Line: &Link{Rate: units.Gbps, Delay: us}},
+		{Ports: []int{0}, Link: &Link{Rate: units.Gbps, Delay: us}},
 		{Ports: []int{0}, Up: &up},
-		{Ports: []int{0}, Line: &Link{Rate: 0}},
-		{Ports: []int{0}, Line: &Link{Rate: units.Gbps, Loss: 2}},
+		{Ports: []int{0}, Link: &Link{Rate: 0}},
+		{Ports: []int{0}, Link: &Link{Rate: units.Gbps, Loss: 2}},
 		{Tables: []SwitchConfig{}},
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestChange(t *testing.T) {
 	}
 	for _, c := range all[2:4] {
 		if c.Make(20*us, w.net) == nil {
-			t.Errorf("%+v was taken", c.Line)
+			t.Errorf("%+v was taken", c.Link)
 		}
 	}
 }

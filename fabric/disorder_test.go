@@ -91,7 +91,7 @@ func TestSetDisorder(t *testing.T) {
 	}
 	set := func(d Disorder) {
 		t.Helper()
-		change := Change{Ports: []int{2}, Line: &Link{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
+		change := Change{Ports: []int{2}, Link: &Link{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
 		if err := change.Make(n.queue.Last(), n.net); err != nil {
 			t.Fatal(err)
 		}

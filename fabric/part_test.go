@@ -272,7 +272,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 				{At: at + units.Time(rapid.IntRange(1, 5_000_000).Draw(rt, "for")), Ports: ports, Up: &up},
 			}
 			changes = append(changes, Change{At: changes[1].At + 1_000_000, Ports: ports,
-				Line: &Link{Rate: 7 * units.Gbps, Delay: step, Loss: 0.1}})
+				Link: &Link{Rate: 7 * units.Gbps, Delay: step, Loss: 0.1}})
 		}
 		traffic := drawTraffic(cfg.Hosts, rapid.Uint64().Draw(rt, "traffic"))
 		whole := newPartWorld(t, cfg, make([]int32, len(owner)))

@@ -96,7 +96,7 @@ func TestReachOfChoicesByPacket(t *testing.T) {
 func TestLineIsWhatWasSet(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	want := Link{Rate: 7 * units.Mbps, Delay: 3 * us, Loss: 0.125, BitErrors: 1e-9}
-	if err := (&Change{Ports: []int{2}, Line: &want}).Make(0, n.net); err != nil {
+	if err := (&Change{Ports: []int{2}, Link: &want}).Make(0, n.net); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.net.Links().State(2); got != want {

@@ -190,7 +190,7 @@ func TestPausedHostCannotWrite(t *testing.T) {
 		if len(s.Waiting) == 0 {
 			return errors.New("nobody waits for anybody")
 		}
-		l.send(KindChange, fabric.Change{Ports: []int{3}, Line: &fabric.Link{Rate: 10 * units.Gbps, Delay: units.Microsecond}})
+		l.send(KindChange, fabric.Change{Ports: []int{3}, Link: &fabric.Link{Rate: 10 * units.Gbps, Delay: units.Microsecond}})
 		var did Did
 		if l.expect(KindDid, &did); did.Error != "" {
 			t.Fatal(did.Error)

@@ -228,10 +228,10 @@ func (v *Voter) decide(now clocksync.Now) {
 	v.follow(now, estimates)
 }
 
-// holdOver continues without a majority, at the median of the rates agreed upon before.
-// The bound then grows by four standard deviations of those rates, which 4*median/normalMedian
-// estimates. contradiction is true if the sources contradict each other; otherwise too few of them
-// are locked, which is not counted.
+// holdOver continues without a majority, at the median of the rates agreed upon before. The bound
+// then grows by four standard deviations of those rates, which 4*median/normalMedian estimates.
+// contradiction is true if the sources contradict each other; otherwise too few of them are locked,
+// which is not counted.
 func (v *Voter) holdOver(now clocksync.Now, contradiction bool) {
 	if contradiction && !v.contradiction {
 		v.counters.NoMajority++

@@ -215,10 +215,10 @@ func (s *supervisor) link(k *Link) error {
 		if err != nil {
 			return err
 		}
-		if change.Line, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
+		if change.Link, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
 			return err
 		}
-		if change.Line.Disorder != nil && s.x.Lab.Queues.PFC != nil {
+		if change.Link.Disorder != nil && s.x.Lab.Queues.PFC != nil {
 			return fmt.Errorf("lab %s has queues.pfc, which reserves memory for packets in flight; its links cannot "+
 				"duplicate, reorder or jitter packets", s.deployment.Lab)
 		}
@@ -277,12 +277,12 @@ func linkEvent(name string, c *fabric.Change) Event {
 			e.Event = "link-up"
 		}
 	}
-	if c.Line != nil {
+	if c.Link != nil {
 		e.Args = map[string]any{
-			"rate_bps": int64(c.Line.Rate), "delay_us": c.Line.Delay.Microseconds(), "loss": c.Line.Loss,
-			"bit_errors": c.Line.BitErrors,
+			"rate_bps": int64(c.Link.Rate), "delay_us": c.Link.Delay.Microseconds(), "loss": c.Link.Loss,
+			"bit_errors": c.Link.BitErrors,
 		}
-		if d := c.Line.Disorder; d != nil {
+		if d := c.Link.Disorder; d != nil {
 			e.Args["duplicate"], e.Args["reorder"] = d.Duplicate, d.Reorder
 			e.Args["reorder_by_us"], e.Args["jitter_us"] = d.By.Microseconds(), d.Jitter.Microseconds()
 		}

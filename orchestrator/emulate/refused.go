@@ -154,7 +154,7 @@ func disorderly(n *fabric.Config, changes []fabric.Change) bool {
 		}
 	}
 	for i := range changes {
-		if l := changes[i].Line; l != nil && l.Disorder != nil && *l.Disorder != (fabric.Disorder{}) {
+		if l := changes[i].Link; l != nil && l.Disorder != nil && *l.Disorder != (fabric.Disorder{}) {
 			return true
 		}
 	}

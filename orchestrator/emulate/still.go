@@ -68,8 +68,8 @@ func (x *Experiment) random() bool {
 			p.BitErrors > 0
 	}) ||
 		slices.ContainsFunc(x.Changes, func(c fabric.Change) bool {
-			return c.Line != nil &&
-				(c.Line.Loss > 0 || c.Line.BitErrors > 0)
+			return c.Link != nil &&
+				(c.Link.Loss > 0 || c.Link.BitErrors > 0)
 		})
 }
 

@@ -136,13 +136,13 @@ func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 		}
 		begin.Ports, end.Ports = one, one
 	}
-	end.Line = &fabric.Link{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
-	begin.Line = &fabric.Link{
+	end.Link = &fabric.Link{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
+	begin.Link = &fabric.Link{
 		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
 		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),
 	}
 	if o.Scaled {
-		begin.Line.Queue, end.Line.Queue = x.scaled(begin.Ports, float64(begin.Line.Rate)/float64(k.Rate))
+		begin.Link.Queue, end.Link.Queue = x.scaled(begin.Ports, float64(begin.Link.Rate)/float64(k.Rate))
 	}
 	return begin, end
 }

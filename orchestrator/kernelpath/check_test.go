@@ -34,9 +34,9 @@ func TestCheck(t *testing.T) {
 	}
 	l.Fabric.Ports[3].Disorder = fabric.Disorder{}
 	// A link must also be possible after a fault has changed it.
-	slow := ports.LineOf(&l.Fabric.Ports[2])
+	slow := ports.LinkOf(&l.Fabric.Ports[2])
 	slow.Rate, slow.Disorder = units.Mbps, nil
-	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Line: &slow}
+	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Link: &slow}
 	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU,
 		qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
 		t.Errorf("port %d: %v", port, err)
@@ -76,7 +76,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 	}
 	was := slices.Clone(c.lines)
 	line := func(change func(*fabric.Link)) *fabric.Link {
-		l := ports.LineOf(&l.Fabric.Ports[0])
+		l := ports.LinkOf(&l.Fabric.Ports[0])
 		change(&l)
 		return &l
 	}
@@ -89,7 +89,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		}),
 		"loss of 1e-12": line(func(l *fabric.Link) { l.Loss = 1e-12 }),
 	} {
-		err := c.make(&fabric.Change{Ports: []int{0, 1}, Line: to, Up: &down})
+		err := c.make(&fabric.Change{Ports: []int{0, 1}, Link: to, Up: &down})
 		if !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}

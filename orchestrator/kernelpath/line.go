@@ -46,7 +46,7 @@ func (c *carrier) resetLinks() {
 	c.lines = make([]line, len(c.net.Ends))
 	for p := range c.lines {
 		cfg := &c.cfg.Network.Ports[p]
-		c.lines[p].port, c.lines[p].line = cfg, ports.LineOf(cfg)
+		c.lines[p].port, c.lines[p].line = cfg, ports.LinkOf(cfg)
 	}
 }
 

@@ -274,8 +274,8 @@ func (c *carrier) make(change *fabric.Change) error {
 		if change.Up != nil {
 			l.down = !*change.Up
 		}
-		if change.Line != nil {
-			l.line = ports.Become(l.line, change.Line)
+		if change.Link != nil {
+			l.line = ports.Become(l.line, change.Link)
 		}
 	})
 	if err != nil {

@@ -369,9 +369,9 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	}
 	line := func(change func(*fabric.Link)) {
 		t.Helper()
-		to := ports.LineOf(&l.Fabric.Ports[changed])
+		to := ports.LinkOf(&l.Fabric.Ports[changed])
 		change(&to)
-		if err := k.make(&fabric.Change{Ports: []int{changed, changed + 1}, Line: &to}); err != nil {
+		if err := k.make(&fabric.Change{Ports: []int{changed, changed + 1}, Link: &to}); err != nil {
 			t.Error(err)
 			return
 		}

@@ -29,8 +29,8 @@ const uncounted = wire.Overhead - qdisc.Ethernet - 20 - 8 // IPv4, UDP
 // what their link cannot take. Our own value, larger than any backlog of a host.
 const hostQueue = 256 * units.MiB
 
-// LineOf returns the link settings of a port at the start of the lab.
-func LineOf(p *fabric.PortConfig) fabric.Link {
+// LinkOf returns the link settings of a port at the start of the lab.
+func LinkOf(p *fabric.PortConfig) fabric.Link {
 	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
 }
 
@@ -94,7 +94,7 @@ func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units
 	trees = make([]qdisc.Tree, len(cfg.Ports))
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
-		l := LineOf(p)
+		l := LinkOf(p)
 		if trees[i], err = Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
 			return nil, i, err
 		}
@@ -111,12 +111,12 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 	}
 	for i := range changes {
 		change := &changes[i]
-		if change.Line == nil {
+		if change.Link == nil {
 			continue
 		}
 		for _, port := range change.Ports {
 			p := &cfg.Ports[port]
-			l := Become(LineOf(p), change.Line)
+			l := Become(LinkOf(p), change.Link)
 			if _, err := Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
 				return port, fmt.Errorf("from %v on: %w", change.At.Duration(), err)
 			}
@@ -137,7 +137,7 @@ func from(p *fabric.PortConfig, hosts []qdisc.Source) *qdisc.Source {
 func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source,
 	kernel qdisc.Capabilities) (qdisc.Tree, error) {
 	if l.BitErrors > 0 {
-		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; "+
+		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, since it would deliver packets with wrong bits; "+
 			"expected loss", qdisc.ErrRefused)
 	}
 	d := Real(p, l, dilation, mtu, host)

@@ -13,7 +13,7 @@ func TestReal(t *testing.T) {
 	p := &fabric.PortConfig{Buffer: units.MB, ECN: fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 20_000, Pmax: 0.5},
 		Disorder: fabric.Disorder{Jitter: units.Microsecond}}
 	p.Rate, p.Delay, p.Loss = 100*units.Gbps, units.Microsecond, 0.01
-	now := LineOf(p)
+	now := LinkOf(p)
 	l := &now
 	d := Real(p, l, 2000, 4284, nil)
 	if d.Rate != 50*units.Mbps || d.Delay.Microseconds() != 2000 || d.Jitter.Microseconds() != 2000 ||
