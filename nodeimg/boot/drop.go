@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -117,36 +118,50 @@ func (d *dropper) user() error {
 }
 
 // change gives the calling thread another user, in that user's group only, and keeps its
-// capabilities.
+// capabilities. It leaves the user if there is no other.
 func (d *dropper) change(id int) error {
+	if err := d.become(id, id, nil); err != nil {
+		return d.stays(err)
+	}
+	return nil
+}
+
+// become gives the calling thread another user and groups, and keeps its capabilities.
+func (d *dropper) become(user, group int, others []int) error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep capabilities: %w", err)
 	}
+	groups := make([]uint32, len(others), len(others)+1) // room for an address
+	for i, g := range others {
+		groups[i] = uint32(g)
+	}
 	// The wrappers would change every thread, some through the C library; only this one survives.
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 && errno != unix.EPERM {
-		return fmt.Errorf("drop groups: %w", errno)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0); errno != 0 && (errno != unix.EPERM || len(groups) > 0) {
+		return fmt.Errorf("change groups: %w", errno)
 	}
-	to := uintptr(id)
+	to := uintptr(group)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, to, to, to); errno != 0 {
-		return d.stays(errno)
+		return errno
 	}
+	to = uintptr(user)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, to, to, to); errno != 0 {
-		return d.stays(errno)
+		return errno
 	}
 	return nil
 }
 
 // stays handles a user that cannot be changed: EINVAL if the user namespace has no other, EPERM if
 // the machine denies it.
-func (d *dropper) stays(errno unix.Errno) error {
-	switch errno {
+func (d *dropper) stays(err error) error {
+	switch err {
 	case unix.EINVAL:
 		return nil
 	case unix.EPERM:
-		d.note("change user: %v: nodes run as user %d, without capabilities", errno, os.Geteuid())
+		d.note("change user: %v: nodes run as user %d, without capabilities", err, os.Geteuid())
 		return nil
 	}
-	return fmt.Errorf("change user: %w", errno)
+	return fmt.Errorf("change user: %w", err)
 }
 
 // capabilities drops all capabilities but the kept ones, across exec.

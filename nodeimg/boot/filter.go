@@ -60,8 +60,8 @@ func filterCalls() error {
 	return nil
 }
 
-// callFilter returns the filter. It refuses calls of another architecture, whose numbers mean other
-// calls.
+// callFilter returns the filter. It kills a process that makes a call of another architecture,
+// whose numbers mean other calls: a program that cannot even exit would end in some other way.
 func callFilter(architecture uint32) []unix.SockFilter {
 	const (
 		load      = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -76,7 +76,7 @@ func callFilter(architecture uint32) []unix.SockFilter {
 	allow := unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}
 	code := []unix.SockFilter{
 		{Code: load, K: atArchitecture},
-		{Code: equal, K: architecture, Jt: 1}, refuse(unix.ENOSYS),
+		{Code: equal, K: architecture, Jt: 1}, {Code: answer, K: unix.SECCOMP_RET_KILL_PROCESS},
 		{Code: load, K: atCall},
 		{Code: atOrAbove, K: otherABI, Jf: 1}, refuse(unix.ENOSYS),
 	}

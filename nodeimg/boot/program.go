@@ -1,9 +1,11 @@
 package boot
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,8 +26,12 @@ import (
 // the second, the program itself. Limits and control groups of a process can be set only from
 // within, so that nothing the program starts can escape them.
 type Program struct {
-	Path string `json:"path"` // path in the node
+	Path string `json:"path"` // path in the node; of an image also a name in its PATH
 	User int    `json:"user"` // user ID to run as, if it exists: see ProgramUser
+	// Image says that it is a program of an image, which has a user and groups of its own.
+	Image       bool  `json:"image"`
+	Group       int   `json:"group"`
+	OtherGroups []int `json:"other_groups"`
 	// number of inherited descriptors of control groups' cgroup.procs, to enter
 	Groups    int         `json:"groups"`
 	Processes uint64      `json:"processes"` // largest number of processes and threads of User; 0: unlimited
@@ -105,7 +111,12 @@ func (p *Program) become() error {
 	if err := d.boundingSet(); err != nil {
 		return err
 	}
-	if reachable(p.Path) { // otherwise only its owner may run the file
+	switch {
+	case p.Image:
+		if err := d.become(p.User, p.Group, p.OtherGroups); err != nil {
+			return fmt.Errorf("change user: %w", err)
+		}
+	case reachable(p.Path): // otherwise only its owner may run the file
 		if err := d.change(p.User); err != nil {
 			return err
 		}
@@ -125,6 +136,15 @@ func (p *Program) become() error {
 		}
 	}
 	resetSignals()
+	if p.Image && !strings.Contains(p.Path, "/") {
+		var err error
+		if p.Path, err = exec.LookPath(p.Path); err != nil {
+			return err
+		}
+	}
+	if narrow(p.Path) {
+		return errors.New("it is a 32-bit program; programs in nodes are 64-bit ones, whose system calls are filtered")
+	}
 	// last: until here this process may need more than the program may have
 	if err := bound("memory", unix.RLIMIT_DATA, uint64(p.Memory)); err != nil {
 		return err
@@ -134,6 +154,18 @@ func (p *Program) become() error {
 		return fmt.Errorf("%w; a script needs a first line such as #!/usr/bin/env python3", err)
 	}
 	return err
+}
+
+// narrow reports whether a file is a 32-bit program.
+func narrow(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false // exec says what is wrong with it
+	}
+	defer f.Close()
+	var ident [elf.EI_CLASS + 1]byte
+	_, err = io.ReadFull(f, ident[:])
+	return err == nil && string(ident[:elf.EI_CLASS]) == elf.ELFMAG && elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32
 }
 
 // resetSignals restores the default action of every signal. A supervisor ignores Ctrl-C, and

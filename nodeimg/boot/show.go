@@ -99,7 +99,8 @@ func (s *Showing) Place() (program string, err error) {
 	if s.tree < 0 {
 		return s.program, nil
 	}
-	if _, err := os.Stat(s.program); s.program != "" && err == nil {
+	// an empty file is where one was shown before
+	if info, err := os.Stat(s.program); s.program != "" && err == nil && info.Size() > 0 {
 		return s.program, nil
 	}
 	if err := ownMounts(); err != nil {

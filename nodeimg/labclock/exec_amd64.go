@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"strconv"
 	"sync"
@@ -104,6 +105,8 @@ func (s *session) patch(process int) error {
 	switch {
 	case errors.Is(err, errNarrow):
 		return err
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("its file may be run but not read, and then only root may change the program; make it readable")
 	case err != nil:
 		return errKilled
 	case base == 0:

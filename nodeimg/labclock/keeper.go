@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +16,9 @@ import (
 
 // keeperVar is an environment variable that makes a process the keeper of a lab.
 const keeperVar = "WEFT_TIMEKEEPER"
+
+// processName is the keeper's name in ps and top, of at most 15 bytes.
+const processName = "weft-timekeeper"
 
 // kindAttach is the only kind of message to a keeper. It has three descriptors: the keeper's end of
 // a program's socket, the Page of its node, and where to write what goes wrong.
@@ -26,6 +31,8 @@ func init() {
 		return
 	}
 	os.Unsetenv(keeperVar)
+	name := []byte(processName + "\x00")
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 	code := 0
 	if err := keepHere(); err != nil {
 		fmt.Fprintf(os.Stderr, "weft: keeper of lab time: %v\n", err)
@@ -51,12 +58,15 @@ func keepHere() error {
 // A Keeper is the process that gives lab time to the programs of a lab. It is a process of its own
 // since it waits for threads of programs with ptrace, and their parent for them with wait. It ends
 // with its connection, and so with the process that started it. Programs that run then keep lab
-// time but cannot start others.
+// time, but can neither start others nor wait until an instant: the kernel fails what the filter
+// reports. Whoever runs them ends them when Lost is closed.
 type Keeper struct {
-	conn  *control.Conn
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has ended
-	err   error         // how it ended; valid then
+	conn   *control.Conn
+	cmd    *exec.Cmd
+	closed atomic.Bool   // Close was called
+	lost   chan struct{} // closed when it has ended by itself
+	ended  chan struct{} // closed when it has ended
+	err    error         // how it ended; valid then
 }
 
 // Start starts a keeper. program is the path of this program, env its environment.
@@ -69,15 +79,18 @@ func Start(program string, env []string) (*Keeper, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	cmd := &exec.Cmd{Path: program, Args: []string{"weft-timekeeper"},
+	cmd := &exec.Cmd{Path: program, Args: []string{processName},
 		Env: append(env[:len(env):len(env)], keeperVar+"=1"), ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
 	if err := cmd.Start(); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("start the keeper of lab time: %w", err)
 	}
-	k := &Keeper{conn: conn, cmd: cmd, ended: make(chan struct{})}
+	k := &Keeper{conn: conn, cmd: cmd, lost: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		k.err = cmd.Wait()
+		if !k.closed.Load() {
+			close(k.lost)
+		}
 		close(k.ended)
 	}()
 	return k, nil
@@ -85,6 +98,15 @@ func Start(program string, env []string) (*Keeper, error) {
 
 // Ended returns a channel that is closed when the keeper has ended.
 func (k *Keeper) Ended() <-chan struct{} { return k.ended }
+
+// Lost returns a channel that is closed when the keeper ends before Close is called.
+func (k *Keeper) Lost() <-chan struct{} { return k.lost }
+
+// PID returns the ID of the keeper's process.
+func (k *Keeper) PID() int { return k.cmd.Process.Pid }
+
+// How returns how the keeper ended: "signal: killed". It must have ended.
+func (k *Keeper) How() string { return k.cmd.ProcessState.String() }
 
 // Attach makes the keeper ready for a program in a node with the given clocks, and returns the
 // socket that the program gives to Install. errors receives a line for each program that could not
@@ -112,6 +134,7 @@ func (k *Keeper) Attach(page *Page, errors *os.File) (*os.File, error) {
 
 // Close ends the keeper and waits for it.
 func (k *Keeper) Close() error {
+	k.closed.Store(true)
 	late := time.AfterFunc(closeTime, func() { _ = k.cmd.Process.Kill() }) // an error means that it has ended
 	defer late.Stop()
 	err := k.conn.Close()

@@ -133,6 +133,8 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 		return conn.SendValue(kindExit, Exit{})
 	case s.life.Err() != nil:
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: "the lab has been taken down"})
+	case errors.As(err, &ended) && ended.Name == runtime.KeeperName:
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: ended.Error()})
 	case errors.As(err, &ended):
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How())})
 	case errors.As(err, &status):

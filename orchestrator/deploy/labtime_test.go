@@ -2,8 +2,10 @@ package deploy
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,16 +92,16 @@ func TestPrivLabTimeOfGreedyPrograms(t *testing.T) {
 	})
 }
 
-// Whatever a program with lab time does to itself, the lab stays: other programs, on its host and
-// on others, read lab time as before.
+// Whatever a program with lab time does to itself, the lab stays, in both runtimes: other programs
+// read lab time as before, on other hosts meanwhile, and then on its own. A shell makes more than a
+// thousand forks a second on a machine that has the time.
 func TestPrivHostileProgramsInLabTime(t *testing.T) {
 	needLabTime(t)
 	if _, err := exec.LookPath("perl"); err != nil {
 		t.Skip(err)
 	}
-	_, h := newGuardedLab(t)
-	for name, script := range map[string]string{
-		"forks":       `my ($n, $t) = (0, time); while (time - $t < 3) { my $p = fork; exit unless $p; waitpid $p, 0; $n++ } print "$n forks in 3 s\n"`,
+	scripts := map[string]string{
+		"forks":       `exec "/bin/sh", "-c", "i=0; while [ \$i -lt 3000 ]; do (:); i=\$((i+1)); done; echo 3000 forks"`,
 		"execs":       `my ($n, $t) = (0, time); while (time - $t < 2) { system "/bin/true"; $n++ } print "$n execs in 2 s\n"`,
 		"fork bomb":   `$SIG{ALRM} = sub { kill 9, -getpgrp }; alarm 2; fork while 1`,
 		"descriptors": `use POSIX; POSIX::close($_) for 0..1023; exec "/bin/date"`,
@@ -108,20 +110,115 @@ func TestPrivHostileProgramsInLabTime(t *testing.T) {
 		"attach":      `my $p = fork; unless ($p) { sleep 3; exit } syscall 101, 16, $p, 0, 0; waitpid $p, 0; syscall 101, 17, $p, 0, 0; exec "/bin/date"`,
 		"memory":      `my @x; push @x, "a" x (1e7 + @x) while 1`,
 		"stopped":     `my $p = $$; unless (fork) { sleep 3; kill 9, $p; exit } kill 19, $p`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			begin := time.Now()
-			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"timeout", "-s", "KILL", "30", "perl", "-e", script},
-				LabTime: true, Whole: true, Env: []string{"PERL_HASH_SEED=0"}})
-			t.Logf("exit code %d after %v: %.200s", code, time.Since(begin), out)
-			for _, node := range []string{"h0", "h1"} {
-				quiettest.Await(t, func() error {
-					code, out := runProgram(t, h, Exec{Node: node, Args: []string{"date", "-u", "+%Y"}, LabTime: true})
-					if code != 0 || out != "2037\n" {
-						return fmt.Errorf("afterwards, on %s: exit code %d: %s", node, code, out)
+	}
+	for _, runtime := range []string{"namespace", "docker"} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime != "namespace" { // there the test program can be a node
+				useRuntime(t, runtime)
+			}
+			_, h := newGuardedLab(t)
+			for name, script := range scripts {
+				t.Run(name, func(t *testing.T) { checkHostileProgram(t, h, script) })
+			}
+		})
+	}
+}
+
+// checkHostileProgram runs a script of perl on h0 with lab time, and programs that read it meanwhile
+// and afterwards.
+func checkHostileProgram(t *testing.T, h *Handle, script string) {
+	date := func(when string, nodes ...string) {
+		for _, node := range nodes {
+			quiettest.Await(t, func() error {
+				code, out := runProgram(t, h, Exec{Node: node, Args: []string{"date", "-u", "+%Y"}, LabTime: true})
+				if code != 0 || out != "2037\n" {
+					return fmt.Errorf("%s, on %s: exit code %d: %s", when, node, code, out)
+				}
+				return nil
+			})
+		}
+	}
+	begin, over := time.Now(), make(chan struct{})
+	go func() {
+		defer close(over)
+		code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"timeout", "-s", "KILL", "30", "perl", "-e", script},
+			LabTime: true, Whole: true, Env: []string{"PERL_HASH_SEED=0"}})
+		t.Logf("exit code %d after %v: %.200s", code, time.Since(begin), out)
+	}()
+	for running := true; running; {
+		date("meanwhile", "h1")
+		select {
+		case <-over:
+			running = false
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	date("afterwards", "h0", "h1")
+}
+
+// When the keeper of lab time is killed, programs that read lab time end, and their callers and the
+// lab's events say why. The next program has a keeper again; others run on.
+func TestPrivKeeperKilled(t *testing.T) {
+	needLabTime(t)
+	for _, runtime := range []string{"namespace", "docker"} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime != "namespace" { // there the test program can be a node
+				useRuntime(t, runtime)
+			}
+			_, h := newGuardedLab(t)
+			const says = "the keeper of lab time died: signal: killed; programs with lab time cannot go on without it: " +
+				"start them again"
+			ended := make(chan Exit, 3)
+			begin := func(node string, labTime bool, script string) {
+				t.Helper()
+				read, write, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer read.Close()
+				go func() {
+					defer write.Close()
+					exit, err := h.Exec(t.Context(), Exec{Node: node, Args: []string{"/bin/sh", "-c", "echo up; " + script},
+						LabTime: labTime}, os.Stdin, write, os.Stderr)
+					if err != nil {
+						t.Errorf("%s: %v", script, err)
 					}
-					return nil
-				})
+					ended <- exit
+				}()
+				if _, err := read.Read(make([]byte, 3)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin("h0", true, "exec sleep 60")
+			begin("h1", true, "trap '' TERM; while :; do /bin/true || exit; done")
+			begin("h1", false, "exec sleep 3")
+			s, err := h.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(childPID(t, s.Supervisor, "weft-timekeeper"), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
+					t.Errorf("%+v", exit)
+				}
+			}
+			if exit := <-ended; exit.Code != 0 || exit.Ended != "" {
+				t.Errorf("the program with the machine's clock: %+v", exit)
+			}
+			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"date", "-u", "+%Y"}, LabTime: true})
+			if code != 0 || out != "2037\n" {
+				t.Errorf("afterwards: exit code %d: %s", code, out)
+			}
+			told := 0
+			if err := h.Events(t.Context(), false, func(e Event) error {
+				if e.Event == "died" && e.Text == says {
+					told++
+				}
+				return nil
+			}); err != nil || told != 1 {
+				t.Errorf("%d events, %v", told, err)
 			}
 		})
 	}

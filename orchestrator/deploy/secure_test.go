@@ -252,7 +252,7 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	if _, err := os.Lstat("/weft-was-here"); err == nil {
 		t.Error("it was here")
 	}
-	for _, pid := range []int{s.Nodes[0].PID, fabricPID(t, s.Supervisor)} {
+	for _, pid := range []int{s.Nodes[0].PID, childPID(t, s.Supervisor, "weft-fabric")} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -265,20 +265,20 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	}
 }
 
-// fabricPID returns the PID of a supervisor's fabric.
-func fabricPID(t *testing.T, supervisor int) int {
+// childPID returns the PID of a supervisor's process by its name in ps.
+func childPID(t *testing.T, supervisor int, is string) int {
 	t.Helper()
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", supervisor))
 	for _, f := range files {
 		text, _ := os.ReadFile(f)
 		for child := range strings.FieldsSeq(string(text)) {
 			name, _ := os.ReadFile("/proc/" + child + "/comm")
-			if pid, err := strconv.Atoi(child); err == nil && string(name) == "weft-fabric\n" {
+			if pid, err := strconv.Atoi(child); err == nil && string(name) == is+"\n" {
 				return pid
 			}
 		}
 	}
-	t.Fatal("the supervisor has no fabric")
+	t.Fatalf("the supervisor has no %s", is)
 	return 0
 }
 

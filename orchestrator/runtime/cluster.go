@@ -107,8 +107,7 @@ type Command struct {
 	Dir            string   // empty: the node's own /tmp, or the image's
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Clock is what the program's clocks show; nil: the machine's time. A program of an image
-	// cannot have one.
+	// Clock is what the program's clocks show; nil: the machine's time.
 	Clock *labclock.Page
 	// Model are the errors of Clock, and Watch receives what the tasks of the program have needed,
 	// if the node is on another machine, which makes its own clock. Both may be nil.
@@ -123,11 +122,10 @@ type Command struct {
 	// Shown is the program of the machine whose folder the program sees, as if it were Args[0] that
 	// starts it; "": Args[0].
 	Shown string
-	// Lab is a folder of the machine that the program sees at /lab, read-only; "": it sees none. A
-	// program of an image cannot have one.
+	// Lab is a folder of the machine that the program sees at /lab, read-only; "": it sees none.
 	Lab string
 	// Started, if not nil, receives the process once it has started: its PID in this process's
-	// namespace. A program of an image has none.
+	// namespace.
 	Started func(pid int)
 }
 

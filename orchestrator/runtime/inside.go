@@ -31,10 +31,11 @@ const (
 // labFolder is where a program sees Command.Lab.
 const labFolder = "/lab"
 
-// Inside is a node that a program of this machine is to run in.
+// Inside is a node that a program is to run in.
 type Inside struct {
-	PID    int          // of the node's first process
-	Enter  func() error // moves the calling thread into the node
+	PID    int          // of the node's first process, or of that of a container beside it
+	Enter  func() error // moves the calling thread into the node, or the container
+	Image  bool         // a container with the files, user and variables of the program's image
 	Hidden []string     // boot.NodeSpec.Hidden
 	Memory units.Bytes  // data limit of one process; 0: DefaultMemory
 	Groups []*os.File   // cgroup.procs files of the program's control groups; Run closes them
@@ -43,9 +44,10 @@ type Inside struct {
 	Keeper func() (*labclock.Keeper, error)
 }
 
-// Run runs a program of this machine in a node and waits for it. The program runs as a user of its
-// own, with no capabilities but those for the node's network. It sees the machine's files that
-// every node sees, and in addition the folder with the program.
+// Run runs a program in a node and waits for it. The program has no capabilities but those for the
+// node's network. One of this machine runs as a user of its own, sees the machine's files that every
+// node sees, and in addition the folder with the program. One of an image has what the process PID
+// has.
 //
 // Run sets no parent-death signal: a process whose parent is outside its PID namespace sees parent
 // 0, which Go takes for a parent that has died. The program ends with the init process of the
@@ -59,72 +61,82 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 	if len(command.Args) == 0 {
 		return errors.New("no program to run: the command is empty")
 	}
-	socket, err := n.attach(&command)
-	if err != nil {
-		return err
-	}
-	defer socket.Close() // harmless for nil
-	result := make(chan error, 1)
-	thread.Own(func() { result <- n.run(ctx, &command, socket) })
-	return <-result
-}
-
-// attach prepares lab time for a program. It returns nil if the command does not ask for it.
-func (n *Inside) attach(command *Command) (*os.File, error) {
 	if command.Clock == nil {
-		return nil, nil
+		return n.start(ctx, &command, nil)
 	}
 	keeper, err := n.Keeper()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	errors, _ := command.Stderr.(*os.File)
-	return keeper.Attach(command.Clock, errors)
+	socket, err := keeper.Attach(command.Clock, errors)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-keeper.Lost():
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	if err = n.start(ctx, &command, socket); err == nil {
+		return nil
+	}
+	select { // a program may notice before this process does
+	case <-keeper.Lost():
+		return keeperLost(keeper)
+	case <-time.After(lostTime):
+		return err
+	}
+}
+
+// KeeperName is the name of the process that gives programs lab time, for people.
+const KeeperName = "the keeper of lab time"
+
+// keeperLost describes the end of a keeper, and what it means for programs.
+func keeperLost(k *labclock.Keeper) *ExitError {
+	return &ExitError{Name: KeeperName,
+		State: k.How() + "; programs with lab time cannot go on without it: start them again"}
+}
+
+// lostTime is how long after the end of a keeper its parent may notice. Our own choice: it takes
+// less than a millisecond.
+const lostTime = 20 * time.Millisecond
+
+// start runs the program on a thread of its own.
+func (n *Inside) start(ctx context.Context, command *Command, socket *os.File) error {
+	result := make(chan error, 1)
+	thread.Own(func() { result <- n.run(ctx, command, socket) })
+	return <-result
 }
 
 // run runs the program on the calling thread, which stays in the node.
 func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) error {
 	p := boot.Program{User: boot.ProgramUser(n.PID), Processes: MaxProcesses, Memory: cmp.Or(n.Memory, DefaultMemory)}
-	if !boot.HasUser(p.User) {
-		p.Processes = 0 // the limit would count the whole lab's processes
-	}
-	shown, err := boot.Show(cmp.Or(command.Shown, command.Args[0]), n.Hidden)
-	if err != nil {
-		return err
-	}
-	defer shown.Close()
-	files := boot.NoShowing
-	if command.Lab != "" {
-		if files, err = boot.ShowFolder(command.Lab, labFolder); err != nil {
+	env, dir := Environment(), "/tmp"
+	if n.Image {
+		as, err := identityOf(n.PID)
+		if err != nil {
 			return err
 		}
-		defer files.Close()
+		p.Image, p.User, p.Group, p.OtherGroups, env, dir = true, as.user, as.group, as.others, as.env, as.dir
 	}
-	if err := n.Enter(); err != nil {
-		return err
+	if n.Image || !boot.HasUser(p.User) {
+		p.Processes = 0 // the limit would count others' processes
 	}
-	if _, err := files.Place(); err != nil { // first: what the machine has at that path is not meant
-		return err
-	}
-	path, err := shown.Place()
+	path, err := n.place(command)
 	if err != nil {
-		return err
-	}
-	if command.Shown != "" && command.Shown != command.Args[0] {
-		path = command.Args[0]
-	}
-	if !strings.Contains(path, "/") {
-		if path, err = exec.LookPath(path); err != nil {
-			return err
-		}
-	} else if _, err := os.Stat(path); err != nil && !strings.HasPrefix(path, "/proc/") { // /proc is the program's
 		return err
 	}
 	p.Path = path
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Args = command.Args
-	cmd.Env = append(Environment(), command.Env...)
-	cmd.Dir = cmp.Or(command.Dir, "/tmp")
+	cmd.Env = append(env, command.Env...)
+	cmd.Dir = cmp.Or(command.Dir, dir)
 	if err := p.Command(cmd, n.Groups, socket); err != nil {
 		return err
 	}
@@ -159,6 +171,95 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 		status.OutOfMemory = true
 	}
 	return err
+}
+
+// place moves the calling thread into the node, with the files that the program sees, and returns
+// the program's path there. That of an image may be a name in the image's PATH.
+func (n *Inside) place(command *Command) (path string, err error) {
+	shown := boot.NoShowing
+	if !n.Image {
+		if shown, err = boot.Show(cmp.Or(command.Shown, command.Args[0]), n.Hidden); err != nil {
+			return "", err
+		}
+		defer shown.Close()
+	}
+	files := boot.NoShowing
+	if command.Lab != "" {
+		if files, err = boot.ShowFolder(command.Lab, labFolder); err != nil {
+			return "", err
+		}
+		defer files.Close()
+	}
+	if err := n.Enter(); err != nil {
+		return "", err
+	}
+	if _, err := files.Place(); err != nil { // first: what the machine has at that path is not meant
+		return "", err
+	}
+	if n.Image {
+		return command.Args[0], nil
+	}
+	if path, err = shown.Place(); err != nil {
+		return "", err
+	}
+	if command.Shown != "" && command.Shown != command.Args[0] {
+		path = command.Args[0]
+	}
+	if !strings.Contains(path, "/") {
+		return exec.LookPath(path)
+	}
+	if _, err := os.Stat(path); err != nil && !strings.HasPrefix(path, "/proc/") { // /proc is the program's
+		return "", err
+	}
+	return path, nil
+}
+
+// identity is what a program of an image has from the engine.
+type identity struct {
+	user, group int
+	others      []int // groups
+	env         []string
+	dir         string
+}
+
+// identityOf returns the identity of a process. Variables that are Weft's own are left out: they
+// would make another process of what starts the program.
+func identityOf(pid int) (*identity, error) {
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	status, err := os.ReadFile(proc + "status")
+	if err != nil {
+		return nil, err
+	}
+	is := new(identity)
+	ids := map[string][]int{}
+	for line := range strings.Lines(string(status)) {
+		name, values, _ := strings.Cut(line, ":")
+		if name != "Uid" && name != "Gid" && name != "Groups" {
+			continue
+		}
+		for _, v := range strings.Fields(values) {
+			id, err := strconv.Atoi(v)
+			if err != nil {
+				return nil, err
+			}
+			ids[name] = append(ids[name], id)
+		}
+	}
+	if len(ids["Uid"]) == 0 || len(ids["Gid"]) == 0 {
+		return nil, fmt.Errorf("process %d shows no user", pid)
+	}
+	is.user, is.group, is.others = ids["Uid"][0], ids["Gid"][0], ids["Groups"]
+	env, err := os.ReadFile(proc + "environ")
+	if err != nil {
+		return nil, err
+	}
+	for v := range strings.SplitSeq(string(env), "\x00") {
+		if v != "" && !strings.HasPrefix(v, "WEFT_") {
+			is.env = append(is.env, v)
+		}
+	}
+	is.dir, err = os.Readlink(proc + "cwd")
+	return is, err
 }
 
 // memoryKills returns how often the kernel has killed a process of the control groups since they

@@ -40,6 +40,8 @@ type Members[P Member] struct {
 	closing bool
 	forget  func() bool // stops watching the context of Launch
 	keeper  *labclock.Keeper
+
+	reporting sync.WaitGroup // goroutines that report the end of a keeper
 }
 
 // Role is a process's role in a lab.
@@ -148,7 +150,7 @@ func (m *Members[P]) HangUp() {
 }
 
 // Keeper returns the lab's keeper of lab time. The first call starts it, as a process of the lab,
-// and so does one after its end.
+// and so does one after its end. If it ends by itself, Exits says so.
 func (m *Members[P]) Keeper(s *Spec) (*labclock.Keeper, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,6 +177,15 @@ func (m *Members[P]) Keeper(s *Spec) (*labclock.Keeper, error) {
 		if err := <-started; err != nil {
 			return nil, err
 		}
+		keeper := m.keeper
+		m.reporting.Go(func() {
+			<-keeper.Ended()
+			select {
+			case <-keeper.Lost():
+				m.Report(Exit{Name: KeeperName, PID: keeper.PID(), Err: keeperLost(keeper)})
+			default: // the lab closed it
+			}
+		})
 	}
 	return m.keeper, nil
 }
@@ -353,8 +364,12 @@ func (m *Members[P]) Report(e Exit) {
 	}
 }
 
-// CloseExits closes the channel of Exits. Report must not be called afterwards.
-func (m *Members[P]) CloseExits() { close(m.exits) }
+// CloseExits closes the channel of Exits. The lab must have been hung up, and Report must not be
+// called afterwards.
+func (m *Members[P]) CloseExits() {
+	m.reporting.Wait()
+	close(m.exits)
+}
 
 // Exits returns a channel that reports each process that ends before Close. Close closes it.
 func (m *Members[P]) Exits() <-chan Exit { return m.exits }

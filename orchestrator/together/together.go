@@ -222,7 +222,7 @@ func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool)
 		files[i].Close()
 		_ = outputs[i].SetReadDeadline(time.Now().Add(lastOutput)) // a daemon may hold it open
 	}
-	if cause := context.Cause(ctx); cause != nil && (e.Err != nil || e.Exit.Code != 0) {
+	if cause := context.Cause(ctx); cause != nil && e.Exit.Ended == "" && (e.Err != nil || e.Exit.Code != 0) {
 		e.Err, e.Cut, e.Late = nil, cause.Error(), errors.Is(cause, errTimeout)
 		var other *failure
 		switch {

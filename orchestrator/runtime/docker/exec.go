@@ -2,14 +2,9 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
-	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/network"
-	"github.com/docker/docker/pkg/stdcopy"
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
@@ -20,8 +15,7 @@ import (
 // Exec runs a program inside a node and waits for it. A program of this machine runs in the
 // namespaces of the node and the container's control groups, with this machine's files to read, as
 // in the built-in runtime; see runtime.Inside. A program of an image runs in a container of its own
-// that shares the node's network and PID namespaces, with the same capabilities and a read-only
-// root. Either ends with the node and with ctx; see runtime.Cluster.
+// beside the node. Either ends with the node and with ctx; see runtime.Cluster.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
 	p := c.Named(node)
 	if p == nil {
@@ -99,86 +93,6 @@ func (p *proc) enter() error {
 	spec := *p.spec
 	spec.User = boot.ProgramUser(p.PID)
 	return boot.View(&spec, proc)
-}
-
-// execImage runs a program of an image in a container beside the node.
-func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Command) error {
-	if command.Clock != nil {
-		return errors.New("a program of an image cannot read lab time; run a program of this machine, or with the " +
-			"machine's clock")
-	}
-	if command.TTY {
-		return fmt.Errorf("a program of an image cannot have a terminal; use docker exec -it %s instead",
-			c.containerName(p.Name))
-	}
-	if err := c.engine.checkImages(ctx, []string{command.Image}); err != nil {
-		return err
-	}
-	host := c.hostConfig()
-	host.NetworkMode = container.NetworkMode("container:" + p.container)
-	host.PidMode = container.PidMode("container:" + p.container) // it ends with the node
-	host.CapAdd = []string{"NET_RAW", "NET_ADMIN", "NET_BIND_SERVICE"}
-	host.Tmpfs["/run"] = host.Tmpfs["/tmp"]
-	config := &container.Config{
-		Image: command.Image, Cmd: command.Args, Env: command.Env, WorkingDir: command.Dir, Labels: c.labels(p.Name),
-		AttachStdin: command.Stdin != nil, OpenStdin: command.Stdin != nil, StdinOnce: true, AttachStdout: true,
-		AttachStderr: true,
-	}
-	made, err := c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, "")
-	if err != nil {
-		return fmt.Errorf("create container of %s: %w", command.Image, err)
-	}
-	defer c.discard(made.ID)
-	streams, err := c.engine.api.ContainerAttach(ctx, made.ID,
-		container.AttachOptions{Stream: true, Stdin: command.Stdin != nil, Stdout: true, Stderr: true})
-	if err != nil {
-		return fmt.Errorf("attach to %s: %w", command.Image, err)
-	}
-	defer streams.Close()
-	over, failed := c.engine.api.ContainerWait(ctx, made.ID, container.WaitConditionNextExit)
-	if err := c.engine.api.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
-		return fmt.Errorf("start %s: %w", command.Image, err)
-	}
-	copied := copyStreams(streams, command)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-failed:
-		return fmt.Errorf("wait for %s: %w", command.Image, err)
-	case r := <-over:
-		<-copied
-		switch {
-		case r.Error != nil:
-			return errors.New(r.Error.Message)
-		case r.StatusCode != 0:
-			return &runtime.StatusError{Code: int(r.StatusCode), Text: exitState(fmt.Sprint(r.StatusCode), false)}
-		}
-		return nil
-	}
-}
-
-// copyStreams connects a program's streams with those of the command. The channel is closed at the
-// end of the output.
-func copyStreams(streams types.HijackedResponse, command runtime.Command) <-chan struct{} {
-	if command.Stdin != nil {
-		go func() {
-			_, _ = io.Copy(streams.Conn, command.Stdin) // the program may have ended
-			_ = streams.CloseWrite()
-		}()
-	}
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		out, errs := command.Stdout, command.Stderr
-		if out == nil {
-			out = io.Discard
-		}
-		if errs == nil {
-			errs = io.Discard
-		}
-		_, _ = stdcopy.StdCopy(out, errs, streams.Reader)
-	}()
-	return copied
 }
 
 // discard removes a container and returns when it is gone.
