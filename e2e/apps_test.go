@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -374,4 +376,60 @@ func TestPrivTeachingProgram(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// When the keeper of lab time is killed while programs run, the run fails by name, at once.
+func TestPrivKeeperKilledInARun(t *testing.T) {
+	needLabTime(t)
+	d := newWorkspace(t)
+	name := d.writeLab("lab.yaml", `
+weft: 1
+name: keeper
+topology: {kind: star, hosts: 3, link: {rate: 1Gbps, delay: 10us}}
+workload: [{program: [sh, -c, "echo up; while :; do sleep 0.1; done"]}]
+engine: {kind: emu, dilation: 10}
+`)
+	p := d.start("run", name)
+	p.awaitOutput(&p.stdout, "h2: up")
+	family := p.family()
+	i := slices.IndexFunc(family, func(m member) bool { return m.name == "weft-timekeeper" })
+	if i < 0 {
+		t.Fatalf("no keeper runs, of %v", family)
+	}
+	if err := syscall.Kill(family[i].pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r := p.wait().wantCode(1)
+	const says = "the keeper of lab time died: signal: killed; programs with lab time cannot go on without it"
+	if r.wantPrinted(says); strings.Contains(r.stderr+r.stdout, "interrupted") {
+		t.Errorf("it printed\n%s%s", r.stdout, r.stderr)
+	}
+	_, s := d.summary()
+	if len(s.Programs) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	for _, h := range s.Programs[0].Hosts {
+		if !strings.HasPrefix(h.Ended, says) {
+			t.Errorf("%+v", h)
+		}
+	}
+}
+
+// A deployed lab runs no protocol of clocks. Deploying it and inspect say so, and programs that ask
+// for its clocks are refused.
+func TestPrivClocksOfADeployedLab(t *testing.T) {
+	needLabTime(t)
+	d := newWorkspace(t).withState()
+	const says = "PTP does not run in a deployed lab; deploy it with --set clocks.sync=none for free clocks"
+	name := d.writeLab("lab.yaml", `
+weft: 1
+name: clocks
+topology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 10us}}
+clocks: {sync: ptp}
+engine: {dilation: 10}
+`)
+	d.run("deploy", name).wantCode(0).wantOnStderr(says)
+	d.run("inspect").wantCode(0).wantPrinted("note: programs cannot read this lab's clocks: " + says)
+	d.run("exec", "--clock", "lab", "h0", "--", "date").wantCode(1).wantOnStderr(says)
+	d.run("exec", "h0", "--", "true").wantCode(0)
 }

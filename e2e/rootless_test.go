@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -208,4 +209,39 @@ func TestAutomaticChoiceWithoutPower(t *testing.T) {
 	d, r = run("emu")
 	r.wantCode(1).wantOnStderr("this machine cannot emulate", "--engine sim")
 	d.checkClean()
+}
+
+// Without root, a program with the set-user-ID bit reads lab time and gains nothing. One whose file
+// may not be read cannot have lab time, and is named.
+func TestPrivOrdinaryUsersProgramsOfOthers(t *testing.T) {
+	needLabTime(t)
+	d, uid := userWorkspace(t)
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to own the programs")
+	}
+	date, err := exec.LookPath("date")
+	if err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(date)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := d.writeLab("lab.yaml", "weft: 1\nname: lab\ntopology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 10us}}\n"+
+		"engine: {dilation: 10}\n")
+	for file, c := range map[string]struct {
+		mode uint32
+		code int
+		says string
+	}{"set-user-id": {0o4755, 0, "h0: 2037\n"}, "unread": {0o711, 1, "unread: the program cannot be given lab time and was " +
+		"killed: its file may be run but not read"}} {
+		path := filepath.Join(d.dir, file)
+		if err := os.WriteFile(path, text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		d.startAs(uid, "run", name, "--hosts", "h0", "--", path, "-u", "+%Y").wait().wantCode(c.code).wantPrinted(c.says)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"weft/internal/clip"
 	"weft/internal/regular"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/run"
 	"weft/orchestrator/topology"
 )
 
@@ -61,6 +62,15 @@ func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
+}
+
+// NoClocks returns why programs cannot read the lab's clocks; "": they can.
+func (q *Request) NoClocks() string {
+	l, err := q.parse()
+	if err != nil {
+		return ""
+	}
+	return run.NoClocks(l)
 }
 
 // parse returns the lab of a request; if it is a sweep, its first point.

@@ -206,8 +206,15 @@ func (s *Deployment) Runs(host int) bool {
 // Memory describes the memory limit of the nodes in words.
 func (s *Deployment) Memory() string { return s.cluster.Bound() }
 
-// Notes returns what the machine did not grant to the processes, in words.
-func (s *Deployment) Notes() []string { return bootNotes(s.cluster, s.carrier, true) }
+// Notes returns in words what the machine did not grant to the processes, and what clocks programs
+// cannot have.
+func (s *Deployment) Notes() []string {
+	notes := bootNotes(s.cluster, s.carrier, true)
+	if s.clocks.none != "" {
+		notes = append(notes, s.clocks.none)
+	}
+	return notes
+}
 
 // Now returns the present lab time.
 func (s *Deployment) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }

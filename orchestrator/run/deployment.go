@@ -48,13 +48,19 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowdownReason(r) }
 	}
 	s.Emulation.Clocks = x.Clocks.Free
-	if kind := x.Lab.Clocks.Kind(); kind.Talks {
-		s.Emulation.NoClocks = fmt.Sprintf("programs cannot read this lab's clocks: %s does not run in a deployed "+
-			"lab; deploy it with --set clocks.sync=none for free clocks, or =perfect for exact ones",
-			kind.Title)
-	}
+	s.Emulation.NoClocks = NoClocks(l)
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and an idle network must cost nothing
 	return s, nil
+}
+
+// NoClocks returns why programs cannot read the clocks of a lab when it is deployed; "": they can.
+func NoClocks(l *lab.Lab) string {
+	kind := l.Clocks.Kind()
+	if !kind.Talks {
+		return ""
+	}
+	return fmt.Sprintf("programs cannot read this lab's clocks: %s does not run in a deployed lab; deploy it with "+
+		"--set clocks.sync=none for free clocks, or =perfect for exact ones", kind.Title)
 }
 
 // CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine.
