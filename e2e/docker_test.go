@@ -153,13 +153,14 @@ expect: [verified == true]
 `
 }
 
-// A host's program of an image runs beside the workload, in a container of its own.
-func TestPrivProgramOfAnImageInALab(t *testing.T) {
-	needDocker(t)
-	d := newWorkspace(t)
-	d.run("run", d.writeLab("a.yaml", labWithPrograms(`image: "weft-absent:1"`))).wantCode(1).wantPrinted("docker pull weft-absent:1")
-	const name = "weft-e2e/user:1"
-	tar := exec.Command("tar", "-C", filepath.Dir(weft), "-cf", "-", filepath.Base(weft))
+// importImage makes an image of some files, and removes it after the test.
+func importImage(t *testing.T, name string, files ...string) {
+	t.Helper()
+	args := []string{"-cf", "-"}
+	for _, f := range files {
+		args = append(args, "-C", filepath.Dir(f), filepath.Base(f))
+	}
+	tar := exec.Command("tar", args...)
 	load := exec.Command("docker", "import", "-", name)
 	load.Env = append(os.Environ(), "DOCKER_HOST="+dockertest.Address())
 	var err error
@@ -182,6 +183,51 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
+}
+
+// A program of the workload may be one of an image. It reads lab time and files of the lab, and
+// nothing is left of its containers and volumes.
+func TestPrivProgramOfTheWorkloadInAnImage(t *testing.T) {
+	needDocker(t)
+	needLabTime(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "weft-e2e/clock:1"
+	importImage(t, name, self)
+	own := "/" + filepath.Base(self)
+	d := newWorkspace(t)
+	lab := d.writeLab("clock.yaml", fmt.Sprintf(`
+weft: 1
+name: image-clock
+topology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 10us}}
+workload: [{program: [%s, %s], image: "%s", metrics: '(?P<clock_ns>-?\d+) ns', files: [clock.yaml]}]
+expect: [metric.clock_ns.count == 200, metric.clock_ns.0 > 0s, metric.clock_ns.0 < 1s]
+engine: {dilation: 100}
+`, own, printClock, name))
+	d.run("run", lab).wantCode(0)
+	_, s := d.summary()
+	for _, h := range s.Programs[0].Hosts {
+		if h.Failed() || h.Lines != 100 {
+			t.Errorf("%+v", h)
+		}
+	}
+	if s.Runtime != "docker" || s.Transport != "programs" || len(s.Expect) != 3 {
+		t.Errorf("%+v", s)
+	}
+	d.run("run", lab, "--runtime", "namespace").wantCode(2).wantPrinted("clock.yaml:5:", "--runtime docker")
+	d.run("run", lab, "--set", "workload.0.program=[/absent]").wantCode(1).wantPrinted("no such file")
+	checkNoContainers(t, "image-clock")
+}
+
+// A host's program of an image runs beside the workload, in a container of its own.
+func TestPrivProgramOfAnImageInALab(t *testing.T) {
+	needDocker(t)
+	d := newWorkspace(t)
+	d.run("run", d.writeLab("a.yaml", labWithPrograms(`image: "weft-absent:1"`))).wantCode(1).wantPrinted("docker pull weft-absent:1")
+	const name = "weft-e2e/user:1"
+	importImage(t, name, weft)
 	own := "/" + filepath.Base(weft)
 	lab := labWithPrograms(`image: "` + name + `", run: [` + own + `, version]`)
 	// The run takes some seconds and then ends the program, on a busy machine before it has begun.

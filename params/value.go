@@ -38,6 +38,7 @@ type Form struct {
 	Flag     bool     // true and false are valid, and what YAML 1.1 has for them
 	Multiple string   // a Number is a multiple of this; "": any number
 	Null     bool     // a key without a value is valid and means true
+	Scalar   bool     // every number, true and false are valid beside every text, and mean their text
 }
 
 // Unknown is the error of a word that a key does not know.

@@ -23,6 +23,7 @@ import (
 type Group struct {
 	Name    string // for messages
 	Hosts   []int  // in the order of ranks
+	Image   string // see runtime.Command
 	Args    []string
 	Env     []string
 	Launch  *launcher.Kind
@@ -119,8 +120,8 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	stop := watch.begin()
 	endings, first := job.Run(ctx, func(ctx context.Context, p together.Program, in, out, errs *os.File) (together.Exit,
 		error) {
-		command := runtime.Command{Args: p.Args, Env: p.Env, Stdin: in, Stdout: out, Stderr: errs, Clock: pages[p.Rank],
-			Whole: true, Shown: g.Args[0], Lab: g.Folder}
+		command := runtime.Command{Image: g.Image, Args: p.Args, Env: p.Env, Stdin: in, Stdout: out, Stderr: errs,
+			Clock: pages[p.Rank], Whole: true, Shown: g.Args[0], Lab: g.Folder}
 		if r.x.Processes.Machines == nil {
 			return r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
 		}
@@ -142,16 +143,24 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	if first < 0 {
 		return nil
 	}
-	var how, with []string
+	var hows, with []string
+	of := map[string][]string{} // hosts by how their program ended
 	for i := range endings {
 		switch e := &endings[i]; {
 		case e.With != "":
 			with = append(with, e.Host)
 		case e.Failed():
-			how = append(how, e.Host+": "+e.How())
+			how := e.How()
+			if of[how] == nil {
+				hows = append(hows, how)
+			}
+			of[how] = append(of[how], e.Host)
 		}
 	}
-	text := strings.Join(how, "; ")
+	for i, how := range hows {
+		hows[i] = firstNames(of[how]) + ": " + how
+	}
+	text := strings.Join(hows, "; ")
 	if len(with) > 0 {
 		text += fmt.Sprintf("; so %s ended too", firstNames(with))
 	}

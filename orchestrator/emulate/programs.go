@@ -25,6 +25,11 @@ func (x *Experiment) images() (images []string) {
 			images = append(images, p.Command.Image)
 		}
 	}
+	for i := range x.Groups {
+		if image := x.Groups[i].Image; image != "" {
+			images = append(images, image)
+		}
+	}
 	return images
 }
 

@@ -195,5 +195,10 @@ func ImagePath(l *lab.Lab) string {
 			return fmt.Sprintf("topology.nodes.%d.image", i)
 		}
 	}
+	for i := range l.Programs {
+		if l.Programs[i].Image != "" {
+			return fmt.Sprintf("workload.%d.image", l.Programs[i].Index)
+		}
+	}
 	return ""
 }

@@ -479,6 +479,8 @@ func schemaOf(f params.Form) *jsonschema.Schema {
 		return oneOf(&jsonschema.Schema{Const: true}, anything("null"), matching(f.Example, f.Patterns...))
 	}
 	switch {
+	case f.Scalar:
+		return &jsonschema.Schema{Extras: map[string]any{"type": []string{"string", "number", "boolean"}}}
 	case f.Flag:
 		all = append(all, anything("boolean"), words(append([]string{"on", "off", "yes", "no"}, f.Words...)...))
 	case len(f.Words) > 0 && len(f.Patterns) == 0:

@@ -29,6 +29,7 @@ const (
 type Program struct {
 	Index int      // position in the lab file's workload
 	Args  []string // the program, as a path or a name in PATH, and its arguments
+	Image string   // container image that has the program; "": this machine has it
 	Hosts Ranks    // All, First or Names
 
 	Launch  string // of launcher.Names
@@ -46,6 +47,15 @@ type Program struct {
 type ProgramFile struct {
 	Name string // its last part is the name below /lab
 	Text []byte
+}
+
+// Sends says what sends the lab's packets: the kind of its transport, or programs if the workload
+// has nothing else and there is no background traffic.
+func (l *Lab) Sends() string {
+	if len(l.Programs) > 0 && len(l.Workload) == 0 && l.Background.Load == 0 {
+		return "programs"
+	}
+	return l.Transport.Kind
 }
 
 // Base returns the name of the file below /lab.
@@ -73,6 +83,7 @@ func (p *programReader) keys() []params.Key {
 	arguments.Optional = true
 	return []params.Key{
 		arguments,
+		params.New("image", topology.Image(&p.Image), "Container image that has the program (--runtime docker).").OrNone(),
 		p.hostsKey(),
 		params.New("launch", params.Word(&p.Launch, launcher.Names()...), "How its hosts learn of each other.").
 			Default(launcher.Default(), "ours"),

@@ -105,3 +105,26 @@ sweep: {workload.0.size: [4B, 8B], seed: [1, 2]}
 		t.Errorf("%v", err)
 	}
 }
+
+// Arguments may be written as numbers and truth values, which mean their text; the schema and the
+// reader agree.
+func TestArgumentsAreText(t *testing.T) {
+	schema := compileSchema(t)
+	for item, want := range map[string]string{
+		"[iperf3, -s, -1]":               "iperf3 -s -1",
+		"[x, 1.50, 0x10, 1e3, true, no]": "x 1.50 0x10 1e3 true no",
+		"[x, '1', \"\", 2026-01-01]":     "x 1  2026-01-01",
+		"[x, [1]]":                       "",
+		"[x, {a: 1}]":                    "",
+		"[x, null]":                      "",
+	} {
+		text := []byte(programLab + "workload: [{program: " + item + "}]")
+		labs, err := Parse("lab.yaml", text, Options{})
+		if (err == nil) != (want != "") || err == nil && strings.Join(labs[0].Programs[0].Args, " ") != want {
+			t.Errorf("%s: %v, want %q", item, err, want)
+		}
+		if err := schema.Validate(asJSON(t, text)); (err == nil) != (want != "") {
+			t.Errorf("%s: the schema says %v", item, err)
+		}
+	}
+}

@@ -318,6 +318,8 @@ func kindOf(s *jsonschema.Schema) string {
 		return strings.Join(append(kinds, quantityOf(s)), ", ")
 	case s.Const != nil:
 		return fmt.Sprintf("`%v`", s.Const)
+	case s.Extras["type"] != nil:
+		return "text"
 	case s.Type == "object":
 		return "section"
 	case s.Type == "array" && s.Items == nil:

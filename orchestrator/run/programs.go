@@ -50,8 +50,8 @@ func (all *programs) add(p *experiment.Program, spec *emulate.Experiment, dir st
 	item := strconv.Itoa(p.Index)
 	reader := summary.NewReader(p)
 	all.readers = append(all.readers, reader)
-	g := emulate.Group{Name: summary.CommandName(p.Args), Args: p.Args, Env: p.Env, Launch: launcher.Of(p.Launch),
-		LabTime: p.LabTime, Start: p.Begin, Timeout: p.Timeout}
+	g := emulate.Group{Name: summary.CommandName(p.Args), Image: p.Image, Args: p.Args, Env: p.Env,
+		Launch: launcher.Of(p.Launch), LabTime: p.LabTime, Start: p.Begin, Timeout: p.Timeout}
 	for _, h := range p.On {
 		g.Hosts = append(g.Hosts, int(h))
 	}

@@ -176,7 +176,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.placement.runtime,
-		NIC: e.placement.nic(), Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind,
+		NIC: e.placement.nic(), Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Sends(),
 		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
@@ -273,7 +273,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Version: o.Version, Program: o.Program, Go: goruntime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
-		Control: transport.FactsOf(x.Lab.Transport.Kind).Control,
+		Control: transport.FactsOf(x.Lab.Sends()).Control,
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, SHA256: t.Sum})

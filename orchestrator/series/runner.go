@@ -188,6 +188,6 @@ func (r *Runner) try(ctx context.Context, j *Job) Outcome {
 // NotRun returns the summary of a lab that did not run, with a status and the reason.
 func NotRun(l *lab.Lab, engine, status, why string) *record.Summary {
 	s := record.NotRun(l.Name, l.Point, engine, status, why)
-	s.Seed, s.Transport = l.Seed, l.Transport.Kind
+	s.Seed, s.Transport = l.Seed, l.Sends()
 	return s
 }

@@ -70,22 +70,24 @@ var imageText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]*(/[a-zA-Z0-9][a-
 
 // Keys implements params.Section.
 func (n *CustomNode) Keys() []params.Key {
-	image := func(text string) (string, error) {
-		if len(text) > 255 || strings.Contains(text, "..") || !imageText.MatchString(text) {
-			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip.Text(text))
-		}
-		return text, nil
-	}
-	show, form := func(text string) string { return text }, func() params.Form { return params.Form{} }
 	return []params.Key{
 		params.New("name", params.Name(&n.Name), "Unique."),
 		params.New("switch", params.Flag(&n.Switch), "A switch, not a host.").Default("false", "ours"),
-		params.New("image", params.Custom(&n.Image, image, show, "an image such as alpine:3", form),
-			"Container image of the host (--runtime docker).").OrNone(),
+		params.New("image", Image(&n.Image), "Container image of the host (--runtime docker).").OrNone(),
 		params.List("run", params.ItemsOf(&n.Run, MaxArguments, func(arg *string) params.Key {
 			return params.One(Argument(arg))
 		}), "Program and arguments the host runs in emulation; default: the image's."),
 	}
+}
+
+// Image is the name of a container image.
+func Image(to *string) params.Value {
+	return params.Custom(to, func(text string) (string, error) {
+		if len(text) > 255 || strings.Contains(text, "..") || !imageText.MatchString(text) {
+			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip.Text(text))
+		}
+		return text, nil
+	}, func(text string) string { return text }, "an image such as alpine:3", func() params.Form { return params.Form{} })
 }
 
 // Argument is an argument of a program.
@@ -96,7 +98,7 @@ func Argument(to *string) params.Value {
 				maxArgument)
 		}
 		return text, nil
-	}, func(text string) string { return text }, "an argument", func() params.Form { return params.Form{} })
+	}, func(text string) string { return text }, "an argument", func() params.Form { return params.Form{Scalar: true} })
 }
 
 // Rules implements params.Ruled.

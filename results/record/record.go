@@ -48,7 +48,7 @@ type Summary struct {
 	NIC       string         `json:"nic,omitempty"`      // emulation only: bypass, or some; absent: socket
 	Dilation  float64        `json:"dilation"`           // 1 in sim
 	Seed      uint64         `json:"seed"`
-	Transport string         `json:"transport"`
+	Transport string         `json:"transport"`        // "programs" if nothing else sends
 	Module    *Module        `json:"module,omitempty"` // the congestion control, if it is a module
 	Status    string         `json:"status"`           // any but Running
 	Error     string         `json:"error,omitempty"`  // why Status is not ok
