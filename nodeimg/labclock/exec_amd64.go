@@ -106,7 +106,8 @@ func (s *session) patch(process int) error {
 	case errors.Is(err, errNarrow):
 		return err
 	case errors.Is(err, fs.ErrPermission):
-		return errors.New("its file may be run but not read, and then only root may change the program; make it readable")
+		return errors.New("its file may be run but not read, and then only root may change the program; " +
+			"make it readable")
 	case err != nil:
 		return errKilled
 	case base == 0:

@@ -124,8 +124,8 @@ func TestPrivHostileProgramsInLabTime(t *testing.T) {
 	}
 }
 
-// checkHostileProgram runs a script of perl on h0 with lab time, and programs that read it meanwhile
-// and afterwards.
+// checkHostileProgram runs a script of perl on h0 with lab time, and programs that read it
+// meanwhile and afterwards.
 func checkHostileProgram(t *testing.T, h *Handle, script string) {
 	date := func(when string, nodes ...string) {
 		for _, node := range nodes {

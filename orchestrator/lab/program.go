@@ -83,7 +83,8 @@ func (p *programReader) keys() []params.Key {
 	arguments.Optional = true
 	return []params.Key{
 		arguments,
-		params.New("image", topology.Image(&p.Image), "Container image that has the program (--runtime docker).").OrNone(),
+		params.New("image", topology.Image(&p.Image), "Container image that has the program (--runtime docker).").
+			OrNone(),
 		p.hostsKey(),
 		params.New("launch", params.Word(&p.Launch, launcher.Names()...), "How its hosts learn of each other.").
 			Default(launcher.Default(), "ours"),

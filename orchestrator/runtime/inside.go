@@ -45,9 +45,9 @@ type Inside struct {
 }
 
 // Run runs a program in a node and waits for it. The program has no capabilities but those for the
-// node's network. One of this machine runs as a user of its own, sees the machine's files that every
-// node sees, and in addition the folder with the program. One of an image has what the process PID
-// has.
+// node's network. One of this machine runs as a user of its own, sees the machine's files that
+// every node sees, and in addition the folder with the program. One of an image has what the
+// process PID has.
 //
 // Run sets no parent-death signal: a process whose parent is outside its PID namespace sees parent
 // 0, which Go takes for a parent that has died. The program ends with the init process of the

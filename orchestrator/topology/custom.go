@@ -87,7 +87,7 @@ func Image(to *string) params.Value {
 			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip.Text(text))
 		}
 		return text, nil
-	}, func(text string) string { return text }, "an image such as alpine:3", func() params.Form { return params.Form{} })
+	}, asText, "an image such as alpine:3", func() params.Form { return params.Form{} })
 }
 
 // Argument is an argument of a program.
@@ -98,8 +98,10 @@ func Argument(to *string) params.Value {
 				maxArgument)
 		}
 		return text, nil
-	}, func(text string) string { return text }, "an argument", func() params.Form { return params.Form{Scalar: true} })
+	}, asText, "an argument", func() params.Form { return params.Form{Scalar: true} })
 }
+
+func asText(text string) string { return text }
 
 // Rules implements params.Ruled.
 func (n *CustomNode) Rules(r params.Rules) {

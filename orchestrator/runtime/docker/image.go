@@ -54,13 +54,14 @@ func holder() ([]byte, error) {
 	const at = 0x10000
 	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[goruntime.GOARCH]
 	header := elf.Header64{
-		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-		Type:  uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT),
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB),
+			byte(elf.EV_CURRENT)},
+		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT),
 		Ehsize: 64, Phoff: 64, Phentsize: 56, Phnum: 1, Entry: at + 64 + 56,
 	}
 	size := header.Entry - at + uint64(len(code))
-	load := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: at, Paddr: at, Filesz: size,
-		Memsz: size, Align: 0x1000}
+	load := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: at, Paddr: at,
+		Filesz: size, Memsz: size, Align: 0x1000}
 	var program, archive bytes.Buffer
 	for _, part := range []any{&header, &load, code} {
 		if err := binary.Write(&program, binary.LittleEndian, part); err != nil {
@@ -75,9 +76,9 @@ func holder() ([]byte, error) {
 	return archive.Bytes(), errors.Join(err, w.Close())
 }
 
-// execImage runs a program of an image: in a container of its own with the image's files, read-only,
-// and its user and variables, and in the node's network and PID namespaces. Only the holder is
-// started by the engine; see runtime.Inside.
+// execImage runs a program of an image: in a container of its own with the image's files,
+// read-only, and its user and variables, and in the node's network and PID namespaces. Only the
+// holder is started by the engine; see runtime.Inside.
 func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Command) error {
 	if err := c.engine.checkImages(ctx, []string{command.Image}); err != nil {
 		return err
