@@ -1,6 +1,10 @@
 package clocksync
 
-import "weft/units"
+import (
+	"errors"
+
+	"weft/units"
+)
 
 // Node is the number of a node of a lab, from 0: that of its host.
 type Node int32
@@ -128,4 +132,29 @@ func (c *Counters) Add(o Counters) {
 	c.Lost += o.Lost
 	c.Falsetickers += o.Falsetickers
 	c.NoMajority += o.NoMajority
+}
+
+// Count counts a message that a protocol received. The error is nil, or why it was refused: foreign
+// and stale are those of messages that count as such.
+func (c *Counters) Count(err, foreign, stale error) {
+	switch {
+	case err == nil:
+		c.Received++
+	case errors.Is(err, foreign):
+		c.Foreign++
+	case errors.Is(err, stale):
+		c.Stale++
+	default:
+		c.Malformed++
+	}
+}
+
+// Publish replaces a protocol's correction, unless the new one is invalid.
+func (c *Counters) Publish(to *Correction, next Correction) {
+	if next.Check() != nil {
+		c.Filtered++
+		return
+	}
+	*to = next
+	c.Updates++
 }

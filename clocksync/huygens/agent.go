@@ -1,7 +1,6 @@
 package huygens
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -20,11 +19,9 @@ type Agent struct {
 	of         []int32 // by node: index in neighbours, or -1
 	fitter     fitter
 
-	out       []letter   // queue of messages other than probes
-	head      int        // index of the first message in out
-	probes    []int32    // queue of neighbours whose probe waits for the NIC
-	probeAt   int        // index of the first neighbour in probes
-	nextProbe units.Time // the earliest pairAt
+	out       clocksync.Queue[letter] // messages other than probes
+	probes    clocksync.Queue[int32]  // neighbours whose probe waits for the NIC
+	nextProbe units.Time              // the earliest pairAt
 	pending   pendingProbe
 	nextID    uint32 // of the last message
 
@@ -134,16 +131,7 @@ func (a *Agent) Start(now clocksync.Now) {
 func (a *Agent) Receive(now clocksync.Now, in *clocksync.Message) error {
 	a.watch(now)
 	err := a.receive(now, in)
-	switch {
-	case err == nil:
-		a.counters.Received++
-	case errors.Is(err, ErrForeign):
-		a.counters.Foreign++
-	case errors.Is(err, ErrStale):
-		a.counters.Stale++
-	default:
-		a.counters.Malformed++
-	}
+	a.counters.Count(err, ErrForeign, ErrStale)
 	return err
 }
 
@@ -220,26 +208,15 @@ func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	a.watch(now)
 	a.nextID++
 	*out = clocksync.Outgoing{Port: clocksync.ProbePort, ID: a.nextID}
-	switch {
-	case a.head < len(a.out):
-		l := &a.out[a.head]
-		a.head++
+	if l := a.out.Pop(); l != nil {
 		if l.now {
 			a.stampNow(now, l)
 		}
 		out.To, out.N = l.to, l.n
 		copy(out.Data[:], l.b[:l.n])
-		if a.head == len(a.out) {
-			a.out, a.head = a.out[:0], 0
-		}
-	case a.probeAt < len(a.probes):
-		i := a.probes[a.probeAt]
-		a.probeAt++
-		if a.probeAt == len(a.probes) {
-			a.probes, a.probeAt = a.probes[:0], 0
-		}
-		a.sendProbe(now, i, out)
-	default:
+	} else if i := a.probes.Pop(); i != nil {
+		a.sendProbe(now, *i, out)
+	} else {
 		return false
 	}
 	a.counters.Sent++
@@ -292,15 +269,10 @@ func (a *Agent) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 // post queues a message. If the queue is longer than a node can need, the message is dropped, as
 // the network might do.
 func (a *Agent) post(to clocksync.Node, now bool, write func(b []byte) int) {
-	if len(a.out)-a.head > 4*a.setup.Nodes+64 {
-		return
+	if a.out.Len() <= 4*a.setup.Nodes+64 {
+		l := a.out.Push(letter{to: to, now: now})
+		l.n = write(l.b[:])
 	}
-	if a.head > 0 && len(a.out) == cap(a.out) {
-		a.out, a.head = a.out[:copy(a.out, a.out[a.head:])], 0
-	}
-	a.out = append(a.out, letter{to: to, now: now})
-	l := &a.out[len(a.out)-1]
-	l.n = write(l.b[:])
 }
 
 // Deadline implements clocksync.Protocol. It is the earliest timer: the next probe, the end of the
@@ -350,7 +322,7 @@ func (a *Agent) queueProbes(now clocksync.Now) {
 		}
 		if now.Mono >= n.pairAt {
 			n.queued = true
-			a.probes = append(a.probes, int32(i))
+			a.probes.Push(int32(i))
 			continue
 		}
 		a.nextProbe = min(a.nextProbe, n.pairAt)
@@ -367,15 +339,8 @@ func (a *Agent) Lie(by units.Time) { a.lie = by }
 // Counters implements clocksync.Protocol.
 func (a *Agent) Counters() clocksync.Counters { return a.counters }
 
-// publish replaces the correction, unless the new one is unusable.
-func (a *Agent) publish(k clocksync.Correction) {
-	if k.Check() != nil {
-		a.counters.Filtered++
-		return
-	}
-	a.correction = k
-	a.counters.Updates++
-}
+// publish replaces the correction, unless the new one is invalid.
+func (a *Agent) publish(k clocksync.Correction) { a.counters.Publish(&a.correction, k) }
 
 // watch detects steps of the hardware clock by the monotonic clock, which has none. Synchronized
 // time continues as if there had been no step, within StepAlarm, and measurements against the old

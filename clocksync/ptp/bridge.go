@@ -23,8 +23,7 @@ type Bridge struct {
 	id       ClockIdentity
 	interval units.Time
 	links    []bridgeLink
-	out      []outgoing
-	next     int // index in out of the first message that has not left
+	out      clocksync.Queue[outgoing]
 	counters clocksync.Counters
 }
 
@@ -101,16 +100,7 @@ func (b *Bridge) Pass(link int, message []byte) bool {
 // was refused.
 func (b *Bridge) Receive(now units.Time, link int, message []byte) error {
 	err := b.receive(now, link, message)
-	switch err {
-	case nil:
-		b.counters.Received++
-	case ErrForeign:
-		b.counters.Foreign++
-	case ErrStale:
-		b.counters.Stale++
-	default:
-		b.counters.Malformed++
-	}
+	b.counters.Count(err, ErrForeign, ErrStale)
 	return err
 }
 
@@ -125,10 +115,10 @@ func (b *Bridge) receive(now units.Time, link int, message []byte) error {
 	}
 	switch m.Type {
 	case PDelayReq:
-		if len(b.out)-b.next > 4*len(b.links) {
+		if b.out.Len() > 4*len(b.links) {
 			return ErrStale // Transmit is not being called
 		}
-		b.out = append(b.out, outgoing{link: link, since: now, message: Message{
+		b.out.Push(outgoing{link: link, since: now, message: Message{
 			Type: PDelayResp, Domain: m.Domain, Flags: FlagUnicast, Source: b.port(link), Sequence: m.Sequence,
 			LogInterval: noInterval, Requesting: m.Source, Correction: m.Correction,
 		}})
@@ -190,12 +180,10 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 // Transmit writes the next message to out, which has room for MaxSize bytes. It returns the link by
 // which the message leaves now, and its length. ok is false if there is none.
 func (b *Bridge) Transmit(now units.Time, out []byte) (link, n int, ok bool) {
-	if b.next == len(b.out) {
-		b.out, b.next = b.out[:0], 0
+	e := b.out.Pop()
+	if e == nil {
 		return 0, 0, false
 	}
-	e := &b.out[b.next]
-	b.next++
 	if e.message.Type == PDelayReq {
 		x := &b.links[e.link].x
 		x.t1, x.sent = now, true
@@ -230,7 +218,7 @@ func (b *Bridge) Advance(now units.Time) {
 		}
 		l.sequence++
 		l.x = exchange{}
-		b.out = append(b.out, outgoing{link: i, message: Message{
+		b.out.Push(outgoing{link: i, message: Message{
 			Type: PDelayReq, Flags: FlagUnicast, Source: b.port(i), Sequence: l.sequence, LogInterval: noInterval,
 		}})
 	}

@@ -252,7 +252,7 @@ func TestBridgesRefuse(t *testing.T) {
 	for range 200 {
 		_ = say(Message{Type: PDelayReq})
 	}
-	if len(b.out) > 20 || !errors.Is(say(Message{Type: PDelayReq}), ErrStale) {
+	if b.out.Len() > 20 || !errors.Is(say(Message{Type: PDelayReq}), ErrStale) {
 		t.Error("a queue that nobody empties grows for ever")
 	}
 	if _, err := NewBridge(9, 2, 0); err == nil {

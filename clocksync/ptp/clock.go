@@ -27,7 +27,8 @@ type Clock struct {
 	link   *peer   // the bridge at the other end of the link, nil if there is none
 	parent parent
 
-	out     queue
+	out     clocksync.Queue[job]
+	most    int    // jobs in out beyond which new ones are lost, as in the network
 	pending job    // the event message that left last, until its stamp is known
 	nextID  uint32 // Outgoing.ID of the message that left last
 
@@ -40,6 +41,13 @@ type Clock struct {
 	watchAt       units.Time // when watch must run next, by the monotonic clock
 	lie           units.Time // error in what it tells others; see Lie
 	counters      clocksync.Counters
+}
+
+// job is a message to send.
+type job struct {
+	peer    *peer // its receiver
+	message Message
+	owed    int64 // correction that the follow-up of the message must carry
 }
 
 // parent is the master that the clock follows.
@@ -108,7 +116,7 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 		}
 		c.link = &peer{node: cfg.Bridge, delay: f}
 	}
-	c.out.limit = 8*total + 16
+	c.most = 8*total + 16
 	return c, nil
 }
 
@@ -147,16 +155,7 @@ func (c *Clock) randomDelay(interval units.Time) units.Time {
 func (c *Clock) Receive(now clocksync.Now, in *clocksync.Message) error {
 	c.watch(now)
 	err := c.receive(now, in)
-	switch {
-	case err == nil:
-		c.counters.Received++
-	case errors.Is(err, ErrForeign):
-		c.counters.Foreign++
-	case errors.Is(err, ErrStale):
-		c.counters.Stale++
-	default:
-		c.counters.Malformed++
-	}
+	c.counters.Count(err, ErrForeign, ErrStale)
 	return err
 }
 
@@ -215,8 +214,8 @@ func (c *Clock) sender(from clocksync.Node, m *Message) *peer {
 // message is kept as pending until Sent tells its stamp.
 func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	c.watch(now)
-	j, ok := c.out.pop()
-	if !ok {
+	j := c.out.Pop()
+	if j == nil {
 		return false
 	}
 	c.nextID++
@@ -224,7 +223,7 @@ func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	*out = clocksync.Outgoing{To: j.peer.node, Port: clocksync.GeneralPort, ID: c.nextID, Event: m.Type.Event()}
 	if out.Event {
 		out.Port = clocksync.EventPort
-		c.pending = j
+		c.pending = *j
 	}
 	out.N = m.Encode(out.Data[:])
 	if c.cfg.PeerDelay && m.Type == Sync {
@@ -275,7 +274,9 @@ func (c *Clock) sendOwing(to *peer, m Message, owed int64) {
 		m.Domain = c.cfg.Domain
 	}
 	m.Flags |= FlagUnicast
-	c.out.push(job{peer: to, message: m, owed: owed})
+	if c.out.Len() < c.most {
+		c.out.Push(job{peer: to, message: m, owed: owed})
+	}
 }
 
 // Deadline implements clocksync.Protocol. It is the earliest timer of ports, peers and slave.

@@ -339,8 +339,7 @@ func TestQuestionsAreAnsweredOnce(t *testing.T) {
 	for _, typ := range []Type{DelayReq, PDelayReq} {
 		k, _ := follower(t, func(c *Config) { c.PeerDelay = typ == PDelayReq })
 		k.ports[0].state = Master
-		for k.out.head < len(k.out.jobs) {
-			k.out.pop()
+		for k.out.Pop() != nil {
 		}
 		var buf [MaxSize]byte
 		m := Message{Type: typ, Source: PortIdentity{IdentityOf(0), 1}, Sequence: 40, LogInterval: noInterval}
@@ -348,9 +347,9 @@ func TestQuestionsAreAnsweredOnce(t *testing.T) {
 		if err := k.Receive(atTrueTime(ms), &in); err != nil {
 			t.Fatal(err)
 		}
-		answers := len(k.out.jobs)
-		if err := k.Receive(atTrueTime(ms), &in); !errors.Is(err, ErrStale) || len(k.out.jobs) != answers || answers != 1 {
-			t.Errorf("type %d twice: %v, %d answers", typ, err, len(k.out.jobs))
+		answers := k.out.Len()
+		if err := k.Receive(atTrueTime(ms), &in); !errors.Is(err, ErrStale) || k.out.Len() != answers || answers != 1 {
+			t.Errorf("type %d twice: %v, %d answers", typ, err, k.out.Len())
 		}
 	}
 }
@@ -392,8 +391,8 @@ func TestOnlyTheBridgeIsAtTheOtherEnd(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	j, ok := k.out.pop()
-	if !ok || j.message.Type != PDelayResp || j.message.Domain != 0 || j.peer.node != 5 {
+	j := k.out.Pop()
+	if j == nil || j.message.Type != PDelayResp || j.message.Domain != 0 || j.peer.node != 5 {
 		t.Errorf("%+v", j)
 	}
 	for _, bad := range []func(*Config){
@@ -430,8 +429,7 @@ func TestStepsEndExchanges(t *testing.T) {
 func TestSyncsArePadded(t *testing.T) {
 	for _, peer := range []bool{false, true} {
 		k, _ := follower(t, func(c *Config) { c.PeerDelay = peer })
-		for k.out.head < len(k.out.jobs) {
-			k.out.pop()
+		for k.out.Pop() != nil {
 		}
 		want := Message{Type: Sync, Flags: FlagTwoStep | FlagUnicast, Source: k.ports[0].id, Sequence: 5}
 		k.send(&k.peers[0], want)

@@ -328,14 +328,7 @@ const minSamples = 8
 const minDrift = 1e-9
 
 // publish replaces the correction, unless the new one is invalid.
-func (c *Clock) publish(k clocksync.Correction) {
-	if k.Check() != nil {
-		c.counters.Filtered++
-		return
-	}
-	c.correction = k
-	c.counters.Updates++
-}
+func (c *Clock) publish(k clocksync.Correction) { c.counters.Publish(&c.correction, k) }
 
 // holdOver enters holdover: the frequency stays, without the part that was correcting an offset.
 func (c *Clock) holdOver(now clocksync.Now) {

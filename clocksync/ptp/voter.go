@@ -303,14 +303,7 @@ func (v *Voter) follow(now clocksync.Now, estimates []estimate) {
 }
 
 // publish replaces the correction, unless the new one is invalid.
-func (v *Voter) publish(k clocksync.Correction) {
-	if k.Check() != nil {
-		v.counters.Filtered++
-		return
-	}
-	v.correction = k
-	v.counters.Updates++
-}
+func (v *Voter) publish(k clocksync.Correction) { v.counters.Publish(&v.correction, k) }
 
 // watch is like Clock.watch, for the correction of the vote. It also makes all sources check for a
 // step at once, so that all of them refer to the same clock.

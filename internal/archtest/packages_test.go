@@ -217,7 +217,7 @@ func packages() []entry {
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
-		{"orchestrator/doctor", "internal/bypass internal/plural internal/thread " +
+		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/thread " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",

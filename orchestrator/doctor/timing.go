@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/bypass"
+	"weft/internal/poller"
 	"weft/internal/thread"
 	"weft/units"
 )
@@ -77,43 +78,31 @@ func sharedMemory(context.Context) (string, error) {
 	return "sealed, with eventfds", nil
 }
 
-// onThread runs f on a new thread, which ends with it, so that f may change the thread.
-func onThread(f func() (string, error)) (detail string, err error) {
-	done := make(chan struct{})
-	thread.Own(func() {
-		defer close(done)
-		detail, err = f()
-	})
-	<-done
-	return detail, err
-}
-
+// scheduling tries on a thread that ends with the trial.
 func scheduling(context.Context) (string, error) {
-	return onThread(func() (string, error) {
+	result := make(chan error)
+	thread.Own(func() {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 		err := unix.SchedSetAttr(0, &attr, 0)
-		if err == nil {
-			return "SCHED_FIFO", nil
+		switch {
+		case err == nil:
+		case unix.Setpriority(unix.PRIO_PROCESS, 0, -20) == nil:
+			err = fmt.Errorf("SCHED_FIFO: %w; nice -20 instead", err)
+		default:
+			err = fmt.Errorf("SCHED_FIFO and nice -20: %w", err)
 		}
-		if unix.Setpriority(unix.PRIO_PROCESS, 0, -20) == nil {
-			return "", fmt.Errorf("SCHED_FIFO: %w; nice -20 instead", err)
-		}
-		return "", fmt.Errorf("SCHED_FIFO and nice -20: %w", err)
+		result <- err
 	})
+	return "SCHED_FIFO", <-result
 }
 
 func pwait2(context.Context) (string, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	p, err := poller.New(1)
 	if err != nil {
 		return "", err
 	}
-	defer unix.Close(fd)
-	var events [1]unix.EpollEvent
-	wait := unix.NsecToTimespec(int64(time.Microsecond))
-	if err := epollPwait2(fd, &events, &wait); err != nil && !errors.Is(err, unix.EINTR) {
-		return "", err
-	}
-	return "waits in nanoseconds", nil
+	defer p.Close()
+	return "waits in nanoseconds", p.Wait(time.Microsecond)
 }
 
 func timestamps(context.Context) (string, error) {
