@@ -80,7 +80,7 @@ type probePath struct {
 }
 
 // check measures links, one path at a time, and sends each result to the client.
-func (s *supervisor) check(conn *control.Conn, c Check) error {
+func (s *supervisor) check(conn *control.Conn, c *Check) error {
 	look, err := s.lab.Look()
 	if err != nil {
 		return err
@@ -91,12 +91,8 @@ func (s *supervisor) check(conn *control.Conn, c Check) error {
 	down := func(port int) bool { return !look.Ports[port].Up }
 	links := s.sample(c.Links)
 	paths := s.findPaths(links, down)
-	ctx, cancel := context.WithCancel(s.life)
+	ctx, cancel := s.connected(conn)
 	defer cancel()
-	go func() {
-		defer cancel() // the client is gone
-		_, _, _ = conn.Recv()
-	}()
 	done := map[*probePath]Measured{}
 	for _, id := range links {
 		m := Measured{Link: s.x.Graph.Links[id].Name}
@@ -339,43 +335,7 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 
 // Check measures links of the lab and calls f with each result. It returns the number of links of
 // the lab.
-func (h *Handle) Check(ctx context.Context, c Check, f func(Measured) error) (Checked, error) {
-	d, err := dial(h.root, h.name)
-	if err != nil {
-		return Checked{}, err
-	}
-	defer d.Close()
-	stop := context.AfterFunc(ctx, func() { d.Close() })
-	defer stop()
-	if err := d.conn.SendValue(kindCheck, c); err != nil {
-		return Checked{}, err
-	}
-	for {
-		m, _, err := d.conn.Recv()
-		if ctx.Err() != nil {
-			return Checked{}, ctx.Err()
-		}
-		if err != nil {
-			return Checked{}, fmt.Errorf("lab %s: %w", h.name, err)
-		}
-		switch m.Kind {
-		case kindMeasured:
-			var k Measured
-			if err := m.Decode(&k); err != nil {
-				return Checked{}, err
-			}
-			if err := f(k); err != nil {
-				return Checked{}, err
-			}
-		case kindChecked:
-			var all Checked
-			return all, m.Decode(&all)
-		case control.KindError:
-			var text string
-			_ = m.Decode(&text)
-			return Checked{}, &control.RemoteError{Text: text}
-		default:
-			return Checked{}, fmt.Errorf("unexpected message %q from the supervisor", m.Kind)
-		}
-	}
+func (h *Handle) Check(ctx context.Context, c Check, f func(Measured) error) (all Checked, err error) {
+	err = stream(ctx, h, kindCheck, c, kindMeasured, f, kindChecked, &all)
+	return all, err
 }

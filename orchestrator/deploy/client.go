@@ -188,6 +188,18 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 // Events calls f for every event so far. With follow it then calls f for new events until the lab
 // or ctx ends.
 func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) error {
+	err := stream(ctx, h, kindEvents, Follow{follow}, kindEvent, f, kindDone, nil)
+	if ctx.Err() != nil || err != nil && isDisconnect(err) { // the lab has ended
+		return nil
+	}
+	return err
+}
+
+// stream makes a request that is answered by any number of parts, for which it calls f, and by a
+// last message, which it decodes into a value unless that is nil. It ends early, with an error, when
+// ctx ends or f returns one.
+func stream[T any](ctx context.Context, h *Handle, kind string, body any, part string, f func(T) error,
+	last string, into any) error {
 	c, err := dial(h.root, h.name)
 	if err != nil {
 		return err
@@ -195,28 +207,24 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	if err := c.conn.SendValue(kindEvents, Follow{follow}); err != nil {
+	if err := c.conn.SendValue(kind, body); err != nil {
 		return err
 	}
 	for {
 		m, _, err := c.conn.Recv()
 		switch {
 		case ctx.Err() != nil:
-			return nil
-		case err != nil && isDisconnect(err):
-			return nil // the lab has ended
+			return ctx.Err()
 		case err != nil:
-			return err
-		case m.Kind == kindDone:
-			return nil
-		case m.Kind != kindEvent:
-			return fmt.Errorf("unexpected message %q from the supervisor", m.Kind)
+			return fmt.Errorf("lab %s: %w", h.name, err)
+		case m.Kind != part:
+			return m.Is(last, into)
 		}
-		var e Event
-		if err := m.Decode(&e); err != nil {
+		var v T
+		if err := m.Decode(&v); err != nil {
 			return err
 		}
-		if err := f(e); err != nil {
+		if err := f(v); err != nil {
 			return err
 		}
 	}
@@ -224,17 +232,7 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 
 // Capture has copies of frames sent to a socket (SOCK_SEQPACKET, unix(7)) and returns what they are
 // copies of. The caller keeps the other end of the socket, and ends the capture by closing it.
-func (h *Handle) Capture(c Capture, socket *os.File) (Capturing, error) {
-	d, err := dial(h.root, h.name)
-	if err != nil {
-		return Capturing{}, err
-	}
-	defer d.Close()
-	_ = d.conn.SetReadDeadline(time.Now().Add(callTime))
-	if err := d.conn.SendValue(kindCapture, c, int(socket.Fd())); err != nil {
-		return Capturing{}, err
-	}
-	var is Capturing
-	_, err = d.conn.Expect(kindCapture, &is)
+func (h *Handle) Capture(c Capture, socket *os.File) (is Capturing, err error) {
+	err = h.callWithin(callTime, kindCapture, c, kindCapture, &is, int(socket.Fd()))
 	return is, err
 }

@@ -31,62 +31,52 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 		}
 		return conn.SendValue(kindState, state)
 	case kindExec:
-		var e Exec
-		if err := m.Decode(&e); err != nil {
-			return err
-		}
-		return s.exec(conn, &e, files)
+		return with(m, func(e *Exec) error { return s.exec(conn, e, files) })
 	case kindLink:
-		var k Link
-		if err := m.Decode(&k); err != nil {
-			return err
-		}
-		return s.answer(conn, s.link(&k))
+		return with(m, func(k *Link) error { return s.answer(conn, s.link(k)) })
 	case kindNode:
-		var n Node
-		if err := m.Decode(&n); err != nil {
-			return err
-		}
-		return s.answer(conn, s.node(&n))
+		return with(m, func(n *Node) error { return s.answer(conn, s.node(n)) })
 	case kindCapture:
-		var c Capture
-		if err := m.Decode(&c); err != nil {
-			return err
-		}
-		return s.capture(conn, &c, files)
+		return with(m, func(c *Capture) error { return s.capture(conn, c, files) })
 	case kindAttach:
-		var a Attach
-		if err := m.Decode(&a); err != nil {
-			return err
-		}
-		is, err := s.attach(&a, files)
-		if taken := Taken(""); errors.As(err, &taken) {
-			is, err = &Attached{Taken: taken}, nil
-		}
-		if err != nil {
-			return err
-		}
-		return conn.SendValue(kindAttached, is)
+		return with(m, func(a *Attach) error {
+			is, err := s.attach(a, files)
+			if taken := Taken(""); errors.As(err, &taken) {
+				is, err = &Attached{Taken: taken}, nil
+			}
+			if err != nil {
+				return err
+			}
+			return conn.SendValue(kindAttached, is)
+		})
 	case kindDetach:
-		var d Detach
-		if err := m.Decode(&d); err != nil {
-			return err
-		}
-		return s.answer(conn, s.detach(&d, files))
+		return with(m, func(d *Detach) error { return s.answer(conn, s.detach(d, files)) })
 	case kindCheck:
-		var c Check
-		if err := m.Decode(&c); err != nil {
-			return err
-		}
-		return s.check(conn, c)
+		return with(m, func(c *Check) error { return s.check(conn, c) })
 	case kindEvents:
-		var f Follow
-		if err := m.Decode(&f); err != nil {
-			return err
-		}
-		return s.streamEvents(conn, f)
+		return with(m, func(f *Follow) error { return s.streamEvents(conn, f) })
 	}
 	return fmt.Errorf("unknown request %q", clip.Text(m.Kind))
+}
+
+// with calls f with the body of a request.
+func with[T any](m control.Message, f func(*T) error) error {
+	body := new(T)
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	return f(body)
+}
+
+// connected returns a context that ends with the lab, or when the client disconnects or sends
+// anything else.
+func (s *supervisor) connected(conn *control.Conn) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(s.life)
+	go func() {
+		defer cancel()
+		_, _, _ = conn.Recv()
+	}()
+	return ctx, cancel
 }
 
 // answer sends kindDone, or returns err for the caller to send.
@@ -119,12 +109,8 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithCancel(s.life)
+	ctx, cancel := s.connected(conn) // kindSignal ends it
 	defer cancel()
-	go func() {
-		defer cancel() // the client is gone, or has sent kindSignal
-		_, _, _ = conn.Recv()
-	}()
 	err := s.lab.Cluster().Exec(ctx, e.Node, command)
 	var status *runtime.StatusError
 	var ended *runtime.ExitError
@@ -384,13 +370,9 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 
 // streamEvents sends a client all events so far. If the client follows, it sends new ones until the
 // client disconnects or the lab ends.
-func (s *supervisor) streamEvents(conn *control.Conn, f Follow) error {
-	ctx, cancel := context.WithCancel(s.life)
+func (s *supervisor) streamEvents(conn *control.Conn, f *Follow) error {
+	ctx, cancel := s.connected(conn)
 	defer cancel()
-	go func() {
-		defer cancel()
-		_, _, _ = conn.Recv()
-	}()
 	for next := 0; ; {
 		some, after, fresh := s.events.since(next)
 		for _, e := range some {
