@@ -10,7 +10,6 @@ import (
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/transport/cc/swift"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -195,10 +194,10 @@ func TestOpenRefusesBadParameters(t *testing.T) {
 
 // runIncast has n hosts of a star send size bytes each to one host, and returns when the last
 // message was acknowledged.
-func runIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, last units.Time) {
+func runIncast(t *testing.T, cfg netConfig, n int, size units.Bytes, s transport.Spec) (net *testNet, last units.Time) {
 	t.Helper()
 	cfg.Hosts = n + 1
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +236,7 @@ func runIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s tran
 func TestOneFlow(t *testing.T) {
 	for kind, share := range map[string]float64{"roce": 1, "swift": 1, "hpcc": 0.95} {
 		cfg := star(0)
-		cfg.INT = testnet.Apart
+		cfg.INT = telemetryApart
 		const size = 10 * units.MB
 		_, last := runIncast(t, cfg, 1, size, withKind(kind, transport.Spec{}))
 		over := wire.DataSize + wire.Overhead
@@ -258,7 +257,7 @@ func TestOneFlow(t *testing.T) {
 func TestIncast(t *testing.T) {
 	_, mark := dcqcnPaper()
 	for _, kind := range []string{"roce", "swift", "hpcc"} {
-		for _, where := range []testnet.Telemetry{testnet.Apart, testnet.InHeader} {
+		for _, where := range []netTelemetry{telemetryApart, telemetryInHeader} {
 			cfg := star(0)
 			cfg.INT, cfg.Buffer, cfg.Mark = where, 0, mark
 			net, last := runIncast(t, cfg, 16, 5*units.MB, withKind(kind, transport.Spec{}))
@@ -282,7 +281,7 @@ func TestIncast(t *testing.T) {
 func TestBoltCompatIncast(t *testing.T) {
 	cfg := star(21)
 	cfg.Buffer = 0
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

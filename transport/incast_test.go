@@ -10,7 +10,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/pc4"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -19,8 +18,8 @@ var scan = flag.Bool("scan", false, "print the parameter scans behind docs/adr/0
 
 // star is PC4's testbed within a rack (section IV): 100 Gb/s, 1 us per link, so a base RTT of 4 us
 // and what the packets take.
-func star(hosts int) testnet.Config {
-	return testnet.Config{
+func star(hosts int) netConfig {
+	return netConfig{
 		Hosts: hosts, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4096, Buffer: 300 * units.KB,
 	}
 }
@@ -48,12 +47,12 @@ type incastResult struct {
 
 // incast lets n hosts of a star send size bytes each to one, starting at instants drawn from [0,
 // jitter].
-func incast(t testing.TB, cfg testnet.Config, n int, size units.Bytes, p pc4.Params, jitter units.Time, seed uint64) incastResult {
+func incast(t testing.TB, cfg netConfig, n int, size units.Bytes, p pc4.Params, jitter units.Time, seed uint64) incastResult {
 	t.Helper()
 	m := &meanRTT{}
 	cfg.Hosts = n + 1
 	cfg.Observer = func(int) transport.Observer { return m }
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestScan(t *testing.T) {
 func manyToOne(t testing.TB, p pc4.Params) units.Time {
 	cfg := star(51)
 	cfg.Buffer = 320 * units.MB
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/pc4"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -17,9 +16,9 @@ type rates struct {
 }
 
 // watchGoodput counts the payload that arrives in each interval.
-func watchGoodput(net *testnet.Net, every units.Time) *rates {
+func watchGoodput(net *testNet, every units.Time) *rates {
 	r := &rates{every: every, bytes: map[transport.ConnID]map[units.Time]units.Bytes{}}
-	net.OnData = func(now units.Time, _ *testnet.Packet, pl transport.Placement, _ error) {
+	net.OnData = func(now units.Time, _ *netPacket, pl transport.Placement, _ error) {
 		if r.bytes[pl.Conn] == nil {
 			r.bytes[pl.Conn] = map[units.Time]units.Bytes{}
 		}
@@ -35,9 +34,9 @@ func (r *rates) gbps(c transport.ConnID, at units.Time) float64 {
 }
 
 // starOfSenders returns a star whose hosts 1 to senders have a PC4 connection to host 0 each.
-func starOfSenders(t *testing.T, hosts int, conns func(c *transport.Spec), senders int) *testnet.Net {
+func starOfSenders(t *testing.T, hosts int, conns func(c *transport.Spec), senders int) *testNet {
 	t.Helper()
-	net, err := testnet.New(star(hosts))
+	net, err := newNet(star(hosts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +51,7 @@ func starOfSenders(t *testing.T, hosts int, conns func(c *transport.Spec), sende
 }
 
 // sendAt has host h send a message on its connection at an instant.
-func sendAt(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Bytes) {
+func sendAt(t *testing.T, net *testNet, at units.Time, h int, size units.Bytes) {
 	net.At(at, func() {
 		if err := net.Send(h, transport.ConnID(h), transport.Message{Size: size}); err != nil {
 			t.Error(err)
@@ -139,7 +138,7 @@ func incastWithoutBaseRate(t *testing.T, target units.Time) (utilisation float64
 	cfg := star(9)
 	cfg.Buffer = 16 * units.MB
 	cfg.Observer = func(int) transport.Observer { return m }
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

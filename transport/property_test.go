@@ -8,7 +8,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/pc4"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -103,11 +102,11 @@ func TestManyPacketsUnderHeavyLoss(t *testing.T) {
 type faults struct{ loss, copies, hold, trim float64 }
 
 // faultyStar returns a star of three hosts whose links have faults, and a ledger of its messages.
-func faultyStar(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
+func faultyStar(t fataler, x faults, seed uint64) (*testNet, *ledger) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: 1000, Buffer: 100 * units.KB,
-		Fault: func(units.Time, *testnet.Packet) (f testnet.Fault) {
+		Fault: func(units.Time, *netPacket) (f netFault) {
 			f.Drop = rng.Float64() < x.loss
 			if rng.Float64() < x.copies {
 				f.Copies = 1 + rng.IntN(2)
@@ -122,7 +121,7 @@ func faultyStar(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
 		t.Fatalf("%v", err)
 	}
 	l := newLedger(t)
-	net.OnData = func(_ units.Time, p *testnet.Packet, pl transport.Placement, err error) {
+	net.OnData = func(_ units.Time, p *netPacket, pl transport.Placement, err error) {
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}
@@ -135,7 +134,7 @@ func faultyStar(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
 }
 
 // connectPC4 opens a PC4 connection between two hosts.
-func connectPC4(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p pc4.Params) {
+func connectPC4(t fataler, net *testNet, c transport.ConnID, src, dst int, p pc4.Params) {
 	if err := net.Connect(transport.Spec{
 		ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", CC: p,
 		RTOMin: 50 * units.Microsecond, Tries: 1000,
@@ -145,7 +144,7 @@ func connectPC4(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p
 }
 
 // send queues a message at an instant and enters it.
-func (l *ledger) send(net *testnet.Net, at units.Time, src int, c transport.ConnID, m transport.Message) {
+func (l *ledger) send(net *testNet, at units.Time, src int, c transport.ConnID, m transport.Message) {
 	l.sent[c] = append(l.sent[c], m)
 	net.At(at, func() {
 		if err := net.Send(src, c, m); err != nil {
@@ -155,7 +154,7 @@ func (l *ledger) send(net *testnet.Net, at units.Time, src int, c transport.Conn
 }
 
 // finish runs the network to its end and closes the books.
-func (l *ledger) finish(net *testnet.Net) {
+func (l *ledger) finish(net *testNet) {
 	if net.Run(1000 * units.Second) {
 		l.t.Fatalf("no end: %+v", net.Hosts[0].Counters())
 	}
@@ -168,7 +167,7 @@ func (l *ledger) finish(net *testnet.Net) {
 }
 
 // drawTraffic opens connections between the three hosts and queues messages on them, now and later.
-func drawTraffic(t *rapid.T, net *testnet.Net, l *ledger) {
+func drawTraffic(t *rapid.T, net *testNet, l *ledger) {
 	p := pc4.Defaults()
 	p.BaseRate = rapid.SampledFrom([]string{pc4.Observed, pc4.Controller, pc4.Off}).Draw(t, "base rate")
 	for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
@@ -183,7 +182,7 @@ func drawTraffic(t *rapid.T, net *testnet.Net, l *ledger) {
 }
 
 // checkQuiet checks that nothing is pending and that the network conserved its packets.
-func checkQuiet(t fataler, net *testnet.Net) {
+func checkQuiet(t fataler, net *testNet) {
 	if err := net.CheckConservation(); err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"weft/transport"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/strack"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -33,7 +32,7 @@ func newBook(t fataler, mtu units.Bytes) *book {
 	}
 }
 
-func (b *book) send(net *testnet.Net, at units.Time, src int, c transport.ConnID, m transport.Message) {
+func (b *book) send(net *testNet, at units.Time, src int, c transport.ConnID, m transport.Message) {
 	if b.seen[c] == nil {
 		b.seen[c], b.got[c] = map[uint32][]bool{}, map[uint32]bool{}
 	}
@@ -82,7 +81,7 @@ func (b *book) event(e transport.Event) {
 }
 
 // finish runs the network to its end and closes the books.
-func (b *book) finish(net *testnet.Net) {
+func (b *book) finish(net *testNet) {
 	if net.Run(1000 * units.Second) {
 		b.t.Fatalf("no end: %+v", net.Hosts[0].Counters())
 	}
@@ -109,7 +108,7 @@ func selectiveRepeat(kind string, s transport.Spec) transport.Spec {
 // lossy is a star with faults for selective repeat, and the book of what happens on it. Each packet
 // has a path of its own, so that half of them overtake others anyway.
 type lossy struct {
-	*testnet.Net
+	*testNet
 	*book
 	rng   *rand.Rand
 	moved map[transport.ConnID]units.Time // when a connection made progress, or the network kept it from that, last
@@ -132,10 +131,10 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 		book: newBook(t, mtu), rng: rand.New(rand.NewPCG(seed, 0)),
 		moved: map[transport.ConnID]units.Time{}, stall: map[transport.ConnID]units.Time{}, rto: map[transport.ConnID]units.Time{},
 	}
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: mtu,
 		Mark: func(queued units.Bytes) bool { return queued > 5*units.KB },
-		Fault: func(_ units.Time, p *testnet.Packet) (f testnet.Fault) {
+		Fault: func(_ units.Time, p *netPacket) (f netFault) {
 			f.Drop = l.rng.Float64() < x.loss
 			if l.rng.Float64() < x.copies {
 				f.Copies = 1 + l.rng.IntN(2)
@@ -158,8 +157,8 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	l.Net = net
-	net.OnData = func(_ units.Time, p *testnet.Packet, pl transport.Placement, err error) {
+	l.testNet = net
+	net.OnData = func(_ units.Time, p *netPacket, pl transport.Placement, err error) {
 		if err != nil {
 			t.Fatalf("%+v: %v", p, err)
 		}
@@ -178,7 +177,7 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 }
 
 // connectionOf returns the connection of a packet, for any header.
-func connectionOf(p *testnet.Packet) transport.ConnID {
+func connectionOf(p *netPacket) transport.ConnID {
 	return transport.ConnID(p.Header[7]) // of few connections
 }
 
@@ -194,13 +193,13 @@ func (l *lossy) connect(c transport.ConnID, src, dst int, kind string) {
 // queue sends a message on connection c at an instant.
 func (l *lossy) queue(at units.Time, src int, c transport.ConnID, m transport.Message) {
 	l.At(at, func() { l.moved[c] = l.Now })
-	l.send(l.Net, at, src, c, m)
+	l.send(l.testNet, at, src, c, m)
 }
 
 // close runs to the end and checks that no stall exceeds three timeouts: a connection with
 // something to do waits no longer unless the network loses its packets.
 func (l *lossy) close() {
-	l.finish(l.Net)
+	l.finish(l.testNet)
 	for c, stall := range l.stall {
 		if rto := l.rto[c]; stall > 3*rto {
 			l.t.Fatalf("connection %d stalled for %v with timeouts of %v", c, stall, rto)

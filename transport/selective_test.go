@@ -10,7 +10,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/strack"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -249,11 +248,11 @@ func TestRoCERepeatsSelectively(t *testing.T) {
 	for _, recovery := range []string{transport.GoBackN, transport.SelectiveRepeat} {
 		cfg := star(0)
 		n := 0
-		cfg.Fault = func(_ units.Time, p *testnet.Packet) testnet.Fault {
+		cfg.Fault = func(_ units.Time, p *netPacket) netFault {
 			if p.Payload > 0 {
 				n++
 			}
-			return testnet.Fault{Drop: p.Payload > 0 && n%200 == 0}
+			return netFault{Drop: p.Payload > 0 && n%200 == 0}
 		}
 		s := withKind("roce", transport.Spec{})
 		s.Recovery = recovery

@@ -7,7 +7,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/strack"
-	"weft/transport/internal/testnet"
 	"weft/transport/path"
 	"weft/transport/wire"
 	"weft/units"
@@ -368,7 +367,7 @@ func TestAmbiguity24Coalescing(t *testing.T) {
 func TestAmbiguity25MarksComeBeforeDelay(t *testing.T) {
 	const senders = 4
 	first := &firstAck{}
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: senders + 1, Line: 100 * units.Gbps, Delay: us, MTU: 1000,
 		Mark:     func(behind units.Bytes) bool { return behind >= 2*full },
 		Observer: func(int) transport.Observer { return first },

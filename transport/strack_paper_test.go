@@ -6,7 +6,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/strack"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -14,10 +13,10 @@ import (
 // strackRack returns the last hop of the STrack paper's network (section 4): 400 Gb/s, a base RTT
 // of 8 us, marks between a quarter and three quarters of the bandwidth-delay product of 400 kB,
 // drops beyond five.
-func strackRack(seed uint64) testnet.Config {
+func strackRack(seed uint64) netConfig {
 	const bdp = 400 * units.KB
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return testnet.Config{
+	return netConfig{
 		Line: 400 * units.Gbps, Delay: 1950 * units.Nanosecond, MTU: 4096, Buffer: 5 * bdp,
 		Mark: func(queued units.Bytes) bool { return float64(queued-bdp/4)/float64(bdp/2) > rng.Float64() },
 	}
@@ -84,9 +83,9 @@ func TestSTrackIncast(t *testing.T) {
 }
 
 // strackIncast has n hosts send to one. done is when the last message was acknowledged.
-func strackIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, done *units.Time) {
+func strackIncast(t *testing.T, cfg netConfig, n int, size units.Bytes, s transport.Spec) (net *testNet, done *units.Time) {
 	t.Helper()
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

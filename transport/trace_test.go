@@ -8,7 +8,6 @@ import (
 	"weft/internal/golden"
 	"weft/transport"
 	"weft/transport/cc/pc4"
-	"weft/transport/internal/testnet"
 	"weft/units"
 )
 
@@ -30,14 +29,14 @@ func (l *lastWindow) Limited(_ units.Time, _ transport.ConnID, to transport.Limi
 func TestTraces(t *testing.T) {
 	for _, link := range []struct {
 		name  string
-		cfg   testnet.Config
+		cfg   netConfig
 		every units.Time
 	}{
 		{"rack-100g", star(4), 50 * us},
-		{"rack-400g", testnet.Config{Hosts: 4, Line: 400 * units.Gbps, Delay: us, MTU: 4096, Buffer: units.MB}, 50 * us},
-		{"row-25g", testnet.Config{Hosts: 4, Line: 25 * units.Gbps, Delay: 5 * us, MTU: 1024, Buffer: units.MB}, 200 * us},
-		{"site-10g", testnet.Config{Hosts: 4, Line: 10 * units.Gbps, Delay: 500 * us, MTU: 8192, Buffer: 10 * units.MB}, 5 * units.Millisecond},
-		{"shallow-100g", testnet.Config{Hosts: 4, Line: 100 * units.Gbps, Delay: us, MTU: 4096, Buffer: 12 * units.KB}, 50 * us},
+		{"rack-400g", netConfig{Hosts: 4, Line: 400 * units.Gbps, Delay: us, MTU: 4096, Buffer: units.MB}, 50 * us},
+		{"row-25g", netConfig{Hosts: 4, Line: 25 * units.Gbps, Delay: 5 * us, MTU: 1024, Buffer: units.MB}, 200 * us},
+		{"site-10g", netConfig{Hosts: 4, Line: 10 * units.Gbps, Delay: 500 * us, MTU: 8192, Buffer: 10 * units.MB}, 5 * units.Millisecond},
+		{"shallow-100g", netConfig{Hosts: 4, Line: 100 * units.Gbps, Delay: us, MTU: 4096, Buffer: 12 * units.KB}, 50 * us},
 	} {
 		title := fmt.Sprintf("PC4 on %v links: h1 and h2 send to h0 from the start, h3 joins after %d us.",
 			link.cfg.Line, 5*link.every/us)
@@ -47,11 +46,11 @@ func TestTraces(t *testing.T) {
 
 // trace returns a table of the three connections, with a row per interval, and the packet counters
 // of all hosts.
-func trace(t *testing.T, cfg testnet.Config, every units.Time) string {
+func trace(t *testing.T, cfg netConfig, every units.Time) string {
 	t.Helper()
 	seen := make([]lastWindow, cfg.Hosts)
 	cfg.Observer = func(h int) transport.Observer { return &seen[h] }
-	net, err := testnet.New(cfg)
+	net, err := newNet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

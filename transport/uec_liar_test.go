@@ -8,7 +8,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/uec"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -99,7 +98,7 @@ func TestLiarHarmsItself(t *testing.T) {
 // besideLiar returns when the last honest message has arrived, with host 1 telling a lie.
 func besideLiar(t *testing.T, control uec.Control, x *lie, seed uint64) (done units.Time) {
 	t.Helper()
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 4, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
 		Mark: func(queued units.Bytes) bool { return queued > 30*units.KB },
 	})
@@ -107,7 +106,7 @@ func besideLiar(t *testing.T, control uec.Control, x *lie, seed uint64) (done un
 		t.Fatal(err)
 	}
 	b, left := newBook(t, 4000), 2
-	net.OnData = func(_ units.Time, _ *testnet.Packet, pl transport.Placement, _ error) {
+	net.OnData = func(_ units.Time, _ *netPacket, pl transport.Placement, _ error) {
 		if pl.Conn == honest || pl.Conn == alsoHonest {
 			b.place(pl)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/uec"
-	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -76,7 +75,7 @@ func TestUECUnderHeavyLoss(t *testing.T) {
 			if c.Timeouts == 0 || (c.CreditsIn > 0) != (control != uec.NSCC) {
 				t.Errorf("control %d: %+v", control, c)
 			}
-			whole, trimmed = whole+l.whole, trimmed+l.Net.Trimmed
+			whole, trimmed = whole+l.whole, trimmed+l.testNet.Trimmed
 		}
 		if share := float64(trimmed) / float64(whole); share < 0.28 || share > 0.32 {
 			t.Errorf("control %d: %d of %d packets were trimmed", control, trimmed, whole)
@@ -91,9 +90,9 @@ func TestTrimmedPacketLeavesAgainAtOnce(t *testing.T) {
 	for _, control := range controls {
 		t.Run(fmt.Sprint(control), func(t *testing.T) {
 			data := 0
-			net, err := testnet.New(testnet.Config{
+			net, err := newNet(netConfig{
 				Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
-				Fault: func(_ units.Time, p *testnet.Packet) (f testnet.Fault) {
+				Fault: func(_ units.Time, p *netPacket) (f netFault) {
 					if p.Payload > 0 {
 						data++
 						f.Trim = data == 3
@@ -130,9 +129,9 @@ func TestTrimmedPacketLeavesAgainAtOnce(t *testing.T) {
 // timeout.
 func TestShrunkenWindowAsksForAcknowledgement(t *testing.T) {
 	data := 0
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
-		Fault: func(_ units.Time, p *testnet.Packet) (f testnet.Fault) {
+		Fault: func(_ units.Time, p *netPacket) (f netFault) {
 			if p.Payload > 0 {
 				data++
 				f.Trim = data > 3 && data < 60
@@ -162,9 +161,9 @@ func TestLostHeaderCostsItsOwnTimeout(t *testing.T) {
 	const rto = 50 * units.Microsecond
 	var lost units.Time
 	var again []units.Time
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
-		Fault: func(now units.Time, p *testnet.Packet) (f testnet.Fault) {
+		Fault: func(now units.Time, p *netPacket) (f netFault) {
 			var d wire.Data
 			if d.Decode(p.Header) == nil && d.PSN == 5 {
 				f.Drop = lost == 0
@@ -197,7 +196,7 @@ func TestLostHeaderCostsItsOwnTimeout(t *testing.T) {
 func TestCreditsAddUpToTheLine(t *testing.T) {
 	const size = 10_000_000
 	seen := &countingObserver{}
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 3, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000, Buffer: units.MB,
 		Observer: func(int) transport.Observer { return seen },
 	})
@@ -237,9 +236,9 @@ func TestCreditsAddUpToTheLine(t *testing.T) {
 // A credit that is lost, and with it all that says that one is wanted, costs one timeout.
 func TestLostCreditsAreAskedFor(t *testing.T) {
 	deaf := false
-	net, err := testnet.New(testnet.Config{
+	net, err := newNet(netConfig{
 		Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
-		Fault: func(now units.Time, p *testnet.Packet) (f testnet.Fault) {
+		Fault: func(now units.Time, p *netPacket) (f netFault) {
 			typ, _ := wire.Peek(p.Header)
 			f.Drop = typ == wire.TypeCredit && deaf
 			return f

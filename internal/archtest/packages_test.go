@@ -71,10 +71,8 @@ func packages() []entry {
 		{"transport/path", "internal/splitmix units", "paths are drawn; congested ones are left for a time"},
 		{"transport/wire", "units", "headers carry times and sizes"},
 		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
-		{"internal/hostiletest", "transport/wire units", "forges headers of the transport"},
 		{"transport", "internal/splitmix params transport/cc transport/cc/* transport/path transport/wire units",
 			"registers every controller, chooses paths, writes headers"},
-		{"transport/internal/testnet", "transport transport/wire units", "carries packets between endpoints"},
 
 		{"collectives/schedule", "units", "messages have sizes"},
 		{"collectives/schedule/scheduletest", "collectives/schedule units", "makes specs of schedules"},
@@ -109,8 +107,9 @@ func packages() []entry {
 		{"clocksync/servo", "units", "offsets are times"},
 		{"clocksync/vote", "units", "claims are intervals of time"},
 		{"clocksync/*", "clocksync clocksync/servo clocksync/vote params units", "a protocol that steers a clock"},
-		{"clocksync/node", "clocksync clocksync/* params transport/wire units",
-			"a host's clock, its noise and its protocol, with keys; probes are packets of the transport"},
+		{"clocksync/node", "clocksync clocksync/* internal/plural params transport/wire units",
+			"a host's clock, its noise and its protocol, with keys; probes are packets of the transport; messages " +
+				"list kinds"},
 
 		{"host", "clocksync clocksync/node collectives/schedule internal/splitmix transport transport/wire units",
 			"executes programs over an endpoint, with the host's clock"},
@@ -198,7 +197,7 @@ func packages() []entry {
 			"draws a run's network from its lab, its connections from its experiment, and a paper's figures, beside the " +
 				"pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
-		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
+		{"orchestrator/uml/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
 			"runs tests under another kernel"},
 
 		{"orchestrator/runtime", "clocksync/clock internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
@@ -395,9 +394,10 @@ func expand(list []entry, imports map[string][]string) (expanded []entry) {
 	return expanded
 }
 
-func TestPackages(t *testing.T) {
+// importsOf returns the packages of this module that each package imports, without its tests.
+func importsOf(sources []*source) map[string][]string {
 	imports := map[string][]string{}
-	for _, s := range load(t) {
+	for _, s := range sources {
 		all := imports[s.pkg]
 		if !strings.HasSuffix(s.name, "_test.go") {
 			for _, p := range s.imports() {
@@ -409,8 +409,41 @@ func TestPackages(t *testing.T) {
 		slices.Sort(all)
 		imports[s.pkg] = all
 	}
-	for _, text := range checkPackages(packages(), imports) {
+	return imports
+}
+
+func TestPackages(t *testing.T) {
+	for _, text := range checkPackages(packages(), importsOf(load(t))) {
 		t.Error(text)
+	}
+}
+
+// A folder of the first level stands above or below each other one, with all of its packages.
+func TestFoldersDoNotUseEachOther(t *testing.T) {
+	uses := map[string]map[string]string{} // by folder and folder: an example
+	for pkg, all := range importsOf(load(t)) {
+		from, _, _ := strings.Cut(pkg, "/")
+		for _, p := range all {
+			if to, _, _ := strings.Cut(p, "/"); to != from {
+				if uses[from] == nil {
+					uses[from] = map[string]string{}
+				}
+				uses[from][to] = pkg + " imports " + p
+			}
+		}
+	}
+	var visit func(at string, path []string)
+	visit = func(at string, path []string) {
+		for to, example := range uses[at] {
+			if i := slices.Index(path, to); i >= 0 {
+				t.Errorf("folders use each other: %v, since %s", append(path[i:], to), example)
+			} else {
+				visit(to, append(path, to))
+			}
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(uses)) {
+		visit(from, []string{from})
 	}
 }
 

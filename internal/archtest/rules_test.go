@@ -63,7 +63,7 @@ func confined() map[string]struct {
 		"github.com/containernetworking/cni": {[]string{"orchestrator/cni"},
 			"the protocol of container runtimes is spoken in one place"},
 		"github.com/containernetworking/plugins": {[]string{"orchestrator/runtime", "orchestrator/doctor",
-			"nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"},
+			"nodeimg/boot", "tc-shaping/probe"},
 			"the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},
 		"github.com/hashicorp/go-multierror": {[]string{"internal/cleanup"},
 			"what fails in a clean-up is told in one form"},

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 )
 
 // A container is attached to a host whose network is Linux itself, and its frames take the shaped

@@ -196,7 +196,7 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 }
 
 // stream makes a request that is answered by any number of parts, for which it calls f, and by a
-// last message, which it decodes into a value unless that is nil. It ends early, with an error, when
+// last message, which it decodes into a value unless that is nil. It ends early, with an error, if
 // ctx ends or f returns one.
 func stream[T any](ctx context.Context, h *Handle, kind string, body any, part string, f func(T) error,
 	last string, into any) error {

@@ -14,7 +14,7 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/sample"
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 )
 
 // A victim is a process that is killed, or two, and the stride at which a sample of its steps is

@@ -19,12 +19,12 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
-	"weft/internal/umltest"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/plan"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/tcnl"
 )
 

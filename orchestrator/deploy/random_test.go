@@ -21,8 +21,8 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/sample"
-	"weft/internal/umltest"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/uml/umltest"
 )
 
 // Variables with the number of kills in each runtime and the seed of the first one. See make

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
-	"weft/internal/hostiletest"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/params"
@@ -37,14 +36,14 @@ func runAttacked(t *testing.T, x Experiment) *Outcome {
 	t.Helper()
 	x.During = func(ctx context.Context, c runtime.Cluster) error {
 		d, rest := attackTimes(t)
-		on := hostiletest.Target{Network: [4]byte{10, 255, 255, 254}}
+		on := target{network: [4]byte{10, 255, 255, 254}}
 		for _, a := range x.Addrs[:3] {
-			on.Victims = append(on.Victims, a.As4())
+			on.victims = append(on.victims, a.As4())
 		}
 		for h := range x.Plans[:3] {
 			for _, c := range x.Plans[h].Conns {
 				if c.Src != 3 && c.Dst != 3 {
-					on.Conns = append(on.Conns, uint32(c.ID))
+					on.conns = append(on.conns, uint32(c.ID))
 				}
 			}
 		}
@@ -52,7 +51,7 @@ func runAttacked(t *testing.T, x Experiment) *Outcome {
 		var sent int64
 		for seed := uint64(1); sent < enough && ctx.Err() == nil; seed++ {
 			attack, end := context.WithTimeout(ctx, d)
-			n, err := hostiletest.Attack(attack, c.Node(3).PID, on, rest, seed)
+			n, err := attackFrom(attack, c.Node(3).PID, on, rest, seed)
 			end()
 			if err != nil {
 				return err

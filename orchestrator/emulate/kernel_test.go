@@ -11,7 +11,7 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/internal/quiettest"
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 	"weft/params"
 	"weft/realtime"
 	"weft/transport/cc/dcqcn"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weft/internal/control"
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 )
 
 // TestMain is also the processes of the labs that the tests start: they run this program again.

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"

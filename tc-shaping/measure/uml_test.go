@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"

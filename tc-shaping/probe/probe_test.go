@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 )

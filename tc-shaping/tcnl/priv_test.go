@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
-	"weft/internal/umltest"
+	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"

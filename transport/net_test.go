@@ -1,14 +1,4 @@
-// Package testnet is a minimal network for tests of transport endpoints: hosts on the ports of one
-// switch, exact in time, with a hook that drops, duplicates or delays packets. Package fabric is
-// the real model; this one is small enough to be obviously right.
-//
-// A test makes a Net with New, opens connections with Connect, queues messages with Send or At, and
-// calls Run until it returns false. Events and OnData are its hooks. A run is a function of Config
-// and of the calls.
-//
-// The switch serves class 0 before class 1, marks with Config.Mark when a packet leaves, and writes
-// telemetry if Config.INT says so. CheckConservation finds every packet again at the end.
-package testnet
+package transport_test
 
 import (
 	"container/heap"
@@ -19,31 +9,42 @@ import (
 	"weft/units"
 )
 
-// Config is a star: every host has one link of rate Line and delay Delay to the switch.
-type Config struct {
+// A testNet is a minimal network for tests of endpoints: hosts on the ports of one switch, exact in
+// time, with a hook that drops, duplicates or delays packets. Package fabric is the real model; this
+// one is small enough to be obviously right.
+//
+// A test makes one with newNet, opens connections with Connect, queues messages with Send or At, and
+// calls Run until it returns false. Events and OnData are its hooks. A run is a function of netConfig
+// and of the calls.
+//
+// The switch serves class 0 before class 1, marks with netConfig.Mark when a packet leaves, and
+// writes telemetry if netConfig.INT says so. CheckConservation finds every packet again at the end.
+
+// netConfig is a star: every host has one link of rate Line and delay Delay to the switch.
+type netConfig struct {
 	Hosts    int
 	Line     units.Bandwidth
 	Delay    units.Time
 	MTU      units.Bytes
 	Buffer   units.Bytes // per switch port; 0: without limit
 	Observer func(host int) transport.Observer
-	Fault    func(now units.Time, p *Packet) Fault // called once per packet at the switch; nil: none
-	Mark     func(queued units.Bytes) bool         // whether to mark, by the queue behind a packet; nil: never
-	INT      Telemetry
+	Fault    func(now units.Time, p *netPacket) netFault // called once per packet at the switch; nil: none
+	Mark     func(queued units.Bytes) bool               // whether to mark, by the queue behind a packet; nil: never
+	INT      netTelemetry
 }
 
-// Telemetry is how the switch hands over telemetry.
-type Telemetry uint8
+// netTelemetry is how the switch hands over telemetry.
+type netTelemetry uint8
 
-// Kinds of Telemetry.
+// Kinds of netTelemetry.
 const (
-	None     Telemetry = iota
-	Apart              // handed over beside the header, as the simulator does
-	InHeader           // written into the header, as a switch does
+	telemetryNone     netTelemetry = iota
+	telemetryApart                 // handed over beside the header, as the simulator does
+	telemetryInHeader              // written into the header, as a switch does
 )
 
-// Fault is the fate of a packet in the switch.
-type Fault struct {
+// netFault is the fate of a packet in the switch.
+type netFault struct {
 	Drop   bool
 	Trim   bool       // cut to its header, if it may be trimmed
 	Last   bool       // Trim: as the last switch on the path
@@ -51,8 +52,8 @@ type Fault struct {
 	Hold   units.Time // delay before it joins its queue
 }
 
-// Packet is a packet in the network.
-type Packet struct {
+// netPacket is a packet in the network.
+type netPacket struct {
 	Src, Dst int
 	Class    uint8
 	Size     units.Bytes
@@ -64,14 +65,14 @@ type Packet struct {
 	Waited   units.Time // in the switch's queue
 }
 
-// Net is the network with its hosts.
-type Net struct {
-	cfg    Config
+// testNet is the network with its hosts.
+type testNet struct {
+	cfg    netConfig
 	Hosts  []*transport.Endpoint
 	Paths  transport.Path // between any two hosts
 	Now    units.Time
 	Events []func(transport.Event) // by host; nil: dropped
-	OnData func(now units.Time, p *Packet, pl transport.Placement, err error)
+	OnData func(now units.Time, p *netPacket, pl transport.Placement, err error)
 
 	queue   events
 	seq     uint64
@@ -80,10 +81,10 @@ type Net struct {
 	ports   []port
 	wake    []units.Time // by host: the deadline in the event queue; -1: none
 
-	// Packets that left a host, reached one, were dropped, and were added by Fault.Copies.
+	// Packets that left a host, reached one, were dropped, and were added by netFault.Copies.
 	Injected, Delivered, Dropped, Copied int
 
-	Trimmed  int // packets that Fault.Trim cut
+	Trimmed  int // packets that netFault.Trim cut
 	MaxQueue units.Bytes
 }
 
@@ -92,7 +93,7 @@ type port struct {
 	busy   bool
 	queued units.Bytes // waiting, without the packet that is being sent
 	sent   units.Bytes // since the start, for telemetry
-	class  [2][]*Packet
+	class  [2][]*netPacket
 }
 
 type event struct {
@@ -116,9 +117,9 @@ func (q *events) Pop() any {
 	return e
 }
 
-// New returns the network; its hosts have no connections yet.
-func New(cfg Config) (*Net, error) {
-	n := &Net{
+// newNet returns the network; its hosts have no connections yet.
+func newNet(cfg netConfig) (*testNet, error) {
+	n := &testNet{
 		cfg: cfg, nicFree: make([]units.Time, cfg.Hosts), nicBusy: make([]bool, cfg.Hosts),
 		ports: make([]port, cfg.Hosts),
 		wake:  make([]units.Time, cfg.Hosts), Events: make([]func(transport.Event), cfg.Hosts),
@@ -140,7 +141,7 @@ func New(cfg Config) (*Net, error) {
 }
 
 // Connect opens a connection at both ends, filling in the paths.
-func (n *Net) Connect(s transport.Spec) error {
+func (n *testNet) Connect(s transport.Spec) error {
 	s.Forward, s.Reverse = n.Paths, n.Paths
 	for _, h := range []transport.HostID{s.Src, s.Dst} {
 		if err := n.Hosts[h].Open(s); err != nil {
@@ -151,20 +152,20 @@ func (n *Net) Connect(s transport.Spec) error {
 }
 
 // At calls do at an instant in the future.
-func (n *Net) At(at units.Time, do func()) {
+func (n *testNet) At(at units.Time, do func()) {
 	n.seq++
 	heap.Push(&n.queue, event{at, n.seq, do})
 }
 
 // Send queues a message now.
-func (n *Net) Send(h int, c transport.ConnID, m transport.Message) error {
+func (n *testNet) Send(h int, c transport.ConnID, m transport.Message) error {
 	err := n.Hosts[h].Send(n.Now, c, m)
 	n.kick(h)
 	return err
 }
 
 // Run processes the events up to the instant until. It returns false if none is left.
-func (n *Net) Run(until units.Time) bool {
+func (n *testNet) Run(until units.Time) bool {
 	for len(n.queue) > 0 {
 		if n.queue[0].at > until {
 			n.Now = until
@@ -178,7 +179,7 @@ func (n *Net) Run(until units.Time) bool {
 }
 
 // kick lets host h send if its NIC is free, delivers its events and schedules its next deadline.
-func (n *Net) kick(h int) {
+func (n *testNet) kick(h int) {
 	e := n.Hosts[h]
 	var out transport.Outgoing
 	if !n.nicBusy[h] && e.Transmit(n.Now, &out) {
@@ -211,9 +212,9 @@ func (n *Net) kick(h int) {
 }
 
 // inject sends a packet from host h to the switch.
-func (n *Net) inject(h int, out *transport.Outgoing) {
+func (n *testNet) inject(h int, out *transport.Outgoing) {
 	n.Injected++
-	p := &Packet{
+	p := &netPacket{
 		Src: h, Dst: int(out.Dst), Class: out.Class, Size: out.Size, Payload: out.Payload, ECT: out.ECT,
 		Header: append([]byte(nil), out.Header[:out.N]...),
 	}
@@ -224,17 +225,17 @@ func (n *Net) inject(h int, out *transport.Outgoing) {
 }
 
 // Forge sends a packet without payload from host src now, beside what its endpoint sends.
-func (n *Net) Forge(src, dst int, header []byte) {
+func (n *testNet) Forge(src, dst int, header []byte) {
 	n.Injected++
-	p := &Packet{
+	p := &netPacket{
 		Src: src, Dst: dst, Size: units.Bytes(len(header)) + wire.Overhead, Header: append([]byte(nil), header...),
 	}
 	n.At(n.Now+n.cfg.Delay, func() { n.arrive(p) })
 }
 
 // arrive handles a packet at the switch: faults, then its queue.
-func (n *Net) arrive(p *Packet) {
-	var f Fault
+func (n *testNet) arrive(p *netPacket) {
+	var f netFault
 	if n.cfg.Fault != nil {
 		f = n.cfg.Fault(n.Now, p)
 	}
@@ -260,7 +261,7 @@ func (n *Net) arrive(p *Packet) {
 }
 
 // join puts a packet onto its output link or into the queue, or drops it if the buffer is full.
-func (n *Net) join(p *Packet) {
+func (n *testNet) join(p *netPacket) {
 	t := &n.ports[p.Dst]
 	if n.cfg.Buffer > 0 && t.queued+p.Size > n.cfg.Buffer {
 		n.Dropped++
@@ -277,14 +278,14 @@ func (n *Net) join(p *Packet) {
 }
 
 // transmit sends a packet out of a port that is free.
-func (n *Net) transmit(t *port, p *Packet) {
+func (n *testNet) transmit(t *port, p *netPacket) {
 	t.busy = true
 	p.Waited = n.Now - p.joined
 	p.CE = p.ECT && n.cfg.Mark != nil && n.cfg.Mark(t.queued)
 	switch h := (wire.Hop{At: n.Now, Sent: t.sent, Queued: t.queued}); n.cfg.INT {
-	case Apart:
+	case telemetryApart:
 		p.INT = append(p.INT, h)
-	case InHeader:
+	case telemetryInHeader:
 		if shape, err := wire.ShapeOf(p.Header); err == nil {
 			shape.Records(p.Header).Stamp(h)
 		}
@@ -296,7 +297,7 @@ func (n *Net) transmit(t *port, p *Packet) {
 }
 
 // freed sends the next packet when a port becomes free.
-func (n *Net) freed(t *port) {
+func (n *testNet) freed(t *port) {
 	t.busy = false
 	for c := range t.class {
 		if q := t.class[c]; len(q) > 0 {
@@ -309,7 +310,7 @@ func (n *Net) freed(t *port) {
 }
 
 // deliver hands a packet to its host.
-func (n *Net) deliver(p *Packet) {
+func (n *testNet) deliver(p *netPacket) {
 	n.Delivered++
 	pl, err := n.Hosts[p.Dst].Receive(n.Now, &transport.Incoming{
 		At: n.Now, Src: transport.HostID(p.Src), Header: p.Header, Payload: p.Payload, CE: p.CE, INT: p.INT,
@@ -322,13 +323,13 @@ func (n *Net) deliver(p *Packet) {
 
 // CheckConservation returns an error unless every packet sent or copied was delivered, dropped, or
 // is queued. Call it after Run has returned false: then no packet is on a link.
-func (n *Net) CheckConservation() error {
+func (n *testNet) CheckConservation() error {
 	queued := 0
 	for i := range n.ports {
 		queued += len(n.ports[i].class[0]) + len(n.ports[i].class[1])
 	}
 	if n.Injected+n.Copied != n.Delivered+n.Dropped+queued {
-		return fmt.Errorf("testnet: %d sent and %d copied, but %d delivered, %d dropped, %d queued",
+		return fmt.Errorf("%d sent and %d copied, but %d delivered, %d dropped, %d queued",
 			n.Injected, n.Copied, n.Delivered, n.Dropped, queued)
 	}
 	return nil

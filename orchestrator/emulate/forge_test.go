@@ -1,7 +1,4 @@
-// Package hostiletest plays a malicious host of an emulated lab. From a node's network namespace,
-// bypassing the kernel's sockets, it sends every kind of frame that a program with raw sockets
-// could send. It is for tests.
-package hostiletest
+package emulate
 
 import (
 	"context"
@@ -19,18 +16,19 @@ import (
 	"weft/units"
 )
 
-// Target lists the attacked hosts of the lab by their IPv4 addresses. Network is an address that
+// target lists the attacked hosts of the lab by their IPv4 addresses. network is an address that
 // only the network may use.
-type Target struct {
-	Victims [][4]byte
-	Network [4]byte
-	Conns   []uint32 // connections of other hosts, which it imitates
+type target struct {
+	victims [][4]byte
+	network [4]byte
+	conns   []uint32 // connections of other hosts, which it imitates
 }
 
-// Attack sends frames from the network namespace of a process until ctx ends, one per interval
-// every; 0: as fast as possible. It returns the number of frames that the kernel accepted. Runs
-// with the same seed send the same frames.
-func Attack(ctx context.Context, pid int, on Target, every time.Duration, seed uint64) (sent int64, err error) {
+// attackFrom plays a malicious host. From the network namespace of a process, bypassing the
+// kernel's sockets, it sends every kind of frame that a program with raw sockets could send, until
+// ctx ends, one per interval every; 0: as fast as possible. It returns the number of frames that the
+// kernel accepted. Runs with the same seed send the same frames.
+func attackFrom(ctx context.Context, pid int, on target, every time.Duration, seed uint64) (sent int64, err error) {
 	err = ns.WithNetNSPath(fmt.Sprintf("/proc/%d/ns/net", pid), func(ns.NetNS) (err error) {
 		sent, err = attack(ctx, on, every, seed)
 		return err
@@ -38,7 +36,7 @@ func Attack(ctx context.Context, pid int, on Target, every time.Duration, seed u
 	return sent, err
 }
 
-func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (sent int64, err error) {
+func attack(ctx context.Context, on target, every time.Duration, seed uint64) (sent int64, err error) {
 	f := &forger{on: on, rand: rand.New(rand.NewPCG(seed, 0))}
 	index, err := f.findInterface()
 	if err != nil {
@@ -70,7 +68,7 @@ func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (s
 
 // forger makes frames.
 type forger struct {
-	on   Target
+	on   target
 	ip   [4]byte
 	mac  [6]byte
 	rand *rand.Rand
@@ -99,8 +97,8 @@ func (f *forger) findInterface() (index int, err error) {
 
 // frame returns the n-th frame; the kinds take turns.
 func (f *forger) frame(n int) []byte {
-	victim := f.on.Victims[f.rand.IntN(len(f.on.Victims))]
-	other := f.on.Victims[f.rand.IntN(len(f.on.Victims))]
+	victim := f.on.victims[f.rand.IntN(len(f.on.victims))]
+	other := f.on.victims[f.rand.IntN(len(f.on.victims))]
 	mine := from{f.ip, f.mac}
 	switch n % 12 {
 	case 0: // random bytes
@@ -112,7 +110,7 @@ func (f *forger) frame(n int) []byte {
 	case 3: // the network's address
 		var b [wire.PauseSize]byte
 		(&wire.Pause{Class: 1, Held: true, Seq: f.rand.Uint32()}).Encode(b[:])
-		return datagram(from{f.on.Network, f.mac}, victim, wire.Port, 0xc0, b[:])
+		return datagram(from{f.on.network, f.mac}, victim, wire.Port, 0xc0, b[:])
 	case 4: // a valid header of somebody else's connection
 		return datagram(mine, victim, wire.Port, 0xc0, f.header())
 	case 5: // both kinds of tables behind a header that has neither
@@ -149,8 +147,8 @@ func (f *forger) noise(n int) []byte {
 // header returns a valid header of a random type, with payload.
 func (f *forger) header() []byte {
 	conn, psn, b := 1<<20+f.rand.Uint32N(64), f.rand.Uint32N(4096), make([]byte, 1200)
-	if n := len(f.on.Conns); n > 0 && psn%4 != 0 {
-		conn = f.on.Conns[f.rand.IntN(n)]
+	if n := len(f.on.conns); n > 0 && psn%4 != 0 {
+		conn = f.on.conns[f.rand.IntN(n)]
 	}
 	switch f.rand.IntN(9) {
 	case 0:
