@@ -33,6 +33,10 @@ type Coordination struct {
 	Loss      float64     // share of notices lost on purpose, 0 to 1
 }
 
+// CongestedPath is the path in a lab of Coordination.Congested, whose default is where queues begin
+// to mark.
+const CongestedPath = "transport.ccm.congested"
+
 // CoordinationOf returns the configuration of switches that take part in a transport's congestion
 // management; nil: they do not.
 func CoordinationOf(s Section) *Coordination {
@@ -52,13 +56,15 @@ func InsideOf(s Section) (key string, inside Section) {
 }
 
 // QueuePairs returns the queue pairs per connection, 0 if the transport has none. If whole is true,
-// each message is split over all of them.
-func QueuePairs(s Section) (n int, whole bool) {
+// each message is split over all of them, as the key says.
+func QueuePairs(s Section) (n int, whole bool, key string) {
 	if q, ok := s.(interface{ queuePairs() (int, bool) }); ok {
-		return q.queuePairs()
+		n, whole = q.queuePairs()
 	}
-	return 0, false
+	return n, whole, splitKey
 }
+
+const splitKey = "split"
 
 // Repaths reports whether sources change paths by themselves.
 func Repaths(s Section) bool {
@@ -128,7 +134,7 @@ func (s *RoCE) Keys() []params.Key {
 		params.New("qps", params.Integer(&s.QPs, 1, 16),
 			"Queue pairs per connection, each with its own source port, sequence and rate.").
 			Default("1", "NCCL: NCCL_IB_QPS_PER_CONNECTION"),
-		params.New("split", params.Word(&s.Split, "messages", "round-robin"),
+		params.New(splitKey, params.Word(&s.Split, "messages", "round-robin"),
 			"Split messages over all queue pairs, or rotate.").
 			Default("round-robin", "NCCL: NCCL_IB_SPLIT_DATA_ON_QPS, off"),
 		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery.").

@@ -2,10 +2,12 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/huygens"
 	"weft/clocksync/servo"
+	"weft/internal/plural"
 	"weft/params"
 	"weft/units"
 )
@@ -92,6 +94,9 @@ type Facts struct {
 	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks change; 0: none
 }
 
+// AnyRate reports whether the kind corrects clocks however far their frequencies differ.
+func (f Facts) AnyRate() bool { return f.Talks && f.MaxRate == 0 }
+
 // Kinds returns the names of all kinds of synchronization.
 func Kinds() []string {
 	names := make([]string, len(kinds))
@@ -99,6 +104,11 @@ func Kinds() []string {
 		names[i] = string(kinds[i].name)
 	}
 	return names
+}
+
+// With lists the kinds of which something is true, for messages: "none, ptp or huygens".
+func With(is func(Facts) bool) string {
+	return plural.Or(slices.DeleteFunc(Kinds(), func(name string) bool { return !is(FactsOf(Sync(name))) }))
 }
 
 // of returns a kind; an empty name means perfect clocks.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,7 @@ func registrations() []registered {
 // translated.
 func others() map[string]string {
 	const (
+		example  = "an example of a command"
 		initial  = "the default of a key or a flag"
 		measured = "the network of a measurement of the machine, not a lab's"
 		mode     = "a mode of the paper's Algorithm 1"
@@ -62,6 +64,8 @@ func others() map[string]string {
 		"clocksync/huygens/config.go huygens":           "where an error is, in the protocol's own package",
 		"cmd/weft/bench.go all-reduce":                  initial,
 		"cmd/weft/bench.go star":                        initial,
+		"cmd/weft/bench.go transport.strack":            example,
+		"cmd/weft/describe.go transport.pc4":            example,
 		"cmd/weft/bench.go pc4":                         initial,
 		"cmd/weft/deploy.go none":                       "deploy.ActionNone",
 		"cmd/weft/generate.go all-reduce":               initial,
@@ -217,6 +221,11 @@ func checkKinds(s *source, constants map[string]string) (bad []mention) {
 		case *ast.BasicLit:
 			if word, ok := literal(n); ok {
 				named(n, word)
+				if m := ofOneSection.FindStringSubmatch(word); m != nil && !below(s.pkg, "transport", "clocksync") &&
+					slices.ContainsFunc(all, func(r registered) bool { return slices.Contains(r.names, m[1]) }) {
+					bad = append(bad, mention{m[0], fmt.Sprintf("%s names a key of one kind, %s: the registration or "+
+						"the section knows it, and %q + Kind is right for every kind", s.at(n), m[0], m[0][:len(m[0])-len(m[1])])})
+				}
 			}
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok && x.Obj == nil {
@@ -235,6 +244,9 @@ func checkKinds(s *source, constants map[string]string) (bad []mention) {
 	})
 	return bad
 }
+
+// ofOneSection matches the path of a key of one transport, or of one protocol.
+var ofOneSection = regexp.MustCompile(`\b(?:transport|clocks)\.([a-z0-9]+)\b`)
 
 // ofOneTransport says that a type is that of the section or of the parameters of one transport.
 func ofOneTransport(path, name string) bool {
@@ -270,6 +282,8 @@ func TestKindsRuleBites(t *testing.T) {
 		{"sim/x.go", `package x; import "weft/collectives/schedule"; func f() map[string]int { return map[string]int{schedule.Incast: 1} }`, "schedule.About"},
 		{"sim/x.go", `package x; func f(all []int) int { const ptp = 3; return all[ptp] }`, ""},
 		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "the star of " + kind }`, ""},
+		{"sim/x.go", `package x; const path = "transport.roce.split"`, "a key of one kind"},
+		{"sim/x.go", `package x; const path = "transport.kind"`, ""},
 		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "star" }`, "a topology"},

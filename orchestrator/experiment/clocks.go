@@ -146,11 +146,13 @@ func (x *compiler) faultsOfClocks() error {
 	for _, f := range x.Lab.Faults {
 		if f.Clock != nil && kind.Perfect {
 			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "clock"),
-				"perfect clocks have no faults; expected clocks.sync: none, ptp or huygens"))
+				"perfect clocks have no faults; expected clocks.sync: %s",
+				node.With(func(f node.Facts) bool { return !f.Perfect })))
 		}
 		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
 			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"),
-				"hosts do not exchange the time with clocks.sync: none; expected ptp or huygens"))
+				"hosts do not exchange the time with clocks.sync: %s; expected %s", x.Lab.Clocks.Sync,
+				node.With(func(f node.Facts) bool { return f.Talks })))
 		}
 	}
 	return errors.Join(errs...)
@@ -181,8 +183,9 @@ func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 		sync := x.Lab.Clocks.Kind()
 		if apart := 2*x.Lab.Clocks.Skew + lead + others; sync.MaxRate > 0 && apart > sync.MaxRate {
 			return 0, x.Lab.Errorf(FaultPath(x.Lab.Faults[i].Index, "skew"),
-				"two clocks may then differ by %s, and %s's servos correct up to %s; expected less, or sync: huygens",
-				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate))
+				"two clocks may then differ by %s, and %s's servos correct up to %s; expected less, or sync: %s",
+				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate),
+				node.With(node.Facts.AnyRate))
 		}
 	}
 	return max(lead, others), nil

@@ -135,9 +135,9 @@ func (e *effective) queues() {
 		add("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
 		if e.m.coord != nil {
 			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }),
-				e.origin("transport.ccm.light"))
+				e.origin("transport."+e.lab.Transport.Kind+".light"))
 			e.add(at+"congested", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Congested }),
-				e.origin("transport.ccm.congested"))
+				e.origin("transport."+e.lab.Transport.Kind+".congested"))
 		} else {
 			add("light", func(p int) units.Bytes { return cfg.Ports[p].Light })
 		}

@@ -95,7 +95,7 @@ func (x *compiler) overtaking(s *transport.Spec, net units.Time) int {
 // checkQPs rejects queue pairs that no message would use: messages take turns, and no connection
 // has a second.
 func (x *compiler) checkQPs() error {
-	qps, whole := transport.QueuePairs(x.Lab.Transport.Section)
+	qps, whole, key := transport.QueuePairs(x.Lab.Transport.Section)
 	if qps <= 1 || whole {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (x *compiler) checkQPs() error {
 			return err
 		}
 	}
-	return x.Lab.Errorf("transport.roce.split",
+	return x.Lab.Errorf("transport."+x.Lab.Transport.Kind+"."+key,
 		"round-robin lets messages take turns, but no connection of this workload carries a second one: "+
 			"%d queue pairs would not be used; split: messages cuts each message over all, "+
 			"and chunk makes more messages",

@@ -63,7 +63,7 @@ func (x *compiler) addItem(index int) error {
 		Start:  it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 		Given: it.Given, Called: it.Called,
 	}
-	base.QPs, base.Split = transport.QueuePairs(x.Lab.Transport.Section)
+	base.QPs, base.Split, _ = transport.QueuePairs(x.Lab.Transport.Section)
 	if it.Shuffled {
 		base.Shuffle = itemSeed(x.Lab.Seed, index) | 1
 	}

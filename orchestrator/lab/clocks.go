@@ -155,8 +155,8 @@ func (c *Clocks) Keys() []params.Key {
 func (c *Clocks) Rules(r params.Rules) {
 	if k := c.Kind(); k.MaxRate > 0 && c.Skew > k.MaxRate/2 {
 		r.Refuse("skew", "two clocks may differ by twice that, and %s's servos correct up to %s; expected up to "+
-			"±%s, or sync: huygens",
-			k.Title, params.ShowRatio(k.MaxRate), params.ShowRatio(k.MaxRate/2))
+			"±%s, or sync: %s",
+			k.Title, params.ShowRatio(k.MaxRate), params.ShowRatio(k.MaxRate/2), clocks.With(clocks.Facts.AnyRate))
 	}
 }
 

@@ -10,12 +10,13 @@ type value struct{ text, source string }
 var defaults = tableOf(new(file))
 
 // overlay returns the defaults that follow from other sections: the marking thresholds that the
-// transport asks of switches, and the queue length at which CCM considers a port congested.
+// transport asks of switches, and the length from which switches that coordinate count a queue as
+// congested.
 func overlay(root *node) map[string]value {
 	over := make(map[string]value)
 	own := root.at0("transport")
 	kind := own.at0("kind").textOr(defaults["transport.kind"].text)
-	congested := defaults["transport.ccm.congested"]
+	congested := defaults[transport.CongestedPath]
 	if marking, ok := transport.MarkingOf(kind, own.at0(transportSection(kind)).written); ok {
 		over["queues.ecn.kmin"] = value{marking.Kmin, marking.Source}
 		over["queues.ecn.kmax"] = value{marking.Kmax, marking.Source}
@@ -23,6 +24,6 @@ func overlay(root *node) map[string]value {
 		congested.text = marking.Kmin
 	}
 	congested.text = root.at0("queues").at0("ecn").at0("kmin").textOr(congested.text)
-	over["transport.ccm.congested"] = congested
+	over[transport.CongestedPath] = congested
 	return over
 }

@@ -43,7 +43,7 @@ func (d *decoder) noteSource(t *Transport) {
 		if !built.IsZero() && changed(name).Sub(built) > time.Second {
 			text := fmt.Sprintf("%s is newer than %s; build it again, or the run has the old control",
 				clip.Text(name), clip.Text(file))
-			d.notes = append(d.notes, note{"transport.wasm.module", text})
+			d.notes = append(d.notes, note{"transport." + t.Kind + ".module", text})
 			return
 		}
 	}
