@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/collectives/schedule"
 	"weft/internal/plural"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/starter"
@@ -108,7 +109,7 @@ func (a *app) generateKind(kind topology.Registration) *cobra.Command {
 }
 
 // starterCollectives returns the values of --collective.
-func starterCollectives() []string { return append(lab.CollectiveKinds(), starter.NoWork) }
+func starterCollectives() []string { return append(schedule.Collectives(), starter.NoWork) }
 
 // starterFlags adds the flags that all kinds of topology have.
 func starterFlags(cmd *cobra.Command, l *starter.Lab) {
@@ -117,7 +118,7 @@ func starterFlags(cmd *cobra.Command, l *starter.Lab) {
 	f.StringVar(&l.Rate, "rate", "100Gbps", "rate of every link")
 	f.StringVar(&l.Delay, "delay", "1us", "propagation delay of every link")
 	f.StringVar(&l.MTU, "mtu", "4096", "payload bytes per packet")
-	f.StringVar(&l.Transport, "transport", "pc4", plural.Or(lab.TransportKinds()))
+	f.StringVar(&l.Transport, "transport", "pc4", plural.Or(lab.Values("transport.kind")))
 	f.StringVar(&l.Collective, "collective", "all-reduce",
 		plural.Or(starterCollectives())+"; "+starter.NoWork+" makes a lab for weft deploy")
 	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests counts it")

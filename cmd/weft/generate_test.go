@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/collectives/schedule"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
@@ -70,13 +71,13 @@ func TestGeneratedLabsRun(t *testing.T) {
 		})
 	}
 	for _, k := range topology.Kinds() {
-		for _, kind := range lab.TransportKinds() {
+		for _, kind := range lab.Values("transport.kind") {
 			if !transport.FactsOf(kind).Module {
 				try(k.Name, kind, "all-reduce")
 			}
 		}
 	}
-	for _, c := range lab.CollectiveKinds()[1:] {
+	for _, c := range schedule.Collectives()[1:] {
 		try("star", "pc4", c)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weft/collectives/schedule"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 )
@@ -26,7 +27,7 @@ func TestREADMEListsAllKinds(t *testing.T) {
 		topologies = append(topologies, k.Name)
 	}
 	for title, want := range map[string][]string{
-		"Topologies": topologies, "Transports": lab.TransportKinds(), "Collectives": lab.CollectiveKinds(),
+		"Topologies": topologies, "Transports": lab.Values("transport.kind"), "Collectives": schedule.Collectives(),
 	} {
 		_, item, found := strings.Cut(list, "\n- "+title+": ")
 		item, _, _ = strings.Cut(item, "\n- ")

@@ -65,7 +65,6 @@ type Call struct {
 	Root       int         // index in Members
 	Members    []int32     // ranks
 	Place      int64
-	File       string // "": Graph.Files of the first member
 }
 
 // Graph is a job.

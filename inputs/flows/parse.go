@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 
 	"weft/collectives/graph"
 	"weft/inputs/source"
@@ -16,15 +15,12 @@ import (
 
 // Looks reports whether a file that begins with head is a list of flows.
 func Looks(head []byte) bool {
-	for line := range strings.Lines(string(head)) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0][0] == '#' {
-			continue
-		}
-		_, err := strconv.Atoi(fields[0])
-		return fields[0] == "Nodes" || fields[0] == "Connections" || len(fields) == 1 && err == nil
+	fields := source.FirstFields(head)
+	if fields == nil {
+		return false
 	}
-	return false
+	_, err := strconv.Atoi(fields[0])
+	return fields[0] == "Nodes" || fields[0] == "Connections" || len(fields) == 1 && err == nil
 }
 
 // Parse reads a list of flows.
@@ -46,13 +42,8 @@ type scanner struct {
 }
 
 func (s *scanner) next() bool {
-	for s.Next() {
-		s.fields = strings.Fields(string(s.Text))
-		if len(s.fields) > 0 && s.fields[0][0] != '#' {
-			return true
-		}
-	}
-	return false
+	s.fields = s.Fields()
+	return s.fields != nil
 }
 
 // end returns the error of reading, or err at the last line.

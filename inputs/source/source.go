@@ -150,6 +150,20 @@ func (l *Lines) Next() bool {
 	return true
 }
 
+// Fields returns the words of the next line that is neither empty nor a comment that begins with #.
+// It returns nil at the end, and after an error.
+func (l *Lines) Fields() []string {
+	for l.Next() {
+		if f := strings.Fields(string(l.Text)); len(f) > 0 && f[0][0] != '#' {
+			return f
+		}
+	}
+	return nil
+}
+
+// FirstFields returns the words of the first such line of a head.
+func FirstFields(head []byte) []string { return NewLines("", bytes.NewReader(head)).Fields() }
+
 // Err returns the error that ended the text, or nil if it was read to its end.
 func (l *Lines) Err() error {
 	switch {

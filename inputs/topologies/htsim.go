@@ -13,7 +13,7 @@ import (
 )
 
 func looksHTSim(_ string, head []byte) bool {
-	f := firstLine(head)
+	f := source.FirstFields(head)
 	return len(f) == 2 && strings.EqualFold(f[0], "nodes")
 }
 
@@ -37,8 +37,8 @@ type tree struct {
 func readHTSim(n *Network, r io.Reader) error {
 	t := &tree{Network: n, bundle: [maxTiers]int{1, 1, 1}}
 	tier := -1
-	w := words{source.NewLines(n.file, r)}
-	for f := w.next(); f != nil; f = w.next() {
+	w := source.NewLines(n.file, r)
+	for f := w.Fields(); f != nil; f = w.Fields() {
 		if len(f) != 2 {
 			return w.Errorf("%d words; expected a name and a number", len(f))
 		}

@@ -2,7 +2,6 @@ package topologies
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -298,24 +297,6 @@ func rateOf(text string) (units.Bandwidth, error) {
 		text = strings.TrimSuffix(text, unit)
 	}
 	return units.ParseBandwidth(text + "bps")
-}
-
-// words are the lines of a text that are neither empty nor comments, as words.
-type words struct{ *source.Lines }
-
-// next returns the words of the next line, or nil.
-func (w words) next() []string {
-	for w.Next() {
-		if f := strings.Fields(string(w.Text)); len(f) > 0 && f[0][0] != '#' {
-			return f
-		}
-	}
-	return nil
-}
-
-// firstLine returns the words of the first line that is neither empty nor a comment.
-func firstLine(head []byte) []string {
-	return words{source.NewLines("", bytes.NewReader(head))}.next()
 }
 
 // numbers parses whole numbers from 0 to 2^31-1. It returns false if one of the fields is none.

@@ -11,7 +11,7 @@ import (
 // looksNS3 recognizes the first line: numbers of nodes, switches and links, or SimAI's with the
 // GPUs of a server, NVSwitches and the type of GPU.
 func looksNS3(_ string, head []byte) bool {
-	f := firstLine(head)
+	f := source.FirstFields(head)
 	if len(f) == 6 {
 		f = f[:5]
 	}
@@ -23,8 +23,8 @@ func looksNS3(_ string, head []byte) bool {
 // switches, and a line for each link with its ends, rate, delay and rate of packet errors. What
 // follows is not read by these simulators.
 func readNS3(n *Network, r io.Reader) error {
-	w := words{source.NewLines(n.file, r)}
-	first := w.next()
+	w := source.NewLines(n.file, r)
+	first := w.Fields()
 	var counts []int
 	if len(first) == 6 {
 		counts, _ = numbers(first[:5])
@@ -41,7 +41,7 @@ func readNS3(n *Network, r io.Reader) error {
 	}
 	isSwitch := make([]bool, nodes)
 	for found := 0; found < switches; {
-		ids, ok := numbers(w.next())
+		ids, ok := numbers(w.Fields())
 		if !ok || len(ids) == 0 || found+len(ids) > switches {
 			return w.Errorf("expected the numbers of %d switches", switches)
 		}
@@ -68,7 +68,7 @@ func readNS3(n *Network, r io.Reader) error {
 	}
 	for i := range links {
 		const columns = 5
-		f := w.next()
+		f := w.Fields()
 		if f == nil && w.Err() == nil {
 			return w.Errorf("the file ends after %d of %d links", i, links)
 		}

@@ -3,6 +3,8 @@ package lab
 import (
 	"slices"
 	"strings"
+
+	clocks "weft/clocksync/node"
 )
 
 // clocksAlone removes the workload from a lab that was read, and the measurements and expectations
@@ -10,7 +12,8 @@ import (
 // clock synchronization needs to be judged.
 func (d *decoder) clocksAlone(l *Lab) {
 	if l.Clocks.Kind().Perfect {
-		d.refuse(l, "clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
+		d.refuse(l, "clocks.sync", "perfect clocks leave nothing to measure; expected "+
+			clocks.With(func(f clocks.Facts) bool { return !f.Perfect }))
 		return
 	}
 	if l.Clocks.Sample == 0 {
@@ -27,6 +30,5 @@ func (d *decoder) clocksAlone(l *Lab) {
 
 // refuse reports a problem with the value at a path of a lab that was read.
 func (d *decoder) refuse(l *Lab, path, message string) {
-	p := l.problem(path, message)
-	d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, path, "%s", message)
+	d.report.again(l.problem(path, message))
 }

@@ -7,9 +7,6 @@ import (
 	"weft/units"
 )
 
-// CollectiveKinds returns the names of every collective that a lab can ask for.
-func CollectiveKinds() []string { return schedule.Collectives() }
-
 func texts[T ~string](words []T) []string {
 	out := make([]string, len(words))
 	for i, w := range words {

@@ -32,42 +32,38 @@ func (c *Command) apply(r *report, root *node) *node {
 		}
 		return n
 	}
-	item := &node{kind: mapping, at: at(commandFlag)}
-	add := func(name, flag string, value *node) {
-		item.keys, item.items = append(item.keys, key{name, at(flag)}), append(item.items, value)
-	}
-	add("program", commandFlag, texts(commandFlag, c.Args))
+	item := mappingAt(at(commandFlag))
+	item.add("program", texts(commandFlag, c.Args))
 	if hosts := strings.Split(c.Hosts, ","); len(hosts) > 1 || c.Hosts != "" && c.Hosts != "all" {
-		add("hosts", "--hosts", texts("--hosts", hosts))
+		item.add("hosts", texts("--hosts", hosts))
 	}
 	for _, k := range []struct{ name, value string }{{"launch", c.Launch}, {"clock", c.Clock}, {"timeout", c.Timeout},
 		{"metrics", c.Metrics}} {
 		if k.value != "" {
-			add(k.name, "--"+k.name, text("--"+k.name, k.value))
+			item.add(k.name, text("--"+k.name, k.value))
 		}
 	}
 	if len(c.Env) > 0 {
-		env := &node{kind: mapping, at: at("--env")}
+		env := mappingAt(at("--env"))
 		for _, e := range c.Env {
 			name, value, ok := strings.Cut(e, "=")
 			if !ok || slices.Contains(env.names(), name) || strings.ContainsFunc(name, clip.Forbidden) {
 				r.add(at("--env "+clip.Text(e)), "", "expected NAME=VALUE, and each name once")
 				continue
 			}
-			env.keys, env.items = append(env.keys, key{name, at("--env")}), append(env.items, text("--env", value))
+			env.add(name, text("--env", value))
 		}
-		add("env", "--env", env)
+		item.add("env", env)
 	}
 	if len(c.Files) > 0 {
 		var names []string
 		for i := range c.Files {
 			names = append(names, c.Files[i].Name)
 		}
-		add("files", "--file", texts("--file", names))
+		item.add("files", texts("--file", names))
 	}
 	root = root.without("workload").without("expect")
-	root.keys = append(root.keys, key{"workload", at(commandFlag)})
-	root.items = append(root.items, &node{kind: list, at: at(commandFlag), items: []*node{item}})
+	root.add("workload", &node{kind: list, at: at(commandFlag), items: []*node{item}})
 	if sweep := root.get("sweep"); sweep != nil && sweep.kind == mapping {
 		edited := sweep
 		for _, path := range sweep.names() {
@@ -77,7 +73,7 @@ func (c *Command) apply(r *report, root *node) *node {
 		}
 		root = root.without("sweep")
 		if len(edited.keys) > 0 {
-			root.keys, root.items = append(root.keys, key{"sweep", sweep.at}), append(root.items, edited)
+			root.add("sweep", edited)
 		}
 	}
 	return root

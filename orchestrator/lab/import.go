@@ -65,14 +65,8 @@ func (d *decoder) imported(tree *node) *node {
 	}
 	whole.add("nodes", nodes)
 	whole.add("links", links)
-	root := *tree
-	root.items = append([]*node(nil), tree.items...)
-	for i, k := range root.keys {
-		if k.name == "topology" {
-			root.items[i] = whole
-		}
-	}
-	return &root
+	root, _ := tree.with([]string{"topology"}, whole, section.at) // a key of a mapping
+	return root
 }
 
 // network reads the file of an import. It returns nil if it reported a problem.

@@ -323,20 +323,7 @@ func (r *itemReader) readTraceJob(rules params.Rules) {
 
 // use makes the item the one of a job: the job itself, and then its collectives.
 func (r *itemReader) use(rules params.Rules, key string, j *job) {
-	if j.err != nil {
-		var many interface{ Unwrap() []error }
-		if errors.As(j.err, &many) {
-			for _, e := range many.Unwrap() {
-				rules.Refuse(key, "%v", e)
-			}
-			return
-		}
-		var path *fs.PathError
-		if errors.As(j.err, &path) {
-			rules.Refuse(key, "%s: %v", path.Path, path.Err)
-			return
-		}
-		rules.Refuse(key, "%v", j.err)
+	if refuseAll(rules, key, j.err); j.err != nil {
 		return
 	}
 	if j.kept.File != "" {
@@ -377,6 +364,23 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 			c.Ranks = base.Ranks
 			r.lines = append(r.lines, c)
 		}
+	}
+}
+
+// refuseAll rejects a key for each of the errors in err, if there are any.
+func refuseAll(rules params.Rules, key string, err error) {
+	var many interface{ Unwrap() []error }
+	var path *fs.PathError
+	switch {
+	case err == nil:
+	case errors.As(err, &many):
+		for _, e := range many.Unwrap() {
+			rules.Refuse(key, "%v", e)
+		}
+	case errors.As(err, &path):
+		rules.Refuse(key, "%s: %v", path.Path, path.Err)
+	default:
+		rules.Refuse(key, "%v", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (d *decoder) checkKernel(l *Lab) {
 	refuse := func(path, format string, args ...any) {
 		var p Problem
 		if errors.As(l.Errorf(path, onKernel+format+", or datapath fabric", args...), &p) {
-			d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
+			d.report.again(p)
 		}
 	}
 	if l.Engine.Bypasses() {

@@ -143,6 +143,11 @@ func (r *report) add(at origin, path, format string, args ...any) {
 	}
 }
 
+// again adds a problem that was found elsewhere.
+func (r *report) again(p Problem) {
+	r.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
+}
+
 // missing begins the message of a problem with a key that is not there.
 const missing = "missing; "
 
@@ -157,7 +162,7 @@ func (r *report) explained(path string) {
 func (r *report) copy(ps Problems, at map[place]bool) {
 	for _, p := range ps {
 		if at[p.place()] {
-			r.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
+			r.again(p)
 		}
 	}
 }

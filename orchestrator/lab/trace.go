@@ -43,18 +43,8 @@ func (r *itemReader) readTrace(rules params.Rules) {
 	if r.trace == "" {
 		return // reported
 	}
-	refuse := func(err error) {
-		var many interface{ Unwrap() []error }
-		if errors.As(err, &many) {
-			for _, e := range many.Unwrap() {
-				rules.Refuse("trace", "%v", e)
-			}
-		} else if err != nil {
-			rules.Refuse("trace", "%v", err)
-		}
-	}
 	lines, err := r.d.readTrace(r.trace)
-	if refuse(err); err != nil {
+	if refuseAll(rules, "trace", err); err != nil {
 		return
 	}
 	base := Item{Index: r.Index, Ranks: r.Ranks, Start: r.Start, Previous: r.Previous}
@@ -76,7 +66,7 @@ func (r *itemReader) readTrace(rules params.Rules) {
 	}
 	t := expansion{base: base, file: r.trace, ranks: n, steps: steps}
 	r.lines, err = t.items(lines)
-	refuse(err)
+	refuseAll(rules, "trace", err)
 }
 
 // readTrace returns the collectives of a trace.

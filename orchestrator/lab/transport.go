@@ -27,9 +27,6 @@ func (t *Transport) Keys() []params.Key {
 	return keys
 }
 
-// TransportKinds returns the names of every registered transport.
-func TransportKinds() []string { return transport.Kinds() }
-
 // transportSection returns the key of the section with the parameters of a transport.
 func transportSection(kind string) string {
 	_, path, _ := transport.SectionOf(kind)

@@ -37,7 +37,7 @@ var (
 		"or the open connections never change, or too often")
 	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none reported it")
 	errNoEvents  = errors.New("queue events were not recorded (measure.queue_events)")
-	errNoCCM     = errors.New("the transport is not ccm")
+	errNoCCM     = errors.New("the transport's switches take no part in congestion management")
 	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
 	errNoBound   = errors.New("no pair of hosts reported bounds on its error")
 	errApart     = errors.New("at the end the clocks differed by more than clocks.limit")
@@ -53,6 +53,10 @@ func entries() []entry {
 	in := func(name string, t typ, get func(*record.Summary) float64) entry {
 		return entry{name, t, func(s *record.Summary) (float64, error) { return get(s), nil }}
 	}
+	rates := part(func(s *record.Summary) *record.Rates { return s.Rates }, errNoRates)
+	acks := part(func(s *record.Summary) *record.Acks { return s.Acks }, errNoAcks)
+	after := part(func(s *record.Summary) *record.After { return s.Network.After }, errNoAfter)
+	ccm := part(func(s *record.Summary) *record.CCM { return s.Network.CCM }, errNoCCM)
 	out := []entry{
 		in("verified", truthType, func(s *record.Summary) float64 { return truthValue(s.Verified).num }),
 		{"fidelity", wordType, nil},
@@ -74,39 +78,33 @@ func entries() []entry {
 		count("late", func(s *record.Summary) int64 { return s.Network.Late }),
 		count("reordered", func(s *record.Summary) int64 { return s.Network.Reordered }),
 		count("path_switches", func(s *record.Summary) int64 { return s.Network.Switched }),
-		ccmEntry("ccm.needs_cc", func(c *record.CCM) int64 { return c.NeedsCC }),
-		ccmEntry("ccm.released", func(c *record.CCM) int64 { return c.Released }),
-		ccmEntry("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
-		ccmEntry("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
-		ccmEntry("ccm.heeded", func(c *record.CCM) int64 { return c.Handled }),
-		ccmEntry("ccm.refused", func(c *record.CCM) int64 { return c.Refused }),
-		ccmEntry("ccm.bad_tags", func(c *record.CCM) int64 { return c.BadTags }),
-		ccmEntry("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
-		ccmEntry("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
+		ccm("ccm.needs_cc", plain, func(c *record.CCM) float64 { return float64(c.NeedsCC) }),
+		ccm("ccm.released", plain, func(c *record.CCM) float64 { return float64(c.Released) }),
+		ccm("ccm.needs_path", plain, func(c *record.CCM) float64 { return float64(c.NeedsPath) }),
+		ccm("ccm.lost", plain, func(c *record.CCM) float64 { return float64(c.Lost) }),
+		ccm("ccm.heeded", plain, func(c *record.CCM) float64 { return float64(c.Handled) }),
+		ccm("ccm.refused", plain, func(c *record.CCM) float64 { return float64(c.Refused) }),
+		ccm("ccm.bad_tags", plain, func(c *record.CCM) float64 { return float64(c.BadTags) }),
+		ccm("ccm.repaths", plain, func(c *record.CCM) float64 { return float64(c.Repaths) }),
+		ccm("ccm.last_resorts", plain, func(c *record.CCM) float64 { return float64(c.LastResort) }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
 		in("paused", duration, func(s *record.Summary) float64 { return s.Network.PausedUS }),
-		rateEntry("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
-		rateEntry("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
-		rateEntry("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
-		rateEntry("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
-		rateEntry("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
-		ackEntry("acks.connections", plain, func(a *record.Acks) (float64, bool) {
-			return float64(a.Connections),
-				true
-		}),
-		ackEntry("acks.first_marked", plain, func(a *record.Acks) (float64, bool) {
-			return float64(a.FirstMarked),
-				true
-		}),
-		ackEntry("acks.mark", duration, func(a *record.Acks) (float64, bool) { return a.MarkUS, a.MarkUS > 0 }),
-		ackEntry("acks.mark_rtt", duration, func(a *record.Acks) (float64, bool) { return a.MarkRTTUS, a.MarkUS > 0 }),
-		ackEntry("acks.delay", duration, func(a *record.Acks) (float64, bool) { return a.DelayUS, a.DelayUS > 0 }),
+		rates("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
+		rates("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
+		rates("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
+		rates("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
+		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
+		acks("acks.connections", plain, func(a *record.Acks) float64 { return float64(a.Connections) }),
+		acks("acks.first_marked", plain, func(a *record.Acks) float64 { return float64(a.FirstMarked) }),
+		acks("acks.mark", duration, func(a *record.Acks) float64 { return a.MarkUS }).positive(errNoAcks),
+		acks("acks.mark_rtt", duration, func(a *record.Acks) float64 { return a.MarkRTTUS }).positive(errNoAcks),
+		acks("acks.delay", duration, func(a *record.Acks) float64 { return a.DelayUS }).positive(errNoAcks),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
 		count("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
 		count("credits", func(s *record.Summary) int64 { return s.Network.Credits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
-		afterEntry("drops_after", plain, func(a *record.After) int64 { return a.Drops }),
-		afterEntry("max_queue_after", size, func(a *record.After) int64 { return a.MaxQueue }),
+		after("drops_after", plain, func(a *record.After) float64 { return float64(a.Drops) }),
+		after("max_queue_after", size, func(a *record.After) float64 { return float64(a.MaxQueue) }),
 		in("max_queue", size, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
 		{"ranks", plain, func(s *record.Summary) (float64, error) { return collectiveNumber(s, 0, "ranks") }},
 	}
@@ -139,12 +137,8 @@ func clockEntries() []entry {
 		return entry{name, t, func(s *record.Summary) (float64, error) { return get(&s.Clocks), measured(s) }}
 	}
 	optional := func(name string, t typ, missing error, get func(*record.Clocks) *float64) entry {
-		return entry{name, t, func(s *record.Summary) (float64, error) {
-			if v := get(&s.Clocks); v != nil {
-				return *v, nil
-			}
-			return 0, missing
-		}}
+		return part(func(s *record.Summary) *float64 { return get(&s.Clocks) }, missing)(name, t,
+			func(v *float64) float64 { return *v })
 	}
 	out := []entry{
 		in("clock_error.p999", duration, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
@@ -174,45 +168,27 @@ func clockEntries() []entry {
 	return append(out, stabilityTotals()...)
 }
 
-// afterEntry returns a name for a counter from measure.from on.
-func afterEntry(name string, t typ, get func(*record.After) int64) entry {
-	return entry{name, t, func(s *record.Summary) (float64, error) {
-		if s.Network.After == nil {
-			return 0, errNoAfter
-		}
-		return float64(get(s.Network.After)), nil
-	}}
+// part returns a function that makes names of the numbers of an optional part of a summary. missing
+// is the error of a run without it.
+func part[P any](of func(*record.Summary) *P, missing error) func(name string, t typ, get func(*P) float64) entry {
+	return func(name string, t typ, get func(*P) float64) entry {
+		return entry{name, t, func(s *record.Summary) (float64, error) {
+			if p := of(s); p != nil {
+				return get(p), nil
+			}
+			return 0, missing
+		}}
+	}
 }
 
-// rateEntry returns a name for a number of the rates of connections.
-func rateEntry(name string, t typ, get func(*record.Rates) float64) entry {
-	return entry{name, t, func(s *record.Summary) (float64, error) {
-		if s.Rates == nil {
-			return 0, errNoRates
-		}
-		return get(s.Rates), nil
-	}}
-}
-
-// ackEntry returns a name for a number of record.Acks. get reports whether the run has it.
-func ackEntry(name string, t typ, get func(*record.Acks) (float64, bool)) entry {
-	return entry{name, t, func(s *record.Summary) (float64, error) {
-		if s.Acks == nil {
-			return 0, errNoAcks
-		}
-		n, ok := get(s.Acks)
-		return n, errorIf(!ok, errNoAcks)
-	}}
-}
-
-// ccmEntry returns a name for a counter of coordinated congestion management.
-func ccmEntry(name string, get func(*record.CCM) int64) entry {
-	return entry{name, plain, func(s *record.Summary) (float64, error) {
-		if s.Network.CCM == nil {
-			return 0, errNoCCM
-		}
-		return float64(get(s.Network.CCM)), nil
-	}}
+// positive makes an entry an error if its number is 0: it was not measured.
+func (e entry) positive(missing error) entry {
+	number := e.number
+	e.number = func(s *record.Summary) (float64, error) {
+		n, err := number(s)
+		return n, errors.Join(err, errorIf(err == nil && n <= 0, missing))
+	}
+	return e
 }
 
 // noFlow returns an error without a completed flow: then the quantiles are 0 and mean nothing.

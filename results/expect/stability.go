@@ -50,16 +50,9 @@ func stabilityField(field string) (typ, func(*record.Averaged) float64) {
 
 // stabilityTotals returns the names of stability that do not depend on an averaging time.
 func stabilityTotals() []entry {
-	in := func(name string, get func(*record.Stability) float64) entry {
-		return entry{name, duration, func(s *record.Summary) (float64, error) {
-			if s.Clocks.Stability == nil {
-				return 0, errNoStability
-			}
-			return get(s.Clocks.Stability) / 1e3, nil
-		}}
-	}
+	of := part(func(s *record.Summary) *record.Stability { return s.Clocks.Stability }, errNoStability)
 	return []entry{
-		in("clock_stability.max", func(k *record.Stability) float64 { return k.MaxTE }),
-		in("clock_stability.mean", func(k *record.Stability) float64 { return k.Constant }),
+		of("clock_stability.max", duration, func(k *record.Stability) float64 { return k.MaxTE / 1e3 }),
+		of("clock_stability.mean", duration, func(k *record.Stability) float64 { return k.Constant / 1e3 }),
 	}
 }

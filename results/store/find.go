@@ -195,7 +195,7 @@ func newestRuns(folder string) []string {
 
 // sweepRuns returns the runs of the sweep that dir is about; none if dir is not about a sweep.
 func sweepRuns(dir string) []string {
-	sweep, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile))
+	sweep, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile), maxJSON)
 	if err != nil {
 		return nil
 	}
@@ -216,7 +216,7 @@ func NotRun(run string) (out []*record.Summary) {
 		return nil
 	}
 	folder := filepath.Join(filepath.Dir(filepath.Clean(run)), filepath.Base(m.Series.Sweep))
-	sweep, _, err := readJSON[record.Sweep](filepath.Join(folder, SweepFile))
+	sweep, _, err := readJSON[record.Sweep](filepath.Join(folder, SweepFile), maxJSON)
 	if err != nil {
 		return nil
 	}

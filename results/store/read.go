@@ -18,7 +18,7 @@ const maxJSON = 64 << 20
 // summary the error is ErrNoSummary with the reason.
 func ReadSummary(dir string) (*record.Summary, error) {
 	path := filepath.Join(dir, SummaryFile)
-	s, text, err := readJSON[record.Summary](path)
+	s, text, err := readJSON[record.Summary](path, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := missingFileError(dir, SummaryFile); errors.Is(err, errRemoved) {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -64,7 +64,7 @@ func noSummaryError(dir string) error {
 // end; ReadManifest returns status failed for it instead of running. It can see that only on the
 // machine of the run and before its next boot; elsewhere such a run seems to be running.
 func ReadManifest(dir string) (*record.Manifest, error) {
-	m, _, err := readJSON[record.Manifest](filepath.Join(dir, ManifestFile))
+	m, _, err := readJSON[record.Manifest](filepath.Join(dir, ManifestFile), maxJSON)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,9 @@ func newerFormat(version int) error {
 	return fmt.Errorf("format %d is newer than %d, the newest that this weft reads: use a newer weft", version, Format)
 }
 
-// readJSON parses a JSON file and returns its text too.
-
-func readJSON[T any](path string) (_ *T, text []byte, err error) {
-	if text, err = regular.Read(path, maxJSON); err != nil {
+// readJSON parses a JSON file of up to most bytes, and returns its text too.
+func readJSON[T any](path string, most int64) (_ *T, text []byte, err error) {
+	if text, err = regular.Read(path, most); err != nil {
 		return nil, nil, err
 	}
 	v := new(T)
@@ -120,14 +119,6 @@ const maxNetwork = 256 << 20
 
 // ReadNetwork reads network.json of a run directory.
 func ReadNetwork(dir string) (*record.NetworkMap, error) {
-	path := filepath.Join(dir, NetworkFile)
-	text, err := regular.Read(path, maxNetwork)
-	if err != nil {
-		return nil, err
-	}
-	m := new(record.NetworkMap)
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w", path, err)
-	}
-	return m, nil
+	m, _, err := readJSON[record.NetworkMap](filepath.Join(dir, NetworkFile), maxNetwork)
+	return m, err
 }
