@@ -10,12 +10,12 @@ import (
 )
 
 // A testNet is a minimal network for tests of endpoints: hosts on the ports of one switch, exact in
-// time, with a hook that drops, duplicates or delays packets. Package fabric is the real model; this
-// one is small enough to be obviously right.
+// time, with a hook that drops, duplicates or delays packets. Package fabric is the real model;
+// this one is small enough to be obviously right.
 //
-// A test makes one with newNet, opens connections with Connect, queues messages with Send or At, and
-// calls Run until it returns false. Events and OnData are its hooks. A run is a function of netConfig
-// and of the calls.
+// A test makes one with newNet, opens connections with Connect, queues messages with Send or At,
+// and calls Run until it returns false. Events and OnData are its hooks. A run is a function of
+// netConfig and of the calls.
 //
 // The switch serves class 0 before class 1, marks with netConfig.Mark when a packet leaves, and
 // writes telemetry if netConfig.INT says so. CheckConservation finds every packet again at the end.

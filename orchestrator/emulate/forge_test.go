@@ -26,8 +26,8 @@ type target struct {
 
 // attackFrom plays a malicious host. From the network namespace of a process, bypassing the
 // kernel's sockets, it sends every kind of frame that a program with raw sockets could send, until
-// ctx ends, one per interval every; 0: as fast as possible. It returns the number of frames that the
-// kernel accepted. Runs with the same seed send the same frames.
+// ctx ends, one per interval every; 0: as fast as possible. It returns the number of frames that
+// the kernel accepted. Runs with the same seed send the same frames.
 func attackFrom(ctx context.Context, pid int, on target, every time.Duration, seed uint64) (sent int64, err error) {
 	err = ns.WithNetNSPath(fmt.Sprintf("/proc/%d/ns/net", pid), func(ns.NetNS) (err error) {
 		sent, err = attack(ctx, on, every, seed)

@@ -53,7 +53,7 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	sum.Network.CCM = nil
-	if got := e.Eval(sum, Scope{}); got.OK || !strings.Contains(got.Note, "not ccm") {
+	if got := e.Eval(sum, Scope{}); got.OK || !strings.Contains(got.Note, "congestion management") {
 		t.Errorf("%+v", got)
 	}
 	for line, want := range map[string]string{
