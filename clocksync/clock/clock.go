@@ -29,16 +29,10 @@ import (
 type Config struct {
 	Offset units.Time // reading of the hardware clock at true time 0
 	Skew   float64    // frequency error at true time 0
-	Aging  float64    // change of the frequency error per second
 
 	// Wander is the step of the random walk of the frequency after a second, in 1/sqrt(s). Its
 	// Allan deviation is Wander * sqrt(tau/3).
 	Wander float64
-	// White is the Allan deviation of the white frequency noise at a second. At tau it is
-	// White / sqrt(tau).
-	White float64
-	// Most is the limit of the random walk. 0 means no limit.
-	Most float64
 
 	Steps []Step // steps of the hardware clock, in order of time
 	Ramps []Ramp // ramps of the frequency, as from temperature
@@ -84,14 +78,11 @@ func New(cfg Config) (*Clock, error) {
 	switch {
 	case cfg.Grid <= 0:
 		return nil, fmt.Errorf("clock: grid of %d ps", cfg.Grid)
-	case bad(cfg.Skew, maxFrequency) || bad(cfg.Aging, 1) || bad(cfg.Wander, 1) || bad(cfg.White, 1) ||
-		bad(cfg.Most, maxFrequency):
-		return nil, fmt.Errorf("clock: frequency error %g, aging %g, wander %g, white noise %g within %g: beyond "+
-			"an oscillator's %g",
-			cfg.Skew, cfg.Aging, cfg.Wander, cfg.White, cfg.Most, maxFrequency)
-	case cfg.Wander < 0 || cfg.White < 0 || cfg.Most < 0:
-		return nil, fmt.Errorf("clock: wander %g, white noise %g within %g: a deviation is not negative", cfg.Wander,
-			cfg.White, cfg.Most)
+	case bad(cfg.Skew, maxFrequency) || bad(cfg.Wander, 1):
+		return nil, fmt.Errorf("clock: frequency error %g, wander %g: beyond an oscillator's %g", cfg.Skew, cfg.Wander,
+			maxFrequency)
+	case cfg.Wander < 0:
+		return nil, fmt.Errorf("clock: wander %g: a deviation is not negative", cfg.Wander)
 	}
 	for i, s := range cfg.Steps {
 		if i > 0 && s.At < cfg.Steps[i-1].At {
@@ -116,7 +107,7 @@ func (c *Clock) draw(k int) float64 {
 	cfg := &c.cfg
 	dt := cfg.Grid.Seconds()
 	at := units.Time(k) * cfg.Grid
-	f := cfg.Skew + float64(cfg.Aging*at.Seconds())
+	f := cfg.Skew
 	for _, r := range cfg.Ramps {
 		switch {
 		case at < r.At:
@@ -128,13 +119,7 @@ func (c *Clock) draw(k int) float64 {
 	}
 	if cfg.Wander > 0 {
 		c.walk += float64(cfg.Wander * math.Sqrt(dt) * c.rand.NormFloat64())
-		if cfg.Most > 0 {
-			c.walk = max(-cfg.Most, min(cfg.Most, c.walk))
-		}
 		f += c.walk
-	}
-	if cfg.White > 0 {
-		f += float64(cfg.White / math.Sqrt(dt) * c.rand.NormFloat64())
 	}
 	return max(-maxFrequency, min(maxFrequency, f))
 }

@@ -70,8 +70,7 @@ func TestWhenIsTheInverse(t *testing.T) {
 		cfg := Config{
 			Skew: rapid.Float64Range(-1e-4, 1e-4).Draw(t, "skew"), Wander: rapid.Float64Range(0, 1e-4).
 				Draw(t, "wander"),
-			White: rapid.Float64Range(0, 1e-6).
-				Draw(t, "white"), Grid: units.Time(rapid.Int64Range(1e5, 1e7).Draw(t, "grid")),
+			Grid: units.Time(rapid.Int64Range(1e5, 1e7).Draw(t, "grid")),
 			Seed: [2]uint64{rapid.Uint64().Draw(t, "seed"), 1},
 		}
 		a, err := New(cfg)
@@ -137,11 +136,9 @@ func TestAllanDeviationOfEachNoise(t *testing.T) {
 		cfg  Config
 		want func(tau float64) float64
 	}{
-		"white frequency": {Config{White: 1e-7}, func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
-		"random walk":     {Config{Wander: 1e-8}, func(tau float64) float64 { return 1e-8 * math.Sqrt(tau/3) }},
-		"aging":           {Config{Aging: 1e-9}, func(tau float64) float64 { return 1e-9 * tau / math.Sqrt2 }},
-		"skew has no part": {Config{Skew: 5e-6, White: 1e-7},
-			func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
+		"random walk": {Config{Wander: 1e-8}, func(tau float64) float64 { return 1e-8 * math.Sqrt(tau/3) }},
+		"skew has no part": {Config{Skew: 5e-6, Wander: 1e-8},
+			func(tau float64) float64 { return 1e-8 * math.Sqrt(tau/3) }},
 	} {
 		s := series(w.cfg)
 		for _, m := range []int{4, 16, 64} {
@@ -153,19 +150,9 @@ func TestAllanDeviationOfEachNoise(t *testing.T) {
 	}
 }
 
-func TestWalkIsHeld(t *testing.T) {
-	c := build(t, Config{Wander: 1e-3, Most: 1e-4, Grid: units.Millisecond})
-	for at := range units.Time(1000) {
-		if f := c.Frequency(at * units.Millisecond); math.Abs(f) > 1e-4 {
-			t.Fatalf("at %d ms the frequency is off by %g", at, f)
-		}
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	for _, cfg := range []Config{
-		{}, {Grid: -1}, {Grid: 1, Skew: math.NaN()}, {Grid: 1, Skew: 0.1}, {Grid: 1, Wander: -1}, {Grid: 1,
-			White: -1}, {Grid: 1, Most: -1},
+		{}, {Grid: -1}, {Grid: 1, Skew: math.NaN()}, {Grid: 1, Skew: 0.1}, {Grid: 1, Wander: -1},
 		{Grid: 1, Steps: []Step{{At: 2}, {At: 1}}}, {Grid: 1, Ramps: []Ramp{{By: math.Inf(1)}}}, {Grid: 1,
 			Ramps: []Ramp{{Over: -1}}},
 	} {

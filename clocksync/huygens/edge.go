@@ -287,7 +287,7 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 			return edgeFit{}, false
 		}
 	}
-	n.last.fit, n.last.ok = n.slopes.Add(x0, l.beta, 1)
+	n.last.fit, n.last.ok = n.slopes.Add(x0, l.beta)
 	n.fits++
 	sigma := max(cfg.Sigma, l.sigma, units.Time(float64(jitter)/math.Sqrt(float64(rest))))
 	// A round trip that is longer than the shortest met queues, in an unknown direction: the offset

@@ -35,7 +35,7 @@ func (t *track) readingAt(sync units.Time) units.Time {
 func (t *track) correct(x0, err units.Time, skew float64) {
 	truth := t.target.At(x0) - err
 	rate := (1+t.target.Rate)*math.Exp(-skew) - 1
-	f, ok := t.points.Add(x0, truth-x0, 1)
+	f, ok := t.points.Add(x0, truth-x0)
 	t.fitted = 0
 	next := clocksync.Correction{From: x0, Offset: truth - x0, Rate: rate}
 	if ok {

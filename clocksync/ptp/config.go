@@ -44,16 +44,9 @@ type Config struct {
 	// the delays to its neighbours; the rest of the path is in the messages that the switch passes
 	// on. Switches are numbered from Setup.Nodes. It needs PeerDelay.
 	Bridge clocksync.Node
-	// RawDelay uses the last measured delay instead of the filtered one.
-	RawDelay bool
-	// Weighted weights each sample by the ratio of the filtered delay to the last one.
-	Weighted bool
 	// Gear makes PI begin with the gains of a regression; see servo.PIConfig.
 	Gear bool
 
-	// Asymmetry is the known difference of the delay from the master and the mean delay of both
-	// directions (delayAsymmetry).
-	Asymmetry units.Time
 	// StepAlarm is the change of the hardware clock against the monotonic clock that counts as a
 	// step of the hardware clock. With 0 they are not compared, and a step shows in the offset
 	// only.

@@ -179,20 +179,20 @@ func TestDetours(t *testing.T) {
 		k.addDelay(atTrueTime(ms), p, usual)
 	}
 	k.addDelay(atTrueTime(2*ms), p, usual+outlierSteps*first)
-	if p.last != usual+outlierSteps*first || k.counters.Filtered != 0 {
-		t.Errorf("a delay at the limit was left aside: %v", p.last)
+	if p.delayAt != 2*ms || k.counters.Filtered != 0 {
+		t.Errorf("a delay at the limit was left aside: the last is of %v", p.delayAt)
 	}
 	k.addDelay(atTrueTime(2*ms), p, usual)
 	far := usual + outlierSteps*first + 1
 	for i := range 4 {
 		k.addDelay(atTrueTime(3*ms), p, far)
-		if d, _ := p.delay.Value(); p.last != usual || d != usual || p.delayAt != 2*ms || k.counters.Filtered != int64(i+1) {
-			t.Fatalf("detour %d was used: %v, %d counted", i, p.last, k.counters.Filtered)
+		if d, _ := p.delay.Value(); d != usual || p.delayAt != 2*ms || k.counters.Filtered != int64(i+1) {
+			t.Fatalf("detour %d was used: %v, %d counted", i, p.delayAt, k.counters.Filtered)
 		}
 	}
 	k.addDelay(atTrueTime(4*ms), p, far)
-	if p.last != far || p.delayAt != 4*ms || k.counters.Filtered != 4 {
-		t.Errorf("a path that is longer five times of ten is still left aside: %v", p.last)
+	if p.delayAt != 4*ms || k.counters.Filtered != 4 {
+		t.Errorf("a path that is longer five times of ten is still left aside: the last is of %v", p.delayAt)
 	}
 }
 
@@ -279,21 +279,6 @@ func TestFrequencyOutlastsAMaster(t *testing.T) {
 	}
 	if servo.resets+servo.restarts > 0 || k.counters.Resets > 0 || k.counters.Lost != 1 {
 		t.Errorf("%+v, %+v", servo, k.counters)
-	}
-}
-
-// With Weighted a sample has the ratio of the filtered delay to the last one as its weight.
-func TestWeights(t *testing.T) {
-	for _, weighted := range []bool{false, true} {
-		k, servo := follower(t, func(c *Config) { c.Weighted = weighted })
-		for _, d := range []units.Time{1, 1, 4} {
-			k.addDelay(atTrueTime(ms), k.parent.peer, d*units.Microsecond)
-		}
-		k.slave.t1, k.slave.t2 = ms, ms+units.Microsecond
-		k.measure(atTrueTime(ms))
-		if want := map[bool]float64{false: 1, true: 0.25}[weighted]; len(servo.samples) != 1 || servo.samples[0].Weight != want {
-			t.Errorf("weighted %v: %+v, want %v", weighted, servo.samples, want)
-		}
 	}
 }
 

@@ -12,7 +12,6 @@ type peer struct {
 	port int // index of the port that it is behind
 
 	delay         *servo.Filter // of the path to it, or of the link
-	last          units.Time    // the last measured delay
 	delayAt       units.Time    // when it was measured, by the monotonic clock
 	delayOutliers outliers
 
@@ -100,7 +99,7 @@ func (c *Clock) addDelay(now clocksync.Now, from *peer, delay units.Time) {
 		c.counters.Filtered++
 		return
 	}
-	from.last, from.delayAt = delay, now.Mono
+	from.delayAt = now.Mono
 	from.delay.Add(delay)
 }
 

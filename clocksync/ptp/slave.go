@@ -189,7 +189,7 @@ func (c *Clock) pair(now clocksync.Now) error {
 		return ErrStale
 	}
 	*last = clockReading{ok: true, at: s.followUp.at}
-	s.t1 = s.followUp.at + s.followUp.correction + s.sync.correction + c.cfg.Asymmetry
+	s.t1 = s.followUp.at + s.followUp.correction + s.sync.correction
 	s.t2, s.hard = s.sync.at, s.sync.hard
 	s.measured = true
 	s.sync, s.followUp = half{}, half{}
@@ -210,14 +210,6 @@ func (c *Clock) measure(now clocksync.Now) {
 		c.counters.Filtered++
 		return
 	}
-	last := max(0, source.last)
-	weight := 1.0
-	if c.cfg.Weighted && last > delay && last > 0 {
-		weight = float64(delay) / float64(last)
-	}
-	if c.cfg.RawDelay {
-		delay = last
-	}
 	s := &c.slave
 	_, traced := accuracyBound(c.parent.set.Accuracy)
 	if traced && c.untraced { // the servo followed a clock that is unrelated to the time
@@ -230,7 +222,7 @@ func (c *Clock) measure(now clocksync.Now) {
 		return
 	}
 	s.rearm(now.Mono, c)
-	rate, state := c.servo.Update(servo.Sample{Local: s.hard, Sync: s.t2, Offset: offset, Weight: weight})
+	rate, state := c.servo.Update(servo.Sample{Local: s.hard, Sync: s.t2, Offset: offset})
 	c.steer(now, offset, rate, state)
 }
 
@@ -452,7 +444,7 @@ func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
 		return nil
 	}
 	correction, _ := m.corrected()
-	t4 -= correction - c.cfg.Asymmetry
+	t4 -= correction
 	delay := (units.Time(float64(s.t2-s.t3)*c.servo.RateRatio()) + (t4 - s.t1)) / 2
 	c.addDelay(now, from, delay)
 	return nil

@@ -49,7 +49,7 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		l.Reset()
 		l.last, l.began = s.Local, true
 	}
-	f, ok := l.points.Add(s.Local, s.Sync-s.Offset-s.Local, s.weight())
+	f, ok := l.points.Add(s.Local, s.Sync-s.Offset-s.Local)
 	if !ok {
 		return l.rate, Unlocked
 	}

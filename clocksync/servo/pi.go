@@ -75,9 +75,9 @@ func (p *PI) Update(s Sample) (float64, State) {
 	g := p.gains()
 	p.count++
 	interval := float64(p.cfg.Interval)
-	share := float64(s.Offset) * s.weight() / interval
+	share := float64(s.Offset) / interval
 	// An offset that grew over several intervals says less about the frequency.
-	integral := g.I * (share - p.residue*s.weight()/interval) / missed
+	integral := g.I * (share - p.residue/interval) / missed
 	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
 	if inside { // anti-windup
 		p.drift = p.cfg.Limits.frequency(p.drift - integral)

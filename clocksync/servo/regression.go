@@ -46,7 +46,6 @@ type Fit struct {
 type point struct {
 	local  units.Time
 	offset units.Time
-	weight float64
 }
 
 // fit is the regression of one size.
@@ -57,10 +56,10 @@ type fit struct {
 	ok   bool    // Fit is valid
 }
 
-// Add adds a point with a weight above 0, and returns the line to use, which begins at the point.
-// ok is false with fewer than 4 points, or if all have the same reading.
-func (r *Regression) Add(local, offset units.Time, weight float64) (f Fit, ok bool) {
-	p := point{local: local, offset: offset, weight: weight}
+// Add adds a point, and returns the line to use, which begins at the point. ok is false with fewer
+// than 4 points, or if all have the same reading.
+func (r *Regression) Add(local, offset units.Time) (f Fit, ok bool) {
+	p := point{local, offset}
 	r.judge(p)
 	r.points[r.next] = p
 	r.next = (r.next + 1) % maxPoint
@@ -117,24 +116,23 @@ func (r *Regression) choose() int {
 	return best
 }
 
-// solve fits the last size points by weighted least squares. Sums are relative to the last point,
+// solve fits the last size points by least squares. Sums are relative to the last point,
 // so that floats keep picoseconds.
 func (r *Regression) solve(f *fit, size int) {
 	last := &r.points[(r.next+maxPoint-1)%maxPoint]
-	var sw, sx, sy float64
+	var sx, sy float64
 	for i := 1; i <= size; i++ {
 		p := &r.points[(r.next+maxPoint-i)%maxPoint]
-		sw += p.weight
-		sx += p.weight * float64(p.local-last.local)
-		sy += p.weight * float64(p.offset-last.offset)
+		sx += float64(p.local - last.local)
+		sy += float64(p.offset - last.offset)
 	}
-	mx, my := sx/sw, sy/sw
+	mx, my := sx/float64(size), sy/float64(size)
 	var sxx, sxy float64
 	for i := 1; i <= size; i++ {
 		p := &r.points[(r.next+maxPoint-i)%maxPoint]
 		dx := float64(p.local-last.local) - mx
-		sxx += p.weight * dx * dx
-		sxy += p.weight * dx * (float64(p.offset-last.offset) - my)
+		sxx += dx * dx
+		sxy += dx * (float64(p.offset-last.offset) - my)
 	}
 	if !(sxx > 0) {
 		f.ok = false

@@ -11,7 +11,6 @@ type Sample struct {
 	Local  units.Time // reading of the hardware clock
 	Sync   units.Time // synchronized time of this node at that reading
 	Offset units.Time // Sync minus the time of the reference
-	Weight float64    // trust, in (0, 1]; other values count as 1
 }
 
 // State is a servo's decision about a sample.
@@ -111,14 +110,6 @@ func (l Limits) frequency(drift float64) float64 {
 	}
 	drift, _ = l.clamp(drift)
 	return drift
-}
-
-// weight returns the weight of a sample.
-func (s *Sample) weight() float64 {
-	if s.Weight > 0 && s.Weight <= 1 {
-		return s.Weight
-	}
-	return 1
 }
 
 // Gains are the shares of an offset that are corrected until the next sample: P for that sample

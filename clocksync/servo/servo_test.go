@@ -259,7 +259,6 @@ func TestServosNeverLoseTheirNumbers(t *testing.T) {
 				Local:  units.Time(rapid.Int64Range(-span, span).Draw(t, "local")),
 				Sync:   units.Time(rapid.Int64Range(-span/4, span/4).Draw(t, "sync")),
 				Offset: units.Time(rapid.Int64Range(-span/4, span/4).Draw(t, "offset")),
-				Weight: rapid.SampledFrom([]float64{0, 1, 0.1, -1, math.NaN(), math.Inf(1)}).Draw(t, "weight"),
 			}
 			for _, v := range []Servo{pi, lr} {
 				rate, _ := v.Update(s)
