@@ -79,17 +79,17 @@ var (
 	broadcast = collective{
 		name: Broadcast, facts: Facts{Rooted: true}, bus: unity, due: whole,
 		variants: []variant{
-			{Chain, pipelined, by(newChain)},
-			{Tree, pipelined, by(newBinaryTree)},
-			{BinomialTree, pipelined, by(newBinomialTree)},
+			{Chain, pipelined, by(down(newChain))},
+			{Tree, pipelined, by(down(newBinaryTree))},
+			{BinomialTree, pipelined, by(down(newBinomialTree))},
 		},
 	}
 	reduce = collective{
 		name: Reduce, facts: Facts{Rooted: true, Reduces: true}, bus: unity, due: atRoot,
 		variants: []variant{
-			{Chain, pipelined, by(newChain)},
-			{Tree, pipelined, by(newBinaryTree)},
-			{BinomialTree, pipelined, by(newBinomialTree)},
+			{Chain, pipelined, by(up(newChain))},
+			{Tree, pipelined, by(up(newBinaryTree))},
+			{BinomialTree, pipelined, by(up(newBinomialTree))},
 		},
 	}
 )

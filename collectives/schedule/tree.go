@@ -215,15 +215,24 @@ func (t *trees) inflow(rank int) int {
 	return max(distinct(above), distinct(below))
 }
 
-// newRooted returns the broadcast or reduce of the whole buffer along one tree. The tree is given
-// over positions 0 to n−1; the root rank has position 0, and the others follow in order. children
-// returns the children of a position in the order in which it receives from them.
+// down and up make a broadcast or a reduction along trees.
+func down(build func(Spec) *trees) func(Spec) *trees {
+	return func(s Spec) *trees { t := build(s); t.down = true; return t }
+}
+
+func up(build func(Spec) *trees) func(Spec) *trees {
+	return func(s Spec) *trees { t := build(s); t.up = true; return t }
+}
+
+// newRooted returns one tree for the whole buffer. The tree is given over positions 0 to n−1; the
+// root rank has position 0, and the others follow in order. children returns the children of a
+// position in the order in which it receives from them.
 func newRooted(s Spec, parent func(v int) int, children func(v int) []int) *trees {
 	position := func(rank int) int { return mod(rank-s.Root, s.Ranks) }
 	rank := func(position int) int { return mod(position+s.Root, s.Ranks) }
 	return &trees{
-		Spec: s, up: s.Collective == Reduce, down: s.Collective == Broadcast,
-		all: []tree{relabel(extent{0, s.Size}, position, rank, parent, children)},
+		Spec: s,
+		all:  []tree{relabel(extent{0, s.Size}, position, rank, parent, children)},
 	}
 }
 
