@@ -228,6 +228,15 @@ func (m Message) Is(kind string, v any) error {
 	return fmt.Errorf("control: %q came where %q was expected", m.Kind, kind)
 }
 
+// With decodes the body of a message and calls f with it.
+func With[T any](m Message, f func(*T) error) error {
+	body := new(T)
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	return f(body)
+}
+
 // source reads the byte stream and collects the descriptors that come with it, in order.
 //
 // The kernel may join the bytes of earlier messages to those of a message with descriptors, but

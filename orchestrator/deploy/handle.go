@@ -31,15 +31,15 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 		}
 		return conn.SendValue(kindState, state)
 	case kindExec:
-		return with(m, func(e *Exec) error { return s.exec(conn, e, files) })
+		return control.With(m, func(e *Exec) error { return s.exec(conn, e, files) })
 	case kindLink:
-		return with(m, func(k *Link) error { return s.answer(conn, s.link(k)) })
+		return control.With(m, func(k *Link) error { return s.answer(conn, s.link(k)) })
 	case kindNode:
-		return with(m, func(n *Node) error { return s.answer(conn, s.node(n)) })
+		return control.With(m, func(n *Node) error { return s.answer(conn, s.node(n)) })
 	case kindCapture:
-		return with(m, func(c *Capture) error { return s.capture(conn, c, files) })
+		return control.With(m, func(c *Capture) error { return s.capture(conn, c, files) })
 	case kindAttach:
-		return with(m, func(a *Attach) error {
+		return control.With(m, func(a *Attach) error {
 			is, err := s.attach(a, files)
 			if taken := Taken(""); errors.As(err, &taken) {
 				is, err = &Attached{Taken: taken}, nil
@@ -50,22 +50,13 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 			return conn.SendValue(kindAttached, is)
 		})
 	case kindDetach:
-		return with(m, func(d *Detach) error { return s.answer(conn, s.detach(d, files)) })
+		return control.With(m, func(d *Detach) error { return s.answer(conn, s.detach(d, files)) })
 	case kindCheck:
-		return with(m, func(c *Check) error { return s.check(conn, c) })
+		return control.With(m, func(c *Check) error { return s.check(conn, c) })
 	case kindEvents:
-		return with(m, func(f *Follow) error { return s.streamEvents(conn, f) })
+		return control.With(m, func(f *Follow) error { return s.streamEvents(conn, f) })
 	}
 	return fmt.Errorf("unknown request %q", clip.Text(m.Kind))
-}
-
-// with calls f with the body of a request.
-func with[T any](m control.Message, f func(*T) error) error {
-	body := new(T)
-	if err := m.Decode(body); err != nil {
-		return err
-	}
-	return f(body)
 }
 
 // connected returns a context that ends with the lab, or when the client disconnects or sends

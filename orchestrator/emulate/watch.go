@@ -8,7 +8,6 @@ import (
 
 	"weft/clocksync"
 	"weft/collectives/schedule"
-	"weft/fabric"
 	"weft/host"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
@@ -239,34 +238,15 @@ func (r *run) takeFabric(m control.Message) error {
 		}
 		return r.shutOut(g)
 	case realtime.KindSamples:
-		var s []realtime.Sample
-		if err := m.Decode(&s); err != nil {
-			return err
-		}
+		keep := func(s []realtime.Sample) { r.outcome.Samples = append(r.outcome.Samples, s...) }
 		if r.x.Samples != nil {
-			r.x.Samples(s)
-		} else {
-			r.outcome.Samples = append(r.outcome.Samples, s...)
+			keep = r.x.Samples
 		}
-		return nil
+		return passOn(m, keep)
 	case realtime.KindFrames:
-		var f []frames.Frame
-		if err := m.Decode(&f); err != nil {
-			return err
-		}
-		if r.x.Frames != nil {
-			r.x.Frames(f)
-		}
-		return nil
+		return passOn(m, r.x.Frames)
 	case realtime.KindSteps:
-		var s []fabric.Step
-		if err := m.Decode(&s); err != nil {
-			return err
-		}
-		if r.x.Steps != nil {
-			r.x.Steps(s)
-		}
-		return nil
+		return passOn(m, r.x.Steps)
 	case realtime.KindState:
 		r.seen = new(realtime.State)
 		return m.Decode(r.seen)
@@ -276,6 +256,16 @@ func (r *run) takeFabric(m control.Message) error {
 		return m.Decode(r.outcome.Report)
 	}
 	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// passOn calls f, unless it is nil, with the body of a message.
+func passOn[T any](m control.Message, f func(T)) error {
+	return control.With(m, func(body *T) error {
+		if f != nil {
+			f(*body)
+		}
+		return nil
+	})
 }
 
 // shutOut handles that the network has shut out a host: its node is lost, and the error says why.
@@ -310,12 +300,7 @@ func (r *run) takeNode(i int, m control.Message) error {
 		}
 		return nil
 	case agent.KindCorrection:
-		var c clocksync.Correction
-		err := m.Decode(&c)
-		if err == nil {
-			err = r.clocks.Correct(i, c)
-		}
-		return err
+		return control.With(m, func(c *clocksync.Correction) error { return r.clocks.Correct(i, *c) })
 	case agent.KindConns:
 		var f []frames.Frame
 		err := m.Decode(&f)

@@ -234,31 +234,14 @@ func (c *carrier) keepingAlive(do func(context.Context)) error {
 func (c *carrier) request(m message) error {
 	switch m.m.Kind {
 	case realtime.KindChange:
-		var change fabric.Change
-		if err := m.m.Decode(&change); err != nil {
-			return err
-		}
-		return c.make(&change)
+		return control.With(m.m, c.make)
 	case realtime.KindHalt:
-		var h realtime.Halt
-		if err := m.m.Decode(&h); err != nil {
-			return err
-		}
-		return c.halt(h)
+		return control.With(m.m, c.halt)
 	case realtime.KindPlug:
-		var p realtime.Plug
-		if err := m.m.Decode(&p); err != nil {
-			return err
-		}
-		return c.plug(p.Host)
+		return control.With(m.m, func(p *realtime.Plug) error { return c.plug(p.Host) })
 	case realtime.KindCapture:
-		var p realtime.Capture
-		if err := m.m.Decode(&p); err != nil {
-			return err
-		}
 		return errors.New("datapath kernel does not copy frames to weft; tcpdump captures them in a host or a " +
-			"switch: weft " +
-			"exec NODE -- tcpdump -i IFACE -w -")
+			"switch: weft exec NODE -- tcpdump -i IFACE -w -")
 	}
 	return fmt.Errorf("%q was not expected", m.m.Kind)
 }
@@ -326,7 +309,7 @@ func (c *carrier) install(s int) error {
 }
 
 // halt makes the links to a halted host drop everything, or restores them.
-func (c *carrier) halt(h realtime.Halt) error {
+func (c *carrier) halt(h *realtime.Halt) error {
 	if h.Host < 0 || h.Host >= len(c.halted) {
 		return fmt.Errorf("host %d of %d", h.Host, len(c.halted))
 	}
