@@ -58,9 +58,7 @@ type Op struct {
 type Call struct {
 	Name       string // as in the file; "": none
 	Collective string
-	Algorithm  string // "": the default of the collective
 	Type       schedule.Type
-	Op         schedule.Reduction
 	Size       units.Bytes // as in schedule.Spec
 	Root       int         // index in Members
 	Members    []int32     // ranks

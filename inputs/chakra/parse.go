@@ -351,7 +351,7 @@ func appendNode(m []byte, g *graph.Graph, rank, i int) ([]byte, error) {
 func appendCall(m []byte, g *graph.Graph, op *graph.Op) ([]byte, error) {
 	c := &g.Calls[op.Call]
 	for _, kind := range []int64{0, 1, 2, 5, 6, 7} {
-		if k := collectives[kind]; k.name == c.Collective && c.Algorithm == "" {
+		if k := collectives[kind]; k.name == c.Collective {
 			each := k.each(int64(c.Size), int64(len(c.Members)))
 			if k.size(each, int64(len(c.Members))) != int64(c.Size) {
 				break

@@ -44,10 +44,6 @@ type Options struct {
 
 	// Engines start weft on other machines: each has a finding.
 	Engines []Engine
-
-	// DockerHost is the address of the Docker Engine, such as unix:///var/run/docker.sock; empty
-	// means DOCKER_HOST or that default.
-	DockerHost string
 }
 
 // Engine starts weft on other machines: Docker Swarm or Slurm.
@@ -71,7 +67,7 @@ func Check(ctx context.Context, o Options) []Finding {
 	tests := append(machine(), isolation()...)
 	tests = append(tests, timing(o)...)
 	tests = append(tests, network(o)...)
-	tests = append(tests, containers(o.DockerHost))
+	tests = append(tests, containers(""))
 	for _, e := range o.Engines {
 		tests = append(tests, engine(e))
 	}

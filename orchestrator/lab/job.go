@@ -396,17 +396,14 @@ func (r *itemReader) calls(j *job) ([]Item, error) {
 	for i := range j.graph.Calls {
 		c := &j.graph.Calls[i]
 		it := Item{
-			Index: r.Index, Collective: c.Collective, Algorithm: c.Algorithm, Type: c.Type, Op: c.Op, Size: c.Size,
-			Flows: 1, Repeat: r.Repeat, Called: true,
-		}
-		if it.Algorithm == "" {
-			it.Algorithm = schedule.Algorithms(it.Collective)[0]
+			Index: r.Index, Collective: c.Collective, Algorithm: schedule.Algorithms(c.Collective)[0], Type: c.Type,
+			Size: c.Size, Flows: 1, Repeat: r.Repeat, Called: true,
 		}
 		facts, err := schedule.About(it.Collective, it.Algorithm)
 		if err != nil {
 			return nil, err
 		}
-		if it.Chunk = schedule.DefaultChunk(it.Collective, it.Algorithm); facts.Reduces && it.Op == "" {
+		if it.Chunk = schedule.DefaultChunk(it.Collective, it.Algorithm); facts.Reduces {
 			it.Op = schedule.Sum
 		}
 		members := make([]int, len(c.Members))
