@@ -48,6 +48,9 @@ func TestPrivLabMatchesPlan(t *testing.T) {
 				t.Setenv(datapathVar, datapath)
 				t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "star, hosts: 3") })
 				t.Run("run", func(t *testing.T) { runAsPlanned(t) })
+				if datapath == "fabric" {
+					t.Run("bypass", func(t *testing.T) { runAsPlanned(t, "engine.nic=bypass") })
+				}
 			})
 		}
 	}
@@ -61,7 +64,7 @@ func TestUMLLabMatchesPlan(t *testing.T) {
 	}
 	t.Setenv(datapathVar, "kernel")
 	t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2") })
-	t.Run("run", runAsPlanned)
+	t.Run("run", func(t *testing.T) { runAsPlanned(t) })
 }
 
 // planRequest returns a lab with a topology, in the runtime and on the datapath of the test.
@@ -107,8 +110,9 @@ func deployedAsPlanned(t *testing.T, topology string) {
 }
 
 // runAsPlanned checks a run at its first progress report. The run waits meanwhile.
-func runAsPlanned(t *testing.T) {
+func runAsPlanned(t *testing.T, set ...string) {
 	q := planRequest("star, hosts: 3", "workload: [{collective: broadcast, size: 4kB}]\n")
+	q.Set = set
 	l, err := q.parse()
 	if err != nil {
 		t.Fatal(err)
