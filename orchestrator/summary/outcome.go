@@ -120,25 +120,11 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 // sortOutcome sorts the rows, so that no engine's scheduling shows in their order.
 func sortOutcome(o *Outcome) {
 	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
-		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message),
-			int64(b.Message))
+		return cmp.Or(cmp.Compare(a.Conn, b.Conn), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Message, b.Message))
 	})
 	slices.SortFunc(o.Dones, func(a, b host.Done) int {
-		return cmpSeq(int64(a.Item), int64(b.Item), int64(a.Repeat), int64(b.Repeat), int64(a.Rank), int64(b.Rank))
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Rank, b.Rank))
 	})
-}
-
-// cmpSeq compares pairs of numbers; the first pair that differs decides.
-func cmpSeq(pairs ...int64) int {
-	for i := 0; i < len(pairs); i += 2 {
-		switch {
-		case pairs[i] < pairs[i+1]:
-			return -1
-		case pairs[i] > pairs[i+1]:
-			return 1
-		}
-	}
-	return 0
 }
 
 // checks counts the results of ranks, one for each rank and repetition.

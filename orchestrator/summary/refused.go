@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func refusals(all []record.Refused) (lines []string) {
 		}
 	}
 	slices.SortStableFunc(senders, func(a, b *sender) int {
-		return cmpSeq(b.edge.packets+b.crossed.packets, a.edge.packets+a.crossed.packets)
+		return cmp.Compare(b.edge.packets+b.crossed.packets, a.edge.packets+a.crossed.packets)
 	})
 	for _, s := range senders {
 		var said []string

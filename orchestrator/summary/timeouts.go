@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,7 +28,7 @@ func tail(o *Outcome, all record.Quantiles) *record.Tail {
 		return nil
 	}
 	slices.SortFunc(o.TimedOut, func(a, b transport.TimedOut) int {
-		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.At), int64(b.At))
+		return cmp.Or(cmp.Compare(a.Conn, b.Conn), cmp.Compare(a.At, b.At))
 	})
 	var t record.Tail
 	counted := make([]bool, len(o.TimedOut))
@@ -71,7 +72,7 @@ func tail(o *Outcome, all record.Quantiles) *record.Tail {
 func during(all []transport.TimedOut, f *host.Flow) (first, end int) {
 	at := func(when units.Time) int {
 		n, _ := slices.BinarySearchFunc(all, when, func(a transport.TimedOut, when units.Time) int {
-			return cmpSeq(int64(a.Conn), int64(f.Conn), int64(a.At), int64(when))
+			return cmp.Or(cmp.Compare(a.Conn, f.Conn), cmp.Compare(a.At, when))
 		})
 		return n
 	}
