@@ -28,20 +28,20 @@ import (
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
-	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).drawn(2).controlled("DCQCN").marked().
+	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().lossless(),
-	register("strack", "STrack and spray.", strackSection, strackScheme).drawn(3).selective().marked().netRTT().
+	register("strack", "STrack and spray.", section[STrack], strackScheme).drawn(3).selective().marked().netRTT().
 		aims(strackTarget).needs(Marks, "its window and its choice of paths follow marks"),
 	register("spray", "", spraySection, sprayScheme).drawn(8).as("strack").selective().marked().netRTT().
 		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
-	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).drawn(7).selective().marked().
+	register("ccm", "CCM, in hosts and all switches.", section[CCM], ccmScheme).drawn(7).selective().marked().
 		coordinated().around(innerOf, insideOfCCM),
-	register("uec", "Ultra Ethernet.", uecSection, uecScheme).drawn(5).selective().marked().netRTT().trims().
+	register("uec", "Ultra Ethernet.", section[UEC], uecScheme).drawn(5).selective().marked().netRTT().trims().
 		needs(Marks, "its window and its choice of paths follow marks").
 		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
-	register("wasm", "A module of your own.", wasmSection, wasmScheme).inModule().needs(Lossless, goBackN),
+	register("wasm", "A module of your own.", section[Wasm], wasmScheme).inModule().needs(Lossless, goBackN),
 }
 
 // kind is a registered transport.

@@ -76,13 +76,13 @@ func Repaths(s Section) bool {
 // parameters are P.
 func of[P cc.Params, D declared[P]]() Section { return new(plainSection[P, D]) }
 
-func roceSection() Section { return new(RoCE) }
-
-func ccmSection() Section { return new(CCM) }
-
-func uecSection() Section { return new(UEC) }
-
-func strackSection() Section { return new(STrack) }
+// section returns a section of type S.
+func section[S any, P interface {
+	*S
+	Section
+}]() Section {
+	return P(new(S))
+}
 
 func spraySection() Section { return &STrack{InTurn: true} }
 

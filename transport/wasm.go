@@ -38,8 +38,6 @@ const (
 	spreadByMarks = "by-marks"
 )
 
-func wasmSection() Section { return new(Wasm) }
-
 // ReadWith implements params.Reading.
 func (s *Wasm) ReadWith(read func(string) ([]byte, error)) { s.read = read }
 
