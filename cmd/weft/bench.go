@@ -80,7 +80,8 @@ lab file is wrong; 130 interrupted.`,
 		strings.Join(schedule.Collectives(), ", "))
 	fl.StringSliceVar(&f.request.Algorithms, "algorithm", []string{"auto"},
 		"auto, all, or names of algorithms; a collective skips those that it does not have")
-	fl.StringSliceVar(&f.transports, "transport", nil, "transports to compare (default the lab's, else pc4)")
+	fl.StringSliceVar(&f.transports, "transport", nil,
+		"transports to compare (default the lab's, else "+lab.Default("transport.kind")+")")
 	fl.IntVar(&f.request.Ranks, "ranks", 0, "number of ranks, on the first hosts (default all hosts of --lab, else 8)")
 	fl.StringVarP(&f.begin, "minbytes", "b", "32M", "first size; K, M and G are powers of 1024, KB is 1000")
 	fl.StringVarP(&f.end, "maxbytes", "e", "", "last size (default the first)")
@@ -206,7 +207,7 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 			f.request.Ranks = 8
 		}
 		if len(f.transports) == 0 {
-			f.transports = []string{"pc4"}
+			f.transports = []string{lab.Default("transport.kind")}
 		}
 		made, err := benchmark.Network(f.topology, max(2, f.request.Ranks))
 		if err != nil {

@@ -118,7 +118,7 @@ func starterFlags(cmd *cobra.Command, l *starter.Lab) {
 	f.StringVar(&l.Rate, "rate", "100Gbps", "rate of every link")
 	f.StringVar(&l.Delay, "delay", "1us", "propagation delay of every link")
 	f.StringVar(&l.MTU, "mtu", "4096", "payload bytes per packet")
-	f.StringVar(&l.Transport, "transport", "pc4", plural.Or(lab.Values("transport.kind")))
+	f.StringVar(&l.Transport, "transport", lab.Default("transport.kind"), plural.Or(lab.Values("transport.kind")))
 	f.StringVar(&l.Collective, "collective", "all-reduce",
 		plural.Or(starterCollectives())+"; "+starter.NoWork+" makes a lab for weft deploy")
 	f.StringVar(&l.Size, "size", "4MB", "size of the collective, as nccl-tests counts it")

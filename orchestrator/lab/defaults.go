@@ -9,6 +9,10 @@ type value struct{ text, source string }
 // its source, by the path of its key. A * stands for any index.
 var defaults = tableOf(new(file))
 
+// Default returns the default of a key as it would be written; "" if it has none, or one that
+// depends on another value.
+func Default(path string) string { return defaults[path].text }
+
 // overlay returns the defaults that follow from other sections: the marking thresholds that the
 // transport asks of switches, and the length from which switches that coordinate count a queue as
 // congested.
