@@ -114,8 +114,11 @@ func Serve(ctx context.Context, d *shard.Dir, round int) error {
 	}
 	defer end(nil)
 	var st state
-	if err := process(d).Read(&st); err != nil || st.Round != round {
-		return fmt.Errorf("round %d has no collector: %w", round, err)
+	if err := process(d).Read(&st); err != nil {
+		return err
+	}
+	if st.Round != round {
+		return fmt.Errorf("the keys of the collector are of round %d, not %d", st.Round, round)
 	}
 	var mu sync.Mutex
 	server, err := newServer(d, round, func(why string) {

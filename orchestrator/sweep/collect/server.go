@@ -188,8 +188,14 @@ func (s *server) begin(r *http.Request) (any, error) {
 	if t.Point != point || t.Shard != s.d.Sub.ShardOf(point) || t.Round != s.round {
 		return nil, refuse(http.StatusBadRequest, "point %d is not in round %d of shard %d", t.Point, t.Round, t.Shard)
 	}
-	if len(s.d.Tries(point)) >= maxTries {
-		return nil, refuse(http.StatusForbidden, "this point was tried %d times", maxTries)
+	tries := 0
+	for _, before := range s.d.Tries(point) {
+		if before.Round == s.round {
+			tries++
+		}
+	}
+	if tries >= maxTries {
+		return nil, refuse(http.StatusForbidden, "this point was tried %d times", tries)
 	}
 	t.Host, t.Began, t.Error = clip.Text(t.Host), time.Now().UTC(), ""
 	return s.d.Begin(r.Context(), id, t)
