@@ -132,6 +132,9 @@ func TestPrivScaleOutPageInParts(t *testing.T) {
 	newWalk(newWorkspace(t), acrossLab).section("One lab in parts")
 }
 
+// threeRacks is acrossLab with a rack for each machine.
+var threeRacks = strings.Replace(acrossLab, "leaves: 2", "leaves: 3", 1)
+
 // So do sweeps, and labs on several machines, where the machines are a swarm.
 func TestClusterPage(t *testing.T) {
 	c := needCluster(t)
@@ -139,7 +142,7 @@ func TestClusterPage(t *testing.T) {
 	w.on = func(cmd *exec.Cmd) *exec.Cmd { return c.into(collectFrom, cmd) }
 	w.section("Docker Swarm")
 	w.section("Without a shared directory")
-	c.d.writeLab("lab.yaml", acrossLab)
+	c.d.writeLab("lab.yaml", threeRacks)
 	w.aside = func(line string) bool {
 		if agent, ok := strings.CutPrefix(line, "weft machine --listen 10.213.0.2:"); ok {
 			for n := 2; n <= 3; n++ {
@@ -162,7 +165,7 @@ func TestClusterSlurmPage(t *testing.T) {
 	w := newWalk(d, sharded, "/home/me/runs", filepath.Join(d.dir, "home"), "SBATCH_PARTITION=short", "SBATCH_PARTITION=all")
 	w.on = func(cmd *exec.Cmd) *exec.Cmd { return asNobody(cmd, d.dir) }
 	w.section("Slurm")
-	d.writeLab("lab.yaml", acrossLab)
+	d.writeLab("lab.yaml", threeRacks)
 	w.aside = func(line string) bool { return !strings.Contains(line, "slurm:") }
 	w.section("One lab on several machines")
 }

@@ -30,8 +30,8 @@ const (
 	patience  = time.Hour // for a collector that is away
 	firstWait = 100 * time.Millisecond
 	maxWait   = 5 * time.Second
-	askTime   = answerTime + pieceTime // for one request
-	lostTime  = 20 * time.Second       // for what was sent to arrive
+	askTime   = 2 * pieceTime    // for one request; a run that is still checked then is asked for again
+	lostTime  = 20 * time.Second // for what was sent to arrive
 	maxKeys   = 64 << 10
 )
 
