@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -156,8 +156,11 @@ bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 	go test -run '^$$' -bench PrivDeploy -benchtime 3x ./e2e ./orchestrator/deploy
 
-bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built
-	.ci/bench-htsim '$(HTSIM)'
+bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built; also UEC=uet-htsim's, NS3=/usr; COUNT=1: instructions, cache misses
+	UEC='$(UEC)' NS3='$(NS3)' COUNT='$(COUNT)' .ci/bench-htsim '$(HTSIM)'
+
+agreement: build ## emulated labs beside the simulator, with sockets and bypass NICs; DILATION (root)
+	.ci/agreement $(DILATION)
 
 SIZE ?= 2MB
 
