@@ -90,8 +90,9 @@ lab file is wrong; 130 interrupted.`,
 	fl.IntVarP(&f.request.Iterations, "iters", "n", 0, "measured iterations of each size (default depends on the size)")
 	fl.IntVarP(&f.request.Warmup, "warmup_iters", "w", 1, "warm-up iterations of each size")
 	fl.StringVarP(&f.kind, "type", "d", string(schedule.Float32),
-		"element type: "+join(schedule.Types())+"; float is float32")
-	fl.StringVarP(&f.op, "op", "o", string(schedule.Sum), "reduction: "+join(schedule.Reductions()))
+		"element type: "+strings.Join(schedule.Names(schedule.Types()), ", ")+"; float is float32")
+	fl.StringVarP(&f.op, "op", "o", string(schedule.Sum),
+		"reduction: "+strings.Join(schedule.Names(schedule.Reductions()), ", "))
 	fl.IntVarP(&f.request.Root, "root", "r", 0, "root rank, for collectives that have one")
 	fl.StringVar(&f.chunk, "chunk", "", "size of the pieces of a message (default depends on the algorithm)")
 	fl.IntVar(&f.request.Parallel, "parallel", 0, "all-to-all: number of peers at once")

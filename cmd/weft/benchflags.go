@@ -3,20 +3,10 @@ package main
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"weft/collectives/bench"
 	"weft/units"
 )
-
-// join returns words of any string type, separated by commas.
-func join[T ~string](all []T) string {
-	out := make([]string, len(all))
-	for i, w := range all {
-		out[i] = string(w)
-	}
-	return strings.Join(out, ", ")
-}
 
 // read parses the flags that are text into the request.
 func (f *benchFlags) read() error {

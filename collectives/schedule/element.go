@@ -53,6 +53,15 @@ const (
 // Reductions returns all reductions, the default first.
 func Reductions() []Reduction { return []Reduction{Sum, Prod, Max, Min} }
 
+// Names returns types or reductions as text.
+func Names[T Type | Reduction](all []T) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = string(one)
+	}
+	return names
+}
+
 // check returns an error if r is unknown.
 func (r Reduction) check() error {
 	switch r {

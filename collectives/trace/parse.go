@@ -163,13 +163,13 @@ func (p *parser) item() Item {
 	if err != nil {
 		return it
 	}
-	it.Type = schedule.Type(p.choice("type", append([]string{""}, texts(schedule.Types())...)))
+	it.Type = schedule.Type(p.choice("type", append([]string{""}, schedule.Names(schedule.Types())...)))
 	if it.Type == "" {
 		it.Type = schedule.Float32
 	}
 	it.Op = schedule.Sum
 	if text, _ := p.field("op"); text != "" && p.applies("op", facts.Reduces, &it) {
-		it.Op = schedule.Reduction(p.choice("op", texts(schedule.Reductions())))
+		it.Op = schedule.Reduction(p.choice("op", schedule.Names(schedule.Reductions())))
 	}
 	it.Size = p.bytes("size", it.Type.Size(), it.Type)
 	it.Chunk = schedule.DefaultChunk(it.Collective, it.Algorithm)
@@ -314,13 +314,4 @@ func (p *parser) number(name string, otherwise, least, most int) int {
 		return otherwise
 	}
 	return int(n)
-}
-
-// texts converts words to strings.
-func texts[T ~string](words []T) []string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = string(w)
-	}
-	return all
 }

@@ -7,14 +7,6 @@ import (
 	"weft/units"
 )
 
-func texts[T ~string](words []T) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = string(w)
-	}
-	return out
-}
-
 // algorithmNames returns the algorithms of all collectives, each once.
 func algorithmNames() []string {
 	var names []string

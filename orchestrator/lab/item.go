@@ -123,9 +123,9 @@ func (r *itemReader) collectiveKeys(listed bool) []params.Key {
 			Only(func() (bool, string) { return listed || r.Collective != "", "" }),
 		r.ranksKey(),
 		r.rootKey(),
-		params.New("type", params.Word((*string)(&r.Type), texts(schedule.Types())...), "Element type.").
+		params.New("type", params.Word((*string)(&r.Type), schedule.Names(schedule.Types())...), "Element type.").
 			Default("float32", "nccl-tests: -d float"),
-		of(params.New("op", params.Word((*string)(&r.Op), texts(schedule.Reductions())...), "Reduction.").
+		of(params.New("op", params.Word((*string)(&r.Op), schedule.Names(schedule.Reductions())...), "Reduction.").
 			Default("sum", "nccl-tests: -o sum"),
 			func() bool { return r.facts.Reduces },
 			func() string { return "applies to collectives that reduce, not to " + r.named() }),
