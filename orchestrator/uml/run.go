@@ -149,11 +149,11 @@ func start(c *Command, isolated bool) (*machine, error) {
 		return nil, err
 	}
 	if strings.ContainsAny(self, "\"\n") {
-		return nil, fmt.Errorf("User Mode Linux cannot start %q, a path with quotes or line ends; copy the "+
-			"program elsewhere", self)
+		return nil, fmt.Errorf("%q, a path with quotes or line ends, cannot be started by User Mode Linux; "+
+			"copy the program elsewhere", self)
 	}
 	if err := unix.Access(self, unix.R_OK); err != nil {
-		return nil, fmt.Errorf("User Mode Linux cannot start %s, which it must read: %w", self, err)
+		return nil, fmt.Errorf("%s must be readable to start in User Mode Linux: %w", self, err)
 	}
 	if err := Shared(self); err != nil {
 		return nil, err
