@@ -223,3 +223,16 @@ func TestPrivKeeperKilled(t *testing.T) {
 		})
 	}
 }
+
+// A daemon with lab time does not hold its caller's output open.
+func TestPrivDaemonLetsGo(t *testing.T) {
+	needLabTime(t)
+	_, h := newGuardedLab(t)
+	begin := quiettest.Start()
+	code, out := runProgram(t, h, Exec{Node: "h0", LabTime: true,
+		Args: []string{"/bin/sh", "-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & echo up"}})
+	begin.AtMost(t, 30*time.Second, "a program that leaves a daemon")
+	if code != 0 || out != "up\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}

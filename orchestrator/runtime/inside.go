@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,12 +69,32 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 	if err != nil {
 		return err
 	}
-	errors, _ := command.Stderr.(*os.File)
-	socket, err := keeper.Attach(command.Clock, errors)
+	complaints, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer complaints.Close()
+	socket, err := keeper.Attach(command.Clock, theirs)
+	theirs.Close()
 	if err != nil {
 		return err
 	}
 	defer socket.Close()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		if to, ok := command.Stderr.(*os.File); ok {
+			_, _ = io.Copy(to, complaints) // nobody may read it any more
+		}
+	}()
+	defer func() {
+		// a daemon keeps the keeper's end open; what was said before the end is there
+		_ = complaints.SetReadDeadline(time.Now().Add(lostTime))
+		select {
+		case <-copied:
+		case <-time.After(2 * lostTime): // nobody reads the program's output
+		}
+	}()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
@@ -103,8 +124,8 @@ func keeperLost(k *labclock.Keeper) *ExitError {
 		State: k.How() + "; programs with lab time cannot go on without it: start them again"}
 }
 
-// lostTime is how long after the end of a keeper its parent may notice. Our own choice: it takes
-// less than a millisecond.
+// lostTime is how late this process may learn that a keeper ended, or what it wrote. Our own
+// choice: it takes less than a millisecond.
 const lostTime = 20 * time.Millisecond
 
 // start runs the program on a thread of its own.
