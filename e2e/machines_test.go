@@ -218,6 +218,56 @@ func TestPrivProgramsOnMachines(t *testing.T) {
 	}
 }
 
+// A lab stays up on two machines: programs run in its hosts and reach each other, links go down,
+// and what is not built is refused and breaks nothing. It ends with all processes, and inspect
+// names a machine that is lost.
+func TestPrivDeployOnMachines(t *testing.T) {
+	needLabTime(t)
+	d := newWorkspace(t)
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	d.writeLab("lab.yaml", acrossLab)
+	deploy := []string{"deploy", "lab.yaml", "--on", a.addr + "," + b.addr, "--secret", "secret"}
+	nothing := func() {
+		t.Helper()
+		if what := eventually(patience, func() string {
+			left := append(childrenOf(a.agent.cmd.Process.Pid), childrenOf(b.agent.cmd.Process.Pid)...)
+			return strings.Join(left, " ")
+		}); what != "" {
+			t.Errorf("processes %s are left", what)
+		}
+	}
+	d.run(slices.Concat(deploy, []string{"--on", "swarm:2"})...).wantCode(2).wantPrinted("start weft machine on the machines")
+	d.run(deploy...).wantCode(0)
+	d.run(deploy...).wantCode(0).wantPrinted("is up already")
+	ping := []string{"exec", "h0", "--", "ping", "-c", "1", "-W", "5", "h3"}
+	d.run(ping...).wantCode(0).wantPrinted("1 received")
+	d.run("exec", "--clock", "lab", "h3", "--", "date", "+%Y").wantCode(0).wantPrinted("2037")
+	d.run("exec", "h3", "--", "sh", "-c", "echo words >&2; exit 5").wantCode(5).wantPrinted("words")
+	d.run("inspect").wantCode(0).wantPrinted("h3", "running")
+	d.run("link", "across", "h3-leaf1", "down").wantCode(0)
+	ping[7] = "1"
+	d.run(ping...).wantCode(1)
+	d.run("node", "across", "h3", "restart").wantCode(1).wantPrinted("not built")
+	d.run("capture", "h3", "-w", "x.pcapng").wantCode(1).wantPrinted("not built")
+	d.run("link", "across", "h3-leaf1", "up").wantCode(0)
+	ping[7] = "5"
+	d.run(ping...).wantCode(0)
+	d.run("destroy").wantCode(0)
+	nothing()
+	d.run(deploy...).wantCode(0)
+	b.agent.signal(syscall.SIGKILL)
+	if what := eventually(patience, func() string {
+		if r := d.run("inspect"); !strings.Contains(r.stdout+r.stderr, "m2") {
+			return "no word of m2: " + r.stdout
+		}
+		return ""
+	}); what != "" {
+		t.Error(what)
+	}
+	d.run("destroy").wantCode(0)
+}
+
 // childrenOf returns the processes that a process has started.
 func childrenOf(pid int) (all []string) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is right

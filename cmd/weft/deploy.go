@@ -42,19 +42,23 @@ func openState() (*deploy.Root, error) {
 
 // deployOptions returns options that print messages on standard error.
 func (a *app) deployOptions() deploy.Options {
-	return deploy.Options{Say: func(line string) { fmt.Fprintln(a.stderr, line) }}
+	return deploy.Options{Say: func(line string) { fmt.Fprintln(a.stderr, line) }, Machines: standing}
 }
 
 func (a *app) deployCommand() *cobra.Command {
 	var flags labFlags
 	var dry, asJSON bool
 	var kernel string
+	var far machineFlags
 	cmd := &cobra.Command{
 		Use:   "deploy LAB",
 		Short: "bring up a lab and leave it running",
 		Long: `Bring up the network of a lab and leave it running for your own programs (see weft exec). A lab that
 is up already stays as it is; if the lab file has changed, the lab is replaced. The workload and the
 faults of the lab are not run. For a sweep, the first point is deployed.
+
+With --on, the hosts are on other machines, whose agents (weft machine) stay until the lab ends:
+weft exec, link, inspect, check and destroy reach them there.
 
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
 is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,
@@ -72,12 +76,21 @@ interrupted.`,
 			if err := hostKernel(kernel); err != nil {
 				return err
 			}
+			machines, err := far.standing(&flags)
+			if err != nil {
+				return err
+			}
 			q, l, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
 			}
+			if q.On = far.on; far.secret != "" {
+				if q.Secret, err = filepath.Abs(far.secret); err != nil {
+					return err
+				}
+			}
 			if dry {
-				if err := orchestrate.CheckDeployable(l); err != nil {
+				if err := orchestrate.CheckDeployable(l, machines); err != nil {
 					return err
 				}
 				return a.showPlan(q, asJSON)
@@ -88,8 +101,10 @@ interrupted.`,
 			if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
 				return err
 			}
-			if err := a.elevate(l.Engine.Runtime); err != nil {
-				return err
+			if machines == nil {
+				if err := a.elevate(l.Engine.Runtime); err != nil {
+					return err
+				}
 			}
 			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
 			if err != nil {
@@ -102,6 +117,9 @@ interrupted.`,
 	runtimeFlag(cmd.Flags(), &flags.Engine)
 	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel of the network")
 	dilationFlag(cmd.Flags(), &flags.Engine)
+	cmd.Flags().StringVar(&far.on, "on", "", "other machines for the parts of the lab: addresses of agents (weft "+
+		"machine), as in A:7788,B:7788")
+	cmd.Flags().StringVar(&far.secret, "secret", "", "file with the secret of the agents")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/plural"
+	"weft/orchestrator/deploy"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/machine"
 	orchestrate "weft/orchestrator/run"
@@ -198,4 +200,24 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 	}
 	return fmt.Sprintf("%s chooses %d of %s: %s; m1 is the first by name", engine.Name(), n,
 		plural.Count(len(hosts), "machine"), strings.Join(machine.Names(hosts), ", ")), nil
+}
+
+// standing returns the other machines of a lab that stays up.
+func standing(q *deploy.Request) (orchestrate.Machines, error) {
+	f := machineFlags{on: q.On, secret: q.Secret}
+	m, _, _, err := f.machines(nil)
+	return m, err
+}
+
+// standing returns the other machines that a lab is to stay up on, and adds to its settings what
+// follows; nil: no --on.
+func (f *machineFlags) standing(labs *labFlags) (orchestrate.Machines, error) {
+	name, _, _ := strings.Cut(f.on, ":")
+	if slices.ContainsFunc(agentEngines(), func(e machine.Engine) bool { return e.Name() == name }) {
+		return nil, usagef("--on %s: a lab that stays up needs agents that do; start weft machine on the machines, and "+
+			"expected their addresses, as in 10.0.0.1:7788,10.0.0.2:7788", f.on)
+	}
+	m, set, _, err := f.machines(nil)
+	labs.Set = append(labs.Set, set...)
+	return m, err
 }

@@ -88,6 +88,9 @@ const (
 // attachTo gives a container the interface of host h. The error is Taken if the host has none to
 // give.
 func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attached, error) {
+	if err := s.lab.Elsewhere("containers with interfaces"); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	is := s.nodes[h]
 	s.mu.Unlock()

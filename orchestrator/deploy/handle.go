@@ -95,8 +95,7 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: why})
 	}
 	if e.LabTime {
-		var err error
-		if command.Clock, err = s.lab.Clock(e.Node); err != nil {
+		if err := s.lab.SetClock(e.Node, &command); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
 		return 0, false, err
 	}
 	defer r.Close()
-	c, err := r.plan(l)
+	c, err := r.plan(l, "")
 	if err != nil {
 		return 0, false, err
 	}

@@ -165,8 +165,13 @@ func (s *supervisor) bringUp() error {
 	if err != nil {
 		return err
 	}
+	machines, err := s.options.machines(&s.deployment.Request)
+	if err != nil {
+		return err
+	}
 	prepared, err := orchestrate.PrepareDeployment(s.life, l, orchestrate.Options{
 		Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet, Dilation: s.deployment.Dilation,
+		Machines: machines,
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,17 @@ type Options struct {
 	Step func(step string) // called before and after every operation, for tests; may be nil
 	Undo map[string]undoer // further undoers, by kind of operation
 	Say  func(line string) // called with progress messages; may be nil
+
+	// Machines returns the other machines that a request names, or nil; nil: it names none.
+	Machines func(q *Request) (orchestrate.Machines, error)
+}
+
+// machines returns the other machines of a request; nil: its lab is on this one.
+func (o *Options) machines(q *Request) (orchestrate.Machines, error) {
+	if o.Machines == nil || q.On == "" {
+		return nil, nil
+	}
+	return o.Machines(q)
 }
 
 func (o *Options) say(format string, args ...any) {
@@ -87,11 +99,11 @@ func Plan(r *Root, q *Request) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.plan(l)
+	return r.plan(l, q.On)
 }
 
-// plan returns what Up would do with a lab.
-func (r *Root) plan(l *lab.Lab) (*Change, error) {
+// plan returns what Up would do with a lab that is to be on other machines, or on this one.
+func (r *Root) plan(l *lab.Lab, on string) (*Change, error) {
 	c := fresh(l)
 	dir, err := r.folder(l.Name)
 	if missing(err) {
@@ -126,6 +138,10 @@ func (r *Root) plan(l *lab.Lab) (*Change, error) {
 		return c, nil
 	}
 	c.Deployment = d
+	if d.On != on {
+		c.Action, c.Why = ActionReplace, "it is on "+cmp.Or(d.On, "this machine")
+		return c, nil
+	}
 	if c.Differences = differences(was, l); len(c.Differences) > 0 {
 		c.Action, c.Why = ActionReplace, "the network differs"
 		return c, nil
@@ -145,7 +161,11 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
 		return nil, mentionStrays(err, l.Name)
 	}
-	spec, err := orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node})
+	machines, err := o.machines(q)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node, Machines: machines})
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ type carrier struct {
 	notes []string
 	ended chan struct{} // closed when it has ended; nil: it ends with the cluster
 	end   context.CancelFunc
+	why   error // how several machines' ended; valid once ended is closed
 }
 
 // carrier returns the carrier for a cluster that was launched for x. network is that of the setup.

@@ -109,7 +109,8 @@ func (x *Experiment) ToDeploy() (*Setup, error) {
 			nodes[i].Hidden = x.Processes.Hidden
 		}
 	}
-	s.Spec.Ahead, s.Spec.Agents, s.NICs = x.Processes.Ahead, 0, 0
+	s.Spec.Ahead, s.Spec.Agents, s.Spec.Standing, s.NICs = x.Processes.Ahead, 0, true, 0
+	s.Machines = x.machines(s.Spec)
 	return s, nil
 }
 

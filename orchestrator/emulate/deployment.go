@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := launch(ctx, x.Processes.launch(), setup.Spec)
+	cluster, err := x.launch(ctx, setup)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 		err = x.ready(conn)
 	}
 	s.scale.Dilation = x.Dilation
-	s.scale.T0 = clock.Monotonic() + int64(startDelay)
+	s.scale.T0 = clock.Monotonic() + int64(x.startDelay())
 	s.clocks = Clocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
 	if err == nil {
 		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
@@ -120,6 +121,10 @@ func (s *Deployment) listen(conn *control.Conn) {
 	for {
 		m, _, err := conn.Recv()
 		if err != nil {
+			if _, several := s.cluster.(*machines); several {
+				<-s.carrier.ended
+				err = cmp.Or(s.carrier.why, err)
+			}
 			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, err)
 			return
 		}
@@ -195,6 +200,14 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
 
+// Elsewhere returns an error if the lab's hosts are on other machines, where what is not built.
+func (s *Deployment) Elsewhere(what string) error {
+	if _, ok := s.cluster.(*machines); ok {
+		return fmt.Errorf("%s of labs on other machines are not built; deploy the lab on one machine for them", what)
+	}
+	return nil
+}
+
 // Host returns what a host was launched with.
 func (s *Deployment) Host(host int) *boot.NodeSpec { return &s.nodes[host] }
 
@@ -253,6 +266,9 @@ func (s *Deployment) Measure(port int) (found realtime.Found, err error) {
 // Capture sends copies of frames to a socket until its other end is closed. The descriptor stays
 // the caller's.
 func (s *Deployment) Capture(c realtime.Capture, socket int) error {
+	if err := s.Elsewhere("captures"); err != nil {
+		return err
+	}
 	return s.do(realtime.KindCapture, c, socket)
 }
 
@@ -260,6 +276,9 @@ func (s *Deployment) Capture(c realtime.Capture, socket int) error {
 var ErrNoRestart = errors.New("the runtime of this lab cannot end or restart a node")
 
 func (s *Deployment) restarter() (runtime.Restarter, error) {
+	if err := s.Elsewhere("ends and restarts of nodes"); err != nil {
+		return nil, err
+	}
 	r, ok := s.cluster.(runtime.Restarter)
 	if !ok {
 		return nil, ErrNoRestart

@@ -11,6 +11,7 @@ import (
 	"weft/clocksync/labtime"
 	"weft/internal/clock"
 	"weft/nodeimg/labclock"
+	"weft/orchestrator/runtime"
 	"weft/units"
 )
 
@@ -43,16 +44,20 @@ type nodeClock struct {
 // for a second of lab time, so a line is late by at most this, once a second.
 const steerEvery = 20 * time.Millisecond
 
-// Clock returns what the clocks of programs in a node show. A node keeps its clocks when it is
+// SetClock has a program in a node read the node's clocks. A node keeps its clocks when it is
 // restarted. A switch has exact ones.
-func (s *Deployment) Clock(node string) (*labclock.Page, error) {
+func (s *Deployment) SetClock(node string, command *runtime.Command) (err error) {
 	host := allHosts
 	for i := range s.cluster.Nodes() {
 		if s.cluster.Node(i).Name == node {
 			host = i
 		}
 	}
-	return s.clocks.Page(node, host)
+	if host >= 0 && host < len(s.clocks.models) && s.clocks.models[host].Grid > 0 {
+		command.Model = &s.clocks.models[host]
+	}
+	command.Clock, err = s.clocks.Page(node, host)
+	return err
 }
 
 // NewClocks returns the clocks of hosts on this machine in a lab whose network is in parts. Other

@@ -67,7 +67,7 @@ func (x *Experiment) machines(whole runtime.Spec) []runtime.Spec {
 	}
 	for k := range all {
 		all[k].Agents = min(max(1, whole.Agents/len(all)), len(all[k].Nodes))
-		if x.Processes.Machines != nil {
+		if x.Processes.Machines != nil || whole.Standing {
 			all[k].Agents = 0
 		}
 	}
@@ -111,7 +111,7 @@ func (m *machines) listen() {
 	for _, c := range m.all {
 		processes += c.Nodes() + c.Agents() + 1
 	}
-	m.exits = make(chan runtime.Exit, processes+len(m.all)*len(m.all)) // and their connections
+	m.exits = make(chan runtime.Exit, 2*processes+len(m.all)*len(m.all)) // and machines, and their connections
 	var all sync.WaitGroup
 	for k, c := range m.all {
 		all.Go(func() {
@@ -256,7 +256,7 @@ func (m *machines) carrier() (*carrier, error) {
 		defer close(c.ended)
 		// Join names the silent part, before watch finds the whole fabric silent. It has sent its
 		// error to the other end.
-		_ = realtime.Join(conn, members, patience()*3/4, m.far)
+		c.why = realtime.Join(conn, members, patience()*3/4, m.far)
 	}()
 	return c, nil
 }

@@ -51,9 +51,6 @@ func ForDeployment(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
 	if l.Engine.Kind == "sim" {
 		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
 	}
-	if l.Engine.Machines > 1 {
-		return nil, l.Errorf("engine.machines", "a deployed lab has its network in one piece; expected 1")
-	}
 	g, err := NetworkOf(l)
 	if err != nil {
 		return nil, err
@@ -93,7 +90,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	}
 	x := &compiler{Experiment: &Experiment{Lab: l}, purpose: p, reach: newReach(g)}
 	x.Network = Network{Graph: g, Fabric: cfg, Subnet: p.subnet}
-	x.Fabric.Disturbable = !p.workload && l.Queues.PFC == nil // by weft link
+	x.Fabric.Disturbable = !p.workload && l.Queues.PFC == nil && l.Engine.Machines < 2 // by weft link
 	if !p.sketch || l.Engine.Datapath == OnKernel {
 		addRoutes(&x.Fabric, l, g)
 	}

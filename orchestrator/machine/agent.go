@@ -335,7 +335,10 @@ func regularly(ctx context.Context, send func() error) {
 // one of these connections is lost.
 func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 	spec := runtime.Spec{
-		Lab: p.Lab, Nodes: p.Nodes, Memory: p.Memory, Env: p.Env, Self: a.Self, Agents: emulate.Agents(len(p.Nodes)),
+		Lab: p.Lab, Nodes: p.Nodes, Memory: p.Memory, Env: p.Env, Self: a.Self, Standing: p.Standing,
+	}
+	if !p.Standing {
+		spec.Agents = emulate.Agents(len(p.Nodes))
 	}
 	start := a.Launch
 	if start == nil {
@@ -357,7 +360,7 @@ func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 	for to, addr := range p.Peers[:p.Me] {
 		conn, err := dial(ctx, addr, config, kindStream, stream{Run: p.Run, From: p.Me, To: to})
 		if err == nil {
-			_, err = next(conn, kindUp)
+			_, err = nextWithin(conn, kindUp, launchSilence)
 		}
 		if err != nil {
 			return fmt.Errorf("stream to %s at %s: %w", emulate.MachineName(to), addr, err)

@@ -101,14 +101,16 @@ func (l *launcher) machine(k int) runtime.Launch {
 // cluster is a part of a run on another machine. It implements runtime.Cluster.
 type cluster struct {
 	*launcher
-	addr    string // of its agent
-	session *link
-	fabric  *runtime.Proc
-	nodes   []*runtime.Proc
-	bound   string
-	exits   chan runtime.Exit
-	end     context.CancelFunc
-	ended   chan struct{} // closed when the session has ended
+	name     string // of the machine
+	addr     string // of its agent
+	session  *link
+	fabric   *runtime.Proc
+	nodes    []*runtime.Proc
+	bound    string
+	standing bool // see runtime.Spec
+	exits    chan runtime.Exit
+	end      context.CancelFunc
+	ended    chan struct{} // closed when the session has ended
 
 	mu    sync.Mutex
 	clock follower
@@ -120,6 +122,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	s := session{
 		Run: l.run, Build: l.build, Me: k, Peers: l.addrs,
 		Lab: spec.Lab, Nodes: spec.Nodes, Memory: spec.Memory, Env: spec.Env,
+		Standing: spec.Standing,
 	}
 	conn, err := dial(ctx, l.addrs[k], l.config, kindSession, s)
 	if err != nil {
@@ -127,8 +130,8 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cluster{
-		launcher: l, addr: l.addrs[k], session: conn, exits: make(chan runtime.Exit, len(spec.Nodes)+len(l.addrs)+2),
-		end: end, ended: make(chan struct{}),
+		launcher: l, name: emulate.MachineName(k), addr: l.addrs[k], session: conn, standing: spec.Standing,
+		exits: make(chan runtime.Exit, 2*len(spec.Nodes)+len(l.addrs)+2), end: end, ended: make(chan struct{}),
 	}
 	go heartbeats(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -150,7 +153,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 // begin waits until the processes are up, measures the agent's clock, and connects to the
 // processes.
 func (c *cluster) begin(ctx context.Context, spec *runtime.Spec) error {
-	m, err := c.next(kindUp)
+	m, err := nextWithin(c.session, kindUp, launchSilence)
 	if err != nil {
 		return err
 	}
@@ -208,9 +211,12 @@ func (c *cluster) connect(ctx context.Context, node int, name string) (*runtime.
 // next returns the next message of a kind, and skips heartbeats.
 func (c *cluster) next(kind string) (control.Message, error) { return next(c.session, kind) }
 
-func next(conn *link, kind string) (control.Message, error) {
+func next(conn *link, kind string) (control.Message, error) { return nextWithin(conn, kind, silence) }
+
+// nextWithin is next with the longest time without any message.
+func nextWithin(conn *link, kind string, limit time.Duration) (control.Message, error) {
 	for {
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		_ = conn.SetReadDeadline(time.Now().Add(limit))
 		m, fds, err := conn.Recv()
 		control.CloseAll(fds)
 		if err != nil {
@@ -249,6 +255,8 @@ func (c *cluster) see(m control.Message) error {
 		kind := agent.KindScale
 		if i == 0 {
 			kind = realtime.KindScale
+		} else if c.standing {
+			break // nothing drives nodes
 		}
 		_ = p.SendValue(kind, scale) // a process that has ended is told elsewhere
 	}
@@ -277,9 +285,13 @@ func (c *cluster) listen() {
 			}
 		}
 		if err != nil {
-			c.report("agent", "the connection to it ended: "+silent(err).Error(), "")
+			how := "the connection to it ended: " + silent(err).Error()
+			c.report("agent", how, "")
 			for _, p := range append(slices.Clone(c.nodes), c.fabric) {
 				p.Conn.Close()
+			}
+			for _, p := range c.nodes {
+				c.report(p.Name, fmt.Sprintf("it was on %s: %s", c.name, how), "")
 			}
 			return
 		}

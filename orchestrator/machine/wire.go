@@ -25,6 +25,9 @@ const (
 	// silence is the longest time without a message on a session, without an acknowledgement on any
 	// connection, for connecting with its handshake, and for another agent to learn of a run.
 	silence = 3 * time.Second
+	// launchSilence is silence while an agent starts processes: on a busy machine it may not get to
+	// send heartbeats meanwhile. The kernel still notices the loss of the machine within silence.
+	launchSilence = 10 * time.Second
 	// beat is the interval of heartbeats on a session.
 	beat = 500 * time.Millisecond
 )
@@ -57,6 +60,8 @@ type session struct {
 	Nodes  []boot.NodeSpec
 	Memory units.Bytes
 	Env    []string
+
+	Standing bool // see runtime.Spec
 }
 
 // up says what was started.
@@ -121,7 +126,7 @@ func dial(ctx context.Context, addr string, config *tls.Config, kind string, wha
 }
 
 // errSilent says that nothing has come for too long.
-var errSilent = fmt.Errorf("nothing came for %v, so its machine is stopped or its network is down", silence)
+var errSilent = errors.New("nothing came for too long, so its machine is stopped, out of reach or too busy")
 
 // silent returns errSilent for the error of a deadline, and others as they are.
 func silent(err error) error {

@@ -24,7 +24,13 @@ type Deployment struct {
 // PrepareDeployment returns the network of a lab that is to stay up. The lab needs no workload. If
 // it has one, the dilation is one at which this machine could carry it.
 func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment, error) {
+	if err := onePiece(l, o.Machines); err != nil {
+		return nil, err
+	}
 	x, err := experiment.ForDeployment(l, o.Subnet)
+	if err == nil {
+		_, err = x.Parts()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +55,11 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 	}
 	s.Emulation.Clocks = x.Clocks.Free
 	s.Emulation.NoClocks = NoClocks(l)
+	if o.Machines != nil {
+		if s.Emulation.Processes.Machines, err = o.Machines.Launches(ctx); err != nil {
+			return nil, err
+		}
+	}
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and an idle network must cost nothing
 	return s, nil
 }
@@ -63,9 +74,25 @@ func NoClocks(l *lab.Lab) string {
 		"--set clocks.sync=none for free clocks, or =perfect for exact ones", kind.Title)
 }
 
-// CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine.
-func CheckDeployable(l *lab.Lab) error {
+// onePiece returns an error for a lab in parts that are to be on one machine.
+func onePiece(l *lab.Lab, machines Machines) error {
+	if l.Engine.Machines > 1 && machines == nil {
+		return l.Errorf("engine.machines", "a deployed lab has its network in one piece on one machine; expected 1, "+
+			"or --on with other machines")
+	}
+	return nil
+}
+
+// CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine, or
+// on other machines than this one.
+func CheckDeployable(l *lab.Lab, machines Machines) error {
+	if err := onePiece(l, machines); err != nil {
+		return err
+	}
 	x, err := experiment.ForDeployment(l, 0)
+	if err == nil {
+		_, err = x.Parts()
+	}
 	if err == nil && l.Engine.Dilation == 0 {
 		_, err = deploymentLoad(l, x)
 	}

@@ -41,6 +41,10 @@ type Spec struct {
 	// (agent.KindAdopt). A runtime may start none.
 	Agents int
 
+	// Standing says that the lab has no workload: nothing drives its nodes, on other machines
+	// either.
+	Standing bool
+
 	// Memory is the memory limit of a node, or of each process if the runtime cannot limit nodes;
 	// 0: DefaultMemory.
 	Memory units.Bytes
