@@ -83,7 +83,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		return err
 	}
 	stem := filepath.Join(flags.out, "paper-"+name+map[bool]string{true: "-quick"}[flags.quick])
-	page := &report.Page{Title: p.Title, About: p.About, Footer: "weft " + versionText()}
+	page := &report.Page{Title: p.Title, About: p.About, Footer: "weft " + versionText(), Docs: docsFrom(flags.out)}
 	var rows []paper.Row
 	var failures []error // of runs
 	began := time.Now()
@@ -131,13 +131,34 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	return err
 }
 
+// docsFrom returns a function for the addresses of files of the documentation from pages in a
+// folder. They are known in a checkout, which has the documentation in docs.
+func docsFrom(folder string) func(name string) string {
+	return func(name string) string {
+		found, err := filepath.Glob(strings.TrimSuffix(name, ".md") + "*.md") // docs/adr/0081 is short
+		if err != nil || len(found) != 1 {
+			return ""
+		}
+		from, err := filepath.Abs(folder)
+		to, err2 := filepath.Abs(found[0])
+		if err != nil || err2 != nil {
+			return ""
+		}
+		address, err := filepath.Rel(from, to)
+		if err != nil {
+			return ""
+		}
+		return filepath.ToSlash(address)
+	}
+}
+
 // figure runs the labs of a figure, judges its claims and draws it. failed has the errors of its
 // runs; claims about a run that failed fail too.
 func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags paperFlags) (
 	rows []paper.Row, part report.Part, pictures [][]byte, failed, err error,
 ) {
 	name := p.Name
-	part = report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
+	part = report.Part{ID: f.ID, Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
 		part.Text = "Skipped by --quick. " + part.Text
 		return f.Judge(nil, true), part, nil, nil, nil

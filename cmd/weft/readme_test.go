@@ -87,7 +87,7 @@ func TestDocsShowTheDemo(t *testing.T) {
 	}
 	_, sample, _ := strings.Cut(string(text), "\n    quickstart  ")
 	sample, _, _ = strings.Cut(sample, "A run's directory")
-	measured := regexp.MustCompile(`[0-9.]+(ns|us|ms|s|KB|Gbps)\b|[0-9]+\.[0-9]+`)
+	measured := regexp.MustCompile(`[0-9.]+ (ns|us|ms|s|KB|Gb/s)\b|[0-9]+\.[0-9]+`)
 	lines := func(text string) (all []string) {
 		for line := range strings.Lines(text) {
 			words := strings.Fields(measured.ReplaceAllString(line, "N"))

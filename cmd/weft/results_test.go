@@ -83,7 +83,8 @@ func TestSweepOutput(t *testing.T) {
 	for _, p := range sum.Points {
 		base := filepath.Base(p.Run)
 		own, err := os.ReadFile(filepath.Join(root, "sweep", base, pages.PageFile))
-		title := fmt.Sprintf("<h1>sweep: %v, ranks %v, seed %v</h1>", p.Point["transport.kind"], p.Point["workload.0.ranks"], p.Point["seed"])
+		kind := map[any]string{"pc4": "pc4", "roce": "roce (DCQCN)"}[p.Point["transport.kind"]]
+		title := fmt.Sprintf("<h1>sweep: %s, ranks %v, seed %v</h1>", kind, p.Point["workload.0.ranks"], p.Point["seed"])
 		if err != nil || !strings.Contains(string(own), `href="../`+filepath.Base(dirs[0])+`/report.html"`) || !strings.Contains(string(own), title) {
 			t.Errorf("%s: %v; no link back, or no %s", base, err, title)
 		}
@@ -169,7 +170,7 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 	if head := strings.Fields(lines[0]); head[1] != "done" {
 		t.Errorf("columns %q", head)
 	}
-	for i, want := range []string{"2 2 of 2 1.167ms", "3 0 of 3 – – – –", "4 3 of 4 – – – –"} {
+	for i, want := range []string{"2 2 of 2 1.167 ms", "3 0 of 3 – – – –", "4 3 of 4 – – – –"} {
 		if row := strings.Join(strings.Fields(lines[i+1]), " "); !strings.HasPrefix(row, want) {
 			t.Errorf("row %q, want %q", row, want)
 		}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"weft/orchestrator/experiment"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/record"
 	"weft/results/view"
 )
 
@@ -19,7 +23,7 @@ func TestShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &app{stdout: io.Discard, stderr: io.Discard, engine: orchestrated{}}
-	if err := a.prepareShow(t.Context(), s, root); err != nil {
+	if err := a.prepareShow(t.Context(), s, root, acts, false); err != nil {
 		t.Fatal(err)
 	}
 	get := getPages(t, s)
@@ -33,6 +37,67 @@ func TestShow(t *testing.T) {
 		}
 	}
 	t.Run("Chromium", func(t *testing.T) { watchShow(t, s.URL(), root) })
+}
+
+// staged simulates what is to be emulated, or fails.
+type staged struct {
+	orchestrated
+	fails *bool
+}
+
+func (e staged) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	if x.Lab.Engine.Kind == "emu" {
+		if *e.fails {
+			return nil, errors.New("no room for nodes")
+		}
+		x.Lab.Engine.Kind = "sim"
+	}
+	return e.orchestrated.Run(ctx, x, o)
+}
+
+func (e staged) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Forecast{}, nil
+}
+
+// An act is performed whenever its page is opened. If that fails, the prepared run is shown, and it
+// is said; so it is if an act could only be simulated.
+func TestEmulatedShow(t *testing.T) {
+	s, err := view.NewServer(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := false
+	a := &app{stdout: io.Discard, stderr: io.Discard, engine: staged{fails: &fails}}
+	if err := a.prepareShow(t.Context(), s, t.TempDir(), acts[:1], true); err != nil {
+		t.Fatal(err)
+	}
+	get := getPages(t, s)
+	if first := get(""); !strings.Contains(first, `href="live"`) || strings.Count(first, "<svg") != 1 {
+		t.Errorf("the first page is\n%s", first)
+	}
+	if page := get("live"); !strings.Contains(page, `name="weft-live"`) || strings.Contains(get("queues"), "simulated") {
+		t.Error("the pages are not those of an emulated show")
+	}
+	const again = "this run has ended; reload the page for another"
+	failed := "the live run failed, so both sides show the prepared one: show-queues: no room for nodes"
+	for i, want := range []string{again, again, failed} {
+		fails = i == 2
+		text := get("stream")
+		last, end, _ := strings.Cut(text[strings.LastIndex(text, "event: runs"):], "event: end\ndata: ")
+		right := map[bool]string{false: "live", true: "prepared"}[fails]
+		if strings.TrimSpace(end) != want || !strings.Contains(last, `[{"title":"pc4, prepared"`) || !strings.Contains(last, `,{"title":"pc4, `+right+`"`) {
+			t.Errorf("it ends with %q; want %q", end, want)
+		}
+	}
+	if s, err = view.NewServer(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.prepareShow(t.Context(), s, t.TempDir(), acts[:1], true); err != nil {
+		t.Fatal(err)
+	}
+	if page := getPages(t, s)("queues"); !strings.Contains(page, "(This act is simulated.)") {
+		t.Error("the page does not say that its act is simulated")
+	}
 }
 
 // A run with --view publishes its frames while it runs.

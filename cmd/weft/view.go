@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,6 +141,8 @@ const liveEvery = 400 * time.Millisecond
 // liveView sends the frames of a run to a page while it runs.
 type liveView struct {
 	server *view.Server
+	beside []*view.Model // runs that have ended, shown before it
+	title  string        // empty: the lab's name
 	last   time.Time
 	run    string // directory of the run
 }
@@ -182,6 +186,7 @@ func (v *liveView) update(x *experiment.Experiment, run string, n *record.Networ
 		return
 	}
 	m := pages.Live(x, n, all)
-	_ = v.server.Publish([]*view.Model{m}) // a page that misses an update gets the next one
+	m.Title = cmp.Or(v.title, m.Title)
+	_ = v.server.Publish(append(slices.Clip(v.beside), m)) // a page that misses an update gets the next one
 	v.last = time.Now()
 }

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"weft/internal/terminal"
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/frames"
@@ -41,6 +42,11 @@ func (a *app) runInTerminal(ctx context.Context, names []string, flags runFlags)
 	out, ok := a.stdout.(*os.File)
 	if !ok || !isTerminal(a.stdout) || !isTerminal(a.stdin()) || flags.json {
 		fmt.Fprintln(a.stderr, "--watch needs a terminal; the run continues without it")
+		return a.run(ctx, names, flags)
+	}
+	if terminal.Background(out) || terminal.Background(os.Stdin) {
+		fmt.Fprintln(a.stderr, "--watch needs the foreground of the terminal (with timeout: timeout --foreground); "+
+			"the run goes on without it")
 		return a.run(ctx, names, flags)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

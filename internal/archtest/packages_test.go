@@ -147,15 +147,16 @@ func packages() []entry {
 
 		{"results/expect", "internal/nearest results/record results/stats",
 			"compares numbers of a record; suggests names"},
-		{"results/plot", "", "draws numbers, whatever they are of"},
+		{"results/names", "results/record units", "writes settings of a record as words"},
+		{"results/plot", "units", "draws numbers, in the units that people read"},
 		{"results/store", "internal/natural internal/nearest internal/regular results/frames results/record results/stats units",
 			"writes and reads records, and suggests names of runs"},
-		{"results/view", "results/frames results/record results/store transport units", "shows what is stored in a browser"},
+		{"results/view", "results/frames results/names results/record results/store transport units", "shows what is stored in a browser"},
 		{"results/watch", "results/expect results/frames results/record units", "shows a run that goes on as text"},
 		{"results/schema", "results/record results/store", "describes what is stored"},
-		{"results/table", "results/record", "shows records"},
+		{"results/table", "results/record units", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
-		{"results/report", "internal/clip internal/natural internal/plural results/expect results/plot results/record results/stats results/store results/table transport units",
+		{"results/report", "internal/clip internal/natural internal/plural results/expect results/names results/plot results/record results/stats results/store results/table transport units",
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
@@ -192,8 +193,8 @@ func packages() []entry {
 			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; " +
 				"no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/paper " +
-			"orchestrator/topology orchestrator/topology/render results/expect results/frames results/plot " +
-			"results/record results/report results/store results/view",
+			"orchestrator/topology orchestrator/topology/render results/expect results/frames results/names " +
+			"results/plot results/record results/report results/store results/view units",
 			"draws a run's network from its lab, its connections from its experiment, and a paper's figures, beside the " +
 				"pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},

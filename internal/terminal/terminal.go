@@ -15,6 +15,13 @@ func Is(f *os.File) bool {
 	return err == nil
 }
 
+// Background reports whether f is the terminal of this process, whose group is in the background,
+// as below timeout(1). It would be stopped (SIGTTOU) as soon as it changes the terminal.
+func Background(f *os.File) bool {
+	group, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && int(group) != unix.Getpgrp()
+}
+
 // Width returns the width of the terminal f in columns, or 0 if f is none or does not know it.
 func Width(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)

@@ -37,9 +37,9 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 		if m.Tries > 1 {
 			verdict += fmt.Sprintf(" (try %d)", m.Tries)
 		}
-		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n",
-			m.Link, m.From, m.To, plural.Count(m.Hops, "link"),
-			gbps(m.AskedRateBPS), got, m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
+		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%s\t%s\t%.3g %%\t%.3g %%\t%s\n",
+			m.Link, m.From, m.To, plural.Count(m.Hops, "link"), gbps(m.AskedRateBPS), got,
+			units.Shown(m.AskedDelayUS, "us"), units.Shown(m.DelayUS, "us"), 100*m.AskedLoss, 100*m.Loss, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -49,16 +49,8 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 	return err
 }
 
-// gbps formats a rate with its unit and four digits.
-func gbps(bps float64) string {
-	switch {
-	case bps >= 1e9:
-		return fmt.Sprintf("%.4gGbps", bps/1e9)
-	case bps >= 1e6:
-		return fmt.Sprintf("%.4gMbps", bps/1e6)
-	}
-	return fmt.Sprintf("%.4gkbps", bps/1e3)
-}
+// gbps formats a rate of bits per second.
+func gbps(bps float64) string { return units.Shown(bps/1e9, "Gb/s") }
 
 // Show prints the state of a lab for people.
 func (s *State) Show(w io.Writer) error {

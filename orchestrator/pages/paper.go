@@ -13,9 +13,11 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/paper"
 	"weft/results/expect"
+	"weft/results/names"
 	"weft/results/plot"
 	"weft/results/report"
 	"weft/results/store"
+	"weft/units"
 )
 
 // Pictures writes the charts of a figure beside the page, numbered from 1, and removes leftover
@@ -86,7 +88,7 @@ func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 			distribution = func(dir, _, name string) (plot.Series, error) { return report.Jobs(dir, name) }
 		}
 		for _, pt := range chosen {
-			s, err := distribution(pt.Summary.Run, p.Y, report.Label(pt.At, p.By))
+			s, err := distribution(pt.Summary.Run, p.Y, names.Label(pt.At, p.By))
 			if err != nil {
 				return nil, err
 			}
@@ -116,7 +118,7 @@ func overTime(p paper.Plot, points []expect.Point, reference []plot.Series) ([][
 		if err != nil {
 			return nil, err
 		}
-		f.Title = strings.TrimSuffix(p.Title+": "+report.Label(pt.At, p.By), ": ")
+		f.Title = strings.TrimSuffix(p.Title+": "+names.Label(pt.At, p.By), ": ")
 		f.Caption = strings.TrimSpace(p.Caption + " " + f.Caption)
 		if p.Only != "" {
 			f.Series = slices.DeleteFunc(f.Series, func(s plot.Series) bool { return s.Name != p.Only })
@@ -155,61 +157,51 @@ func Claims(rows []paper.Row) report.Table {
 	return t
 }
 
-// claimsOf is Claims for a page: with a space before units, and under the heading of a figure
-// without its name.
-func claimsOf(rows []paper.Row, figure bool) report.Table {
+// FigureClaims is Claims for the part of a figure in a page: those that fail first, with a space
+// before units, and without the figure's name.
+func FigureClaims(rows []paper.Row) report.Table {
+	order := []string{paper.Fail, paper.Pass, paper.Skipped}
+	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b paper.Row) int {
+		return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict)
+	})
 	t := Claims(rows)
+	t.Head = t.Head[1:]
 	for i, row := range t.Rows {
 		for _, k := range []int{2, 3} {
-			row[k] = strings.ReplaceAll(report.Spaced(row[k]), " %", "\u00a0%")
+			row[k] = strings.ReplaceAll(units.Spaced(row[k]), " %", "\u00a0%")
 		}
-		if figure {
-			t.Rows[i] = row[1:]
-		}
-	}
-	if figure {
-		t.Head = t.Head[1:]
+		row[5] = paper.ClassWords(row[5])
+		t.Rows[i] = row[1:]
 	}
 	return t
 }
 
-// FigureClaims returns the table of the claims of one figure, below its heading.
-func FigureClaims(rows []paper.Row) report.Table { return claimsOf(rows, true) }
-
-// FailuresFirst returns the parts of a paper's page: claims that fail, the others folded, and then
-// the parts of figures, those with a claim that fails before the others.
+// FailuresFirst returns the parts of a paper's page: how many claims of each figure pass and fail,
+// and then the parts of figures, those with a claim that fails before the others.
 func FailuresFirst(rows []paper.Row, figures []report.Part) []report.Part {
-	of := map[string][]paper.Row{}
-	failed := map[string]bool{} // by the beginning of a figure's heading
+	count := map[string]map[string]int{} // by figure and verdict
 	for _, r := range rows {
-		of[r.Verdict] = append(of[r.Verdict], r)
-		if r.Verdict == paper.Fail {
-			failed[r.ID+","] = true
+		if count[r.ID] == nil {
+			count[r.ID] = map[string]int{}
 		}
+		count[r.ID][r.Verdict]++
 	}
-	head := report.Part{Heading: "Claims"}
-	if len(of[paper.Fail]) > 0 {
-		head.Heading = "Claims that fail"
-		head.Tables = []report.Table{claimsOf(of[paper.Fail], false)}
-	}
-	for _, v := range []string{paper.Pass, paper.Skipped} {
-		if n := len(of[v]); n > 0 {
-			head.Folded = append(head.Folded, report.Folded{
-				Summary: fmt.Sprintf("%d claims: %s", n, v), Tables: []report.Table{claimsOf(of[v], false)},
-			})
-		}
-	}
-	slices.SortStableFunc(figures, func(a, b report.Part) int {
-		first := func(p report.Part) int {
-			id, _, _ := strings.Cut(p.Heading, " ")
-			if failed[id] {
-				return 0
+	failed := func(p report.Part) int { return min(count[p.ID][paper.Fail], 1) }
+	slices.SortStableFunc(figures, func(a, b report.Part) int { return failed(b) - failed(a) })
+	t := report.Table{Head: []string{"figure", "fail", "pass", "skipped"}, Numbers: 1, Words: 4,
+		Links: map[[2]int]string{}}
+	for i, p := range figures {
+		row := []string{p.Heading}
+		for _, v := range []string{paper.Fail, paper.Pass, paper.Skipped} {
+			text := ""
+			if n := count[p.ID][v]; n > 0 {
+				text = fmt.Sprint(n)
 			}
-			return 1
+			row = append(row, text)
 		}
-		return first(a) - first(b)
-	})
-	return append([]report.Part{head}, figures...)
+		t.Rows, t.Links[[2]int{i, 0}] = append(t.Rows, row), "#"+p.ID
+	}
+	return append([]report.Part{{Heading: "Claims by figure", Tables: []report.Table{t}}}, figures...)
 }
 
 // Open returns the table of parameters that a paper leaves open.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,20 +15,23 @@ func TestFailuresComeFirst(t *testing.T) {
 		{ID: "P1", Claim: "one", Verdict: paper.Pass}, {ID: "P2", Claim: "two", Verdict: paper.Fail},
 		{ID: "P2", Claim: "three", Verdict: paper.Pass}, {ID: "P10", Claim: "four", Verdict: paper.Skipped},
 	}
-	parts := FailuresFirst(rows, []report.Part{{Heading: "P1, Fig. 1: a"}, {Heading: "P2, Fig. 2: b"}, {Heading: "P10, Fig. 3: c"}})
+	parts := FailuresFirst(rows, []report.Part{{ID: "P1", Heading: "a"}, {ID: "P2", Heading: "b"}, {ID: "P10", Heading: "c"}})
 	var headings []string
 	for _, p := range parts {
 		headings = append(headings, p.Heading)
 	}
-	if got := strings.Join(headings, "; "); got != "Claims that fail; P2, Fig. 2: b; P1, Fig. 1: a; P10, Fig. 3: c" {
+	if got := strings.Join(headings, "; "); got != "Claims by figure; b; a; c" {
 		t.Errorf("the parts are %s", got)
 	}
-	head := parts[0]
-	if len(head.Tables) != 1 || len(head.Tables[0].Rows) != 1 || head.Tables[0].Rows[0][1] != "two" || len(head.Folded) != 2 ||
-		len(head.Folded[0].Tables[0].Rows) != 2 {
-		t.Errorf("the first part is %+v", head)
+	head := parts[0].Tables[0]
+	if fmt.Sprint(head.Rows) != "[[b 1 1 ] [a  1 ] [c   1]]" || head.Link(0, 0) != "#P2" {
+		t.Errorf("the first part has %v with links to %v", head.Rows, head.Links)
 	}
-	if parts := FailuresFirst(rows[:1], nil); parts[0].Heading != "Claims" || len(parts[0].Tables) != 0 {
-		t.Errorf("without a failure the first part is %+v", parts[0])
+	claims := FigureClaims([]paper.Row{
+		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Verdict: paper.Pass}, {ID: "P2", Claim: "fails", Paper: "12 %", Class: "T1", Verdict: paper.Fail},
+	}).Rows
+	want := "[[fails 12\u00a0%   exact or analytic (T1) fail ] [holds 4 us   trend (T4) pass ]]"
+	if got := fmt.Sprint(claims); got != want {
+		t.Errorf("the claims are\n%s; want\n%s", got, want)
 	}
 }

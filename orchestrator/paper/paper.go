@@ -73,7 +73,7 @@ type Claim struct {
 	Within string `yaml:"within"` // tolerance relative to the paper's number: 10%
 	Bound  string `yaml:"bound"`  // "at most" or "at least": a better value than the paper's passes; empty: two-sided
 	Holds  string `yaml:"holds"`  // an expression for a comparison over the runs
-	Class  string `yaml:"class"`  // T1 exact, T2 another simulator, T3 ratio and order, T4 trend
+	Class  string `yaml:"class"`  // of classes
 	Note   string `yaml:"note"`   // known reason for a difference, such as docs/adr/0032
 	Quick  string `yaml:"quick"`  // "skip": not judged with --quick
 }
@@ -209,13 +209,19 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 	return errors.Join(errs...)
 }
 
+// classes says what the claims of a class are compared with.
+var classes = map[string]string{
+	"T1": "exact or analytic", "T2": "another simulator", "T3": "ratio and order", "T4": "trend",
+}
+
+// ClassWords returns a class with what it means: ratio and order (T3).
+func ClassWords(class string) string { return classes[class] + " (" + class + ")" }
+
 func (c *Claim) check() error {
 	if strings.TrimSpace(c.Claim) == "" || c.Paper == "" {
 		return errors.New("needs claim and paper")
 	}
-	switch c.Class {
-	case "T1", "T2", "T3", "T4":
-	default:
+	if classes[c.Class] == "" {
 		return fmt.Errorf("class %q; expected T1, T2, T3 or T4", c.Class)
 	}
 	if c.Quick != "" && c.Quick != "skip" {

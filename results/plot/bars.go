@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -88,10 +89,32 @@ func (b *Bars) check() error {
 	return nil
 }
 
+// readable returns the bars with an axis in the unit in which their values read best.
+func (b *Bars) readable() *Bars {
+	out := *b
+	var by float64
+	out.Y.Scale = Linear
+	out.Y, by = out.Y.readable(b.span())
+	out.Series, out.Marks = slices.Clone(b.Series), slices.Clone(b.Marks)
+	for i := range out.Series {
+		s := &out.Series[i]
+		s.Values, s.Low, s.High = divided(s.Values, by), divided(s.Low, by), divided(s.High, by)
+		s.Dots = slices.Clone(s.Dots)
+		for k := range s.Dots {
+			s.Dots[k] = divided(s.Dots[k], by)
+		}
+	}
+	for i := range out.Marks {
+		out.Marks[i].At /= by
+	}
+	return &out
+}
+
 func (b *Bars) figure() (*figure, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
+	b = b.readable()
 	styles := looks(make([]Series, len(b.Series)))
 	f := &figure{title: b.Title, caption: b.Caption, width: b.Width, height: b.Height}
 	for i, s := range b.Series {

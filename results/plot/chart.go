@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"weft/units"
 )
 
 // Chart is a drawing of lines in two dimensions. The zero value of everything but Series is usable.
@@ -34,13 +37,16 @@ const (
 // Axis describes one direction of a chart.
 type Axis struct {
 	Label string // "flow completion time"
-	// "us", put behind the label in parentheses; "B" on a Log2 axis writes 4KiB for 4096
+	// of the values: "us"; put behind the label in parentheses, and changed to that in which they
+	// read best. "B" on a Log2 axis writes 4KiB for 4096.
 	Unit  string
 	Scale Scale
 	// Zero includes 0 in a linear axis, so that lengths can be compared by eye.
 	Zero bool
 	// Min and Max widen the range of the axis beyond the data, if Min is below Max.
 	Min, Max float64
+
+	each bool // ticks have units, since there is none in which all read well
 }
 
 // Series is one named line. X and Y have the same length. A NaN in Y is a gap.
@@ -168,6 +174,9 @@ func (a Axis) holds(v float64) error {
 // title returns the label of an axis with its unit, and a word if it is logarithmic.
 func (a Axis) title() string {
 	unit := a.Unit
+	if a.each {
+		unit = ""
+	}
 	if a.Scale != Linear {
 		unit = strings.TrimPrefix(unit+", log scale", ", ")
 	}
@@ -178,6 +187,60 @@ func (a Axis) title() string {
 		return unit
 	}
 	return a.Label + " (" + unit + ")"
+}
+
+// readable returns the axis for values in a range in the unit in which they read best, and what to
+// divide them by.
+func (a Axis) readable(s span) (Axis, float64) {
+	if a.Scale == Log2 {
+		return a, 1 // ticks are 4Ki
+	}
+	in := units.ScaleOf(a.Unit, s.min, s.max)
+	if a.Scale == Log10 && in != units.ScaleOf(a.Unit, s.min) && s.max >= 20*s.min {
+		a.each = true
+		return a, 1
+	}
+	a.Unit, a.Min, a.Max = in.Unit, a.Min/in.Of, a.Max/in.Of
+	return a, in.Of
+}
+
+// divided returns values divided by a number.
+func divided(values []float64, by float64) []float64 {
+	if by == 1 || values == nil {
+		return values
+	}
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = v / by
+	}
+	return out
+}
+
+// readable returns the chart with both axes in the units in which their values read best.
+func (c *Chart) readable() *Chart {
+	out := *c
+	data := *c
+	data.Marks, data.Spans = nil, nil // they may lie far away
+	xs, ys := data.spans()
+	var x, y float64
+	out.X, x = c.X.readable(xs)
+	out.Y, y = c.Y.readable(ys)
+	out.Series, out.Marks, out.Spans = slices.Clone(c.Series), slices.Clone(c.Marks), slices.Clone(c.Spans)
+	for i := range out.Series {
+		s := &out.Series[i]
+		s.X, s.Y, s.Low, s.High = divided(s.X, x), divided(s.Y, y), divided(s.Low, y), divided(s.High, y)
+	}
+	for i := range out.Marks {
+		out.Marks[i].At /= map[Direction]float64{OnX: x, OnY: y}[out.Marks[i].On]
+	}
+	for i := range out.Spans {
+		s := &out.Spans[i]
+		s.Instants, s.Ranges = divided(s.Instants, x), slices.Clone(s.Ranges)
+		for k := range s.Ranges {
+			s.Ranges[k] = [2]float64{s.Ranges[k][0] / x, s.Ranges[k][1] / x}
+		}
+	}
+	return &out
 }
 
 // span is the range of an axis.

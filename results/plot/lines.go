@@ -60,6 +60,7 @@ func (c *Chart) figure() (*figure, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c = c.readable()
 	styles := looks(c.Series)
 	f := &figure{title: c.Title, caption: c.Caption, about: stretches(c.Spans).words(), width: c.Width,
 		height: c.Height}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"gonum.org/v1/plot"
 	"pgregory.net/rapid"
 )
 
@@ -190,6 +191,48 @@ func TestTicks(t *testing.T) {
 			t.Errorf("from %v to %v: %s, want %s", c.lo, c.hi, got, c.want)
 		}
 	}
+}
+
+// Axes are in the units in which their values read best, and all that is drawn with them.
+func TestReadableAxes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		x, y   Axis
+		xs, ys []float64
+		want   string
+	}{
+		{"linear", Axis{Unit: "us"}, Axis{Unit: "B", Zero: true}, []float64{0, 6000}, []float64{0, 15e6}, "ms: 0 1 2 3 4 5 6; MB: 0 5 10 15"},
+		{"as recorded", Axis{Unit: "us"}, Axis{Unit: "%"}, []float64{0, 800}, []float64{0, 100}, "us: 0 200 400 600 800; %: 0 20 40 60 80 100"},
+		{"within a unit", Axis{Unit: "us", Scale: Log10}, Axis{}, []float64{1000, 900000}, []float64{0, 1}, "ms, log scale: 1 2 5 10 20 50 100 200 500; : 0.0 0.2 0.4 0.6 0.8 1.0"},
+		{"across units", Axis{Unit: "us", Scale: Log10}, Axis{}, []float64{10, 30000}, []float64{0, 1}, "log scale: 10 us 100 us 1 ms 10 ms; : 0.0 0.2 0.4 0.6 0.8 1.0"},
+		{"about a thousand", Axis{Unit: "us", Scale: Log10}, Axis{}, []float64{900, 1100}, []float64{0, 1}, "ms, log scale: 0.90 0.95 1.00 1.05 1.10; : 0.0 0.2 0.4 0.6 0.8 1.0"},
+	} {
+		chart := Chart{X: c.x, Y: c.y, Series: []Series{{X: c.xs, Y: c.ys}}, Marks: []Mark{{At: c.ys[1]}}, Spans: []Span{{Ranges: [][2]float64{{c.xs[0], c.xs[1]}}}}}
+		r := chart.readable()
+		x, y := r.spans()
+		got := labels(r.X.title(), r.X.Ticks(x.min, x.max)) + "; " + labels(r.Y.title(), r.Y.Ticks(y.min, y.max))
+		if got != c.want {
+			t.Errorf("%s: the axes have %s; want %s", c.name, got, c.want)
+		}
+		if at := r.Marks[0].At; at != r.Series[0].Y[1] || r.Spans[0].Ranges[0][1] != r.Series[0].X[1] || chart.Series[0].Y[1] != c.ys[1] {
+			t.Errorf("%s: the mark is at %v, the data is %v", c.name, at, r.Series[0])
+		}
+	}
+	b := Bars{Groups: []string{"a"}, Y: Axis{Unit: "B"}, Series: []BarSeries{{Values: []float64{2e6}, Dots: [][]float64{{1e6, 3e6}}}}, Marks: []Mark{{At: 4e6}}}
+	if r := b.readable(); r.Y.Unit != "MB" || r.Series[0].Values[0] != 2 || r.Series[0].Dots[0][1] != 3 || r.Marks[0].At != 4 || b.Series[0].Dots[0][1] != 3e6 {
+		t.Errorf("bars are drawn as %+v", r)
+	}
+}
+
+// labels joins a title and the labels of ticks.
+func labels(title string, ticks []plot.Tick) string {
+	title += ":"
+	for _, k := range ticks {
+		if k.Label != "" {
+			title += " " + k.Label
+		}
+	}
+	return title
 }
 
 func TestDistributionsKeepTheirTail(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
+
+	"weft/units"
 )
 
 // wantTicks is the approximate number of labelled ticks of an axis. Ours.
@@ -14,7 +16,7 @@ const wantTicks = 6
 func (a Axis) Ticks(lo, hi float64) []plot.Tick {
 	switch a.Scale {
 	case Log10:
-		return decades(lo, hi)
+		return a.decades(lo, hi)
 	case Log2:
 		return a.doublings(lo, hi)
 	}
@@ -58,7 +60,7 @@ func niceStep(v float64) float64 {
 
 // decades returns ticks on a logarithmic axis: powers of ten, and if those are few, also 2 and 5
 // times them.
-func decades(lo, hi float64) []plot.Tick {
+func (a Axis) decades(lo, hi float64) []plot.Tick {
 	from, to := math.Floor(math.Log10(lo)), math.Ceil(math.Log10(hi))
 	labels := map[float64]bool{1: true}
 	switch n := to - from; {
@@ -79,7 +81,7 @@ func decades(lo, hi float64) []plot.Tick {
 			}
 			t := plot.Tick{Value: v}
 			if labels[f] && math.Mod(e-from, every) == 0 {
-				t.Label = number(v, v)
+				t.Label = a.label(v)
 				named++
 			}
 			out = append(out, t)
@@ -90,6 +92,14 @@ func decades(lo, hi float64) []plot.Tick {
 		return even(lo, hi)
 	}
 	return out
+}
+
+// label formats a tick of a logarithmic axis, with its unit if the ticks have different ones.
+func (a Axis) label(v float64) string {
+	if a.each {
+		return units.Shown(v, a.Unit)
+	}
+	return number(v, v)
 }
 
 // doublings returns ticks at powers of two.

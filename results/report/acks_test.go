@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/results/names"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/units"
@@ -89,7 +90,7 @@ func TestAxisAndLegendLabels(t *testing.T) {
 		}
 	}
 	at := map[string]string{"transport.kind": "roce", "transport.pc4.ai": "2%", "workload.0.parallel": "2", "lab": "x"}
-	if got := Label(at, []string{"lab", "transport.kind", "transport.pc4.ai", "workload.0.parallel", "none"}); got != "x, roce, parallel 2" {
+	if got := names.Label(at, []string{"lab", "transport.kind", "transport.pc4.ai", "workload.0.parallel", "none"}); got != "x, roce, parallel 2" {
 		t.Errorf("label %q", got)
 	}
 	values, unit, ok := axisValues([]string{"off", "±100ns", "uniform ±1us"})

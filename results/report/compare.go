@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"weft/results/expect"
+	"weft/results/names"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
 	"weft/results/table"
+	"weft/units"
 )
 
 // A Difference is one row of a comparison: one metric at one point.
@@ -36,6 +39,7 @@ type Difference struct {
 	// direction is worse), same or unknown.
 	Verdict string `json:"verdict"`
 
+	words string  // the point in words
 	sign  float64 // of a change for the worse; 0: neither direction is worse
 	exact bool    // simulations of the same seeds, which differ only by what was changed
 	// shared are the values of A and B at the only seed of one side, if the other has more seeds,
@@ -143,6 +147,9 @@ func Compare(a, b Side) ([]Difference, error) {
 		if err != nil {
 			return nil, err
 		}
+		for i := range rows {
+			rows[i].words = p.words
+		}
 		out = append(out, rows...)
 	}
 	if len(out) == 0 {
@@ -198,6 +205,23 @@ func (r *Run) pointName(by nameParts) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// pointWords returns pointName for people.
+func (r *Run) pointWords(by nameParts) string {
+	var parts []string
+	if by.lab && r.Manifest != nil {
+		parts = append(parts, r.Manifest.Lab)
+	}
+	if by.engine && r.Manifest != nil {
+		parts = append(parts, EngineWords(r.Manifest))
+	}
+	at := expect.At(r.point())
+	delete(at, "seed")
+	if words := names.Label(at, slices.Sorted(maps.Keys(at))); words != "" {
+		parts = append(parts, words)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // A metric is a number of a summary that is compared.
@@ -454,8 +478,7 @@ func NoneDiffers(all []Difference, gate bool) string {
 
 // ComparisonTable lists differences: ~ is no difference beyond noise, ? cannot be judged.
 func ComparisonTable(all []Difference) Table {
-	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 3,
-		Words: 7}
+	t := Table{Head: []string{"point", "metric", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 2, Words: 6}
 	for _, d := range all {
 		change, word := "~", ""
 		switch {
@@ -476,8 +499,8 @@ func ComparisonTable(all []Difference) Table {
 		default:
 			p = fmt.Sprintf("%.3f", d.Adjusted)
 		}
-		t.Rows = append(t.Rows, []string{d.Point, d.Metric, d.Unit, interval(d.A), interval(d.B), change, p, d.Noise,
-			word})
+		t.Rows = append(t.Rows, []string{d.Point, d.Metric, interval(d.A, d.Unit), interval(d.B, d.Unit), change, p,
+			d.Noise, word})
 	}
 	return t
 }
@@ -493,10 +516,13 @@ func (d *Difference) changeText() string {
 	return fmt.Sprintf("%+.1f %%", 100*d.Change)
 }
 
-// interval formats a mean and half the width of its interval, unless the width is a rounding error.
-func interval(i stats.Interval) string {
-	if i.High-i.Low <= 1e-12*math.Abs(i.Mean) {
-		return number(i.Mean)
+// interval formats a mean of a unit and half the width of its interval, unless the width is a
+// rounding error.
+func interval(i stats.Interval, unit string) string {
+	in := units.ScaleOf(unit, i.Mean)
+	text := units.Number(i.Mean / in.Of)
+	if i.High-i.Low > 1e-12*math.Abs(i.Mean) {
+		text += " ±" + units.Number((i.High-i.Low)/2/in.Of)
 	}
-	return fmt.Sprintf("%s ±%s", number(i.Mean), number((i.High-i.Low)/2))
+	return strings.TrimSpace(text + " " + in.Unit)
 }

@@ -3,19 +3,21 @@ package report
 import (
 	"errors"
 	"fmt"
+	"html/template"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"weft/results/expect"
 	"weft/results/plot"
-	"weft/results/store"
+	"weft/units"
 )
 
 // ComparePage returns the page of a comparison: what differs, with charts of both sides, and below
-// it everything that was compared. names are those of the sides. notes are shown at the top.
-func ComparePage(version string, names [2]string, a, b Side, all []Difference, notes []string) (*Page, error) {
-	labels := sideLabels(names, a, b)
-	p := &Page{Title: labels[1] + " compared with " + labels[0], Sub: "A: " + names[0] + " · B: " + names[1],
+// it everything that was compared. from says where the sides are. notes are shown at the top.
+func ComparePage(version string, from [2]string, a, b Side, all []Difference, notes []string) (*Page, error) {
+	labels := sideLabels(from, a, b)
+	p := &Page{Title: labels[1] + " compared with " + labels[0], Sub: "A: " + from[0] + " · B: " + from[1],
 		Footer: "weft " + version}
 	count := map[string]int{}
 	var differing, others []Difference
@@ -46,7 +48,7 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	}
 	for _, note := range notes {
 		if note != "" {
-			p.Doubts = append(p.Doubts, Spaced(note))
+			p.Doubts = append(p.Doubts, units.Spaced(note))
 		}
 	}
 	order := []string{Worse, Differs, Better}
@@ -63,11 +65,15 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	if len(charts) > 0 {
 		part := Part{Heading: "Charts"}
 		for _, c := range charts {
-			svg, err := small(c).SVG()
-			if err != nil {
-				return nil, err
+			var picture template.HTML // a row of the page, if these are two charts
+			for _, d := range c.drawings {
+				svg, err := small(d).SVG()
+				if err != nil {
+					return nil, err
+				}
+				picture += Inline(svg)
 			}
-			part.Pictures = append(part.Pictures, Inline(svg))
+			part.Pictures = append(part.Pictures, picture)
 		}
 		p.Parts = append(p.Parts, part)
 	}
@@ -79,17 +85,11 @@ func ComparePage(version string, names [2]string, a, b Side, all []Difference, n
 	return p, nil
 }
 
-// compareTable is ComparisonTable for a page: with commas between thousands, and without the points
-// if there is only one.
+// compareTable is ComparisonTable for a page: without the points if there is only one.
 func compareTable(all []Difference) Table {
 	t := ComparisonTable(all)
-	for _, row := range t.Rows {
-		for i := range row[t.Numbers:t.Words] {
-			mean, half, interval := strings.Cut(row[t.Numbers+i], " ±")
-			if row[t.Numbers+i] = commas(mean); interval {
-				row[t.Numbers+i] += " ±" + commas(half)
-			}
-		}
+	for i := range all {
+		t.Rows[i][0] = all[i].words
 	}
 	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[0] != t.Rows[0][0] }) {
 		t.Head = t.Head[1:]
@@ -103,9 +103,9 @@ func compareTable(all []Difference) Table {
 
 // sideLabels returns what tells two sides apart: the titles of two single runs, without what these
 // share, or the names of directories.
-func sideLabels(names [2]string, a, b Side) [2]string {
+func sideLabels(from [2]string, a, b Side) [2]string {
 	if len(a) != 1 || len(b) != 1 {
-		return [2]string{filepath.Base(names[0]), filepath.Base(names[1])}
+		return [2]string{filepath.Base(from[0]), filepath.Base(from[1])}
 	}
 	x, y := a[0].title(), b[0].title()
 	if lab := a[0].Manifest.Lab + ": "; strings.HasPrefix(x, lab) && strings.HasPrefix(y, lab) && x != y {
@@ -114,36 +114,97 @@ func sideLabels(names [2]string, a, b Side) [2]string {
 	return [2]string{x, y}
 }
 
-// compareCharts draws the flows of both sides.
-func compareCharts(a, b Side, labels [2]string) ([]Drawing, error) {
-	var out []Drawing
-	for _, of := range []struct{ column, title, unit string }{
-		{"fct_ps", "Flow completion times", "us"}, {"slowdown", "Slowdown", ""},
-	} {
-		c := plot.Chart{Title: of.title, Y: plot.Axis{Label: "share of flows"}, X: plot.Axis{
-			Label: strings.ToLower(strings.TrimSuffix(of.title, "s")), Unit: of.unit, Scale: plot.Log10}}
-		for i, side := range []Side{a, b} {
-			var values []float64
-			for _, r := range side {
-				one, err := store.Numbers(r.Dir, store.FlowsFile, of.column)
-				if err != nil && !errors.Is(err, store.ErrNoTable) {
-					return nil, err
-				}
-				values = append(values, one...)
-			}
-			if of.unit == "us" {
-				for k := range values {
-					values[k] /= 1e6
-				}
-			}
-			if s := plot.CDF(string("AB"[i])+": "+labels[i], values); len(s.X) > 0 {
-				c.Series = append(c.Series, s)
-			}
+// beside is a chart of a comparison, or two that belong beside each other.
+type beside struct {
+	name     string
+	drawings []Drawing
+}
+
+// compareCharts draws both sides: what the labs are about first, as a sweep over the sides, and
+// over time if each side has a single point.
+func compareCharts(a, b Side, labels [2]string) ([]beside, error) {
+	first := append(a[0].about(), named(append(a.expected(), b.expected()...))...)
+	var points []expect.Point
+	for i, side := range []Side{a, b} {
+		for _, r := range side.done() {
+			at := expect.At(r.point())
+			at["lab"] = string("AB"[i]) + ": " + labels[i]
+			points = append(points, expect.Point{At: at, Summary: r.Summary})
 		}
-		if len(c.Series) == 2 {
-			Paint(c.Series)
-			out = append(out, c)
+	}
+	all, err := Charts(a[0], points, nil)
+	if err != nil {
+		return nil, err
+	}
+	one := len(a.byPoint(nameParts{})) == 1 && len(b.byPoint(nameParts{})) == 1
+	var out []beside
+	for _, c := range all {
+		name, _, curves := strings.Cut(c.Name, "-")
+		if b, ok := c.Drawing.(plot.Bars); ok && b.X.Label == "lab" {
+			b.X.Label = ""
+			c.Drawing = b
 		}
+		if !one || curves || slices.Contains(first, name) { // else two bars, which the table has as numbers
+			out = append(out, beside{c.Name, []Drawing{c.Drawing}})
+		}
+	}
+	if one {
+		x, y := a.done(), b.done()
+		if shared := x.sharing(y); len(shared) > 0 {
+			x, y = shared, y.sharing(x)
+		}
+		if len(x) == 0 || len(y) == 0 {
+			return nil, nil
+		}
+		more, err := besideCharts([2]*Run{x[0], y[0]}, labels)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	lead(out, first, func(c beside) string { return c.name })
+	return out, nil
+}
+
+// expected returns the texts of the expectations of a side's runs.
+func (s Side) expected() []string {
+	points := make([]expect.Point, len(s))
+	for i, r := range s {
+		points[i].Summary = r.Summary
+	}
+	return expectationsOf(points)
+}
+
+// besideCharts draws two runs over each other, and what they measured over time beside each other,
+// with the same axes.
+func besideCharts(runs [2]*Run, labels [2]string) (out []beside, err error) {
+	sides := [2]string{"A: " + labels[0], "B: " + labels[1]}
+	for _, name := range []string{"queues", "rates", "slowdown", "queueing"} {
+		c, err := Overlay(runs[:], sides[:], name)
+		switch {
+		case errors.Is(err, plot.ErrEmpty):
+		case err != nil:
+			return nil, err
+		case len(c.Series) > 1:
+			out = append(out, beside{name + "-both", []Drawing{c}})
+		}
+	}
+	var figures [2][]Figure
+	for i, r := range runs {
+		if figures[i], err = r.Figures(); err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range figures[0] {
+		i := slices.IndexFunc(figures[1], func(f Figure) bool { return f.Name == x.Name })
+		if x.X != timeAxis() || i < 0 {
+			continue
+		}
+		y := figures[1][i]
+		sameAxes(&x.Chart, &y.Chart)
+		x.Title += ", " + sides[0]
+		y.Title += ", " + sides[1]
+		out = append(out, beside{x.Name, []Drawing{x, y}})
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/table"
+	"weft/units"
 )
 
 // Limits of marks, texts and tables. Our choice: more cannot be distinguished.
@@ -70,7 +71,7 @@ func (p *FaultLocation) String() string {
 			parts = append(parts, text)
 		}
 	}
-	return p.Name() + ": " + Spaced(strings.Join(parts, ", "))
+	return p.Name() + ": " + strings.Join(parts, ", ")
 }
 
 // span returns the faults of the location as ranges of a time axis.
@@ -125,7 +126,7 @@ func (r *Run) faultNotes() (notes []string) {
 		}
 		text := "Fault " + p.String()
 		if cut > 0 {
-			text += "; " + whole(cut) + " packets cut off"
+			text += "; " + units.Count(cut) + " packets cut off"
 		}
 		notes = append(notes, text)
 	}
@@ -168,8 +169,8 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, Spaced(table.When(f, endUS)),
-			Spaced(table.Routing(f, endUS)), table.Cut(f)})
+		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS),
+			table.Routing(f, endUS), table.Cut(f)})
 	}
 	return t, 0
 }

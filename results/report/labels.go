@@ -3,26 +3,10 @@ package report
 import (
 	"strings"
 
+	"weft/results/names"
 	"weft/results/plot"
 	"weft/transport"
 )
-
-// Label names a line of a chart, or a run, by its values at the paths of by: "pc4, adjust interval
-// 2rtt". It leaves out parameters of a transport that the run does not use.
-func Label(at map[string]string, by []string) string {
-	var parts []string
-	for _, path := range by {
-		v, ok := at[path]
-		if !ok || foreignParameter(at, path) {
-			continue
-		}
-		if name := lastWords(path); name != "kind" && name != "lab" {
-			v = name + " " + v
-		}
-		parts = append(parts, v)
-	}
-	return strings.Join(parts, ", ")
-}
 
 // Paint gives lines the colours of the transports that their labels name, so that each has one in
 // all charts. If two name the same transport, or one names none, all keep the colours of their
@@ -43,22 +27,10 @@ func Paint(series []plot.Series) {
 	}
 }
 
-// foreignParameter reports whether path is a parameter of a transport that the run does not use.
-func foreignParameter(at map[string]string, path string) bool {
-	kind, swept := at["transport.kind"]
-	p := strings.Split(path, ".")
-	return swept && len(p) > 2 && p[0] == "transport" && p[1] != kind
-}
-
-// lastWords returns the last element of a path as words: adjust interval.
-func lastWords(path string) string {
-	return strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", " ")
-}
-
 // pathWords returns the axis label of a path: ranks, or ai of pc4.
 func pathWords(path string) string {
 	p := strings.Split(path, ".")
-	switch last := lastWords(path); {
+	switch last := names.Last(path); {
 	case len(p) == 1:
 		return last
 	case last == "kind":
@@ -74,8 +46,8 @@ func pathWords(path string) string {
 	}
 }
 
-// names are the axis labels of the values of a run that are not distributions.
-var names = map[string]string{
+// valueNames are the axis labels of the values of a run that are not distributions.
+var valueNames = map[string]string{
 	"jain": "Jain's index", "goodput": "throughput of all connections", "drops": "dropped packets",
 	"lab_time":  "time until the last flow ends",
 	"max_queue": "largest queue", "flow_rate.min": "slowest connection",
@@ -96,7 +68,7 @@ var quantileNames = map[string]string{"mean": "mean", "p50": "median", "p99": "9
 
 // valueWords returns the axis label of a value of a run. An expression is its own label.
 func valueWords(y string) string {
-	if name, ok := names[y]; ok {
+	if name, ok := valueNames[y]; ok {
 		return name
 	}
 	if i := strings.LastIndex(y, "."); i > 0 {

@@ -7,15 +7,17 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"weft/results/expect"
+	"weft/results/names"
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
+	"weft/units"
 )
 
 // A Page is the content of an HTML page.
@@ -29,10 +31,15 @@ type Page struct {
 	Tiles          [][2]string // the main numbers: name and value
 	Parts          []Part
 	Footer         string
+
+	// Docs returns the address of a file of the documentation, such as docs/adr/0081, or "". It is
+	// nil if the page has no links to it.
+	Docs func(name string) string
 }
 
 // A Part is a section of a page. Empty fields are left out.
 type Part struct {
+	ID            string // for links to the part
 	Heading, Text string
 	Facts         [][2]string
 	Tables        []Table
@@ -79,9 +86,39 @@ func mark(cell string) string {
 	return ""
 }
 
+// columns returns in how many columns tiles are laid out so that none is alone in the last row of
+// a wide screen, which has room for eight.
+func columns(tiles int) int {
+	rows := (tiles + 7) / 8
+	return (tiles + rows - 1) / rows
+}
+
+// docs matches the name of a file of the documentation in a text.
+var docs = regexp.MustCompile(`docs/[a-z0-9/-]*[a-z0-9](?:\.md)?`)
+
+// linked returns a text with links to the documentation that it names.
+func (p *Page) linked(text string) template.HTML {
+	var out strings.Builder
+	last := 0
+	for _, at := range docs.FindAllStringIndex(text, -1) {
+		name := text[at[0]:at[1]]
+		if p.Docs == nil {
+			break
+		}
+		if address := p.Docs(name); address != "" {
+			out.WriteString(template.HTMLEscapeString(text[last:at[0]]))
+			fmt.Fprintf(&out, `<a href="%s">%s</a>`, template.HTMLEscapeString(address), name)
+			last = at[1]
+		}
+	}
+	out.WriteString(template.HTMLEscapeString(text[last:]))
+	return template.HTML(out.String()) //nolint:gosec // escaped
+}
+
 // Write writes the page as one HTML file.
 func (p *Page) Write(w io.Writer) error {
-	t, err := template.New("").Funcs(template.FuncMap{"mark": mark}).Parse(layout)
+	functions := template.FuncMap{"mark": mark, "columns": columns, "linked": p.linked}
+	t, err := template.New("").Funcs(functions).Parse(layout)
 	if err != nil {
 		return err
 	}
@@ -140,7 +177,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	s := r.Summary
 	if s != nil {
 		for _, text := range doubts(s) {
-			p.Doubts = append(p.Doubts, Spaced(text))
+			p.Doubts = append(p.Doubts, units.Spaced(text))
 		}
 		p.Tiles = tiles(s, r.about())
 		if len(s.Expect) > 0 && p.Class != "" {
@@ -233,26 +270,12 @@ func expectationTexts(all []record.Expect) []string {
 func (r *Run) title() string {
 	m := r.Manifest
 	if len(m.Point) > 0 {
-		at := expect.At(m.Point)
-		paths := slices.Sorted(maps.Keys(at))
-		if i := slices.Index(paths, "seed"); i >= 0 { // other settings say more
-			paths = append(slices.Delete(paths, i, i+1), "seed")
-		}
-		return m.Lab + ": " + Label(at, paths)
+		return m.Lab + ": " + names.Point(m)
 	}
 	if kind := r.setting("transport.kind"); kind != "" {
-		return m.Lab + ": " + TransportName(kind, m.Control)
+		return m.Lab + ": " + names.Transport(kind, m.Control)
 	}
 	return m.Lab
-}
-
-// TransportName returns the name of a transport with that of its congestion control, if that is
-// another: roce (DCQCN).
-func TransportName(kind, control string) string {
-	if control == "" {
-		return kind
-	}
-	return kind + " (" + control + ")"
 }
 
 // EngineWords describes the engine of a run: "emulated, dilation 20".
@@ -260,7 +283,7 @@ func EngineWords(m *record.Manifest) string {
 	if m.Engine == "sim" {
 		return "simulated"
 	}
-	return strings.TrimSpace("emulated "+m.Runtime+" "+m.Datapath) + ", dilation " + shown(m.Dilation)
+	return strings.TrimSpace("emulated "+m.Runtime+" "+m.Datapath) + ", dilation " + units.Number(m.Dilation)
 }
 
 // doubts returns why the numbers of a run may not mean what they seem to.

@@ -14,6 +14,7 @@ import (
 // A pair is a point of a comparison: its ok runs on both sides, sorted by seed.
 type pair struct {
 	name    string
+	words   string // name for people
 	a, b    Side
 	missing []string // runs of a without an ok run of the same seed in b, each with the reason
 }
@@ -29,12 +30,13 @@ func pairs(a, b Side) []pair {
 		func(name string) bool { return len(triedA[name].done()) == 0 })
 	var out []pair
 	for _, name := range names {
-		p := pair{name: name}
+		p := pair{name: name, words: triedA[name][0].pointWords(by)}
 		ranA, ranB := triedA[name], triedB[name]
 		// Two single points are compared even if their names differ: the user named both.
 		if ranB == nil && len(names) == 1 && len(triedB) == 1 {
 			for other, runs := range triedB {
 				p.name, ranB = name+" : "+other, runs
+				p.words += " : " + runs[0].pointWords(by)
 			}
 		}
 		p.a, p.b = ranA.done(), ranB.done()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/results/plot"
 	"weft/results/record"
 	"weft/units"
 )
@@ -122,7 +123,7 @@ func TestGateIsExact(t *testing.T) {
 			}
 		}
 		for _, row := range ComparisonTable(d).Rows {
-			if exact := row[6] == "exact"; exact != (seeds < 5 && strings.Contains(row[0], "strack")) {
+			if exact := row[5] == "exact"; exact != (seeds < 5 && strings.Contains(row[0], "strack")) {
 				t.Errorf("%d seeds: row %v", seeds, row)
 			}
 		}
@@ -246,5 +247,46 @@ func TestGateComparesTheSharedSeed(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", c.name, one.Metric, one.Verdict, c.want)
 			}
 		}
+	}
+}
+
+// The page of a comparison draws what the labs are about first: both sides over each other, and
+// what each measured over time on the same axes.
+func TestComparisonDrawsWhatTheLabsAreAbout(t *testing.T) {
+	a, b := loadedSide(t, 1, 10*us), loadedSide(t, 1, 40*us)
+	for _, r := range append(a, b...) {
+		r.Manifest.Settings = append(r.Manifest.Settings, record.Setting{Path: "report", Value: "[busbw, rates]"})
+		r.Summary.Collectives[0].TimeUS = 5
+	}
+	all, err := besideCharts([2]*Run{a[0], b[0]}, [2]string{"x", "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range all {
+		got = append(got, c.name)
+	}
+	if text := strings.Join(got, " "); text != "slowdown-both queueing-both queues rates cwnd clocks" {
+		t.Errorf("beside each other are %s", text)
+	}
+	x, y := all[3].drawings[0].(Figure), all[3].drawings[1].(Figure)
+	if x.X != y.X || x.Y != y.Y || x.Y.Max != 8 || x.Title != "Throughput of connections over time, A: x" {
+		t.Errorf("%s has the axes %+v and %+v, and the other %+v and %+v", x.Title, x.X, x.Y, y.X, y.Y)
+	}
+	drawn, err := compareCharts(a, b, [2]string{"x", "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bars, ok := drawn[0].drawings[0].(plot.Bars)
+	if !ok || bars.Title != "Bus bandwidth of the first collective" || strings.Join(bars.Groups, " ") != "A: x B: y" {
+		t.Errorf("the first chart is %T, of %v", drawn[0], bars.Groups)
+	}
+	differences, err := Compare(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := ComparePage("v1", [2]string{"runs/a", "runs/b"}, a, b, differences, nil)
+	if err != nil || len(page.Parts[1].Pictures) != len(drawn) || len(drawn) < 8 {
+		t.Errorf("the page has %d charts of %d: %v", len(page.Parts[1].Pictures), len(drawn), err)
 	}
 }

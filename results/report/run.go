@@ -138,11 +138,20 @@ func (r *Run) delays() (Figure, error) {
 		below += b.Count
 		s.X, s.Y = append(s.X, float64(b.To)/1e6), append(s.Y, float64(below)/float64(total))
 	}
+	x := plot.Axis{Label: "queueing delay of a packet, all queues of its path", Unit: "us"}
+	if longTailed(s) {
+		x.Scale = plot.Log10
+	}
 	return Figure{"queueing", plot.Chart{
-		Title: "Time in switch queues",
-		X:     plot.Axis{Label: "queueing delay of a packet, all queues of its path", Unit: "us"},
-		Y:     plot.Axis{Label: "share of packets", Zero: true}, Series: nonEmpty(s),
+		Title: "Time in switch queues", X: x, Y: plot.Axis{Label: "share of packets", Zero: true}, Series: nonEmpty(s),
 	}}, err
+}
+
+// longTailed reports whether the largest value of a distribution is so far from the median that
+// they need a logarithmic axis: by our own choice, 20 times as large.
+func longTailed(s plot.Series) bool {
+	half := slices.IndexFunc(s.Y, func(share float64) bool { return share >= 0.5 })
+	return half >= 0 && s.X[0] > 0 && s.X[len(s.X)-1] > 20*s.X[half]
 }
 
 // timeSeries collects series over time by name.
@@ -236,12 +245,12 @@ func (r *Run) Queues() (Figure, error) {
 	err := store.Scan(r.Dir, store.QueuesFile, func(rows []row) error {
 		for _, q := range rows {
 			// A port that is empty at a sampling instant has no row for it.
-			o.sample(q.Port, q.Time, float64(q.Queued)/1e3)
+			o.sample(q.Port, q.Time, float64(q.Queued))
 		}
 		return nil
 	})
 	o.end()
-	return o.figure("queues", "Queues over time", "ports", plot.Axis{Label: "queued", Unit: "KB", Zero: true}), err
+	return o.figure("queues", "Queues over time", "ports", plot.Axis{Label: "queued", Unit: "B", Zero: true}), err
 }
 
 // interval returns a setting of the lab that is a time, in picoseconds; 0 if it is off.
@@ -305,12 +314,12 @@ func (r *Run) limits(name, title, label string, of func(limitRow) *int64) (Figur
 	err := store.Scan(r.Dir, store.WindowsFile, func(rows []limitRow) error {
 		for _, w := range rows {
 			if v := of(w); v != nil {
-				o.add(connection(w.Conn), w.Time, float64(*v)/1e3)
+				o.add(connection(w.Conn), w.Time, float64(*v))
 			}
 		}
 		return nil
 	})
-	f := o.figure(name, title, "connections", plot.Axis{Label: label, Unit: "KB", Zero: true})
+	f := o.figure(name, title, "connections", plot.Axis{Label: label, Unit: "B", Zero: true})
 	if err == nil {
 		err = r.nameConnections(f.Series)
 	}

@@ -47,7 +47,7 @@ func TestSettingsDiff(t *testing.T) {
 
 // A width that is only a rounding error is not printed.
 func TestIntervalOfEqualNumbers(t *testing.T) {
-	if got := interval(stats.Interval{Mean: 5.2, Low: 5.2 - 4.4e-16, High: 5.2 + 4.4e-16}); got != "5.2" {
+	if got := interval(stats.Interval{Mean: 5.2, Low: 5.2 - 4.4e-16, High: 5.2 + 4.4e-16}, "us"); got != "5.2 us" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -102,20 +102,6 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// Numbers have one style on all pages.
-func TestNumbersOfPages(t *testing.T) {
-	for want, got := range map[string]string{
-		"8.283 ms": quantity(8283, "us"), "0 us": quantity(0, "us"), "12.5 ns": quantity(0.0125, "us"), "1.2 s": quantity(1.2e6, "us"),
-		"122.9 KB": quantity(122900, "B"), "80.14 Gb/s": quantity(80.14, "Gb/s"), "1 ms": quantity(999.96, "us"),
-		"73,296": whole(73296), "-1,234,567": whole(-1234567), "1234": whole(1234), "1.5": shown(1.5), "123,457": shown(123456.7),
-		"12": quantity(12, ""),
-	} {
-		if got != want {
-			t.Errorf("%q; want %q", got, want)
-		}
-	}
-}
-
 // What the expectations name is drawn first.
 func TestChartsOfTheQuestionComeFirst(t *testing.T) {
 	charts := []string{"fct", "slowdown", "fct-cdf", "queueing", "queues", "busbw"}

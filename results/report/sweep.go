@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weft/results/expect"
+	"weft/results/names"
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/stats"
@@ -58,7 +59,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 			continue // not measured at this point
 		}
 		unit = q.Unit
-		c := cell{pt.At[p.X], Label(pt.At, p.By)}
+		c := cell{pt.At[p.X], names.Label(pt.At, p.By)}
 		if !slices.Contains(xs, c.x) {
 			xs = append(xs, c.x)
 		}
@@ -147,9 +148,12 @@ func allPowersOfTwo(at map[string]float64) bool {
 // seeds.
 func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval,
 	of func(by, x string) []float64) plot.Bars {
-	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: pathWords(p.X)},
-		Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
+	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: make([]string, len(xs)),
+		X: plot.Axis{Label: pathWords(p.X)}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
 	dotted := false
+	for i, x := range xs {
+		b.Groups[i] = names.Value(x)
+	}
 	for _, by := range bys {
 		s := plot.BarSeries{Name: by}
 		noisy, few := false, true
@@ -260,6 +264,9 @@ func overviewPlots(points []expect.Point) []SweepPlot {
 		{Name: "rtt", Title: "Mean round trip", Y: "rtt.mean"},
 		{Name: "queueing", Title: "Time in switch queues, 99th percentile", Y: "queue_delay.p99"},
 		{Name: "busbw", Title: "Bus bandwidth of the first collective", Y: "collective.0.busbw"},
+		{Name: "queues", Title: "Largest queue", Y: "max_queue"},
+		{Name: "rates", Title: "Throughput of all connections", Y: "goodput"},
+		{Name: "clocks", Title: "Clock error, 99th percentile", Y: "clock_error.p99"},
 	}
 	for i := range out {
 		out[i].X, out[i].By, out[i].Log, out[i].Extremes = x, by, "x", true
@@ -298,20 +305,20 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 	title := "Flow completion times"
 	paths := append([]string{x}, by...)
 	if at, last := largest(points, x); at && len(by) > 0 {
-		title += " at " + Label(map[string]string{x: last}, []string{x})
+		title += " at " + names.Label(map[string]string{x: last}, []string{x})
 		paths = by
 		points = slices.DeleteFunc(slices.Clone(points), func(p expect.Point) bool { return p.At[x] != last })
 	}
 	slices.Sort(paths)
-	var names []string
+	var curves []string
 	dirs := map[string][]string{}
 	for _, p := range points {
 		if p.Summary == nil || p.Summary.Run == "" || p.Summary.Flows.Count <= p.Summary.Flows.Unfinished {
 			continue
 		}
-		name := Label(p.At, paths)
+		name := names.Label(p.At, paths)
 		if dirs[name] == nil {
-			names = append(names, name)
+			curves = append(curves, name)
 		}
 		dirs[name] = append(dirs[name], p.Summary.Run)
 	}
@@ -319,14 +326,14 @@ func distributions(points []expect.Point) (c Chart, ok bool, err error) {
 		Title: title, X: plot.Axis{Label: "flow completion time", Unit: "us", Scale: plot.Log10},
 		Y: plot.Axis{Label: "share of flows"},
 	}
-	if all := len(names); all > maxCurves { // the ends of the sweep, and some between
+	if all := len(curves); all > maxCurves { // the ends of the sweep, and some between
 		for i := range maxCurves {
-			names[i] = names[i*(all-1)/(maxCurves-1)]
+			curves[i] = curves[i*(all-1)/(maxCurves-1)]
 		}
-		names = names[:maxCurves]
+		curves = curves[:maxCurves]
 		d.Caption = fmt.Sprintf("%d of %d points.", maxCurves, all)
 	}
-	for _, name := range names {
+	for _, name := range curves {
 		var values []float64
 		for _, dir := range dirs[name] {
 			one, err := store.Numbers(dir, store.FlowsFile, "fct_ps")

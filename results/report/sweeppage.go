@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/results/expect"
+	"weft/results/names"
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/table"
@@ -62,19 +63,23 @@ func expectationsOf(points []expect.Point) (texts []string) {
 // swept describes the points of a sweep: "30 points; transport pc4, roce; ranks 2, 4".
 func swept(runs []*record.Summary) string {
 	paths := sweptPaths(runs)
-	names := shortPaths(paths)
+	heads := shortPaths(paths)
 	parts := []string{fmt.Sprintf("%d points", len(runs))}
 	for i, path := range paths {
 		var all []string
 		for _, s := range runs {
-			if v, ok := s.Point[path]; ok && !slices.Contains(all, fmt.Sprint(v)) {
-				all = append(all, fmt.Sprint(v))
+			if v, ok := s.Point[path]; ok && !slices.Contains(all, names.Value(fmt.Sprint(v))) {
+				all = append(all, names.Value(fmt.Sprint(v)))
 			}
 		}
 		if len(all) > 6 {
 			all = []string{all[0], fmt.Sprintf("... (%d values)", len(all)), all[len(all)-1]}
 		}
-		parts = append(parts, names[i]+" "+strings.Join(all, ", "))
+		between := ", "
+		if slices.ContainsFunc(all, func(v string) bool { return strings.Contains(v, between) }) {
+			between = " · "
+		}
+		parts = append(parts, heads[i]+" "+strings.Join(all, between))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/results/names"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/table"
+	"weft/units"
 )
 
 // tiles returns the main numbers of a run, names and values: first those of the charts that first
@@ -23,40 +25,40 @@ func tiles(s *record.Summary, first []string) [][2]string {
 		add(name, value)
 	}
 	if s.Flows.Count > 0 {
-		flows := whole(s.Flows.Count)
+		flows := units.Count(s.Flows.Count)
 		if n := s.Flows.Unfinished; n > 0 {
-			flows = whole(s.Flows.Count-n) + " of " + flows
+			flows = units.Count(s.Flows.Count-n) + " of " + flows
 		}
 		add("flows done", flows)
-		add("data", quantity(float64(s.Flows.Bytes), "B"))
+		add("data", units.Shown(float64(s.Flows.Bytes), "B"))
 	}
 	if s.Complete() && s.Flows.Count > 0 {
-		of("fct", "FCT, p99", quantity(s.Flows.FCT.P99, "us"))
+		of("fct", "FCT, p99", units.Shown(s.Flows.FCT.P99, "us"))
 		if s.Flows.Slowdown.P99 > 0 {
-			of("slowdown", "slowdown, p99", shown(s.Flows.Slowdown.P99))
+			of("slowdown", "slowdown, p99", units.Number(s.Flows.Slowdown.P99))
 		}
 	}
 	if v := table.BusBW(s); v > 0 {
-		of("busbw", "bus bandwidth", quantity(v, "Gb/s"))
+		of("busbw", "bus bandwidth", units.Shown(v, "Gb/s"))
 	}
 	if s.RTT.Max > 0 {
-		of("rtt", "round trip, mean", quantity(s.RTT.Mean, "us"))
+		of("rtt", "round trip, mean", units.Shown(s.RTT.Mean, "us"))
 	}
 	n := &s.Network
 	if n.Packets > 0 || n.Delivered > 0 {
-		of("queues", "largest queue", quantity(float64(n.MaxQueue), "B"))
-		add("dropped", whole(n.Drops))
+		of("queues", "largest queue", units.Shown(float64(n.MaxQueue), "B"))
+		add("dropped", units.Count(n.Drops))
 	}
 	if n.Trims > 0 {
-		add("trimmed", whole(n.Trims))
+		add("trimmed", units.Count(n.Trims))
 	}
 	if n.Cut > 0 {
-		add("cut off by faults", whole(n.Cut))
+		add("cut off by faults", units.Count(n.Cut))
 	}
 	if s.Clocks.Samples > 0 {
-		of("clocks", "clock error, p99", quantity(s.Clocks.Error.P99, "ns"))
+		of("clocks", "clock error, p99", units.Shown(s.Clocks.Error.P99, "ns"))
 	}
-	add("lab time", quantity(s.LabTimeUS, "us"))
+	add("lab time", units.Shown(s.LabTimeUS, "us"))
 	if s.Fidelity != nil {
 		add("fidelity", s.Fidelity.Verdict)
 	}
@@ -68,10 +70,11 @@ func tiles(s *record.Summary, first []string) [][2]string {
 func summaryFacts(s *record.Summary, control string) [][2]string {
 	n := &s.Network
 	out := [][2]string{
-		{"transport", TransportName(s.Transport, control)},
-		{"base RTT", quantity(s.BaseRTTUS, "us") + " (longest path)"},
+		{"transport", names.Transport(s.Transport, control)},
+		{"base RTT", units.Shown(s.BaseRTTUS, "us") + " (longest path)"},
 		{"network", fmt.Sprintf("%s packets, %s CE marks, %s retransmits, %s timeouts, %s pauses",
-			whole(n.Packets), whole(n.CEMarks), whole(n.Retransmits), whole(n.Timeouts), whole(n.Pauses))},
+			units.Count(n.Packets), units.Count(n.CEMarks), units.Count(n.Retransmits), units.Count(n.Timeouts),
+			units.Count(n.Pauses))},
 	}
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
@@ -81,32 +84,35 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 	}
 	if n.Refused+n.Beside > 0 {
 		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%s rejected, %s from outside the workload",
-			whole(n.Refused), whole(n.Beside))})
+			units.Count(n.Refused), units.Count(n.Beside))})
 	}
 	if f := s.Fidelity; f != nil {
-		out = append(out, [2]string{"fidelity", Spaced(table.Fidelity(f)) + "; dilation " + shown(s.Dilation)})
+		out = append(out, [2]string{"fidelity", table.Fidelity(f) + "; dilation " + units.Number(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
 		out = append(out, [2]string{"rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s",
-			quantity(r.TotalGbps, "Gb/s"), r.Conns, quantity(r.MinGbps, "Gb/s"), quantity(r.MaxGbps, "Gb/s"),
-			shown(r.Jain))})
+			units.Shown(r.TotalGbps, "Gb/s"), r.Conns, units.Shown(r.MinGbps, "Gb/s"), units.Shown(r.MaxGbps, "Gb/s"),
+			units.Number(r.Jain))})
 	}
-	return append(out, [2]string{"wall time", quantity(s.WallS*1e6, "us")})
+	return append(out, [2]string{"wall time", units.Shown(s.WallS*1e6, "us")})
 }
 
 // distributionTable has a row for each distribution that the run measured, each in one unit.
 func distributionTable(s *record.Summary) Table {
 	t := Table{Head: []string{"", "mean", "p50", "p99", "max", "unit"}, Numbers: 1, Words: 5}
 	add := func(name string, q record.Quantiles, unit string) {
-		in := scaleOf(unit, q.P99)
-		t.Rows = append(t.Rows, []string{
-			name, shown(q.Mean / in.of), shown(q.P50 / in.of), shown(q.P99 / in.of), shown(q.Max / in.of), in.name,
-		})
+		in := units.ScaleOf(unit, q.P99)
+		row := []string{name}
+		for _, v := range []float64{q.Mean, q.P50, q.P99, q.Max} {
+			row = append(row, units.Number(v/in.Of))
+		}
+		t.Rows = append(t.Rows, append(row, in.Unit))
 	}
 	if s.Flows.Count > s.Flows.Unfinished {
 		name := "flow completion"
 		if s.Flows.Unfinished > 0 {
-			name += fmt.Sprintf(" (%s of %s flows)", whole(s.Flows.Count-s.Flows.Unfinished), whole(s.Flows.Count))
+			name += fmt.Sprintf(" (%s of %s flows)", units.Count(s.Flows.Count-s.Flows.Unfinished),
+				units.Count(s.Flows.Count))
 		}
 		add(name, s.Flows.FCT, "us")
 		for _, c := range table.Completions(s) {
@@ -133,11 +139,12 @@ func distributionTable(s *record.Summary) Table {
 func collectiveTable(s *record.Summary) Table {
 	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time", "algbw", "busbw",
 		"checked", "wrong"}, Numbers: 2, Words: 9}
-	names := s.CollectiveNames()
+	calls := s.CollectiveNames()
 	for i, c := range s.Collectives {
 		t.Rows = append(t.Rows, []string{
-			names[i], c.Algorithm, strconv.Itoa(c.Ranks), quantity(float64(c.Bytes), "B"), quantity(c.TimeUS, "us"),
-			quantity(c.AlgBWGbps, "Gb/s"), quantity(c.BusBWGbps, "Gb/s"), whole(c.Checked), whole(c.Wrong),
+			calls[i], c.Algorithm, strconv.Itoa(c.Ranks), units.Shown(float64(c.Bytes), "B"),
+			units.Shown(c.TimeUS, "us"), units.Shown(c.AlgBWGbps, "Gb/s"), units.Shown(c.BusBWGbps, "Gb/s"),
+			units.Count(c.Checked), units.Count(c.Wrong),
 		})
 	}
 	return t
@@ -156,10 +163,10 @@ func programsPart(s *record.Summary) Part {
 				word = record.Failed
 			}
 			if share, judged := h.Waited(); judged {
-				waited = quantity(100*share, "%")
+				waited = units.Shown(100*share, "%")
 			}
-			ends.Rows = append(ends.Rows, []string{word, p.Command, h.Host, table.EndOf(h), quantity(h.TimeUS, "us"),
-				quantity(1e6*h.WallS, "us"), quantity(1e6*h.CPUS, "us"), waited, whole(h.Lines)})
+			ends.Rows = append(ends.Rows, []string{word, p.Command, h.Host, table.EndOf(h), units.Shown(h.TimeUS, "us"),
+				units.Shown(1e6*h.WallS, "us"), units.Shown(1e6*h.CPUS, "us"), waited, units.Count(h.Lines)})
 		}
 	}
 	part := Part{Heading: "Programs", Tables: []Table{ends}, Text: fmt.Sprintf("Waited: the share of the time in "+
@@ -169,8 +176,8 @@ func programsPart(s *record.Summary) Part {
 	if len(s.Metrics) > 0 {
 		found := Table{Head: []string{"metric", "count", "min", "mean", "p50", "max"}, Numbers: 1, Words: 6}
 		for _, m := range s.Metrics {
-			found.Rows = append(found.Rows, []string{m.Name, strconv.Itoa(m.Count), shown(m.Min), shown(m.Mean),
-				shown(m.P50), shown(m.Max)})
+			found.Rows = append(found.Rows, []string{m.Name, strconv.Itoa(m.Count), units.Number(m.Min),
+				units.Number(m.Mean), units.Number(m.P50), units.Number(m.Max)})
 		}
 		part.Tables = append(part.Tables, found)
 	}
@@ -215,7 +222,11 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 			t.Links[[2]int{i, 0}] = "../" + base + "/report.html"
 			watch = watch || viewed(s.Run)
 		}
-		t.Rows = append(t.Rows, append([]string{name}, values(s, paths)...))
+		row := []string{name}
+		for _, v := range values(s, paths) {
+			row = append(row, names.Value(v))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	add := func(head string, cell func(*record.Summary) string) {
 		t.Head = append(t.Head, head)
@@ -225,9 +236,9 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 	}
 	if table.Incomplete(runs) {
 		add("flows done", func(s *record.Summary) string {
-			return whole(s.Flows.Count-s.Flows.Unfinished) + " of " + whole(s.Flows.Count)
+			return units.Count(s.Flows.Count-s.Flows.Unfinished) + " of " + units.Count(s.Flows.Count)
 		})
-		add("packets cut", func(s *record.Summary) string { return whole(s.Network.Cut) })
+		add("packets cut", func(s *record.Summary) string { return units.Count(s.Network.Cut) })
 	}
 	for _, m := range append(table.MetricsOf(runs), collectiveTime) {
 		var all []float64
@@ -239,10 +250,10 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 		if len(all) == 0 || m.Absent(runs) {
 			continue
 		}
-		in := scaleOf(m.Unit, stats.Mean(all))
-		add(strings.TrimSpace(m.Name+" "+in.name), func(s *record.Summary) string {
+		in := units.ScaleOf(m.Unit, stats.Mean(all))
+		add(strings.TrimSpace(m.Name+" "+in.Unit), func(s *record.Summary) string {
 			if v, is := m.Of(s); is {
-				return shown(v / in.of)
+				return units.Number(v / in.Of)
 			}
 			return "–"
 		})

@@ -67,6 +67,9 @@ type table[T any] struct {
 	groups []group
 }
 
+// codec compresses all files. It pools its encoders, each of which has 8 MB.
+var codec = &zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}
+
 // createTable creates a data file without rows.
 func createTable[T any](dir, name string, live bool) (*table[T], error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -76,8 +79,7 @@ func createTable[T any](dir, name string, live bool) (*table[T], error) {
 	t := &table[T]{file: f, live: live, opened: time.Now()}
 	t.wrote = t.opened
 	t.writer = parquet.NewGenericWriter[T](&t.body,
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}), parquet.CreatedBy("weft", "1", ""),
-		parquet.DataPageStatistics(false))
+		parquet.Compression(codec), parquet.CreatedBy("weft", "1", ""), parquet.DataPageStatistics(false))
 	return t, nil
 }
 

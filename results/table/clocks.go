@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // synchronization summarizes the cost of keeping the clocks together, or is empty without
@@ -17,7 +18,7 @@ func synchronization(c *record.Clocks) string {
 	case c.Packets == 0:
 		return fmt.Sprintf("%s: not synchronized", c.Sync)
 	}
-	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, Bytes(c.Bytes),
+	text := fmt.Sprintf("%s: %s packets, %s, %s of what NICs can send", c.Sync, units.Count(c.Packets), size(c.Bytes),
 		percent(c.Share))
 	for _, part := range []struct {
 		n    int64

@@ -27,9 +27,9 @@ func TestSummaryShowsClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"between hosts", "2.5ns", "12ns", "1.5us", "within 100ns since 2.41ms", "holds for 99.99 % of pairs",
+		"between hosts", "2.5 ns", "12 ns", "1.5 us", "within 100 ns since 2.41 ms", "holds for 99.99 % of pairs",
 		"to the reference",
-		"huygens: 7 packets, 640B, 0.46 % of what NICs can send, 3 refused, 4 outliers left out, 2 steps, 1 " +
+		"huygens: 7 packets, 640 B, 0.46 % of what NICs can send, 3 refused, 4 outliers left out, 2 steps, 1 " +
 			"clock restarts",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -52,8 +52,8 @@ func TestSummaryShowsStabilityBesideLimits(t *testing.T) {
 	if err := Summary(&b, s, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"over 10us", "2.83e-05", "250ps", "7ns", "1.5ns", "over 100us", "G.8273.2 class A",
-		"40ns", "for comparison alone"} {
+	for _, want := range []string{"over 10 us", "2.83e-05", "250 ps", "7 ns", "1.5 ns", "over 100 us", "G.8273.2 class A",
+		"40 ns", "for comparison alone"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -75,7 +75,7 @@ func TestSummaryOfClocksThatNothingKeeps(t *testing.T) {
 	if err := Summary(&b, s, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"none: not synchronized", "still apart by more than 100ns at the end", "2us"} {
+	for _, want := range []string{"none: not synchronized", "still apart by more than 100 ns at the end", "2 us"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -92,7 +92,7 @@ func TestPointsOfClocksAreATableOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.String()
-	for _, want := range []string{"error p50", "2.41ms", "99.99 %", "0.46 %", "FCT p50"} {
+	for _, want := range []string{"error p50", "2.41 ms", "99.99 %", "0.46 %", "FCT p50"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

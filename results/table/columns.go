@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // Column is a column of a table that fits a terminal.
@@ -244,7 +245,7 @@ func MetricsOf(runs []*record.Summary) []Metric {
 					}
 				}
 				return 0, false
-			}, 0, digits, false})
+			}, 0, units.Number, false})
 		}
 	}
 	return all
@@ -252,7 +253,7 @@ func MetricsOf(runs []*record.Summary) []Metric {
 
 // Metrics returns the most important numbers of every run, in the order of columns.
 func Metrics() []Metric {
-	whole := func(v float64) string { return count(int64(v)) }
+	whole := func(v float64) string { return units.Count(int64(v)) }
 	counter := func(name string, drop int, of func(*record.Network) int64) Metric {
 		return Metric{Name: name, drop: drop, write: whole, Of: func(s *record.Summary) (float64, bool) {
 			return float64(of(&s.Network)), s.Network.Packets > 0
@@ -266,7 +267,7 @@ func Metrics() []Metric {
 		{"FCT p99", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }, 0, micros,
 			false},
 		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1,
-			digits, false},
+			units.Number, false},
 		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps, false},
 		{"time", "us", JobTime, 2, micros, false},
 		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros,
@@ -303,8 +304,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	cols = append(cols, swept(runs)...)
 	cols = append(cols, text("engine", func(s *record.Summary) string { return s.Engine }))
 	flows := number("flows", 6, func(s *record.Summary) string {
-		return known(s.Flows.Count > 0,
-			count(s.Flows.Count))
+		return known(s.Flows.Count > 0, units.Count(s.Flows.Count))
 	})
 	if Incomplete(runs) {
 		flows = number("done", 0, func(s *record.Summary) string { return known(s.Flows.Count > 0, done(s)) })
@@ -321,8 +321,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	}
 	if slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Network.Cut > 0 }) {
 		cols = append(cols, number("cut", 4, func(s *record.Summary) string {
-			return known(s.Network.Packets > 0,
-				count(s.Network.Cut))
+			return known(s.Network.Packets > 0, units.Count(s.Network.Cut))
 		}))
 	}
 	status := Column{Name: "status"}
@@ -358,7 +357,7 @@ func KeyMetrics(s *record.Summary) (slowdown, busbw string) {
 	if s.Flows.Count == 0 && s.Clocks.Samples > 0 {
 		return "clocks " + micros(s.Clocks.Error.P99/1e3), "–"
 	}
-	return known(complete(s), digits(s.Flows.Slowdown.P99)), known(BusBW(s) > 0, gbps(BusBW(s)))
+	return known(complete(s), units.Number(s.Flows.Slowdown.P99)), known(BusBW(s) > 0, gbps(BusBW(s)))
 }
 
 // Outcome says in a word or two how a run ended.

@@ -38,7 +38,7 @@ func TestSweepHasAColumnForEachPath(t *testing.T) {
 	if head := strings.Fields(lines[0]); strings.Join(head, " ") != "transport size FCT p99 slowdown p99 busbw status" {
 		t.Errorf("columns %q", head)
 	}
-	if row := strings.Fields(lines[4]); strings.Join(row, " ") != "strack 1MB 400us 4 84Gbps ok" {
+	if row := strings.Fields(lines[4]); strings.Join(row, " ") != "strack 1MB 400 us 4 84 Gb/s ok" {
 		t.Errorf("row %q", row)
 	}
 	if !strings.HasPrefix(lines[5], "the same in all: lab incast, ranks 8, engine sim, ") {

@@ -1,9 +1,8 @@
 package table
 
 import (
-	"fmt"
-
 	"weft/results/record"
+	"weft/units"
 )
 
 // When says when a fault happens, in a run that ends at endUS microseconds of lab time: "from 50us
@@ -39,5 +38,5 @@ func Cut(f record.Fault) string {
 	if f.Cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d packets", f.Cut)
+	return units.Count(f.Cut) + " packets"
 }

@@ -1,9 +1,8 @@
 package table
 
 import (
-	"fmt"
-
 	"weft/results/record"
+	"weft/units"
 )
 
 // Some fields of a summary are meaningless for incomplete runs.
@@ -16,7 +15,7 @@ func complete(s *record.Summary) bool {
 
 // done says how many flows finished: "3 of 4".
 func done(s *record.Summary) string {
-	return fmt.Sprintf("%d of %d", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count)
+	return units.Count(s.Flows.Count-s.Flows.Unfinished) + " of " + units.Count(s.Flows.Count)
 }
 
 // ended reports whether any flow finished, so that there are completion times.

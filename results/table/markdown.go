@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // escaped makes text safe for a cell of a Markdown table or for a line.
@@ -33,7 +34,7 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 			fmt.Fprintf(&b, " %s |", known(s.Flows.Count > 0, done(s)))
 		}
 		fmt.Fprintf(&b, " %s | %s | %s |\n", known(complete(s), micros(s.Flows.FCT.P99)),
-			known(complete(s), digits(s.Flows.Slowdown.P99)), marked(s))
+			known(complete(s), units.Number(s.Flows.Slowdown.P99)), marked(s))
 	}
 	for _, s := range runs {
 		who := strings.TrimSpace("**" + escaped.Replace(s.Lab) + "** " + escaped.Replace(Point(s.Point)))

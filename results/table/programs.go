@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // programs returns the grid of the programs' hosts, or nil without any.
@@ -25,7 +26,7 @@ func programs(s *record.Summary) *grid {
 			waited, judged := h.Waited()
 			g.row(left(p.Command), left(h.Host), right(micros(h.TimeUS)), right(micros(1e6*h.WallS)),
 				right(micros(1e6*h.CPUS)), right(known(judged, percent(waited))),
-				right(count(h.Lines)), end)
+				right(units.Count(h.Lines)), end)
 		}
 	}
 	return g
@@ -50,8 +51,8 @@ func metrics(s *record.Summary) *grid {
 	g := &grid{}
 	g.row(header("metric"), header("count"), header("min"), header("mean"), header("p50"), header("max"))
 	for _, m := range s.Metrics {
-		g.row(left(m.Name), right(count(int64(m.Count))), right(digits(m.Min)), right(digits(m.Mean)),
-			right(digits(m.P50)), right(digits(m.Max)))
+		g.row(left(m.Name), right(units.Count(int64(m.Count))), right(units.Number(m.Min)), right(units.Number(m.Mean)),
+			right(units.Number(m.P50)), right(units.Number(m.Max)))
 	}
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // Summary writes one run in full.
@@ -42,12 +43,12 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
 		micros(s.WallS*1e6)))
 	n := s.Network
-	resent := fmt.Sprintf(" %d retransmits, %d timeouts,", n.Retransmits, n.Timeouts)
+	resent := fmt.Sprintf(" %s retransmits, %s timeouts,", units.Count(n.Retransmits), units.Count(n.Timeouts))
 	if s.Flows.Count == 0 && len(s.Programs) > 0 {
 		resent = "" // they are the kernel's, which nobody counts
 	}
-	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops,%s largest queue %s",
-		n.Packets, n.CEMarks, n.Drops, resent, Bytes(n.MaxQueue)))
+	add("network", fmt.Sprintf("%s packets, %s CE marks, %s drops,%s largest queue %s", units.Count(n.Packets),
+		units.Count(n.CEMarks), units.Count(n.Drops), resent, size(n.MaxQueue)))
 	if text := Links(&n); text != "" {
 		add("links", text)
 	}
@@ -66,25 +67,25 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if r := s.Rates; r != nil {
 		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s",
 			gbps(r.TotalGbps), r.Conns,
-			gbps(r.MinGbps), gbps(r.MaxGbps), digits(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
+			gbps(r.MinGbps), gbps(r.MaxGbps), units.Number(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
 	}
 	if f := s.Fidelity; f != nil {
 		add("fidelity", Fidelity(f))
 		for _, r := range f.Reasons {
-			add("", r)
+			add("", units.Spaced(r))
 		}
 		if f.Advice != "" {
-			g.row(cell{text: "advice", colour: yellow}, left(f.Advice))
+			g.row(cell{text: "advice", colour: yellow}, left(units.Spaced(f.Advice)))
 		}
 	}
 	if s.Retry != nil {
 		add("retry", Retry(s.Retry))
 	}
 	for _, text := range s.Notes {
-		add("note", text)
+		add("note", units.Spaced(text))
 	}
 	for _, text := range s.Warnings {
-		add("warning", text)
+		add("warning", units.Spaced(text))
 	}
 	if err := g.write(w, st, "  "); err != nil {
 		return err
@@ -106,14 +107,14 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 // Flows says how many of the started messages finished. Others may have waited for one that did
 // not.
 func Flows(s *record.Summary) string {
-	started := fmt.Sprint(s.Flows.Count)
+	started := units.Count(s.Flows.Count)
 	if !complete(s) {
 		started += " started"
 	}
 	if !ended(s) {
 		return "0 done of " + started
 	}
-	return fmt.Sprintf("%d done of %s, %s", s.Flows.Count-s.Flows.Unfinished, started, Bytes(s.Flows.Bytes))
+	return fmt.Sprintf("%s done of %s, %s", units.Count(s.Flows.Count-s.Flows.Unfinished), started, size(s.Flows.Bytes))
 }
 
 // Fidelity says how late an emulated run was against its limit, what that means for its tails, and
@@ -151,8 +152,8 @@ func Retry(r *record.Retry) string {
 	if !r.Counts {
 		counts = "it does not count"
 	}
-	return fmt.Sprintf("%s times as slow as %s, whose fidelity was %s at dilation %s: %s; %s", digits(r.Factor), r.Of,
-		r.Verdict, digits(r.Dilation), r.Why, counts)
+	return fmt.Sprintf("%s times as slow as %s, whose fidelity was %s at dilation %s: %s; %s", units.Number(r.Factor),
+		r.Of, r.Verdict, units.Number(r.Dilation), r.Why, counts)
 }
 
 // title names the run: lab, point of the sweep, engine, transport and seed.
@@ -167,7 +168,7 @@ func title(s *record.Summary) string {
 		if s.NIC != "" {
 			engine += ", nic " + s.NIC
 		}
-		engine += ", dilation " + digits(s.Dilation) + ")"
+		engine += ", dilation " + units.Number(s.Dilation) + ")"
 	}
 	return strings.Join(append(parts, engine, s.Transport, fmt.Sprintf("seed %d", s.Seed)), "  ")
 }
@@ -238,24 +239,19 @@ func Missed(s *record.Summary) int {
 // happened.
 func Links(n *record.Network) string {
 	var parts []string
-	switch {
-	case n.PausedUS > 0:
-		parts = append(parts, fmt.Sprintf("%d pauses, %s in all", n.Pauses, micros(n.PausedUS)))
-	case n.Pauses > 0:
-		parts = append(parts, fmt.Sprintf("%d pauses", n.Pauses))
+	add := func(count int64, what string) {
+		if count > 0 {
+			parts = append(parts, units.Count(count)+" "+what)
+		}
 	}
-	if n.Lost > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets lost", n.Lost))
+	add(n.Pauses, "pauses")
+	if n.PausedUS > 0 {
+		parts = append(parts, micros(n.PausedUS)+" in all")
 	}
-	if n.Cut > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets cut off", n.Cut))
-	}
-	if n.Late > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets late", n.Late))
-	}
-	if n.Duplicated > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets duplicated", n.Duplicated))
-	}
+	add(n.Lost, "packets lost")
+	add(n.Cut, "packets cut off")
+	add(n.Late, "packets late")
+	add(n.Duplicated, "packets duplicated")
 	return strings.Join(parts, ", ")
 }
 
@@ -264,11 +260,11 @@ func Links(n *record.Network) string {
 func Trimming(n *record.Network) string {
 	var parts []string
 	if n.Trims > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets cut to their headers, which took away %s", n.Trims,
-			Bytes(n.TrimmedBytes)))
+		parts = append(parts, fmt.Sprintf("%s packets cut to their headers, which took away %s",
+			units.Count(n.Trims), size(n.TrimmedBytes)))
 	}
 	if n.Credits > 0 {
-		parts = append(parts, fmt.Sprintf("%d credit messages", n.Credits))
+		parts = append(parts, units.Count(n.Credits)+" credit messages")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -295,7 +291,7 @@ func distributions(s *record.Summary) *grid {
 			add("  of "+c.Name, *c.FCT, true, micros)
 		}
 	}
-	add("slowdown", s.Flows.Slowdown, ended(s), digits)
+	add("slowdown", s.Flows.Slowdown, ended(s), units.Number)
 	add("round trip", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)+" (longest path)"))
 	add("switch queues", s.Network.QueueDelay, delivered(s), micros)
@@ -345,18 +341,18 @@ func collectives(s *record.Summary) *grid {
 		}
 		done := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.TimeUS <= 0 })
 		sized := done && first.Bytes > 0 // a job that only calls collectives has no bytes of its own
-		bad := right(known(checked > 0, count(wrong)))
+		bad := right(known(checked > 0, units.Count(wrong)))
 		if wrong > 0 {
 			bad.colour = red
 		}
 		g.row(left(name), left(first.Algorithm), right(ranks(first)),
 			right(span(all, func(c record.Collective) float64 { return float64(c.Bytes) },
-				func(n float64) string { return Bytes(int64(n)) })),
-			right(count(int64(repeat))),
+				func(n float64) string { return size(int64(n)) })),
+			right(units.Count(int64(repeat))),
 			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
-			right(known(checked > 0, count(checked))), bad)
+			right(known(checked > 0, units.Count(checked))), bad)
 	}
 	return g
 }
@@ -400,9 +396,9 @@ func span(all []record.Collective, of func(record.Collective) float64, format fu
 
 // ranks says how many ranks take part, and in how many groups.
 func ranks(c record.Collective) string {
-	n := count(int64(c.Ranks))
+	n := units.Count(int64(c.Ranks))
 	if c.Groups > 0 {
-		n = count(int64(c.Groups)) + " x " + n
+		n = units.Count(int64(c.Groups)) + " x " + n
 	}
 	return n
 }
@@ -439,13 +435,10 @@ func rightSide(text string) string {
 
 // side formats one side of an expectation.
 func side(v float64, unit string) string {
-	switch unit {
-	case "bool":
+	if unit == "bool" {
 		return strconv.FormatBool(v != 0)
-	case "":
-		return digits(v)
 	}
-	return digits(v) + " " + unit
+	return units.Shown(v, unit)
 }
 
 // Found formats the value that an expectation found, or why it was missed and what else may be the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // maxEach is the number of values of a metric up to which Twice compares each.
@@ -35,7 +36,7 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	if complete(first) && complete(second) {
 		add("fct.p50", first.Flows.FCT.P50, second.Flows.FCT.P50, micros)
 		add("fct.p99", first.Flows.FCT.P99, second.Flows.FCT.P99, micros)
-		add("fct_slowdown.p99", first.Flows.Slowdown.P99, second.Flows.Slowdown.P99, digits)
+		add("fct_slowdown.p99", first.Flows.Slowdown.P99, second.Flows.Slowdown.P99, units.Number)
 	}
 	if answered(first) && answered(second) {
 		add("rtt.mean", first.RTT.Mean, second.RTT.Mean, micros)
@@ -50,18 +51,18 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			case m.Name != n.Name:
 			case m.Count == n.Count && m.Count <= maxEach:
 				for i := range m.Values {
-					add(fmt.Sprintf("metric.%s.%d", m.Name, i), m.Values[i], n.Values[i], digits)
+					add(fmt.Sprintf("metric.%s.%d", m.Name, i), m.Values[i], n.Values[i], units.Number)
 				}
 			default:
-				add("metric."+m.Name+".count", float64(m.Count), float64(n.Count), digits)
-				add("metric."+m.Name+".p50", m.P50, n.P50, digits)
-				add("metric."+m.Name+".max", m.Max, n.Max, digits)
+				add("metric."+m.Name+".count", float64(m.Count), float64(n.Count), units.Number)
+				add("metric."+m.Name+".p50", m.P50, n.P50, units.Number)
+				add("metric."+m.Name+".max", m.Max, n.Max, units.Number)
 			}
 		}
 	}
 	var g grid
-	g.row(header("number"), header("at dilation "+digits(first.Dilation)), header("at "+digits(second.Dilation)),
-		header("moved"))
+	g.row(header("number"), header("at dilation "+units.Number(first.Dilation)),
+		header("at "+units.Number(second.Dilation)), header("moved"))
 	most := 0.0
 	var unsure []string
 	for _, r := range rows {

@@ -78,14 +78,14 @@ func TestTimeoutsOfWhatIsCompared(t *testing.T) {
 	alike := &record.Summary{Transport: "roce", RTOMinUS: 31000}
 	type runs = []*record.Summary
 	for want, sides := range map[string][]Side{
-		"timeouts decide the slowest messages of roce (2 timeouts, minimum timeout 31ms); not of pc4 (minimum timeout 1ms)": {
+		"timeouts decide the slowest messages of roce (2 timeouts, minimum timeout 31 ms); not of pc4 (minimum timeout 1 ms)": {
 			{Runs: runs{slow, fast, same}},
 		},
-		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31ms); not of B (pc4, minimum timeout 1ms)": {
+		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31 ms); not of B (pc4, minimum timeout 1 ms)": {
 			{"A", runs{slow}}, {"B", runs{fast}},
 		},
-		"timeouts decide the slowest messages of B (roce, 2 timeouts, minimum timeout 31ms)": {{"A", runs{alike}}, {"B", runs{slow}}},
-		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31ms), B (roce, 4 timeouts, minimum timeout 31ms)": {
+		"timeouts decide the slowest messages of B (roce, 2 timeouts, minimum timeout 31 ms)": {{"A", runs{alike}}, {"B", runs{slow}}},
+		"timeouts decide the slowest messages of A (roce, 2 timeouts, minimum timeout 31 ms), B (roce, 4 timeouts, minimum timeout 31 ms)": {
 			{"A", runs{slow}}, {"B", runs{slow, slow}},
 		},
 	} {
@@ -176,7 +176,7 @@ func TestFidelityTellsRoundTrips(t *testing.T) {
 		t.Error(got)
 	}
 	f.RoundTripP99NS = 9000
-	if got := Fidelity(&f); !strings.Contains(got, "1 % of round trips may be more than 9us late") {
+	if got := Fidelity(&f); !strings.Contains(got, "1 % of round trips may be more than 9 us late") {
 		t.Error(got)
 	}
 }

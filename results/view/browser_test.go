@@ -86,6 +86,32 @@ func TestViewInChromium(t *testing.T) {
 	}
 }
 
+// A browser shows quantities as Go does: by the cases of units.TestShown.
+func TestQuantitiesInChromium(t *testing.T) {
+	ctx := browsertest.Open(t)
+	page, err := Page("small", "", []*Model{mustLoad(t, writeRun(t, 5))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "view.html")
+	if err := os.WriteFile(file, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cases, err := os.ReadFile("../../units/testdata/shown.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Do(ctx, t, chromedp.Navigate("file://"+file), chromedp.WaitVisible("#stage canvas"))
+	wrong := browsertest.Evaluate[[]string](ctx, t, string(cases)+`.filter((c) => weft.quantity(c.value, c.unit) !== c.shown)
+		.map((c) => weft.quantity(c.value, c.unit) + "; want " + c.shown)`)
+	if len(wrong) > 0 {
+		t.Errorf("shown are %q", wrong)
+	}
+	if text := browsertest.Evaluate[string](ctx, t, `weft.quantity(5000, "us", true)`); text != "5.000 ms" {
+		t.Errorf("a value that changes is shown as %q", text)
+	}
+}
+
 // Everything can be done by keyboard, also by those who want no motion.
 func TestKeyboardInChromium(t *testing.T) {
 	ctx := browsertest.Open(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/results/frames"
+	"weft/results/names"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/transport"
@@ -130,7 +131,7 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
-		if t := transportOf(summary.Transport, manifest); !strings.Contains(m.Title, t) {
+		if t := names.Transport(summary.Transport, manifest.Control); !strings.Contains(m.Title, t) {
 			m.Facts = append([]string{t}, m.Facts...)
 		}
 	}
@@ -206,40 +207,19 @@ func checkNetwork(n *record.NetworkMap) error {
 	return nil
 }
 
-// transportOf returns the name of a transport with that of its congestion control, if that is
-// another: roce (DCQCN).
-func transportOf(kind string, m *record.Manifest) string {
-	if m.Control == "" {
-		return kind
-	}
-	return kind + " (" + m.Control + ")"
-}
-
 // title returns what tells a run from those beside it: its point of a sweep, or its lab, engine and
 // transport.
 func title(dir string, m *record.Manifest) string {
-	name := m.Lab + " " + m.Engine
-	if len(m.Point) > 0 {
-		var parts []string
-		for _, s := range m.Settings {
-			if _, ok := m.Point[s.Path]; ok {
-				key := s.Path[strings.LastIndex(s.Path, ".")+1:]
-				if s.Path == "transport.kind" {
-					s.Value = transportOf(s.Value, m)
-				}
-				parts = append(parts, strings.TrimPrefix(key+" "+s.Value, "kind "))
-			}
-		}
-		if len(parts) > 0 {
-			return strings.Join(parts, ", ")
-		}
+	if point := names.Point(m); point != "" {
+		return point
 	}
 	if m.Lab == "" {
 		return filepath.Base(dir)
 	}
+	name := m.Lab + " " + m.Engine
 	for _, s := range m.Settings {
 		if s.Path == "transport.kind" {
-			name += ", " + transportOf(s.Value, m)
+			name += ", " + names.Transport(s.Value, m.Control)
 		}
 	}
 	return name
@@ -257,41 +237,22 @@ func (m *Model) Name() string {
 func facts(s *record.Summary) []string {
 	var out []string
 	for _, c := range s.Collectives[:min(len(s.Collectives), 2)] {
-		out = append(out, c.Name+": "+short(c.TimeUS))
+		out = append(out, c.Name+": "+units.Shown(c.TimeUS, "us"))
 	}
-	t := short(s.Flows.FCT.P99)
-	if s.Flows.Count > 0 && (len(s.Collectives) != 1 || t != short(s.Collectives[0].TimeUS)) {
+	t := units.Shown(s.Flows.FCT.P99, "us")
+	if s.Flows.Count > 0 && (len(s.Collectives) != 1 || t != units.Shown(s.Collectives[0].TimeUS, "us")) {
 		out = append(out, "p99 FCT "+t)
 	}
 	if q := s.Network.MaxQueue; q > 0 {
-		out = append(out, "longest queue "+amount(q))
+		out = append(out, "longest queue "+units.Shown(float64(q), "B"))
 	}
 	if s.Network.Drops > 0 {
-		out = append(out, fmt.Sprintf("%d dropped", s.Network.Drops))
+		out = append(out, units.Count(s.Network.Drops)+" dropped")
 	}
 	if s.Fidelity != nil {
 		out = append(out, "fidelity "+s.Fidelity.Verdict)
 	}
 	return out
-}
-
-// short writes microseconds with four digits and a unit.
-func short(us float64) string {
-	switch {
-	case us >= 1e6:
-		return fmt.Sprintf("%.4g s", us/1e6)
-	case us >= 1e3:
-		return fmt.Sprintf("%.4g ms", us/1e3)
-	}
-	return fmt.Sprintf("%.4g us", us)
-}
-
-// amount writes bytes with three digits and a unit.
-func amount(n int64) string {
-	if n >= 1e6 {
-		return fmt.Sprintf("%.3g MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.3g KB", float64(n)/1e3)
 }
 
 // loadFrames reads the frames of a run.

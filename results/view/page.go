@@ -107,6 +107,12 @@ type Act struct {
 	Text string // its title; what comes before the first full stop is its name in lists
 	Note string // what to look for
 	Runs []*Model
+
+	Picture template.HTML // for the list of acts; empty: none
+	// Begin is not nil for an act that is performed while it is watched: it begins when its page is
+	// opened, and the page shows what is published. Begin must not wait. It may be called while the
+	// act goes on.
+	Begin func()
 }
 
 // navLink leads from an act to the list of all or to another act.

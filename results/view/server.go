@@ -29,6 +29,7 @@ type Server struct {
 	pages    map[string][]byte // by path behind the token; "" is the first
 	clients  chan struct{}
 	act      func(Action) error // nil: pages only show
+	begin    func()             // of the act that is performed; nil: none is
 	acting   sync.Mutex         // held while act runs
 
 	mu      sync.Mutex
@@ -62,11 +63,18 @@ func (s *Server) Show(name, title, about string, runs []*Model) (err error) {
 	return err
 }
 
-// Acts adds the pages of a show, and makes the first page a list of them.
+// Acts adds the pages of a show, and makes the first page a list of them. At most one act has a
+// Begin.
 func (s *Server) Acts(title string, acts []Act) (err error) {
 	for i, a := range acts {
 		d := document{Title: a.Text, About: a.Note, Nav: navOf(acts, i)}
-		if s.pages[a.Name], err = finished(d, a.Runs); err != nil {
+		if a.Begin != nil {
+			s.begin, d.Live = a.Begin, "stream"
+			s.pages[a.Name], err = render(d)
+		} else {
+			s.pages[a.Name], err = finished(d, a.Runs)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -101,6 +109,13 @@ func (s *Server) Publish(runs []*Model) error {
 	s.models = text
 	s.announce()
 	return nil
+}
+
+// Restart forgets what was published, for an act that is performed again.
+func (s *Server) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models, s.ended = nil, ""
 }
 
 // End tells all who watch why no more models come.
@@ -154,6 +169,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
+	}
+	if s.begin != nil {
+		s.begin()
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

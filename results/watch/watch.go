@@ -102,17 +102,17 @@ func (s *Screen) Text(width, height int) string {
 		share = float64(s.Done) / float64(s.Total)
 	}
 	lines := []string{
-		s.Title + "   " + brief(s.at.Nanoseconds(), "ns", "us", "ms", "s"),
+		s.Title + "   " + units.Shown(s.at.Nanoseconds(), "ns"),
 		fmt.Sprintf("%s %3.0f %%  %s of %s", bar(share, max(10, min(40, width-40))), 100*share, size(s.Done),
 			size(s.Total)),
 		fmt.Sprintf("%s queued, at most %s in one switch port", size(units.Bytes(waiting)), size(s.maxQueue)),
-		fmt.Sprintf("%d marked, %d dropped", marks, drops),
+		units.Count(marks) + " marked, " + units.Count(drops) + " dropped",
 	}
 	if s.Total == 0 { // nobody has said yet
 		lines[1] = bar(0, max(10, min(40, width-40)))
 	}
 	if len(s.conns) > 0 {
-		lines[3] += fmt.Sprintf("; %d connections have delivered", len(s.conns))
+		lines[3] += "; " + units.Count(int64(len(s.conns))) + " connections have delivered"
 	}
 	if len(s.Collectives) > 0 {
 		lines = append(lines, "workload: "+strings.Join(s.Collectives, ", "))
@@ -135,17 +135,8 @@ func (s *Screen) Text(width, height int) string {
 	return strings.Join(lines, "\n")
 }
 
-// brief writes a value with four digits, in the largest of units a thousand apart in which it is at
-// least 1: 12.22 ms.
-func brief(v float64, units ...string) string {
-	for len(units) > 1 && v >= 999.95 {
-		v, units = v/1000, units[1:]
-	}
-	return fmt.Sprintf("%.4g %s", v, units[0])
-}
-
-// size is brief for bytes.
-func size(b units.Bytes) string { return brief(float64(b), "B", "KB", "MB", "GB", "TB") }
+// size formats a number of bytes.
+func size(b units.Bytes) string { return units.Shown(float64(b), "B") }
 
 // bar returns a bar of some columns that is filled to a share.
 func bar(share float64, columns int) string {

@@ -63,7 +63,11 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64, e
 	}
 	var b strings.Builder
 	tiers := linkTiers(g)
-	top := margin + lineFeed*(len(tiers)+len(events)+2)
+	heading := len(tiers) + len(events)
+	if share != nil {
+		heading++
+	}
+	top := margin + lineFeed*(heading+2)
 	p.arrangement.place(float64(top))
 	height := p.bottom + margin
 	width := max(p.width+2*margin, 480)
@@ -86,6 +90,9 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64, e
 		y := margin + 6 + lineFeed*(len(tiers)+1+i)
 		badge(&b, margin+7, float64(y-4), e.Label)
 		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin+20, y, escape(e.Text))
+	}
+	if share != nil {
+		colours(&b, margin+6+lineFeed*heading)
 	}
 	p.borders(&b)
 	p.lines(&b, tiers)
@@ -188,6 +195,17 @@ func heat(share float64) string {
 	}
 	mix := func(i int) int { return int(from[i] + (to[i]-from[i])*at) }
 	return fmt.Sprintf("#%02x%02x%02x", mix(0), mix(1), mix(2))
+}
+
+// colours explains the colours of heat in a line of the heading.
+func colours(b *strings.Builder, y int) {
+	const steps, wide = 20, 6
+	for i := range steps {
+		fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="8" style="fill:%s;stroke:none"/>`,
+			margin+30+wide*i, y-8, wide, heat((float64(i)+0.5)/steps))
+	}
+	fmt.Fprintf(b, `<text class="h" x="%d" y="%d">0 %%</text><text class="h" x="%d" y="%d">100 %% of a link&#39;s `+
+		"capacity in its busier direction, on average</text>\n", margin, y, margin+36+wide*steps, y)
 }
 
 // class returns the style of a link with a note.

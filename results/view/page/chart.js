@@ -1,6 +1,6 @@
 // Line charts over time as SVG, with the page's instant as a line through all of them.
 
-import { number, palette, time } from "./format.js";
+import { number, palette, quantity, scaleOf, time } from "./format.js";
 
 const space = "http://www.w3.org/2000/svg";
 
@@ -21,16 +21,17 @@ export function nice(v) {
 // pixels returns how many pixels of the page are one of an ordinary page: more in projector mode.
 export const pixels = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across. Values are
-// shown times factor, in the unit; say writes one of these for people. It is drawn by fit.
+// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across, in the unit in
+// which its largest value reads best; max is the least end of its axis. Behind them it draws others
+// [{name, points, step, pick}] faintly, and calls pick of the one that is clicked. It is drawn by fit.
 export class Chart {
-  constructor(clock, { title, unit, series, lines = [], end = clock.end, max = 0, factor = 1, say = (v) => `${number(v)} ${unit}` }) {
-    series = series.map((s) => ({ ...s, points: factor === 1 ? s.points : s.points.map(([t, y]) => [t, y * factor]) }));
-    lines = lines.map((l) => ({ ...l, y: l.y * factor }));
-    Object.assign(this, { clock, title, unit, series, lines, say, values: [] });
+  constructor(clock, { title, unit, series, others = [], lines = [], end = clock.end, max = 0 }) {
+    Object.assign(this, { clock, title, unit, series, others, lines, values: [] });
     this.end = end > 0 ? end : 1;
-    const top = Math.max(max * factor, ...series.map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
-    this.max = nice(top);
+    const top = Math.max(max, ...[...series, ...others].map((s) => s.points.reduce((m, p) => Math.max(m, p[1]), 0)), ...lines.map((l) => l.y));
+    const [name, of] = scaleOf(unit, top);
+    this.axis = { name, of };
+    this.max = nice(top / of) * of;
     this.element = document.createElement("figure");
     this.element.className = "chart";
     this.move = () => this.cursor();
@@ -55,7 +56,7 @@ export class Chart {
     for (let i = 0; i <= 2; i++) {
       const y = (this.max * i) / 2;
       this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(y), y2: this.py(y), class: "grid" }));
-      this.svg.append(svg("text", { x: left - 5 * k, y: this.py(y) + 4 * k, class: "end" }, i < 2 ? number(y) : `${number(y)} ${this.unit}`));
+      this.svg.append(svg("text", { x: left - 5 * k, y: this.py(y) + 4 * k, class: "end" }, i < 2 ? number(y / this.axis.of) : `${number(y / this.axis.of)} ${this.axis.name}`));
     }
     this.svg.append(svg("text", { x: left, y: h - 4 * k }, "0"), svg("text", { x: w - right, y: h - 4 * k, class: "end" }, time(this.end)));
     let above = -Infinity;
@@ -65,16 +66,13 @@ export class Chart {
       above = this.py(l.y);
       this.svg.append(svg("text", { x: w - right - 2, y: above - 3 * k, class: "end halo" }, l.name));
     }
-    this.series.forEach((s, i) => {
-      if (s.points.length === 0) return;
-      let d = "", y = 0;
-      s.points.forEach(([t, v], k) => {
-        if (k === 0) d = `M${this.px(t).toFixed(1)} ${this.py(v).toFixed(1)}`;
-        else d += (s.step ? `H${this.px(t).toFixed(1)}` : "") + `L${this.px(t).toFixed(1)} ${this.py(v).toFixed(1)}`;
-        y = v;
-      });
-      this.svg.append(svg("path", { d, stroke: s.color ?? palette[i % palette.length], class: "series" }));
-    });
+    for (const s of this.others) {
+      const d = this.path(s), hit = svg("path", { d, class: "hit" }); // wide enough to click
+      hit.append(svg("title", {}, s.name));
+      hit.addEventListener("click", (e) => { e.stopPropagation(); s.pick(); });
+      this.svg.append(svg("path", { d, class: "faint" }), hit);
+    }
+    this.series.forEach((s, i) => this.svg.append(svg("path", { d: this.path(s), stroke: s.color ?? palette[i % palette.length], class: "series" })));
     this.now = svg("line", { y1: top, y2: h - bottom, class: "now" });
     this.svg.append(this.now);
     this.svg.addEventListener("click", (e) => {
@@ -92,9 +90,17 @@ export class Chart {
         item.append(svgSwatch(s.color ?? palette[i % palette.length]), s.name, v);
         legend.append(item);
       });
+      if (this.others.length > 0) legend.append("grey: others, click one to follow it");
       this.element.append(legend);
     }
     this.cursor();
+  }
+
+  path(s) {
+    return s.points.map(([t, v], k) => {
+      const x = this.px(t).toFixed(1), y = this.py(v).toFixed(1);
+      return k === 0 ? `M${x} ${y}` : `${s.step ? `H${x}` : ""}L${x} ${y}`;
+    }).join("");
   }
 
   button(text, act) {
@@ -110,17 +116,17 @@ export class Chart {
     if (!this.now) return;
     const x = this.px(Math.min(this.clock.t, this.end));
     this.now.setAttribute("x1", x); this.now.setAttribute("x2", x);
-    this.values.forEach((v, i) => { v.textContent = this.say(valueAt(this.series[i].points, this.clock.t)); });
+    this.values.forEach((v, i) => { v.textContent = quantity(valueAt(this.series[i].points, this.clock.t), this.unit, true); });
   }
 
   save(kind) {
     let text = "";
     if (kind === "csv") {
-      text = "series,time_us,value\n" + this.series.map((s) => s.points.map(([t, v]) => `"${s.name.replaceAll('"', '""')}",${t},${v}`).join("\n")).join("\n") + "\n";
+      text = "series,time_us,value\n" + [...this.series, ...this.others].map((s) => s.points.map(([t, v]) => `"${s.name.replaceAll('"', '""')}",${t},${v}`).join("\n")).join("\n") + "\n";
     } else {
       const copy = this.svg.cloneNode(true);
       copy.setAttribute("xmlns", space);
-      copy.prepend(svg("style", {}, ".series{fill:none;stroke-width:1.6}.grid{stroke:#ccc}.threshold{stroke:#888;stroke-dasharray:4 3}.now{stroke:#000}text{font:12px sans-serif}.end{text-anchor:end}"));
+      copy.prepend(svg("style", {}, ".series{fill:none;stroke-width:1.6}.faint{fill:none;stroke:#999;opacity:.5}.hit{display:none}.grid{stroke:#ccc}.threshold{stroke:#888;stroke-dasharray:4 3}.now{stroke:#000}text{font:12px sans-serif}.end{text-anchor:end}"));
       text = new XMLSerializer().serializeToString(copy);
     }
     const a = document.createElement("a");

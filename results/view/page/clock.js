@@ -19,9 +19,10 @@ export class Clock extends EventTarget {
     this.dispatchEvent(new Event("tick"));
   }
 
-  extend(end) {
+  // extend moves the end; now is the last instant of what is followed.
+  extend(end, now = end) {
     this.end = end;
-    if (this.follow) this.set(end);
+    if (this.follow) this.set(now);
     this.dispatchEvent(new Event("extent"));
   }
 

@@ -44,7 +44,7 @@ export class Run {
   // to before first[i + 1], in order of ports, in the columns port, queue, use, mark, drop and pause.
   // Of a port without a row all are 0.
   setFrames(f) {
-    const n = f.count, numbers = new Varints(f.rows), most = numbers.bytes.length >> 1; // two bytes a row, at least
+    const n = f.count, numbers = new Varints(f.rows ?? ""), most = numbers.bytes.length >> 1; // two bytes a row, at least
     this.frames = n;
     this.at = new Float64Array(n);
     this.first = new Int32Array(n + 1);
@@ -113,7 +113,7 @@ export class Run {
     return out;
   }
 
-  // connSeries returns rate in Gb/s and window in KB of a connection over time.
+  // connSeries returns rate in Gb/s and window in bytes of a connection over time.
   connSeries(conn) {
     if (!this.packedConns) return { rate: [], window: [] };
     this.connRows ??= unpackConns(this.packedConns, this.frames);
@@ -129,7 +129,7 @@ export class Run {
         rate.push([t - span, span > 0 ? (sum * 8) / span / 1e3 : 0]);
         sum = 0; span = 0;
       }
-      if (seen && w > 0) window.push([t, w / 1e3]);
+      if (seen && w > 0) window.push([t, w]);
     }
     return { rate, window };
   }

@@ -1,32 +1,49 @@
 // Numbers as people read them, and colours.
 
-// time writes microseconds with a unit.
-export function time(us) {
-  const a = Math.abs(us);
-  if (a >= 1e6) return `${(us / 1e6).toPrecision(4)} s`;
-  if (a >= 1e3) return `${(us / 1e3).toPrecision(4)} ms`;
-  if (a >= 1 || a === 0) return `${a === 0 ? 0 : us.toPrecision(4)} us`;
-  return `${(us * 1e3).toPrecision(3)} ns`;
+// scales are the units for people by the unit of a number, in rising order: see units.Shown, whose rule
+// this is.
+const scales = {
+  us: [["ps", 1e-6], ["ns", 1e-3], ["us", 1], ["ms", 1e3], ["s", 1e6]],
+  ns: [["ps", 1e-3], ["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]],
+  B: [["B", 1], ["KB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]],
+  "Gb/s": [["b/s", 1e-9], ["kb/s", 1e-6], ["Mb/s", 1e-3], ["Gb/s", 1], ["Tb/s", 1e3]],
+};
+
+// scaleOf returns the unit in which a value reads best, and how many of the given unit it has.
+export function scaleOf(unit, v) {
+  const all = scales[unit], a = Math.abs(v);
+  if (!all || a === 0) return [unit, 1];
+  return all.findLast(([, of]) => a >= of * 0.99995) ?? all[0];
 }
 
-// bytes writes a number of bytes with a unit.
-export function bytes(n) {
-  if (n >= 1e6) return `${(n / 1e6).toPrecision(3)} MB`;
-  if (n >= 1e3) return `${(n / 1e3).toPrecision(3)} KB`;
-  return `${n} B`;
+// number writes four significant digits, or all of the whole part. If steady, zeros at the end stay,
+// so that a value that changes keeps its width.
+export function number(v, steady = false) {
+  const a = Math.abs(v);
+  let scale = 1, digits = 0;
+  while (a > 0 && a * scale < 1000 && scale < 1e12) { scale *= 10; digits++; }
+  const rounded = Math.round(a * scale) / scale;
+  let text = steady || rounded < 1e-6 ? rounded.toFixed(digits) : String(rounded);
+  if (!steady && text.includes(".")) text = text.replace(/\.?0+$/, "");
+  const [whole, rest] = text.split(".");
+  if (whole.length > 4) text = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
+  return v < 0 && rounded > 0 ? `-${text}` : text;
 }
+
+// quantity writes a value of a unit in the unit in which it reads best: 8.283 ms.
+export function quantity(v, unit, steady = false) {
+  const [name, of] = scaleOf(unit, v);
+  return `${number(v / of, steady)} ${name}`.trim();
+}
+
+export const time = (us, steady = false) => quantity(us, "us", steady);
+export const bytes = (n) => quantity(n, "B");
 
 // shown writes the name of a port for a heading, which must not break within the arrow.
 export const shown = (name) => name.replace("->", "\u00a0\u2192\u00a0");
 
 export const percent = (share) => `${Math.round(share * 100)} %`;
-export const count = (n) => n.toLocaleString("en");
-
-// number writes a value of a chart's axis.
-export function number(v) {
-  const a = Math.abs(v);
-  return a >= 1000 ? count(Math.round(v)) : a >= 10 || Number.isInteger(v) ? `${Math.round(v * 10) / 10}` : v.toPrecision(2);
-}
+export const count = (n) => number(Math.round(n));
 
 // The colours of Okabe and Ito, which colour-blind people can tell apart, in the order of the charts
 // of reports. On dark they are lighter, and the light blue comes first.

@@ -5,7 +5,7 @@ import { pixels } from "./chart.js";
 import { Clock } from "./clock.js";
 import { Run, unpack } from "./data.js";
 import { about, overview } from "./detail.js";
-import { bytes, colorsOf, count, scheme, time } from "./format.js";
+import { bytes, colorsOf, count, quantity, scheme, time } from "./format.js";
 import { HeatMap } from "./heat.js";
 import { NetworkView } from "./network.js";
 import { Ranks } from "./ranks.js";
@@ -76,7 +76,7 @@ function fullest() {
 function measure() {
   scale.max = Math.max(1, ...runs.map((r) => r.maxQueue));
   $("bar").textContent = scale.max > 1 ? `longest bar: ${bytes(scale.max)}` : "";
-  clock.extend(Math.max(...runs.map((r) => r.length)));
+  clock.extend(Math.max(...runs.map((r) => r.length)), runs.at(-1).length);
   drawTrack();
 }
 
@@ -91,7 +91,7 @@ function update() {
     views[i].now.classList.toggle("ended", Boolean(ended));
     views[i].canvas.setAttribute("aria-label", `network of ${run.title} at ${time(clock.t)}: ${views[i].now.textContent}`);
   });
-  $("time").textContent = time(clock.t);
+  $("time").textContent = time(clock.t, true);
   $("slider").value = clock.end > 0 ? Math.round((clock.t / clock.end) * 1000) : 0;
   $("slider").setAttribute("aria-valuetext", time(clock.t));
   $("instant").style.left = `${clock.end > 0 ? (clock.t / clock.end) * 100 : 0}%`;
@@ -102,6 +102,7 @@ function drawTrack() {
   const c = $("track"), g = c.getContext("2d"), box = c.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
   c.width = Math.max(1, box.width * ratio); c.height = Math.max(1, box.height * ratio);
   const max = Math.max(1, ...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
+  $("waiting").textContent = max > 1 ? `waiting in all switches, at most ${bytes(max)}` : "nothing waits in a switch";
   runs.forEach((run, i) => {
     g.beginPath();
     g.moveTo(0, c.height);
@@ -149,7 +150,7 @@ function renderPanels() {
   }
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
   const k = pixels(), wide = matchMedia("(min-width:60.01rem)").matches; // else the panel is as high as what is in it
-  if (tab === "overview") add(overview(runs, clock));
+  if (tab === "overview") add(overview(runs, clock, select));
   if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w), i === runs.length - 1)]); });
   if (tab === "ranks") runs.forEach((r, i) => { title(side, r); add([new Ranks(r, clock, (w) => select(i, w))]); });
   if (tab === "selected" && chosen) {
@@ -207,7 +208,7 @@ function listen() {
   clock.addEventListener("tick", () => { if (!listen.due) { listen.due = true; requestAnimationFrame(() => { listen.due = false; update(); }); } });
   clock.addEventListener("state", () => {
     $("play").textContent = clock.playing ? "Pause" : "Play";
-    $("speed").textContent = `${time(Number(clock.speed.toPrecision(2))).replace(/\.?0+ /, " ")} a second`;
+    $("speed").textContent = `${time(Number(clock.speed.toPrecision(2)))} a second`;
   });
   $("play").addEventListener("click", () => clock.toggle());
   $("slower").addEventListener("click", () => speed(0.5));
@@ -238,7 +239,7 @@ function listen() {
     const act = {
       " ": () => clock.toggle(), ArrowRight: () => (e.shiftKey ? step(1, stepper) : step(1)), ArrowLeft: () => (e.shiftKey ? step(-1, stepper) : step(-1)),
       Home: () => clock.set(0), End: () => clock.set(clock.end), "+": () => speed(2), "-": () => speed(0.5), p: projector, "?": () => $("help").showModal(),
-      Escape: () => select(0, null), 1: () => choose("overview"), 2: () => choose("heat"), 3: () => choose("ranks"), f: () => { clock.follow = true; clock.set(clock.end); },
+      Escape: () => select(0, null), 1: () => choose("overview"), 2: () => choose("heat"), 3: () => choose("ranks"), f: () => { clock.follow = true; clock.set(runs.at(-1).length); },
       PageDown: () => document.querySelector("header nav a[rel=next]")?.click(), PageUp: () => document.querySelector("header nav a[rel=prev]")?.click(),
       z: () => views.forEach((v) => v.zoomAt(1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
       x: () => views.forEach((v) => v.zoomAt(1 / 1.5, v.canvas.clientWidth / 2, v.canvas.clientHeight / 2)),
@@ -263,14 +264,22 @@ function watch(url) {
   let shown = false;
   source.addEventListener("runs", (e) => {
     const models = JSON.parse(e.data);
-    if (!shown) { shown = true; show(models); clock.follow = true; clock.extend(clock.end); return; }
+    if (!shown || models.some((m, i) => m.title !== runs[i].title || m.status !== runs[i].model.status)) {
+      const t = clock.t, what = chosen;
+      clock.follow ||= !shown;
+      shown = true;
+      show(models);
+      if (clock.follow) measure(); else clock.set(t);
+      if (what) select(what.run, what.what);
+      return;
+    }
     models.forEach((m, i) => { runs[i].model = m; runs[i].conns = m.conns ?? []; runs[i].setFrames(m.frames); });
     measure();
     clock.setSpeed(clock.end / 10);
     if (performance.now() - (watch.drawn ?? 0) > 1500 && !document.activeElement?.closest(".acts-row")) { watch.drawn = performance.now(); renderPanels(); }
     update();
   });
-  source.addEventListener("end", (e) => { source.close(); clock.follow = false; note(e.data); renderPanels(); });
+  source.addEventListener("end", (e) => { source.close(); clock.follow = false; $("note").textContent = e.data; renderPanels(); });
   source.onerror = () => note("the program that ran the lab has ended");
 }
 
@@ -278,4 +287,4 @@ listen();
 if (location.hash === "#projector") document.documentElement.classList.add("projector");
 if (live) watch(live.content);
 else unpack($("data").textContent).then(show, (err) => note(`cannot read the data of this page: ${err}`));
-window.weft = { clock, runs: () => runs, views: () => views, select }; // for tests
+window.weft = { clock, quantity, runs: () => runs, views: () => views, select }; // for tests

@@ -4,6 +4,7 @@ import { bytes, level, percent, shown, styles } from "./format.js";
 
 const detail = 1200; // with more ports, queues of a switch are one mark and idle links are not drawn
 const steps = 16; // shades of use
+const maxBundles = 4000; // lines of a large network: drawing them is what its frames cost
 
 // shade returns how strongly a link is drawn that is busy for a share of the time; 0: idle.
 const shade = (use) => (use > 0.002 ? Math.max(1, Math.round(use * steps)) : 0);
@@ -144,27 +145,36 @@ export class NetworkView {
     g.lineCap = "butt";
   }
 
-  // bundle joins links that are closer than can be seen: bundles has their ends, four numbers each,
-  // and bundleOf the bundle of each port. It changes only as the view moves.
+  // bundle joins links whose ends are closer than a few pixels, so that at most maxBundles are left:
+  // bundles has their ends, four numbers each, and bundleOf the bundle of each port. It changes only
+  // as the view moves.
   bundle() {
     const key = [this.canvas.width, this.canvas.height, this.zoom, ...this.pan].join();
     if (this.bundled === key) return;
     this.bundled = key;
-    const run = this.run, seen = new Map(), ends = [], grid = 3;
-    const cell = run.nodes.map((n) => Math.round(this.x(n.x) / grid) * 65536 + Math.round(this.y(n.y) / grid));
-    this.bundleOf = new Int32Array(run.ports.length);
-    run.ports.forEach((p, i) => {
-      const a = Math.min(cell[p.from], cell[p.to]), b = Math.max(cell[p.from], cell[p.to]), pair = `${a} ${b}`;
-      let k = seen.get(pair);
-      if (k === undefined) {
-        k = seen.size;
-        seen.set(pair, k);
-        const from = run.nodes[p.from], to = run.nodes[p.to];
-        ends.push(this.x(from.x), this.y(from.y), this.x(to.x), this.y(to.y));
-      }
-      this.bundleOf[i] = k;
-    });
-    this.bundles = ends;
+    const run = this.run;
+    for (let grid = 3; ; grid *= 1.5) {
+      const cells = new Map(), seen = new Map(), ends = [];
+      const cell = run.nodes.map((n) => {
+        const at = Math.round(this.x(n.x) / grid) * 65536 + Math.round(this.y(n.y) / grid);
+        if (!cells.has(at)) cells.set(at, cells.size);
+        return cells.get(at);
+      });
+      this.bundleOf = new Int32Array(run.ports.length);
+      run.ports.forEach((p, i) => {
+        const a = cell[p.from], b = cell[p.to], pair = Math.min(a, b) * cells.size + Math.max(a, b);
+        let k = seen.get(pair);
+        if (k === undefined) {
+          k = seen.size;
+          seen.set(pair, k);
+          const from = run.nodes[p.from], to = run.nodes[p.to];
+          ends.push(this.x(from.x), this.y(from.y), this.x(to.x), this.y(to.y));
+        }
+        this.bundleOf[i] = k;
+      });
+      this.bundles = ends;
+      if (seen.size <= maxBundles || grid > 12) return;
+    }
   }
 
   // drawBundles draws the links of a large network: each bundle as its busiest link.
