@@ -46,11 +46,11 @@ type staged struct {
 }
 
 func (e staged) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
-	if x.Lab.Engine.Kind == "emu" {
+	if o.Engine == "emu" {
 		if *e.fails {
 			return nil, errors.New("no room for nodes")
 		}
-		x.Lab.Engine.Kind = "sim"
+		o.Engine = "sim"
 	}
 	return e.orchestrated.Run(ctx, x, o)
 }
