@@ -126,7 +126,7 @@ func watchShow(t *testing.T, address, root string) {
 	picture("view-projector.webp")
 
 	open("clocks", "light", 1280, 800)
-	run(`document.getElementById("panel").scrollTop = 1e6; weft.clock.set(8000)`)
+	run(`document.getElementById("panel").scrollTop = 1e6; weft.clock.set(3000)`)
 	picture("view-clocks.webp")
 
 	open("queues", "light", 390, 844, chromedp.EmulateMobile)

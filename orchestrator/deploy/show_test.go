@@ -55,7 +55,7 @@ func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	if err := ShowMeasured(&b, []Measured{m}, Checked{Links: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1Gbps - 2 us 3 us") {
+	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1 Gb/s - 2 us 3 us") {
 		t.Error(got)
 	}
 }

@@ -46,7 +46,7 @@ export function overview(runs, clock, select) {
     if (rates[i].length === 0) return;
     const all = r.conns.filter((c) => c).length, shown = rates[i].length;
     charts.push(new Chart(clock, {
-      title: of(i, all > shown ? `Rates of ${shown} of ${count(all)} flows` : `Rates of ${count(all)} flows`), unit: "Gb/s", max: top(rates), ...split(rates[i]),
+      title: of(i, all > shown ? `Rates of ${shown} of ${count(all)} flows` : "Rates of flows"), unit: "Gb/s", max: top(rates), ...split(rates[i]),
     }));
   });
   const errors = runs.map((r, i) => apart(r, (node) => select(i, { node })));
