@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"math/bits"
+	"slices"
 
 	"weft/internal/splitmix"
 )
@@ -9,28 +10,33 @@ import (
 // routing is the forwarding tables of all switches, flat.
 //
 // A switch sends most blocks of consecutive hosts to the same group. Its table has one entry per
-// block, and spells out only blocks whose hosts differ. That keeps the tables of a large network in
-// the processor's cache.
+// block, and spells out only blocks whose hosts differ. Groups count from the switch's own first,
+// so that switches in like places have like tables, and chunks of blocks that are the same are
+// stored once. That keeps the tables of a large network in the processor's cache.
 type routing struct {
 	hosts  int
 	dests  int      // destinations in the tables: hosts, and with CCM switches
-	blocks int      // in the table of one switch
+	chunks int      // in the table of one switch
 	seeds  []uint64 // by switch: its seed, mixed
-	// table is [switch][block]: the number of a group; or, with the bit spelled, the index in
-	// single at which the block begins.
+	// chunk is [switch][chunk]: where in table the chunk begins.
+	chunk []uint32
+	// table is, by block of a chunk, the number of a group of the switch; or, with the bit spelled,
+	// the index in single at which the block begins.
 	table   []uint32
 	single  []uint32 // groups of the hosts of blocks that are spelled out
-	groups  []group  // of all switches; the first is for unreachable destinations
+	groups  []group  // of all switches; the first of each is for unreachable destinations
 	members []int32  // ports of the groups that are up; noPort for a group without any
 
 	all    []int32 // members when every port is up
 	counts []int32 // by group: its number of members in all
-	begin  []int   // by switch: its first group; the last element is the end
+	begin  []int32 // by switch: its first group; the last element is the end
 }
 
 const (
 	blockBits = 3
-	blockSize = 1 << blockBits
+	blockSize = 1 << blockBits // hosts
+	chunkBits = 4
+	chunkSize = 1 << chunkBits // blocks
 	spelled   = 1 << 31
 )
 
@@ -50,31 +56,25 @@ func (g *group) size() int32 {
 }
 
 func newRouting(hosts int, switches []SwitchConfig) routing {
-	r := routing{
-		hosts:  hosts,
-		blocks: (hosts + blockSize - 1) / blockSize,
-		dests:  hosts,
-		groups: []group{{0, 1, unroutable}},
-		all:    []int32{noPort},
-		counts: []int32{1},
-	}
+	r := routing{hosts: hosts, dests: hosts, all: []int32{noPort}}
 	if len(switches) > 0 {
 		r.dests = len(switches[0].Route)
-		r.blocks = (r.dests + blockSize - 1) / blockSize
 	}
+	r.chunks = (r.dests + blockSize*chunkSize - 1) / (blockSize * chunkSize)
+	t := tables{&r, map[[chunkSize]uint32]uint32{}, map[[blockSize]uint32]uint32{}}
 	for s := range switches {
 		sw := &switches[s]
-		first := len(r.groups) // so that -1 becomes group 0 below
-		r.begin = append(r.begin, first)
+		r.begin = append(r.begin, int32(len(r.groups)))
 		r.seeds = append(r.seeds, splitmix.Mix(sw.Seed))
+		r.groups, r.counts = append(r.groups, group{0, 1, unroutable}), append(r.counts, 1)
 		for _, ports := range sw.Groups {
 			r.addGroup(ports, sw.Balance == CCM || sw.Balance.PerPacket() && (len(ports) > 1 || sw.Aside != nil))
 		}
-		for b := 0; b < r.dests; b += blockSize {
-			r.addBlock(sw.Route[b:min(b+blockSize, r.dests)], uint32(first))
+		for route := range slices.Chunk(sw.Route, blockSize*chunkSize) {
+			r.chunk = append(r.chunk, t.addChunk(route))
 		}
 	}
-	r.begin = append(r.begin, len(r.groups))
+	r.begin = append(r.begin, int32(len(r.groups)))
 	r.members = append(r.members, r.all...)
 	return r
 }
@@ -91,7 +91,7 @@ func (r *routing) addGroup(ports []int32, perPacket bool) {
 
 // exclude sets the live ports of the groups of switch s: all that are not down.
 func (r *routing) exclude(s int, down func(port int32) bool) {
-	for g := r.begin[s]; g < r.begin[s+1]; g++ {
+	for g := r.begin[s] + 1; g < r.begin[s+1]; g++ {
 		k := &r.groups[g]
 		live := r.members[k.first:k.first]
 		for _, port := range r.all[k.first : k.first+r.counts[g]] {
@@ -111,25 +111,49 @@ func (r *routing) exclude(s int, down func(port int32) bool) {
 	}
 }
 
-// addBlock adds the entry for a block of hosts. Elements of route count from the switch's own group
-// first.
-func (r *routing) addBlock(route []int32, first uint32) {
-	number := func(g int32) uint32 {
-		if g < 0 {
-			return 0
-		}
-		return first + uint32(g)
+// tables adds to the tables of a routing what is not in them yet.
+type tables struct {
+	*routing
+	chunks map[[chunkSize]uint32]uint32 // where they begin in table
+	blocks map[[blockSize]uint32]uint32 // where they begin in single
+}
+
+// addChunk returns where in table the chunk begins that sends consecutive hosts to the groups of
+// route.
+func (t tables) addChunk(route []int32) uint32 {
+	var chunk [chunkSize]uint32
+	k := 0
+	for block := range slices.Chunk(route, blockSize) {
+		chunk[k] = t.addBlock(block)
+		k++
 	}
-	for _, g := range route {
-		if g != route[0] {
-			r.table = append(r.table, spelled|uint32(len(r.single)))
-			for _, g := range route {
-				r.single = append(r.single, number(g))
-			}
-			return
-		}
+	at, known := t.chunks[chunk]
+	if !known {
+		at = uint32(len(t.table))
+		t.chunks[chunk] = at
+		t.table = append(t.table, chunk[:]...)
 	}
-	r.table = append(r.table, number(route[0]))
+	return at
+}
+
+// addBlock returns the entry for a block of hosts.
+func (t tables) addBlock(route []int32) uint32 {
+	var block [blockSize]uint32
+	same := true
+	for i, g := range route { // -1: unreachable
+		block[i] = uint32(g + 1)
+		same = same && g == route[0]
+	}
+	if same {
+		return block[0]
+	}
+	at, known := t.blocks[block]
+	if !known {
+		at = uint32(len(t.single))
+		t.blocks[block] = at
+		t.single = append(t.single, block[:]...)
+	}
+	return spelled | at
 }
 
 // next returns what happens to e at node to. It depends on the tables alone, so it is looked up
@@ -156,11 +180,11 @@ func (r *routing) next(to NodeID, e *Packet) step {
 
 // group returns the group of switch s towards a destination.
 func (r *routing) group(s int, dst HostID) *group {
-	g := r.table[s*r.blocks+int(dst>>blockBits)]
+	g := r.table[r.chunk[s*r.chunks+int(dst>>(blockBits+chunkBits))]+uint32(dst>>blockBits&(chunkSize-1))]
 	if g&spelled != 0 {
-		g = r.single[int(g&^spelled)+int(dst&(blockSize-1))]
+		g = r.single[g&^spelled+uint32(dst&(blockSize-1))]
 	}
-	return &r.groups[g]
+	return &r.groups[r.begin[s]+int32(g)]
 }
 
 // choose is ECMP: it returns one of n, the same for every packet of a flow at a switch. seed is the

@@ -2,10 +2,72 @@ package fabric
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"weft/internal/splitmix"
+
+	"pgregory.net/rapid"
 )
+
+// The tables answer for every switch and destination what its routes say, however much of them the
+// switches share.
+func TestTablesAreTheRoutes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hosts := rapid.IntRange(1, 400).Draw(t, "hosts")
+		switches := make([]SwitchConfig, rapid.IntRange(1, 6).Draw(t, "switches"))
+		port := int32(0)
+		for s := range switches {
+			sw := &switches[s]
+			for range rapid.IntRange(1, 5).Draw(t, "groups") {
+				sw.Groups = append(sw.Groups, []int32{port})
+				port++
+			}
+			most, run := int32(len(sw.Groups)-1), rapid.SampledFrom([]int{1, 5, 8, 100, 400}).Draw(t, "run")
+			for len(sw.Route) < hosts {
+				sw.Route = append(sw.Route, slices.Repeat([]int32{rapid.Int32Range(-1, most).Draw(t, "group")}, run)...)
+			}
+			if sw.Route = sw.Route[:hosts]; s > 0 && rapid.Bool().Draw(t, "alike") && most >= slices.Max(switches[0].Route) {
+				sw.Route = switches[0].Route
+			}
+		}
+		r := newRouting(hosts, switches)
+		for s := range switches {
+			for dst, g := range switches[s].Route {
+				want := unroutable
+				if g >= 0 {
+					want = join(switches[s].Groups[g][0])
+				}
+				if got := r.next(NodeID(hosts+s), &Packet{Dst: HostID(dst)}); got != want {
+					t.Fatalf("switch %d to host %d of %d: step %d, want %d", s, dst, hosts, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Switches in like places share their tables.
+func TestTablesAreShared(t *testing.T) {
+	cfg := leafSpine(16, 64, 32)
+	for s := range cfg.Switches {
+		sw := &cfg.Switches[s]
+		for h := range cfg.Hosts {
+			sw.Route[h] = int32(h / 16) // of a spine
+			if leaf := s; leaf < 64 {
+				if sw.Route[h] = 16; h/16 == leaf {
+					sw.Route[h] = int32(h % 16)
+				}
+			}
+		}
+		for port := range int32(64) {
+			sw.Groups = append(sw.Groups, []int32{port})
+		}
+	}
+	r := newRouting(cfg.Hosts, cfg.Switches)
+	if got, whole := len(r.table)+len(r.single), 96*cfg.Hosts/blockSize; got > whole/20 {
+		t.Errorf("%d entries, want at most a twentieth of %d", got, whole)
+	}
+}
 
 // tiers counts, for flows that cross two switches of n ports each, how many take each of the n²
 // pairs of ports.
