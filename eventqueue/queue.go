@@ -3,7 +3,9 @@ package eventqueue
 import (
 	"fmt"
 	"math/bits"
+	"unsafe"
 
+	"weft/internal/prefetch"
 	"weft/internal/splitmix"
 	"weft/units"
 )
@@ -79,6 +81,9 @@ func (q *Queue) At(id ID) (at units.Time, ok bool) {
 	n := &q.nodes[id]
 	return n.at, n.slot != idle
 }
+
+// Prefetch asks the processor for what Set and Pop touch of an entity.
+func (q *Queue) Prefetch(id ID) { prefetch.Lines(unsafe.Pointer(&q.nodes[id]), 1) }
 
 // Set makes id pending at the instant at, instead of any earlier or later one it was pending at.
 // It panics when at lies before the instant popped last: time would run backwards.

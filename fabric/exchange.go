@@ -11,6 +11,7 @@ type exchange struct {
 	boxes    [2][]box    // by turn and partition: posted there and not taken
 	posted   [2][]int32  // by turn: partitions to which something was posted
 	backlog  []int32     // ports of remote links in which packets wait
+	own      []int32     // ports of this partition
 	apart    *apart      // nil: the other partitions are in this process
 }
 
@@ -91,6 +92,7 @@ func (x *exchange) arrive(n *Network, now units.Time, i int32) {
 	r := &x.arrivals[x.all.arrival[i]]
 	e := r.pop()
 	if !r.empty() {
+		r.first.prefetch(false)
 		n.events.Set(n.PortEntity(int(i)), e.behindAt)
 	}
 	n.arrive(now, i, e)
@@ -100,6 +102,7 @@ func (x *exchange) arrive(n *Network, now units.Time, i int32) {
 func (x *exchange) take(n *Network) {
 	for _, from := range x.all.all {
 		b := &from.exchange.boxes[1-x.all.turn][x.me]
+		x.prefetchPosted(n, b.packets)
 		for _, k := range b.packets {
 			e, r := k.packet, &x.arrivals[x.all.arrival[k.port]]
 			if e.next == undecided {

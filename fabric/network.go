@@ -149,7 +149,8 @@ func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 		n.fireOther(now, int32(i))
 		return
 	}
-	if p := n.exchange.all; p != nil && p.remote[i>>6]>>(i&63)&1 != 0 {
+	p := n.exchange.all
+	if p != nil && p.remote[i>>6]>>(i&63)&1 != 0 {
 		n.exchange.arrive(n, now, int32(i))
 		return
 	}
@@ -159,6 +160,9 @@ func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 	}
 	e := o.flight.pop()
 	if !o.flight.empty() {
+		if p != nil {
+			o.flight.first.prefetch(n.isHost(o.to))
+		}
 		n.events.Set(id, e.behindAt)
 	}
 	n.arrive(now, int32(i), e)

@@ -69,9 +69,11 @@ func split(
 		remote: make([]uint64, len(cfg.Ports)/64+1),
 	}
 	arrivals := make([]int32, len(queues))
+	own := make([][]int32, len(queues))
 	for i := range cfg.Ports {
 		to := partition[cfg.Ports[i].To]
 		p.owner[i] = partition[cfg.Ports[i].From]
+		own[p.owner[i]] = append(own[p.owner[i]], int32(i))
 		if to != p.owner[i] {
 			p.arrival[i] = arrivals[to]
 			p.remote[i/64] |= 1 << (i % 64)
@@ -84,6 +86,7 @@ func split(
 		n := *whole
 		n.events, n.sink = queues[k], sinks[k]
 		n.exchange = newExchange(p, k, int(arrivals[k]))
+		n.exchange.own = own[k]
 		n.pool = pool{store: shared, slabs: shared.slabs[:cap(shared.slabs)]}
 		if first := queues[k].Grow(n.entities.number()); first != 0 {
 			return nil, errors.New("fabric: the event queue of a partition has entities")

@@ -2,8 +2,10 @@ package host
 
 import (
 	"fmt"
+	"unsafe"
 
 	"weft/collectives/schedule"
+	"weft/internal/prefetch"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -117,6 +119,16 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 		}
 	}
 	return h, nil
+}
+
+// Prefetch asks the processor for what packets touch: in step 0 of the host itself, and then of its
+// endpoint.
+func (h *Host) Prefetch(step int) {
+	if step == 0 {
+		prefetch.Lines(unsafe.Pointer(h), 5)
+		return
+	}
+	h.endpoint.Prefetch(step - 1)
 }
 
 // Start begins the host's work: each item begins when its time has come.

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
+	"weft/internal/prefetch"
 	"weft/transport"
 	"weft/units"
 )
@@ -50,6 +52,12 @@ func newFake(id, dst int, packets, window uint32) *fake {
 	return &fake{
 		id: transport.HostID(id), dst: transport.HostID(dst), total: packets, window: window,
 		rto: units.Millisecond, got: make([]bool, packets), acks: make([]fakeAck, 64),
+	}
+}
+
+func (f *fake) Prefetch(step int) {
+	if step == 0 {
+		prefetch.Lines(unsafe.Pointer(f), 3)
 	}
 }
 

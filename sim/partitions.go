@@ -2,7 +2,10 @@ package sim
 
 import (
 	"context"
+	"unsafe"
 
+	"weft/eventqueue"
+	"weft/internal/prefetch"
 	"weft/units"
 )
 
@@ -105,6 +108,8 @@ func (p *partition) take() {
 // work works through a stretch of time, up to the horizon.
 func (p *partition) work(horizon units.Time) {
 	p.take()
+	p.prefetch()
+	before := p.events
 	for p.failure == nil {
 		id, now, ok := p.queue.PopUntil(horizon)
 		if !ok {
@@ -112,5 +117,24 @@ func (p *partition) work(horizon units.Time) {
 		}
 		p.fire(now, id)
 	}
+	p.fired = p.events - before
 	p.waiting = p.sim.nets.Flush(p.index, horizon)
+}
+
+// prefetch asks for what a stretch of time with as many events as the last one touches.
+func (p *partition) prefetch() {
+	if !p.sim.nets.Prefetch(p.index, p.fired) {
+		return
+	}
+	for _, h := range p.own {
+		prefetch.Lines(unsafe.Pointer(&p.sim.hosts[h]), 1)
+		p.queue.Prefetch(p.timers + eventqueue.ID(h))
+	}
+	for step := range 3 {
+		for _, h := range p.own {
+			if l, ok := p.sim.hosts[h].host.(Prefetching); ok {
+				l.Prefetch(step)
+			}
+		}
+	}
 }

@@ -52,6 +52,15 @@ type Resting interface {
 	Progress() (done, total units.Bytes)
 }
 
+// Prefetching is a Host that asks the processor ahead for the memory that calls of it touch,
+// because other hosts use the caches in between.
+type Prefetching interface {
+	// Prefetch asks for the host itself in step 0, and in steps 1 and 2 for what the memory points
+	// to that was asked for in the step before. The engine makes each step of all hosts of a
+	// partition before the next.
+	Prefetch(step int)
+}
+
 // Action is a change of the network during a run: a link goes down, or gets worse.
 type Action struct {
 	At units.Time // at least 0
@@ -178,6 +187,8 @@ type partition struct {
 	refusedBy map[int]transport.Refusals // by host; nil until a host refuses a packet
 	posted    bool                       // others have posted something that this partition has not taken
 	waiting   units.Time                 // earliest departure of a packet that waits for a remote link
+	own       []int32                    // its hosts
+	fired     int64                      // events of the last stretch of time
 	_         [64]byte                   // partitions write to different cache lines
 }
 
@@ -234,6 +245,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 			p = s.partitions[opts.Parts[h]]
 		}
 		p.working++
+		p.own = append(p.own, int32(h))
 		s.hosts[h] = hostState{host: hosts[h], partition: p, timer: units.Never, advanced: -1}
 		if c, ok := any(hosts[h]).(Controls); ok {
 			if s.controls == nil {

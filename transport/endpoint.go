@@ -3,7 +3,9 @@ package transport
 import (
 	"fmt"
 	"reflect"
+	"unsafe"
 
+	"weft/internal/prefetch"
 	"weft/internal/splitmix"
 	"weft/transport/cc"
 	"weft/transport/path"
@@ -209,6 +211,21 @@ func (e *Endpoint) receiver(c ConnID) (*receiver, error) {
 	}
 	e.received = ^i
 	return &e.receivers[^i], nil
+}
+
+// Prefetch asks the processor for what packets touch: in step 0 of the endpoint itself, and in step
+// 1 of the connections that were used last.
+func (e *Endpoint) Prefetch(step int) {
+	if step == 0 {
+		prefetch.Lines(unsafe.Pointer(e), 4)
+		return
+	}
+	if i := e.sent; int(i) < len(e.senders) {
+		prefetch.Lines(unsafe.Pointer(&e.senders[i]), 6)
+	}
+	if i := e.received; int(i) < len(e.receivers) {
+		prefetch.Lines(unsafe.Pointer(&e.receivers[i]), 3)
+	}
 }
 
 // Send queues a message on a connection from this host. It returns ErrUnknownConn, ErrFailed, or an

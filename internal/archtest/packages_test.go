@@ -23,7 +23,9 @@ func packages() []entry {
 	return []entry{
 		{"units", "", "what everything shares: time, bytes, rates"},
 		{"internal/splitmix", "", "hashes and random numbers"},
-		{"eventqueue", "internal/splitmix units", "instants are lab time; a hash orders those at one instant"},
+		{"internal/prefetch", "", "asks the processor for memory"},
+		{"eventqueue", "internal/prefetch internal/splitmix units",
+			"instants are lab time; a hash orders those at one instant; entities are asked for ahead"},
 		{"internal/state", "units", "compares machines at instants; a type says by tags what its fields are"},
 		{"internal/clip", "", "shortens text, whatever it says"},
 		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},
@@ -53,8 +55,8 @@ func packages() []entry {
 		{"internal/sample", "", "chooses cases of tests"},
 		{"internal/testenv", "", "the environment of tests"},
 
-		{"fabric", "eventqueue internal/splitmix units",
-			"a machine of events; ECMP hashes and lossy links draw numbers"},
+		{"fabric", "eventqueue internal/prefetch internal/splitmix units",
+			"a machine of events; ECMP hashes and lossy links draw numbers; ports and packets are asked for ahead"},
 		{"fabric/queues", "fabric params units", "keys of queues, for the ports of the fabric"},
 
 		{"transport/cc", "units", "what controllers are told: times, bytes, rates"},
@@ -71,8 +73,9 @@ func packages() []entry {
 		{"transport/path", "internal/splitmix units", "paths are drawn; congested ones are left for a time"},
 		{"transport/wire", "units", "headers carry times and sizes"},
 		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
-		{"transport", "internal/splitmix params transport/cc transport/cc/* transport/path transport/wire units",
-			"registers every controller, chooses paths, writes headers"},
+		{"transport", "internal/prefetch internal/splitmix params transport/cc transport/cc/* transport/path " +
+			"transport/wire units",
+			"registers every controller, chooses paths, writes headers; connections are asked for ahead"},
 
 		{"collectives/schedule", "units", "messages have sizes"},
 		{"collectives/schedule/scheduletest", "collectives/schedule units", "makes specs of schedules"},
@@ -111,17 +114,18 @@ func packages() []entry {
 			"a host's clock, its noise and its protocol, with keys; probes are packets of the transport; messages " +
 				"list kinds"},
 
-		{"host", "clocksync clocksync/node collectives/schedule internal/splitmix transport transport/wire units",
-			"executes programs over an endpoint, with the host's clock"},
+		{"host", "clocksync clocksync/node collectives/schedule internal/prefetch internal/splitmix transport " +
+			"transport/wire units",
+			"executes programs over an endpoint, with the host's clock; what packets touch is asked for ahead"},
 
 		{"results/record", "units", "shapes of results, with units in the names of fields"},
 		{"results/frames", "fabric units", "states of the fabric's ports, and of connections, at instants"},
 		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
-		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric internal/state results/stats transport " +
-			"transport/wire units",
+		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric internal/prefetch internal/state " +
+			"results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
-				"distributions; what was executed before is skipped"},
+				"distributions; what was executed before is skipped; hosts are asked for ahead"},
 		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clock " +
 			"internal/control internal/poller internal/rings internal/splitmix results/frames results/stats " +
 			"transport/wire units",
