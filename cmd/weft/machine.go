@@ -214,8 +214,8 @@ func standing(q *deploy.Request) (orchestrate.Machines, error) {
 func (f *machineFlags) standing(labs *labFlags) (orchestrate.Machines, error) {
 	name, _, _ := strings.Cut(f.on, ":")
 	if slices.ContainsFunc(agentEngines(), func(e machine.Engine) bool { return e.Name() == name }) {
-		return nil, usagef("--on %s: a lab that stays up needs agents that do; start weft machine on the machines, and "+
-			"expected their addresses, as in 10.0.0.1:7788,10.0.0.2:7788", f.on)
+		return nil, usagef("--on %s: a lab that stays up needs agents that do; start weft machine on the machines, "+
+			"and give their addresses, as in 10.0.0.1:7788,10.0.0.2:7788", f.on)
 	}
 	m, set, _, err := f.machines(nil)
 	labs.Set = append(labs.Set, set...)

@@ -28,8 +28,8 @@ type Request struct {
 	Engine lab.EngineOptions `json:"engine"`
 	Files  map[string][]byte `json:"files,omitempty"` // contents of the files that the lab names
 
-	// On are the addresses of agents on other machines, and Secret the file with their secret; "": the
-	// lab is on this one.
+	// On are the addresses of agents on other machines, and Secret the file with their secret; "":
+	// the lab is on this one.
 	On     string `json:"on,omitempty"`
 	Secret string `json:"secret,omitempty"`
 
