@@ -41,7 +41,7 @@ expect: [flows > 0, clock_coverage >= 99%]
 }
 
 func TestClockPrintsTheTable(t *testing.T) {
-	for sync, span := range map[string]string{"ptp": "100ms", "huygens": "20ms", "none": "100ms"} {
+	for sync, span := range map[string]string{"ptp": "100 ms", "huygens": "20 ms", "none": "100 ms"} {
 		code, stdout, stderr := runClock(t, "clocks: {sync: "+sync+", offset: ±1us, sample: 100us, huygens: {degree: 2, window: 2ms, pairs: 20}}\n")
 		if code != exitOK || !strings.Contains(stdout, "between hosts") || !strings.Contains(stdout, "lab time  "+span) {
 			t.Errorf("%s: code %d\n%s%s", sync, code, stdout, stderr)

@@ -130,7 +130,7 @@ func TestExamplesInHelpWork(t *testing.T) {
 			line = strings.ReplaceAll(strings.TrimSpace(line), "report.xml", report)
 			line = strings.ReplaceAll(line, "summary.md", report+".md")
 			line = strings.ReplaceAll(line, "job/", report+".job/")
-			args := strings.Fields(line)
+			args := strings.Fields(strings.TrimPrefix(line, "sudo "))
 			if len(args) == 0 {
 				continue
 			}

@@ -677,7 +677,7 @@ func TestListFilters(t *testing.T) {
 		}
 	}
 	text := results(t, 0, "ls", "--out", root)
-	for _, want := range []string{"strack     seed=3 topology.hosts=9       1.5  80Gbps  missed 1 of 1", "unfinished     1 of 1 messages did not finish"} {
+	for _, want := range []string{"strack     seed=3 topology.hosts=9       1.5  80 Gb/s  missed 1 of 1", "unfinished     1 of 1 messages did not finish"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

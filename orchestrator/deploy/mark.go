@@ -37,9 +37,10 @@ func hasMark(pid int, deployment string) bool {
 	return ok && mark == deployment
 }
 
-// killTime is the time limit for killed processes to be gone. The kernel removes their namespaces
-// meanwhile.
-const killTime = 10 * time.Second
+// killTime is the time limit for killed processes to be gone. One that changes a network ends only
+// after the kernel has given it the lock for that, which took more than 10 s on a machine that
+// removed hundreds of namespaces.
+const killTime = time.Minute
 
 // killMarked kills every process of a deployment and returns when none is left.
 func killMarked(ctx context.Context, deployment string) error {

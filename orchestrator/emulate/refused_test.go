@@ -18,6 +18,13 @@ import (
 // namedCluster is a cluster whose nodes have names and nothing else.
 type namedCluster struct{ runtime.Cluster }
 
+// Exits returns a channel without exits.
+func (namedCluster) Exits() <-chan runtime.Exit {
+	c := make(chan runtime.Exit)
+	close(c)
+	return c
+}
+
 func (namedCluster) Node(i int) *runtime.Proc { return &runtime.Proc{Name: fmt.Sprintf("h%d", i)} }
 
 // A host that floods is named, and what its own send queue loses is no reason for a higher
