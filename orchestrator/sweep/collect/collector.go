@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +30,7 @@ type state struct {
 	Round   int       `json:"round"`
 	Addr    string    `json:"addr"`
 	Keys    string    `json:"keys"`
+	Since   time.Time `json:"since,omitzero"`    // when it began to listen
 	Trouble string    `json:"trouble,omitempty"` // why tasks have to wait
 	At      time.Time `json:"at,omitzero"`       // when they had to
 }
@@ -75,13 +75,15 @@ func begin(ctx context.Context, d *shard.Dir, r *sweep.Round) (s state, err erro
 	if err != nil {
 		return s, err
 	}
+	var before time.Time // of a collector that was killed
 	listens := func() bool {
 		runs, err := process(d).Look(&s)
-		return err == nil && runs && s.Round == r.Number && !strings.HasSuffix(s.Addr, ":0")
+		return err == nil && runs && s.Round == r.Number && !s.Since.Equal(before)
 	}
 	if listens() {
 		return s, nil
 	}
+	before = s.Since
 	err = process(d).Start(ctx, self, listens, "sweep", "collector", path, "--round", strconv.Itoa(r.Number))
 	return s, err
 }
@@ -141,7 +143,7 @@ func Serve(ctx context.Context, d *shard.Dir, round int) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // closed below, too
-	st.Addr = l.Addr().String()
+	st.Addr, st.Since = l.Addr().String(), time.Now()
 	mu.Lock()
 	err = process(d).Write(st)
 	mu.Unlock()
