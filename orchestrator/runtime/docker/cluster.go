@@ -20,7 +20,7 @@ import (
 // Time limits of operations that normally take milliseconds. Our own choice.
 const (
 	defaultGrace = time.Second            // for processes to exit once their connection is closed
-	bootTime     = 15 * time.Second       // for a process that was started to accept control
+	bootTime     = time.Minute            // for a process to accept control, unless it ends
 	exitTime     = 100 * time.Millisecond // from the loss of a process's namespaces to its exit
 	readTime     = 50 * time.Millisecond  // for reading a process's last output
 	removeTime   = 20 * time.Second       // for the engine to remove containers that have ended
