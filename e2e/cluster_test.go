@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -142,28 +140,39 @@ func machinesOf(t *testing.T, root string) map[string]int {
 // are short then.
 const pointsVar = "WEFT_CLUSTER_POINTS"
 
-// A hundred points over three engines leave the bytes of a local sweep, in about its time.
-func TestClusterSweep(t *testing.T) {
+// besideLocal runs a sweep of many points in one process and then with remote on the cluster, and
+// logs how long both took. Each machine must have run some of the points.
+func (c *cluster) besideLocal(remote func(file string, points int)) (points int) {
+	c.t.Helper()
 	points, size := 102, "128MB"
 	if n, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && n > 0 {
 		points, size = n, "1MB"
 	}
-	c := needCluster(t)
 	file := c.d.writeLab("lab.yaml", manyPoints(points, size))
 	began := time.Now()
 	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
 	local := time.Since(began)
 	began = time.Now()
-	id := c.d.submit(file, "--engine", "sim", "--on", "swarm")
-	c.finish(id)
-	remote := time.Since(began)
-	wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
-	hosts := machinesOf(t, filepath.Join(c.d.dir, "runs"))
-	t.Logf("local %.1f s, swarm %.1f s: ratio %.2f; points by machine %v", local.Seconds(), remote.Seconds(),
-		remote.Seconds()/local.Seconds(), hosts)
+	remote(file, points)
+	took := time.Since(began)
+	hosts := machinesOf(c.t, filepath.Join(c.d.dir, "runs"))
+	c.t.Logf("local %.1f s, cluster %.1f s: ratio %.2f; points by machine %v", local.Seconds(), took.Seconds(),
+		took.Seconds()/local.Seconds(), hosts)
 	if len(hosts) != 3 {
-		t.Errorf("machines %v", slices.Sorted(maps.Keys(hosts)))
+		c.t.Errorf("machines %v", hosts)
 	}
+	return points
+}
+
+// A hundred points over three engines leave the bytes of a local sweep, in about its time.
+func TestClusterSweep(t *testing.T) {
+	c := needCluster(t)
+	var id string
+	points := c.besideLocal(func(file string, _ int) {
+		id = c.d.submit(file, "--engine", "sim", "--on", "swarm")
+		c.finish(id)
+	})
+	wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
 	if left := store.EntryNames(filepath.Join(c.d.dir, "runs", "many", id, shard.Folder)); fmt.Sprint(left) !=
 		"[collected notes rounds submission.json]" {
 		t.Errorf("left %v", left)

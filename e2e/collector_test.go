@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,26 +220,11 @@ func (c *cluster) killOne(words ...string) {
 // A sweep on three engines without a shared directory leaves the bytes of a local sweep in about
 // its time.
 func TestClusterCollector(t *testing.T) {
-	points, size := 102, "128MB"
-	if n, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && n > 0 {
-		points, size = n, "1MB"
-	}
 	c := needCluster(t)
-	file := c.d.writeLab("lab.yaml", manyPoints(points, size))
-	began := time.Now()
-	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
-	local := time.Since(began)
-	submit := []string{"sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect"}
-	began = time.Now()
-	id := strings.TrimSpace(c.as(submit...).wantCode(0).stdout)
-	c.finishCollected(id, "many", points)
-	remote := time.Since(began)
-	hosts := machinesOf(t, filepath.Join(c.d.dir, "runs"))
-	t.Logf("local %.1f s, collected %.1f s: ratio %.2f; points by machine %v", local.Seconds(), remote.Seconds(),
-		remote.Seconds()/local.Seconds(), hosts)
-	if len(hosts) != 3 {
-		t.Errorf("machines %v", hosts)
-	}
+	c.besideLocal(func(file string, points int) {
+		id := strings.TrimSpace(c.as("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect").wantCode(0).stdout)
+		c.finishCollected(id, "many", points)
+	})
 	c.wantNothing()
 }
 

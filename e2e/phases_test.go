@@ -162,8 +162,8 @@ func (w *watched) Close() error {
 	return w.Cluster.Close()
 }
 
-// watchMessages returns a process with a connection of which see learns each message before it is
-// passed on, and after it was sent.
+// watchMessages returns a process whose connection calls see with the kind of each message, before
+// the message is forwarded and again after it was sent.
 func watchMessages(p *runtime.Proc, see func(kind string, sent bool)) (*runtime.Proc, error) {
 	ours, near, err := control.Connected()
 	if err != nil {
@@ -199,8 +199,8 @@ type site struct {
 
 func siteAddr(k int) string { return fmt.Sprintf("192.0.2.%d", 10+k) }
 
-// newSite returns a site. Its cables are ports of two bridges, so that whoever loses one hears
-// nothing, not even that it is lost.
+// newSite returns a site. Its cables are ports of two bridges: when one is cut, neither end gets an
+// error or a closed connection.
 func newSite(d *workspace) *site {
 	d.t.Helper()
 	for _, c := range []string{"link add ctl type bridge", "link add data type bridge", "addr add 192.0.2.1/24 dev ctl",

@@ -221,7 +221,7 @@ func TestFalseticker(t *testing.T) {
 
 // A node that lies by the same amount to all others gets a solution that is wrong by that amount,
 // and follows it. No other node moves, and no other bound fails, whatever the lie and the number of
-// liars. The reference is believed (docs/adr/0175).
+// liars, except that all nodes follow the reference (docs/adr/0175).
 func TestConsistentLies(t *testing.T) {
 	for _, c := range []struct {
 		by    units.Time

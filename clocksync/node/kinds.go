@@ -106,7 +106,8 @@ func Kinds() []string {
 	return names
 }
 
-// With lists the kinds of which something is true, for messages: "none, ptp or huygens".
+// With returns the names of the kinds whose facts pass a test, for messages: "none, ptp or
+// huygens".
 func With(is func(Facts) bool) string {
 	return plural.Or(slices.DeleteFunc(Kinds(), func(name string) bool { return !is(FactsOf(Sync(name))) }))
 }

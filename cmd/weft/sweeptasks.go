@@ -210,32 +210,25 @@ func shardNumber(flag int) (int, error) {
 
 // collectorCommand returns the hidden command of the process that receives the runs of a sweep.
 func (a *app) collectorCommand() *cobra.Command {
-	var round int
-	cmd := &cobra.Command{
-		Use: "collector DIR", Short: "receive the runs of a sweep", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := shard.Open(args[0])
-			if err != nil {
-				return err
-			}
-			return collect.Serve(cmd.Context(), d, round)
-		},
-	}
-	cmd.Flags().IntVar(&round, "round", 1, "the round")
-	return cmd
+	return roundCommand("collector", "receive the runs of a sweep", collect.Serve)
 }
 
 // driveCommand returns the hidden command of the process that keeps the shards of --on local.
 func (a *app) driveCommand() *cobra.Command {
+	return roundCommand("drive", "keep the shards of a local sweep", local.Scheduler{}.Drive)
+}
+
+// roundCommand returns the hidden command of a process that works on a round of a sweep.
+func roundCommand(name, short string, work func(context.Context, *shard.Dir, int) error) *cobra.Command {
 	var round int
 	cmd := &cobra.Command{
-		Use: "drive DIR", Short: "keep the shards of a local sweep", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: name + " DIR", Short: short, Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := shard.Open(args[0])
 			if err != nil {
 				return err
 			}
-			return local.Scheduler{}.Drive(cmd.Context(), d, round)
+			return work(cmd.Context(), d, round)
 		},
 	}
 	cmd.Flags().IntVar(&round, "round", 1, "the round")

@@ -44,6 +44,7 @@ func packages() []entry {
 		{"internal/nearest", "", "compares words"},
 		{"internal/plural", "", "writes counts, whatever is counted"},
 		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
+		{"internal/remote", "", "connections with other machines, whatever crosses them"},
 		{"internal/rings", "", "moves frames through memory, whatever is in them"},
 		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
@@ -237,8 +238,8 @@ func packages() []entry {
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/machine", "clocksync clocksync/clock clocksync/labtime internal/cleanup internal/clip internal/clock " +
-			"internal/control internal/plural internal/poller nodeimg/agent nodeimg/boot nodeimg/labclock " +
-			"orchestrator/emulate orchestrator/runtime realtime units",
+			"internal/control internal/plural internal/poller internal/remote nodeimg/agent nodeimg/boot " +
+			"nodeimg/labclock orchestrator/emulate orchestrator/runtime realtime units",
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
@@ -278,8 +279,8 @@ func packages() []entry {
 			"orchestrator/pages orchestrator/run orchestrator/sweep results/record results/store",
 			"runs points as run does, leaves their pages, and reads its lab from a submission"},
 		{"orchestrator/sweep/local", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as processes"},
-		{"orchestrator/sweep/collect", "internal/clip internal/regular orchestrator/sweep orchestrator/sweep/shard " +
-			"results/record results/store",
+		{"orchestrator/sweep/collect", "internal/clip internal/regular internal/remote orchestrator/sweep " +
+			"orchestrator/sweep/shard results/record results/store",
 			"puts the runs of tasks without a shared directory where shards put theirs, once they are runs of the sweep"},
 		{"orchestrator/sweep/slurm", "internal/clip internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},

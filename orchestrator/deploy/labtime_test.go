@@ -25,41 +25,35 @@ func needLabTime(t *testing.T) {
 // not. Nodes agree, and a restart of a node does not change its clocks.
 func TestPrivExecInLabTime(t *testing.T) {
 	needLabTime(t)
-	for _, runtime := range []string{"namespace", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // there the test program can be a node
-				useRuntime(t, runtime)
+	inRuntimes(t, func(t *testing.T, h *Handle) {
+		script := func(node string, labTime bool, script string) string {
+			t.Helper()
+			code, out := runProgram(t, h, Exec{Node: node, Args: []string{"/bin/sh", "-c", script}, LabTime: labTime})
+			if code != 0 {
+				t.Errorf("%s: %q exits with %d: %s", node, script, code, out)
 			}
-			_, h := newGuardedLab(t)
-			script := func(node string, labTime bool, script string) string {
-				t.Helper()
-				code, out := runProgram(t, h, Exec{Node: node, Args: []string{"/bin/sh", "-c", script}, LabTime: labTime})
-				if code != 0 {
-					t.Errorf("%s: %q exits with %d: %s", node, script, code, out)
-				}
-				return out
+			return out
+		}
+		if out := script("h0", false, "date -u +%Y"); out != fmt.Sprintf("%d\n", time.Now().UTC().Year()) {
+			t.Errorf("by the machine's clock it is %q", out)
+		}
+		const twice = "date -u +%F; (date -u +%F)"
+		for _, node := range []string{"h0", "h1"} {
+			if out := script(node, true, twice); out != "2037-01-01\n2037-01-01\n" {
+				t.Errorf("on %s it is %q", node, out)
 			}
-			if out := script("h0", false, "date -u +%Y"); out != fmt.Sprintf("%d\n", time.Now().UTC().Year()) {
-				t.Errorf("by the machine's clock it is %q", out)
-			}
-			const twice = "date -u +%F; (date -u +%F)"
-			for _, node := range []string{"h0", "h1"} {
-				if out := script(node, true, twice); out != "2037-01-01\n2037-01-01\n" {
-					t.Errorf("on %s it is %q", node, out)
-				}
-			}
-			before := script("h1", true, "date -u +%s.%N")
-			if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
-				t.Fatal(err)
-			}
-			if after := script("h1", true, "date -u +%s.%N"); len(after) != len(before) || after <= before {
-				t.Errorf("before a restart it was %q, afterwards %q", before, after)
-			}
-		})
-	}
+		}
+		before := script("h1", true, "date -u +%s.%N")
+		if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
+			t.Fatal(err)
+		}
+		if after := script("h1", true, "date -u +%s.%N"); len(after) != len(before) || after <= before {
+			t.Errorf("before a restart it was %q, afterwards %q", before, after)
+		}
+	})
 }
 
 // A program with lab time is bounded like any other: it may exhaust its memory and its processes,
@@ -111,17 +105,11 @@ func TestPrivHostileProgramsInLabTime(t *testing.T) {
 		"memory":      `my @x; push @x, "a" x (1e7 + @x) while 1`,
 		"stopped":     `my $p = $$; unless (fork) { sleep 3; kill 9, $p; exit } kill 19, $p`,
 	}
-	for _, runtime := range []string{"namespace", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // there the test program can be a node
-				useRuntime(t, runtime)
-			}
-			_, h := newGuardedLab(t)
-			for name, script := range scripts {
-				t.Run(name, func(t *testing.T) { checkHostileProgram(t, h, script) })
-			}
-		})
-	}
+	inRuntimes(t, func(t *testing.T, h *Handle) {
+		for name, script := range scripts {
+			t.Run(name, func(t *testing.T) { checkHostileProgram(t, h, script) })
+		}
+	})
 }
 
 // checkHostileProgram runs a script of perl on h0 with lab time, and programs that read it
@@ -160,68 +148,62 @@ func checkHostileProgram(t *testing.T, h *Handle, script string) {
 // lab's events say why. The next program has a keeper again; others run on.
 func TestPrivKeeperKilled(t *testing.T) {
 	needLabTime(t)
-	for _, runtime := range []string{"namespace", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // there the test program can be a node
-				useRuntime(t, runtime)
-			}
-			_, h := newGuardedLab(t)
-			const says = "the keeper of lab time died: signal: killed; programs with lab time cannot go on without it: " +
-				"start them again"
-			ended := make(chan Exit, 3)
-			begin := func(node string, labTime bool, script string) {
-				t.Helper()
-				read, write, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer read.Close()
-				go func() {
-					defer write.Close()
-					exit, err := h.Exec(t.Context(), Exec{Node: node, Args: []string{"/bin/sh", "-c", "echo up; " + script},
-						LabTime: labTime}, os.Stdin, write, os.Stderr)
-					if err != nil {
-						t.Errorf("%s: %v", script, err)
-					}
-					ended <- exit
-				}()
-				if _, err := read.Read(make([]byte, 3)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			begin("h0", true, "exec sleep 60")
-			begin("h1", true, "trap '' TERM; while :; do /bin/true || exit; done")
-			begin("h1", false, "exec sleep 3")
-			s, err := h.State()
+	inRuntimes(t, func(t *testing.T, h *Handle) {
+		const says = "the keeper of lab time died: signal: killed; programs with lab time cannot go on without it: " +
+			"start them again"
+		ended := make(chan Exit, 3)
+		begin := func(node string, labTime bool, script string) {
+			t.Helper()
+			read, write, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Kill(childPID(t, s.Supervisor, "weft-timekeeper"), syscall.SIGKILL); err != nil {
+			defer read.Close()
+			go func() {
+				defer write.Close()
+				exit, err := h.Exec(t.Context(), Exec{Node: node, Args: []string{"/bin/sh", "-c", "echo up; " + script},
+					LabTime: labTime}, os.Stdin, write, os.Stderr)
+				if err != nil {
+					t.Errorf("%s: %v", script, err)
+				}
+				ended <- exit
+			}()
+			if _, err := read.Read(make([]byte, 3)); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 {
-				if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
-					t.Errorf("%+v", exit)
-				}
+		}
+		begin("h0", true, "exec sleep 60")
+		begin("h1", true, "trap '' TERM; while :; do /bin/true || exit; done")
+		begin("h1", false, "exec sleep 3")
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(childPID(t, s.Supervisor, "weft-timekeeper"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
+				t.Errorf("%+v", exit)
 			}
-			if exit := <-ended; exit.Code != 0 || exit.Ended != "" {
-				t.Errorf("the program with the machine's clock: %+v", exit)
+		}
+		if exit := <-ended; exit.Code != 0 || exit.Ended != "" {
+			t.Errorf("the program with the machine's clock: %+v", exit)
+		}
+		code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"date", "-u", "+%Y"}, LabTime: true})
+		if code != 0 || out != "2037\n" {
+			t.Errorf("afterwards: exit code %d: %s", code, out)
+		}
+		told := 0
+		if err := h.Events(t.Context(), false, func(e Event) error {
+			if e.Event == "died" && e.Text == says {
+				told++
 			}
-			code, out := runProgram(t, h, Exec{Node: "h0", Args: []string{"date", "-u", "+%Y"}, LabTime: true})
-			if code != 0 || out != "2037\n" {
-				t.Errorf("afterwards: exit code %d: %s", code, out)
-			}
-			told := 0
-			if err := h.Events(t.Context(), false, func(e Event) error {
-				if e.Event == "died" && e.Text == says {
-					told++
-				}
-				return nil
-			}); err != nil || told != 1 {
-				t.Errorf("%d events, %v", told, err)
-			}
-		})
-	}
+			return nil
+		}); err != nil || told != 1 {
+			t.Errorf("%d events, %v", told, err)
+		}
+	})
 }
 
 // A daemon with lab time does not hold its caller's output open.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
+	"weft/internal/remote"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -79,13 +79,7 @@ func serve(
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var all sync.WaitGroup
 	defer all.Wait()
-	var mu sync.Mutex
-	var strangers []net.Conn // from the oldest on: whoever has the secret is one for milliseconds
-	known := func(c net.Conn) {
-		mu.Lock()
-		defer mu.Unlock()
-		strangers = slices.DeleteFunc(strangers, func(s net.Conn) bool { return s == c })
-	}
+	strangers := remote.Strangers{Most: maxNew}
 	for {
 		c, err := l.Accept()
 		if err != nil && ctx.Err() != nil {
@@ -94,16 +88,10 @@ func serve(
 		if err != nil {
 			return err
 		}
-		mu.Lock()
-		if len(strangers) == maxNew {
-			strangers[0].Close()
-			strangers = strangers[1:]
-		}
-		strangers = append(strangers, c)
-		mu.Unlock()
+		strangers.Add(c)
 		all.Go(func() {
 			conn, err := accept(ctx, c, config)
-			known(c)
+			strangers.Remove(c)
 			if err == nil { // strangers are not worth a line each: they could fill the output
 				handle(ctx, conn, c.RemoteAddr())
 			}

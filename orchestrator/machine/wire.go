@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,13 +8,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/remote"
 	"weft/nodeimg/boot"
 	"weft/units"
 )
@@ -144,18 +141,12 @@ func Listen(addr string) (net.Listener, error) {
 	return listenConfig.Listen(context.Background(), "tcp", addr)
 }
 
+// endLost ends connections that have lost the other end. A session has heartbeats, but streams
+// between machines do not.
+var endLost = remote.EndLost(silence)
+
 // alive has the kernel ask the other end of a connection that nothing crosses whether it is there.
 var alive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}
-
-// endLost has the kernel end a connection whose other end has acknowledged nothing for silence
-// (TCP_USER_TIMEOUT, RFC 5482). A session has heartbeats, but streams between machines do not.
-func endLost(_, _ string, c syscall.RawConn) error {
-	var failed error
-	err := c.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
-	})
-	return cmp.Or(err, failed)
-}
 
 // messages returns a connection for messages over c, and takes c over. Messages with descriptors
 // fail at the other end.

@@ -14,13 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weft/internal/clip"
 	"weft/internal/regular"
+	"weft/internal/remote"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -56,7 +54,7 @@ func Dial(ctx context.Context, addr, keys, work string, say func(line string)) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", keys, err)
 	}
-	dialer := &net.Dialer{Timeout: headerTime, ControlContext: endLost}
+	dialer := &net.Dialer{Timeout: headerTime, Control: remote.EndLost(lostTime)}
 	r := &Remote{addr: addr, keys: keys, work: work, say: say, http: &http.Client{Timeout: askTime,
 		Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: secure,
 			TLSHandshakeTimeout: headerTime, IdleConnTimeout: silenceTime / 2}}}
@@ -69,14 +67,6 @@ func Dial(ctx context.Context, addr, keys, work string, say func(line string)) (
 	}
 	r.sub, err = sweep.Parse(submission)
 	return r, err
-}
-
-// endLost makes a connection end when nothing that was sent arrives for lostTime.
-func endLost(_ context.Context, _, _ string, c syscall.RawConn) error {
-	var err error
-	return errors.Join(c.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lostTime.Milliseconds()))
-	}), err)
 }
 
 // Close removes the folder of the runs.

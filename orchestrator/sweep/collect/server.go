@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -25,6 +24,7 @@ import (
 
 	"weft/internal/clip"
 	"weft/internal/regular"
+	"weft/internal/remote"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 	"weft/results/record"
@@ -55,15 +55,16 @@ type server struct {
 	busy       sync.Map         // tries with a request in work, by ID
 	placing    chan struct{}    // runs that are checked at once
 
-	mu       sync.Mutex
-	asked    time.Time // last request
-	starting []net.Conn
+	strangers remote.Strangers
+
+	mu    sync.Mutex
+	asked time.Time // last request
 }
 
 func newServer(d *shard.Dir, round int, trouble func(string)) (*server, error) {
 	text, err := d.Sub.Encode()
 	return &server{d: d, round: round, submission: text, trouble: trouble, asked: time.Now(),
-		placing: make(chan struct{}, runtime.GOMAXPROCS(0))}, err
+		placing: make(chan struct{}, runtime.GOMAXPROCS(0)), strangers: remote.Strangers{Most: maxNew}}, err
 }
 
 // A refusal is an answer that does not change if the request is repeated, unless its code is 500 or
@@ -411,20 +412,12 @@ func (s *server) never(r *http.Request) (any, error) {
 	return nil, s.d.Never(r.Context(), point, why[:min(len(why), maxWhy)])
 }
 
-// limit ends the oldest connection that has asked nothing yet when there are too many. Whoever has
-// a key asks within milliseconds.
+// limit limits the connections that have asked nothing yet.
 func (s *server) limit(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starting = slices.DeleteFunc(s.starting, func(one net.Conn) bool { return one == c })
-	if state != http.StateNew {
-		return
+	s.strangers.Remove(c)
+	if state == http.StateNew {
+		s.strangers.Add(c)
 	}
-	if len(s.starting) == maxNew {
-		_ = s.starting[0].Close() // it is a stranger's
-		s.starting = s.starting[1:]
-	}
-	s.starting = append(s.starting, c)
 }
 
 // idle reports whether no task has asked anything for a time.
