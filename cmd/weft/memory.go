@@ -3,6 +3,8 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 )
 
 // firstHeap is the size in bytes that the heap reaches before the first garbage collection. A
@@ -21,6 +23,7 @@ func delayGC() (restore func()) {
 	if now.HeapAlloc > firstAt100 {
 		return func() {}
 	}
+	useLargePages()
 	before := debug.SetGCPercent(100 * firstHeap / firstAt100)
 	restore = func() { debug.SetGCPercent(before) }
 	if before < 0 { // GOGC=off
@@ -29,4 +32,27 @@ func delayGC() (restore func()) {
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { restore() })
 	}
 	return restore
+}
+
+// largePages is how many bytes of the heap, at most, are in pages of 2 MB. Our choice: 8,192 hosts
+// take 700 MB.
+const largePages = 1 << 30
+
+// useLargePages has the heap grow in pages of 2 MB, where the kernel allows it. A simulation of a
+// thousand hosts touches more pages of 4 KB than the processor holds addresses for. The memory is
+// taken only when it is used.
+func useLargePages() {
+	var info unix.Sysinfo_t
+	for _, resource := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var limit unix.Rlimit
+		if unix.Getrlimit(resource, &limit) != nil || limit.Cur != unix.RLIM_INFINITY {
+			return
+		}
+	}
+	if unix.Sysinfo(&info) != nil {
+		return
+	}
+	heap := make([]byte, min(largePages, info.Totalram*uint64(info.Unit)/8))
+	_ = unix.Madvise(heap, unix.MADV_HUGEPAGE)
+	runtime.GC() // whatever is allocated next takes its place
 }
