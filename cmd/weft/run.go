@@ -264,6 +264,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 		a.simulateJobs(ctx, all, runLimit, flags.quiet)
 	}
+	if slices.ContainsFunc(jobs, func(j series.Job) bool {
+		return j.Engine == "sim" && j.Lab.Topology.HostCount() >= manyHosts
+	}) {
+		useLargePages()
+	}
 	reports, err := flags.openReports(jobs)
 	if err != nil {
 		return usageError{err}
