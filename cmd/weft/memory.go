@@ -55,7 +55,7 @@ func useLargePages() {
 	if unix.Sysinfo(&info) != nil {
 		return
 	}
-	// The runtime clears a block that begins in memory used before: in small blocks, only the first.
+	// The runtime clears a block that begins in memory used before: of small ones, only the first.
 	heap := make([][]byte, min(largePages, info.Totalram*uint64(info.Unit)/8)>>22)
 	for i := range heap {
 		heap[i] = make([]byte, 1<<22)

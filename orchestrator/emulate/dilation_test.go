@@ -31,7 +31,7 @@ func TestAutoDilation(t *testing.T) {
 		{"by load", steady(100e3, 50e3), 476e6, 15 * us, 7400},
 		// 5 % of 2 us are 100 ns, of which 60 ns are used: 2 ms take 33,333 times as long.
 		{"by lateness", steady(100e3, 2e6), 3e6, 2 * us, 34000},
-		{"by a hiccup of 1 ms", steady(100e3, 50e3), 3e6, 2 * us, 10000},
+		{"by a hiccup of 2 ms", steady(100e3, 50e3), 3e6, 2 * us, 20000},
 		// 5 % of 14 us are 700 ns, of which 420 ns are used: 8 ms would take 19,000 times as long,
 		// but at dilation 4,800 the load is 10,000 packets/s, where lateness is 2 ms.
 		{"by the lateness at the load", Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{4e3, 1e6},
@@ -40,7 +40,7 @@ func TestAutoDilation(t *testing.T) {
 		// them.
 		{"by twice the load on a busy machine", Capacity{PacketsPerSecond: 20e3, Lateness: []LatenessAt{{7e3, 60e6}},
 			Foreign: 0.9, Ordinary: true}, 47.6e6, 14 * us, 24000},
-		{"nothing to carry", steady(100e3, 0), 10, 20 * units.Millisecond, 1},
+		{"nothing to carry", steady(100e3, 0), 10, 40 * units.Millisecond, 1},
 		{"not measured", Capacity{}, 1e6, us, 1},
 	} {
 		if got := AutoDilation(c.capacity, c.load, c.rtt); got != c.want {
@@ -93,7 +93,7 @@ func TestHopelessDilationIsRefused(t *testing.T) {
 		}
 	}
 	err := CheckDilation(c, 100, load, rtt)
-	for _, want := range []string{"dilation 100 ", "476000", "40000", "dilation 1900 or more", "--engine sim"} {
+	for _, want := range []string{"dilation 100 ", "476000", "40000", "dilation 2900 or more", "--engine sim"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
