@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/sandbox/sandboxtest"
 )
 
 // acrossLab is a lab of two racks that lasts a while.
@@ -218,9 +221,9 @@ func TestPrivProgramsOnMachines(t *testing.T) {
 	}
 }
 
-// A lab stays up on two machines: programs run in its hosts and reach each other, links go down,
-// and what is not built is refused and breaks nothing. It ends with all processes, and inspect
-// names a machine that is lost.
+// A lab stays up on two machines: programs run in its hosts and reach each other, also at a
+// terminal, links go down, hosts end and start again, and packets are captured. It ends with all
+// processes, and inspect and a capture name a machine that is lost.
 func TestPrivDeployOnMachines(t *testing.T) {
 	needLabTime(t)
 	d := newWorkspace(t)
@@ -248,15 +251,19 @@ func TestPrivDeployOnMachines(t *testing.T) {
 	d.run("link", "across", "h3-leaf1", "down").wantCode(0)
 	ping[7] = "1"
 	d.run(ping...).wantCode(1)
-	d.run("node", "across", "h3", "restart").wantCode(1).wantPrinted("not built")
-	d.run("capture", "h3", "-w", "x.pcapng").wantCode(1).wantPrinted("not built")
 	d.run("link", "across", "h3-leaf1", "up").wantCode(0)
 	ping[7] = "5"
 	d.run(ping...).wantCode(0)
+	d.captureFar(ping)
+	d.endFar(ping)
+	d.terminalFar()
 	d.run("destroy").wantCode(0)
 	nothing()
 	d.run(deploy...).wantCode(0)
+	long := d.start("capture", "h3", "-w", "long.pcapng")
+	long.awaitOutput(&long.stderr, "capturing")
 	b.agent.signal(syscall.SIGKILL)
+	long.wait().wantCode(1).wantPrinted("m2")
 	if what := eventually(patience, func() string {
 		if r := d.run("inspect"); !strings.Contains(r.stdout+r.stderr, "m2") {
 			return "no word of m2: " + r.stdout
@@ -266,6 +273,177 @@ func TestPrivDeployOnMachines(t *testing.T) {
 		t.Error(what)
 	}
 	d.run("destroy").wantCode(0)
+}
+
+// captureFar captures what a host of a lab on two machines sends and receives, and what crosses
+// between them, while ping goes on.
+func (d *workspace) captureFar(ping []string) {
+	d.t.Helper()
+	node := d.start("capture", "h3", "-w", "h3.pcapng", "--count", "6")
+	port := d.start("capture", "h3->leaf1", "-w", "port.pcapng", "--count", "3", "--snap", "60")
+	for _, p := range []*process{node, port} {
+		p.awaitOutput(&p.stderr, "capturing")
+	}
+	for node.running() || port.running() {
+		d.run(ping...).wantCode(0)
+	}
+	node.wait().wantCode(0).wantPrinted("6 packets captured")
+	port.wait().wantCode(0).wantPrinted("3 packets captured")
+	if _, err := exec.LookPath("tshark"); err != nil {
+		return
+	}
+	for file, most := range map[string]int{"h3.pcapng": 4, "port.pcapng": 3} { // ARP may be among them
+		got := d.tshark(file, "icmp", "icmp.type")
+		if len(got) < 2 || len(got) > most+2 || file == "port.pcapng" && slices.Contains(got, "8") {
+			d.t.Errorf("%s has pings of types %v", file, got)
+		}
+	}
+}
+
+// endFar kills, restarts, pauses and resumes a host of a lab on two machines.
+func (d *workspace) endFar(ping []string) {
+	d.t.Helper()
+	node := func(does string) { d.run("node", "across", "h3", does).wantCode(0) }
+	silent := slices.Clone(ping)
+	silent[7] = "1"
+	node("kill")
+	d.run(silent...).wantCode(1)
+	d.run("exec", "h3", "--", "true").wantCode(125).wantPrinted("restart starts it again")
+	d.run("inspect").wantCode(0).wantPrinted("dead")
+	node("restart")
+	d.run(ping...).wantCode(0).wantPrinted("1 received")
+	node("restart") // one that runs
+	d.run(ping...).wantCode(0)
+	d.run("exec", "h3", "--", "hostname").wantCode(0).wantPrinted("h3")
+	node("pause")
+	d.run(silent...).wantCode(1)
+	node("resume")
+	d.run(ping...).wantCode(0)
+	r := d.run("inspect").wantCode(0)
+	r.wantPrinted("on m2")
+	if strings.Contains(r.stdout, "dead") {
+		d.t.Errorf("a host is dead that runs:\n%s", r.stdout)
+	}
+}
+
+// terminalFar runs a shell at a terminal in a host on another machine.
+func (d *workspace) terminalFar() {
+	d.t.Helper()
+	x := d.startAtTerminal(33, 101, "exec", "h3", "--", "sh")
+	x.typeKeys("stty size; echo $((6*7)) $(hostname)\r")
+	x.awaitText("33 101")
+	x.awaitText("42 h3")
+	x.resize(20, 80)
+	x.typeKeys("until test \"$(stty size)\" = '20 80'; do sleep 0.1; done; echo re''sized\r")
+	x.awaitText("resized")
+	x.typeKeys("echo be''gun; sleep 100\r")
+	x.awaitText("begun")
+	x.typeKeys(ctrlC + "echo still $((40+2))\r")
+	x.awaitText("still 42")
+	x.typeKeys("exit 7\r")
+	if r := x.wait(); r.code != 7 {
+		d.t.Errorf("exit code %d", r.code)
+	}
+	if after := x.settings(); after != x.was {
+		d.t.Errorf("the terminal was left as %+v, it was %+v", after, x.was)
+	}
+}
+
+// A run on two machines is captured, with what crosses between them, and so is one in two parts on
+// this machine: the file has each packet that the port sent. A module controls congestion there.
+func TestPrivCapturesAndModulesOnMachines(t *testing.T) {
+	needEmulation(t)
+	d := newWorkspace(t)
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret"}
+	d.writeLab("lab.yaml", acrossLab)
+	for name, where := range map[string][]string{"far": on, "near": {"--set", "engine.machines=2"}} {
+		args := []string{"run", "lab.yaml", "--engine", "emu", "--out", name, "--capture", "h0=" + name + "-h0.pcapng"}
+		for _, port := range []string{"leaf0->spine1", "spine1->leaf1", "leaf1->h3"} {
+			args = append(args, "--capture", port+"="+name+strings.Replace(port, "->", "-", 1)+".pcapng")
+		}
+		r := d.run(slices.Concat(args, where)...).wantCode(0)
+		if !strings.Contains(r.stdout, "data verified") {
+			t.Errorf("%s printed\n%s", name, r.stdout)
+		}
+		d.checkCaptured(name, r.stderr)
+	}
+	window := sandboxtest.Answer(50_000)
+	for want, event := range map[string][]byte{"": window, "module tiny: after a": sandboxtest.After(100, sandboxtest.Trap())} {
+		lab := d.writeModule(sandboxtest.Code(window, event))
+		text, err := os.ReadFile(filepath.Join(d.dir, lab))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.writeLab(lab, strings.Replace(string(text), "{kind: star, hosts: 3}",
+			"{kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 2, link: {rate: 100Gbps, delay: 3us}}", 1))
+		r := d.run(append([]string{"run", lab, "--engine", "emu", "--dilation", "3000"}, on...)...)
+		if failed := want != ""; (r.code != 0) != failed || failed && !strings.Contains(r.stdout+r.stderr, want) {
+			t.Errorf("exit code %d; want %q\n%s%s", r.code, want, r.stdout, r.stderr)
+		}
+	}
+}
+
+// checkCaptured checks that the captures of a run have the packets that its ports have counted.
+func (d *workspace) checkCaptured(out, said string) {
+	d.t.Helper()
+	runs, err := filepath.Glob(filepath.Join(d.dir, out, "across", "2*"))
+	if err != nil || len(runs) != 1 {
+		d.t.Fatal(runs, err)
+	}
+	counts := map[string]string{}
+	for line := range strings.Lines(d.run("results", "export", runs[0], "ports", "csv").wantCode(0).stdout) {
+		if f := strings.Split(line, ","); len(f) > 2 {
+			counts[f[0]] = f[1]
+		}
+	}
+	seen := 0
+	for _, f := range regexp.MustCompile(`packets of (\S+) in \S+: ([\d,]+)`).FindAllStringSubmatch(said, -1) {
+		point, n := f[1], strings.ReplaceAll(f[2], ",", "")
+		if want, port := counts[point]; port && n != want || n == "0" {
+			d.t.Errorf("%s: %s packets of %s were captured of %s", out, n, point, want)
+		}
+		seen++
+	}
+	if seen != 4 {
+		d.t.Errorf("%s: %d captures\n%s", out, seen, said)
+	}
+}
+
+// What a program on another machine prints is not lost, and its input neither, if somebody reads it
+// later than a connection between machines may stand still.
+func TestPrivSlowStreamsOnMachines(t *testing.T) {
+	needLabTime(t)
+	d := newWorkspace(t)
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	d.writeLab("lab.yaml", acrossLab)
+	d.run("deploy", "lab.yaml", "--on", a.addr+","+b.addr, "--secret", "secret").wantCode(0)
+	defer d.run("destroy")
+	const size, stands = 20_000_000, 5 * time.Second
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	prints := d.command("exec", "h3", "--", "head", "-c", fmt.Sprint(size), "/dev/zero")
+	prints.Stdout = theirs
+	if err := prints.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	reads := d.command("exec", "h0", "--", "sh", "-c", fmt.Sprintf("sleep %.0f; wc -c", stands.Seconds()))
+	reads.Stdin = strings.NewReader(strings.Repeat("x", size))
+	input := d.startCommand(reads)
+	<-time.After(stands)
+	if n, err := io.Copy(io.Discard, ours); n != size || err != nil {
+		t.Errorf("%d bytes of %d were printed, %v", n, size, err)
+	}
+	if err := prints.Wait(); err != nil {
+		t.Error(err)
+	}
+	input.wait().wantCode(0).wantPrinted(fmt.Sprint(size))
 }
 
 // childrenOf returns the processes that a process has started.

@@ -138,7 +138,7 @@ var threeRacks = strings.Replace(acrossLab, "leaves: 2", "leaves: 3", 1)
 // So do sweeps, and labs on several machines, where the machines are a swarm.
 func TestClusterPage(t *testing.T) {
 	c := needCluster(t)
-	w := newWalk(c.d, sharded, "10.0.0.", "10.213.0.")
+	w := newWalk(c.d, sharded, "10.0.0.", "10.213.0.", "weft node lab ", "weft node across ")
 	w.on = func(cmd *exec.Cmd) *exec.Cmd { return c.into(collectFrom, cmd) }
 	w.section("Docker Swarm")
 	w.section("Without a shared directory")

@@ -92,7 +92,26 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	if lost > 0 {
 		fmt.Fprintf(a.stderr, "%s missing: they could not be written in time\n", plural.Count(lost, "packet"))
 	}
+	if err == nil && ctx.Err() == nil && (flags.count == 0 || n < flags.count) {
+		err = brokenBy(h)
+	}
 	return err
+}
+
+// brokenBy returns an error if a lab has not ended but broken, whose captures end by themselves.
+func brokenBy(h *deploy.Handle) error {
+	const patience = 2 * time.Second // the supervisor may learn of it later
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		state, err := h.State()
+		switch {
+		case err != nil: // it has ended
+			return nil
+		case state.Broken != "":
+			return fmt.Errorf("lab %s is broken: %s", h.Name(), state.Broken)
+		case time.Now().After(end):
+			return fmt.Errorf("the network of lab %s no longer sends packets; weft inspect shows its state", h.Name())
+		}
+	}
 }
 
 // createCapture opens the file of a capture; - is standard output.

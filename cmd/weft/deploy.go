@@ -58,7 +58,7 @@ is up already stays as it is; if the lab file has changed, the lab is replaced. 
 faults of the lab are not run. For a sweep, the first point is deployed.
 
 With --on, the hosts are on other machines, whose agents (weft machine) stay until the lab ends:
-weft exec, link, inspect, check and destroy reach them there.
+all verbs reach them there (docs/scale-out.md says what does not work).
 
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
 is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,

@@ -152,8 +152,6 @@ proves nothing then; a miss in another run gives 3.`,
 					return usagef("--engine %s runs on this machine alone; leave out --on", flags.lab.Engine.Kind)
 				case flags.kernel == "uml":
 					return usagef("--kernel uml is on this machine alone; leave out --on")
-				case len(flags.capture) > 0:
-					return usagef("--capture reads packets on this machine alone; without --on all parts run here")
 				}
 			}
 			if args, flags.lab.Program, err = flags.program.command(cmd, args); err != nil {

@@ -24,24 +24,37 @@ func Background(f *os.File) bool {
 
 // Width returns the width of the terminal f in columns, or 0 if f is none or does not know it.
 func Width(f *os.File) int {
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
+	return int(SizeOf(f).Columns)
+}
+
+// Size is the size of a terminal.
+type Size struct{ Rows, Columns uint16 }
+
+// SizeOf returns the size of the terminal f; zero: it is none.
+func SizeOf(f *os.File) (s Size) {
+	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+		s = Size{size.Row, size.Col}
 	}
-	return int(size.Col)
+	return s
+}
+
+// Resize changes the size of the terminal f. It does nothing if f is none.
+func Resize(f *os.File, s Size) {
+	_ = unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: s.Rows, Col: s.Columns})
 }
 
 // CopySize gives the terminal to the size of the terminal from. It does nothing if either is none.
 func CopySize(to, from *os.File) {
-	if size, err := unix.IoctlGetWinsize(int(from.Fd()), unix.TIOCGWINSZ); err == nil {
-		_ = unix.IoctlSetWinsize(int(to.Fd()), unix.TIOCSWINSZ, size)
+	if s := SizeOf(from); s != (Size{}) {
+		Resize(to, s)
 	}
 }
 
 // Open returns a new pair of pseudo-terminals (pty(7)): controller is the side of the program that
 // drives the terminal, user that of the program that runs on it.
 func Open() (controller, user *os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	const flags = unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := unix.Open("/dev/ptmx", flags|unix.O_NONBLOCK, 0) // so that closing it ends a read
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
@@ -49,8 +62,7 @@ func Open() (controller, user *os.File, err error) {
 		unix.Close(fd)
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	flags := uintptr(unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC)
-	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, flags)
+	peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, uintptr(flags))
 	if errno != 0 {
 		unix.Close(fd)
 		return nil, nil, fmt.Errorf("open a terminal: %w", errno)

@@ -24,6 +24,9 @@ type Module struct {
 	CompiledSize int    `json:",omitempty"`
 }
 
+// MaxModule is the most bytes of a module and its compiled code.
+const MaxModule = wasm.MaxBytes + sandbox.MaxCode
+
 // load makes the module known to this process, if it is not yet. It closes fds. Bytes that differ
 // from what the hash says are an error.
 func (m *Module) load(fds []int) error {

@@ -52,15 +52,15 @@ type Of struct {
 	Live  bool  // write every frame at once, for a reader that follows
 }
 
-// maxRecord is the longest record of a captured frame.
-const maxRecord = 128 << 10
+// MaxRecord is the longest record of a captured frame, in bytes.
+const MaxRecord = 128 << 10
 
 // Frames are collected up to flushAt bytes and written together. The buffer has room for one more
 // frame and its options, so that only whole frames are written and an unfinished file can be read
 // up to its end.
 const (
 	flushAt = 64 << 10
-	room    = flushAt + 2*maxRecord
+	room    = flushAt + 2*MaxRecord
 )
 
 // Copy writes frames until it has enough or no more arrive. The end of the fabric process and a
@@ -87,7 +87,7 @@ func Copy(w io.Writer, from *os.File, of Of) (n, lost int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	record := make([]byte, maxRecord)
+	record := make([]byte, MaxRecord)
 	for of.Count == 0 || n < of.Count {
 		size, err := from.Read(record)
 		if err != nil || size == 0 {

@@ -88,8 +88,9 @@ const (
 // attachTo gives a container the interface of host h. The error is Taken if the host has none to
 // give.
 func (s *supervisor) attachTo(h int, a *Attach, c *runtime.ContainerNet) (*Attached, error) {
-	if err := s.lab.Elsewhere("containers with interfaces"); err != nil {
-		return nil, err
+	if m := s.lab.Machine(h); m != "" {
+		return nil, fmt.Errorf("%s is on %s: a container gets the interface of a host on its own machine only; "+
+			"deploy the lab without --on", s.x.Graph.Nodes[h].Name, m)
 	}
 	s.mu.Lock()
 	is := s.nodes[h]

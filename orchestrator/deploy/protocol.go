@@ -195,11 +195,12 @@ type NodeState struct {
 	Tier    string `json:"tier"`
 	Address string `json:"address,omitempty"`
 	MAC     string `json:"mac,omitempty"`
-	PID     int    `json:"pid,omitempty"`
-	Cable   string `json:"cable,omitempty"` // tap, packet
-	Holder  Holder `json:"holder,omitzero"` // the container that has its interface
-	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
-	Why     string `json:"why,omitempty"`   // if dead or unplugged
+	Machine string `json:"machine,omitempty"` // m1; absent: this one
+	PID     int    `json:"pid,omitempty"`     // there
+	Cable   string `json:"cable,omitempty"`   // tap, packet
+	Holder  Holder `json:"holder,omitzero"`   // the container that has its interface
+	State   string `json:"state"`             // running, paused, dead; modelled for a switch of the fabric
+	Why     string `json:"why,omitempty"`     // if dead or unplugged
 
 	// The host's program (run:), if it has one and is alive: running, done or failed.
 	Program      string `json:"program,omitempty"`

@@ -83,6 +83,9 @@ func (s *State) Show(w io.Writer) error {
 		if n.PID != 0 {
 			pid = fmt.Sprint(n.PID)
 		}
+		if n.Machine != "" {
+			pid += " on " + n.Machine
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
 	}
 	_ = t.Flush() // writes to memory

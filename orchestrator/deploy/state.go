@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"os"
 
 	"weft/nodeimg/boot"
@@ -68,6 +69,7 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 		return out
 	}
 	p := s.lab.Cluster().Node(int(id))
+	out.Machine = s.lab.Machine(int(id))
 	out.MAC, out.Cable = boot.MACOf(d.Subnet.HostAddr(id)).String(), string(p.Link.Kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,9 +78,9 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	case known.dead != "":
 		out.State, out.Why = "dead", known.dead
 	case known.paused:
-		out.State, out.PID = "paused", p.PID
+		out.State, out.PID = "paused", cmp.Or(p.PID, p.FarPID)
 	default:
-		out.State, out.PID = "running", p.PID
+		out.State, out.PID = "running", cmp.Or(p.PID, p.FarPID)
 	}
 	s.started.describe(int(id), &out)
 	return out

@@ -282,7 +282,7 @@ func (s *supervisor) recordExit(exit runtime.Exit) {
 		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
 		return
 	}
-	if s.lab.Cluster().Node(int(h)).PID != exit.PID {
+	if is := s.lab.Cluster().Node(int(h)); is.PID != exit.PID || is.FarPID != exit.FarPID {
 		return // it was restarted meanwhile
 	}
 	s.mu.Lock()

@@ -41,6 +41,8 @@ type Deployment struct {
 	end      context.CancelFunc        // of life
 	running  sync.WaitGroup            // programs
 
+	restarting sync.Mutex // one node at a time
+
 	asking  sync.Mutex // one request at a time
 	answers chan control.Message
 
@@ -200,12 +202,12 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
 
-// Elsewhere returns an error if the lab's hosts are on other machines, where what is not built.
-func (s *Deployment) Elsewhere(what string) error {
-	if _, ok := s.cluster.(*machines); ok {
-		return fmt.Errorf("%s of labs on other machines are not built; deploy the lab on one machine for them", what)
+// Machine returns the name of the machine that has a host; "": this one.
+func (s *Deployment) Machine(host int) string {
+	if m, ok := s.cluster.(*machines); ok && m.far {
+		return MachineName(m.hosts[host].machine)
 	}
-	return nil
+	return ""
 }
 
 // Host returns what a host was launched with.
@@ -266,9 +268,6 @@ func (s *Deployment) Measure(port int) (found realtime.Found, err error) {
 // Capture sends copies of frames to a socket until its other end is closed. The descriptor stays
 // the caller's.
 func (s *Deployment) Capture(c realtime.Capture, socket int) error {
-	if err := s.Elsewhere("captures"); err != nil {
-		return err
-	}
 	return s.do(realtime.KindCapture, c, socket)
 }
 
@@ -276,9 +275,6 @@ func (s *Deployment) Capture(c realtime.Capture, socket int) error {
 var ErrNoRestart = errors.New("the runtime of this lab cannot end or restart a node")
 
 func (s *Deployment) restarter() (runtime.Restarter, error) {
-	if err := s.Elsewhere("ends and restarts of nodes"); err != nil {
-		return nil, err
-	}
 	r, ok := s.cluster.(runtime.Restarter)
 	if !ok {
 		return nil, ErrNoRestart
@@ -325,12 +321,14 @@ func (s *Deployment) Restart(ctx context.Context, host int) error {
 	if err != nil {
 		return err
 	}
+	s.restarting.Lock() // the cable of a node on another machine waits there for one request
+	defer s.restarting.Unlock()
 	link, err := r.Restart(ctx, host)
 	if err != nil {
 		return err
 	}
 	var fds []int
-	if link.Kind != boot.Wired {
+	if link.Kind != boot.Wired && link.FD >= 0 {
 		defer unix.Close(link.FD)
 		fds = []int{link.FD}
 	}

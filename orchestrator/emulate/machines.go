@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 )
@@ -118,7 +119,7 @@ func (m *machines) listen() {
 			for e := range c.Exits() {
 				why := *e.Err
 				why.Name = m.named(k, why.Name)
-				m.exits <- runtime.Exit{Name: m.named(k, e.Name), PID: e.PID, Err: &why}
+				m.exits <- runtime.Exit{Name: m.named(k, e.Name), PID: e.PID, FarPID: e.FarPID, Err: &why}
 			}
 		})
 	}
@@ -217,6 +218,43 @@ func (m *machines) Exec(ctx context.Context, node string, command runtime.Comman
 		}
 	}
 	return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
+}
+
+// restarter returns what can end and restart host i, and its index there.
+func (m *machines) restarter(i int) (runtime.Restarter, int, error) {
+	at := m.hosts[i]
+	r, ok := m.all[at.machine].(runtime.Restarter)
+	if !ok {
+		return nil, 0, ErrNoRestart
+	}
+	return r, at.host, nil
+}
+
+// Kill implements runtime.Restarter.
+func (m *machines) Kill(i int) error {
+	r, host, err := m.restarter(i)
+	if err != nil {
+		return err
+	}
+	return r.Kill(host)
+}
+
+// Freeze implements runtime.Restarter.
+func (m *machines) Freeze(i int, frozen bool) error {
+	r, host, err := m.restarter(i)
+	if err != nil {
+		return err
+	}
+	return r.Freeze(host, frozen)
+}
+
+// Restart implements runtime.Restarter.
+func (m *machines) Restart(ctx context.Context, i int) (boot.Link, error) {
+	r, host, err := m.restarter(i)
+	if err != nil {
+		return boot.Link{}, err
+	}
+	return r.Restart(ctx, host)
 }
 
 // Close implements runtime.Cluster.

@@ -21,14 +21,24 @@ func moduleFile(m *wasm.Module) (*os.File, *agent.Module, error) {
 	if ok {
 		ref.Compiled, ref.CompiledSize = code.Name, len(code.Bytes)
 	}
-	fd, err := unix.MemfdCreate("module", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	f, err := Sealed("module", m.Bytes, code.Bytes)
 	if err != nil {
-		return nil, nil, fmt.Errorf("module: %w", os.NewSyscallError("memfd_create", err))
+		return nil, nil, err
 	}
-	f := os.NewFile(uintptr(fd), "module")
-	_, err = f.Write(m.Bytes)
-	if err == nil {
-		_, err = f.Write(code.Bytes)
+	return f, ref, nil
+}
+
+// Sealed returns a file in memory with some bytes, which cannot change.
+func Sealed(name string, all ...[]byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, os.NewSyscallError("memfd_create", err))
+	}
+	f := os.NewFile(uintptr(fd), name)
+	for _, b := range all {
+		if err == nil {
+			_, err = f.Write(b)
+		}
 	}
 	if err == nil {
 		const seals = unix.F_SEAL_SEAL | unix.F_SEAL_WRITE | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
@@ -36,7 +46,7 @@ func moduleFile(m *wasm.Module) (*os.File, *agent.Module, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, nil, fmt.Errorf("module: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return f, ref, nil
+	return f, nil
 }

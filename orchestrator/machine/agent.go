@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -40,15 +41,16 @@ type Agent struct {
 type part struct {
 	session
 	cluster runtime.Cluster // valid once up is closed, as what follows
-	nodes   []*control.Conn // to what drives each node
 	rest    func()          // ends what the cluster does not
 	up      chan struct{}   // closed when the processes are up
 
 	mu       sync.Mutex
-	dilation float64         // 0: the network has no configuration yet
-	clocks   *emulate.Clocks // of programs; nil: lab time has not begun
-	streams  map[int]*link   // to other parts, by their numbers
-	came     chan struct{}   // gets a value when a stream is added
+	nodes    []*control.Conn     // to what drives each node; valid once up is closed
+	lent     map[string]*os.File // what goes with messages to processes, by their kinds; nil: the run has ended
+	dilation float64             // 0: the network has no configuration yet
+	clocks   *emulate.Clocks     // of programs; nil: lab time has not begun
+	streams  map[int]*link       // to other parts, by their numbers
+	came     chan struct{}       // gets a value when a stream is added
 }
 
 // maxRuns is the number of runs at once, and maxNew the number of connections whose other end has
@@ -154,8 +156,23 @@ func (a *Agent) serve(ctx context.Context, conn *link, _ net.Addr) {
 		if err = m.Decode(&e); err == nil {
 			err = a.exec(ctx, conn, e)
 		}
+	case kindTap:
+		var t tap
+		if err = m.Decode(&t); err == nil {
+			err = a.tap(ctx, conn, t)
+		}
+	case kindModule:
+		var t module
+		if err = m.Decode(&t); err == nil {
+			err = a.module(conn, t)
+		}
+	case kindControl:
+		var o order
+		if err = m.Decode(&o); err == nil {
+			err = a.control(ctx, conn, o)
+		}
 	default:
-		err = fmt.Errorf("a connection began with %q; expected a session, process, program, stream or measure", m.Kind)
+		err = fmt.Errorf("a connection began with %q; expected what it is for", m.Kind)
 	}
 	if err != nil {
 		_ = conn.SendError(err) // the other end may be gone
@@ -195,10 +212,14 @@ func (a *Agent) add(s session) (*part, error) {
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "" || a.runs[s.Run] != nil:
 		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
 	}
-	p := &part{session: s, up: make(chan struct{}), streams: map[int]*link{}, came: make(chan struct{}, 1)}
+	p := &part{session: s, up: make(chan struct{}), streams: map[int]*link{}, came: make(chan struct{}, 1),
+		lent: map[string]*os.File{}}
 	a.runs[s.Run] = p
 	return p, nil
 }
+
+// errEnded says that a run is not there.
+var errEnded = errors.New("this agent has no such run")
 
 // find returns a run.
 func (a *Agent) find(run string) (*part, error) {
@@ -207,7 +228,7 @@ func (a *Agent) find(run string) (*part, error) {
 	if p := a.runs[run]; p != nil {
 		return p, nil
 	}
-	return nil, errors.New("this agent has no such run")
+	return nil, errEnded
 }
 
 // await is find that waits up to silence for the run, since a stream may come before its session.
@@ -234,7 +255,10 @@ func (a *Agent) remove(p *part) error {
 	for _, c := range p.streams {
 		c.Close()
 	}
-	p.streams = nil
+	for _, f := range p.lent {
+		f.Close()
+	}
+	p.streams, p.lent = nil, nil
 	clocks := p.clocks
 	p.mu.Unlock()
 	if p.cluster == nil {
@@ -419,7 +443,7 @@ func (a *Agent) stream(ctx context.Context, conn *link, s stream) error {
 func (p *part) report(ctx context.Context, conn *link) {
 	u := up{Bound: p.cluster.Bound(), Fabric: p.cluster.Fabric().Report}
 	for i := range p.cluster.Nodes() {
-		u.Nodes = append(u.Nodes, p.cluster.Node(i).Report)
+		u.Nodes = append(u.Nodes, p.node(i))
 	}
 	if conn.SendValue(kindUp, u) != nil {
 		return // the session has ended
@@ -430,7 +454,7 @@ func (p *part) report(ctx context.Context, conn *link) {
 			if !ok {
 				return
 			}
-			_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr})
+			_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr, PID: e.PID})
 		case <-ctx.Done():
 			return
 		}
@@ -451,19 +475,29 @@ func (a *Agent) process(conn *link, asked process) error {
 	switch {
 	case asked.Node == fabricProcess:
 		fabric := p.cluster.Fabric().Conn
-		relay(conn.Conn, fabric, change{passed: func(m control.Message) error {
-			err := p.follow(m)
-			if err == nil && m.Kind == realtime.KindConfigure {
-				err = p.connect(fabric)
-			}
-			return err
-		}})
-	case asked.Node >= 0 && asked.Node < len(p.nodes):
-		relay(conn.Conn, p.nodes[asked.Node], change{back: func(m control.Message) error {
-			return p.correct(asked.Node, m)
-		}})
+		relay(conn.Conn, fabric, change{
+			with: func(m control.Message) ([]int, error) {
+				if m.Kind == realtime.KindConfigure { // what nodes get with theirs
+					return nil, nil
+				}
+				return p.with(m, false)
+			},
+			passed: func(m control.Message) error {
+				err := p.follow(m)
+				if err == nil && m.Kind == realtime.KindConfigure {
+					err = p.connect(fabric)
+				}
+				return err
+			}})
+	case asked.Node >= 0 && asked.Node < len(p.Nodes):
+		p.mu.Lock()
+		to := p.nodes[asked.Node]
+		p.mu.Unlock()
+		relay(conn.Conn, to, change{
+			with: func(m control.Message) ([]int, error) { return p.with(m, true) },
+			back: func(m control.Message) error { return p.correct(asked.Node, m) }})
 	default:
-		return fmt.Errorf("node %d of %d", asked.Node, len(p.nodes))
+		return fmt.Errorf("node %d of %d", asked.Node, len(p.Nodes))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -105,15 +104,19 @@ type cluster struct {
 	addr     string // of its agent
 	session  *link
 	fabric   *runtime.Proc
-	nodes    []*runtime.Proc
 	bound    string
 	standing bool // see runtime.Spec
 	exits    chan runtime.Exit
 	end      context.CancelFunc
 	ended    chan struct{} // closed when the session has ended
 
+	captures sync.WaitGroup // that are under way
+	sharing  sync.Once      // of the module
+	unshared error          // why the agent does not have it; valid after sharing
+
 	mu    sync.Mutex
 	clock follower
+	nodes []*runtime.Proc
 	far   []*link // to the processes; the first is the fabric's
 }
 
@@ -132,6 +135,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	c := &cluster{
 		launcher: l, name: emulate.MachineName(k), addr: l.addrs[k], session: conn, standing: spec.Standing,
 		exits: make(chan runtime.Exit, 2*len(spec.Nodes)+len(l.addrs)+2), end: end, ended: make(chan struct{}),
+		nodes: make([]*runtime.Proc, len(spec.Nodes)), far: make([]*link, 1+len(spec.Nodes)),
 	}
 	go heartbeats(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -181,13 +185,24 @@ func (c *cluster) begin(ctx context.Context, spec *runtime.Spec) error {
 	}
 	c.fabric.Report = u.Fabric
 	for i := range spec.Nodes {
-		p, err := c.connect(ctx, i, spec.Nodes[i].Name)
-		if err != nil {
+		if err := c.adopt(ctx, i, spec.Nodes[i].Name, &u.Nodes[i]); err != nil {
 			return err
 		}
-		p.Report = u.Nodes[i]
-		c.nodes = append(c.nodes, p)
 	}
+	return nil
+}
+
+// adopt connects to the process of a node, which has started.
+func (c *cluster) adopt(ctx context.Context, i int, name string, n *node) error {
+	p, err := c.connect(ctx, i, name)
+	if err != nil {
+		return err
+	}
+	p.Report, p.Link, p.FarPID = n.Report, n.Cable, n.PID
+	p.Link.FD = -1
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[i] = p
 	return nil
 }
 
@@ -202,9 +217,9 @@ func (c *cluster) connect(ctx context.Context, node int, name string) (*runtime.
 		return nil, cleanup.Join(err, far.Close())
 	}
 	c.mu.Lock()
-	c.far = append(c.far, far)
+	c.far[1+node] = far
 	c.mu.Unlock()
-	go relay(near, far.Conn, change{message: c.start(node == fabricProcess)})
+	go relay(near, far.Conn, change{message: c.outgoing(near, node == fabricProcess)})
 	return &runtime.Proc{Name: name, Conn: ours}, nil
 }
 
@@ -278,7 +293,7 @@ func (c *cluster) listen() {
 			case kindExit:
 				var e exit
 				if err = m.Decode(&e); err == nil {
-					c.report(e.Name, e.State, e.Stderr)
+					c.report(e)
 				}
 			default:
 				err = m.Is(kindHere, nil)
@@ -286,12 +301,12 @@ func (c *cluster) listen() {
 		}
 		if err != nil {
 			how := "the connection to it ended: " + silent(err).Error()
-			c.report("agent", how, "")
-			for _, p := range append(slices.Clone(c.nodes), c.fabric) {
+			c.report(exit{Name: "agent", State: how})
+			c.fabric.Conn.Close()
+			for i := range c.Nodes() {
+				p := c.Node(i)
 				p.Conn.Close()
-			}
-			for _, p := range c.nodes {
-				c.report(p.Name, fmt.Sprintf("it was on %s: %s", c.name, how), "")
+				c.report(exit{Name: p.Name, State: fmt.Sprintf("it was on %s: %s", c.name, how), PID: p.FarPID})
 			}
 			return
 		}
@@ -299,10 +314,36 @@ func (c *cluster) listen() {
 }
 
 // report reports the end of a process.
-func (c *cluster) report(name, how, stderr string) {
+func (c *cluster) report(e exit) {
+	err := &runtime.ExitError{Name: e.Name, State: e.State, Stderr: e.Stderr}
 	select {
-	case c.exits <- runtime.Exit{Name: name, Err: &runtime.ExitError{Name: name, State: how, Stderr: stderr}}:
+	case c.exits <- runtime.Exit{Name: e.Name, FarPID: e.PID, Err: err}:
 	default: // the agent reports more ends than it has processes
+	}
+}
+
+// outgoing returns the change of messages to a process: it sends what their descriptors stand for,
+// and translates the start of lab time. What fails because of a descriptor is answered to near.
+func (c *cluster) outgoing(near *control.Conn, fabric bool) func(control.Message, []int) (control.Message, bool,
+	error) {
+	start := c.start(fabric)
+	return func(m control.Message, fds []int) (control.Message, bool, error) {
+		switch {
+		case fabric && m.Kind == realtime.KindCapture && len(fds) == 1:
+			if err := c.capture(fds[0]); err != nil {
+				return m, false, near.SendValue(realtime.KindDid, realtime.Did{Error: err.Error()})
+			}
+		case !fabric && m.Kind == agent.KindConfigure && len(fds) == 1:
+			if err := c.share(fds[0]); err != nil {
+				return m, false, near.SendError(err)
+			}
+		default:
+			if err := stays(m, fds); err != nil {
+				return m, false, err
+			}
+		}
+		m, err := start(m)
+		return m, true, err
 	}
 }
 
@@ -353,7 +394,11 @@ func (c *cluster) ClockStep() int64 {
 func (c *cluster) Nodes() int { return len(c.nodes) }
 
 // Node implements runtime.Cluster.
-func (c *cluster) Node(i int) *runtime.Proc { return c.nodes[i] }
+func (c *cluster) Node(i int) *runtime.Proc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[i]
+}
 
 // Switches implements runtime.Cluster.
 func (c *cluster) Switches() int { return 0 }
@@ -381,5 +426,6 @@ func (c *cluster) Close() error {
 	c.end()
 	c.session.Close()
 	<-c.ended
+	c.captures.Wait()
 	return nil
 }

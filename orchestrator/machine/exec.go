@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +17,7 @@ import (
 	"weft/clocksync/labtime"
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/terminal"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/labclock"
 	"weft/orchestrator/emulate"
@@ -36,6 +36,7 @@ type execution struct {
 	Whole bool
 	Shown string
 	Stdin bool               // input follows
+	TTY   *terminal.Size     // it has a terminal of this size; nil: none
 	Clock bool               // it reads lab time,
 	Model *oscillator.Config // with these errors; nil: with none
 	Files map[string][]byte  // that it sees in runtime.Command.Lab; nil: it sees no such folder
@@ -45,8 +46,9 @@ type execution struct {
 // Kinds of message on the connection of a program.
 const (
 	kindInput  = "input"  // []byte; none: its input has ended
-	kindOutput = "output" // []byte, of standard output
+	kindOutput = "output" // []byte, of standard output, or of its terminal
 	kindErrors = "errors" // []byte, of standard error
+	kindSize   = "size"   // terminal.Size: its terminal has another size
 	kindStop   = "stop"   // nothing: end the program
 	kindEnded  = "ended"  // ended
 )
@@ -64,13 +66,13 @@ const maxFiles = 16 << 20
 
 // Exec implements runtime.Cluster.
 func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
-	i := slices.IndexFunc(c.nodes, func(p *runtime.Proc) bool { return p.Name == node })
+	i := 0
+	for i < c.Nodes() && c.Node(i).Name != node {
+		i++
+	}
 	switch {
-	case i < 0:
+	case i == c.Nodes():
 		return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
-	case command.TTY:
-		return fmt.Errorf("%s is on another machine, where programs have no terminal; redirect their input, as in "+
-			"</dev/null", node)
 	case command.Image != "":
 		return fmt.Errorf("%s is on another machine, where programs of images do not run", node)
 	}
@@ -83,6 +85,21 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	if e.Files, err = filesOf(command.Lab); err != nil {
 		return err
 	}
+	var tty *os.File // its other side is with the user; the program's terminal is on its machine
+	var size terminal.Size
+	if command.TTY {
+		var ok bool
+		if tty, ok = command.Stdin.(*os.File); !ok {
+			return fmt.Errorf("%s: standard input is no terminal", node)
+		}
+		restore, err := terminal.Raw(tty)
+		if err != nil {
+			return fmt.Errorf("%s: %w", node, err)
+		}
+		defer restore()
+		size = terminal.SizeOf(tty)
+		e.TTY = &size
+	}
 	conn, err := dial(ctx, c.addr, c.config, kindExec, e)
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
@@ -94,39 +111,59 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	})()
 	done := make(chan struct{})
 	defer close(done)
-	go regularly(ctx, func() error { return conn.SendValue(kindHere, nil) })
+	go regularly(ctx, func() error {
+		if tty != nil {
+			if now := terminal.SizeOf(tty); now != size && now != (terminal.Size{}) {
+				size = now
+				return conn.SendValue(kindSize, size)
+			}
+		}
+		return conn.SendValue(kindHere, nil)
+	})
+	in := newOutlet(conn, kindInput)
+	defer in.end()
 	if e.Stdin {
-		go sendInput(conn, command.Stdin, done)
+		go sendInput(in, command.Stdin, done)
 	}
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
-		m, fds, err := conn.Recv()
-		control.CloseAll(fds)
-		if err != nil {
-			return cmp.Or(ctx.Err(), fmt.Errorf("%s: its agent does not answer: %w", node, silent(err)))
-		}
-		switch m.Kind {
-		case kindHere:
-		case kindOutput:
-			err = write(command.Stdout, m)
-		case kindErrors:
-			err = write(command.Stderr, m)
-		case kindEnded:
-			var end ended
-			if err := m.Decode(&end); err != nil {
-				return err
+	failed := make(chan error, 2)
+	to := map[string]*inlet{}
+	for kind, w := range map[string]io.Writer{kindOutput: command.Stdout, kindErrors: command.Stderr} {
+		to[kind] = newInlet(conn, kind, w, func(err error) {
+			failed <- err
+			conn.Close()
+		})
+	}
+	var end ended
+	err = receive(conn, kindEnded, &end, map[string]func(control.Message) error{
+		kindOutput: to[kindOutput].take, kindErrors: to[kindErrors].take, kindTook: outlets{in}.take,
+	})
+	for _, i := range to {
+		i.end()
+		select {
+		case <-i.done:
+		case <-ctx.Done():
+			select {
+			case <-i.done:
+			case <-time.After(silence): // nobody reads what it printed
 			}
-			if command.Watch != nil && end.Watch != nil {
-				*command.Watch = *end.Watch
-			}
-			return end.err(node)
-		default:
-			err = m.Is(kindEnded, nil)
-		}
-		if err != nil {
-			return err
 		}
 	}
+	select {
+	case err := <-failed:
+		return cmp.Or(ctx.Err(), err)
+	default:
+	}
+	var refused *control.RemoteError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%s: %w", node, err)
+	case err != nil:
+		return cmp.Or(ctx.Err(), fmt.Errorf("%s: its agent does not answer: %w", node, err))
+	}
+	if command.Watch != nil && end.Watch != nil {
+		*command.Watch = *end.Watch
+	}
+	return end.err(node)
 }
 
 // err returns how a program ended as Exec does.
@@ -166,27 +203,9 @@ func filesOf(folder string) (map[string][]byte, error) {
 	return all, nil
 }
 
-// write writes the bytes of a message; a nil w discards them.
-func write(w io.Writer, m control.Message) error {
-	var b []byte
-	err := m.Decode(&b)
-	if err == nil && w != nil {
-		_, err = w.Write(b)
-	}
-	return err
-}
-
-// send sends what it is given in messages of a kind. It implements io.Writer.
-type send struct {
-	conn *link
-	kind string
-}
-
-func (s send) Write(b []byte) (int, error) { return len(b), s.conn.SendValue(s.kind, b) }
-
 // sendInput sends the input of a program until that has ended. It does not read what a program that
 // has ended cannot take: others may read the same.
-func sendInput(conn *link, in io.Reader, done <-chan struct{}) {
+func sendInput(to *outlet, in io.Reader, done <-chan struct{}) {
 	const lookTime = 100 // milliseconds
 	b := make([]byte, 32<<10)
 	for {
@@ -202,11 +221,13 @@ func sendInput(conn *link, in io.Reader, done <-chan struct{}) {
 			}
 		}
 		n, err := in.Read(b)
-		if n > 0 && conn.SendValue(kindInput, b[:n]) != nil {
-			return
+		if n > 0 {
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
 		}
 		if err != nil {
-			_ = conn.SendValue(kindInput, nil)
+			_ = to.conn.SendValue(kindInput, nil)
 			return
 		}
 	}
@@ -244,13 +265,14 @@ func (a *Agent) exec(ctx context.Context, conn *link, e execution) error {
 		}
 		defer os.RemoveAll(command.Lab)
 	}
-	streams, err := newStreams(conn, &command)
+	streams, err := newStreams(conn, &command, e.TTY)
 	if err != nil {
 		return err
 	}
+	gone := make(chan struct{})
 	go func() {
-		defer cancel()
-		streams.feed(conn, e.Stdin)
+		defer close(gone)
+		streams.feed(conn, e.Stdin, cancel)
 	}()
 	err = emulate.Exec(ctx, p.cluster, e.Node, command)
 	streams.close()
@@ -262,6 +284,7 @@ func (a *Agent) exec(ctx context.Context, conn *link, e execution) error {
 		end.Error = err.Error()
 	}
 	err = conn.SendValue(kindEnded, end)
+	<-gone // a connection that is closed with unread messages may lose what was sent
 	return cleanup.Join(err, conn.Close())
 }
 
@@ -358,57 +381,127 @@ func (p *part) correct(node int, m control.Message) error {
 // streams are this machine's ends of a program's input and output.
 type streams struct {
 	in    *os.File         // written; nil: the program has no input
-	out   [2]*os.File      // read
+	out   [2]*os.File      // read; a terminal is in as well, and there is no second
 	ours  []*os.File       // the program's ends
+	to    outlets          // of out
 	ended [2]chan struct{} // closed when all of out has been sent
 }
 
-// newStreams makes streams for a command, and begins to send its output.
-func newStreams(conn *link, command *runtime.Command) (*streams, error) {
-	s := &streams{}
-	in, inW, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	s.in, s.ours = inW, append(s.ours, in)
-	var to [2]*os.File
-	for i := range to {
-		if s.out[i], to[i], err = os.Pipe(); err != nil {
-			s.close()
+// newStreams makes streams for a command, and begins to send its output. tty is the size of its
+// terminal; nil: it has none.
+func newStreams(conn *link, command *runtime.Command, tty *terminal.Size) (s *streams, err error) {
+	s = &streams{}
+	if tty != nil {
+		controller, user, err := terminal.Open()
+		if err != nil {
 			return nil, err
 		}
-		s.ours = append(s.ours, to[i])
+		terminal.Resize(controller, *tty)
+		s.in, s.out[0], s.ours = controller, controller, []*os.File{user}
+		command.TTY, command.Stdin, command.Stdout, command.Stderr = true, user, user, user
+	} else if err := s.pipes(command); err != nil {
+		s.close()
+		return nil, err
 	}
-	command.Stdin, command.Stdout, command.Stderr = in, to[0], to[1]
 	for i, kind := range []string{kindOutput, kindErrors} {
+		to := newOutlet(conn, kind)
+		s.to = append(s.to, to)
 		s.ended[i] = make(chan struct{})
 		go func() {
 			defer close(s.ended[i])
-			_, _ = io.Copy(send{conn, kind}, s.out[i]) // the other end may be gone
+			if s.out[i] != nil {
+				send(to, s.out[i])
+			}
 		}()
 	}
 	return s, nil
 }
 
-// feed writes what comes into the program's input, until the connection ends or the program is to
-// end.
-func (s *streams) feed(conn *link, input bool) {
+// pipes makes a pipe for each stream of a command.
+func (s *streams) pipes(command *runtime.Command) error {
+	in, inW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.in, s.ours = inW, append(s.ours, in)
+	var to [2]*os.File
+	for i := range to {
+		if s.out[i], to[i], err = os.Pipe(); err != nil {
+			return err
+		}
+		s.ours = append(s.ours, to[i])
+	}
+	command.Stdin, command.Stdout, command.Stderr = in, to[0], to[1]
+	return nil
+}
+
+// pipeSize is what a pipe holds, in bytes (pipe(7)).
+const pipeSize = 64 << 10
+
+// send sends what a file has until its end or its deadline, and then what is left in it. The other
+// end may be gone.
+func send(to *outlet, from *os.File) {
+	_, err := io.Copy(to, from)
+	raw, failed := from.SyscallConn()
+	if failed != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
+	_ = from.SetReadDeadline(time.Time{})
+	b, n := make([]byte, pipeSize), 0
+	_ = raw.Read(func(fd uintptr) bool {
+		n, _ = unix.Read(int(fd), b)
+		return true
+	})
+	if n > 0 {
+		_, _ = to.Write(b[:n])
+	}
+}
+
+// feed writes what comes into the program's input, until the connection ends. It calls stop then,
+// and when the program is to end.
+func (s *streams) feed(conn *link, input bool, stop func()) {
+	tty := s.in == s.out[0]
+	end := func() {
+		if tty {
+			s.in.Close() // hangs up, which ends what runs on the terminal
+		}
+		stop()
+	}
+	defer end()
+	defer s.to.end()
 	if !input {
 		s.in.Close()
 	}
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
-		m, fds, err := conn.Recv()
-		control.CloseAll(fds)
-		switch {
-		case err != nil || m.Kind == kindStop:
-			return
-		case m.Kind == kindInput && len(m.Body) == 0:
-			s.in.Close()
-		case m.Kind == kindInput:
-			_ = write(s.in, m) // the program need not read it
-		}
-	}
+	in := newInlet(conn, kindInput, s.in, nil) // the program need not read it
+	defer in.end()
+	_ = receive(conn, "", nil, map[string]func(control.Message) error{
+		kindTook: s.to.take,
+		kindStop: func(control.Message) error {
+			end()
+			return nil
+		},
+		kindSize: func(m control.Message) error {
+			var size terminal.Size
+			err := m.Decode(&size)
+			if err == nil && tty {
+				terminal.Resize(s.in, size)
+			}
+			return err
+		},
+		kindInput: func(m control.Message) error {
+			if len(m.Body) > 0 {
+				return in.take(m)
+			}
+			in.end()
+			if !tty {
+				go func() {
+					<-in.done
+					s.in.Close()
+				}()
+			}
+			return nil
+		},
+	})
 }
 
 // drainTime is for the output that a program left in its pipes. What it left behind may hold them
@@ -417,7 +510,9 @@ const drainTime = 200 * time.Millisecond
 
 // close sends what the program has written, and closes all.
 func (s *streams) close() {
-	s.in.Close()
+	if s.in != s.out[0] {
+		s.in.Close()
+	}
 	for _, f := range s.ours {
 		f.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -16,10 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weft/internal/control"
 	"weft/internal/quiettest"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
+	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -29,8 +33,39 @@ import (
 type fake struct {
 	cluster
 	ends   []*control.Conn // of the fabric and the nodes
+	did    []string        // to nodes
 	closed chan struct{}
 	once   sync.Once
+}
+
+func (f *fake) Kill(i int) error { f.did = append(f.did, "kill"); return nil }
+func (f *fake) Freeze(i int, frozen bool) error {
+	if !frozen {
+		return errors.New("it is not stopped")
+	}
+	f.did = append(f.did, "stop")
+	return nil
+}
+
+// Restart replaces node i, whose cable is the end of a pipe.
+func (f *fake) Restart(_ context.Context, i int) (boot.Link, error) {
+	ours, end, err := control.Connected()
+	if err != nil {
+		return boot.Link{}, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return boot.Link{}, err
+	}
+	defer r.Close()
+	defer w.Close()
+	cable, err := unix.Dup(int(w.Fd()))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[i].Conn.Close()
+	f.nodes[i] = &runtime.Proc{Name: f.nodes[i].Name, Conn: ours, PID: 1000 + i, Link: boot.Link{Kind: boot.TAP}}
+	f.ends[1+i] = end
+	return boot.Link{Kind: boot.TAP, FD: cable}, err
 }
 
 // newFake returns the cluster of a spec.
@@ -90,8 +125,8 @@ func startAgent(t *testing.T) (addr string, launched chan *fake) {
 	return l.Addr().String(), launched
 }
 
-// twoMachines launches a run of a node on each of two agents.
-func twoMachines(t *testing.T) (near []runtime.Cluster, far []*fake) {
+// twoMachines launches a run, or a lab that stays up, of a node on each of two agents.
+func twoMachines(t *testing.T, standing bool) (near []runtime.Cluster, far []*fake) {
 	t.Helper()
 	addrs := make([]string, 2)
 	launched := make([]chan *fake, 2)
@@ -107,7 +142,8 @@ func twoMachines(t *testing.T) (near []runtime.Cluster, far []*fake) {
 	var all sync.WaitGroup
 	for k := range near {
 		all.Go(func() {
-			near[k], errs[k] = l[k](t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
+			near[k], errs[k] = l[k](t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}},
+				Standing: standing})
 		})
 	}
 	all.Wait()
@@ -135,7 +171,7 @@ func expect(t *testing.T, c *control.Conn, kind string, v any) []int {
 // Messages reach the processes, with the start in the clock of their machine, and the fabric
 // processes of two machines get the two ends of a stream.
 func TestTwoMachines(t *testing.T) {
-	near, far := twoMachines(t)
+	near, far := twoMachines(t, false)
 	var ends [2]*control.Conn
 	for k := range near {
 		if err := near[k].Fabric().Conn.SendValue(realtime.KindConfigure, realtime.Config{MaxFrame: 5}); err != nil {
@@ -188,7 +224,7 @@ func TestTwoMachines(t *testing.T) {
 
 // The launcher learns of the end of a process, and closing its cluster ends the processes.
 func TestLauncherLearnsOfEnds(t *testing.T) {
-	near, far := twoMachines(t)
+	near, far := twoMachines(t, false)
 	far[0].exits <- runtime.Exit{Name: "h", Err: &runtime.ExitError{Name: "h", State: "signal: killed"}}
 	if e := <-near[0].Exits(); e.Name != "h" || e.Err.State != "signal: killed" {
 		t.Errorf("%+v", e)
@@ -202,6 +238,182 @@ func TestLauncherLearnsOfEnds(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	<-far[1].closed
+}
+
+// Captured frames come in order and none is lost on the way; a reader that does not read holds up
+// the capture and fills no memory. The end of either side is that of the other.
+func TestCapture(t *testing.T) {
+	near, far := twoMachines(t, false)
+	begin := func() (ours *os.File, there int) {
+		ours, theirs, err := capture.Messages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := near[1].Fabric().Conn.SendValue(realtime.KindCapture, realtime.Capture{Port: 3, Host: -1},
+			int(theirs.Fd())); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		var c realtime.Capture
+		fds := expect(t, far[1].ends[0], realtime.KindCapture, &c)
+		if len(fds) != 1 || c.Port != 3 {
+			t.Fatalf("%d descriptors came with the capture of %+v", len(fds), c)
+		}
+		return ours, fds[0]
+	}
+	ours, there := begin()
+	defer ours.Close()
+	sent, record := 0, make([]byte, 4096)
+	for idle := 0; idle < 20; { // until all buffers are full
+		binary.BigEndian.PutUint32(record, uint32(sent))
+		if err := unix.Send(there, record, unix.MSG_DONTWAIT); err == nil {
+			sent, idle = sent+1, 0
+		} else if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS) {
+			idle++
+			time.Sleep(10 * time.Millisecond) // the socket says nothing of the buffers behind it
+		} else {
+			t.Fatal(err)
+		}
+	}
+	if most := 32 << 20; sent*len(record) > most || sent < 10 {
+		t.Errorf("%d records fill the buffers", sent)
+	}
+	unix.Close(there)
+	_ = ours.SetReadDeadline(time.Now().Add(quiettest.Patience))
+	for i := range sent {
+		b := make([]byte, capture.MaxRecord)
+		n, err := ours.Read(b)
+		if err != nil || n != len(record) || int(binary.BigEndian.Uint32(b)) != i {
+			t.Fatalf("record %d: %d bytes, %v", i, n, err)
+		}
+	}
+	if n, err := ours.Read(record); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("after the last: %d bytes, %v", n, err)
+	}
+	ours, there = begin()
+	defer unix.Close(there)
+	ours.Close()
+	poll := []unix.PollFd{{Fd: int32(there)}}
+	for end := time.Now().Add(quiettest.Patience); poll[0].Revents&unix.POLLHUP == 0; {
+		if _, err := unix.Poll(poll, 100); err != nil && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
+			t.Fatal("the capture goes on without a reader", err)
+		}
+	}
+}
+
+// A module comes with the configuration of each node, and crosses once.
+func TestModule(t *testing.T) {
+	near, far := twoMachines(t, false)
+	text := bytes.Repeat([]byte("module"), 1<<19)
+	f, err := emulate.Sealed("module", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 2 {
+		if err := near[0].Node(0).Conn.SendValue(agent.KindConfigure, "how", int(f.Fd())); err != nil {
+			t.Fatal(err)
+		}
+		fds := expect(t, far[0].ends[1], agent.KindConfigure, nil)
+		if len(fds) != 1 {
+			t.Fatalf("%d descriptors", len(fds))
+		}
+		got, err := io.ReadAll(io.NewSectionReader(os.NewFile(uintptr(fds[0]), "module"), 0, int64(len(text)+1)))
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%d bytes of %d, %v", len(got), len(text), err)
+		}
+	}
+	if err := near[0].(runtime.Restarter).Kill(0); err == nil || !strings.Contains(err.Error(), "stays up") {
+		t.Errorf("a node of a run was killed: %v", err)
+	}
+}
+
+// A node of a lab that stays up is killed, stopped and started again on its machine, where its new
+// cable stays.
+func TestRestart(t *testing.T) {
+	near, far := twoMachines(t, true)
+	r := near[1].(runtime.Restarter)
+	if err := errors.Join(r.Kill(0), r.Freeze(0, true)); err != nil || !slices.Equal(far[1].did, []string{"kill", "stop"}) {
+		t.Errorf("%v, %v", far[1].did, err)
+	}
+	if err := r.Freeze(0, false); err == nil || !strings.Contains(err.Error(), "m2: it is not stopped") {
+		t.Error(err)
+	}
+	link, err := r.Restart(t.Context(), 0)
+	if err != nil || link.FD != -1 || link.Kind != boot.TAP || near[1].Node(0).FarPID != 1000 {
+		t.Fatalf("%+v of process %d, %v", link, near[1].Node(0).FarPID, err)
+	}
+	if err := near[1].Fabric().Conn.SendValue(realtime.KindPlug, realtime.Plug{Host: 7}); err != nil {
+		t.Fatal(err)
+	}
+	var p realtime.Plug
+	fds := expect(t, far[1].ends[0], realtime.KindPlug, &p)
+	defer control.CloseAll(fds)
+	if len(fds) != 1 || p.Host != 7 {
+		t.Errorf("%d cables came with %+v", len(fds), p)
+	}
+	if err := far[1].ends[1].SendValue("hello", 5); err != nil {
+		t.Fatal(err)
+	}
+	var said int
+	if expect(t, near[1].Node(0).Conn, "hello", &said); said != 5 {
+		t.Errorf("the node said %d", said)
+	}
+}
+
+// However much room the other end says there is, no more than a window is under way; and what it
+// sends beyond ends the stream.
+func TestWindow(t *testing.T) {
+	ours, theirs, err := control.Connected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	go func() {
+		for _, _, err := theirs.Recv(); err == nil; _, _, err = theirs.Recv() {
+		}
+	}()
+	conn := &link{Conn: ours}
+	out := newOutlet(conn, "x")
+	out.took(1 << 40)
+	out.took(-1 << 40)
+	wrote := make(chan error, 1)
+	go func() {
+		for range window / 1024 {
+			if _, err := out.Write(make([]byte, 1024)); err != nil {
+				t.Error(err)
+			}
+		}
+		_, err := out.Write([]byte{1})
+		wrote <- err
+	}()
+	select {
+	case <-wrote:
+		t.Error("more than a window was sent")
+	case <-time.After(50 * time.Millisecond):
+	}
+	out.end()
+	if err := <-wrote; err == nil {
+		t.Error("a stream that has ended was written to")
+	}
+	r, w := io.Pipe() // nobody reads
+	in := newInlet(conn, "x", w, nil)
+	take := func(n int) error {
+		m, err := control.Encode("x", make([]byte, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.take(m)
+	}
+	if err := errors.Join(take(1), take(window-1)); err != nil {
+		t.Error(err)
+	}
+	if take(1) == nil || take(0) == nil {
+		t.Error("more than a window was taken")
+	}
+	r.Close()
+	in.end()
+	<-in.done
 }
 
 // Who does not have the secret gets nothing, and neither does who has it and asks for what is not
@@ -244,6 +456,7 @@ func TestStrangers(t *testing.T) {
 	bad.Build = "that"
 	for kind, what := range map[string]any{
 		kindSession: bad, kindProcess: process{Run: "another"}, "more": nil, kindUp: up{},
+		kindTap: tap{"another"}, kindModule: module{"another", 1}, kindControl: order{Run: "another", Do: doKill},
 	} {
 		conn, err := dial(t.Context(), addr, own, kind, what)
 		if err != nil {

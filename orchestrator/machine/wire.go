@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,17 +31,21 @@ const (
 )
 
 // Kinds of message. Each connection begins with one that says what it is: session, process, stream,
-// exec or measure, or join to a meeting. The first four belong to a run, whose number nobody else
-// knows.
+// exec, tap, module, control or measure, or join to a meeting. All but the last two belong to a
+// run, whose number nobody else knows.
 const (
 	kindSession = "session" // session; answered by up or an error
 	kindUp      = "up"      // up
 	kindProcess = "process" // process; the messages of the process follow
 	kindStream  = "stream"  // stream; answered by up or an error, then its bytes follow
 	kindExec    = "exec"    // execution; see there
+	kindTap     = "tap"     // tap; answered by up or an error, then captured frames follow
+	kindModule  = "module"  // module; its bytes follow, answered by up or an error
+	kindControl = "control" // order; answered by node or an error
 	kindHere    = "here"    // no body: a heartbeat, both ways on a session
 	kindClock   = "clock"   // clock: a request on a session, and its answer
 	kindExit    = "exit"    // exit: a process has ended
+	kindNode    = "node"    // node
 
 	kindMeasure  = "measure"  // nothing; answered by capacity or an error
 	kindCapacity = "capacity" // emulate.Capacity
@@ -65,7 +70,14 @@ type session struct {
 type up struct {
 	Bound  string
 	Fabric boot.Report
-	Nodes  []boot.Report
+	Nodes  []node
+}
+
+// node describes the process of a node.
+type node struct {
+	PID    int // there
+	Cable  boot.Link
+	Report boot.Report
 }
 
 // process asks for the connection to the process of a node, or fabricProcess.
@@ -96,6 +108,7 @@ type clock struct{ Asked, Now int64 }
 // exit is the end of a process.
 type exit struct {
 	Name, State, Stderr string
+	PID                 int // there
 }
 
 // link is a connection to another machine.
@@ -186,25 +199,31 @@ func (l *link) carry(far, near net.Conn) {
 
 // change is what a relay does beside passing messages on. Each function may be nil.
 type change struct {
-	message func(control.Message) (control.Message, error) // changes those from a to b
-	passed  func(control.Message) error                    // is called with each of those afterwards
-	back    func(control.Message) error                    // is called with each from b to a before
+	// message changes a message from a to b, and takes what came with it: descriptors do not leave
+	// a machine. They stay the relay's. ok is false for a message that goes no further.
+	message func(m control.Message, fds []int) (changed control.Message, ok bool, err error)
+	// with returns what goes with a message to b, which the relay closes.
+	with   func(control.Message) ([]int, error)
+	passed func(control.Message) error // is called with each message to b afterwards
+	back   func(control.Message) error // is called with each from b to a before
 }
 
 // relay forwards messages both ways between two connections until one ends, and closes both.
 func relay(a, b *control.Conn, c change) {
 	done := make(chan struct{}, 2)
 	go func() {
-		for pass(a, b, c.message, c.passed) == nil { // on an error both connections end, which their users see
+		for pass(a, b, c) == nil { // on an error both connections end, which their users see
 		}
 		done <- struct{}{}
 	}()
 	go func() {
-		var look func(control.Message) (control.Message, error)
+		back := change{}
 		if c.back != nil {
-			look = func(m control.Message) (control.Message, error) { return m, c.back(m) }
+			back.message = func(m control.Message, fds []int) (control.Message, bool, error) {
+				return m, true, cmp.Or(stays(m, fds), c.back(m))
+			}
 		}
-		for pass(b, a, look, nil) == nil {
+		for pass(b, a, back) == nil {
 		}
 		done <- struct{}{}
 	}()
@@ -213,23 +232,39 @@ func relay(a, b *control.Conn, c change) {
 	b.Close()
 }
 
+// stays returns an error if descriptors came with a message that nobody takes.
+func stays(m control.Message, fds []int) error {
+	if len(fds) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q has descriptors, which do not leave a machine", m.Kind)
+}
+
 // pass forwards one message.
-func pass(
-	from, to *control.Conn, change func(control.Message) (control.Message, error), passed func(control.Message) error,
-) error {
+func pass(from, to *control.Conn, c change) error {
 	m, fds, err := from.Recv()
-	if err == nil && len(fds) > 0 {
-		control.CloseAll(fds)
-		err = fmt.Errorf("%q has descriptors, which do not leave a machine", m.Kind)
+	if err != nil {
+		return err
 	}
-	if err == nil && change != nil {
-		m, err = change(m)
+	defer control.CloseAll(fds)
+	ok := true
+	if c.message != nil {
+		m, ok, err = c.message(m, fds)
+	} else {
+		err = stays(m, fds)
 	}
-	if err == nil {
-		err = to.Send(m)
+	if err != nil || !ok {
+		return err
 	}
-	if err == nil && passed != nil {
-		err = passed(m)
+	var with []int
+	if c.with != nil {
+		if with, err = c.with(m); err != nil {
+			return err
+		}
+		defer control.CloseAll(with)
+	}
+	if err = to.Send(m, with...); err == nil && c.passed != nil {
+		err = c.passed(m)
 	}
 	return err
 }

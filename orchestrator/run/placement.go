@@ -15,7 +15,6 @@ import (
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 	"weft/tc-shaping/qdisc"
-	"weft/transport"
 	"weft/units"
 )
 
@@ -49,16 +48,11 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 	return p, err
 }
 
-// onOthers returns an error if a lab has what only one machine can run: descriptors do not leave a
-// machine.
+// onOthers returns an error if a lab has what only one machine can run.
 func onOthers(l *lab.Lab) error {
-	const instead = "leave out --on, and all parts run on this machine"
 	if path := experiment.ImagePath(l); path != "" {
-		return l.Errorf(path, "programs of images on other machines are not built; %s, or name a program that is there",
-			instead)
-	}
-	if module, _ := transport.ModuleOf(l.Transport.Section); module != nil {
-		return l.Errorf("transport", "congestion control as a module on other machines is not built; %s", instead)
+		return l.Errorf(path, "the agents of other machines run no images; leave out --on, and all parts run on this "+
+			"machine, or name a program that is there")
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ type Cluster interface {
 // Proc is one process of a running lab.
 type Proc struct {
 	Name   string
-	PID    int           // in the PID namespace of Launch's caller
+	PID    int           // in the PID namespace of Launch's caller; 0: on another machine
+	FarPID int           // in that of the other machine's agent; 0: on this machine
 	Conn   *control.Conn // belongs to the caller between Launch and Close
 	Link   boot.Link     // a node's cable; FD is not valid here
 	Report boot.Report   // result of its boot
@@ -73,9 +74,9 @@ func (p *Proc) network() string { return fmt.Sprintf("/proc/%d/ns/net", p.PID) }
 
 // Exit is the unexpected end of a process.
 type Exit struct {
-	Name string
-	PID  int
-	Err  *ExitError
+	Name        string
+	PID, FarPID int // of Proc
+	Err         *ExitError
 }
 
 // ExitError describes how a process of a lab ended, with the end of its output.
@@ -146,7 +147,7 @@ type Restarter interface {
 	// Freeze stops every process of a node, or continues them.
 	Freeze(i int, frozen bool) error
 	// Restart starts a node again that has ended, with a new cable. Its other end is Link.FD, which
-	// the caller owns.
+	// the caller owns; it is -1 on another machine, which keeps it for realtime.KindPlug.
 	Restart(ctx context.Context, i int) (boot.Link, error)
 }
 
