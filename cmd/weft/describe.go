@@ -117,14 +117,16 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 			if n == 0 {
 				n = strings.Count(far.on, ",") + 1
 			}
-			run, flags.Set = true, append(flags.Set, settings(n)...)
+			flags.Set = append(flags.Set, settings(n)...)
 		}
 		return err
 	}
 	a.describe(cmd, &flags, func(l *lab.Lab, _ int) error {
-		p, err := planOf(cmd.Context(), l, run)
+		p, err := planOf(cmd.Context(), l, run, far.on)
 		if err == nil && far.on != "" {
-			p.Note, err = far.where(cmd.Context())
+			var where string
+			where, err = far.where(cmd.Context())
+			p.Note = strings.TrimPrefix(p.Note+"\n"+where, "\n")
 		}
 		if err != nil {
 			return err
@@ -140,21 +142,21 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 		return err
 	})
 	cmd.Flags().BoolVar(&run, "run", false, "show what weft run --engine emu would create instead")
-	cmd.Flags().StringVar(&far.on, "on", "", "show what weft run --on would create: swarm:N, slurm:N or addresses")
+	cmd.Flags().StringVar(&far.on, "on", "", "show what goes where on other machines: swarm:N, slurm:N or addresses")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// planOf returns the plan of running a lab or, without run, of deploying it.
-func planOf(ctx context.Context, l *lab.Lab, run bool) (plan.Plan, error) {
+// planOf returns the plan of running a lab or, without run, of deploying it; on is --on.
+func planOf(ctx context.Context, l *lab.Lab, run bool, on string) (plan.Plan, error) {
 	if run {
-		return orchestrate.PlanRun(ctx, l)
+		return orchestrate.PlanRun(ctx, l, on != "")
 	}
-	subnet, up, err := deploy.SubnetOf(stateDir(), l)
+	subnet, up, err := deploy.SubnetOf(stateDir(), l, on)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := orchestrate.PlanDeployment(ctx, l, subnet)
+	p, err := orchestrate.PlanDeployment(ctx, l, subnet, on != "")
 	if up {
 		p.Note = "the same network is up already: weft deploy would leave it as it is"
 	}

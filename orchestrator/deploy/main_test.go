@@ -179,7 +179,8 @@ func superviseRole(args []string) error {
 	if err != nil {
 		return err
 	}
-	return Supervise(conn, args[0], args[1], Options{Node: os.Getenv(nodeVar), Step: killAtStep("supervise", "reaper", "both")})
+	return Supervise(conn, args[0], args[1], Options{Node: os.Getenv(nodeVar), Step: killAtStep("supervise", "reaper", "both"),
+		Machines: machinesOf})
 }
 
 func nodeRole([]string) error {

@@ -19,8 +19,10 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
+	"weft/orchestrator/machine"
 	"weft/orchestrator/plan"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
@@ -46,14 +48,71 @@ func TestPrivLabMatchesPlan(t *testing.T) {
 					t.Skip(err)
 				}
 				t.Setenv(datapathVar, datapath)
-				t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "star, hosts: 3") })
-				t.Run("run", func(t *testing.T) { runAsPlanned(t) })
+				t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "star, hosts: 3", "") })
+				t.Run("run", func(t *testing.T) { runAsPlanned(t, "star, hosts: 3", "") })
 				if datapath == "fabric" {
-					t.Run("bypass", func(t *testing.T) { runAsPlanned(t, "engine.nic=bypass") })
+					t.Run("bypass", func(t *testing.T) { runAsPlanned(t, "star, hosts: 3", "", "engine.nic=bypass") })
 				}
 			})
 		}
 	}
+}
+
+// A lab on two machines has what the plan says where the plan says it.
+func TestPrivLabOnMachinesMatchesPlan(t *testing.T) {
+	if umltest.Inside() {
+		t.Skip("for the machine itself")
+	}
+	useRuntime(t, "namespace")
+	if err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK); err != nil {
+		t.Skip(err)
+	}
+	on := startAgents(t)
+	t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, acrossRacks, on) })
+	t.Run("run", func(t *testing.T) { runAsPlanned(t, acrossRacks, on) })
+}
+
+// acrossRacks is a topology of two parts.
+const acrossRacks = "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2"
+
+// machineVar is the variable with the machine in the environment of the processes that an agent of
+// startAgents starts.
+const machineVar = "TEST_MACHINE"
+
+// agentSecret is the secret of the agents of startAgents.
+var agentSecret = strings.Repeat("5e", 32)
+
+// startAgents starts two agents in this process and returns their addresses, separated by commas.
+func startAgents(t *testing.T) string {
+	t.Helper()
+	var addrs []string
+	for k := range 2 {
+		l, err := machine.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := machine.Agent{Secret: agentSecret, Build: "test", Self: os.Getenv(nodeVar), Say: func(line string) { t.Log(line) },
+			Launch: func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+				spec.Env = append(spec.Env, machineVar+"="+emulate.MachineName(k))
+				return emulate.LaunchHere(ctx, spec)
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Serve(ctx, l) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		addrs = append(addrs, l.Addr().String())
+	}
+	return strings.Join(addrs, ",")
+}
+
+// machinesOf returns the agents of a request of a test; nil: it has none.
+func machinesOf(q *Request) (orchestrate.Machines, error) {
+	return &machine.Group{Addrs: strings.Split(q.On, ","), Secret: agentSecret, Build: "test"}, nil
 }
 
 // The same on the kernel datapath with every queueing discipline available: bridges, routes and
@@ -63,34 +122,38 @@ func TestUMLLabMatchesPlan(t *testing.T) {
 		return
 	}
 	t.Setenv(datapathVar, "kernel")
-	t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2") })
-	t.Run("run", func(t *testing.T) { runAsPlanned(t) })
+	t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2", "") })
+	t.Run("run", func(t *testing.T) { runAsPlanned(t, "star, hosts: 3", "") })
 }
 
-// planRequest returns a lab with a topology, in the runtime and on the datapath of the test.
-func planRequest(topology, more string) *Request {
+// planRequest returns a lab with a topology, in the runtime and on the datapath of the test, on the
+// machines of agents if there are any.
+func planRequest(topology, more, on string) *Request {
 	q := request("planned", 2)
+	if q.On = on; on != "" {
+		q.Set = append(q.Set, "engine.machines=2")
+	}
 	q.Text = append([]byte(strings.Replace(string(q.Text), "star, hosts: 2", topology, 1)), more...)
 	return q
 }
 
-func deployedAsPlanned(t *testing.T, topology string) {
-	root, q := newStatePath(t), planRequest(topology, "")
+func deployedAsPlanned(t *testing.T, topology, on string) {
+	root, q := newStatePath(t), planRequest(topology, "", on)
 	l, err := q.parse()
 	if err != nil {
 		t.Fatal(err)
 	}
-	subnet, up, err := SubnetOf(root, l)
+	subnet, up, err := SubnetOf(root, l, on)
 	if err != nil || up {
 		t.Fatalf("it is up: %v; %v", up, err)
 	}
-	said, err := orchestrate.PlanDeployment(t.Context(), l, subnet)
+	said, err := orchestrate.PlanDeployment(t.Context(), l, subnet, on != "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c *Change
 	retryMeasured(t, func() error {
-		c, err = Up(t.Context(), root, q, Options{})
+		c, err = Up(t.Context(), root, q, Options{Machines: machinesOf})
 		return err
 	})
 	defer func() {
@@ -99,25 +162,25 @@ func deployedAsPlanned(t *testing.T, topology string) {
 		}
 	}()
 	checkPlan(t, &said, markVar+"="+c.Deployment.ID)
-	if again, up, err := SubnetOf(root, l); again != subnet || !up || err != nil {
+	if again, up, err := SubnetOf(root, l, on); again != subnet || !up || err != nil {
 		t.Errorf("it has subnet %d, and now %d; it is up: %v; %v", subnet, again, up, err)
 	}
 	another := *l
 	another.Name = "another"
-	if other, up, err := SubnetOf(root, &another); other == subnet || up || err != nil {
+	if other, up, err := SubnetOf(root, &another, on); other == subnet || up || err != nil {
 		t.Errorf("two labs have subnet %d; the other is up: %v; %v", other, up, err)
 	}
 }
 
 // runAsPlanned checks a run at its first progress report. The run waits meanwhile.
-func runAsPlanned(t *testing.T, set ...string) {
-	q := planRequest("star, hosts: 3", "workload: [{collective: broadcast, size: 4kB}]\n")
-	q.Set = set
+func runAsPlanned(t *testing.T, topology, on string, set ...string) {
+	q := planRequest(topology, "workload: [{collective: broadcast, size: 4kB}]\n", on)
+	q.Set = append(q.Set, set...)
 	l, err := q.parse()
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := orchestrate.PlanRun(t.Context(), l)
+	said, err := orchestrate.PlanRun(t.Context(), l, on != "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +192,16 @@ func runAsPlanned(t *testing.T, set ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var machines orchestrate.Machines
+	if on != "" {
+		if machines, err = machinesOf(q); err != nil {
+			t.Fatal(err)
+		}
+	}
 	looked := false
 	retryMeasured(t, func() error {
 		_, err := orchestrate.Run(t.Context(), x, orchestrate.Options{
-			Engine: "emu", Self: os.Getenv(nodeVar), Root: t.TempDir(), LabText: q.Text,
+			Engine: "emu", Self: os.Getenv(nodeVar), Root: t.TempDir(), LabText: q.Text, Machines: machines,
 			Progress: func(p orchestrate.Progress) {
 				if p.Phase == "running" && !looked {
 					looked = true
@@ -167,6 +236,13 @@ func checkPlan(t *testing.T, said *plan.Plan, variable string) {
 		want = append(want, op.Makes...)
 	}
 	of := processesByName(t, said, variable)
+	for _, m := range said.Machines {
+		for _, host := range m.Hosts {
+			if on := machineOf(of[host]); on != m.Name {
+				t.Errorf("%s is on %q, the plan says %s", host, on, m.Name)
+			}
+		}
+	}
 	var got []string
 	spaces := map[string]bool{}
 	for name, pid := range of {
@@ -233,12 +309,23 @@ func processesByName(t *testing.T, said *plan.Plan, variable string) map[string]
 		if args := runtime.Arguments(pid); !ours {
 			who = map[string]string{"supervise": "supervisor", "reap": "reaper"}[args[1]]
 		}
+		if on := machineOf(pid); on != "" && strings.TrimRight(who, "0123456789") != "h" {
+			who += " of " + on
+		}
 		if other, there := of[who]; there && other != pid || who == "" {
 			t.Errorf("processes %d and %d are both %q: %q", other, pid, who, runtime.Arguments(pid))
 		}
 		of[who] = pid
 	}
 	return of
+}
+
+// machineOf returns the machine of a process that an agent of startAgents has started; "": none.
+func machineOf(pid int) string {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // an error: it has ended
+	_, rest, _ := strings.Cut("\x00"+string(env), "\x00"+machineVar+"=")
+	name, _, _ := strings.Cut(rest, "\x00")
+	return name
 }
 
 // addContainers adds the PIDs of a lab's containers by the names of their nodes.

@@ -49,9 +49,9 @@ func (r *Root) freeSubnet(name string) (topology.Subnet, error) {
 	return 0, fmt.Errorf("all %d subnets are in use by other labs; weft destroy frees one", topology.MaxSubnets)
 }
 
-// SubnetOf returns the subnet that a deployment of the lab would get now. If the same lab is up, up
-// is true and s is the subnet that it has.
-func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
+// SubnetOf returns the subnet that a deployment of the lab would get now. If the same lab is up, on
+// this machine or on others (Request.On), up is true and s is the subnet that it has.
+func SubnetOf(path string, l *lab.Lab, on string) (s topology.Subnet, up bool, err error) {
 	if _, err := os.Lstat(path); missing(err) {
 		return 1, false, nil
 	}
@@ -60,7 +60,7 @@ func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
 		return 0, false, err
 	}
 	defer r.Close()
-	c, err := r.plan(l, "")
+	c, err := r.plan(l, on)
 	if err != nil {
 		return 0, false, err
 	}

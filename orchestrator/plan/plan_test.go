@@ -36,7 +36,7 @@ const (
 
 func planDeployment(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
-	p, err := run.PlanDeployment(t.Context(), l, 1)
+	p, err := run.PlanDeployment(t.Context(), l, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func planDeployment(t *testing.T, l *lab.Lab) plan.Plan {
 
 func planRun(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
-	p, err := run.PlanRun(t.Context(), l)
+	p, err := run.PlanRun(t.Context(), l, false)
 	if err != nil {
 		t.Fatal(err)
 	}

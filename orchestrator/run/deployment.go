@@ -24,7 +24,7 @@ type Deployment struct {
 // PrepareDeployment returns the network of a lab that is to stay up. The lab needs no workload. If
 // it has one, the dilation is one at which this machine could carry it.
 func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment, error) {
-	if err := onePiece(l, o.Machines); err != nil {
+	if err := onePiece(l, o.Machines != nil); err != nil {
 		return nil, err
 	}
 	x, err := experiment.ForDeployment(l, o.Subnet)
@@ -74,9 +74,10 @@ func NoClocks(l *lab.Lab) string {
 		"--set clocks.sync=none for free clocks, or =perfect for exact ones", kind.Title)
 }
 
-// onePiece returns an error for a lab in parts that are to be on one machine.
-func onePiece(l *lab.Lab, machines Machines) error {
-	if l.Engine.Machines > 1 && machines == nil {
+// onePiece returns an error for a lab in parts that are to be on one machine, and not on others
+// (far).
+func onePiece(l *lab.Lab, far bool) error {
+	if l.Engine.Machines > 1 && !far {
 		return l.Errorf("engine.machines", "a deployed lab has its network in one piece on one machine; expected 1, "+
 			"or --on with other machines")
 	}
@@ -86,7 +87,7 @@ func onePiece(l *lab.Lab, machines Machines) error {
 // CheckDeployable returns the error with which PrepareDeployment rejects a lab on every machine, or
 // on other machines than this one.
 func CheckDeployable(l *lab.Lab, machines Machines) error {
-	if err := onePiece(l, machines); err != nil {
+	if err := onePiece(l, machines != nil); err != nil {
 		return err
 	}
 	x, err := experiment.ForDeployment(l, 0)

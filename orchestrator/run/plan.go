@@ -13,17 +13,21 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// PlanDeployment returns what deploying a lab in a subnet creates. It creates nothing. It looks at
-// the machine only to find a runtime if the lab leaves that open.
-func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (plan.Plan, error) {
+// PlanDeployment returns what deploying a lab in a subnet creates, on this machine or on others
+// (far). It creates nothing. It looks at the machine only to find a runtime if the lab leaves that
+// open.
+func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet, far bool) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
+	}
+	if err := onePiece(l, far); err != nil {
+		return plan.Plan{}, err
 	}
 	x, err := experiment.ForDeployment(l, subnet)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := makePlan(ctx, x, "deploy", (*emulate.Experiment).ToDeploy)
+	p, err := makePlan(ctx, x, "deploy", far, (*emulate.Experiment).ToDeploy)
 	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
 		p.Note, err = deploymentNote(l, x.Graph)
 	}
@@ -48,8 +52,9 @@ func deploymentNote(l *lab.Lab, g *topology.Graph) (note string, err error) {
 	return "", nil
 }
 
-// PlanRun returns what running a lab creates if it is emulated.
-func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
+// PlanRun returns what running a lab creates if it is emulated, on this machine or on others (far),
+// which are taken to have as many processors.
+func PlanRun(ctx context.Context, l *lab.Lab, far bool) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
@@ -73,7 +78,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := makePlan(ctx, x, "run", (*emulate.Experiment).ToRun)
+	p, err := makePlan(ctx, x, "run", far, (*emulate.Experiment).ToRun)
 	switch {
 	case simulated != "":
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
@@ -96,14 +101,14 @@ func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
 
 // makePlan returns the plan of a command. setup returns the setup that the command launches.
 func makePlan(
-	ctx context.Context, x *experiment.Experiment, command string,
+	ctx context.Context, x *experiment.Experiment, command string, far bool,
 	setup func(*emulate.Experiment) (*emulate.Setup, error),
 ) (plan.Plan, error) {
 	where, open, err := requestedRuntime(x.Lab)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	if open {
+	if open && !far {
 		where, _ = findRuntime(ctx, x.Lab) // on an error keep the built-in runtime: another machine may have it
 	}
 	dilation := x.Lab.Engine.Dilation
@@ -120,6 +125,9 @@ func makePlan(
 		Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
 	}
 	for k := range s.Machines {
+		if far && command == "run" {
+			s.Machines[k].Agents = emulate.Agents(len(s.Machines[k].Nodes))
+		}
 		p.Machines = append(p.Machines, plan.Machine{Name: emulate.MachineName(k)})
 	}
 	for n, k := range e.Parts {
