@@ -228,8 +228,8 @@ func TestClusterCollector(t *testing.T) {
 	c.wantNothing()
 }
 
-// So it does if the collector is away for 30 s, and if a shard, its task, a machine or a cable is
-// lost.
+// So it does if the collector is away for 30 s, and if a shard, its task, a machine, the manager's
+// machine with the collector, or a cable is lost.
 func TestClusterCollectorLosses(t *testing.T) {
 	const points = 48
 	c := needCluster(t)
@@ -245,6 +245,11 @@ func TestClusterCollectorLosses(t *testing.T) {
 		"machine": func() func() {
 			c.do("kill", 3)
 			return func() { c.do("start", 3) }
+		},
+		"manager": func() func() {
+			c.do("kill", collectFrom)
+			c.killOne(weft, c.d.dir, "sweep", "collector")
+			return func() { c.do("start", collectFrom) }
 		},
 		"cable": func() func() {
 			c.do("cut", 2)

@@ -21,8 +21,9 @@ import (
 // fakeSwarm answers what weft asks a manager of a swarm. Tasks are processes of this machine, in
 // folders of their own, and get their secret as a file.
 type fakeSwarm struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	nodes int // machines
 
 	mu       sync.Mutex
 	services map[string]*fakeService
@@ -41,7 +42,7 @@ type fakeService struct {
 // newFakeSwarm starts a manager, which DOCKER_HOST names in the test.
 func newFakeSwarm(t *testing.T) *fakeSwarm {
 	t.Helper()
-	f := &fakeSwarm{t: t, dir: t.TempDir(), services: map[string]*fakeService{}, secrets: map[string]swarm.SecretSpec{}}
+	f := &fakeSwarm{t: t, dir: t.TempDir(), nodes: 1, services: map[string]*fakeService{}, secrets: map[string]swarm.SecretSpec{}}
 	socket := filepath.Join(f.dir, "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -76,10 +77,14 @@ func (f *fakeSwarm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(what, "_ping"):
 		w.Header().Set("Api-Version", "1.41")
 	case what == "GET nodes":
-		n := swarm.Node{ID: "n", Status: swarm.NodeStatus{State: swarm.NodeStateReady, Addr: "127.0.0.1"},
-			Spec: swarm.NodeSpec{Availability: swarm.NodeAvailabilityActive}}
-		n.Description.Hostname, n.Description.Resources.NanoCPUs = "m1", 2e9
-		answer([]swarm.Node{n})
+		var all []swarm.Node
+		for k := range f.nodes {
+			n := swarm.Node{ID: fmt.Sprint(k), Status: swarm.NodeStatus{State: swarm.NodeStateReady, Addr: "127.0.0.1"},
+				Spec: swarm.NodeSpec{Availability: swarm.NodeAvailabilityActive}}
+			n.Description.Hostname, n.Description.Resources.NanoCPUs = fmt.Sprint("m", k+1), 2e9
+			all = append(all, n)
+		}
+		answer(all)
 	case what == "POST secrets/create":
 		var s swarm.SecretSpec
 		if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
@@ -144,14 +149,18 @@ func (f *fakeSwarm) start(s *fakeService) {
 	}
 	slots := make(chan struct{}, 2) // processors of the machine
 	for k := range int(*s.spec.Mode.Replicated.Replicas) {
-		t := swarm.Task{Slot: k + 1, NodeID: "n", Status: swarm.TaskStatus{State: swarm.TaskStatePending}}
+		t := swarm.Task{Slot: k + 1, NodeID: fmt.Sprint(k % f.nodes), Status: swarm.TaskStatus{State: swarm.TaskStatePending}}
 		s.tasks = append(s.tasks, t)
 		temp := filepath.Join(f.dir, fmt.Sprintf("%s.%d", s.spec.Name, k))
 		if err := os.Mkdir(temp, 0o700); err != nil {
 			f.t.Error(err)
 		}
 		s.all.Go(func() {
-			for range 4 {
+			tries := 4
+			if s.spec.TaskTemplate.RestartPolicy.Condition == swarm.RestartPolicyConditionNone {
+				tries = 1
+			}
+			for range tries {
 				select {
 				case <-s.end:
 					return

@@ -240,14 +240,14 @@ func TestPrivDeployOnMachines(t *testing.T) {
 			t.Errorf("processes %s are left", what)
 		}
 	}
-	d.run(slices.Concat(deploy, []string{"--on", "swarm:2"})...).wantCode(2).wantPrinted("start weft machine on the machines")
+	d.run(slices.Concat(deploy, []string{"--on", "swarm:2"})...).wantCode(2).wantPrinted("--secret is for agents at addresses")
 	d.run(deploy...).wantCode(0)
 	d.run(deploy...).wantCode(0).wantPrinted("is up already")
 	ping := []string{"exec", "h0", "--", "ping", "-c", "1", "-W", "5", "h3"}
 	d.run(ping...).wantCode(0).wantPrinted("1 received")
 	d.run("exec", "--clock", "lab", "h3", "--", "date", "+%Y").wantCode(0).wantPrinted("2037")
 	d.run("exec", "h3", "--", "sh", "-c", "echo words >&2; exit 5").wantCode(5).wantPrinted("words")
-	d.run("inspect").wantCode(0).wantPrinted("h3", "running")
+	d.run("inspect").wantCode(0).wantPrinted("m1 is at "+a.addr+", m2 is at "+b.addr, "on m2")
 	d.run("link", "across", "h3-leaf1", "down").wantCode(0)
 	ping[7] = "1"
 	d.run(ping...).wantCode(1)

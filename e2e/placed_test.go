@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/results/store"
 )
 
 // placedLab is acrossLab for as long as it takes to break something.
@@ -110,6 +112,155 @@ func TestClusterMachines(t *testing.T) {
 	}
 }
 
+// standing is a lab that stays up on machines that an engine chooses.
+type standing struct {
+	*workspace
+	start func(args ...string) *process
+	on    []string
+	left  func() // fails the test unless the engine has nothing of labs any more
+}
+
+// weft runs weft where the lab was deployed.
+func (l *standing) weft(args ...string) result {
+	l.t.Helper()
+	return l.start(args...).waitLong()
+}
+
+func (l *standing) deploy() result { return l.weft(append([]string{"deploy", "lab.yaml"}, l.on...)...) }
+
+// clean runs weft clean, after which nothing may be left.
+func (l *standing) clean() {
+	l.t.Helper()
+	l.weft("clean").wantCode(0)
+	if wrong := eventually(patience, func() string {
+		if all := processesOf(l.t.(*testing.T), "weft supervise", l.state); len(all) > 0 {
+			return fmt.Sprintf("processes %v are left", all)
+		}
+		return ""
+	}); wrong != "" {
+		l.t.Error(wrong)
+	}
+	if names := store.EntryNames(l.state); len(names) > 0 {
+		l.t.Errorf("%v are left", names)
+	}
+	l.left()
+}
+
+// stays tests a lab that stays up: its verbs, its end, and what is left by a command and by a
+// supervisor that are killed at any time.
+func (l *standing) stays() {
+	t := l.t.(*testing.T)
+	l.deploy().wantCode(0).wantPrinted("is up after", "m1 is ", "m2 is ")
+	l.deploy().wantCode(0).wantPrinted("is up already")
+	l.weft("inspect").wantCode(0).wantPrinted("machines: m1 is ", "on m2")
+	l.weft("clean").wantCode(0).wantPrinted("across: running")
+	l.weft("link", "across", "h3-leaf1", "down").wantCode(0)
+	l.weft("inspect").wantCode(0).wantPrinted("(changed)")
+	l.weft("link", "across", "h3-leaf1", "up").wantCode(0)
+	began := time.Now()
+	l.weft("destroy").wantCode(0).wantPrinted("is down after")
+	t.Logf("destroyed in %.1f s", time.Since(began).Seconds())
+	l.left() // before any clean
+	l.clean()
+
+	took, up, down := time.Duration(0), 0, 0
+	for k := 0; k < 7; k++ {
+		began := time.Now()
+		p := l.start(append([]string{"deploy", "lab.yaml"}, l.on...)...)
+		if k == 0 { // until it is up
+			<-p.done
+			took = time.Since(began)
+		} else {
+			<-time.After(time.Duration(k) * took / 7) // an instant of the deployment, not an event
+		}
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.done
+		for _, pid := range processesOf(t, "weft supervise", l.state) {
+			if k%2 == 1 {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
+		if r := l.weft("clean").wantCode(0); strings.Contains(r.stdout, "across: running") {
+			up++ // it was up when its command was killed, and stays
+			l.weft("destroy").wantCode(0)
+		} else {
+			down++
+		}
+		l.clean()
+	}
+	t.Logf("killed in a deployment of %v; up %d times, down %d times", took, up, down)
+}
+
+// A lab stays up on agents that an engine places, here processes of this machine.
+func TestPrivDeployOnEngine(t *testing.T) {
+	needEmulation(t)
+	d, f := newWorkspace(t), newFakeSwarm(t)
+	d.writeLab("lab.yaml", acrossLab)
+	l := &standing{workspace: d, start: func(args ...string) *process { return d.start(args...) },
+		on: []string{"--on", "swarm:2", "--image", "sha256:" + strings.Repeat("12", 32)}, left: func() { f.wantNothing(d) }}
+	d.run("deploy", "lab.yaml", "--on", "swarm:2").wantCode(1).wantPrinted("1 machine take work (m1)")
+	f.nodes = 2
+	d.run("deploy", "lab.yaml", "--on", "swarm:2", "--image", "weft:1").wantCode(1).wantPrinted("name it by its digest")
+	l.clean()
+	l.stays()
+}
+
+// withPing returns the ID of an image with weft and ping, which all machines have.
+func (c *cluster) withPing() string {
+	c.t.Helper()
+	dir := filepath.Join(c.d.temp, "image")
+	id := strings.TrimSpace(c.program("sh", "-ec", `mkdir -p "$1/tmp" && cp "$2" "$1/weft" && chmod 1777 "$1/tmp"
+for f in /usr/bin/ping $(ldd /usr/bin/ping | grep -o '/[^ )]*'); do
+	mkdir -p "$1$(dirname "$f")" && cp -L "$f" "$1$f"
+done
+tar -C "$1" -c . | docker -H "$3" import -c 'ENTRYPOINT ["/weft"]' - `, "sh", dir, weft, c.engine(1)))
+	for n := 2; n <= 3; n++ {
+		c.program("sh", "-ec", `docker -H "$1" save "$3" | docker -H "$2" load -q`, "sh", c.engine(1), c.engine(n), id)
+	}
+	return id
+}
+
+// A lab stays up on machines that a swarm chooses, and programs of an image run in it. A machine
+// that is lost is named.
+func TestClusterDeploy(t *testing.T) {
+	c := needCluster(t)
+	c.d.writeLab("lab.yaml", acrossLab)
+	l := &standing{workspace: c.d, start: func(args ...string) *process { return c.d.startCommand(c.on(1, args...)) },
+		on: []string{"--on", "swarm:2"}, left: c.wantNothing}
+	l.stays()
+	l.on = append(l.on, "--image", c.withPing())
+	l.deploy().wantCode(0)
+	l.weft("exec", "h0", "--", "ping", "-c", "1", "-W", "5", "h3").wantCode(0).wantPrinted("1 received")
+	l.weft("destroy").wantCode(0)
+	for _, loss := range []struct{ begin, end string }{{"kill", "start"}, {"cut", "join"}} {
+		r := l.deploy().wantCode(0)
+		host := "m2"
+		if strings.Contains(r.stderr, "m2 is m3") {
+			host = "m3"
+		}
+		c.do(loss.begin, int(host[1]-'0'))
+		if wrong := eventually(patience, func() string {
+			if r := l.weft("inspect"); !strings.Contains(r.stdout, "broken: ") || !strings.Contains(r.stdout, "m2 is "+host) {
+				return r.stdout + r.stderr
+			}
+			return ""
+		}); wrong != "" {
+			t.Errorf("%s %s: %s", host, loss.begin, wrong)
+		}
+		l.weft("destroy").wantCode(0)
+		c.do(loss.end, int(host[1]-'0'))
+		c.wantReady()
+		l.clean()
+	}
+	l.deploy().wantCode(0)
+	c.do("kill", 1)
+	l.weft("destroy").wantCode(1).wantPrinted("Cannot connect to the Docker daemon")
+	c.do("start", 1)
+	c.wantReady()
+	l.weft("clean").wantCode(0).wantPrinted("across: removed")
+	l.clean()
+}
+
 // Clocks 10^6 s apart that drift by 190 ppm are followed: without that, packets one way would be
 // too late after 14 of 30 s.
 func TestClusterClocks(t *testing.T) {
@@ -152,30 +303,18 @@ func TestClusterSlurmMachines(t *testing.T) {
 	openTo(t, filepath.Dir(weft))
 	d.writeLab("lab.yaml", acrossLab)
 	nobody := func(args ...string) *process { return d.asNobody(d.dir, args...) }
-	wantNoJob := func() {
-		t.Helper()
-		if wrong := eventually(patience, func() string {
-			out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").CombinedOutput()
-			if err != nil || len(out) > 0 {
-				return fmt.Sprintf("jobs are left: %s %v", out, err)
-			}
-			return ""
-		}); wrong != "" {
-			t.Error(wrong)
-		}
-	}
 	run := []string{"run", "lab.yaml", "--on", "slurm:2"}
 	r := nobody(run...).wait().wantCode(0)
 	r.wantPrinted("data verified")
 	t.Log(r.stdout)
-	wantNoJob()
+	wantNoJob(t)
 	long := append(run, "--set", placedLab)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		p := nobody(long...)
 		untilRuns(t, p)
 		p.signal(signal)
 		p.wait()
-		wantNoJob()
+		wantNoJob(t)
 	}
 	p := nobody(long...)
 	untilRuns(t, p)
@@ -191,8 +330,37 @@ func TestClusterSlurmMachines(t *testing.T) {
 	if !strings.Contains(r.stdout+r.stderr, "m2") {
 		t.Errorf("no word of m2:\n%s%s", r.stdout, r.stderr)
 	}
-	wantNoJob()
+	wantNoJob(t)
 	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "start", dir, "2").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
+	}
+}
+
+// An ordinary user's lab stays up on machines that Slurm chooses, with the programs that they have.
+func TestClusterSlurmDeploy(t *testing.T) {
+	d, _ := slurmWorkspace(t)
+	openTo(t, filepath.Dir(weft))
+	openTo(t, filepath.Dir(d.state))
+	d.writeLab("lab.yaml", acrossLab)
+	l := &standing{workspace: d, start: func(args ...string) *process { return d.asNobody(d.dir, args...) },
+		on: []string{"--on", "slurm:2"}, left: func() { wantNoJob(t) }}
+	l.stays()
+	l.deploy().wantCode(0)
+	l.weft("exec", "h0", "--", "ping", "-c", "1", "-W", "5", "h3").wantCode(0).wantPrinted("1 received")
+	l.weft("destroy").wantCode(0)
+	l.clean()
+}
+
+// wantNoJob fails the test unless Slurm has no job any more.
+func wantNoJob(t *testing.T) {
+	t.Helper()
+	if wrong := eventually(patience, func() string {
+		out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").CombinedOutput()
+		if err != nil || len(out) > 0 {
+			return fmt.Sprintf("jobs are left: %s %v", out, err)
+		}
+		return ""
+	}); wrong != "" {
+		t.Error(wrong)
 	}
 }

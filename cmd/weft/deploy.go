@@ -19,6 +19,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/sweep/slurm"
 	"weft/orchestrator/sweep/swarm"
 )
@@ -42,7 +43,10 @@ func openState() (*deploy.Root, error) {
 
 // deployOptions returns options that print messages on standard error.
 func (a *app) deployOptions() deploy.Options {
-	return deploy.Options{Say: func(line string) { fmt.Fprintln(a.stderr, line) }, Machines: standing}
+	return deploy.Options{
+		Say: func(line string) { fmt.Fprintln(a.stderr, line) }, Machines: standing,
+		Undo: map[string]func(context.Context, string, string) error{runtime.Agents: removeAgents},
+	}
 }
 
 func (a *app) deployCommand() *cobra.Command {
@@ -57,8 +61,9 @@ func (a *app) deployCommand() *cobra.Command {
 is up already stays as it is; if the lab file has changed, the lab is replaced. The workload and the
 faults of the lab are not run. For a sweep, the first point is deployed.
 
-With --on, the hosts are on other machines, whose agents (weft machine) stay until the lab ends:
-all verbs reach them there (docs/scale-out.md says what does not work).
+With --on, the hosts are on other machines, where all verbs reach them (docs/scale-out.md says what
+does not work). Docker Swarm and Slurm start agents, which end with the lab; agents at addresses
+(weft machine) stay.
 
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
 is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,
@@ -76,15 +81,16 @@ interrupted.`,
 			if err := hostKernel(kernel); err != nil {
 				return err
 			}
-			machines, err := far.standing(&flags)
+			machines, set, err := far.machines(nil, nil)
 			if err != nil {
 				return err
 			}
+			flags.Set = append(flags.Set, set...)
 			q, l, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
 			}
-			if q.On = far.on; far.secret != "" {
+			if q.On, q.Image = far.on, far.image; far.secret != "" {
 				if q.Secret, err = filepath.Abs(far.secret); err != nil {
 					return err
 				}
@@ -117,9 +123,7 @@ interrupted.`,
 	runtimeFlag(cmd.Flags(), &flags.Engine)
 	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel of the network")
 	dilationFlag(cmd.Flags(), &flags.Engine)
-	cmd.Flags().StringVar(&far.on, "on", "", "other machines for the parts of the lab: addresses of agents (weft "+
-		"machine), as in A:7788,B:7788")
-	cmd.Flags().StringVar(&far.secret, "secret", "", "file with the secret of the agents")
+	far.register(cmd)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -272,8 +276,9 @@ func (a *app) cleanCommand() *cobra.Command {
 		Short: "remove what crashed labs left behind, and only what Weft made",
 		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
 up stay, unless their state directory is gone, so that no command can reach them. On a machine of a
-swarm, the services and ended containers of sweeps that are over are removed. Only what a journal of
-Weft names or what has Weft's mark is removed.`,
+swarm, the services and ended containers of sweeps and agents that are over are removed, and so are
+Slurm's jobs of agents whose command has ended. Only what a journal of Weft names or what has Weft's
+mark is removed.`,
 		Example: "  weft clean\n  weft clean --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -282,7 +287,7 @@ Weft names or what has Weft's mark is removed.`,
 			tasks = append(tasks, slurm.CleanAgents(cmd.Context())...)
 			err = cleanup.Join(err, failed)
 			for _, name := range tasks {
-				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep that is over"})
+				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep or a lab that is over"})
 			}
 			if asJSON {
 				if swept == nil {

@@ -34,7 +34,7 @@ func (a *app) insideCommands() []*cobra.Command {
 			Use: "supervise ROOT LAB", Short: "own a deployed lab", Hidden: true, Args: cobra.ExactArgs(2),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return inside("supervise", func(conn *control.Conn) error {
-					return deploy.Supervise(conn, args[0], args[1], deploy.Options{Machines: standing})
+					return deploy.Supervise(conn, args[0], args[1], a.deployOptions())
 				})
 			},
 		},

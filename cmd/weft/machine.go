@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,9 +15,8 @@ import (
 
 	"weft/internal/plural"
 	"weft/orchestrator/deploy"
-	"weft/orchestrator/emulate"
 	"weft/orchestrator/machine"
-	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/sweep/slurm"
 	"weft/orchestrator/sweep/swarm"
@@ -111,8 +109,8 @@ type machineFlags struct {
 }
 
 func (f *machineFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.on, "on", "", "run parts of the lab on other machines: swarm:N, slurm:N or the addresses "+
-		"of agents (weft machine), as in A:7788,B:7788")
+	cmd.Flags().StringVar(&f.on, "on", "", "have parts of the lab on other machines: swarm:N, slurm:N or the "+
+		"addresses of agents (weft machine), as in A:7788,B:7788")
 	cmd.Flags().StringVar(&f.secret, "secret", "", "file with the secret of the agents at the addresses of --on")
 	cmd.Flags().StringVar(&f.image, "image", "",
 		"swarm: image with this weft, by digest or ID (default made from this program: see weft image save)")
@@ -143,39 +141,37 @@ func (f *machineFlags) engine() (machine.Engine, int, error) {
 // settings are the settings of a lab that follow from --on.
 func settings(machines int) []string { return []string{fmt.Sprintf("engine.machines=%d", machines)} }
 
-// machines returns the machines of --on and the settings of a lab that follow; nil: no --on. close
-// ends what an engine started, and is never nil.
-func (f *machineFlags) machines(say func(line string)) (
-	m orchestrate.Machines, set []string, close func(context.Context) error, err error,
-) {
-	close = func(context.Context) error { return nil }
+// machines returns the machines of --on and the settings of a lab that follow; nil: no --on. ahead
+// is Placed.Ahead.
+func (f *machineFlags) machines(
+	say func(line string), ahead func(runtime.Op) (func(error) error, error),
+) (m deploy.Machines, set []string, err error) {
 	if f.on == "" && f.secret == "" {
-		return nil, nil, close, nil
+		return nil, nil, nil
 	}
 	engine, n, err := f.engine()
 	if err != nil {
-		return nil, nil, close, err
+		return nil, nil, err
 	}
 	if engine != nil {
-		p := &machine.Placed{Engine: engine, Build: store.Program(),
-			Placement: machine.Placement{Count: n, Image: f.image, Say: say}}
-		return p, settings(n), p.Close, nil
+		return &machine.Placed{Engine: engine, Build: store.Program(), Say: say, Ahead: ahead,
+			Placement: machine.Placement{Count: n, Image: f.image}}, settings(n), nil
 	}
 	addrs := strings.Split(f.on, ",")
 	for _, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, nil, close, usagef("--on: %w; expected swarm:N, slurm:N or addresses with ports, as in "+
+			return nil, nil, usagef("--on: %w; expected swarm:N, slurm:N or addresses with ports, as in "+
 				"10.0.0.1:7788,10.0.0.2:7788", err)
 		}
 	}
 	if len(addrs) < 2 || f.secret == "" {
-		return nil, nil, close, usageError{errors.New("--on: expected at least two machines, and --secret FILE")}
+		return nil, nil, usageError{errors.New("--on: expected at least two machines, and --secret FILE")}
 	}
 	secret, err := machine.ReadSecret(f.secret)
 	if err != nil {
-		return nil, nil, close, usageError{err}
+		return nil, nil, usageError{err}
 	}
-	return &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}, settings(len(addrs)), close, nil
+	return &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}, settings(len(addrs)), nil
 }
 
 // where returns which machines --on would use.
@@ -185,11 +181,8 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if engine == nil {
-		var all []string
-		for k, addr := range strings.Split(f.on, ",") {
-			all = append(all, emulate.MachineName(k)+" is at "+addr)
-		}
-		return strings.Join(all, ", "), nil
+		g := machine.Group{Addrs: strings.Split(f.on, ",")}
+		return strings.Join(g.Names(), ", "), nil
 	}
 	hosts, err := engine.Hosts(ctx)
 	if err == nil {
@@ -202,22 +195,16 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 		plural.Count(len(hosts), "machine"), strings.Join(machine.Names(hosts), ", ")), nil
 }
 
-// standing returns the other machines of a lab that stays up.
-func standing(q *deploy.Request) (orchestrate.Machines, error) {
-	f := machineFlags{on: q.On, secret: q.Secret}
-	m, _, _, err := f.machines(nil)
+// standing returns the other machines of a lab that stays up; see deploy.Options.
+func standing(
+	q *deploy.Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
+) (deploy.Machines, error) {
+	f := machineFlags{on: q.On, secret: q.Secret, image: q.Image}
+	m, _, err := f.machines(say, ahead)
 	return m, err
 }
 
-// standing returns the other machines that a lab is to stay up on, and adds to its settings what
-// follows; nil: no --on.
-func (f *machineFlags) standing(labs *labFlags) (orchestrate.Machines, error) {
-	name, _, _ := strings.Cut(f.on, ":")
-	if slices.ContainsFunc(agentEngines(), func(e machine.Engine) bool { return e.Name() == name }) {
-		return nil, usagef("--on %s: a lab that stays up needs agents that do; start weft machine on the machines, "+
-			"and give their addresses, as in 10.0.0.1:7788,10.0.0.2:7788", f.on)
-	}
-	m, set, _, err := f.machines(nil)
-	labs.Set = append(labs.Set, set...)
-	return m, err
+// removeAgents undoes an operation of kind runtime.Agents.
+func removeAgents(ctx context.Context, where, name string) error {
+	return machine.Undo(ctx, agentEngines(), where, name)
 }

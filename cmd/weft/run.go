@@ -135,16 +135,17 @@ proves nothing then; a miss in another run gives 3.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			far, set, end, err := flags.machine.machines(func(line string) {
+			far, set, err := flags.machine.machines(func(line string) {
 				if !flags.quiet {
 					fmt.Fprintln(a.stderr, line)
 				}
-			})
+			}, nil)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, end(cmd.Context())) }()
-			if flags.machines = far; far != nil {
+			if far != nil {
+				defer func() { err = errors.Join(err, far.Close(cmd.Context())) }()
+				flags.machines = far
 				flags.lab.Set = append(flags.lab.Set, set...)
 				flags.lab.Engine.Kind = cmp.Or(flags.lab.Engine.Kind, "emu")
 				switch {

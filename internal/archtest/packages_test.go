@@ -285,7 +285,7 @@ func packages() []entry {
 		{"orchestrator/sweep/slurm", "internal/clip internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
-			"orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",
+			"orchestrator/runtime orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",
 			"starts shards, and agents of one lab, as tasks of a Docker Swarm, from the image of this program"},
 		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
 			"orchestrator/sweep/collect orchestrator/sweep/shard results/record results/store results/table",
@@ -297,8 +297,8 @@ func packages() []entry {
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +
 			"orchestrator/machine orchestrator/pages orchestrator/paper " +
-			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
-			"orchestrator/series orchestrator/starter orchestrator/together " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime orchestrator/runtime/docker " +
+			"orchestrator/runtime/namespace orchestrator/series orchestrator/starter orchestrator/together " +
 			"orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/local orchestrator/sweep/manage orchestrator/sweep/shard " +
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +

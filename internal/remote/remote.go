@@ -25,6 +25,44 @@ func EndLost(limit time.Duration) func(network, address string, c syscall.RawCon
 	}
 }
 
+// Progress is a connection that ends when nothing has crossed for a time, in either direction: Read
+// and Write return os.ErrDeadlineExceeded then. A slow transfer goes on if it is written in small
+// pieces, as TLS does.
+type Progress struct {
+	net.Conn
+	limit time.Duration
+}
+
+// sendBuffer is how much a Progress gives the kernel to send, in bytes. What waits there counts as
+// sent. Ours: at 10 kB/s it crosses within seconds.
+const sendBuffer = 64 << 10
+
+// NewProgress returns c with a limit.
+func NewProgress(c net.Conn, limit time.Duration) *Progress {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(sendBuffer) // without it the limit is only less exact
+	}
+	return &Progress{c, limit}
+}
+
+// Read implements net.Conn.
+func (p *Progress) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if n > 0 {
+		p.crossed()
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (p *Progress) Write(b []byte) (int, error) {
+	p.crossed()
+	return p.Conn.Write(b)
+}
+
+// crossed gives what crosses next, in either direction, the whole limit.
+func (p *Progress) crossed() { _ = p.SetDeadline(time.Now().Add(p.limit)) } // fails once it is closed
+
 // Strangers are the connections whose other end has not proved yet who it is. Clients with a key
 // are among them for milliseconds, so the oldest is closed when there are too many. The methods are
 // safe for concurrent use.

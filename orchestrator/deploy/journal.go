@@ -35,7 +35,7 @@ type entry struct {
 	Do     string `json:"do,omitempty"`
 	Kind   string `json:"kind,omitempty"`  // selects the undoer
 	Name   string `json:"name,omitempty"`  // of the resource
-	Where  string `json:"where,omitempty"` // address of a container's engine; empty: the default one
+	Where  string `json:"where,omitempty"` // how another process finds a container's engine, or that of agents
 	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
 
@@ -288,7 +288,7 @@ func (j *Journal) Committed() bool {
 func (j *Journal) Deployment() string { return j.deployment }
 
 // An undoer removes what an operation made. It returns no error if that is gone already.
-type undoer func(ctx context.Context, where, name string) error
+type undoer = func(ctx context.Context, where, name string) error
 
 // Rollback undoes every operation that was not undone yet, last first, and returns all errors. It
 // continues if an undo cannot be written down because the disk is full. Operations of a kind that

@@ -110,8 +110,8 @@ func startAgents(t *testing.T) string {
 	return strings.Join(addrs, ",")
 }
 
-// machinesOf returns the agents of a request of a test; nil: it has none.
-func machinesOf(q *Request) (orchestrate.Machines, error) {
+// machinesOf returns the agents of a request of a test.
+func machinesOf(q *Request, _ func(string), _ func(runtime.Op) (func(error) error, error)) (Machines, error) {
 	return &machine.Group{Addrs: strings.Split(q.On, ","), Secret: agentSecret, Build: "test"}, nil
 }
 
@@ -131,6 +131,7 @@ func TestUMLLabMatchesPlan(t *testing.T) {
 func planRequest(topology, more, on string) *Request {
 	q := request("planned", 2)
 	if q.On = on; on != "" {
+		q.Secret = "that of the test"
 		q.Set = append(q.Set, "engine.machines=2")
 	}
 	q.Text = append([]byte(strings.Replace(string(q.Text), "star, hosts: 2", topology, 1)), more...)
@@ -194,7 +195,7 @@ func runAsPlanned(t *testing.T, topology, on string, set ...string) {
 	}
 	var machines orchestrate.Machines
 	if on != "" {
-		if machines, err = machinesOf(q); err != nil {
+		if machines, err = machinesOf(q, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 // Kinds of message between the deployer and the supervisor, over the connection that the supervisor
 // inherits.
 const (
+	kindSay  = "say"  // from the supervisor: what happens; body a line
 	kindUp   = "up"   // from the supervisor: the lab is up; body up
 	kindKeep = "keep" // from the deployer: keep it; until then the lab ends with the deployer
 	kindKept = "kept" // from the supervisor: the journal records it
@@ -182,8 +183,9 @@ type State struct {
 	Subnet     string      `json:"subnet"` // of its hosts; unique within the state directory
 	NowUS      float64     `json:"now_us"` // lab time
 	Committed  bool        `json:"committed"`
-	Broken     string      `json:"broken,omitempty"` // why the network has ended; empty: it runs
-	Notes      []string    `json:"notes,omitempty"`  // limitations of this machine
+	Broken     string      `json:"broken,omitempty"`   // why the network has ended; empty: it runs
+	Machines   []string    `json:"machines,omitempty"` // other machines that the lab is on: "m1 is HOST"
+	Notes      []string    `json:"notes,omitempty"`    // limitations of this machine
 	Nodes      []NodeState `json:"nodes"`
 	Links      []LinkState `json:"links"`
 	Network    *Totals     `json:"network,omitempty"`

@@ -28,10 +28,12 @@ type Request struct {
 	Engine lab.EngineOptions `json:"engine"`
 	Files  map[string][]byte `json:"files,omitempty"` // contents of the files that the lab names
 
-	// On are the addresses of agents on other machines, and Secret the file with their secret; "":
-	// the lab is on this one.
+	// On says which machines the lab is on: the addresses of agents, with Secret, the file with
+	// their secret, or an engine that places agents, with Image, that of their containers. "": this
+	// one.
 	On     string `json:"on,omitempty"`
 	Secret string `json:"secret,omitempty"`
+	Image  string `json:"image,omitempty"`
 
 	// Read reads a file that the lab names and Files does not have. If it is nil, there are none.
 	Read func(name string) ([]byte, error) `json:"-"`
@@ -68,6 +70,9 @@ func newID() string {
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
+
+// placed reports whether an engine places the agents of other machines.
+func (q *Request) placed() bool { return q.On != "" && q.Secret == "" }
 
 // NoClocks returns why programs cannot read the lab's clocks; "": they can.
 func (q *Request) NoClocks() string {

@@ -58,6 +58,9 @@ func (s *State) Show(w io.Writer) error {
 	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %g, addresses %s; lab time %.3f ms\n",
 		s.Began.Local().Format(time.DateTime), s.Runtime, s.Datapath, s.Dilation, s.Subnet, s.NowUS/1e3)
 	fmt.Fprintf(w, "memory: %s\n", s.Memory)
+	if len(s.Machines) > 0 {
+		fmt.Fprintf(w, "machines: %s\n", strings.Join(s.Machines, ", "))
+	}
 	if s.Broken != "" {
 		fmt.Fprintf(w, "broken: %s\n", s.Broken)
 	}

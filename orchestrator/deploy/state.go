@@ -22,6 +22,9 @@ func (s *supervisor) state() (*State, error) {
 	if s.switched() {
 		out.Datapath = "kernel"
 	}
+	if s.machines != nil {
+		out.Machines = s.machines.Names()
+	}
 	select {
 	case <-s.lab.Broken():
 		out.Broken = s.lab.Why().Error()

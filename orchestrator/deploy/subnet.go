@@ -60,7 +60,7 @@ func SubnetOf(path string, l *lab.Lab, on string) (s topology.Subnet, up bool, e
 		return 0, false, err
 	}
 	defer r.Close()
-	c, err := r.plan(l, on)
+	c, err := r.plan(l, &Request{On: on})
 	if err != nil {
 		return 0, false, err
 	}

@@ -34,6 +34,7 @@ type supervisor struct {
 	root       *Root
 	events     *events
 	lab        *emulate.Deployment
+	machines   Machines // nil: the lab is on this one
 	started    *hostPrograms
 	life       context.Context // cancelled to end the lab
 
@@ -114,8 +115,9 @@ func (s *supervisor) serveLab(conn *control.Conn) error {
 		return s.undo(err)
 	}
 	defer listener.Close()
-	if err := s.bringUp(); err != nil {
-		return s.undo(err)
+	say := func(line string) { _ = conn.SendValue(kindSay, line) } // if the deployer is gone, the lab ends
+	if err := s.bringUp(say); err != nil {
+		return s.undo(cleanup.Join(err, s.endMachines()))
 	}
 	var started State
 	for h := range s.nodes {
@@ -159,19 +161,18 @@ func (s *supervisor) open() (*listener, error) {
 	return l, err
 }
 
-// bringUp starts the lab.
-func (s *supervisor) bringUp() error {
+// bringUp starts the lab. say receives what happens meanwhile.
+func (s *supervisor) bringUp(say func(line string)) error {
 	l, err := s.deployment.parse()
 	if err != nil {
 		return err
 	}
-	machines, err := s.options.machines(&s.deployment.Request)
-	if err != nil {
+	if s.machines, err = s.options.machines(&s.deployment.Request, say, s.writeAhead); err != nil {
 		return err
 	}
 	prepared, err := orchestrate.PrepareDeployment(s.life, l, orchestrate.Options{
 		Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet, Dilation: s.deployment.Dilation,
-		Machines: machines,
+		Machines: s.machines,
 	})
 	if err != nil {
 		return err
@@ -210,7 +211,7 @@ func (s *supervisor) bringUp() error {
 
 // writeAhead writes an operation of the launch to the journal.
 func (s *supervisor) writeAhead(op runtime.Op) (done func(error) error, err error) {
-	where := ""
+	where := op.Where
 	if op.Kind == runtime.Container {
 		where = os.Getenv(docker.HostVar)
 	}
@@ -309,8 +310,21 @@ func (s *supervisor) takeDown() error {
 	if err == nil {
 		s.journal.Settle(runtime.Process, runtime.Container, runtime.Group)
 	}
+	err = cleanup.Join(err, s.endMachines())
 	s.options.step("after close lab")
 	s.programs.Wait()
+	return err
+}
+
+// endMachines ends the agents that an engine has placed.
+func (s *supervisor) endMachines() error {
+	if s.machines == nil {
+		return nil
+	}
+	err := s.machines.Close(context.Background())
+	if err == nil {
+		s.journal.Settle(runtime.Agents)
+	}
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"weft/internal/control"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"
 )
 
@@ -27,16 +28,30 @@ type Options struct {
 	Undo map[string]undoer // further undoers, by kind of operation
 	Say  func(line string) // called with progress messages; may be nil
 
-	// Machines returns the other machines that a request names, or nil; nil: it names none.
-	Machines func(q *Request) (orchestrate.Machines, error)
+	// Machines returns the other machines that a request names, or nil; nil: it names none. say
+	// receives what happens until they are there, and ahead is runtime.Spec.Ahead; both may be nil.
+	Machines func(
+		q *Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
+	) (Machines, error)
+}
+
+// Machines are other machines that a lab is on.
+type Machines interface {
+	orchestrate.Machines
+	// Names says which machine is which, once Launches or Capacities has returned.
+	Names() []string
+	// Close ends the agents that an engine has placed for the lab.
+	Close(context.Context) error
 }
 
 // machines returns the other machines of a request; nil: its lab is on this one.
-func (o *Options) machines(q *Request) (orchestrate.Machines, error) {
+func (o *Options) machines(
+	q *Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
+) (Machines, error) {
 	if o.Machines == nil || q.On == "" {
 		return nil, nil
 	}
-	return o.Machines(q)
+	return o.Machines(q, say, ahead)
 }
 
 func (o *Options) say(format string, args ...any) {
@@ -99,11 +114,11 @@ func Plan(r *Root, q *Request) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.plan(l, q.On)
+	return r.plan(l, q)
 }
 
-// plan returns what Up would do with a lab that is to be on other machines, or on this one.
-func (r *Root) plan(l *lab.Lab, on string) (*Change, error) {
+// plan returns what Up would do with the lab of a request.
+func (r *Root) plan(l *lab.Lab, q *Request) (*Change, error) {
 	c := fresh(l)
 	dir, err := r.folder(l.Name)
 	if missing(err) {
@@ -138,8 +153,12 @@ func (r *Root) plan(l *lab.Lab, on string) (*Change, error) {
 		return c, nil
 	}
 	c.Deployment = d
-	if d.On != on {
+	switch {
+	case d.On != q.On:
 		c.Action, c.Why = ActionReplace, "it is on "+cmp.Or(d.On, "this machine")
+		return c, nil
+	case d.Image != q.Image:
+		c.Action, c.Why = ActionReplace, "its agents have "+cmp.Or(d.Image, "the image of weft")
 		return c, nil
 	}
 	if c.Differences = differences(was, l); len(c.Differences) > 0 {
@@ -161,11 +180,16 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
 		return nil, mentionStrays(err, l.Name)
 	}
-	machines, err := o.machines(q)
+	machines, err := o.machines(q, o.Say, nil)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node, Machines: machines})
+	spec := new(orchestrate.Deployment)
+	if q.placed() { // the supervisor has the agents placed, and measures their machines
+		err = orchestrate.CheckDeployable(l, machines)
+	} else {
+		spec, err = orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node, Machines: machines})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -296,8 +320,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // the supervisor then ends the lab and itself
 	defer stop()
-	var is up
-	_, err = conn.Expect(kindUp, &is)
+	is, err := o.awaitUp(conn)
 	if err == nil {
 		d.Dilation, d.Why, d.failed = is.Dilation, is.Why, is.Failed
 		err = conn.SendValue(kindKeep, nil)
@@ -318,6 +341,26 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 		return said
 	}
 	return fmt.Errorf("the supervisor ended: %w%s", err, logTail(log))
+}
+
+// awaitUp passes on what the supervisor says until the lab is up.
+func (o *Options) awaitUp(conn *control.Conn) (is up, err error) {
+	for {
+		m, fds, err := conn.Recv()
+		control.CloseAll(fds)
+		if err == nil && m.Kind != kindSay {
+			err = m.Is(kindUp, &is)
+			return is, err
+		}
+		var line string
+		if err == nil {
+			err = m.Decode(&line)
+		}
+		if err != nil {
+			return is, err
+		}
+		o.say("%s", line)
+	}
 }
 
 // args returns the supervisor's arguments.

@@ -29,6 +29,9 @@ const (
 	// slowStart is startDelay for several machines, and for the kernel datapath. User Mode Linux
 	// needs it, where one slow processor does everything; the machine's own kernel would need less.
 	slowStart = 300 * time.Millisecond
+	// farStart is added for each host on another machine. Its agent, if busy, passes the messages
+	// on one after the other, and hosts that hear late begin late.
+	farStart = 5 * time.Millisecond
 	// collectTime is the longest time without a message while the results of the nodes, or of the
 	// fabric, arrive.
 	collectTime = 10 * time.Second
@@ -354,7 +357,10 @@ func (r *run) start() error {
 
 // startDelay returns the time from the start messages to lab time 0.
 func (x *Experiment) startDelay() time.Duration {
-	if x.Kernel != nil || x.Processes.Machines != nil {
+	switch {
+	case x.Processes.Machines != nil:
+		return slowStart + time.Duration(len(x.Plans))*farStart
+	case x.Kernel != nil:
 		return slowStart
 	}
 	return startDelay

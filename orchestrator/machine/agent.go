@@ -104,7 +104,7 @@ func serve(
 // accept completes the handshake, in which the other end proves that it has the secret.
 func accept(ctx context.Context, c net.Conn, config *tls.Config) (*link, error) {
 	t := tls.Server(c, config)
-	ctx, cancel := context.WithTimeout(ctx, silence)
+	ctx, cancel := context.WithTimeout(ctx, launchSilence)
 	defer cancel()
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, cleanup.Join(err, c.Close())
@@ -114,7 +114,7 @@ func accept(ctx context.Context, c net.Conn, config *tls.Config) (*link, error) 
 
 // first returns the first message of a connection, which says what it is; nil: there is none.
 func first(conn *link) *control.Message {
-	_ = conn.SetReadDeadline(time.Now().Add(silence))
+	_ = conn.SetReadDeadline(time.Now().Add(launchSilence))
 	m, fds, err := conn.Recv()
 	if err != nil || len(fds) > 0 {
 		control.CloseAll(fds)
@@ -231,9 +231,10 @@ func (a *Agent) find(run string) (*part, error) {
 	return nil, errEnded
 }
 
-// await is find that waits up to silence for the run, since a stream may come before its session.
+// await is find that waits up to launchSilence for the run, since a stream may come before its
+// session.
 func (a *Agent) await(ctx context.Context, run string) (*part, error) {
-	for end := time.Now().Add(silence); ; {
+	for end := time.Now().Add(launchSilence); ; {
 		p, err := a.find(run)
 		if err == nil || time.Now().After(end) {
 			return p, err

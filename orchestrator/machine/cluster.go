@@ -78,6 +78,18 @@ func ask(ctx context.Context, addr string, config *tls.Config, c *emulate.Capaci
 	return err
 }
 
+// Names says which machine is which.
+func (g *Group) Names() []string {
+	var all []string
+	for k, addr := range g.Addrs {
+		all = append(all, emulate.MachineName(k)+" is at "+addr)
+	}
+	return all
+}
+
+// Close does nothing: the agents are others'.
+func (g *Group) Close(context.Context) error { return nil }
+
 // launcher starts the parts of a run.
 type launcher struct {
 	addrs  []string // of the agents, by part

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -492,10 +493,17 @@ type engine struct {
 	removed int
 }
 
-func (e *engine) Name() string                             { return "engine" }
-func (e *engine) Hosts(context.Context) ([]Host, error)    { return e.hosts, nil }
-func (e *engine) Look(context.Context, *Placement) error   { return e.look }
-func (e *engine) Remove(context.Context, *Placement) error { e.removed++; return nil }
+func (e *engine) Name() string                           { return "engine" }
+func (e *engine) Hosts(context.Context) ([]Host, error)  { return e.hosts, nil }
+func (e *engine) Look(context.Context, *Placement) error { return e.look }
+func (e *engine) Where() string                          { return "here" }
+func (e *engine) Remove(_ context.Context, where, name string) error {
+	if where != "here" || !strings.HasPrefix(name, Prefix) {
+		return fmt.Errorf("%q at %q", name, where)
+	}
+	e.removed++
+	return nil
+}
 func (e *engine) Place(_ context.Context, p *Placement) error { // the last machine is the first to come
 	for _, h := range slices.Backward(e.hosts[:p.Count]) {
 		ctx, cancel := context.WithCancel(e.t.Context())
@@ -527,13 +535,22 @@ func newPlaced(t *testing.T, hosts ...string) (*Placed, *engine) {
 	for _, h := range hosts {
 		e.hosts = append(e.hosts, Host{h, "127.0.0.1"})
 	}
-	return &Placed{Engine: e, Build: "this", Placement: Placement{Count: 2, Say: func(string) {}}}, e
+	return &Placed{Engine: e, Build: "this", Placement: Placement{Count: 2}}, e
 }
 
 // Agents of an engine are in the order of their names. They are placed once, tell what their
-// machines carry, and end with what placed them. One that is gone is named.
+// machines carry, and end with what placed them. One that is gone is named. A journal knows of them
+// before the engine does, and what it knows removes them.
 func TestPlaced(t *testing.T) {
 	p, e := newPlaced(t, "alpha", "be")
+	var ops []runtime.Op
+	p.Ahead = func(op runtime.Op) (func(error) error, error) {
+		if len(e.stop) > 0 {
+			t.Error("the engine has agents already")
+		}
+		ops = append(ops, op)
+		return func(err error) error { return err }, nil
+	}
 	all, err := p.Capacities(t.Context())
 	if err != nil || len(all) != 2 || all[0].PacketsPerSecond != 5 || all[1].PacketsPerSecond != 2 {
 		t.Fatalf("%+v, %v", all, err)
@@ -550,10 +567,23 @@ func TestPlaced(t *testing.T) {
 	if !strings.Contains(err.Error(), "m2 (be at 127.0.0.1:") {
 		t.Error(err)
 	}
+	if names := strings.Join(p.Names(), ", "); names != "m1 is alpha, m2 is be" {
+		t.Error(names)
+	}
 	if err := errors.Join(p.Close(t.Context()), p.Close(t.Context())); err != nil || e.removed != 1 {
 		t.Error(e.removed, err)
 	}
 	e.ended.Wait()
+	if len(ops) != 1 || ops[0].Kind != runtime.Agents {
+		t.Fatalf("%+v", ops)
+	}
+	known := []Engine{e}
+	if err := Undo(t.Context(), known, ops[0].Where, ops[0].Name); err != nil || e.removed != 2 {
+		t.Error(e.removed, err)
+	}
+	if err := Undo(t.Context(), known, "other here", ops[0].Name); err == nil || !strings.Contains(err.Error(), `"other"`) {
+		t.Error(err)
+	}
 }
 
 // What cannot be placed ends with its reason, and leaves nothing.

@@ -26,13 +26,16 @@ type Engine interface {
 	Name() string
 	// Hosts returns the machines that take an agent, by name.
 	Hosts(ctx context.Context) ([]Host, error)
+	// Where returns how another process finds the engine: the value of DOCKER_HOST or SLURM_CONF.
+	Where() string
 	// Place starts the agents of a placement, each on a machine of its own. After an error nothing
 	// runs.
 	Place(ctx context.Context, p *Placement) error
 	// Look returns an error if an agent of a placement will not come.
 	Look(ctx context.Context, p *Placement) error
-	// Remove ends the agents and removes all that Place made. It succeeds twice.
-	Remove(ctx context.Context, p *Placement) error
+	// Remove ends the agents of the placement with a name, which this or another process has
+	// placed, and removes all that Place made. It succeeds twice.
+	Remove(ctx context.Context, where, name string) error
 }
 
 // Host is a machine of an engine.
@@ -46,7 +49,6 @@ type Placement struct {
 	Meet   string // address where agents report
 	Secret string
 	Image  string // for containers; empty: made from this program
-	Say    func(line string)
 }
 
 // Args returns the command line of an agent without its secret.
@@ -59,12 +61,17 @@ const Prefix = "weft-run-"
 // or this process ends.
 type Placed struct {
 	Engine    Engine
-	Placement Placement // Count, Image and Say; the rest follows
-	Build     string    // of this program
+	Placement Placement         // Count and Image; the rest follows
+	Build     string            // of this program
+	Say       func(line string) // receives what happens; may be nil
+	// Ahead is called before agents are placed, so that a journal can remove them if this process
+	// is killed: see runtime.Spec. It may be nil.
+	Ahead func(runtime.Op) (done func(error) error, err error)
 
 	mu      sync.Mutex
 	meeting *meeting
 	group   *Group
+	names   []string
 }
 
 // Launches is Group.Launches.
@@ -116,14 +123,13 @@ func (p *Placed) place(ctx context.Context) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Placement.Say(fmt.Sprintf("%s: waiting for %s, as %s", p.Engine.Name(),
-		plural.Count(p.Placement.Count, "machine"), p.Placement.Name))
+	p.say(fmt.Sprintf("waiting for %s, as %s", plural.Count(p.Placement.Count, "machine"), p.Placement.Name))
 	var all []arrival
-	if err = p.Engine.Place(ctx, &p.Placement); err == nil {
+	if err = p.ask(ctx); err == nil {
 		look := func(ctx context.Context) error { return p.Engine.Look(ctx, &p.Placement) }
 		all, err = m.wait(ctx, p.Placement.Count, look)
 		if err != nil {
-			err = errors.Join(err, p.Engine.Remove(context.WithoutCancel(ctx), &p.Placement))
+			err = errors.Join(err, p.remove(ctx))
 		}
 	}
 	if err != nil {
@@ -131,14 +137,55 @@ func (p *Placed) place(ctx context.Context) (*Group, error) {
 		return nil, fmt.Errorf("%s: %w", p.Engine.Name(), err)
 	}
 	g := &Group{Secret: p.Placement.Secret, Build: p.Build}
-	var where []string
 	for k, a := range all {
 		g.Addrs = append(g.Addrs, a.addr)
-		where = append(where, fmt.Sprintf("%s is %s", emulate.MachineName(k), a.host))
+		p.names = append(p.names, fmt.Sprintf("%s is %s", emulate.MachineName(k), a.host))
 	}
-	p.Placement.Say(p.Engine.Name() + ": " + strings.Join(where, ", "))
+	p.say(strings.Join(p.names, ", "))
 	p.meeting, p.group = m, g
 	return g, nil
+}
+
+func (p *Placed) say(what string) {
+	if p.Say != nil {
+		p.Say(p.Engine.Name() + ": " + what)
+	}
+}
+
+// ask has the engine start the agents.
+func (p *Placed) ask(ctx context.Context) error {
+	if p.Ahead == nil {
+		return p.Engine.Place(ctx, &p.Placement)
+	}
+	done, err := p.Ahead(runtime.Op{Do: "place agents", Kind: runtime.Agents, Name: p.Placement.Name,
+		Where: p.Engine.Name() + " " + p.Engine.Where()})
+	if err != nil {
+		return err
+	}
+	return done(p.Engine.Place(ctx, &p.Placement))
+}
+
+// remove has the engine end the agents.
+func (p *Placed) remove(ctx context.Context) error {
+	return p.Engine.Remove(context.WithoutCancel(ctx), p.Engine.Where(), p.Placement.Name)
+}
+
+// Undo undoes an operation of kind runtime.Agents with the engine that has placed them.
+func Undo(ctx context.Context, engines []Engine, where, name string) error {
+	engine, where, _ := strings.Cut(where, " ")
+	for _, e := range engines {
+		if e.Name() == engine {
+			return e.Remove(ctx, where, name)
+		}
+	}
+	return fmt.Errorf("agents of an engine %q, which this weft does not know", clip.Text(engine))
+}
+
+// Names says which machine is which.
+func (p *Placed) Names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names
 }
 
 // Enough returns an error unless an engine has a number of machines.
@@ -187,7 +234,7 @@ func (p *Placed) Close(ctx context.Context) error {
 	}
 	p.meeting.close()
 	p.meeting = nil
-	if err := p.Engine.Remove(context.WithoutCancel(ctx), &p.Placement); err != nil {
+	if err := p.remove(ctx); err != nil {
 		return fmt.Errorf("%s was not removed: %w; weft clean does it later", p.Placement.Name, err)
 	}
 	return nil

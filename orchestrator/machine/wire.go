@@ -21,10 +21,11 @@ import (
 // Limits in real time. Ours.
 const (
 	// silence is the longest time without a message on a session, without an acknowledgement on any
-	// connection, for connecting with its handshake, and for another agent to learn of a run.
+	// connection, and for connecting with its handshake.
 	silence = 3 * time.Second
-	// launchSilence is silence while an agent starts processes: on a busy machine it may not get to
-	// send heartbeats meanwhile. The kernel still notices the loss of the machine within silence.
+	// launchSilence is silence while machines start processes, also for connections that are made
+	// meanwhile: on a busy machine an agent may not get to send anything. The kernel still notices
+	// the loss of the machine within silence.
 	launchSilence = 10 * time.Second
 	// beat is the interval of heartbeats on a session.
 	beat = 500 * time.Millisecond
@@ -119,9 +120,13 @@ type link struct {
 
 // dial connects to an agent and sends the first message, which says what the connection is.
 func dial(ctx context.Context, addr string, config *tls.Config, kind string, what any) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, silence)
+	limit := silence
+	if kind == kindProcess || kind == kindStream {
+		limit = launchSilence
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	d := tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: alive, Control: endLost}, Config: config}
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: silence, KeepAliveConfig: alive, Control: endLost}, Config: config}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, silent(err)

@@ -1,6 +1,15 @@
 package runtime
 
-import "sync"
+import (
+	goruntime "runtime"
+	"sync"
+)
+
+// AtOnce returns the number of processes or containers of a launch that are brought up at once. It
+// is larger than the number of processors, since a start mostly waits for the kernel and for other
+// processes, but no larger than a busy machine can carry: those that wait for their turn have no
+// time limit. Ours.
+func AtOnce() int { return 4 * goruntime.NumCPU() }
 
 // Boot brings up the processes of a lab concurrently.
 type Boot struct {

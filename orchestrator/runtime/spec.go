@@ -135,8 +135,10 @@ func (s *Spec) Switched() bool { return len(s.Switches) > 0 }
 // can undo it.
 type Op struct {
 	Do   string // in words: "start node h0"
-	Kind string // what it makes: Process, Container or Group
+	Kind string // what it makes: Process, Container, Group or Agents
 	Name string // identifies that for the undo: name of the process or container, path of the group
+
+	Where string // of Agents: their engine, and how another process finds it
 }
 
 // Kinds of things that operations make.
@@ -144,6 +146,7 @@ const (
 	Process   = "process"   // ends with its launcher by itself
 	Container = "container" // exists until it is removed
 	Group     = "group"     // a control group with those of nodes in it: exists, empty, until it is removed
+	Agents    = "agents"    // of other machines, whose engine keeps a service or a job until that is removed
 )
 
 // Do calls Ahead, if there is one, and then carries out the operation.

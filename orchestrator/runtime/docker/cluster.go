@@ -127,7 +127,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	}
 	if err == nil {
 		c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
-		c.slots = make(chan struct{}, atOnce())
+		c.slots = make(chan struct{}, runtime.AtOnce())
 		c.plugged = make(chan struct{})
 		if err = c.listen(); err == nil {
 			err = c.spec.Around("start reaper", func() (err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	goruntime "runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -12,11 +11,6 @@ import (
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
-
-// atOnce returns the number of containers that the engine is asked to start at once. It is larger
-// than the number of processors, since a start mostly waits for the kernel and for other processes.
-// Our own choice.
-func atOnce() int { return 4 * goruntime.NumCPU() }
 
 // start creates and starts the container of one process, unless the cluster is being closed. spec
 // is nil for the fabric.

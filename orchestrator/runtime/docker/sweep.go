@@ -71,7 +71,7 @@ func (e *engine) sweep(ctx context.Context, run string, empty bool) error {
 // remove removes containers, running or not.
 func (e *engine) remove(ctx context.Context, all []container.Summary) error {
 	var group errgroup.Group
-	group.SetLimit(atOnce())
+	group.SetLimit(runtime.AtOnce())
 	for _, c := range all {
 		group.Go(func() error {
 			if about, err := e.api.ContainerInspect(ctx, c.ID); err == nil && about.State != nil &&

@@ -26,6 +26,7 @@ type Cluster struct {
 	spawn  *spawner
 	groups *groups
 	out    *runtime.Lines // may be nil
+	slots  chan struct{}  // limits the nodes that are brought up at once
 
 	watch sync.WaitGroup // one for each started process
 }
@@ -42,7 +43,8 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, err)
 	}
 	spec.Env = append(slices.Clip(spec.Env), launcherVar+"="+launcher.String())
-	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec, spawn: newSpawner(), out: out}
+	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec, spawn: newSpawner(), out: out,
+		slots: make(chan struct{}, runtime.AtOnce())}
 	boot := func(b *runtime.Boot) (err error) {
 		if c.groups, err = makeGroups(&c.spec); err != nil {
 			return err
@@ -71,12 +73,19 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 	}
 	b.Do(func() error { return c.Up(fabric) })
 	for i := range c.Nodes() {
-		b.Do(func() error { return c.bootNode(i) })
+		b.Do(func() error { return c.inTurn(func() error { return c.bootNode(i) }) })
 	}
 	for i := range c.Agents() {
 		b.Do(func() error { return c.bootAgents(i) })
 	}
 	return b.Wait()
+}
+
+// inTurn calls f when few enough other calls run. Once the lab is being closed, f starts nothing.
+func (c *Cluster) inTurn(f func() error) error {
+	c.slots <- struct{}{}
+	defer func() { <-c.slots }()
+	return f()
 }
 
 // startNode starts one node and boots it up to its cable, whose descriptors it returns.

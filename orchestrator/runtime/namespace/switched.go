@@ -10,10 +10,12 @@ import (
 // bootSwitched brings up a lab whose switches are nodes.
 func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 	return b.Switched(&c.spec, runtime.Switched{
-		Switch: c.bootSwitch,
+		Switch: func(i int) error { return c.inTurn(func() error { return c.bootSwitch(i) }) },
 		Host: func(i int) error {
-			_, _, err := c.startNode(i)
-			return err
+			return c.inTurn(func() error {
+				_, _, err := c.startNode(i)
+				return err
+			})
 		},
 		WireUp: func(i int) error { return c.bootPlugged(c.Of(runtime.Host, i)) },
 		Find:   c.Find,

@@ -176,6 +176,6 @@ func (s *server) http() *http.Server {
 	var one http.Protocols
 	one.SetHTTP1(true)
 	return &http.Server{Handler: s.handler(), Protocols: &one, ConnState: s.limit, MaxHeaderBytes: 16 << 10,
-		ReadHeaderTimeout: headerTime, ReadTimeout: pieceTime, WriteTimeout: answerTime, IdleTimeout: silenceTime,
+		ReadHeaderTimeout: headerTime, ReadTimeout: lostTime, WriteTimeout: lostTime, IdleTimeout: silenceTime,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 }

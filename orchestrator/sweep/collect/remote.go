@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,6 @@ const (
 	patience  = time.Hour // for a collector that is away
 	firstWait = 100 * time.Millisecond
 	maxWait   = 5 * time.Second
-	askTime   = 2 * pieceTime    // for one request; a run that is still checked then is asked for again
-	lostTime  = 20 * time.Second // for what was sent to arrive
 	maxKeys   = 64 << 10
 )
 
@@ -55,9 +54,21 @@ func Dial(ctx context.Context, addr, keys, work string, say func(line string)) (
 		return nil, fmt.Errorf("%s: %w", keys, err)
 	}
 	dialer := &net.Dialer{Timeout: headerTime, Control: remote.EndLost(lostTime)}
-	r := &Remote{addr: addr, keys: keys, work: work, say: say, http: &http.Client{Timeout: askTime,
-		Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: secure,
-			TLSHandshakeTimeout: headerTime, IdleConnTimeout: silenceTime / 2}}}
+	return dial(ctx, addr, keys, work, say, secure, dialer.DialContext)
+}
+
+// dial is Dial with the keys, and with what makes connections.
+func dial(ctx context.Context, addr, keys, work string, say func(line string), secure *tls.Config,
+	connect func(ctx context.Context, network, addr string) (net.Conn, error)) (*Remote, error) {
+	r := &Remote{addr: addr, keys: keys, work: work, say: say, http: &http.Client{Timeout: patience,
+		Transport: &http.Transport{TLSClientConfig: secure, TLSHandshakeTimeout: headerTime,
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				c, err := connect(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return remote.NewProgress(c, lostTime), nil
+			}}}}
 	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700)); err != nil {
 		return nil, err
 	}
@@ -65,6 +76,7 @@ func Dial(ctx context.Context, addr, keys, work string, say func(line string)) (
 	if err := r.ask(ctx, http.MethodGet, "submission", nil, &submission); err != nil {
 		return nil, err
 	}
+	var err error
 	r.sub, err = sweep.Parse(submission)
 	return r, err
 }

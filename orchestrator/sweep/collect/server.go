@@ -41,9 +41,10 @@ const (
 	maxWhy      = 16 << 10 // bytes of why a point could not be built
 	maxNew      = 256      // connections whose other end has not proved yet who it is
 	headerTime  = 10 * time.Second
-	pieceTime   = time.Minute     // to send a request
-	answerTime  = 5 * time.Minute // to check a run, and for the answer to be read
-	silenceTime = 2 * time.Minute // between two requests of a connection
+	lostTime    = 20 * time.Second // without a byte of a request or an answer
+	beatTime    = lostTime / 4     // between two words that a request is in work
+	requestTime = time.Hour        // for a request that makes progress to come
+	silenceTime = 2 * time.Minute  // between two requests of a connection
 )
 
 // server answers the tasks of a round.
@@ -105,12 +106,15 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, f func(*http.Req
 	s.mu.Lock()
 	s.asked = time.Now()
 	s.mu.Unlock()
-	r.Body = http.MaxBytesReader(w, r.Body, maxPiece)
+	c := http.NewResponseController(w)
+	r.Body = http.MaxBytesReader(nil, &steady{r.Body, c, time.Now().Add(requestTime)}, maxPiece)
+	stop := inWork(w, c)
 	var v any
 	err := refuse(http.StatusGone, "%v", shard.ErrOver)
 	if !s.d.Over() {
 		v, err = f(r)
 	}
+	stop()
 	var refused refusal
 	switch {
 	case err == nil:
@@ -123,6 +127,52 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, f func(*http.Req
 	default:
 		s.trouble(err.Error())
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// steady is the body of a request, which may be slow, but not silent. Deadlines that cannot be set
+// are those of a test's recorder.
+type steady struct {
+	io.ReadCloser
+	c    *http.ResponseController
+	over time.Time
+}
+
+func (s *steady) Read(b []byte) (int, error) {
+	next := time.Now().Add(lostTime)
+	if next.After(s.over) {
+		next = s.over
+	}
+	_ = s.c.SetReadDeadline(next)
+	n, err := s.ReadCloser.Read(b)
+	if err == io.EOF {
+		_ = s.c.SetReadDeadline(time.Time{}) // nothing has to come until the answer
+	}
+	return n, err
+}
+
+// inWork tells the other end that a request is in work, until stop is called. Checking a large run
+// takes minutes, in which nothing else shows that this machine is not lost.
+func inWork(w http.ResponseWriter, c *http.ResponseController) (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(beatTime)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				_ = c.SetWriteDeadline(time.Now().Add(lostTime))
+				w.WriteHeader(http.StatusProcessing)
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-done
+		_ = c.SetWriteDeadline(time.Now().Add(lostTime))
 	}
 }
 

@@ -34,6 +34,9 @@ type step struct {
 // Name implements machine.Engine.
 func (*Agents) Name() string { return "slurm" }
 
+// Where implements machine.Engine.
+func (*Agents) Where() string { return os.Getenv(confVar) }
+
 // Hosts implements machine.Engine.
 func (*Agents) Hosts(ctx context.Context) ([]machine.Host, error) {
 	all, err := nodes(ctx)
@@ -102,16 +105,16 @@ func (a *Agents) Place(_ context.Context, p *machine.Placement) error {
 	return nil
 }
 
-// of returns the step of a placement; nil: it has none.
-func (a *Agents) of(p *machine.Placement) *step {
+// of returns the step of a placement; nil: this process has none.
+func (a *Agents) of(name string) *step {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.steps[p.Name]
+	return a.steps[name]
 }
 
 // Look implements machine.Engine.
 func (a *Agents) Look(_ context.Context, p *machine.Placement) error {
-	s := a.of(p)
+	s := a.of(p.Name)
 	select {
 	case <-s.ended:
 		return fmt.Errorf("the agents ended: %v: %s", s.err, clip.Line(s.said.String()))
@@ -121,17 +124,17 @@ func (a *Agents) Look(_ context.Context, p *machine.Placement) error {
 }
 
 // Remove implements machine.Engine. Agents end with their meeting, and srun with them.
-func (a *Agents) Remove(ctx context.Context, p *machine.Placement) error {
-	s := a.of(p)
+func (a *Agents) Remove(ctx context.Context, where, name string) error {
+	s := a.of(name)
 	if s == nil {
-		return nil
+		return cancel(ctx, where, name)
 	}
 	select {
 	case <-s.ended:
 		return nil
 	case <-time.After(agentTime):
 	}
-	if _, err := ask(ctx, "scancel", "--quiet", "--name="+p.Name); err != nil {
+	if _, err := ask(ctx, "scancel", "--quiet", "--name="+name); err != nil {
 		return err
 	}
 	select {
@@ -141,6 +144,27 @@ func (a *Agents) Remove(ctx context.Context, p *machine.Placement) error {
 		<-s.ended
 	}
 	return nil
+}
+
+// cancel cancels a job of the cluster that a configuration names, and waits until it has ended.
+func cancel(ctx context.Context, conf, name string) error {
+	if _, err := askAt(ctx, conf, "scancel", "--quiet", "--name="+name); err != nil {
+		return err
+	}
+	for over := time.Now().Add(endTime); ; {
+		left, err := askAt(ctx, conf, "squeue", "--me", "--noheader", "--name="+name)
+		if err != nil || left == "" {
+			return err
+		}
+		if time.Now().After(over) {
+			return fmt.Errorf("job %s has not ended in %v: squeue --name=%[1]s", name, endTime)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollTime):
+		}
+	}
 }
 
 // agentTime is for agents to end their processes, and for srun to notice. Ours.

@@ -59,14 +59,25 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// confVar is the environment variable that names the cluster by its configuration.
+const confVar = "SLURM_CONF"
+
 // ask runs a command of Slurm and returns what it prints.
 func ask(ctx context.Context, name string, args ...string) (string, error) {
+	return askAt(ctx, os.Getenv(confVar), name, args...)
+}
+
+// askAt is ask with the configuration of the cluster; "": that of the machine.
+func askAt(ctx context.Context, conf, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // formats of the user's
-		return strings.HasPrefix(v, "SQUEUE_") || strings.HasPrefix(v, "SINFO_")
+		return strings.HasPrefix(v, "SQUEUE_") || strings.HasPrefix(v, "SINFO_") || strings.HasPrefix(v, confVar+"=")
 	})
+	if conf != "" {
+		cmd.Env = append(cmd.Env, confVar+"="+conf)
+	}
 	var out, said limited
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()

@@ -153,3 +153,28 @@ func TestReason(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Another process than the one that placed agents removes their job from its cluster, and waits
+// until it has ended.
+func TestRemoveAgents(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Setenv("SLURM_CONF", "/elsewhere")
+	t.Setenv("LOG", filepath.Join(bin, "log"))
+	for name, text := range map[string]string{
+		"scancel": `echo "scancel $SLURM_CONF $*" >>"$LOG"`,
+		"squeue":  `echo "squeue $SLURM_CONF $*" >>"$LOG"; [ "$(grep -c squeue "$LOG")" -gt 1 ] || echo 42`,
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := new(Agents).Remove(t.Context(), "/cluster/slurm.conf", "weft-run-a"); err != nil {
+		t.Fatal(err)
+	}
+	const asked = "squeue /cluster/slurm.conf --me --noheader --name=weft-run-a\n"
+	text, err := os.ReadFile(filepath.Join(bin, "log"))
+	if err != nil || string(text) != "scancel /cluster/slurm.conf --quiet --name=weft-run-a\n"+asked+asked {
+		t.Errorf("%s%v", text, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ type Agents struct{}
 
 // Name implements machine.Engine.
 func (Agents) Name() string { return "swarm" }
+
+// Where implements machine.Engine.
+func (Agents) Where() string { return os.Getenv(client.EnvOverrideHost) }
 
 // Hosts implements machine.Engine.
 func (Agents) Hosts(ctx context.Context) ([]machine.Host, error) {
@@ -61,7 +65,7 @@ func (a Agents) Place(ctx context.Context, p *machine.Placement) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.Remove(context.WithoutCancel(ctx), p))
+			err = errors.Join(err, a.Remove(context.WithoutCancel(ctx), a.Where(), p.Name))
 		}
 	}()
 	labels := map[string]string{labelSweep: p.Name, labelAgents: p.Owner.String()}
@@ -172,15 +176,15 @@ func lastWords(ctx context.Context, api *client.Client, task string) string {
 }
 
 // Remove implements machine.Engine.
-func (Agents) Remove(ctx context.Context, p *machine.Placement) error {
-	api, err := open()
+func (Agents) Remove(ctx context.Context, where, name string) error {
+	api, err := openAt(where)
 	if err != nil {
 		return err
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
-	return removeService(ctx, api, p.Name)
+	return removeService(ctx, api, name)
 }
 
 // removeService removes a service, its containers on this machine and its secret, if it has one.

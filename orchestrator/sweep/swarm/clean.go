@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"weft/internal/cleanup"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/collect"
 	"weft/orchestrator/sweep/shard"
@@ -102,7 +103,7 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	manager := err == nil
 	for _, s := range services {
 		fresh := time.Since(s.CreatedAt) < freshTime
-		if !over(s.Spec.Labels[labelDir]) && active(ctx, api, s.Spec.Name, fresh) {
+		if !over(s.Spec.Labels) && active(ctx, api, s.Spec.Name, fresh) {
 			live[s.Spec.Name] = true
 			continue
 		}
@@ -118,7 +119,8 @@ func Clean(ctx context.Context) (removed []string, err error) {
 		all.Add(err)
 	}
 	for _, s := range secrets {
-		if !live[s.Spec.Name] && time.Since(s.CreatedAt) > freshTime { // younger: its service may come
+		fresh := time.Since(s.CreatedAt) < freshTime && !over(s.Spec.Labels) // its service may come
+		if !live[s.Spec.Name] && !fresh {
 			if err := api.SecretRemove(ctx, s.ID); err != nil && !errdefs.IsNotFound(err) {
 				all.Add(err)
 				continue
@@ -137,7 +139,7 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	for _, c := range left {
 		ended := c.State != container.StateRunning && c.State != container.StateCreated
 		// A worker cannot tell whether the service of a running container still exists.
-		over := c.Labels[labelAgents] != "" || over(c.Labels[labelDir])
+		over := c.Labels[labelAgents] != "" || over(c.Labels)
 		if live[c.Labels[serviceLabel]] || !ended && !manager || !ended && !over {
 			continue
 		}
@@ -161,12 +163,15 @@ func active(ctx context.Context, api *client.Client, service string, fresh bool)
 	})
 }
 
-// over reports whether the sweep in a directory needs its tasks no more: it is done, or the
-// directory was removed. If the folder of its runs is missing as well, this machine may just not
-// see the results, so the sweep is not over.
-func over(dir string) bool {
-	if dir == "" { // of agents, which end by themselves
-		return false
+// over reports whether nobody needs what has these labels any more. Agents are needed as long as
+// the process runs that placed them. A sweep needs its tasks until it is done, or its directory was
+// removed. If the folder of its runs is missing as well, this machine may just not see the results,
+// so the sweep is not over.
+func over(labels map[string]string) bool {
+	dir := labels[labelDir]
+	if dir == "" {
+		owner, ok := runtime.ParseOwner(labels[labelAgents])
+		return ok && owner.Gone()
 	}
 	d, err := shard.Open(dir)
 	if err != nil {

@@ -47,8 +47,12 @@ type Scheduler struct{}
 func (Scheduler) Name() string { return "swarm" }
 
 // open connects to the manager.
-func open() (*client.Client, error) {
-	return client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+func open() (*client.Client, error) { return openAt(os.Getenv(client.EnvOverrideHost)) }
+
+// openAt connects to the manager at an address; "": the default engine.
+func openAt(host string) (*client.Client, error) {
+	return client.NewClientWithOpts(client.FromEnv, client.WithHost(cmp.Or(host, client.DefaultDockerHost)),
+		client.WithAPIVersionNegotiation())
 }
 
 // nodes returns the machines of the swarm by their ID.
