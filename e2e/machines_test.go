@@ -252,6 +252,8 @@ func TestPrivDeployOnMachines(t *testing.T) {
 	ping[7] = "1"
 	d.run(ping...).wantCode(1)
 	d.run("link", "across", "h3-leaf1", "up").wantCode(0)
+	d.run("link", "across", "leaf0-spine1", "set", "delay=5us,rate=50Gbps").wantCode(0)
+	d.run("link", "across", "leaf0-spine1", "set", "duplicate=1%").wantCode(1).wantPrinted("deploy it without --on")
 	ping[7] = "5"
 	d.run(ping...).wantCode(0)
 	d.captureFar(ping)
@@ -263,7 +265,9 @@ func TestPrivDeployOnMachines(t *testing.T) {
 	long := d.start("capture", "h3", "-w", "long.pcapng")
 	long.awaitOutput(&long.stderr, "capturing")
 	b.agent.signal(syscall.SIGKILL)
-	long.wait().wantCode(1).wantPrinted("m2")
+	long.wait().wantCode(1).wantPrinted("m2: its connection ended", "lab across is broken")
+	d.run("link", "across", "h0-leaf0", "down").wantCode(1).wantPrinted("m2", "weft destroy across")
+	d.run("node", "across", "h3", "restart").wantCode(1).wantPrinted("m2", "weft destroy across")
 	if what := eventually(patience, func() string {
 		if r := d.run("inspect"); !strings.Contains(r.stdout+r.stderr, "m2") {
 			return "no word of m2: " + r.stdout

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -216,6 +218,8 @@ func (j *coordinator) take(n received) (over bool, err error) {
 	name := j.members[n.from].Name
 	j.parts[n.from].heard = time.Now()
 	switch {
+	case errors.Is(n.err, io.EOF) || errors.Is(n.err, net.ErrClosed):
+		return true, fmt.Errorf("%s: %w", name, errEnded)
 	case n.err != nil:
 		return true, fmt.Errorf("%s: %w: %w", name, errEnded, n.err)
 	case n.m.Kind == control.KindError:

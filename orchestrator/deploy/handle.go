@@ -173,6 +173,9 @@ func (s *supervisor) endedText(name, how string) string {
 		}
 		s.mu.Unlock()
 	}
+	if why := s.broken(); why != "" {
+		return fmt.Sprintf("%s has ended (%s); %s", name, how, why)
+	}
 	return fmt.Sprintf("%s has ended (%s); weft node %s %s restart starts it again", name, how, s.deployment.Lab, name)
 }
 
@@ -195,6 +198,10 @@ func (s *supervisor) link(k *Link) error {
 		}
 		if change.Link, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
 			return err
+		}
+		if change.Link.Disorder != nil && s.x.Lab.Engine.Machines > 1 {
+			return fmt.Errorf("lab %s is on several machines, where links cannot duplicate, reorder or jitter "+
+				"packets; deploy it without --on", s.deployment.Lab)
 		}
 		if change.Link.Disorder != nil && s.x.Lab.Queues.PFC != nil {
 			return fmt.Errorf("lab %s has queues.pfc, which reserves memory for packets in flight; its links cannot "+
@@ -280,6 +287,9 @@ func (s *supervisor) node(n *Node) error {
 	h, err := s.host(n.Node)
 	if err != nil {
 		return err
+	}
+	if why := s.broken(); why != "" {
+		return errors.New(why)
 	}
 	s.mu.Lock()
 	is := s.nodes[h]

@@ -130,7 +130,23 @@ func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 		return
 	}
 	defer conn.Close()
-	if err := s.handle(conn, m, fds); err != nil && !isDisconnect(err) {
-		_ = conn.SendError(err)
+	err = s.handle(conn, m, fds)
+	if err == nil {
+		return
+	}
+	if why := s.broken(); why != "" {
+		err = errors.New(why)
+	}
+	_ = conn.SendError(err) // the client may be gone
+}
+
+// broken returns why the lab's network has ended, with a way out; "": it runs.
+func (s *supervisor) broken() string {
+	select {
+	case <-s.lab.Broken():
+		return fmt.Sprintf("lab %s is broken: %v; weft destroy %s takes it down", s.deployment.Lab, s.lab.Why(),
+			s.deployment.Lab)
+	default:
+		return ""
 	}
 }

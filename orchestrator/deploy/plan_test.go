@@ -163,6 +163,9 @@ func deployedAsPlanned(t *testing.T, topology, on string) {
 		}
 	}()
 	checkPlan(t, &said, markVar+"="+c.Deployment.ID)
+	if on != "" {
+		refusesContainers(t, root, l.Name)
+	}
 	if again, up, err := SubnetOf(root, l, on); again != subnet || !up || err != nil {
 		t.Errorf("it has subnet %d, and now %d; it is up: %v; %v", subnet, again, up, err)
 	}
@@ -170,6 +173,25 @@ func deployedAsPlanned(t *testing.T, topology, on string) {
 	another.Name = "another"
 	if other, up, err := SubnetOf(root, &another, on); other == subnet || up || err != nil {
 		t.Errorf("two labs have subnet %d; the other is up: %v; %v", other, up, err)
+	}
+}
+
+// refusesContainers checks that no container gets an interface of a lab on other machines.
+func refusesContainers(t *testing.T, path, name string) {
+	r, err := OpenRoot(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h, err := Open(r, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"h3", ""} {
+		_, err := h.Attach(Attach{Holder: Holder{"net", "container", "lab0"}, Host: host}, "/proc/self/ns/net")
+		if err == nil || !strings.Contains(err.Error(), "deploy the lab without --on") {
+			t.Errorf("%q was given to a container: %v", host, err)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (x *Experiment) Parts() ([]int32, error) {
 		{e.Bypasses(), "engine.nic", "a bypass NIC reaches a fabric in one piece; expected socket"},
 	} {
 		if c.set {
-			return nil, x.Lab.Errorf(c.path, "%s, or engine.machines 1", c.why)
+			return nil, x.Lab.Errorf(c.path, "%s, or engine.machines 1 without --on", c.why)
 		}
 	}
 	parts, err := x.cut()
@@ -38,7 +38,8 @@ func (x *Experiment) Parts() ([]int32, error) {
 		for _, p := range c.Ports {
 			if c.Up != nil && x.Lab.Queues.PFC != nil && crosses(&x.Fabric, parts, p) {
 				return nil, x.Lab.Errorf("engine.machines", "a fault takes %s down, which leads from one part of the "+
-					"network to another; with PFC only links within a part can go down; expected 1", x.PortNames()[p])
+					"network to another; with PFC only links within a part can go down; expected 1, without --on",
+					x.PortNames()[p])
 			}
 		}
 	}
@@ -51,7 +52,7 @@ func (x *Experiment) cut() ([]int32, error) {
 	if e.Cut == nil {
 		parts, err := x.Fabric.Cut(e.Machines)
 		if err != nil {
-			return nil, x.Lab.Errorf("engine.machines", "%v", err)
+			return nil, x.Lab.Errorf("engine.machines", "%v; expected 1, without --on", err)
 		}
 		return parts, nil
 	}

@@ -12,9 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -122,6 +124,7 @@ type cluster struct {
 	end      context.CancelFunc
 	ended    chan struct{} // closed when the session has ended
 
+	reported int            // ends of processes; of listen
 	captures sync.WaitGroup // that are under way
 	sharing  sync.Once      // of the module
 	unshared error          // why the agent does not have it; valid after sharing
@@ -210,8 +213,11 @@ func (c *cluster) adopt(ctx context.Context, i int, name string, n *node) error 
 	if err != nil {
 		return err
 	}
-	p.Report, p.Link, p.FarPID = n.Report, n.Cable, n.PID
-	p.Link.FD = -1
+	if n.Cable.Kind != boot.TAP && n.Cable.Kind != boot.Packet {
+		return fmt.Errorf("%s has a cable of kind %q", name, clip.Text(string(n.Cable.Kind)))
+	}
+	p.Report, p.FarPID = n.Report, n.PID
+	p.Link = boot.Link{Node: name, Kind: n.Cable.Kind, Why: n.Cable.Why, FD: -1}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[i] = p
@@ -325,9 +331,20 @@ func (c *cluster) listen() {
 	}
 }
 
+// maxExits is the most ends of processes of which a machine is believed, and maxStderr the most
+// that each has said, in bytes: whoever keeps them does so as long as a lab is up. Ours.
+const (
+	maxExits  = 10_000
+	maxStderr = 8 << 10
+)
+
 // report reports the end of a process.
 func (c *cluster) report(e exit) {
-	err := &runtime.ExitError{Name: e.Name, State: e.State, Stderr: e.Stderr}
+	if c.reported++; c.reported > maxExits {
+		return
+	}
+	tail := e.Stderr[max(0, len(e.Stderr)-maxStderr):]
+	err := &runtime.ExitError{Name: e.Name, State: clip.Line(e.State), Stderr: tail}
 	select {
 	case c.exits <- runtime.Exit{Name: e.Name, FarPID: e.PID, Err: err}:
 	default: // the agent reports more ends than it has processes

@@ -81,7 +81,7 @@ func newFake(t *testing.T, spec runtime.Spec) *fake {
 		}
 		f.ends = append(f.ends, end)
 		t.Cleanup(func() { end.Close() })
-		return &runtime.Proc{Name: name, Conn: ours}
+		return &runtime.Proc{Name: name, Conn: ours, Link: boot.Link{Kind: boot.TAP}}
 	}
 	f.fabric = proc(runtime.Fabric)
 	for _, n := range spec.Nodes {

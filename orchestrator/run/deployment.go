@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"weft/orchestrator/emulate"
@@ -35,6 +36,9 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 		return nil, err
 	}
 	where, err := findPlacement(ctx, l, o)
+	if errors.As(err, new(lab.Problem)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
