@@ -139,7 +139,8 @@ func packages() []entry {
 			"drives a host by the machine's clock, over sockets or shared memory, with real buffers"},
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock units",
+		{"nodeimg/tcp", "internal/clip params units", "settings of the kernel's TCP are keys of a lab"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock nodeimg/tcp units",
 			"becomes a node as it is told over a socket, or a program in one with lab time"},
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
@@ -170,7 +171,7 @@ func packages() []entry {
 		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/source inputs/topologies " +
-			"internal/clip internal/nearest internal/splitmix orchestrator/launcher orchestrator/topology params " +
+			"internal/clip internal/nearest internal/splitmix nodeimg/tcp orchestrator/launcher orchestrator/topology params " +
 			"results/expect results/record transport units",
 			"collects the keys that the core declares; checks expectations and names of charts; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
@@ -229,12 +230,12 @@ func packages() []entry {
 			"tries every runtime, kernel and kind of NIC"},
 		{"orchestrator/emulate", "clocksync clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/bypass internal/cleanup internal/clock internal/control internal/plural internal/poller internal/regular " +
-			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock " +
+			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock nodeimg/tcp " +
 			"orchestrator/kernelpath orchestrator/launcher orchestrator/runtime orchestrator/runtime/namespace " +
 			"orchestrator/together orchestrator/uml realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
 			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
-		{"orchestrator/plan", "internal/plural nodeimg/boot orchestrator/emulate orchestrator/kernelpath " +
+		{"orchestrator/plan", "internal/plural nodeimg/boot nodeimg/tcp orchestrator/emulate orchestrator/kernelpath " +
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/machine", "clocksync clocksync/clock clocksync/labtime internal/cleanup internal/clip internal/clock " +
@@ -243,7 +244,7 @@ func packages() []entry {
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
-			"internal/plural nodeimg/boot orchestrator/capture orchestrator/emulate " +
+			"internal/plural orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +

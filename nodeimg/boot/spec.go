@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"weft/internal/mac"
+	"weft/nodeimg/tcp"
 	"weft/units"
 )
 
@@ -39,7 +40,7 @@ type NodeSpec struct {
 	User int `json:"user,omitempty"`
 
 	// TCP has settings of the node's routes.
-	TCP TCP `json:"tcp,omitzero"`
+	TCP tcp.Settings `json:"tcp,omitzero"`
 
 	// Queue is the number of frames that the interface holds for the fabric before it drops; 0
 	// means 10,000.

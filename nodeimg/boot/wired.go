@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
+	"weft/nodeimg/tcp"
 	"weft/units"
 )
 
@@ -120,7 +121,7 @@ func (s *NodeSpec) Routes() []Route {
 
 func routes(l netlink.Link, s *NodeSpec) error {
 	all := s.Routes()
-	if s.Gateway == nil && s.TCP != (TCP{}) { // the route that came with the address
+	if s.Gateway == nil && s.TCP != (tcp.Settings{}) { // the route that came with the address
 		all = []Route{{To: s.Addr.Masked()}}
 	}
 	for _, r := range all {
@@ -131,12 +132,12 @@ func routes(l netlink.Link, s *NodeSpec) error {
 		if r.Via.IsValid() {
 			to.Gw, to.Scope = r.Via.AsSlice(), netlink.SCOPE_UNIVERSE
 		}
-		s.TCP.apply(to)
+		setTCP(to, s.TCP)
 		if s.Gateway == nil {
 			to.Protocol = unix.RTPROT_KERNEL
 		}
 		if err := netlink.RouteReplace(to); err != nil {
-			return fmt.Errorf("route to %v: %w", r.To, s.TCP.explain(err))
+			return fmt.Errorf("route to %v: %w", r.To, explainTCP(s.TCP, err))
 		}
 	}
 	return nil

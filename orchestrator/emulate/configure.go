@@ -60,7 +60,7 @@ func (x *Experiment) ToRun() (*Setup, error) {
 		Memory:     x.memory(),
 		Agents:     x.agents(),
 	}
-	tcp, err := x.TCP.real(x.Dilation)
+	routes, err := x.TCP.Real(x.Dilation)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (x *Experiment) ToRun() (*Setup, error) {
 			Sockets: x.sockets(i),
 			Veth:    x.Processes.Veth,
 			Nice:    nodeNice,
-			TCP:     tcp,
+			TCP:     routes,
 		}
 	}
 	setup := &Setup{Spec: s}

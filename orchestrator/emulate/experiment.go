@@ -12,6 +12,7 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/nodeimg/agent"
+	"weft/nodeimg/tcp"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/results/frames"
@@ -32,10 +33,10 @@ type Experiment struct {
 	// IPv4, by switch: source addresses of notifications of coordinated congestion management, and
 	// of the measurement of links; nil without either
 	Switches []netip.Addr
-	Prefix   int        // length of the subnet's prefix; 0: 8
-	Dilation float64    // real time divided by lab time
-	TCP      TCP        // settings of hosts' routes
-	BaseRTT  units.Time // of the network; the verdict compares lateness with it
+	Prefix   int          // length of the subnet's prefix; 0: 8
+	Dilation float64      // real time divided by lab time
+	TCP      tcp.Settings // of hosts' routes, in lab time
+	BaseRTT  units.Time   // of the network; the verdict compares lateness with it
 	// shortest queueing delay that a connection aims at, another limit of lateness; 0: none steers
 	// by delay
 	DelayTarget units.Time

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/internal/clip"
+	"weft/nodeimg/tcp"
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/results/record"
@@ -200,7 +201,7 @@ type Engine struct {
 	Memo     string   // auto, off: whether a simulation skips steps that it has executed before
 	// Cut has the switches of each part, separated by blanks; none: it follows from the topology.
 	Cut []string
-	TCP TCP
+	TCP tcp.Settings
 }
 
 // maxMachines bounds engine.machines. Ours.

@@ -5,6 +5,7 @@ import (
 
 	"weft/internal/plural"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/tcp"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/tc-shaping/qdisc"
@@ -250,7 +251,7 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 
 // withTCP says which settings for TCP the routes of a node have, after a comma; "" if none.
 func withTCP(n *boot.NodeSpec) string {
-	if n.TCP == (boot.TCP{}) {
+	if n.TCP == (tcp.Settings{}) {
 		return ""
 	}
 	return fmt.Sprintf(", its route with %v", n.TCP)

@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"weft/fabric"
-	"weft/nodeimg/boot"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/realtime"
 	"weft/results/frames"
@@ -245,12 +243,6 @@ func slowdownReason(r realtime.Ready) string {
 	return fmt.Sprintf("at %s links differed from the lab", strings.Join(at, ", at "))
 }
 
-// routeTCP returns the settings of hosts' routes.
-func routeTCP(t *lab.TCP) emulate.TCP {
-	return emulate.TCP{RTOMin: t.RTOMin, TCP: boot.TCP{InitCwnd: t.InitCwnd, InitRwnd: t.InitRwnd, QuickAck: t.QuickAck,
-		ECN: t.ECN, CongCtl: t.CongCtl}}
-}
-
 // emulation returns the experiment in the form that package emulate runs.
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	module, _ := transport.ModuleOf(x.Lab.Transport.Section)
@@ -260,7 +252,7 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 		Dilation: dilation, BaseRTT: x.BaseRTT, DelayTarget: x.DelayTarget(),
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
-		TCP: routeTCP(&x.Lab.Engine.TCP),
+		TCP: x.Lab.Engine.TCP,
 	}
 	spec.Parts, _ = x.Parts() // Emulable has returned the errors
 	spec.Sockets, _ = x.Sockets()
