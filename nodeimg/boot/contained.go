@@ -1,7 +1,6 @@
 package boot
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -54,7 +53,6 @@ func containedNode(conn *control.Conn) (handover, []uintptr, error) {
 	if h.Sockets, err = takeOver(fds, len(spec.Sockets)); err != nil {
 		return h, nil, err
 	}
-	h.Report.Nice = nice(0)
 	return h, nil, nil
 }
 
@@ -69,7 +67,6 @@ func containedFabric(conn *control.Conn) (handover, []uintptr, error) {
 	if _, err := takeOver(fds, 0); err != nil {
 		return h, nil, err
 	}
-	h.Report.Nice = nice(0)
 	return h, nil, nil
 }
 
@@ -127,29 +124,21 @@ func Wire(spec *NodeSpec) (link Link, sockets []int, lacks []string, err error) 
 	return link, sockets, t.lacks, nil
 }
 
-// Renice asks for a nice value for every thread of another process, and returns the resulting one.
-func Renice(pid, want int) (int, error) {
+// Renice asks for a nice value for every thread of another process. 0 asks for nothing.
+func Renice(pid, want int) error {
+	if want == 0 {
+		return nil
+	}
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	got := 0
 	for _, t := range threads {
 		tid, err := strconv.Atoi(t.Name())
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if want != 0 {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // refused: Getpriority below returns the old value
-		}
-		had, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
-		if errors.Is(err, unix.ESRCH) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		got = 20 - had // the system call's value is 20 - nice: setpriority(2)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // not granted, or the thread has ended
 	}
-	return got, nil
+	return nil
 }

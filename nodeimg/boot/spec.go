@@ -88,7 +88,6 @@ type Socket struct {
 // FabricSpec is the specification of the fabric process.
 type FabricSpec struct {
 	Links int `json:"links"` // number of cables that will be handed over
-	Nice  int `json:"nice"`  // as NodeSpec.Nice
 }
 
 // LinkKind is the kind of descriptor at the fabric's end of a cable.
@@ -117,8 +116,7 @@ type Report struct {
 	Notes []string `json:"notes,omitempty"`
 	// what programs in the node lack for that reason, in words; of no account without programs
 	Lacks []string `json:"lacks,omitempty"`
-	UID   int      `json:"uid"`  // the user it runs as, in its own user namespace
-	Nice  int      `json:"nice"` // as granted
+	UID   int      `json:"uid"` // the user it runs as, in its own user namespace
 }
 
 // NodeEnv is the environment of a booted host.

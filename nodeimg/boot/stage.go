@@ -170,7 +170,9 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if err := t.seal(); err != nil {
 		return h, nil, err
 	}
-	h.Report.Nice = nice(spec.Nice)
+	if spec.Nice != 0 {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, spec.Nice) // not granted: it keeps that of its parent
+	}
 	h.Report.Lacks = t.lacks
 	return h, nil, nil
 }
@@ -212,7 +214,6 @@ func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
 	if err := t.seal(); err != nil {
 		return h, nil, err
 	}
-	h.Report.Nice = nice(spec.Nice)
 	return h, []uintptr{unix.CAP_SYS_NICE}, nil
 }
 

@@ -49,9 +49,6 @@ type Spec struct {
 	// 0: DefaultMemory.
 	Memory units.Bytes
 
-	// FabricNice is the nice value of the fabric's process; see boot.FabricSpec.Nice.
-	FabricNice int
-
 	// Stderr receives the standard output and standard error of all processes, line by line with
 	// the process's name in front. It may be nil; the error of a process that dies has the end of
 	// its output in any case.

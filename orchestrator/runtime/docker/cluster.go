@@ -164,12 +164,11 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 // bootFabric boots the fabric's process. Nodes then add their cables to it.
 func (c *Cluster) bootFabric() error {
 	defer close(c.plugged)
-	spec := boot.FabricSpec{Links: c.Nodes(), Nice: c.spec.FabricNice}
 	p, err := c.start(runtime.Fabric, nil)
 	if err != nil {
 		return err
 	}
-	if err := c.takeControl(p, spec, spec.Nice); err != nil {
+	if err := c.takeControl(p, boot.FabricSpec{Links: c.Nodes()}, 0); err != nil {
 		return c.failed(p, err)
 	}
 	poller.Prefer(p.PID, poller.Urgent) // a failure shows in the fidelity verdict, if it matters

@@ -67,7 +67,7 @@ func (c *Cluster) takeControl(p *proc, spec any, nice int) error {
 		return p.orEnded(err)
 	}
 	allowRealTime(p.PID)
-	if _, err := boot.Renice(p.PID, nice); err != nil {
+	if err := boot.Renice(p.PID, nice); err != nil {
 		return err
 	}
 	theirs, err := p.listen()

@@ -67,8 +67,7 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 		return err
 	}
 	c.Set(runtime.Carrier, 0, fabric)
-	spec := boot.FabricSpec{Links: c.Nodes(), Nice: c.spec.FabricNice}
-	if err := fabric.Conn.SendValue(boot.KindBoot, spec); err != nil {
+	if err := fabric.Conn.SendValue(boot.KindBoot, boot.FabricSpec{Links: c.Nodes()}); err != nil {
 		return c.Failed(fabric, err)
 	}
 	b.Do(func() error { return c.Up(fabric) })
