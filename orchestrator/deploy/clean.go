@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 )
@@ -38,14 +39,14 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	swept, err := cleanDeployments(ctx, path, o)
 	strays, failed := cleanStrays(ctx, path)
 	swept, err = append(swept, strays...), cleanup.Join(err, failed)
-	containers, failed := docker.Clean(ctx, "")
+	containers, failed := docker.Clean(ctx, "", runtime.Owner.Dead)
 	for _, name := range containers {
 		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
 	}
 	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // no engine, no containers
 		err = cleanup.Join(err, failed)
 	}
-	groups, failed := namespace.CleanGroups(ctx)
+	groups, failed := namespace.CleanGroups(ctx, runtime.Owner.Dead)
 	for _, name := range groups {
 		swept = append(swept, Swept{filepath.Base(name), "removed", "a control group whose owner is gone"})
 	}

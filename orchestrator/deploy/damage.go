@@ -31,7 +31,7 @@ func quarantine(ctx context.Context, r *Root, dir *os.Root, name string, damage 
 		ended += len(pids)
 	}
 	for _, c := range containers {
-		if err := docker.RemoveOf(ctx, c.Where, name, c.Name); err != nil {
+		if err := docker.Remove(ctx, c.Where, name, c.Name); err != nil {
 			return fmt.Errorf("lab %s: %w", name, err)
 		}
 	}

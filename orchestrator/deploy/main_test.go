@@ -29,6 +29,7 @@ import (
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
@@ -321,7 +322,7 @@ func (m snapshot) checkUnchanged(t *testing.T, root string) {
 	if os.Getenv(runtimeVar) == "docker" {
 		var left []string
 		quiettest.Await(t, func() error { // an engine may be too busy to answer
-			names, err := docker.Clean(t.Context(), "")
+			names, err := docker.Clean(t.Context(), "", runtime.Owner.Dead)
 			left = append(left, names...)
 			return err
 		})

@@ -126,11 +126,12 @@ func (s *runningSupervisor) end(ctx context.Context) error {
 	if err := awaitEnd(s.pid, killTime); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	_, err := docker.CleanOwned(ctx, s.engine, s.owner)
+	dead := func(o runtime.Owner) bool { return o.Is(s.owner) && o.Dead() }
+	_, err := docker.Clean(ctx, s.engine, dead)
 	if errors.Is(err, docker.ErrUnusable) { // without an engine there are no containers
 		err = nil
 	}
-	_, failed := namespace.CleanGroupsOf(ctx, s.owner)
+	_, failed := namespace.CleanGroups(ctx, dead)
 	if err = cleanup.Join(err, failed); err != nil {
 		return fmt.Errorf("lab %s: %w", s.lab, err)
 	}

@@ -68,33 +68,33 @@ func ParseOwner(text string) (o Owner, ok bool) {
 	return o, o.UID >= 0 && o.PID > 0 && o.String() == text
 }
 
-// Alive reports whether the process still runs. It returns true if that cannot be read, or if the
+// Dead reports whether the process has ended. It returns false if that cannot be read, or if the
 // process is in another PID namespace.
-func (o Owner) Alive() bool {
+func (o Owner) Dead() bool {
 	boot, err := bootID()
 	if err != nil {
-		return true
-	}
-	if boot != o.Boot {
 		return false
 	}
-	if space, err := pidNamespace(); err != nil || space != o.Space {
+	if boot != o.Boot {
 		return true
 	}
+	if space, err := pidNamespace(); err != nil || space != o.Space {
+		return false
+	}
 	if seen, err := os.Readlink("/proc/self"); err != nil || seen != strconv.Itoa(os.Getpid()) {
-		return true // /proc belongs to another namespace
+		return false // /proc belongs to another namespace
 	}
 	start, err := startTime(strconv.Itoa(o.PID))
 	if os.IsNotExist(err) {
-		return false
+		return true
 	}
-	return err != nil || start == o.Start
+	return err == nil && start != o.Start
 }
 
 // Gone reports whether the process ran on this machine since it was booted, and has ended.
 func (o Owner) Gone() bool {
 	boot, err := bootID()
-	return err == nil && boot == o.Boot && !o.Alive()
+	return err == nil && boot == o.Boot && o.Dead()
 }
 
 func bootID() (string, error) {

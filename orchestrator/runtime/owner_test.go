@@ -13,18 +13,18 @@ func TestOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, ok := ParseOwner(o.String()); !ok || back != o || !back.Alive() {
+	if back, ok := ParseOwner(o.String()); !ok || back != o || back.Dead() {
 		t.Errorf("%v, %v", back, ok)
 	}
 	for _, dead := range []Owner{
 		{o.UID, o.PID, o.Start + 1, o.Space, o.Boot}, {o.UID, o.PID, o.Start, o.Space, "another"}, {o.UID, 1 << 22, o.Start, o.Space, o.Boot},
 	} {
-		if dead.Alive() {
+		if !dead.Dead() {
 			t.Errorf("%v is alive", dead)
 		}
 	}
 	far := Owner{o.UID, 1 << 22, o.Start, o.Space + 1, o.Boot} // cannot be judged from here
-	if !far.Alive() {
+	if far.Dead() {
 		t.Errorf("%v, of another PID namespace, is dead", far)
 	}
 	for _, text := range []string{"", "1.2.3", "1.2.3.b", "1.2.3.4.", "x.2.3.4.b", "1.-2.3.4.b", "1.0.3.4.b", "1.2.-3.4.b", "1.2.3.-4.b", "1.2.3.4.b.c", "01.2.3.4.b", "-1.2.3.4.b"} {

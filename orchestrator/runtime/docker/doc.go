@@ -4,7 +4,7 @@
 //
 //	cluster, err := docker.Launch(ctx, spec) // a runtime.Cluster
 //	err = docker.Probe(ctx, "")              // why the engine cannot be used, if so
-//	names, err := docker.Clean(ctx, "")      // removes what killed launchers left
+//	names, err := docker.Clean(ctx, "", runtime.Owner.Dead) // removes what killed launchers left
 //
 // The image has this program and nothing else; it is made from the running binary if the engine
 // does not have it. Containers have no network from the engine, no capabilities, a read-only root,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/dockertest"
+	"weft/orchestrator/runtime"
 )
 
 // Each failure to use an engine is explained in one sentence that says what to do.
@@ -59,7 +60,7 @@ func TestOpenExplainsFailures(t *testing.T) {
 		if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, expected %q", host, err, want)
 		}
-		if names, err := Clean(t.Context(), ""); err == nil || len(names) > 0 {
+		if names, err := Clean(t.Context(), "", runtime.Owner.Dead); err == nil || len(names) > 0 {
 			t.Errorf("%q: cleaned %v", host, names)
 		}
 	}

@@ -173,7 +173,7 @@ func TestPrivLookalikesAreLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := Clean(t.Context(), "")
+	names, err := Clean(t.Context(), "", runtime.Owner.Dead)
 	if err != nil || !slices.Equal(names, []string{"weft-dead"}) {
 		t.Errorf("cleaned %v, %v", names, err)
 	}
@@ -331,7 +331,7 @@ func TestPrivCleanWaitsForReapers(t *testing.T) {
 		}
 		over := make(chan error, 1)
 		go func() { over <- r.cmd.Wait() }()
-		if _, err := Clean(t.Context(), ""); err != nil {
+		if _, err := Clean(t.Context(), "", runtime.Owner.Dead); err != nil {
 			t.Error(err)
 		}
 		cleaned := quiettest.Start()

@@ -98,20 +98,10 @@ func nameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// Clean removes the containers of labs whose launchers are gone, on the engine at host (empty:
+// Clean removes the containers of labs whose launchers are dead, on the engine at host (empty:
 // DOCKER_HOST or the default one), and returns their names. Containers without all labels of this
-// package, and those of a process that still runs, are left alone.
-func Clean(ctx context.Context, host string) (names []string, err error) {
-	return clean(ctx, host, func(o runtime.Owner) bool { return !o.Alive() })
-}
-
-// CleanOwned is Clean for the containers of one owner.
-func CleanOwned(ctx context.Context, host string, owner runtime.Owner) (names []string, err error) {
-	return clean(ctx, host, func(o runtime.Owner) bool { return o.Is(owner) && !o.Alive() })
-}
-
-// clean removes the containers of dead owners.
-func clean(ctx context.Context, host string, dead func(runtime.Owner) bool) (names []string, err error) {
+// package are left alone.
+func Clean(ctx context.Context, host string, dead func(runtime.Owner) bool) (names []string, err error) {
 	e, err := open(ctx, host)
 	if err != nil {
 		return nil, err
@@ -149,14 +139,10 @@ func (e *engine) removeDead(ctx context.Context, all []container.Summary,
 	return names, e.remove(ctx, left)
 }
 
-// Remove removes the container with a name on the engine at host, if there is one and it carries
-// all labels of this package, and returns when it is gone. It undoes a runtime.Op of kind
-// Container.
-func Remove(ctx context.Context, host, name string) error { return RemoveOf(ctx, host, "", name) }
-
-// RemoveOf is Remove for a name from an untrusted source: containers of other labs are left alone.
-// An empty lab matches any.
-func RemoveOf(ctx context.Context, host, lab, name string) error {
+// Remove removes the container with a name on the engine at host, if there is one, it carries all
+// labels of this package, and it belongs to the lab, and returns when it is gone. An empty lab
+// matches any. It undoes a runtime.Op of kind Container.
+func Remove(ctx context.Context, host, lab, name string) error {
 	e, err := open(ctx, host)
 	if err != nil {
 		return err

@@ -250,25 +250,15 @@ func removeEmpty(ctx context.Context, dir string, deadline time.Time) error {
 func removeDead(parent string) {
 	entries, _ := os.ReadDir(parent)
 	for _, d := range entries {
-		if o, ok := groupOwner(d.Name()); ok && isOurGroup(d) && !o.Alive() {
+		if o, ok := groupOwner(d.Name()); ok && isOurGroup(d) && o.Dead() {
 			_ = removeGroup(context.Background(), filepath.Join(parent, d.Name()), 0)
 		}
 	}
 }
 
-// CleanGroups removes the groups of launches whose owner is gone, anywhere in the hierarchy, and
+// CleanGroups removes the groups of launches whose owner is dead, anywhere in the hierarchy, and
 // returns their paths.
-func CleanGroups(ctx context.Context) (names []string, err error) {
-	return cleanGroups(ctx, func(o runtime.Owner) bool { return !o.Alive() })
-}
-
-// CleanGroupsOf is CleanGroups for the launches of one owner.
-func CleanGroupsOf(ctx context.Context, owner runtime.Owner) (names []string, err error) {
-	return cleanGroups(ctx, func(o runtime.Owner) bool { return o.Is(owner) && !o.Alive() })
-}
-
-// cleanGroups removes the groups of dead owners.
-func cleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []string, err error) {
+func CleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []string, err error) {
 	mounts, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil, err

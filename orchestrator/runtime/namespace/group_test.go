@@ -135,7 +135,7 @@ func TestPrivCleanGroups(t *testing.T) {
 			_ = os.Remove(dir)
 		}
 	})
-	names, err := CleanGroups(t.Context())
+	names, err := CleanGroups(t.Context(), runtime.Owner.Dead)
 	if err != nil || !slices.Contains(names, dead) {
 		t.Errorf("%v, %v", names, err)
 	}
@@ -210,11 +210,11 @@ func TestPrivGroupsAfterAKill(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	names, err := CleanGroups(t.Context())
+	names, err := CleanGroups(t.Context(), runtime.Owner.Dead)
 	if err != nil || len(names) != 1 {
 		t.Errorf("%v, %v", names, err)
 	}
-	if names, err := CleanGroups(t.Context()); err != nil || len(names) != 0 {
+	if names, err := CleanGroups(t.Context(), runtime.Owner.Dead); err != nil || len(names) != 0 {
 		t.Errorf("again: %v, %v", names, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
 )
 
@@ -161,7 +162,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 		})
 		t.Logf("killed with %2d processes: all gone after %v", len(pids), time.Since(killed).Round(time.Millisecond))
 	}
-	if _, err := CleanGroups(t.Context()); err != nil {
+	if _, err := CleanGroups(t.Context(), runtime.Owner.Dead); err != nil {
 		t.Error(err)
 	}
 	if files, err := os.ReadDir(temp); err != nil || len(files) > 0 {
@@ -246,7 +247,7 @@ func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
 			break
 		}
 	}
-	if _, err := CleanGroups(t.Context()); err != nil {
+	if _, err := CleanGroups(t.Context(), runtime.Owner.Dead); err != nil {
 		t.Error(err)
 	}
 	before.check(t)

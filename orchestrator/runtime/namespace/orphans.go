@@ -61,7 +61,7 @@ func isOrphan(pid int) bool {
 		return false
 	}
 	o, ok := runtime.OwnerIn(pid, launcherVar)
-	return ok && !o.Alive()
+	return ok && o.Dead()
 }
 
 // nobody is the user that processes of root's labs become.
