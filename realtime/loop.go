@@ -28,8 +28,7 @@ type loop struct {
 	cfg   Config
 	conn  *control.Conn // to the orchestrator
 	clock clocked       // CLOCK_MONOTONIC, replaced in tests
-	scale labtime.Scale // from CLOCK_MONOTONIC to lab time; T0 is 0 before the start
-	floor units.Time    // lab time when scale last changed: it does not go back
+	scale labtime.Clock // from CLOCK_MONOTONIC to lab time
 	poll  *poller.Poller
 	rest  rest // when the loop sleeps
 
@@ -243,17 +242,12 @@ func (l *loop) handle() error {
 		}
 		l.begin(s.T0)
 		return nil
-	case KindScale:
+	case labtime.KindScale:
 		var s labtime.Scale
 		if err := m.Decode(&s); err != nil {
 			return err
 		}
-		if !(s.Dilation > 0) || l.scale.T0 == 0 {
-			return fmt.Errorf("dilation %g, or before the start", s.Dilation)
-		}
-		l.floor = l.labNow()
-		l.scale = s
-		return nil
+		return l.scale.Follow(s, l.clock.Now())
 	case KindStop:
 		l.stop = true
 		return nil
@@ -263,7 +257,7 @@ func (l *loop) handle() error {
 
 // begin starts lab time at t0. Until then lab time is negative, and frames are early.
 func (l *loop) begin(t0 int64) {
-	l.scale, l.floor = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}, -units.Never
+	l.scale = labtime.NewClock(labtime.Scale{T0: t0, Dilation: l.cfg.Dilation})
 	if l.cfg.Sample > 0 {
 		l.events.Set(l.sampler, l.cfg.Sample)
 	}
@@ -295,7 +289,7 @@ func (l *loop) labNow() units.Time {
 	if l.scale.T0 == 0 {
 		return -1
 	}
-	return max(l.floor, l.scale.Lab(l.clock.Now()))
+	return l.scale.Now(l.clock.Now())
 }
 
 // fire handles every event due at now or before, each at its own instant.

@@ -80,7 +80,7 @@ func newPartLab(t testing.TB, cfg Config, of []int32) *partLab {
 			t.Fatal(err)
 		}
 		t.Cleanup(l.poll.Close)
-		l.clock, l.scale = &w.clock, labtime.Scale{T0: 1, Dilation: 1}
+		l.clock, l.scale.Scale = &w.clock, labtime.Scale{T0: 1, Dilation: 1}
 		for i, fd := range ends[k] {
 			if err := unix.SetNonblock(fd, true); err != nil {
 				t.Fatal(err)

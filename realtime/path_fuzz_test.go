@@ -114,7 +114,7 @@ func newFuzzedFabric(t testing.TB, script []byte, fds []int) *fuzzedFabric {
 		t.Fatal(err)
 	}
 	p.l, l.clock, p.clock = l, &p.clock, 1
-	l.scale = labtime.Scale{T0: 1, Dilation: 1}
+	l.scale.Scale = labtime.Scale{T0: 1, Dilation: 1}
 	for h := range l.ports {
 		if err := l.attach(h, Port{FD: fds[h], Kind: PortTAP}); err != nil {
 			t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 )
 
 // Kinds of message between the orchestrator and the fabric process, in the order in which they
-// first occur. The orchestrator sends configure, start and finally stop. The fabric process sends
-// ready, alive every AliveEvery from the start, samples, steps and gone from time to time, and
-// report.
+// first occur. The orchestrator sends configure, start, labtime.KindScale if the machine's clock
+// drifts, and finally stop. The fabric process sends ready, alive every AliveEvery from the start,
+// samples, steps and gone from time to time, and report.
 const (
 	KindConfigure = "configure" // Config
 	// KindReady has no value: every port is attached and ARP is answered. With the kernel as the
@@ -27,7 +27,6 @@ const (
 	KindFrames  = "frames"  // []frames.Frame
 	KindSteps   = "steps"   // []fabric.Step
 	KindGone    = "gone"    // Gone
-	KindScale   = "scale"   // labtime.Scale: lab time from now on, to a machine whose clock drifts
 	KindStop    = "stop"    // nothing: stop carrying frames, and report
 	KindReport  = "report"  // Report
 )

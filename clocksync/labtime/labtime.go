@@ -10,6 +10,7 @@
 package labtime
 
 import (
+	"fmt"
 	"math"
 
 	"weft/units"
@@ -19,6 +20,32 @@ import (
 type Scale struct {
 	T0       int64   // CLOCK_MONOTONIC at lab time 0, in nanoseconds
 	Dilation float64 // real time divided by lab time, above 0
+}
+
+// KindScale is the kind of message that gives a process that is part of a lab a new Scale, on a
+// machine whose clock drifts.
+const KindScale = "scale"
+
+// Clock is lab time in such a process. It does not go back when the scale changes.
+type Clock struct {
+	Scale            // T0 is 0 before the start
+	floor units.Time // lab time when Scale last changed
+}
+
+// NewClock returns a clock that has the scale from the start.
+func NewClock(s Scale) Clock { return Clock{s, -units.Never} }
+
+// Now returns lab time at a monotonic instant.
+func (c *Clock) Now(mono int64) units.Time { return max(c.floor, c.Lab(mono)) }
+
+// Follow changes the scale at a monotonic instant. It returns an error before the start, and if no
+// time would pass.
+func (c *Clock) Follow(s Scale, mono int64) error {
+	if !(s.Dilation > 0) || c.T0 == 0 {
+		return fmt.Errorf("dilation %g, or before the start", s.Dilation)
+	}
+	c.floor, c.Scale = c.Now(mono), s
+	return nil
 }
 
 // Lab returns the lab time of a monotonic instant, rounded down.

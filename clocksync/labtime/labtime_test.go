@@ -1,6 +1,7 @@
 package labtime
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -35,5 +36,31 @@ func TestScaleBeforeStartAndNever(t *testing.T) {
 	}
 	if got := s.RealSpan(3 * units.Nanosecond); got != 6 {
 		t.Errorf("3 ns of lab time span %d ns at dilation 2, want 6", got)
+	}
+}
+
+// A clock follows new scales and does not go back; a scale that stops time or comes before the
+// start is refused.
+func TestClockFollows(t *testing.T) {
+	var c Clock
+	if err := c.Follow(Scale{T0: 1, Dilation: 1}, 2); err == nil {
+		t.Error("followed before the start")
+	}
+	c = NewClock(Scale{T0: 1000, Dilation: 1})
+	if got := c.Now(0); got != -units.Microsecond {
+		t.Errorf("1 us before the start it is %v", got)
+	}
+	for _, bad := range []float64{0, -1, math.NaN()} {
+		if err := c.Follow(Scale{T0: 1, Dilation: bad}, 2000); err == nil {
+			t.Errorf("followed dilation %g", bad)
+		}
+	}
+	if err := c.Follow(Scale{T0: 1500, Dilation: 1}, 2000); err != nil {
+		t.Fatal(err)
+	}
+	for mono, want := range map[int64]units.Time{2000: units.Microsecond, 2400: units.Microsecond, 3000: 1500 * units.Nanosecond} {
+		if got := c.Now(mono); got != want {
+			t.Errorf("at %d ns it is %v, want %v", mono, got, want)
+		}
 	}
 }

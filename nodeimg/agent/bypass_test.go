@@ -142,7 +142,7 @@ func TestBypassIsBounded(t *testing.T) {
 // The arrival of a datagram is the model's, and the node's reaction is measured from when it was
 // written.
 func TestBypassArrival(t *testing.T) {
-	l := &loop{scale: labtime.Scale{T0: 1000, Dilation: 10}}
+	l := &loop{scale: labtime.NewClock(labtime.Scale{T0: 1000, Dilation: 10})}
 	l.results.Reaction = stats.NewDist()
 	l.now = l.scale.Lab(6000)
 	if at := l.arrival(datagram{lab: 300 * units.Nanosecond, mono: 5000}); at != 300*units.Nanosecond {

@@ -43,8 +43,7 @@ type outlet interface {
 type loop struct {
 	machine machine
 	clock   clock.Clock
-	scale   labtime.Scale
-	floor   units.Time // lab time when scale last changed: it does not go back
+	scale   labtime.Clock
 	in      *receiver
 	sync    []*receiver // of synchronization messages
 	out     outlet
@@ -123,7 +122,7 @@ func (l *loop) prepare() {
 
 // begin sets up lab time after the start message.
 func (l *loop) begin(dilation float64) {
-	l.scale, l.floor = labtime.Scale{T0: l.t0, Dilation: dilation}, -units.Never
+	l.scale = labtime.NewClock(labtime.Scale{T0: l.t0, Dilation: dilation})
 	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
 	l.next = l.clock.Now()
 	l.housekeeping()
@@ -175,7 +174,7 @@ func (l *loop) fail(err error) {
 }
 
 // labNow returns the present lab time.
-func (l *loop) labNow() units.Time { return max(l.floor, l.scale.Lab(l.clock.Now())) }
+func (l *loop) labNow() units.Time { return l.scale.Now(l.clock.Now()) }
 
 // monotonic returns the later of now and the last instant given to the machine, which may be ahead
 // of now.

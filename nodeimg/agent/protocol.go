@@ -10,9 +10,9 @@ import (
 )
 
 // Kinds of message between the orchestrator and a node, in the order of their first use. The
-// orchestrator sends configure, start and finally stop. The node sends ready, progress at
-// intervals, done once, rows, and results. After Config.More the sequence begins again with
-// configure.
+// orchestrator sends configure, start, labtime.KindScale if the machine's clock drifts, and finally
+// stop. The node sends ready, progress at intervals, done once, rows, and results. After Config.More
+// the sequence begins again with configure.
 const (
 	// KindLend: empty, instead of configure: another process will drive the node, and the
 	// orchestrator sends nothing more
@@ -27,7 +27,6 @@ const (
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // empty: buffers and sockets are ready
 	KindStart     = "start"     // Start
-	KindScale     = "scale"     // labtime.Scale: lab time from now on, on a machine whose clock drifts
 	KindProgress  = "progress"  // Progress
 	// KindConns: []frames.Frame without ports, with the host's connections that have changed
 	KindConns = "conns"

@@ -248,7 +248,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	own, peers := cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches)
 	if b != nil {
-		b.own, b.peers, b.scale = own, peers, &l.scale
+		b.own, b.peers, b.scale = own, peers, &l.scale.Scale
 		l.bypass, l.out = b, b
 	} else {
 		out := newSenders(own, peers)
@@ -338,16 +338,12 @@ func (n *node) handleMessage() error {
 		}
 		n.loop.t0 = s.T0
 		return nil
-	case KindScale:
+	case labtime.KindScale:
 		var s labtime.Scale
 		if err := m.Decode(&s); err != nil {
 			return err
 		}
-		if !(s.Dilation > 0) || n.loop.scale.Dilation == 0 {
-			return fmt.Errorf("dilation %g, or before the start", s.Dilation)
-		}
-		n.loop.floor, n.loop.scale = n.loop.labNow(), s
-		return nil
+		return n.loop.scale.Follow(s, n.loop.clock.Now())
 	case KindStop:
 		n.loop.stop = true
 		return nil

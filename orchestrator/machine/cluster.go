@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"weft/clocksync/labtime"
 	"weft/internal/cleanup"
 	"weft/internal/clip"
 	monotonic "weft/internal/clock"
@@ -285,13 +286,10 @@ func (c *cluster) see(m control.Message) error {
 		return nil
 	}
 	for i, p := range c.far {
-		kind := agent.KindScale
-		if i == 0 {
-			kind = realtime.KindScale
-		} else if c.standing {
+		if i > 0 && c.standing {
 			break // nothing drives nodes
 		}
-		_ = p.SendValue(kind, scale) // a process that has ended is told elsewhere
+		_ = p.SendValue(labtime.KindScale, scale) // a process that has ended is told elsewhere
 	}
 	return nil
 }

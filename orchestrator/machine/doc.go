@@ -11,7 +11,7 @@
 //
 // Clocks of machines differ, and drift apart during a run. The launcher measures them (follower),
 // translates the start of lab time (realtime.Start) and keeps lab time of the machines in line
-// (realtime.KindScale). The error makes packets late between parts, which the verdict judges.
+// (labtime.KindScale). The error makes packets late between parts, which the verdict judges.
 //
 // Docker Swarm and Slurm can start the agents (Engine, Placed). They report to a meeting at the
 // machine of weft run and end with it, so that nothing outlives a run that was killed.

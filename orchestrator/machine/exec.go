@@ -349,7 +349,7 @@ func (p *part) follow(m control.Message) error {
 		err := m.Decode(&s)
 		p.clocks = emulate.NewClocks(labtime.Scale{T0: s.T0, Dilation: p.dilation})
 		return err
-	case realtime.KindScale:
+	case labtime.KindScale:
 		var s labtime.Scale
 		err := m.Decode(&s)
 		if err == nil && p.clocks != nil {
