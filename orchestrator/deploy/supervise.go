@@ -190,7 +190,7 @@ func (s *supervisor) bringUp(say func(line string)) error {
 	s.started = newHostPrograms(hosts)
 	spec.Ended = func(host int, err error) {
 		s.started.ended(host, err)
-		text := "exit status 0"
+		text := runtime.Succeeded
 		if err != nil {
 			text = err.Error()
 		}

@@ -107,7 +107,7 @@ func (r *run) died() error {
 			if !ok {
 				return nil
 			}
-			if e.Err.State != endedWell {
+			if e.Err.State != runtime.Succeeded {
 				return r.at(e)
 			}
 		case <-late:
@@ -115,9 +115,6 @@ func (r *run) died() error {
 		}
 	}
 }
-
-// endedWell is the state of a process that has ended since its work was done.
-const endedWell = "exit status 0"
 
 // await handles news until enough returns true, no part of any results has come for the limit, or
 // collectTimes as long has passed. When ctx ends, the rest must come within the time for a rescue.

@@ -86,6 +86,9 @@ type ExitError struct {
 	Stderr string // the end of its standard error, at most 8 KiB
 }
 
+// Succeeded is how a process ended that had nothing left to do.
+const Succeeded = "exit status 0"
+
 func (e *ExitError) Error() string { return fmt.Sprintf("%s died: %s", e.Name, e.How()) }
 
 // How returns how the process ended, without its name.
