@@ -53,27 +53,27 @@ var (
 	allReduce = collective{
 		name: AllReduce, facts: Facts{Reduces: true, Blocks: true}, bus: twiceAllButOne, due: whole,
 		variants: []variant{
-			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, true, true) })},
-			{HalvingDoubling, func(f *Facts) { f.Order = true }, by(newHalving)},
+			{Ring, pipelined, halvesBy(scatterAndGather, newRing)},
+			{HalvingDoubling, func(f *Facts) { f.Order = true }, halvesBy(scatterAndGather, newHalving)},
 			{DoubleBinaryTree, pipelined, by(newDoubleBinaryTree)},
-			{Direct, nil, by(newDirect)},
+			{Direct, nil, halvesBy(scatterAndGather, newDirect)},
 			{Hierarchical, func(f *Facts) { f.Group, f.Pipelined = true, true }, by(newHierarchical)},
 		},
 	}
 	allGather = collective{
 		name: AllGather, facts: Facts{Shared: true, Blocks: true}, bus: allButOne, due: whole,
 		variants: []variant{
-			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, false, true) })},
-			{RecursiveDoubling, powerOfTwo, by(newHalving)},
-			{Direct, nil, by(newDirect)},
+			{Ring, pipelined, halvesBy(onlyGather, newRing)},
+			{RecursiveDoubling, powerOfTwo, halvesBy(onlyGather, newHalving)},
+			{Direct, nil, halvesBy(onlyGather, newDirect)},
 		},
 	}
 	reduceScatter = collective{
 		name: ReduceScatter, facts: Facts{Reduces: true, Shared: true, Blocks: true}, bus: allButOne, due: ownBlock,
 		variants: []variant{
-			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, true, false) })},
-			{RecursiveHalving, powerOfTwo, by(newHalving)},
-			{Direct, nil, by(newDirect)},
+			{Ring, pipelined, halvesBy(onlyScatter, newRing)},
+			{RecursiveHalving, powerOfTwo, halvesBy(onlyScatter, newHalving)},
+			{Direct, nil, halvesBy(onlyScatter, newDirect)},
 		},
 	}
 	broadcast = collective{
@@ -117,6 +117,23 @@ type elements int64
 // by adapts the constructor of an algorithm to variant.build.
 func by[A algorithm](build func(Spec) A) func(Spec) algorithm {
 	return func(s Spec) algorithm { return build(s) }
+}
+
+// halves says which halves of an all-reduce a collective consists of: the reduce-scatter, the
+// all-gather, or both.
+type halves struct{ scatter, gather bool }
+
+var (
+	scatterAndGather = halves{scatter: true, gather: true}
+	onlyScatter      = halves{scatter: true}
+	onlyGather       = halves{gather: true}
+)
+
+func (h halves) both() bool { return h.scatter && h.gather }
+
+// halvesBy adapts the constructor of an algorithm for all-reduces and their halves.
+func halvesBy[A algorithm](h halves, build func(Spec, halves) A) func(Spec) algorithm {
+	return func(s Spec) algorithm { return build(s, h) }
 }
 
 // pipelined and powerOfTwo are values of variant.adds.

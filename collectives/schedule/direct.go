@@ -10,22 +10,25 @@ package schedule
 // the fewest steps possible, and an incast of n−1 flows at every rank.
 type direct struct {
 	Spec
+	halves
 	blocks
 }
 
-func newDirect(s Spec) direct { return direct{s, cutBlocks(s.Size, s.Ranks, s.Type.Size())} }
+func newDirect(s Spec, h halves) direct {
+	return direct{s, h, cutBlocks(s.Size, s.Ranks, s.Type.Size())}
+}
 
 func (d direct) tags() int64 {
 	return 2 * int64(1+pieces(d.size(0), d.Chunk)) // blocks may begin and end inside a piece
 }
 
-func (d direct) layout(rank int) Layout { return inPlace(d.Spec, d.blocks, rank) }
+func (d direct) layout(rank int) Layout { return inPlace(d.Spec, d.halves, d.blocks, rank) }
 
 func (d direct) program(rank int) Program {
 	w := newBuilder(d.Size, d.Chunk, d.volume(rank))
 	up, down := otherRanks(rank, d.Ranks)
 	at, own := d.at(rank), d.size(rank)
-	if d.Collective != AllGather {
+	if d.scatter {
 		for _, peer := range up {
 			w.send(peer, d.at(peer), d.size(peer))
 		}
@@ -34,7 +37,7 @@ func (d direct) program(rank int) Program {
 		}
 		w.stage++
 	}
-	if d.Collective != ReduceScatter {
+	if d.gather {
 		for _, peer := range up {
 			w.send(peer, at, own)
 		}
@@ -55,10 +58,10 @@ func (d direct) volume(rank int) Traffic {
 		}
 	}
 	scatter := Traffic{Sends: others, Receives: each, Sent: d.Size - own, Received: own * bytesOf(n-1)}
-	switch d.Collective {
-	case ReduceScatter:
+	switch {
+	case !d.gather:
 		return scatter
-	case AllGather:
+	case !d.scatter:
 		return Traffic{Sends: each, Receives: others, Sent: scatter.Received, Received: scatter.Sent}
 	}
 	both := others + each

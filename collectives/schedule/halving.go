@@ -31,19 +31,20 @@ import (
 // either way if they start together.
 type halving struct {
 	Spec
+	halves
 	blocks
 	steps  int // log2 of the number of ranks that take part
 	folded int // number of folded ranks
 }
 
-func newHalving(s Spec) halving {
-	h := halving{Spec: s}
+func newHalving(s Spec, does halves) halving {
+	h := halving{Spec: s, halves: does}
 	for 2<<h.steps <= s.Ranks {
 		h.steps++
 	}
 	h.folded = s.Ranks - 1<<h.steps
 	h.blocks = cutBlocks(s.Size, 1<<h.steps, s.Type.Size())
-	h.FarFirst = s.FarFirst || s.Collective != AllReduce
+	h.FarFirst = s.FarFirst || !does.both()
 	return h
 }
 
@@ -102,7 +103,7 @@ func (h halving) exchanges(c int) []exchange {
 // other pairs at most half of it in each half of an all-reduce.
 func (h halving) tags() int64 { return 2 * int64(gridPieces(0, h.Size, h.Chunk)) }
 
-func (h halving) layout(rank int) Layout { return inPlace(h.Spec, h.blocks, rank) }
+func (h halving) layout(rank int) Layout { return inPlace(h.Spec, h.halves, h.blocks, rank) }
 
 func (h halving) program(rank int) Program {
 	w := newBuilder(h.Size, h.Chunk, h.volume(rank))
@@ -117,7 +118,7 @@ func (h halving) program(rank int) Program {
 		w.stage++
 	}
 	x := h.exchanges(c)
-	if h.Collective != AllGather {
+	if h.scatter {
 		for k := range x {
 			w.serialize()
 			w.send(x[k].peer, x[k].give.off, x[k].give.size)
@@ -125,7 +126,7 @@ func (h halving) program(rank int) Program {
 			w.stage++
 		}
 	}
-	if h.Collective != ReduceScatter {
+	if h.gather {
 		for k := len(x) - 1; k >= 0; k-- {
 			w.serialize()
 			w.send(x[k].peer, x[k].keep.off, x[k].keep.size)
@@ -152,11 +153,11 @@ func (h halving) volume(rank int) Traffic {
 	}
 	for _, x := range h.exchanges(c) {
 		give, keep := gridPieces(x.give.off, x.give.size, h.Chunk), gridPieces(x.keep.off, x.keep.size, h.Chunk)
-		if h.Collective != AllGather {
+		if h.scatter {
 			v.Sends, v.Sent = v.Sends+give, v.Sent+x.give.size
 			v.Receives, v.Received = v.Receives+keep, v.Received+x.keep.size
 		}
-		if h.Collective != ReduceScatter {
+		if h.gather {
 			v.Sends, v.Sent = v.Sends+keep, v.Sent+x.keep.size
 			v.Receives, v.Received = v.Receives+give, v.Received+x.give.size
 		}
@@ -171,7 +172,7 @@ func (h halving) peers(rank int) (sends, receives []int) {
 	}
 	x := h.exchanges(c)
 	for k := range x {
-		if h.Collective == AllGather {
+		if !h.scatter {
 			k = len(x) - 1 - k
 		}
 		sends = append(sends, x[k].peer)

@@ -49,7 +49,9 @@ func (h hierarchical) tags() int64 {
 	return 2 * int64(steps) * int64(1+pieces(h.size(0), h.Chunk))
 }
 
-func (h hierarchical) layout(rank int) Layout { return inPlace(h.Spec, h.blocks, rank) }
+func (h hierarchical) layout(rank int) Layout {
+	return inPlace(h.Spec, scatterAndGather, h.blocks, rank)
+}
 
 func (h hierarchical) program(rank int) Program {
 	w := newBuilder(h.Size, h.Chunk, h.volume(rank))

@@ -18,17 +18,17 @@ package schedule
 // before all of that send has, so this only ever waits for acknowledgements that were lost.
 type ring struct {
 	Spec
+	halves
 	blocks
 	first, end int // the steps [first, end) of an all-reduce that take place
 }
 
-// newRing returns the ring with the first half, scatter, the second half, gather, or both.
-func newRing(s Spec, scatter, gather bool) ring {
-	g := ring{Spec: s, blocks: cutBlocks(s.Size, s.Ranks, s.Type.Size()), end: 2 * (s.Ranks - 1)}
-	if !scatter {
+func newRing(s Spec, h halves) ring {
+	g := ring{Spec: s, halves: h, blocks: cutBlocks(s.Size, s.Ranks, s.Type.Size()), end: 2 * (s.Ranks - 1)}
+	if !h.scatter {
 		g.first = s.Ranks - 1
 	}
-	if !gather {
+	if !h.gather {
 		g.end = s.Ranks - 1
 	}
 	return g
@@ -42,7 +42,7 @@ func (g ring) maxPieces() int { return pieces(g.size(0), g.Chunk) }
 
 func (g ring) tags() int64 { return int64(g.steps()) * int64(g.maxPieces()) }
 
-func (g ring) layout(rank int) Layout { return inPlace(g.Spec, g.blocks, rank) }
+func (g ring) layout(rank int) Layout { return inPlace(g.Spec, g.halves, g.blocks, rank) }
 
 func (g ring) program(rank int) Program {
 	n := g.Ranks
@@ -99,10 +99,10 @@ func (g ring) volume(rank int) Traffic {
 		v.Sent += g.Size - g.size(notSent)
 		v.Received += g.Size - g.size(notReceived)
 	}
-	if g.first == 0 {
+	if g.scatter {
 		pass(rank, before)
 	}
-	if g.end > g.Ranks-1 {
+	if g.gather {
 		pass(next, rank)
 	}
 	return v
@@ -116,20 +116,20 @@ func (g ring) inflow(int) int { return 1 }
 
 // inPlace returns the layout of an in-place all-reduce, reduce-scatter or all-gather. The block of
 // each rank lies in Out where it lies in the whole buffer.
-func inPlace(s Spec, k blocks, rank int) Layout {
+func inPlace(s Spec, h halves, k blocks, rank int) Layout {
 	l := Layout{Out: s.Size}
 	at, own := k.at(rank), k.size(rank)
-	if s.Collective != AllGather {
+	if h.scatter {
 		l.Local = []Copy{{Len: s.Size}}
 	} else if own > 0 {
 		l.Local = []Copy{{Off: at, Len: own}}
 	}
 	switch {
-	case s.Collective == AllReduce:
+	case h.both():
 		l.Result = []Want{{Len: s.Size, Rank: All}}
-	case s.Collective == ReduceScatter && own > 0:
+	case h.scatter && own > 0:
 		l.Result = []Want{{Off: at, Len: own, Rank: All, From: at}}
-	case s.Collective == AllGather:
+	case h.gather:
 		l.Result = make([]Want, 0, s.Ranks)
 		for r := range s.Ranks {
 			if k.size(r) > 0 {

@@ -175,17 +175,17 @@ func (s Spec) check(rank int) error {
 		return fmt.Errorf("size %d is not a positive multiple of %d bytes", s.Size, element)
 	case s.Chunk < 0 || s.Chunk%element != 0:
 		return fmt.Errorf("chunk %d is not a multiple of %d bytes", s.Chunk, element)
-	case s.Flows < 0 || s.Flows > 1 && s.Collective != Incast:
-		return fmt.Errorf("%d flows", s.Flows)
 	case s.Parallel < 0:
 		return fmt.Errorf("parallel %d is negative", s.Parallel)
-	case s.Collective == Permute:
-		return checkPermutation(s.Permute, s.Ranks, rank)
 	}
 	f, err := About(s.Collective, s.Algorithm)
 	switch {
 	case err != nil:
 		return nil // resolve reports it
+	case s.Flows < 0 || s.Flows > 1 && !f.Flows:
+		return fmt.Errorf("%d flows", s.Flows)
+	case f.Permuted:
+		return checkPermutation(s.Permute, s.Ranks, rank)
 	case f.Rooted && (s.Root < 0 || s.Root >= s.Ranks):
 		return fmt.Errorf("root %d is not below %d ranks", s.Root, s.Ranks)
 	case f.PowerOfTwo && s.Ranks&(s.Ranks-1) != 0:
