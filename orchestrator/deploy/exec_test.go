@@ -17,59 +17,55 @@ import (
 // A program ends with its node, and its caller gets the reason, whether the node was killed before
 // the program started, during its start, or while it ran.
 func TestPrivExecInAKilledNode(t *testing.T) {
-	for runtime, tries := range map[string]int{"namespace": 24, "docker": 4} {
-		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // there the test program can be a node
-				useRuntime(t, runtime)
-			}
-			_, h := newGuardedLab(t)
-			for try := range tries {
-				s, err := h.State()
-				if err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan Exit, 1)
-				kill := func() {
-					if err := syscall.Kill(s.Nodes[1].PID, syscall.SIGKILL); err != nil {
-						t.Error(err)
-					}
-				}
-				late := time.Duration(try) * time.Millisecond // from before the request to long after the start
-				if try == 0 {
-					kill()
-				} else {
-					time.AfterFunc(late, kill)
-				}
-				go func() {
-					exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"sleep", "60"}}, os.Stdin, os.Stdout, os.Stderr)
-					if err != nil {
-						t.Errorf("killed %v after it was asked for: %v", late, err)
-					}
-					ended <- exit
-				}()
-				const says = "h1 has ended (signal: killed); weft node guarded h1 restart starts it again"
-				if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
-					t.Errorf("killed %v after it was asked for: %+v", late, exit)
-				}
-				awaitDead(t, h, 1)
-				if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			// If the program itself is killed, its exit code says so. A node killed by request has
-			// its own reason.
-			if code, out := runScript(t, h, "kill -9 $$"); code != 137 {
-				t.Errorf("code %d: %s", code, out)
-			}
-			if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+	tries := map[string]int{"namespace": 24, "docker": 4}
+	inRuntimes(t, func(t *testing.T, runtime string) {
+		_, h := newGuardedLab(t)
+		for try := range tries[runtime] {
+			s, err := h.State()
+			if err != nil {
 				t.Fatal(err)
 			}
-			exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
-			if err != nil || exit.Code != CodeNode || exit.Ended != "h1 has ended (it was killed by weft node); weft node guarded h1 restart starts it again" {
-				t.Errorf("got %+v, %v", exit, err)
+			ended := make(chan Exit, 1)
+			kill := func() {
+				if err := syscall.Kill(s.Nodes[1].PID, syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
 			}
-		})
-	}
+			late := time.Duration(try) * time.Millisecond // from before the request to long after the start
+			if try == 0 {
+				kill()
+			} else {
+				time.AfterFunc(late, kill)
+			}
+			go func() {
+				exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"sleep", "60"}}, os.Stdin, os.Stdout, os.Stderr)
+				if err != nil {
+					t.Errorf("killed %v after it was asked for: %v", late, err)
+				}
+				ended <- exit
+			}()
+			const says = "h1 has ended (signal: killed); weft node guarded h1 restart starts it again"
+			if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
+				t.Errorf("killed %v after it was asked for: %+v", late, exit)
+			}
+			awaitDead(t, h, 1)
+			if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// If the program itself is killed, its exit code says so. A node killed by request has
+		// its own reason.
+		if code, out := runScript(t, h, "kill -9 $$"); code != 137 {
+			t.Errorf("code %d: %s", code, out)
+		}
+		if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+			t.Fatal(err)
+		}
+		exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
+		if err != nil || exit.Code != CodeNode || exit.Ended != "h1 has ended (it was killed by weft node); weft node guarded h1 restart starts it again" {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+	})
 }
 
 // A node that deletes its interface runs on, cut off: inspect and an event report it, but not for a

@@ -30,17 +30,15 @@ func TestPrivKilledAtEveryStep(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
-	for runtime, victims := range map[string][]victim{
+	victims := map[string][]victim{
 		"namespace": {{"deploy", 4}, {"supervise", 8}, {"destroy", 5}, {"run", 7}},
 		"docker":    {{"deploy", 14}, {"supervise", 40}, {"destroy", 20}, {"run", 40}, {"reaper", 40}, {"both", 40}},
-	} {
-		for _, v := range victims {
-			t.Run(runtime+"/"+v.name, func(t *testing.T) {
-				useRuntime(t, runtime)
-				checkKilled(t, v)
-			})
-		}
 	}
+	inRuntimes(t, func(t *testing.T, runtime string) {
+		for _, v := range victims[runtime] {
+			t.Run(v.name, func(t *testing.T) { checkKilled(t, v) })
+		}
+	})
 }
 
 // The same with the kernel as the datapath, under User Mode Linux, where each step takes seconds.

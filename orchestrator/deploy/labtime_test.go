@@ -25,7 +25,8 @@ func needLabTime(t *testing.T) {
 // not. Nodes agree, and a restart of a node does not change its clocks.
 func TestPrivExecInLabTime(t *testing.T) {
 	needLabTime(t)
-	inRuntimes(t, func(t *testing.T, h *Handle) {
+	inRuntimes(t, func(t *testing.T, _ string) {
+		_, h := newGuardedLab(t)
 		script := func(node string, labTime bool, script string) string {
 			t.Helper()
 			code, out := runProgram(t, h, Exec{Node: node, Args: []string{"/bin/sh", "-c", script}, LabTime: labTime})
@@ -105,7 +106,8 @@ func TestPrivHostileProgramsInLabTime(t *testing.T) {
 		"memory":      `my @x; push @x, "a" x (1e7 + @x) while 1`,
 		"stopped":     `my $p = $$; unless (fork) { sleep 3; kill 9, $p; exit } kill 19, $p`,
 	}
-	inRuntimes(t, func(t *testing.T, h *Handle) {
+	inRuntimes(t, func(t *testing.T, _ string) {
+		_, h := newGuardedLab(t)
 		for name, script := range scripts {
 			t.Run(name, func(t *testing.T) { checkHostileProgram(t, h, script) })
 		}
@@ -148,7 +150,8 @@ func checkHostileProgram(t *testing.T, h *Handle, script string) {
 // lab's events say why. The next program has a keeper again; others run on.
 func TestPrivKeeperKilled(t *testing.T) {
 	needLabTime(t)
-	inRuntimes(t, func(t *testing.T, h *Handle) {
+	inRuntimes(t, func(t *testing.T, _ string) {
+		_, h := newGuardedLab(t)
 		const says = "the keeper of lab time died: signal: killed; programs with lab time cannot go on without it: " +
 			"start them again"
 		ended := make(chan Exit, 3)

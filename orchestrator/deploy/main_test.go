@@ -310,6 +310,16 @@ func (m snapshot) diff(now snapshot) (err error) {
 	return err
 }
 
+// inRuntimes runs a test in each runtime.
+func inRuntimes(t *testing.T, test func(t *testing.T, runtime string)) {
+	for _, runtime := range []string{"namespace", "docker"} {
+		t.Run(runtime, func(t *testing.T) {
+			useRuntime(t, runtime)
+			test(t, runtime)
+		})
+	}
+}
+
 // checkUnchanged fails the test unless the machine is as it was, no process belongs to the state
 // directory, and the directory is gone.
 func (m snapshot) checkUnchanged(t *testing.T, root string) {

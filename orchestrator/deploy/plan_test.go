@@ -36,10 +36,9 @@ func TestPrivLabMatchesPlan(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
-	for _, where := range []string{"namespace", "docker"} {
+	inRuntimes(t, func(t *testing.T, _ string) {
 		for _, datapath := range []string{"fabric", "kernel"} {
-			t.Run(where+"/"+datapath, func(t *testing.T) {
-				useRuntime(t, where)
+			t.Run(datapath, func(t *testing.T) {
 				err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK) // else a TAP device is a veth pair, as the plan says
 				if datapath == "kernel" {
 					_, err = kernelpath.Available()
@@ -55,7 +54,7 @@ func TestPrivLabMatchesPlan(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 // A lab on two machines has what the plan says where the plan says it.

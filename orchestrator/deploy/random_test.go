@@ -39,30 +39,29 @@ func TestPrivKilledAtRandom(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
-	for where, kills := range map[string]int{"namespace": 8, "docker": 2} {
-		t.Run(where, func(t *testing.T) {
-			useRuntime(t, where)
-			if n, err := strconv.Atoi(os.Getenv(killsVar)); err == nil {
-				kills = n
+	sampled := map[string]int{"namespace": 8, "docker": 2}
+	inRuntimes(t, func(t *testing.T, where string) {
+		kills := sampled[where]
+		if n, err := strconv.Atoi(os.Getenv(killsVar)); err == nil {
+			kills = n
+		}
+		seed := sample.Rand(t).Uint64()
+		if n, err := strconv.ParseUint(os.Getenv(seedVar), 10, 64); err == nil {
+			seed = n
+		}
+		took := measureVerbs(t)
+		t.Logf("undisturbed: %v", took)
+		done, tried := 0, 0
+		for ; done < kills && !t.Failed(); tried++ {
+			k := drawKill(where, seed+uint64(tried))
+			killed := k.carryOut(t, took[k.verb])
+			if killed {
+				done++
 			}
-			seed := sample.Rand(t).Uint64()
-			if n, err := strconv.ParseUint(os.Getenv(seedVar), 10, 64); err == nil {
-				seed = n
-			}
-			took := measureVerbs(t)
-			t.Logf("undisturbed: %v", took)
-			done, tried := 0, 0
-			for ; done < kills && !t.Failed(); tried++ {
-				k := drawKill(where, seed+uint64(tried))
-				killed := k.carryOut(t, took[k.verb])
-				if killed {
-					done++
-				}
-				t.Logf("%s=%d: %s %s after %.0f %%: killed %v", seedVar, seed+uint64(tried), k.verb, k.victim, 100*k.at, killed)
-			}
-			t.Logf("%d kills in %d tries", done, tried)
-		})
-	}
+			t.Logf("%s=%d: %s %s after %.0f %%: killed %v", seedVar, seed+uint64(tried), k.verb, k.victim, 100*k.at, killed)
+		}
+		t.Logf("%d kills in %d tries", done, tried)
+	})
 }
 
 // A plannedKill is which process is killed, and when.

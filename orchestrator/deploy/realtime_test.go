@@ -60,82 +60,76 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 	if goruntime.NumCPU() < 2 {
 		t.Skip("one processor, which this test needs itself")
 	}
-	for _, where := range []string{"namespace", "docker"} {
-		t.Run(where, func(t *testing.T) {
-			if where != "namespace" {
-				useRuntime(t, where)
-			}
-			needRoot(t)
-			before := takeSnapshot(t)
-			root := newStatePath(t)
-			if out, err := runSelf(t, root, "", "deploy", root, "starved"); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			r, err := OpenRoot(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			state, err := stateOf(r, "starved")
-			if err != nil {
-				t.Fatal(err)
-			}
-			fabric := realTimeFabric(t, state.Deployment)
-			processor := goruntime.NumCPU() - 1
-			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", fabric))
-			for _, thread := range threads {
-				if tid, err := strconv.Atoi(thread.Name()); err == nil {
-					if err := pin(tid, processor); err != nil {
-						t.Fatal(err)
-					}
+	inRuntimes(t, func(t *testing.T, _ string) {
+		before := takeSnapshot(t)
+		root := newStatePath(t)
+		if out, err := runSelf(t, root, "", "deploy", root, "starved"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		r, err := OpenRoot(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		state, err := stateOf(r, "starved")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fabric := realTimeFabric(t, state.Deployment)
+		processor := goruntime.NumCPU() - 1
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", fabric))
+		for _, thread := range threads {
+			if tid, err := strconv.Atoi(thread.Name()); err == nil {
+				if err := pin(tid, processor); err != nil {
+					t.Fatal(err)
 				}
 			}
-			load := quiettest.Start()
-			spin := exec.Command("/proc/self/exe", "spin", fmt.Sprint(processor))
-			spin.Env = append(os.Environ(), poller.Preemption)
-			out, err := spin.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
+		}
+		load := quiettest.Start()
+		spin := exec.Command("/proc/self/exe", "spin", fmt.Sprint(processor))
+		spin.Env = append(os.Environ(), poller.Preemption)
+		out, err := spin.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := spin.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		defer func() { _ = spin.Process.Kill(); <-ended }()
+		said, _ := bufio.NewReader(out).ReadString('\n')
+		go func() { _ = spin.Wait(); close(ended) }()
+		if said != "<nil>\n" {
+			t.Skipf("no real-time scheduling: %s", said)
+		}
+		if err := syscall.Kill(state.Supervisor, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := awaitEnd(state.Supervisor, killTime); err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan bool, 1)
+		go func() {
+			_ = awaitEnd(fabric, 2*spinTime)
+			select {
+			case <-ended:
+				gone <- false
+			default:
+				gone <- true
 			}
-			if err := spin.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			defer func() { _ = spin.Process.Kill(); <-ended }()
-			said, _ := bufio.NewReader(out).ReadString('\n')
-			go func() { _ = spin.Wait(); close(ended) }()
-			if said != "<nil>\n" {
-				t.Skipf("no real-time scheduling: %s", said)
-			}
-			if err := syscall.Kill(state.Supervisor, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			if err := awaitEnd(state.Supervisor, killTime); err != nil {
-				t.Fatal(err)
-			}
-			gone := make(chan bool, 1)
-			go func() {
-				_ = awaitEnd(fabric, 2*spinTime)
-				select {
-				case <-ended:
-					gone <- false
-				default:
-					gone <- true
-				}
-			}()
-			began := time.Now()
-			swept, err := Clean(t.Context(), root, Options{})
-			if err != nil {
-				t.Errorf("clean: %v", err)
-			}
-			t.Logf("clean %s", describeSwept(swept, time.Since(began)))
-			if !<-gone {
-				load.Late(t, "the fabric waited for the load to end")
-			}
-			_ = spin.Process.Kill()
-			before.checkUnchanged(t, root)
-		})
-	}
+		}()
+		began := time.Now()
+		swept, err := Clean(t.Context(), root, Options{})
+		if err != nil {
+			t.Errorf("clean: %v", err)
+		}
+		t.Logf("clean %s", describeSwept(swept, time.Since(began)))
+		if !<-gone {
+			load.Late(t, "the fabric waited for the load to end")
+		}
+		_ = spin.Process.Kill()
+		before.checkUnchanged(t, root)
+	})
 }
 
 // realTimeFabric returns the PID of a deployment's fabric. It skips the test if the fabric has no

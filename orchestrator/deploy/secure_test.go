@@ -80,19 +80,6 @@ func newGuardedLab(t *testing.T) (root string, h *Handle) {
 	return r.Path(), h
 }
 
-// inRuntimes runs a test with a guarded lab in each runtime.
-func inRuntimes(t *testing.T, test func(t *testing.T, h *Handle)) {
-	for _, runtime := range []string{"namespace", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			if runtime != "namespace" { // there the test program can be a node
-				useRuntime(t, runtime)
-			}
-			_, h := newGuardedLab(t)
-			test(t, h)
-		})
-	}
-}
-
 // Only the lab's owner reaches its files and its socket. If their modes are opened, the supervisor
 // still rejects others.
 func TestPrivSocketIsPrivate(t *testing.T) {

@@ -16,75 +16,70 @@ import (
 // A lab whose state directory was removed is found by its mark and ended by every command, also one
 // with another state directory. A lab whose directory exists is not touched.
 func TestPrivLabWithoutItsFolder(t *testing.T) {
-	for _, where := range []string{"namespace", "docker"} {
-		t.Run(where, func(t *testing.T) {
-			well, h := newGuardedLab(t)
-			if where != "namespace" {
-				useRuntime(t, where)
+	inRuntimes(t, func(t *testing.T, where string) {
+		well, h := newGuardedLab(t)
+		before := takeSnapshot(t)
+		other := newStatePath(t)
+		for verb, end := range map[string]func(root string) (said string){
+			"destroy": func(root string) (said string) {
+				found, err := Down(t.Context(), root, "lost", Options{Say: func(line string) { said = line }})
+				if err != nil || !found {
+					t.Errorf("destroy: found %v, %v", found, err)
+				}
+				return said
+			},
+			"clean":                              func(root string) string { return cleanLost(t, root) },
+			"clean with another state directory": func(string) string { return cleanLost(t, other) },
+			"deploy": func(root string) string {
+				out, err := runSelf(t, root, "", "deploy", root, "lost")
+				if err != nil {
+					t.Errorf("deploy: %v\n%s", err, out)
+				}
+				if n := len(supervisors("lost")); n != 1 {
+					t.Errorf("%d supervisors", n)
+				}
+				if _, err := Down(t.Context(), root, "lost", Options{}); err != nil {
+					t.Error(err)
+				}
+				return out
+			},
+		} {
+			if where != "namespace" && verb != "destroy" && verb != "clean" {
+				continue // the same, and slower
 			}
-			before := takeSnapshot(t)
-			other := newStatePath(t)
-			for verb, end := range map[string]func(root string) (said string){
-				"destroy": func(root string) (said string) {
-					found, err := Down(t.Context(), root, "lost", Options{Say: func(line string) { said = line }})
-					if err != nil || !found {
-						t.Errorf("destroy: found %v, %v", found, err)
-					}
-					return said
-				},
-				"clean":                              func(root string) string { return cleanLost(t, root) },
-				"clean with another state directory": func(string) string { return cleanLost(t, other) },
-				"deploy": func(root string) string {
-					out, err := runSelf(t, root, "", "deploy", root, "lost")
-					if err != nil {
-						t.Errorf("deploy: %v\n%s", err, out)
-					}
-					if n := len(supervisors("lost")); n != 1 {
-						t.Errorf("%d supervisors", n)
-					}
-					if _, err := Down(t.Context(), root, "lost", Options{}); err != nil {
-						t.Error(err)
-					}
-					return out
-				},
-			} {
-				if where != "namespace" && verb != "destroy" && verb != "clean" {
-					continue // the same, and slower
-				}
-				root := newStatePath(t)
-				if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if labs := Strays(); slices.Contains(labs, "lost") {
-					t.Errorf("a lab that is up is a stray: %v", labs)
-				}
-				if err := os.RemoveAll(root); err != nil {
-					t.Fatal(err)
-				}
-				if labs := Strays(); !slices.Contains(labs, "lost") || slices.Contains(labs, "guarded") {
-					t.Errorf("the strays are %v", labs)
-				}
-				for _, lab := range []string{"", "lost"} {
-					if err := Unreachable(lab); err == nil || !strings.Contains(err.Error(), "lab lost: it still runs") {
-						t.Errorf("of lab %q: %v", lab, err)
-					}
-				}
-				if err := Unreachable("guarded"); !errors.Is(err, ErrNotDeployed) {
-					t.Errorf("of another lab: %v", err)
-				}
-				if said := end(root); !strings.Contains(said, "lost") && verb != "deploy" {
-					t.Errorf("%s says %q", verb, said)
-				}
-				before.checkUnchanged(t, root)
-				if pids := supervisors("lost"); len(pids) > 0 {
-					t.Fatalf("after %s: %+v", verb, pids)
+			root := newStatePath(t)
+			if out, err := runSelf(t, root, "", "deploy", root, "lost"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if labs := Strays(); slices.Contains(labs, "lost") {
+				t.Errorf("a lab that is up is a stray: %v", labs)
+			}
+			if err := os.RemoveAll(root); err != nil {
+				t.Fatal(err)
+			}
+			if labs := Strays(); !slices.Contains(labs, "lost") || slices.Contains(labs, "guarded") {
+				t.Errorf("the strays are %v", labs)
+			}
+			for _, lab := range []string{"", "lost"} {
+				if err := Unreachable(lab); err == nil || !strings.Contains(err.Error(), "lab lost: it still runs") {
+					t.Errorf("of lab %q: %v", lab, err)
 				}
 			}
-			if _, err := h.State(); err != nil {
-				t.Errorf("the lab in %s, which is up: %v", well, err)
+			if err := Unreachable("guarded"); !errors.Is(err, ErrNotDeployed) {
+				t.Errorf("of another lab: %v", err)
 			}
-		})
-	}
+			if said := end(root); !strings.Contains(said, "lost") && verb != "deploy" {
+				t.Errorf("%s says %q", verb, said)
+			}
+			before.checkUnchanged(t, root)
+			if pids := supervisors("lost"); len(pids) > 0 {
+				t.Fatalf("after %s: %+v", verb, pids)
+			}
+		}
+		if _, err := h.State(); err != nil {
+			t.Errorf("the lab in %s, which is up: %v", well, err)
+		}
+	})
 }
 
 // impostors create something else at the path of a lab's folder or of the state directory.
