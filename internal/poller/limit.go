@@ -60,8 +60,8 @@ func procName(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// threads returns the threads of a process; 0 is this one.
-func threads(pid int) (tids []int, err error) {
+// Threads returns the threads of a process; 0 is this one.
+func Threads(pid int) (tids []int, err error) {
 	entries, err := os.ReadDir("/proc/" + procName(pid) + "/task")
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func threads(pid int) (tids []int, err error) {
 func DropRealTime(pid int) error {
 	const passes = 3 // a thread that still has it may start another
 	for range passes {
-		tids, err := threads(pid)
+		tids, err := Threads(pid)
 		if err != nil {
 			return nil
 		}

@@ -75,7 +75,7 @@ func real(priority uint32) {
 	var n int
 	_, err := fmt.Sscan(os.Getenv(processorVar), &n)
 	only.Set(n)
-	tids, _ := threads(0)
+	tids, _ := Threads(0)
 	for _, tid := range tids {
 		if err == nil {
 			err = unix.SchedSetaffinity(tid, &only)

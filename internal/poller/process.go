@@ -82,7 +82,7 @@ func Favour(pid int) error {
 	if err := limitRealTime(pid); err != nil {
 		return err
 	}
-	tids, err := threads(pid)
+	tids, err := Threads(pid)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func Favour(pid int) error {
 // not have obtained itself.
 func Prefer(pid int, p Priority) (scheduling string) {
 	scheduling = "as it was"
-	tids, _ := threads(pid) // no threads if the process has ended
+	tids, _ := Threads(pid) // no threads if the process has ended
 	for _, tid := range tids {
 		scheduling = schedule(pid, tid, p)
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
+	"weft/internal/poller"
 )
 
 // OwnerVar is an environment variable of processes that a container engine starts. Its value is the
@@ -129,15 +130,11 @@ func Renice(pid, want int) error {
 	if want == 0 {
 		return nil
 	}
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	tids, err := poller.Threads(pid)
 	if err != nil {
 		return err
 	}
-	for _, t := range threads {
-		tid, err := strconv.Atoi(t.Name())
-		if err != nil {
-			return err
-		}
+	for _, tid := range tids {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // not granted, or the thread has ended
 	}
 	return nil

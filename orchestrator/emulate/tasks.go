@@ -13,6 +13,7 @@ import (
 
 	clocks "weft/clocksync/node"
 	"weft/host"
+	"weft/internal/poller"
 )
 
 // tasks finds the tasks of a host's programs and measures how long they wait for a processor.
@@ -63,15 +64,8 @@ func (t *tasks) look(now time.Time) {
 // walk adds the threads of a process and of all that descend from it. with says that those of the
 // process itself are added.
 func walk(process int, with bool, found map[task]schedstat) {
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", process))
-	if err != nil {
-		return // it has ended
-	}
-	for _, entry := range threads {
-		thread, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	threads, _ := poller.Threads(process) // none if it has ended
+	for _, thread := range threads {
 		dir := fmt.Sprintf("/proc/%d/task/%d/", process, thread)
 		if with {
 			k := task{process, thread}

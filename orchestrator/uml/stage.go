@@ -219,10 +219,9 @@ func children() []int { return childrenOf(os.Getpid()) }
 // childrenOf returns the child processes of all threads of a process.
 func childrenOf(pid int) []int {
 	var pids []int
-	of := fmt.Sprintf("/proc/%d/task/", pid)
-	tasks, _ := os.ReadDir(of)
-	for _, t := range tasks {
-		text, _ := os.ReadFile(of + t.Name() + "/children")
+	threads, _ := poller.Threads(pid)
+	for _, thread := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, thread))
 		for _, f := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(f); err == nil {
 				pids = append(pids, pid)
