@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 
 	"weft/internal/clip"
 	"weft/internal/plural"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/series"
 	"weft/orchestrator/sweep"
@@ -353,25 +351,11 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 	var f sweepFlags
 	cmd := a.sweepVerb("resume", "run the points of a sweep that have no result", resumeHelp, &f,
 		func(ctx context.Context, d *shard.Dir) error {
-			last, _, err := d.Round()
-			if err != nil {
-				return err
-			}
 			if err := f.read(); err != nil {
 				return err
 			}
-			r := f.round
-			r.On = cmp.Or(f.on, last.On, "local") // no round: its submitter was killed before
-			if r.Image == "" {
-				r.Image = last.Image
-			}
-			if r.Memory == 0 {
-				r.Memory = last.Memory
-			}
-			if r.Collect == "" && r.On == last.On {
-				r.Collect = last.Collect
-			}
-			if err := manage.Resume(ctx, schedulerOf, d, r, time.Now()); err != nil {
+			f.round.On = f.on
+			if err := manage.Resume(ctx, schedulerOf, d, f.round, time.Now()); err != nil {
 				return err
 			}
 			return a.showSubmitted(d, f.json)
@@ -391,27 +375,19 @@ func (a *app) sweepCollectCommand() *cobra.Command {
 	var f sweepFlags
 	return a.sweepVerb("collect", "print and draw all points of a sweep", collectHelp, &f,
 		func(ctx context.Context, d *shard.Dir) error {
-			labs, runs, cleanup, err := manage.Collect(ctx, schedulerOf, d)
+			jobs, runs, cleanup, err := manage.Collect(ctx, schedulerOf, d)
 			if err != nil {
 				return err
 			}
-			if err := a.collected(ctx, d, labs, runs, f.json); err != nil {
-				return errors.Join(cleanup, err)
-			}
-			return cleanup
+			return errors.Join(cleanup, a.collected(ctx, jobs, runs, f.json))
 		})
 }
 
 // collected prints and draws the points of a sweep as run does those of a local one.
-func (a *app) collected(ctx context.Context, d *shard.Dir, labs []*lab.Lab, runs []*record.Summary, asJSON bool) error {
-	jobs := make([]series.Job, len(labs))
+func (a *app) collected(ctx context.Context, jobs []series.Job, runs []*record.Summary, asJSON bool) error {
 	var failed error
-	for i, l := range labs {
-		jobs[i] = series.Job{Lab: l, Text: []byte(d.Sub.Text), Engine: d.Sub.Kind, Sweep: d.Path,
-			Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
-		if asJSON {
-			failed = errors.Join(failed, writeLine(a.stdout, runs[i]))
-		}
+	for i := 0; asJSON && i < len(runs); i++ {
+		failed = errors.Join(failed, writeLine(a.stdout, runs[i]))
 	}
 	judged, err := a.acrossPoints(jobs, runs)
 	all := append(runs[:len(runs):len(runs)], judged...)

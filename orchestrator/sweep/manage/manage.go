@@ -11,6 +11,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -239,9 +240,19 @@ func end(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard
 var ErrNothingLeft = errors.New("every point has a result; weft sweep collect prints them")
 
 // Resume starts the shards again, for points without a result and for those that were given up.
-// tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect.
+// tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect; the empty
+// ones are as in the last round, but Workers and, with another scheduler, Collect.
 func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir, r sweep.Round, now time.Time,
 ) error {
+	last, _, err := d.Round()
+	if err != nil {
+		return err
+	}
+	r.On = cmp.Or(r.On, last.On, "local") // no round: its submitter was killed before
+	r.Image, r.Memory = cmp.Or(r.Image, last.Image), cmp.Or(r.Memory, last.Memory)
+	if r.On == last.On {
+		r.Collect = cmp.Or(r.Collect, last.Collect)
+	}
 	next, err := on(r.On)
 	if err != nil {
 		return err
@@ -276,12 +287,13 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 }
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
-// returns the labs and summaries of all points in their order. A point without a run has a summary
+// returns the jobs and summaries of all points in their order. A point without a run has a summary
 // that says why. The results are valid also if cleanup is an error: then the scheduler did not
 // answer, and Collect or weft clean removes later what it keeps.
 func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir,
-) (labs []*lab.Lab, runs []*record.Summary, cleanup, err error) {
-	if labs, err = shard.Labs(d.Sub); err != nil {
+) (jobs []series.Job, runs []*record.Summary, cleanup, err error) {
+	labs, err := shard.Labs(d.Sub)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	f := d.Scan()
@@ -289,8 +301,10 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 		return nil, nil, nil, fmt.Errorf("%d of %d points have no result yet: weft sweep wait %s, or weft sweep resume",
 			left, len(d.Sub.Points), d.Sub.ID)
 	}
-	runs = make([]*record.Summary, len(labs))
+	jobs, runs = make([]series.Job, len(labs)), make([]*record.Summary, len(labs))
 	for i, l := range labs {
+		jobs[i] = series.Job{Lab: l, Text: []byte(d.Sub.Text), Engine: d.Sub.Kind, Sweep: d.Path,
+			Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
 		dir, placed := d.RunDir(i)
 		if !placed {
 			runs[i] = series.NotRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
@@ -308,5 +322,5 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 		cleanup = fmt.Errorf("the results are complete, but the shards' tasks were not removed: %w; weft sweep "+
 			"collect %s tries again", err, d.Sub.ID)
 	}
-	return labs, runs, cleanup, nil
+	return jobs, runs, cleanup, nil
 }
