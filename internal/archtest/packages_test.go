@@ -52,6 +52,7 @@ func packages() []entry {
 		{"internal/browsertest", "internal/quiettest", "opens pages for tests, whatever they show"},
 		{"internal/regular", "", "opens files, whatever is in them"},
 		{"internal/sandbox", "internal/clip", "runs modules, whatever they compute"},
+		{"internal/sockbuf", "", "sizes buffers of sockets, whatever crosses them"},
 		{"internal/sandbox/sandboxtest", "", "writes modules for tests"},
 		{"internal/sample", "", "chooses cases of tests"},
 		{"internal/testenv", "", "the environment of tests"},
@@ -140,7 +141,7 @@ func packages() []entry {
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
 		{"nodeimg/tcp", "internal/clip params units", "settings of the kernel's TCP are keys of a lab"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread nodeimg/labclock nodeimg/tcp units",
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/sockbuf internal/thread nodeimg/labclock nodeimg/tcp units",
 			"becomes a node as it is told over a socket, or a program in one with lab time"},
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
@@ -148,7 +149,7 @@ func packages() []entry {
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/qdisc units", "puts disciplines on devices"},
-		{"tc-shaping/measure", "tc-shaping/qdisc units", "compares links with their disciplines"},
+		{"tc-shaping/measure", "internal/sockbuf tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 
 		{"results/expect", "internal/nearest results/record results/stats",
@@ -177,7 +178,7 @@ func packages() []entry {
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
-		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
+		{"orchestrator/capture", "internal/sockbuf orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology/render", "internal/plural orchestrator/topology units", "draws a graph"},
 		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer " +
 			"collectives/schedule " +
@@ -223,7 +224,7 @@ func packages() []entry {
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
-		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/thread " +
+		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/sockbuf internal/thread " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
@@ -250,7 +251,7 @@ func packages() []entry {
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
 			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
-		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
+		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +
 			"nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
+	"weft/internal/sockbuf"
 )
 
 // stageVar is an environment variable by which the first stage reports to the second. The first
@@ -309,12 +310,12 @@ func listen(s *NodeSpec) (fds []int, err error) {
 
 func (want *Socket) open(fd int, s *NodeSpec) error {
 	if want.ReadBuffer > 0 {
-		if err := readBuffer(fd, want.ReadBuffer); err != nil {
+		if err := sockbuf.Receive(fd, int(want.ReadBuffer)); err != nil {
 			return fmt.Errorf("receive buffer: %w", err)
 		}
 	}
 	if want.WriteBuffer > 0 {
-		if err := writeBuffer(fd, want.WriteBuffer); err != nil {
+		if err := sockbuf.Send(fd, int(want.WriteBuffer)); err != nil {
 			return fmt.Errorf("send buffer: %w", err)
 		}
 	}

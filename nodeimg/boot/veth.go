@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/sockbuf"
 	"weft/internal/thread"
 	"weft/units"
 )
@@ -92,7 +93,7 @@ func packetSocket(index int) (int, error) {
 				1)
 		}},
 		{"bypass queue", func() error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1) }},
-		{"receive buffer", func() error { return readBuffer(fd, 64*units.MiB) }},
+		{"receive buffer", func() error { return sockbuf.Receive(fd, int(64*units.MiB)) }},
 		{"bind", func() error { return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}) }},
 	} {
 		if err := step.do(); err != nil {
@@ -101,23 +102,6 @@ func packetSocket(index int) (int, error) {
 		}
 	}
 	return fd, nil
-}
-
-// readBuffer asks for a receive buffer of n bytes: beyond the system's limit if the process may,
-// otherwise up to it.
-func readBuffer(fd int, n units.Bytes) error {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, int(n)) == nil {
-		return nil
-	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(n))
-}
-
-// writeBuffer does the same for the send buffer.
-func writeBuffer(fd int, n units.Bytes) error {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, int(n)) == nil {
-		return nil
-	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, int(n))
 }
 
 // offloads are commands of ethtool(8) that turn an offload off, linux/ethtool.h. TX checksums come

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/sockbuf"
 	"weft/orchestrator/pcapng"
 	"weft/realtime"
 )
@@ -27,9 +28,7 @@ func Messages() (ours, theirs *os.File, err error) {
 		return nil, nil, fmt.Errorf("capture: %w", err)
 	}
 	for _, fd := range fds {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, buffer) // up to the system's limit
-		}
+		_ = sockbuf.Send(fd, buffer) // up to the system's limit
 	}
 	if err := unix.SetNonblock(fds[0], true); err != nil { // so that a deadline can end a read
 		unix.Close(fds[0])

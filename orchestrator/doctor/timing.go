@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/bypass"
 	"weft/internal/poller"
+	"weft/internal/sockbuf"
 	"weft/internal/thread"
 	"weft/units"
 )
@@ -124,10 +125,8 @@ func buffers(context.Context) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, int(enough)) != nil {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(enough)); err != nil {
-			return "", err
-		}
+	if err := sockbuf.Receive(fd, int(enough)); err != nil {
+		return "", err
 	}
 	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	if err != nil {

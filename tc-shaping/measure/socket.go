@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/sockbuf"
 	"weft/units"
 )
 
@@ -42,7 +43,7 @@ func NewSender(to netip.AddrPort) (*Sender, error) {
 	}
 	err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, 2), // RFC 3168, section 5
 		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO))
-	if err := errors.Join(err, force(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)); err != nil {
+	if err := errors.Join(err, sockbuf.Send(fd, buffer)); err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("sender of probes: %w", err)
 	}
@@ -60,7 +61,7 @@ func NewReceiver(at netip.AddrPort) (*Receiver, error) {
 		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVTOS, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience),
-		force(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF),
+		sockbuf.Receive(fd, buffer),
 		unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}))
 	if err != nil {
 		_ = unix.Close(fd)
@@ -81,14 +82,6 @@ func socket() (int, error) {
 		return -1, fmt.Errorf("socket for probes: %w", err)
 	}
 	return fd, nil
-}
-
-// force sets a buffer size beyond the system's limit if permitted, otherwise up to the limit.
-func force(fd, forced, limited int) error {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, buffer) == nil {
-		return nil
-	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, limited, buffer)
 }
 
 // send sends packet seq of a train and returns the departure time in nanoseconds of the machine's

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/sockbuf"
 )
 
 // Phase is a sequence of equal packets.
@@ -190,9 +192,7 @@ func Receive(out io.Writer, port uint16, phases int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return fmt.Errorf("probe: timestamps: %w", err)
 	}
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 8<<20) // what the system allows
-	}
+	_ = sockbuf.Receive(fd, 8<<20) // what the system allows
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return err
 	}
