@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"weft/nodeimg/boot"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/realtime"
 )
@@ -14,13 +15,13 @@ func (s *supervisor) state() (*State, error) {
 	d, g := s.deployment, s.x.Graph
 	out := &State{
 		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime,
-		Datapath: "fabric",
+		Datapath: lab.DatapathFabric,
 		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(),
 		Committed: s.journal.Committed(),
 		Notes:     s.lab.Notes(), Memory: s.lab.Memory(), Subnet: d.Subnet.Prefix().String(),
 	}
 	if s.switched() {
-		out.Datapath = "kernel"
+		out.Datapath = lab.DatapathKernel
 	}
 	if s.machines != nil {
 		out.Machines = s.machines.Names()

@@ -135,7 +135,7 @@ func onlySimulated(l *lab.Lab) error {
 // checkKernel rejects what no kernel can do at the dilation of the lab.
 func (x *Experiment) checkKernel() error {
 	d := x.Lab.Engine.Dilation
-	if x.Lab.Engine.Datapath != OnKernel || x.Lab.Engine.Kind == "sim" || d == 0 {
+	if !x.Lab.Engine.OnKernel() || x.Lab.Engine.Kind == "sim" || d == 0 {
 		return nil
 	}
 	return x.Honoured(d, qdisc.Full())
@@ -152,13 +152,10 @@ func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
 	return x.Lab.Errorf("engine.datapath", "%s at dilation %g: %v; datapath fabric can", x.PortNames()[port], d, err)
 }
 
-// OnKernel is the datapath of the machine's kernel.
-const OnKernel = "kernel"
-
 // AsksForEmulation reports whether the lab requests something that only an emulation has: a certain
 // runtime or datapath, several machines, or programs in hosts.
 func AsksForEmulation(l *lab.Lab) bool {
-	return l.Engine.Runtime == "docker" || l.Engine.Datapath == OnKernel || l.Engine.Machines > 1 ||
+	return l.Engine.Runtime == "docker" || l.Engine.OnKernel() || l.Engine.Machines > 1 ||
 		ProgramPath(l) != ""
 }
 

@@ -21,7 +21,7 @@ func (x *Experiment) Parts() ([]int32, error) {
 		set       bool
 		path, why string
 	}{
-		{e.Datapath == OnKernel, "engine.datapath", "Linux forwards packets on one machine; expected fabric"},
+		{e.OnKernel(), "engine.datapath", "Linux forwards packets on one machine; expected fabric"},
 		{e.Runtime == "docker", "engine.runtime", "containers are on one machine; expected namespace"},
 		{e.Bypasses(), "engine.nic", "a bypass NIC reaches a fabric in one piece; expected socket"},
 	} {

@@ -28,7 +28,7 @@ func (x *compiler) addPrograms() error {
 		if err != nil {
 			errs = append(errs, x.Lab.Errorf(at+".hosts", "%v", err))
 		}
-		if x.Lab.Engine.Datapath == OnKernel {
+		if x.Lab.Engine.OnKernel() {
 			errs = append(errs, x.Lab.Errorf("engine.datapath", "programs of the workload run on the modelled fabric "+
 				"alone; --datapath fabric runs this lab"))
 		}

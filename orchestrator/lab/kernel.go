@@ -12,11 +12,8 @@ import (
 	"weft/transport"
 )
 
-// kernel is the datapath of the machine's own kernel.
-const kernel = "kernel"
-
 // onKernel begins the messages about limits of the kernel datapath.
-const onKernel = "datapath " + kernel + " "
+const onKernel = "datapath " + DatapathKernel + " "
 
 // OfKernel reports whether the problem is that the kernel datapath cannot do something.
 func (p Problem) OfKernel() bool { return strings.HasPrefix(p.Message, onKernel) }
@@ -24,7 +21,7 @@ func (p Problem) OfKernel() bool { return strings.HasPrefix(p.Message, onKernel)
 // checkKernel reports what a lab asks for and the kernel datapath cannot do, at the setting, with
 // an alternative.
 func (d *decoder) checkKernel(l *Lab) {
-	if l.Engine.Datapath != kernel {
+	if !l.Engine.OnKernel() {
 		return
 	}
 	refuse := func(path, format string, args ...any) {

@@ -207,6 +207,15 @@ type Engine struct {
 // maxMachines bounds engine.machines. Ours.
 const maxMachines = 64
 
+// What may carry the packets of an emulation.
+const (
+	DatapathFabric = "fabric" // the modelled fabric
+	DatapathKernel = "kernel" // the machine's own kernel
+)
+
+// OnKernel reports whether the lab asks for the datapath of the machine's kernel.
+func (e *Engine) OnKernel() bool { return e.Datapath == DatapathKernel }
+
 // bypass is the engine.nic that bypasses the kernel.
 const bypass = "bypass"
 
@@ -234,7 +243,7 @@ func (e *Engine) Keys() []params.Key {
 		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"),
 			"Nodes are processes in namespaces, or Docker containers.").
 			Default("auto", "ours"),
-		params.New("datapath", params.Word(&e.Datapath, "auto", "fabric", kernel),
+		params.New("datapath", params.Word(&e.Datapath, "auto", DatapathFabric, DatapathKernel),
 			"fabric: one process models all switches. kernel: Linux forwards, shaped by tc.").
 			Default("auto", "ours"),
 		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0),

@@ -27,7 +27,7 @@ func CheckCaptures(x *experiment.Experiment, engine string, all []Capture) error
 	if engine == "sim" {
 		return errors.New("--capture: packets of the simulator have no bytes to write; --engine emu captures them")
 	}
-	if x.Lab.Engine.Datapath == experiment.OnKernel {
+	if x.Lab.Engine.OnKernel() {
 		return x.Lab.Errorf("engine.datapath",
 			"datapath kernel does not copy packets to weft for --capture; datapath fabric does")
 	}

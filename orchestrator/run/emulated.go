@@ -184,7 +184,7 @@ func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out
 	}
 	if len(r.Ports) == len(x.Fabric.Ports) {
 		counters := func(p int) fabric.PortCounters { return r.Ports[p] }
-		if e := x.Lab.Engine.Datapath; e != experiment.OnKernel { // the kernel drops in netem, by port and not by fault
+		if !x.Lab.Engine.OnKernel() { // the kernel drops in netem, by port and not by fault
 			out.CutBy = cutBy(x, counters)
 		}
 		if err := dir.Ports(portRows(x, counters, out)); err != nil {
@@ -256,7 +256,7 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 	}
 	spec.Parts, _ = x.Parts() // Emulable has returned the errors
 	spec.Sockets, _ = x.Sockets()
-	if x.Lab.Engine.Datapath == experiment.OnKernel {
+	if x.Lab.Engine.OnKernel() {
 		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}
 		for s := range x.Fabric.Switches {
 			spec.Kernel.Switches = append(spec.Kernel.Switches, x.Subnet.SwitchAddr(s))

@@ -7,6 +7,7 @@ import (
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/results/store"
 	"weft/units"
@@ -98,7 +99,7 @@ func (p placement) chooseDilation(
 	ctx context.Context, x *experiment.Experiment, load float64, o Options,
 ) (d float64, how string, err error) {
 	rtt := emulate.StrictRTT(x.BaseRTT, x.DelayTarget())
-	if p.datapath != experiment.OnKernel {
+	if p.datapath != lab.DatapathKernel {
 		processes := p.processes(o)
 		processes.Bypass = p.bypass && !p.mixed // the slower kind decides
 		return fabricDilation(ctx, x, load, rtt, processes, o.Machines)
@@ -127,7 +128,7 @@ const (
 
 // slowerDilations returns the dilations that an experiment may have instead of d.
 func slowerDilations(x *experiment.Experiment, p placement, d float64) (all []float64) {
-	if p.datapath != experiment.OnKernel || x.Lab.Engine.Dilation != 0 {
+	if p.datapath != lab.DatapathKernel || x.Lab.Engine.Dilation != 0 {
 		return nil
 	}
 	for range slowerTimes {

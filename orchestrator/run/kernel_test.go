@@ -10,7 +10,6 @@ import (
 
 	"weft/internal/golden"
 	"weft/orchestrator/emulate"
-	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/realtime"
@@ -177,7 +176,7 @@ func TestKernelHonoursDilation(t *testing.T) {
 	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1e+09", "whole bytes per second")
 	build(t, text(", dilation: 30000"))
 	x := build(t, text(""))
-	p := placement{datapath: experiment.OnKernel, kernel: qdisc.Full()}
+	p := placement{datapath: lab.DatapathKernel, kernel: qdisc.Full()}
 	if got := slowerDilations(x, p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
 		t.Errorf("instead of 30000: %v", got)
 	}

@@ -35,14 +35,14 @@ type placement struct {
 func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error) {
 	if o.Machines != nil { // their agents have looked
 		p := inNamespaces
-		p.datapath = "fabric"
+		p.datapath = lab.DatapathFabric
 		return p, onOthers(l)
 	}
 	p, err := findRuntime(ctx, l)
-	p.datapath = "fabric"
+	p.datapath = lab.DatapathFabric
 	p.attach(&l.Engine)
-	if err == nil && l.Engine.Datapath == experiment.OnKernel {
-		p.datapath = experiment.OnKernel
+	if err == nil && l.Engine.OnKernel() {
+		p.datapath = lab.DatapathKernel
 		p.kernel, err = ownKernel(ctx)
 	}
 	return p, err

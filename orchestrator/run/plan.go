@@ -121,7 +121,7 @@ func makePlan(
 		return plan.Plan{}, err
 	}
 	p := plan.Plan{
-		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: "fabric",
+		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: lab.DatapathFabric,
 		Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
 	}
 	for k := range s.Machines {
@@ -139,7 +139,7 @@ func makePlan(
 	}
 	var links []qdisc.Tree
 	if s.Network != nil {
-		p.Datapath = experiment.OnKernel
+		p.Datapath = lab.DatapathKernel
 		if dilation != 0 {
 			if links, err = e.Shape(qdisc.Full()); err != nil {
 				return plan.Plan{}, err

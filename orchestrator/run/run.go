@@ -189,7 +189,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
 	if ctx.Err() == nil && noProgress(runErr) {
-		runErr = failure.Explain(x, runErr, out, e.datapath == experiment.OnKernel, by)
+		runErr = failure.Explain(x, runErr, out, e.datapath == lab.DatapathKernel, by)
 	}
 	s.Warnings = append(s.Warnings, failure.Untold(failure.Halted(x, by), runErr)...)
 	s.WallS = time.Since(start).Seconds()
