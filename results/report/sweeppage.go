@@ -62,7 +62,7 @@ func expectationsOf(points []expect.Point) (texts []string) {
 
 // swept describes the points of a sweep: "30 points; transport pc4, roce; ranks 2, 4".
 func swept(runs []*record.Summary) string {
-	paths := sweptPaths(runs)
+	paths := table.SweptPaths(runs)
 	heads := shortPaths(paths)
 	parts := []string{fmt.Sprintf("%d points", len(runs))}
 	for i, path := range paths {

@@ -211,7 +211,7 @@ func expectationTable(all []record.Expect) Table {
 // that a run does not have is a dash, and a metric that no run has is left out. viewed reports
 // whether the directory of a run has ViewFile.
 func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
-	paths := sweptPaths(runs)
+	paths := table.SweptPaths(runs)
 	t := Table{Head: append([]string{"run"}, shortPaths(paths)...), Numbers: len(paths) + 1, Links: map[[2]int]string{}}
 	watch := false
 	for i, s := range runs {
@@ -298,7 +298,7 @@ func shortPaths(paths []string) []string {
 // number that a run does not have is empty.
 func CSV(runs []*record.Summary) [][]string {
 	runs = table.Started(runs)
-	paths, metrics := sweptPaths(runs), table.MetricsOf(runs)
+	paths, metrics := table.SweptPaths(runs), table.MetricsOf(runs)
 	head := append(slices.Clone(paths), "flows", "flows done", "packets cut")
 	for _, m := range metrics {
 		head = append(head, strings.TrimSpace(m.Name+" "+m.Unit))
@@ -312,20 +312,6 @@ func CSV(runs []*record.Summary) [][]string {
 		out = append(out, append(numbers(s, row, metrics), csvStatus(s)))
 	}
 	return out
-}
-
-// sweptPaths returns the paths in which the points of a sweep differ, sorted.
-func sweptPaths(runs []*record.Summary) []string {
-	var paths []string
-	for _, s := range runs {
-		for path := range s.Point {
-			if !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	slices.Sort(paths)
-	return paths
 }
 
 // values returns the values of a run at the paths of its sweep; empty without a value.

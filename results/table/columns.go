@@ -166,15 +166,20 @@ func shortened(text string, width int) string {
 	return string(r[:width-end-1]) + "…" + string(r[len(r)-end:])
 }
 
-// swept returns a column for each path in which the points of a sweep differ.
-func swept(runs []*record.Summary) []Column {
+// SweptPaths returns the paths in which the points of a sweep differ, sorted.
+func SweptPaths(runs []*record.Summary) []string {
 	paths := map[string]bool{}
 	for _, s := range runs {
 		for path := range s.Point {
 			paths[path] = true
 		}
 	}
-	sorted := slices.Sorted(maps.Keys(paths))
+	return slices.Sorted(maps.Keys(paths))
+}
+
+// swept returns a column for each path in which the points of a sweep differ.
+func swept(runs []*record.Summary) []Column {
+	sorted := SweptPaths(runs)
 	var out []Column
 	for _, path := range sorted {
 		c := Column{Name: Short(path, sorted), vary: true, Right: true}
