@@ -11,8 +11,8 @@ import (
 
 // Kinds of message between the orchestrator and a node, in the order of their first use. The
 // orchestrator sends configure, start, labtime.KindScale if the machine's clock drifts, and finally
-// stop. The node sends ready, progress at intervals, done once, rows, and results. After Config.More
-// the sequence begins again with configure.
+// stop. The node sends ready, progress at intervals, done once, rows, and results. After
+// Config.More the sequence begins again with configure.
 const (
 	// KindLend: empty, instead of configure: another process will drive the node, and the
 	// orchestrator sends nothing more

@@ -123,11 +123,13 @@ func (o *Options) rollback(ctx context.Context, dir *os.Root, j *Journal) error 
 // undoers returns how each kind of operation is undone.
 func (o *Options) undoers(dir *os.Root) map[string]undoer {
 	by := map[string]undoer{
-		kindFile:          removeFile(dir),
-		kindSupervisor:    func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
-		runtime.Process:   func(context.Context, string, string) error { return nil }, // ended with the supervisor
-		runtime.Container: func(ctx context.Context, host, name string) error { return docker.Remove(ctx, host, "", name) },
-		runtime.Group:     func(ctx context.Context, _, path string) error { return namespace.RemoveGroup(ctx, path) },
+		kindFile:        removeFile(dir),
+		kindSupervisor:  func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
+		runtime.Process: func(context.Context, string, string) error { return nil }, // ended with the supervisor
+		runtime.Container: func(ctx context.Context, host, name string) error {
+			return docker.Remove(ctx, host, "", name)
+		},
+		runtime.Group: func(ctx context.Context, _, path string) error { return namespace.RemoveGroup(ctx, path) },
 	}
 	maps.Copy(by, o.Undo)
 	return by

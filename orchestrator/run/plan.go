@@ -121,8 +121,8 @@ func makePlan(
 		return plan.Plan{}, err
 	}
 	p := plan.Plan{
-		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: lab.DatapathFabric,
-		Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
+		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime,
+		Datapath: lab.DatapathFabric, Subnet: x.Subnet.Prefix().String(), Dilation: dilation, NIC: where.nic(),
 	}
 	for k := range s.Machines {
 		if far && command == "run" {
