@@ -132,7 +132,7 @@ func (l *loop) state(now units.Time) *State {
 	for h := range l.ports {
 		p := &l.ports[h]
 		s.Hosts[h] = HostState{
-			Gone: p.gone, Down: !p.isUp(), Halted: p.halted, Own: l.own[h], Refusals: l.refusals[h],
+			Gone: p.gone, Down: !p.isUp(), Own: l.own[h], Refusals: l.refusals[h],
 		}
 	}
 	names := make([]string, len(l.cfg.Hosts))

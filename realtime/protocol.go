@@ -130,9 +130,8 @@ type PortState struct {
 
 // HostState is a snapshot of a host as the network sees it.
 type HostState struct {
-	Gone   bool // its interface is gone
-	Down   bool // its interface is down
-	Halted bool
+	Gone bool // its interface is gone
+	Down bool // its interface is down
 
 	Own int64 // packets of the host to Weft's own ports that were carried, whatever their contents
 

@@ -18,7 +18,6 @@ type coordinator struct {
 	had     []bool         // by that number: it was reported
 	least   units.Time     // minimum standard deviation of an edge
 	solver  solver
-	last    Health
 }
 
 // reported is a node's report about itself. Its fields are those of report.
@@ -35,23 +34,6 @@ type reported struct {
 type measuredEdge struct {
 	from clocksync.Node
 	edgeFit
-}
-
-// Health is how well the edges of a window agreed.
-type Health struct {
-	Window  uint32  // window 2^31 begins at time 0
-	Nodes   int     // solved nodes: those connected to the anchor, or the largest component
-	Edges   int     // reported edges
-	Dropped int     // outliers among them
-	Chi2    float64 // squared standardized residuals per degree of freedom: about 1 if sigmas are right
-}
-
-// Health returns the health of the last window; ok is false unless the node is a coordinator.
-func (a *Agent) Health() (h Health, ok bool) {
-	if a.coordinator == nil {
-		return Health{}, false
-	}
-	return a.coordinator.last, true
 }
 
 // newCoordinator returns a coordinator of a mesh. No edge gets a standard deviation below least.
@@ -126,12 +108,6 @@ func (a *Agent) solve(now clocksync.Now) {
 	anchorLone := anchor >= 0 && c.nodes[anchor].lone
 	window := c.window
 	result, ok := c.solver.solve(len(c.nodes), edges, anchor)
-	c.last = Health{Window: window, Edges: len(edges), Dropped: result.dropped, Chi2: result.health}
-	for _, in := range result.in {
-		if in {
-			c.last.Nodes++
-		}
-	}
 	a.counters.Filtered += int64(result.dropped)
 	c.begin(max(window+1, uint32((a.correction.At(now.Hard)-a.cfg.Window/solveAfter)/a.cfg.Window+windowBase)))
 	a.armSolve(now)

@@ -189,11 +189,8 @@ func TestAsymmetry(t *testing.T) {
 		return 0
 	}).newWorld(t)
 	wantWithin(t, "one edge of 28", worstDifference(w, 8, 300*ms, 320*ms), 10*ns)
-	if h, ok := w.Protocol(0).(*Agent).Health(); !ok || h.Nodes != 8 || h.Edges != 28 || h.Dropped != 1 {
-		t.Errorf("health %+v, want 8 nodes, 28 edges, 1 dropped", h)
-	}
-	if _, ok := w.Protocol(5).(*Agent).Health(); ok {
-		t.Error("a node that solves nothing knows its health")
+	if before := w.Protocol(0).Counters().Filtered; before == 0 {
+		t.Error("no edge was dropped")
 	}
 	w = asymmetric(func(from, to clocksync.Node) units.Time {
 		if to == 3 {

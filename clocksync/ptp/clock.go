@@ -305,22 +305,6 @@ func (c *Clock) Correction() clocksync.Correction { return c.correction }
 // Counters implements clocksync.Protocol.
 func (c *Clock) Counters() clocksync.Counters { return c.counters }
 
-// PortState returns the state of port n, counted from 1, or Disabled if there is no such port.
-func (c *Clock) PortState(n int) PortState {
-	if n < 1 || n > len(c.ports) {
-		return Disabled
-	}
-	return c.ports[n-1].state
-}
-
-// Grandmaster returns the identity of the grandmaster that the clock follows, or its own.
-func (c *Clock) Grandmaster() ClockIdentity {
-	if c.parent.ok {
-		return c.parent.set.Grandmaster
-	}
-	return c.id
-}
-
 // Lie makes the clock a falseticker, for experiments: as a master it sends others a time that is
 // wrong by the given amount, and keeps the right one for itself. 0 ends the lie.
 func (c *Clock) Lie(by units.Time) { c.lie = by }

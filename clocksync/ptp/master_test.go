@@ -14,6 +14,17 @@ import (
 
 const ms = units.Millisecond
 
+// PortState returns the state of port n, counted from 1.
+func (c *Clock) PortState(n int) PortState { return c.ports[n-1].state }
+
+// Grandmaster returns the identity of the grandmaster that the clock follows, or its own.
+func (c *Clock) Grandmaster() ClockIdentity {
+	if c.parent.ok {
+		return c.parent.set.Grandmaster
+	}
+	return c.id
+}
+
 // IEEE 1588-2019, figure 34: the first attribute that differs decides, and the lower one wins.
 func TestDataSetsCompareInOrder(t *testing.T) {
 	base := DataSet{Priority1: 5, Class: 5, Accuracy: 5, Variance: 5, Priority2: 5, Grandmaster: 5}

@@ -71,8 +71,6 @@ type Config struct {
 	// the congestion control of Plan, if it is a module, with a descriptor beside this message
 	Module *Module `json:",omitempty"`
 	NIC    *NIC    `json:",omitempty"` // nil: the node sends and receives through sockets
-	// real nanoseconds between two Progress messages; 0: 200 ms
-	Report int64
 	// programs of the host read its clock: the node reports corrections
 	Steers bool
 }

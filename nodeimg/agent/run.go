@@ -39,7 +39,7 @@ func Buffers(p *host.Plan) (all units.Bytes) {
 // buffers, and room for the rest.
 func MemoryRoom(p *host.Plan) int64 { return int64(256*units.MiB + Buffers(p)) }
 
-// reportInterval is the default interval of progress reports, in real nanoseconds.
+// reportInterval is the interval of progress reports, in real nanoseconds.
 const reportInterval = 200e6
 
 // Run runs the node: it serves the orchestrator at the other end of conn until that sends stop. It
@@ -222,10 +222,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 		l.frame, l.frames, l.framed = n.frame, cfg.Frames, cfg.Frames.After(cfg.Frames.From)
 		n.observer.last, n.arrived = map[transport.ConnID]units.Bytes{}, map[transport.ConnID]units.Bytes{}
 	}
-	l.interval = cfg.Report
-	if l.interval == 0 {
-		l.interval = reportInterval
-	}
+	l.interval = reportInterval
 	l.hosts = make(map[uint32]transport.HostID, len(cfg.Peers))
 	for h, a := range cfg.Peers {
 		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(h)

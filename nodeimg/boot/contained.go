@@ -44,10 +44,7 @@ func containedNode(conn *control.Conn) (handover, []uintptr, error) {
 	if err != nil {
 		return handover{}, nil, err
 	}
-	h := handover{Name: spec.Name, Link: TAP, Switch: spec.Switch}
-	if spec.Wired || spec.Switch {
-		h.Link = Wired
-	}
+	h := handover{Name: spec.Name, Switch: spec.Switch}
 	if err := spec.check(); err != nil {
 		return h, nil, err
 	}

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultQueue is the number of frames that an interface holds for the fabric. A queue that is too
+// QueueLength is the number of frames that an interface holds for the fabric. A queue that is too
 // short would drop packets outside of the model, so it is far longer than any burst that a window
 // allows.
-const defaultQueue = 10_000
+const QueueLength = 10_000
 
 // cable makes the node's interface, sets its addresses and neighbours, and returns the other end.
 func cable(s *NodeSpec) (Link, error) {
@@ -26,7 +26,7 @@ func cable(s *NodeSpec) (Link, error) {
 	}
 	if err != nil {
 		l.Kind, l.Why = Packet, err.Error()
-		if l.FD, err = openVeth(s.MTU, s.QueueLength()); err != nil {
+		if l.FD, err = openVeth(s.MTU, QueueLength); err != nil {
 			return Link{}, fmt.Errorf("no TAP device (%s), and no veth pair: %w", l.Why, err)
 		}
 	}
@@ -35,14 +35,6 @@ func cable(s *NodeSpec) (Link, error) {
 		return Link{}, err
 	}
 	return l, nil
-}
-
-// QueueLength returns the number of frames that the interface holds for the fabric before it drops.
-func (s *NodeSpec) QueueLength() int {
-	if s.Queue > 0 {
-		return s.Queue
-	}
-	return defaultQueue
 }
 
 // openTAP makes a TAP device in this network namespace. Frames carry no header. Without offloads,
@@ -79,7 +71,7 @@ func configure(s *NodeSpec) error {
 		return fmt.Errorf("find %s: %w", Interface, err)
 	}
 	// The queue length is the size of the device's ring, so it is set before up.
-	if err := netlink.LinkSetTxQLen(eth, s.QueueLength()); err != nil {
+	if err := netlink.LinkSetTxQLen(eth, QueueLength); err != nil {
 		return fmt.Errorf("%s: set queue length: %w", Interface, err)
 	}
 	if err := address(eth, s); err != nil {

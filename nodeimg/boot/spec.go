@@ -23,8 +23,7 @@ const Interface = "eth0"
 
 // NodeSpec is the specification of a host of the lab.
 type NodeSpec struct {
-	Name     string `json:"name"`     // in the lab, and in every message about it
-	Hostname string `json:"hostname"` // empty: Name
+	Name string `json:"name"` // in the lab, and in every message about it
 	// IPv4; the prefix is the on-link subnet of all hosts
 	Addr  netip.Prefix `json:"addr"`
 	MAC   MAC          `json:"mac"`
@@ -42,9 +41,6 @@ type NodeSpec struct {
 	// TCP has settings of the node's routes.
 	TCP tcp.Settings `json:"tcp,omitzero"`
 
-	// Queue is the number of frames that the interface holds for the fabric before it drops; 0
-	// means 10,000.
-	Queue int `json:"queue"`
 	// Nice is the nice value to ask for, from -20 (highest priority) to 19; 0 leaves it alone.
 	Nice int `json:"nice"`
 	// Sockets are opened, in this order, while the process may still exceed the system's limit on
@@ -80,9 +76,8 @@ type HostName struct {
 
 // Socket is an IPv4 UDP socket bound to the node's address. A buffer of 0 keeps the system's size.
 type Socket struct {
-	Port        uint16      `json:"port"` // 0: any
-	ReadBuffer  units.Bytes `json:"read_buffer"`
-	WriteBuffer units.Bytes `json:"write_buffer"`
+	Port       uint16      `json:"port"` // 0: any
+	ReadBuffer units.Bytes `json:"read_buffer"`
 }
 
 // FabricSpec is the specification of the fabric process.
@@ -121,18 +116,9 @@ type Report struct {
 
 // NodeEnv is the environment of a booted host.
 type NodeEnv struct {
-	Name string
-	Link LinkKind
 	// descriptors of NodeSpec.Sockets, in order, not blocking, closed on exec
 	Sockets []int
 	Switch  bool // it runs nothing: see Hold
-	Report  Report
-}
-
-// FabricEnv is the environment of the booted fabric process.
-type FabricEnv struct {
-	Links  []Link // one for each node, by Link.Index
-	Report Report
 }
 
 // MAC is an Ethernet address. Its text is 02:00:00:00:00:01.

@@ -37,12 +37,11 @@ func init() {
 
 // handover is the report of the first stage to the second.
 type handover struct {
-	Name    string   `json:"name"`
-	Link    LinkKind `json:"link,omitempty"`
-	Links   int      `json:"links,omitempty"`
-	Sockets []int    `json:"sockets,omitempty"`
-	Switch  bool     `json:"switch,omitempty"`
-	Report  Report   `json:"report"`
+	Name    string `json:"name"`
+	Links   int    `json:"links,omitempty"`
+	Sockets []int  `json:"sockets,omitempty"`
+	Switch  bool   `json:"switch,omitempty"`
+	Report  Report `json:"report"`
 }
 
 // Node boots this process as a host of a lab, and returns in its second stage, ready for the agent.
@@ -62,12 +61,12 @@ func Node(conn *control.Conn) (*NodeEnv, error) {
 	// The process is the init of its PID namespace and inherits orphans of programs in the node.
 	// With the signal ignored the kernel reaps them.
 	signal.Ignore(unix.SIGCHLD)
-	return &NodeEnv{Name: h.Name, Link: h.Link, Sockets: h.Sockets, Switch: h.Switch, Report: h.Report}, nil
+	return &NodeEnv{Sockets: h.Sockets, Switch: h.Switch}, nil
 }
 
 // Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far
-// ends of all cables. The process keeps CAP_SYS_NICE if it had it, for Realtime.
-func Fabric(conn *control.Conn) (*FabricEnv, error) {
+// ends of the cables of all nodes, by Link.Index. The process keeps CAP_SYS_NICE if it had it, for Realtime.
+func Fabric(conn *control.Conn) ([]Link, error) {
 	h, err := boot(conn, stages{free: fabricStage, contained: containedFabric})
 	var links []Link
 	if err == nil {
@@ -79,7 +78,7 @@ func Fabric(conn *control.Conn) (*FabricEnv, error) {
 	if err != nil {
 		return nil, failed(conn, "boot fabric", err)
 	}
-	return &FabricEnv{Links: links, Report: h.Report}, nil
+	return links, nil
 }
 
 func failed(conn *control.Conn, what string, err error) error {
@@ -153,16 +152,12 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if err := spec.check(); err != nil {
 		return h, nil, err
 	}
-	hostname := spec.Hostname
-	if hostname == "" {
-		hostname = spec.Name
-	}
 	t := tree{hosts: spec.Hosts, hidden: spec.Hidden, user: spec.User}
-	err := t.begin(hostname)
+	err := t.begin(spec.Name)
 	if err != nil {
 		return h, nil, err
 	}
-	if h.Link, err = attach(conn, &spec); err != nil {
+	if err = attach(conn, &spec); err != nil {
 		return h, nil, err
 	}
 	if h.Sockets, err = listen(&spec); err != nil {
@@ -180,21 +175,20 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 
 // attach gives a node its network: the loopback of a switch, whose ports come later, a cable that
 // the orchestrator plugs in, or one whose other end goes to the orchestrator.
-func attach(conn *control.Conn, s *NodeSpec) (LinkKind, error) {
+func attach(conn *control.Conn, s *NodeSpec) error {
 	switch {
 	case s.Switch || s.Agents:
-		return "", loopback()
+		return loopback()
 	case s.Wired:
-		l, err := plugged(conn, s)
-		return l.Kind, err
+		return plugged(conn, s)
 	}
 	l, err := cable(s)
 	if err != nil {
-		return "", err
+		return err
 	}
 	err = conn.SendValue(KindLink, l, l.FD)
 	unix.Close(l.FD)
-	return l.Kind, err
+	return err
 }
 
 // fabricStage makes the fabric's process. It has no interface: its network is the descriptors that
@@ -312,11 +306,6 @@ func (want *Socket) open(fd int, s *NodeSpec) error {
 	if want.ReadBuffer > 0 {
 		if err := sockbuf.Receive(fd, int(want.ReadBuffer)); err != nil {
 			return fmt.Errorf("receive buffer: %w", err)
-		}
-	}
-	if want.WriteBuffer > 0 {
-		if err := sockbuf.Send(fd, int(want.WriteBuffer)); err != nil {
-			return fmt.Errorf("send buffer: %w", err)
 		}
 	}
 	return unix.Bind(fd, &unix.SockaddrInet4{Port: int(want.Port), Addr: s.Addr.Addr().As4()})

@@ -26,7 +26,7 @@ type Cable struct {
 	A     CableEnd    `json:"a"`
 	B     CableEnd    `json:"b"`
 	MTU   units.Bytes `json:"mtu"`   // largest IP packet
-	Queue int         `json:"queue"` // frames that an end holds before it drops, as NodeSpec.Queue
+	Queue int         `json:"queue"` // frames that an end holds before it drops
 }
 
 // CableEnd is an interface of a node.
@@ -65,15 +65,14 @@ func Plug(c *Cable, b int) error {
 func PlainFrames(name string) error { return plainFrames(name) }
 
 // plugged asks for the node's cable and waits for it.
-func plugged(conn *control.Conn, s *NodeSpec) (Link, error) {
-	l := Link{Node: s.Name, Kind: Wired, FD: -1}
-	if err := conn.SendValue(KindLink, l); err != nil {
-		return l, err
+func plugged(conn *control.Conn, s *NodeSpec) error {
+	if err := conn.SendValue(KindLink, Link{Node: s.Name, Kind: Wired, FD: -1}); err != nil {
+		return err
 	}
 	if _, err := conn.Expect(KindPlugged, nil); err != nil {
-		return l, err
+		return err
 	}
-	return l, wire(s)
+	return wire(s)
 }
 
 // wire configures an end that a cable was plugged into.

@@ -21,9 +21,7 @@ import (
 
 // Options configure Up, Down, Clean and Supervise. The zero value is what weft itself uses.
 type Options struct {
-	Self string            // program of the supervisor; empty: this one
 	Node string            // program of nodes; empty: this one
-	Args []string          // the supervisor's arguments before state directory and lab; nil: supervise
 	Step func(step string) // called before and after every operation, for tests; may be nil
 	Undo map[string]undoer // further undoers, by kind of operation
 	Say  func(line string) // called with progress messages; may be nil
@@ -299,16 +297,13 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	defer conn.Close()
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
-		Args:        append([]string{"weft"}, o.args(r.path, d.Lab)...),
+		Args:        []string{"weft", "supervise", r.path, d.Lab},
 		Env:         append(os.Environ(), markVar+"="+d.ID),
 		Dir:         "/",
 		Stdout:      log,
 		Stderr:      log,
 		ExtraFiles:  []*os.File{theirs}, // becomes control.FD
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if o.Self != "" {
-		cmd.Path = o.Self
 	}
 	if err := control.KeepDescriptors(); err != nil {
 		return err
@@ -361,15 +356,6 @@ func (o *Options) awaitUp(conn *control.Conn) (is up, err error) {
 		}
 		o.say("%s", line)
 	}
-}
-
-// args returns the supervisor's arguments.
-func (o *Options) args(root, lab string) []string {
-	args := o.Args
-	if args == nil {
-		args = []string{"supervise"}
-	}
-	return append(append([]string{}, args...), root, lab)
 }
 
 // logTail returns the end of a supervisor's log.

@@ -48,17 +48,15 @@ type Setup struct {
 // ToRun returns the setup of Run.
 func (x *Experiment) ToRun() (*Setup, error) {
 	s := runtime.Spec{
-		Lab:        x.Lab,
-		Nodes:      make([]boot.NodeSpec, len(x.Plans)),
-		Self:       x.Processes.Self,
-		NodeArgs:   x.Processes.NodeArgs,
-		FabricArgs: x.Processes.FabricArgs,
-		Env:        append([]string{poller.Preemption}, x.Processes.Env...),
-		Stderr:     x.Processes.Stderr,
-		Step:       x.Processes.Step,
-		Images:     x.images(),
-		Memory:     x.memory(),
-		Agents:     x.agents(),
+		Lab:    x.Lab,
+		Nodes:  make([]boot.NodeSpec, len(x.Plans)),
+		Self:   x.Processes.Self,
+		Env:    append([]string{poller.Preemption}, x.Processes.Env...),
+		Stderr: x.Processes.Stderr,
+		Step:   x.Processes.Step,
+		Images: x.images(),
+		Memory: x.memory(),
+		Agents: x.agents(),
 	}
 	routes, err := x.TCP.Real(x.Dilation)
 	if err != nil {

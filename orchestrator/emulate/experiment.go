@@ -123,10 +123,9 @@ type Processes struct {
 	// its name, part of the key of the measured capacity; empty: namespace
 	Runtime string
 	// the runtime starts no processes that drive several nodes
-	NoAgents             bool
-	Self                 string   // program; empty: this one
-	NodeArgs, FabricArgs []string // nil: node, fabric
-	Env                  []string // added to their environment
+	NoAgents bool
+	Self     string   // program; empty: this one
+	Env      []string // added to their environment
 	// their output, line by line; nil: only its end, in errors
 	Stderr io.Writer
 	// Bypass gives the agents of hosts NICs that bypass the kernel: memory that they share with the

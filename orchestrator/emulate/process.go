@@ -23,12 +23,12 @@ func NodeProcess(conn *control.Conn) error {
 // FabricProcess is the body of the fabric's process: it carries the packets of a lab until the lab
 // ends.
 func FabricProcess(conn *control.Conn) error {
-	env, err := boot.Fabric(conn)
+	links, err := boot.Fabric(conn)
 	if err != nil {
 		return err
 	}
-	ports := make([]realtime.Port, len(env.Links))
-	for _, l := range env.Links {
+	ports := make([]realtime.Port, len(links))
+	for _, l := range links {
 		kind := realtime.PortTAP
 		if l.Kind == boot.Packet {
 			kind = realtime.PortPacket

@@ -185,8 +185,8 @@ func (c *carrier) state() (*realtime.State, error) {
 	}
 	s := &realtime.State{At: c.labNow(), Network: t.network, Ports: t.ports, Waiting: t.waiting, Refused: t.unordered}
 	s.Hosts = make([]realtime.HostState, len(c.halted))
-	for h, halted := range c.halted {
-		s.Hosts[h].Halted, s.Hosts[h].Refusals = halted, t.refusals[h]
+	for h := range s.Hosts {
+		s.Hosts[h].Refusals = t.refusals[h]
 	}
 	return s, nil
 }

@@ -66,7 +66,7 @@ func (b *builder) addCable(c *boot.Cable, hosts map[string]*boot.NodeSpec, after
 	for _, e := range []boot.CableEnd{c.A, c.B} {
 		queue := c.Queue
 		if host := hosts[e.Node]; host != nil {
-			queue = host.QueueLength()
+			queue = boot.QueueLength
 		}
 		makes = append(makes, interfaceProperties(e.Node, e.Interface, "veth", fmt.Sprintf("mtu %d", c.MTU),
 			fmt.Sprintf("link/ether %v", e.MAC), fmt.Sprintf("txqueuelen %d", queue))...)

@@ -232,7 +232,7 @@ func (b *builder) addHost(n *boot.NodeSpec, fabric int) {
 	makes := func(all ...string) []string { return interfaceProperties(n.Name, eth, all...) }
 	node := b.addProcess(StartNode, n.Name, "a node, with a read-only root and no network,", withHost)
 	tap := b.add(CreateTAP, n.Name, "create the TAP device "+eth+" (a veth pair where /dev/net/tun cannot be opened)",
-		"close its descriptor", makes("tap", fmt.Sprintf("txqueuelen %d", n.QueueLength())), node)
+		"close its descriptor", makes("tap", fmt.Sprintf("txqueuelen %d", boot.QueueLength)), node)
 	mtu := b.add(SetMTU, n.Name, fmt.Sprintf("set the MTU of %s to %d", eth, n.MTU), gone,
 		makes(fmt.Sprintf("mtu %d", n.MTU)), tap)
 	mac := b.add(SetMAC, n.Name, fmt.Sprintf("set the hardware address of %s to %v", eth, n.MAC), gone,

@@ -74,10 +74,10 @@ func (c *Cluster) hostConfig() *container.HostConfig {
 // create creates the container of a node or of the fabric (spec is nil). It returns the ID and the
 // engine's warnings.
 func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) (id string, notes []string, err error) {
-	args, hostname := c.spec.FabricArgs, name
+	args := c.spec.FabricArgs
 	host := c.hostConfig()
 	if spec != nil {
-		args, hostname = c.spec.NodeArgs, cmp.Or(spec.Hostname, spec.Name)
+		args = c.spec.NodeArgs
 		for _, h := range spec.Hosts {
 			host.ExtraHosts = append(host.ExtraHosts, h.Name+":"+h.Addr.String())
 		}
@@ -97,7 +97,7 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 		Entrypoint: []string{"/weft"},
 		Cmd:        args,
 		User:       image.User,
-		Hostname:   hostname,
+		Hostname:   name,
 		WorkingDir: "/",
 		Env:        append([]string{"HOME=/tmp", fmt.Sprintf("%s=%d", boot.OwnerVar, owner)}, c.spec.Env...),
 		Labels:     c.labels(name),

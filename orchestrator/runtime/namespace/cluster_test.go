@@ -163,7 +163,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 		"no program":      {func(s *runtime.Spec) { s.Self = "/nonexistent" }, "no such file"},
 		"other program":   {func(s *runtime.Spec) { s.Self = "/bin/false" }, "died: exit status 1"},
 		"port taken":      {func(s *runtime.Spec) { s.Nodes[2].Sockets = []boot.Socket{{Port: 9000}, {Port: 9000}} }, "socket 10.0.0.3:9000: address already in use"},
-		"long host name":  {func(s *runtime.Spec) { s.Nodes[0].Hostname = strings.Repeat("x", 65) }, "set host name"},
+		"long host name":  {func(s *runtime.Spec) { s.Nodes[0].Name = strings.Repeat("x", 65) }, "set host name"},
 		"a foreign peer":  {func(s *runtime.Spec) { s.Nodes[0].Peers[0].MAC = boot.MAC{} }, ""},
 		"process crashes": {func(s *runtime.Spec) { s.NodeArgs = []string{"-test.run=^$", "-test.badflag"} }, "died: exit status 2"},
 	} {

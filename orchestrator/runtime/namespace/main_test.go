@@ -43,9 +43,9 @@ func process(kind string) int {
 		_, err = boot.Node(conn)
 	}
 	if err == nil && kind == "fabric" {
-		var env *boot.FabricEnv
-		if env, err = boot.Fabric(conn); err == nil {
-			runtimetest.Hub(env.Links)
+		var links []boot.Link
+		if links, err = boot.Fabric(conn); err == nil {
+			runtimetest.Hub(links)
 		}
 	}
 	for err == nil {

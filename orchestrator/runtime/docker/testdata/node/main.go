@@ -52,11 +52,11 @@ func run(args []string) error {
 		return err
 	}
 	if args[0] == "fabric" {
-		env, err := boot.Fabric(conn)
+		links, err := boot.Fabric(conn)
 		if err != nil {
 			return err
 		}
-		runtimetest.Hub(env.Links)
+		runtimetest.Hub(links)
 	} else if _, err := boot.Node(conn); err != nil {
 		return err
 	}
