@@ -65,7 +65,8 @@ func Node(conn *control.Conn) (*NodeEnv, error) {
 }
 
 // Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far
-// ends of the cables of all nodes, by Link.Index. The process keeps CAP_SYS_NICE if it had it, for Realtime.
+// ends of the cables of all nodes, by Link.Index. The process keeps CAP_SYS_NICE if it had it, for
+// Realtime.
 func Fabric(conn *control.Conn) ([]Link, error) {
 	h, err := boot(conn, stages{free: fabricStage, contained: containedFabric})
 	var links []Link
