@@ -17,7 +17,9 @@ import (
 // with another state directory. A lab whose directory exists is not touched.
 func TestPrivLabWithoutItsFolder(t *testing.T) {
 	inRuntimes(t, func(t *testing.T, where string) {
+		t.Setenv(runtimeVar, "namespace") // reapers of its containers would count as left
 		well, h := newGuardedLab(t)
+		t.Setenv(runtimeVar, where)
 		before := takeSnapshot(t)
 		other := newStatePath(t)
 		for verb, end := range map[string]func(root string) (said string){
