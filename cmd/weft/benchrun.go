@@ -70,9 +70,9 @@ func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *bench
 	}
 }
 
-// benchLabel returns the label of progress: run, or that the machine is measured before the run.
+// benchLabel returns the label of progress: run, or what happens before it.
 func benchLabel(run string, p orchestrate.Progress) string {
-	if p.Phase == orchestrate.Measuring {
+	if p.Before() {
 		return p.Phase
 	}
 	return run

@@ -301,7 +301,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 // than bench's, since a lab that leaves the engine open is emulated where the machine can.
 const runLimit = 10 * time.Minute
 
-// simulateJobs calls series.SimulateLong and shows that the machine is measured.
+// simulateJobs calls series.SimulateLong and shows its progress.
 func (a *app) simulateJobs(ctx context.Context, jobs []*series.Job, limit time.Duration, quiet bool) {
 	if uml.Inside() != "" {
 		return // emulation was requested

@@ -60,7 +60,7 @@ const stepsPerRun = 1000
 
 // Progress shows the progress of a job.
 func (w *runProgress) Progress(j *series.Job, p orchestrate.Progress) {
-	if w.terminal != nil {
+	if w.terminal != nil && !p.Before() {
 		w.terminal.note(p)
 	}
 	w.mu.Lock()
@@ -68,7 +68,7 @@ func (w *runProgress) Progress(j *series.Job, p orchestrate.Progress) {
 	total, retry := len(w.outcomes), j.Retry
 	switch {
 	case w.parallel > 1 || p.Total <= 0:
-	case p.Phase == orchestrate.Measuring:
+	case p.Before():
 		w.pace.Set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
 	case total == 1 && retry != nil: // a task of its own, so that the share does not fall
 		w.pace.Set(retry.Of, j.Lab.Name+" "+p.Phase+" again", int64(p.Done), int64(p.Total))

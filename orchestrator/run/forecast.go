@@ -35,7 +35,7 @@ func NewForecast(ctx context.Context, x *experiment.Experiment, o Options) (Fore
 	f.Asked = experiment.AsksForEmulation(l) || l.Engine.Dilation > 0 ||
 		l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
 	if e.name == "emu" {
-		f.Wall = forecastWall(ctx, x, e.dilation)
+		f.Wall = forecastWall(ctx, x, e.dilation, o.Progress)
 	}
 	return f, nil
 }
@@ -113,15 +113,20 @@ const (
 	forecastWait = 2 * time.Second
 	// forecastStep is the number of events between two samples of the progress.
 	forecastStep = 1 << 14
+	// forecastShown is the time between two reports of the progress.
+	forecastShown = 200 * time.Millisecond
 	// forecastConns is the maximum number of connections for which there is a forecast.
 	forecastConns = 50_000
 	// emulationStart is the time of starting an emulation and collecting its results.
 	emulationStart = 2 * time.Second
 )
 
-// forecastWall returns about how long emulating the experiment takes. 0 means not known.
-func forecastWall(ctx context.Context, x *experiment.Experiment, dilation float64) time.Duration {
-	t, moved, ok := forecastLabTime(ctx, x, forecastEvents)
+// forecastWall returns about how long emulating the experiment takes. 0 means not known. progress
+// is called while it is estimated; it may be nil.
+func forecastWall(
+	ctx context.Context, x *experiment.Experiment, dilation float64, progress func(Progress),
+) time.Duration {
+	t, moved, ok := forecastLabTime(ctx, x, forecastEvents, progress)
 	if !ok {
 		return 0
 	}
@@ -136,8 +141,10 @@ func forecastWall(ctx context.Context, x *experiment.Experiment, dilation float6
 // number of events, or as many as fit into forecastWait, and extrapolates the rest at the speed of
 // the second half of them. ok is false where that gives no answer. For a run that fails in the
 // simulator, as it will when it is emulated, moved is the completion of its last flow; otherwise
-// moved is t.
-func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64) (t, moved units.Time, ok bool) {
+// moved is t. progress is called every forecastShown; it may be nil.
+func forecastLabTime(
+	ctx context.Context, x *experiment.Experiment, events int64, progress func(Progress),
+) (t, moved units.Time, ok bool) {
 	for i := range x.Plans {
 		t = max(t, x.Plans[i].Until)
 		for k := range x.Plans[i].Items {
@@ -150,6 +157,7 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	began := time.Now()
+	shown := began
 	hosts := make([]*host.Host, len(x.Plans))
 	for i, p := range x.Plans {
 		h, err := host.New(p, nil, nil)
@@ -163,8 +171,14 @@ func forecastLabTime(ctx context.Context, x *experiment.Experiment, events int64
 	var seen []Progress
 	opts.ProgressEvery = forecastStep
 	opts.Progress = func(now units.Time, n int64) {
-		if seen = append(seen, simProgress(hosts, now)); n >= events || time.Since(began) > forecastWait {
+		took := time.Since(began)
+		if seen = append(seen, simProgress(hosts, now)); n >= events || took > forecastWait {
 			stop()
+		}
+		if progress != nil && began.Add(took).Sub(shown) >= forecastShown {
+			shown = began.Add(took)
+			share := max(float64(n)/float64(events), float64(took)/float64(forecastWait))
+			progress(Progress{Phase: Forecasting, Done: units.Bytes(100 * min(share, 1)), Total: 100})
 		}
 	}
 	s, err := sim.New(x.Fabric, hosts, opts)
@@ -199,14 +213,14 @@ func forecastSim(x *experiment.Experiment) string {
 		AboutTime(time.Duration(min(ns, math.MaxInt64/2))))
 }
 
-// forecast says about how long a run takes; wall is a forecast of an emulation that was made
-// earlier, or 0.
-func forecast(ctx context.Context, x *experiment.Experiment, e engine, wall time.Duration) string {
+// forecast says about how long a run takes.
+func forecast(ctx context.Context, x *experiment.Experiment, e engine, o Options) string {
 	if e.name == "sim" {
 		return forecastSim(x)
 	}
+	wall := o.Wall
 	if wall == 0 {
-		wall = forecastWall(ctx, x, e.dilation)
+		wall = forecastWall(ctx, x, e.dilation, o.Progress)
 	}
 	if wall > 0 {
 		return "; takes " + AboutTime(wall)

@@ -22,15 +22,15 @@ func TestForecast(t *testing.T) {
 		events int64
 		off    float64
 	}{{1 << 40, 0}, {s.Events / 4, 0.1}} {
-		got, _, ok := forecastLabTime(t.Context(), x, c.events)
+		got, _, ok := forecastLabTime(t.Context(), x, c.events, nil)
 		if !ok || math.Abs(got.Microseconds()/s.LabTimeUS-1) > c.off+1e-9 {
 			t.Errorf("%d of %d events: %v, %t; the run lasts %g us", c.events, s.Events, got, ok, s.LabTimeUS)
 		}
 	}
-	if got, want := forecastWall(t.Context(), x, 1000), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
+	if got, want := forecastWall(t.Context(), x, 1000, nil), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
 		t.Errorf("at dilation 1000 it takes %v, want %v", got, want)
 	}
-	if got, _, ok := forecastLabTime(t.Context(), build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]"), 1<<40); !ok || got < 5*units.Millisecond {
+	if got, _, ok := forecastLabTime(t.Context(), build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]"), 1<<40, nil); !ok || got < 5*units.Millisecond {
 		t.Errorf("an item that starts at 5 ms: %v, %t", got, ok)
 	}
 }

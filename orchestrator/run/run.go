@@ -126,16 +126,24 @@ type Kept struct {
 	Parts   []record.Part
 }
 
-// Measuring is the phase that measures the load that the machine can carry: once for a program on a
-// machine, before anything runs.
-const Measuring = "measuring the machine"
+// Phases before anything runs.
+const (
+	// Measuring is the phase that measures the load that the machine can carry: once for a program
+	// on a machine.
+	Measuring = "measuring the machine"
+	// Forecasting is the phase that simulates the beginning of an emulation.
+	Forecasting = "estimating how long it takes"
+)
 
 // Progress is the progress of a run.
 type Progress struct {
-	Phase       string      // Measuring or running
-	Done, Total units.Bytes // while Measuring: steps
+	Phase       string      // Measuring, Forecasting or running
+	Done, Total units.Bytes // before anything runs: steps
 	LabTime     units.Time
 }
+
+// Before reports whether nothing runs yet.
+func (p Progress) Before() bool { return p.Phase == Measuring || p.Phase == Forecasting }
 
 // Run runs an experiment, leaves its run directory and returns the summary. A nil summary means
 // that nothing ran and no directory is left. A run that failed or was interrupted has both a
@@ -157,7 +165,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 			"and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
 	}
 	if o.Say != nil && !(o.Announced && e.name == "emu") {
-		o.Say(fmt.Sprintf("engine %s: %s%s", e.name, e.why, forecast(ctx, x, e, o.Wall)))
+		o.Say(fmt.Sprintf("engine %s: %s%s", e.name, e.why, forecast(ctx, x, e, o)))
 	}
 	start := time.Now()
 	dir, err := store.Open(store.Options{

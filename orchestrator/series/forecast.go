@@ -29,7 +29,7 @@ func (j *Job) Forecast(ctx context.Context, e Engine, o run.Options) (run.Foreca
 // SimulateLong makes the jobs that leave the engine open simulations if emulating all of them would
 // take longer than limit and the labs ask for nothing that only an emulation has. It changes all of
 // them or none: numbers of different engines do not compare. The jobs say why when they run.
-// Forecasts of run.Sampled jobs decide; progress is called when the machine is measured.
+// Forecasts of run.Sampled jobs decide; progress is called before anything runs.
 func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duration, progress func(run.Progress)) {
 	var open []*Job
 	for _, j := range jobs {
