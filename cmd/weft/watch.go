@@ -10,6 +10,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sys/unix"
 
 	"weft/internal/terminal"
 	"weft/orchestrator/experiment"
@@ -26,7 +27,7 @@ const watchEvery = 100 * time.Millisecond
 // frame, and what is written to standard error from then on is held back until it ends.
 type terminalView struct {
 	out       *os.File
-	interrupt func() // ends the run
+	interrupt func() // does what Ctrl-C does outside of the view
 	held      *heldWriter
 
 	mu       sync.Mutex // guards screen, between the run and the program
@@ -49,10 +50,8 @@ func (a *app) runInTerminal(ctx context.Context, names []string, flags runFlags)
 			"the run goes on without it")
 		return a.run(ctx, names, flags)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	v := &terminalView{
-		out: out, held: &heldWriter{to: a.stderr}, interrupt: func() { cancel(fmt.Errorf("interrupted")) },
+		out: out, held: &heldWriter{to: a.stderr}, interrupt: func() { _ = unix.Kill(os.Getpid(), unix.SIGINT) },
 	}
 	defer v.end()
 	flags.terminal = v

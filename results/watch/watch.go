@@ -13,6 +13,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -123,16 +124,23 @@ func (s *Screen) Text(width, height int) string {
 	if len(s.Expect) > 0 {
 		lines = append(append(lines, "", "expectations"), s.verdicts(marks, drops)...)
 	}
-	lines = append(lines, "", "q: leave this view, the run continues · Ctrl-C: interrupt the run")
-	if height > 0 && len(lines) > height {
-		lines = lines[:height]
+	lines = append(lines, "")
+	if height > 0 && len(lines) >= height {
+		lines = lines[:height-1]
 	}
+	lines = append(lines, "q leaves this view · Ctrl-C interrupts the run")
 	for i, l := range lines {
-		if r := []rune(l); len(r) > width {
-			lines[i] = string(r[:width-1]) + "…"
-		}
+		lines[i] = clip(l, width)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// clip cuts a text to some columns.
+func clip(text string, columns int) string {
+	if r := []rune(text); len(r) > columns {
+		return string(r[:columns-1]) + "…"
+	}
+	return text
 }
 
 // size formats a number of bytes.
@@ -156,30 +164,45 @@ func (s *Screen) top(n int, value func(port int) float64) []int {
 	return all[:min(n, len(all))]
 }
 
-// queues lists the longest queues of switches, with a bar as long as the longest so far is full.
-func (s *Screen) queues(n, width int) []string {
-	var out []string
-	for _, i := range s.top(n, func(i int) float64 {
-		if s.network.Nodes[s.network.Ports[i].From].Host {
-			return 0
-		}
-		return float64(s.ports[i].Queued)
-	}) {
-		p := &s.ports[i]
-		text := fmt.Sprintf("  %-20s %s %10s", s.network.Ports[i].Name,
-			bar(float64(p.Queued)/float64(max(s.maxQueue, 1)), max(10, min(30, width-40))), size(p.Queued))
-		if p.Paused {
-			text += "  paused"
-		}
-		out = append(out, text)
+// rows returns a line for each port: its name, a bar filled to its share, and what value says.
+func (s *Screen) rows(ports []int, width int, share func(port int) float64, value func(port int) string) []string {
+	const rest = 2 + 2 + 10 + 8 // indent, spaces, a number, "  paused"
+	name := 0
+	for _, p := range ports {
+		name = max(name, len([]rune(s.network.Ports[p].Name)))
 	}
-	if len(out) == 0 {
-		return []string{"  nothing waits"}
+	name = min(max(name, 12), width-rest-5)
+	long := min(30, width-rest-name)
+	out := make([]string, len(ports))
+	for i, p := range ports {
+		out[i] = fmt.Sprintf("  %-*s %s %s", name, clip(s.network.Ports[p].Name, name), bar(share(p), long), value(p))
 	}
 	return out
 }
 
-// links lists the busiest ports since the look before.
+// queues lists the longest queues of switches, with a bar as long as the longest so far is full.
+func (s *Screen) queues(n, width int) []string {
+	ports := s.top(n, func(i int) float64 {
+		if s.network.Nodes[s.network.Ports[i].From].Host {
+			return 0
+		}
+		return float64(s.ports[i].Queued)
+	})
+	if len(ports) == 0 {
+		return []string{"  nothing waits"}
+	}
+	share := func(i int) float64 { return float64(s.ports[i].Queued) / float64(max(s.maxQueue, 1)) }
+	return s.rows(ports, width, share, func(i int) string {
+		text := fmt.Sprintf("%10s", size(s.ports[i].Queued))
+		if s.ports[i].Paused {
+			text += "  paused"
+		}
+		return text
+	})
+}
+
+// links lists the busiest ports since the look before, those with the same number in order of
+// ports.
 func (s *Screen) links(n, width int) []string {
 	use := func(i int) float64 {
 		capacity := float64(s.network.Ports[i].RateBPS) / 8 * float64(s.span) / float64(units.Second)
@@ -188,15 +211,11 @@ func (s *Screen) links(n, width int) []string {
 		}
 		return min(float64(s.sent[i])/capacity, 1)
 	}
-	var out []string
-	for _, i := range s.top(n, use) {
-		out = append(out, fmt.Sprintf("  %-20s %s %8.0f %%", s.network.Ports[i].Name,
-			bar(use(i), max(10, min(30, width-40))), 100*use(i)))
-	}
-	if len(out) == 0 {
+	ports := s.top(n, func(i int) float64 { return math.Round(100 * use(i)) })
+	if len(ports) == 0 {
 		return []string{"  nothing is sent"}
 	}
-	return out
+	return s.rows(ports, width, use, func(i int) string { return fmt.Sprintf("%8.0f %%", 100*use(i)) })
 }
 
 // verdicts lists the expectations: those that bound a counter, which only grows, are judged as it

@@ -61,6 +61,9 @@ func TestScreenFits(t *testing.T) {
 		if size[1] > 0 && len(lines) > size[1] {
 			t.Errorf("%d lines in a terminal of %d", len(lines), size[1])
 		}
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "q leaves") {
+			t.Errorf("the last line of a terminal of %d by %d is %q", size[0], size[1], last)
+		}
 		for _, l := range lines {
 			if n := len([]rune(l)); n > max(size[0], 40) {
 				t.Errorf("%d columns in a terminal of %d: %s", n, size[0], l)
