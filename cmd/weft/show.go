@@ -87,6 +87,7 @@ the first page and in docs/teaching.md.`,
 // prepareShow runs the labs of all acts and adds their pages to a server.
 func (a *app) prepareShow(ctx context.Context, s *view.Server, root string, acts []act, emulated bool) error {
 	pages := make([]view.Act, len(acts))
+	live := emulated // the first act can be performed
 	for i := range acts {
 		act := &acts[i]
 		fmt.Fprintf(a.stderr, "preparing %s\n", act.Text)
@@ -98,6 +99,7 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string, acts
 			if err != nil && ctx.Err() == nil {
 				fmt.Fprintf(a.stderr, "it cannot be emulated, so it is simulated: %v\n", err)
 				pages[i].Note += " (This act is simulated.)"
+				live = live && i > 0
 			}
 		}
 		if ctx.Err() == nil && (!emulated || err != nil) {
@@ -110,8 +112,11 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string, acts
 			return fmt.Errorf("%s: %w", act.lab, err)
 		}
 	}
-	if emulated {
+	switch {
+	case live:
 		pages = append(pages, a.stage(ctx, s, root, acts[0].lab, pages[0].Runs[len(pages[0].Runs)-1]))
+	case emulated:
+		fmt.Fprintln(a.stderr, "the show has no live act, since the first one cannot be emulated")
 	}
 	return s.Acts("A show of ten minutes", pages)
 }
@@ -156,7 +161,7 @@ func fill(page *view.Act, runs []*record.Summary, chart string) error {
 	if err != nil {
 		return err
 	}
-	c.Width, c.Height = 460, 240
+	c.Width, c.Height = 360, 220 // as wide as its place, so that its text has its own size
 	svg, err := c.SVG()
 	page.Picture = report.Inline(svg)
 	return err

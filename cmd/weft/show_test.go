@@ -95,8 +95,12 @@ func TestEmulatedShow(t *testing.T) {
 	if err := a.prepareShow(t.Context(), s, t.TempDir(), acts[:1], true); err != nil {
 		t.Fatal(err)
 	}
-	if page := getPages(t, s)("queues"); !strings.Contains(page, "(This act is simulated.)") {
+	get = getPages(t, s)
+	if page := get("queues"); !strings.Contains(page, "(This act is simulated.)") {
 		t.Error("the page does not say that its act is simulated")
+	}
+	if strings.Contains(get(""), `href="live"`) {
+		t.Error("an act that cannot be emulated is to be performed")
 	}
 }
 

@@ -125,8 +125,8 @@ func watchShow(t *testing.T, address, root string) {
 	run(tab("heat") + `; document.getElementById("projector").click()`)
 	picture("view-projector.webp")
 
-	open("clocks", "light", 1280, 800)
-	run(`document.getElementById("panel").scrollTop = 1e6; weft.clock.set(3000)`)
+	open("clocks", "light", 1280, 920)
+	run(`document.querySelectorAll("#panel figure")[1].scrollIntoView(); weft.clock.set(3000)`) // rates, and clocks below
 	picture("view-clocks.webp")
 
 	open("queues", "light", 390, 844, chromedp.EmulateMobile)

@@ -153,6 +153,7 @@ func render(d document) ([]byte, error) {
 	}
 	d.Style, d.Script = template.CSS(read("page/page.css")), template.JS(script())
 	var b bytes.Buffer
+	b.Grow(len(d.Data) + len(d.Script) + len(d.Style) + 1<<14)
 	if err := page.Execute(&b, d); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
 // Queues of all ports over time as a heat map, on a canvas.
 
+import { pixels } from "./chart.js";
 import { bytes, shown, styles, time } from "./format.js";
 
-const maxRows = 60; // ports, those with the longest queues
-
 export class HeatMap {
-  constructor(run, clock, scale, select, keyed) { // keyed: with the key of the colours
+  // It has at most maxRows ports, those with the longest queues. keyed: with the key of the colours.
+  constructor(run, clock, scale, select, keyed, maxRows) {
     Object.assign(this, { run, clock, scale, select });
     this.element = document.createElement("figure");
     this.element.className = "heat";
@@ -64,7 +64,7 @@ export class HeatMap {
     const n = this.rows.length, w = 900;
     this.canvas.width = w;
     this.canvas.height = Math.max(n, 1);
-    this.canvas.style.height = this.labels.style.height = `${Math.max(n, 1) * (n > 8 ? 16 : 26)}px`;
+    this.canvas.style.height = this.labels.style.height = `${Math.max(n, 1) * (n > 8 || pixels() > 1 ? 16 : 26) * pixels()}px`;
     if (n === 0) return;
     const g = this.canvas.getContext("2d"), image = g.createImageData(w, n), max = Math.max(this.scale.max, 1);
     const colors = stops();

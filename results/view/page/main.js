@@ -35,9 +35,8 @@ function show(models) {
     head.append(state);
     state.className = `status ${{ ok: "good", up: "good", running: "" }[run.model.status] ?? "bad"}`;
     state.textContent = run.model.status;
-    const facts = document.createElement("span");
+    const facts = document.createElement("p");
     facts.className = "facts";
-    head.append(facts);
     facts.textContent = (run.model.facts ?? []).join(" · ");
     const frame = document.createElement("div");
     frame.className = "canvas";
@@ -47,7 +46,7 @@ function show(models) {
     view.most = document.createElement("strong");
     view.also = document.createElement("span");
     view.now.append(view.most, view.also);
-    box.append(head, view.now, frame);
+    box.append(head, facts, view.now, frame);
     $("stage").append(box);
     return view;
   });
@@ -151,7 +150,8 @@ function renderPanels() {
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
   const k = pixels(), wide = matchMedia("(min-width:60.01rem)").matches; // else the panel is as high as what is in it
   if (tab === "overview") add(overview(runs, clock, select));
-  if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w), i === runs.length - 1)]); });
+  const rows = k > 1 ? Math.max(6, Math.floor((side.clientHeight / runs.length - 100 * k) / (16 * k))) : 60; // for a projector, without scrolling
+  if (tab === "heat") runs.forEach((r, i) => { title(side, r); add([new HeatMap(r, clock, scale, (w) => select(i, w), i === runs.length - 1, rows)]); });
   if (tab === "ranks") runs.forEach((r, i) => { title(side, r); add([new Ranks(r, clock, (w) => select(i, w))]); });
   if (tab === "selected" && chosen) {
     const run = runs[chosen.run], a = about(run, chosen.what, clock, scale, (w) => select(chosen.run, w));

@@ -83,7 +83,7 @@ export class NetworkView {
     const lone = x1 - x0 < 1;
     this.x = (x) => (lone ? w / 2 : pad * this.zoom + (x - x0) * this.kx) + this.pan[0];
     this.y = (y) => pad * this.zoom + (y - y0) * this.ky + this.pan[1];
-    this.size = Math.min(Math.max(Math.min((w * this.zoom) / Math.sqrt(this.run.nodes.length) / 9, 13 * styles().scale), 1.5), 30);
+    this.size = Math.min(Math.max(Math.min((w * this.zoom) / Math.sqrt(this.run.nodes.length) / 7, 13 * styles().scale), 1.5), 30);
     return [w, h, ratio];
   }
 
@@ -101,6 +101,7 @@ export class NetworkView {
     this.drawQueues(g, s, rows, coarse);
     if (coarse) this.drawDots(g, s); else this.drawNodes(g, s);
     this.drawFaults(g, s);
+    if (this.longest) this.label(g, s, this.longest); // above the names of nodes
   }
 
   ends(p) {
@@ -180,19 +181,41 @@ export class NetworkView {
   // drawBundles draws the links of a large network: each bundle as its busiest link.
   drawBundles(g, s, rows) {
     this.bundle();
-    const run = this.run, all = this.bundles, use = new Float32Array(all.length / 4), down = this.downPorts();
+    const run = this.run, use = new Float32Array(this.bundles.length / 4), down = this.downPorts();
     for (let r = rows[0]; r < rows[1]; r++) use[this.bundleOf[run.port[r]]] = Math.max(use[this.bundleOf[run.port[r]]], run.use[r]);
     const shades = Array.from({ length: steps / 4 + 1 }, () => []); // fewer: each is a pass over the canvas
     for (let k = 0; k < use.length; k++) shades[Math.ceil(shade(use[k]) / 4)].push(4 * k);
+    g.drawImage(this.idle(s), 0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
     this.drawRoute(g, s, down);
-    const faint = Math.min(1, 3000 / use.length); // many lines add up
-    shades.forEach((list, k) => {
-      g.beginPath();
-      for (const e of list) { g.moveTo(all[e], all[e + 1]); g.lineTo(all[e + 2], all[e + 3]); }
-      g.globalAlpha = (k === 0 ? 0.15 : 0.2 + (0.6 * k * 4) / steps) * Math.max(faint, 0.25);
-      g.strokeStyle = k === 0 ? s.line : s.busy; g.lineWidth = 0.7;
-      g.stroke();
-    });
+    const faint = Math.max(Math.min(1, 3000 / use.length), 0.25); // many lines add up
+    shades.forEach((list, k) => { if (k > 0) this.lines(g, list, s.busy, (0.2 + (0.6 * k * 4) / steps) * faint); });
+  }
+
+  // lines draws bundles, by where their numbers begin.
+  lines(g, list, color, alpha) {
+    const all = this.bundles;
+    g.beginPath();
+    for (const e of list) { g.moveTo(all[e], all[e + 1]); g.lineTo(all[e + 2], all[e + 3]); }
+    g.globalAlpha = alpha; g.strokeStyle = color; g.lineWidth = 0.7;
+    g.stroke();
+    g.globalAlpha = 1;
+  }
+
+  // idle returns a picture of the idle links and the hosts of a large network. It changes only as the
+  // view or the colours do.
+  idle(s) {
+    const key = [this.bundled, s.line, s.host].join();
+    if (this.pictured === key) return this.picture;
+    this.pictured = key;
+    this.picture ??= document.createElement("canvas");
+    this.picture.width = this.canvas.width; this.picture.height = this.canvas.height;
+    const g = this.picture.getContext("2d"), ratio = window.devicePixelRatio || 1, wide = this.size * 0.6;
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const all = Array.from({ length: this.bundles.length / 4 }, (_, k) => 4 * k);
+    this.lines(g, all, s.line, 0.15 * Math.max(Math.min(1, 3000 / all.length), 0.25));
+    g.fillStyle = s.host;
+    for (const n of this.run.nodes) if (n.host) g.fillRect(this.x(n.x) - wide / 2, this.y(n.y) - wide / 2, wide, wide);
+    return this.picture;
   }
 
   // drawMarked draws links that are down, selected or paused.
@@ -216,7 +239,7 @@ export class NetworkView {
   drawQueues(g, s, rows, coarse) {
     const run = this.run, full = Math.max(this.scale.max, 1);
     this.worst = coarse ? new Map() : null;
-    let longest = null;
+    this.longest = null;
     for (let r = rows[0]; r < rows[1]; r++) {
       const q = run.queue[r], p = run.port[r], port = run.ports[p];
       if (run.nodes[port.from].host) continue;
@@ -233,9 +256,8 @@ export class NetworkView {
       g.strokeStyle = s.levels[level(port, q)]; g.lineWidth = wide; g.stroke();
       if (marked) { g.beginPath(); g.arc(x + ux * long, y + uy * long, wide * 0.55, 0, 7); g.fillStyle = s.levels[1]; g.fill(); g.strokeStyle = s.back; g.lineWidth = 1; g.stroke(); }
       if (dropped) this.cross(g, x + ux * (long + wide), y + uy * (long + wide), wide, s.alert);
-      if (q > (longest?.q ?? 0)) longest = { q, x: x + ux * long, y: y + uy * long, ux, uy };
+      if (q > (this.longest?.q ?? 0)) this.longest = { q, x: x + ux * long, y: y + uy * long, ux, uy };
     }
-    if (longest) this.label(g, s, longest);
   }
 
   // barLength returns how long a link's bar is for the longest queue of the page.
@@ -257,28 +279,22 @@ export class NetworkView {
     g.strokeStyle = color; g.lineWidth = 2.5; g.stroke();
   }
 
-  // drawDots draws the nodes of a large network, switches in the colour of their longest queue.
+  // drawDots draws the switches of a large network in the colours of their longest queues. Hosts are in
+  // the picture of what is idle.
   drawDots(g, s) {
-    const run = this.run, r = this.size, colors = new Map();
+    const run = this.run, r = this.size, wide = r * 1.7, high = r * 1.1;
     run.nodes.forEach((n, i) => {
-      const worst = this.worst.get(i), color = worst ? s.levels[level(run.ports[worst.p], worst.q)] : n.host ? s.host : s.switch;
-      if (!colors.has(color)) colors.set(color, []);
-      colors.get(color).push(i);
+      if (n.host) return;
+      const worst = this.worst.get(i);
+      g.fillStyle = worst ? s.levels[level(run.ports[worst.p], worst.q)] : s.switch;
+      g.fillRect(this.x(n.x) - wide / 2, this.y(n.y) - high / 2, wide, high);
     });
-    for (const [color, list] of colors) {
-      g.beginPath();
-      for (const i of list) {
-        const n = run.nodes[i], wide = n.host ? r * 0.6 : r * 1.7, high = n.host ? r * 0.6 : r * 1.1;
-        g.rect(this.x(n.x) - wide / 2, this.y(n.y) - high / 2, wide, high);
-      }
-      g.fillStyle = color; g.fill();
-    }
     const own = run.nodes[this.selected?.node];
     if (own) { g.strokeStyle = s.text; g.lineWidth = 3; g.strokeRect(this.x(own.x) - r, this.y(own.y) - r, 2 * r, 2 * r); }
   }
 
   drawNodes(g, s) {
-    const run = this.run, r = this.size, font = Math.max(9, Math.min(r * 1.05, 15)) * s.scale;
+    const run = this.run, r = this.size, font = Math.max(11, Math.min(r * 1.05, 15)) * s.scale;
     const label = run.nodes.length <= 80 || this.zoom > 3;
     const hosts = run.nodes.filter((n) => n.host).length;
     g.font = `${font}px "Liberation Sans", Arial, Helvetica, sans-serif`; g.textAlign = "center"; g.textBaseline = "middle";
