@@ -200,7 +200,18 @@ func (a Axis) apply(to *plot.Axis, s span) {
 	to.Tick.Marker = a
 	if a.Scale != Linear {
 		to.Scale = plot.LogScale{}
+		to.Label.TextStyle.Handler = narrow{to.Label.TextStyle.Handler}
 	}
+}
+
+// narrow says that texts have no width, for labels of logarithmic axes: gonum.org/v1/plot reserves
+// room for them where the arithmetic mean of the ends is, far from the middle where it writes them.
+type narrow struct{ text.Handler }
+
+// Box implements text.Handler.
+func (n narrow) Box(words string, f font.Font) (width, height, depth vg.Length) {
+	_, height, depth = n.Handler.Box(words, f)
+	return 0, height, depth
 }
 
 // gridLines draws a line at every labelled tick.

@@ -51,7 +51,7 @@ func Overlay(runs []*Run, labels []string, name string) (plot.Chart, error) {
 			c.Series = append(c.Series, s)
 		}
 	}
-	if len(c.Series) == 0 {
+	if len(c.Series) == 0 || name == "queues" && !slices.ContainsFunc(c.Series, waits) {
 		return c, fmt.Errorf("plot %q: %w", c.Title, plot.ErrEmpty)
 	}
 	if name == "queues" || name == "rates" {
@@ -60,6 +60,9 @@ func Overlay(runs []*Run, labels []string, name string) (plot.Chart, error) {
 	Paint(c.Series)
 	return c, nil
 }
+
+// waits reports whether a series is not zero throughout.
+func waits(s plot.Series) bool { return slices.Max(s.Y) > 0 }
 
 // waiting returns the bytes that waited in all switches over time.
 func (r *Run) waiting() (plot.Series, error) {

@@ -363,7 +363,7 @@ func TestSweepPlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.(plot.Chart)
-	if len(c.Series) != 3 || c.Series[0].Name != "pc4" || c.Series[0].X[1] != 1e6 || c.Series[0].Y[0] != 7.5 || c.X.Unit != "B" || c.X.Scale != plot.Log2 {
+	if len(c.Series) != 3 || c.Series[0].Name != "pc4" || c.Series[0].X[1] != 1e6 || c.Series[0].Y[0] != 7.5 || c.X.Unit != "B" || c.X.Scale != plot.Log10 {
 		t.Errorf("%+v", c)
 	}
 	if half := c.Series[0].High[0] - 7.5; math.Abs(half-12.706*0.5) > 0.01 { // Student's t, one degree of freedom

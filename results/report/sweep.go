@@ -124,7 +124,7 @@ func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit st
 	}
 	if strings.Contains(p.Log, "x") && at[xs[0]] > 0 {
 		c.X.Scale = plot.Log10
-		if xUnit == "B" || allPowersOfTwo(at) {
+		if allPowersOfTwo(at) {
 			c.X.Scale = plot.Log2
 		}
 	}
