@@ -199,7 +199,7 @@ func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out
 
 // recordFrames has an emulation record frames, and returns their recorder; nil: the lab wants none.
 func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options) *frames.Recorder {
-	r := newRecorder(x, units.Time(float64(units.FromDuration(minFrameWall))/spec.Dilation))
+	r := newRecorder(x, units.Time(float64(units.FromDuration(minFrameWall))/spec.Dilation), 0)
 	if r == nil {
 		return nil
 	}

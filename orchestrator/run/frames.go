@@ -22,6 +22,7 @@ import (
 const (
 	minFrame   = 100 * units.Nanosecond // shortest automatic interval
 	rttFrames  = 8                      // initial number of frames in a base RTT
+	minFrames  = 1000                   // initial number of frames in the shortest time that a run may take
 	framePorts = 8192                   // a network with more ports begins with longer intervals
 	frameConns = 1 << 16                // with more connections, frames have only ports
 
@@ -34,8 +35,12 @@ const (
 // own choice: a shorter run is soon repeated.
 const firstKept = 5 * time.Second
 
+// keptShare is how many times as long as writing frames takes they are not written again. Our own
+// choice.
+const keptShare = 50
+
 // frameKeeper writes the frames of a run in progress: after firstKept, and whenever the run has
-// lasted twice as long, so that writing takes a constant share of the time.
+// lasted twice as long and writing them has taken only a small share of the time.
 type frameKeeper struct {
 	dir   *store.Run
 	ports []string
@@ -52,13 +57,29 @@ func (k *frameKeeper) add(all []frames.Frame) {
 	if now.Before(k.next) {
 		return
 	}
-	k.next = now.Add(now.Sub(k.began))
 	_ = k.dir.KeepFrames(all, k.ports) // kept by dir
+	k.next = now.Add(max(now.Sub(k.began), keptShare*time.Since(now)))
+}
+
+// minTime returns a time that the run takes at least: all messages to a host pass its links.
+func minTime(x *experiment.Experiment, hosts []*host.Host) (longest units.Time) {
+	rates := make([]units.Bandwidth, len(hosts))
+	for i := range x.Fabric.Ports {
+		if p := &x.Fabric.Ports[i]; int(p.To) < len(hosts) {
+			rates[p.To] += p.Rate
+		}
+	}
+	for i, h := range hosts {
+		if _, total := h.Progress(); rates[i] > 0 {
+			longest = max(longest, rates[i].TransmitTime(total))
+		}
+	}
+	return longest
 }
 
 // newRecorder returns the recorder of an experiment's frames; nil: the lab wants none. least is the
-// smallest interval that the engine can provide.
-func newRecorder(x *experiment.Experiment, least units.Time) *frames.Recorder {
+// smallest interval that the engine can provide. A run takes at least the time lasts; 0: not known.
+func newRecorder(x *experiment.Experiment, least, lasts units.Time) *frames.Recorder {
 	from, ok := x.Workload.Begins()
 	if !ok {
 		from = 0
@@ -67,7 +88,7 @@ func newRecorder(x *experiment.Experiment, least units.Time) *frames.Recorder {
 	case 0:
 		return nil
 	case lab.ViewAuto:
-		every = max(x.BaseRTT/rttFrames, minFrame, least)
+		every = max(x.BaseRTT/rttFrames, minFrame, least, lasts/minFrames)
 		return frames.Auto(from, every*units.Time(1+len(x.Fabric.Ports)/framePorts))
 	default:
 		return frames.Fixed(from, max(every, least))
@@ -89,7 +110,7 @@ type framer struct {
 
 // newFramer returns the framer of a simulated experiment; nil: the lab wants no frames.
 func newFramer(x *experiment.Experiment, hosts []*host.Host, o *observers, show func([]frames.Frame)) *framer {
-	r := newRecorder(x, 0)
+	r := newRecorder(x, 0, minTime(x, hosts))
 	if r == nil {
 		return nil
 	}

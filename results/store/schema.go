@@ -94,17 +94,17 @@ type (
 	frameRow struct {
 		Time   int64  `parquet:"time_ps,delta"`
 		Port   string `parquet:"port,dict"`
-		Queued int64  `parquet:"queued_bytes"`
-		Sent   int64  `parquet:"sent_bytes"`
-		Marks  int64  `parquet:"ce_marks"`
-		Drops  int64  `parquet:"drops"`
+		Queued int64  `parquet:"queued_bytes,delta"`
+		Sent   int64  `parquet:"sent_bytes,delta"`
+		Marks  int64  `parquet:"ce_marks,delta"`
+		Drops  int64  `parquet:"drops,delta"`
 		Paused bool   `parquet:"paused"`
 	}
 	frameConnRow struct {
 		Time    int64 `parquet:"time_ps,delta"`
-		Conn    int64 `parquet:"conn"`
-		Arrived int64 `parquet:"arrived_bytes"`
-		Window  int64 `parquet:"cwnd_bytes,optional"` // null: none, or not known
+		Conn    int64 `parquet:"conn,delta"`
+		Arrived int64 `parquet:"arrived_bytes,delta"`
+		Window  int64 `parquet:"cwnd_bytes,optional,delta"` // null: none, or not known
 	}
 	metricRow struct {
 		Item  int32   `parquet:"item"`
