@@ -29,11 +29,7 @@ func FabricProcess(conn *control.Conn) error {
 	}
 	ports := make([]realtime.Port, len(links))
 	for _, l := range links {
-		kind := realtime.PortTAP
-		if l.Kind == boot.Packet {
-			kind = realtime.PortPacket
-		}
-		ports[l.Index] = realtime.Port{FD: l.FD, Kind: kind}
+		ports[l.Index] = realtime.Port{FD: l.FD, Kind: portKind(l)}
 	}
 	return realtime.Run(conn, ports)
 }
