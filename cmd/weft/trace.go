@@ -84,7 +84,7 @@ cannot run. FILE is a file or a folder of any format that workload.trace or work
 				f.Collectives = append([]graph.Kinds{}, f.Collectives...)
 				return json.NewEncoder(a.stdout).Encode(f)
 			}
-			_, err = io.WriteString(a.stdout, describeJob(args[0], format, graph.About(g)))
+			_, err = io.WriteString(a.stdout, inputs.Describe(args[0], format, graph.About(g)))
 			a.note(g)
 			return err
 		},
@@ -155,39 +155,6 @@ func (a *app) tell(warnings []string) {
 	for _, text := range warnings {
 		fmt.Fprintf(a.stderr, "warning: %s\n", text)
 	}
-}
-
-// maxKinds is the number of kinds of collectives up to which each has a line. Beyond it, a line has
-// all sizes.
-const maxKinds = 12
-
-// describeJob returns the facts of a job for people.
-func describeJob(name, format string, f graph.Facts) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s, %s, %s\n", name, format, plural.Count(f.Ranks, "rank"), plural.Count(f.Ops, "operation"))
-	computations := "computations"
-	if format == inputs.Flows { // a flow with a start is a computation until then, and a message
-		computations = "start times"
-	}
-	fmt.Fprintf(&b, "  %-14s %d, up to %v of one rank\n", computations, f.Computations, f.LongestTime)
-	fmt.Fprintf(&b, "  messages       %d, %v\n", f.Messages, f.Bytes)
-	for all := f.Collectives; len(all) > 0; {
-		c, n := all[0], 1
-		largest := c.Size
-		for len(f.Collectives) > maxKinds && n < len(all) &&
-			all[n].Collective == c.Collective && all[n].Ranks == c.Ranks {
-			c.Count, largest = c.Count+all[n].Count, all[n].Size
-			n++
-		}
-		size := c.Size.String()
-		if n > 1 {
-			size += " to " + largest.String()
-		}
-		fmt.Fprintf(&b, "  %-14s %d of %s in %s\n", c.Collective, c.Count, size, plural.Count(c.Ranks, "rank"))
-		all = all[n:]
-	}
-	fmt.Fprintf(&b, "  critical path  %v of %s: no network makes the job faster\n", f.CriticalPath, computations)
-	return b.String()
 }
 
 func (a *app) convertCommand() *cobra.Command {

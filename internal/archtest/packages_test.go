@@ -100,8 +100,8 @@ func packages() []entry {
 		{"inputs/topologies", "collectives/graph inputs/source internal/clip params units",
 			"reads formats of networks, whose links are bounded as those of labs"},
 		{"inputs", "collectives/graph inputs/chakra inputs/flows inputs/goal inputs/kineto inputs/msccl " +
-			"inputs/source inputs/topologies internal/natural units",
-			"chooses the format; files are in the order of their numbers"},
+			"inputs/source inputs/topologies internal/natural internal/plural units",
+			"chooses the format; files are in the order of their numbers; describes jobs with counts"},
 
 		{"clocksync", "units", "clocks show lab time"},
 		{"clocksync/clock", "units", "clocks show lab time"},
