@@ -291,6 +291,7 @@ func slurmWorkspace(t *testing.T) (d *workspace, dir string) {
 	t.Setenv("DOCKER_HOST", "unix:///none")
 	d = newWorkspace(t)
 	openTo(t, d.dir)
+	openTo(t, filepath.Dir(d.state))
 	return d, dir
 }
 

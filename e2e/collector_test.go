@@ -235,53 +235,61 @@ func TestClusterCollectorLosses(t *testing.T) {
 	c := needCluster(t)
 	file := c.d.writeLab("lab.yaml", manyPoints(points, "64MB"))
 	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
-	for name, lose := range map[string]func() (back func()){
-		"collector": func() func() {
+	for name, lose := range map[string]func(c *cluster) (back func()){
+		"collector": func(c *cluster) func() {
 			c.killOne(weft, c.d.dir, "sweep", "collector")
 			return nil
 		},
-		"shard": func() func() { c.killOne("sweep shard --collector", "--points"); return nil },
-		"task":  func() func() { c.killOne("/weft sweep shard --collector"); return nil },
-		"machine": func() func() {
+		"shard": func(c *cluster) func() { c.killOne("sweep shard --collector", "--points"); return nil },
+		"task":  func(c *cluster) func() { c.killOne("/weft sweep shard --collector"); return nil },
+		"machine": func(c *cluster) func() {
 			c.do("kill", 3)
 			return func() { c.do("start", 3) }
 		},
-		"manager": func() func() {
+		"manager": func(c *cluster) func() {
 			c.do("kill", collectFrom)
 			c.killOne(weft, c.d.dir, "sweep", "collector")
 			return func() { c.do("start", collectFrom) }
 		},
-		"cable": func() func() {
+		"cable": func(c *cluster) func() {
 			c.do("cut", 2)
 			return func() { c.do("join", 2) }
 		},
 	} {
-		id := strings.TrimSpace(c.as("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect", "--shards",
-			"6").wantCode(0).stdout)
-		if wrong := eventually(patience, func() string {
-			for _, s := range c.d.sweepStatus(id).Shards {
-				if (s.Host == "m2" || s.Host == "m3") && s.State == sweep.Running && s.Done > 0 {
-					return ""
+		t.Run(name, func(t *testing.T) {
+			d := *c.d
+			d.t = t
+			c := &cluster{t: t, dir: c.dir, d: &d}
+			id := strings.TrimSpace(c.as("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect", "--shards",
+				"6").wantCode(0).stdout)
+			if wrong := eventually(patience, func() string {
+				for _, s := range c.d.sweepStatus(id).Shards {
+					if (s.Host == "m2" || s.Host == "m3") && s.State == sweep.Running && s.Done > 0 {
+						return ""
+					}
 				}
+				return "no shard of another machine has a result"
+			}); wrong != "" {
+				t.Fatal(wrong)
 			}
-			return "no shard of another machine has a result"
-		}); wrong != "" {
-			t.Fatal(wrong)
-		}
-		back := lose()
-		began := time.Now()
-		if back != nil || name == "collector" {
-			<-time.After(30 * time.Second) // how long it is away
-		}
-		if back != nil {
-			back()
-		}
-		c.finishCollected(id, "many", points)
-		t.Logf("%s lost: the rest took %.1f s", name, time.Since(began).Seconds())
-		if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {
-			t.Fatal(err)
-		}
-		c.wantReady()
-		c.wantNothing()
+			back := lose(c)
+			began := time.Now()
+			if say := c.d.sweepStatus(id).Say; name == "manager" && !strings.Contains(say, "swarm does not answer") {
+				t.Errorf("status says %q", say)
+			}
+			if back != nil || name == "collector" {
+				<-time.After(30 * time.Second) // how long it is away
+			}
+			if back != nil {
+				back()
+			}
+			c.finishCollected(id, "many", points)
+			t.Logf("%s lost: the rest took %.1f s", name, time.Since(began).Seconds())
+			if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {
+				t.Fatal(err)
+			}
+			c.wantReady()
+			c.wantNothing()
+		})
 	}
 }

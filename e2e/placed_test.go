@@ -340,7 +340,6 @@ func TestClusterSlurmMachines(t *testing.T) {
 func TestClusterSlurmDeploy(t *testing.T) {
 	d, _ := slurmWorkspace(t)
 	openTo(t, filepath.Dir(weft))
-	openTo(t, filepath.Dir(d.state))
 	d.writeLab("lab.yaml", acrossLab)
 	l := &standing{workspace: d, start: func(args ...string) *process { return d.asNobody(d.dir, args...) },
 		on: []string{"--on", "slurm:2"}, left: func() { wantNoJob(t) }}
