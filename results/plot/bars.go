@@ -23,6 +23,9 @@ type Bars struct {
 	X, Y   Axis
 	Series []BarSeries
 	Marks  []Mark // on Y only
+	// Colors are those of the series, or of the groups if there is one series: see Series.Color.
+	// nil: by position.
+	Colors []int
 
 	Width, Height float64 // in points; 0 means 540 and 330
 }
@@ -115,7 +118,11 @@ func (b *Bars) figure() (*figure, error) {
 		return nil, err
 	}
 	b = b.readable()
-	styles := looks(make([]Series, len(b.Series)))
+	painted := make([]Series, max(len(b.Series), len(b.Colors)))
+	for i, c := range b.Colors {
+		painted[i].Color = c
+	}
+	styles := looks(painted)
 	f := &figure{title: b.Title, caption: b.Caption, width: b.Width, height: b.Height}
 	for i, s := range b.Series {
 		if s.Name == "" {
@@ -218,7 +225,11 @@ func (d columns) Plot(c draw.Canvas, p *plot.Plot) {
 			box := vg.Rectangle{
 				Min: vg.Point{X: x(left + 0.04*width), Y: y(0)}, Max: vg.Point{X: x(left + 0.96*width), Y: y(v)},
 			}
-			c.FillPolygon(d.styles[i].line.Color, corners(box))
+			look := d.styles[i]
+			if len(d.b.Series) == 1 && d.b.Colors != nil {
+				look = d.styles[g]
+			}
+			c.FillPolygon(look.line.Color, corners(box))
 			if s.Low != nil {
 				mid := (box.Min.X + box.Max.X) / 2
 				whisker(c, draw.LineStyle{Color: ink, Width: 1}, vg.Point{X: mid, Y: y(s.Low[g])},

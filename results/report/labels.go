@@ -27,6 +27,23 @@ func Paint(series []plot.Series) {
 	}
 }
 
+// transportColors returns the colours of the transports that labels name, as Paint does; nil unless
+// all name one of their own.
+func transportColors(labels []string) (colors []int) {
+	series := make([]plot.Series, len(labels))
+	for i, l := range labels {
+		series[i].Name = l
+	}
+	Paint(series)
+	for _, s := range series {
+		if s.Color == 0 {
+			return nil
+		}
+		colors = append(colors, s.Color)
+	}
+	return colors
+}
+
 // pathWords returns the axis label of a path: ranks, or ai of pc4.
 func pathWords(path string) string {
 	p := strings.Split(path, ".")

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -370,8 +371,16 @@ func TestSweepPlots(t *testing.T) {
 		t.Errorf("half of the interval is %v", half)
 	}
 	bars, err := SweepPlot{Title: "RTT", X: "transport.kind", Y: "rtt.mean", By: []string{"workload.0.size"}}.Draw(sweepPoints())
-	if err != nil || len(bars.(plot.Bars).Groups) != 2 || len(bars.(plot.Bars).Series) != 2 {
+	if err != nil || len(bars.(plot.Bars).Groups) != 2 || len(bars.(plot.Bars).Series) != 2 || bars.(plot.Bars).Colors != nil {
 		t.Errorf("%+v, %v", bars, err)
+	}
+	bars, err = SweepPlot{Title: "RTT", X: "transport.kind", Y: "rtt.mean"}.Draw(sweepPoints())
+	if err != nil || !slices.Equal(bars.(plot.Bars).Colors, []int{1, 2}) { // those of pc4 and roce in all charts
+		t.Errorf("%+v, %v", bars, err)
+	}
+	svg, err := bars.SVG()
+	if err != nil || !strings.Contains(string(svg), `fill="#0072b2"`) || !strings.Contains(string(svg), `fill="#d55e00"`) {
+		t.Errorf("%v in\n%s", err, svg)
 	}
 	if _, err := (SweepPlot{X: x, Y: "goodput"}).Draw(sweepPoints()); !errors.Is(err, plot.ErrEmpty) {
 		t.Errorf("what was not measured: %v", err)

@@ -183,6 +183,9 @@ func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) st
 			b.Marks = append(b.Marks, plot.Mark{Name: s.Name, At: s.Y[0]})
 		}
 	}
+	if b.Colors = transportColors(bys); len(bys) == 1 {
+		b.Colors = transportColors(xs)
+	}
 	return b
 }
 
