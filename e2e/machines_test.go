@@ -262,10 +262,16 @@ func TestPrivDeployOnMachines(t *testing.T) {
 	d.run("destroy").wantCode(0)
 	nothing()
 	d.run(deploy...).wantCode(0)
-	long := d.start("capture", "h3", "-w", "long.pcapng")
-	long.awaitOutput(&long.stderr, "capturing")
+	var long []*process // on the machine that is lost, and on the other
+	for _, host := range []string{"h3", "h0"} {
+		p := d.start("capture", host, "-w", host+"-long.pcapng")
+		p.awaitOutput(&p.stderr, "capturing")
+		long = append(long, p)
+	}
 	b.agent.signal(syscall.SIGKILL)
-	long.wait().wantCode(1).wantPrinted("m2: its connection ended", "lab across is broken")
+	for _, p := range long {
+		p.wait().wantCode(1).wantPrinted("m2", "lab across is broken")
+	}
 	d.run("link", "across", "h0-leaf0", "down").wantCode(1).wantPrinted("m2", "weft destroy across")
 	d.run("node", "across", "h3", "restart").wantCode(1).wantPrinted("m2", "weft destroy across")
 	if what := eventually(patience, func() string {

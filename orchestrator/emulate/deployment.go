@@ -119,7 +119,12 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 
 // listen handles the messages of the fabric process until its connection ends.
 func (s *Deployment) listen(conn *control.Conn) {
-	defer close(s.broken)
+	defer func() {
+		close(s.broken)
+		if m, several := s.cluster.(*machines); several && s.life.Err() == nil {
+			m.endCaptures() // their users now learn why
+		}
+	}()
 	for {
 		m, _, err := conn.Recv()
 		if err != nil {

@@ -220,6 +220,15 @@ func (m *machines) Exec(ctx context.Context, node string, command runtime.Comman
 	return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
 }
 
+// endCaptures ends the captures on machines that have not ended themselves.
+func (m *machines) endCaptures() {
+	for _, c := range m.all {
+		if c, ok := c.(interface{ EndCaptures() }); ok {
+			c.EndCaptures()
+		}
+	}
+}
+
 // restarter returns what can end and restart host i, and its index there.
 func (m *machines) restarter(i int) (runtime.Restarter, int, error) {
 	at := m.hosts[i]

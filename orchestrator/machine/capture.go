@@ -70,6 +70,7 @@ func (c *cluster) copyRecords(conn *link, to *os.File) {
 		case <-ctx.Done():
 		}
 	}()
+	defer context.AfterFunc(c.whole, func() { conn.Close() })()
 	in := newInlet(conn, kindRecords, records{to}, func(error) { conn.Close() })
 	err := receive(conn, kindEnded, nil, map[string]func(control.Message) error{kindRecords: in.take})
 	in.end()
@@ -78,6 +79,7 @@ func (c *cluster) copyRecords(conn *link, to *os.File) {
 	} else if ctx.Err() == nil {
 		select {
 		case <-c.ended:
+		case <-c.whole.Done():
 		case <-time.After(silence):
 		}
 	}

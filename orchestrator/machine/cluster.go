@@ -125,10 +125,12 @@ type cluster struct {
 	end      context.CancelFunc
 	ended    chan struct{} // closed when the session has ended
 
-	reported int            // ends of processes; of listen
-	captures sync.WaitGroup // that are under way
-	sharing  sync.Once      // of the module
-	unshared error          // why the agent does not have it; valid after sharing
+	reported int             // ends of processes; of listen
+	captures sync.WaitGroup  // that are under way
+	whole    context.Context // ends with the network, of which other machines have parts
+	broke    func()          // ends whole
+	sharing  sync.Once       // of the module
+	unshared error           // why the agent does not have it; valid after sharing
 
 	mu    sync.Mutex
 	clock follower
@@ -153,6 +155,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 		exits: make(chan runtime.Exit, 2*len(spec.Nodes)+len(l.addrs)+2), end: end, ended: make(chan struct{}),
 		nodes: make([]*runtime.Proc, len(spec.Nodes)), far: make([]*link, 1+len(spec.Nodes)),
 	}
+	c.whole, c.broke = context.WithCancel(context.Background())
 	go heartbeats(life, conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.begin(ctx, &spec)
@@ -409,6 +412,9 @@ func (c *cluster) start(fabric bool) func(control.Message) (control.Message, err
 		return m, nil
 	}
 }
+
+// EndCaptures ends the captures, since the network has ended.
+func (c *cluster) EndCaptures() { c.broke() }
 
 // ClockStep returns by how much the machine's clock has stepped, in nanoseconds.
 func (c *cluster) ClockStep() int64 {
