@@ -11,6 +11,7 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/units"
 )
 
 const framed = `
@@ -93,5 +94,34 @@ func TestFramesAgreeWithCounters(t *testing.T) {
 	}
 	if whole := s.Flows.Bytes; allArrived > whole || allArrived < whole*95/100 {
 		t.Errorf("%d bytes arrived in frames, %d in the run", allArrived, whole)
+	}
+}
+
+// A simulation records as many frames as are kept at the end, rather than many that are merged: its
+// first interval is a thousandth of the shortest time that the messages to a host can take.
+func TestFirstInterval(t *testing.T) {
+	x := experimenttest.Build(t, `
+weft: 1
+name: long
+topology: {kind: star, hosts: 5, link: {rate: 100Gbps, delay: 1us}}
+transport: {kind: pc4}
+workload: [{collective: incast, ranks: 4, root: h4, size: 5MB}]
+`)
+	var first units.Time
+	count := 0
+	_, err := Run(t.Context(), x, Options{Engine: "sim", Root: t.TempDir(), Frames: func(
+		_ *experiment.Experiment, _ string, _ *record.NetworkMap, all []frames.Frame) {
+		if count = len(all); count == 1 {
+			first = all[0].At
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != 1600*units.Nanosecond { // 20 MB at 100 Gb/s take 1.6 ms
+		t.Errorf("the first frame is of %v", first)
+	}
+	if count < 500 || count > 1000 {
+		t.Errorf("%d frames", count)
 	}
 }
