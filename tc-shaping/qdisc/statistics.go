@@ -4,15 +4,13 @@ import "weft/units"
 
 // Counters are the counters of one discipline since its creation.
 type Counters struct {
-	Bytes    units.Bytes // sent
-	Packets  uint64
-	Waiting  uint32      // packets in it and below it
-	Backlog  units.Bytes // bytes in it and below it
-	Drops    uint64
-	Over     uint64 // overlimits; red: chosen for a mark; tbf: had to wait
-	Marks    uint64 // red: packets chosen for a mark that then carried CE
-	Early    uint64 // red: dropped because they were not ECN-capable
-	TailDrop uint64 // red: dropped because they did not fit below it
+	Bytes   units.Bytes // sent
+	Packets uint64
+	Waiting uint32      // packets in it and below it
+	Backlog units.Bytes // bytes in it and below it
+	Drops   uint64
+	Over    uint64 // overlimits; red: chosen for a mark; tbf: had to wait
+	Marks   uint64 // red: packets chosen for a mark that then carried CE
 }
 
 // Statistics are the counters of one direction of a link.

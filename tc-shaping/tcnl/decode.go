@@ -195,8 +195,7 @@ func counters(kind string, all map[uint16][]byte) (c qdisc.Counters, err error) 
 		c.Drops, c.Over = uint64(native.Uint32(v[8:])), uint64(native.Uint32(v[16:]))
 	}
 	if v := a[app]; kind == "red" && len(v) >= 16 { // struct tc_red_xstats: early, pdrop, other, marked
-		c.Early, c.TailDrop, c.Marks = uint64(native.Uint32(v)), uint64(native.Uint32(v[4:])),
-			uint64(native.Uint32(v[12:]))
+		c.Marks = uint64(native.Uint32(v[12:]))
 	}
 	return c, nil
 }

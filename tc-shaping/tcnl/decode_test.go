@@ -30,8 +30,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := qdisc.Counters{Bytes: 4200, Packets: 1 << 33, Waiting: 3, Backlog: 3000, Drops: 5, Over: 9, Early: 1,
-		TailDrop: 2, Marks: 11}
+	want := qdisc.Counters{Bytes: 4200, Packets: 1 << 33, Waiting: 3, Backlog: 3000, Drops: 5, Over: 9, Marks: 11}
 	if m.device != 7 || m.kind != "red" || m.unknown != "" || m.counters != want || m.qdisc.Parent != qdisc.Root {
 		t.Errorf("got %+v\nwant counters %+v", m, want)
 	}
