@@ -71,7 +71,13 @@ func emulated(
 		if err != nil {
 			return out, err
 		}
-		spec.Processes.Stderr, closeOutput = file, file.Close
+		output := &capped{File: file}
+		spec.Processes.Stderr, closeOutput = output, func() error {
+			if text := output.warning(); text != "" {
+				out.Warnings = append(out.Warnings, text)
+			}
+			return file.Close()
+		}
 	}
 	workload, err := newPrograms(x, &spec, dir.Dir(), o.Lines)
 	if err != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,8 +28,37 @@ type programs struct {
 	readers []*summary.Reader
 
 	mu    sync.Mutex // guards what follows
-	files []*os.File // of output, to be closed
+	files []*capped  // of output, to be closed
 	err   error      // the first failure to write
+}
+
+// maxOutput is how much of the output of a program on a host is kept, in bytes: one that prints
+// without end must not fill the disk. Ours.
+const maxOutput = 1 << 30
+
+// capped is a file that drops what does not fit into maxOutput.
+type capped struct {
+	*os.File
+	size int
+	full bool // something was dropped
+}
+
+// Write implements io.Writer.
+func (c *capped) Write(b []byte) (int, error) {
+	if c.full = c.full || c.size+len(b) > maxOutput; c.full {
+		return len(b), nil
+	}
+	n, err := c.File.Write(b)
+	c.size += n
+	return n, err
+}
+
+// warning says that something was dropped; "": nothing was.
+func (c *capped) warning() string {
+	if !c.full {
+		return ""
+	}
+	return fmt.Sprintf("%s has the first %d GiB of what was printed, and no more", filepath.Base(c.Name()), maxOutput>>30)
 }
 
 // newPrograms prepares the programs of an experiment in the run's directory: their files, and where
@@ -72,12 +102,13 @@ func (all *programs) add(p *experiment.Program, spec *emulate.Experiment, dir st
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	outputs := make([]*os.File, len(p.Names))
+	outputs := make([]*capped, len(p.Names))
 	for i, host := range p.Names {
-		var err error
-		if outputs[i], err = os.Create(filepath.Join(folder, item+"-"+host+".log")); err != nil {
+		file, err := os.Create(filepath.Join(folder, item+"-"+host+".log"))
+		if err != nil {
 			return err
 		}
+		outputs[i] = &capped{File: file}
 		all.files = append(all.files, outputs[i])
 	}
 	g.Line = func(rank int, errors bool, line []byte, at units.Time) {
@@ -120,6 +151,11 @@ func (all *programs) close() error {
 
 // report adds to an outcome what the programs did. got may lack programs that never began.
 func (all *programs) report(got *emulate.Outcome, out *summary.Outcome) {
+	for _, f := range all.files {
+		if text := f.warning(); text != "" {
+			out.Warnings = append(out.Warnings, text)
+		}
+	}
 	for i := range all.x.Programs {
 		p, reader := &all.x.Programs[i], all.readers[i]
 		out.Metrics = append(out.Metrics, reader.Rows...)
