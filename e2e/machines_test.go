@@ -221,6 +221,61 @@ func TestPrivProgramsOnMachines(t *testing.T) {
 	}
 }
 
+// When the keeper of lab time of another machine is killed, the programs with lab time there end by
+// name, in a run and in a deployed lab, whose clocks are synchronized, and the next program of the
+// lab has a keeper again.
+func TestPrivKeeperKilledOnAMachine(t *testing.T) {
+	needLabTime(t)
+	d := newWorkspace(t).withState()
+	d.newSecret()
+	a, b := newFar(d, 0), newFar(d, 1)
+	kill := func() {
+		t.Helper()
+		family := b.agent.family()
+		i := slices.IndexFunc(family, func(m member) bool { return m.name == "weft-timekeeper" })
+		if i < 0 {
+			t.Fatalf("no keeper runs, of %v", family)
+		}
+		if err := syscall.Kill(family[i].pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret"}
+	const says = "died: signal: killed; programs with lab time cannot go on without it"
+	d.writeLab("lab.yaml", acrossLab)
+	run := d.start(slices.Concat([]string{"run", "lab.yaml"}, on, []string{"--", "sh", "-c",
+		"echo up; while :; do sleep 0.1; done"})...)
+	run.awaitOutput(&run.stdout, "h3: up")
+	kill()
+	run.wait().wantCode(1).wantPrinted("the keeper of lab time of m2 " + says)
+	_, s := d.summary()
+	if len(s.Programs) != 1 || len(s.Programs[0].Hosts) != 4 {
+		t.Fatalf("%+v", s.Programs)
+	}
+	for _, h := range s.Programs[0].Hosts[2:] {
+		if !strings.Contains(h.Ended, says) {
+			t.Errorf("%+v", h)
+		}
+	}
+	d.writeLab("lab.yaml", acrossLab+"clocks: {sync: ptp, offset: ±1ms, ptp: {interval: 200us}}\n")
+	d.run(append([]string{"deploy", "lab.yaml"}, on...)...).wantCode(0)
+	if what := eventually(patience, func() string {
+		r := d.run("inspect").wantCode(0)
+		if strings.Count(r.stdout, ", locked") != 4 {
+			return r.stdout
+		}
+		return ""
+	}); what != "" {
+		t.Errorf("clocks are not synchronized:\n%s", what)
+	}
+	long := d.start("exec", "--clock", "lab", "h3", "--", "sh", "-c", "echo up; exec sleep 60 </dev/null")
+	long.awaitOutput(&long.stdout, "up")
+	kill()
+	long.wait().wantCode(125).wantOnStderr(says)
+	d.run("exec", "--clock", "lab", "h3", "--", "date", "+%Y").wantCode(0).wantPrinted("2037")
+	d.run("inspect").wantCode(0)
+}
+
 // A lab stays up on two machines: programs run in its hosts and reach each other, also at a
 // terminal, links go down, hosts end and start again, and packets are captured. It ends with all
 // processes, and inspect and a capture name a machine that is lost.

@@ -190,9 +190,8 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	}
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
-		clocks := cmp.Or(d.NoClocks(), "with weft exec --clock lab they see lab time")
 		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times longer than in the lab, "+
-			"rates %[1]g times lower; %s.\n", d.Dilation, clocks)
+			"rates %[1]g times lower; %s.\n", d.Dilation, d.LabTime())
 	}
 	return failed
 }

@@ -131,6 +131,7 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 		if err != nil {
 			return err
 		}
+		a.noteTopology(l)
 		if !asJSON {
 			_, err = fmt.Fprint(a.stdout, p.Text())
 			return err
@@ -145,6 +146,15 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 	cmd.Flags().StringVar(&far.on, "on", "", "show what goes where on other machines: swarm:N, slurm:N or addresses")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// noteTopology prints what a lab's notes say of its network and hosts.
+func (a *app) noteTopology(l *lab.Lab) {
+	for _, p := range l.Notes() {
+		if strings.HasPrefix(p.Path, "topology.") {
+			fmt.Fprintf(a.stderr, "warning: %s: %s\n", p.Path, p.Message)
+		}
+	}
 }
 
 // planOf returns the plan of running a lab or, without run, of deploying it; on is --on.
@@ -177,11 +187,7 @@ func (a *app) graphCommand() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		for _, p := range l.Notes() {
-			if strings.HasPrefix(p.Path, "topology.") {
-				fmt.Fprintf(a.stderr, "warning: %s: %s\n", p.Path, p.Message)
-			}
-		}
+		a.noteTopology(l)
 		if asJSON {
 			return writeJSON(a.stdout, render.NewDocument(l.Name, g))
 		}

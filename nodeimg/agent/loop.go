@@ -66,6 +66,8 @@ type loop struct {
 	departs bool
 	trailer [wire.DepartureSize]byte
 
+	standing bool // Config.Standing
+
 	offset    int64 // CLOCK_REALTIME - CLOCK_MONOTONIC
 	offsetAge int64 // monotonic time at which it was read
 
@@ -247,7 +249,7 @@ func (l *loop) send(at units.Time) {
 		trailer = wire.AppendDeparture(l.trailer[:0], at)
 	}
 	taken, err := l.out.send(&l.packet, payload, trailer, at)
-	if err != nil {
+	if err != nil && !l.standing {
 		l.fail(err)
 	}
 	if !taken {

@@ -73,6 +73,9 @@ type Config struct {
 	NIC    *NIC    `json:",omitempty"` // nil: the node sends and receives through sockets
 	// programs of the host read its clock: the node reports corrections
 	Steers bool
+	// the lab stays up for its users, who may take the host's interface away: what cannot leave is
+	// lost, and ends nothing
+	Standing bool
 }
 
 // Start says when lab time begins.

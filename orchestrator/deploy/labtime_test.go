@@ -2,8 +2,10 @@ package deploy
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -219,5 +221,91 @@ func TestPrivDaemonLetsGo(t *testing.T) {
 	begin.AtMost(t, 30*time.Second, "a program that leaves a daemon")
 	if code != 0 || out != "up\n" {
 		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// In a deployed lab the protocol of the lab file synchronizes the hosts' clocks, in both runtimes:
+// they agree much better than free clocks of the same lab, programs read them, and a host whose
+// interface was down, or that was restarted, is synchronized again.
+func TestPrivSynchronizedClocks(t *testing.T) {
+	needLabTime(t)
+	apart := func(t *testing.T, h *Handle, state string) (us float64, err error) {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := s.Nodes[0].Clock, s.Nodes[1].Clock
+		if a == nil || b == nil || a.State != state || b.State != state {
+			return 0, fmt.Errorf("h0 has %+v, h1 %+v", a, b)
+		}
+		return math.Abs(b.OffsetUS - a.OffsetUS), nil
+	}
+	const offset = "offset: ±5ms"
+	t.Setenv(clocksVar, "{sync: none, "+offset+"}")
+	_, h := newGuardedLab(t)
+	free, err := apart(t, h, "free")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synchronized := func(t *testing.T) {
+		_, h := newGuardedLab(t)
+		agree := func() {
+			t.Helper()
+			quiettest.Await(t, func() error {
+				time.Sleep(100 * time.Millisecond) // each look takes time of the supervisor and the fabric
+				us, err := apart(t, h, "locked")
+				if err == nil && us > free/20 {
+					err = fmt.Errorf("clocks are %.1f us apart, without synchronization %.1f", us, free)
+				}
+				return err
+			})
+		}
+		agree()
+		checkReadClocks(t, h)
+		for _, state := range []string{"down", "up"} {
+			script := "ip link set eth0 " + state + " && sleep 1" // some messages later
+			if code, out := runProgram(t, h, Exec{Node: "h1", Args: []string{"sh", "-c", script}}); code != 0 {
+				t.Fatal(out)
+			}
+		}
+		for _, action := range []string{NodeKill, NodeRestart} {
+			if err := h.Node(Node{Node: "h1", Action: action}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		agree()
+		checkReadClocks(t, h)
+	}
+	t.Run("ptp", func(t *testing.T) {
+		t.Setenv(clocksVar, "{sync: ptp, "+offset+", ptp: {interval: 2ms}}")
+		inRuntimes(t, func(t *testing.T, _ string) { synchronized(t) })
+	})
+	t.Run("huygens", func(t *testing.T) {
+		t.Setenv(clocksVar, "{sync: huygens, "+offset+", huygens: {window: 20ms}}")
+		synchronized(t)
+	})
+}
+
+// checkReadClocks checks that programs of all hosts read lab time to 10 ms.
+func checkReadClocks(t *testing.T, h *Handle) {
+	t.Helper()
+	now := func() float64 {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.NowUS
+	}
+	for _, node := range []string{"h0", "h1"} {
+		before := now()
+		code, out := runProgram(t, h, Exec{Node: node, Args: []string{"date", "-u", "+%s%N"}, LabTime: true})
+		after := now()
+		ns, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+		const most = 1e4 // us; the reference itself is wrong by up to 5 ms
+		us := float64(ns-labclock.Begin) / 1e3
+		if code != 0 || err != nil || us < before-most || us > after+most {
+			t.Errorf("%s reads %q, %.3f us of lab time, between %.3f and %.3f; exit code %d", node, out, us, before, after,
+				code)
+		}
 	}
 }

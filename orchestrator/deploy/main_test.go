@@ -80,6 +80,7 @@ const (
 	hostsVar   = "TEST_HOSTS" // number of hosts; default 2
 
 	datapathVar = "TEST_DATAPATH" // default fabric
+	clocksVar   = "TEST_CLOCKS"   // value of clocks; the dilation is then 100, and links are shorter
 )
 
 // killAtStep returns a Step function that kills the process of killStepVar at its step, or nil if
@@ -203,20 +204,24 @@ func fabricRole([]string) error {
 	return emulate.FabricProcess(conn)
 }
 
-// request returns a star with a number of hosts, in real time. On the kernel datapath it is slow
-// enough for any machine.
+// request returns a star with a number of hosts, in real time but for clocksVar. On the kernel
+// datapath it is slow enough for any machine.
 func request(name string, hosts int) *Request {
 	datapath := cmp.Or(os.Getenv(datapathVar), "fabric")
 	line, queues := "100Mbps, delay: 1ms", ""
 	if datapath == "kernel" {
 		line, queues = "1Mbps, delay: 20ms", "queues: {ecn: off}\n"
 	}
+	dilation, clocks := 1, os.Getenv(clocksVar)
+	if clocks != "" {
+		dilation, clocks, line = 100, "clocks: "+clocks+"\n", "1Gbps, delay: 100us"
+	}
 	return &Request{File: name + ".yaml", Text: fmt.Appendf(nil, `
 weft: 1
 name: %s
 topology: {kind: star, hosts: %d, link: {rate: %s}, mtu: 1500}
-engine: {dilation: 1, runtime: %s, datapath: %s}
-%s`, name, hosts, line, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues)}
+engine: {dilation: %d, runtime: %s, datapath: %s}
+%s%s`, name, hosts, line, dilation, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues, clocks)}
 }
 
 func needRoot(t testing.TB) {

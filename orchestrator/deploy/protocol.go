@@ -204,6 +204,8 @@ type NodeState struct {
 	State   string `json:"state"`             // running, paused, dead; modelled for a switch of the fabric
 	Why     string `json:"why,omitempty"`     // if dead or unplugged
 
+	Clock *ClockState `json:"clock,omitempty"` // of a host that is alive; absent: it is exact
+
 	// The host's program (run:), if it has one and is alive: running, done or failed.
 	Program      string `json:"program,omitempty"`
 	ProgramError string `json:"program_error,omitempty"` // if it failed
@@ -218,9 +220,16 @@ type NodeState struct {
 	Spoofed    int64 `json:"spoofed,omitempty"`
 	SpoofedMAC int64 `json:"spoofed_mac,omitempty"`
 
-	// Frames of a host to Weft's own UDP ports. The fabric carried them, but no agent runs in a
-	// deployed lab: they are forged, or some program uses these ports.
+	// Frames of a host to Weft's own UDP ports. The fabric carried them, but without a protocol
+	// that synchronizes clocks no agent runs in a deployed lab: they are forged, or some program
+	// uses these ports.
 	Untaken int64 `json:"untaken,omitempty"`
+}
+
+// ClockState is what is true of the clock that programs of a host read as CLOCK_REALTIME.
+type ClockState struct {
+	OffsetUS float64 `json:"offset_us"` // by which it is ahead of lab time
+	State    string  `json:"state"`     // of its synchronization: free, locked, holdover
 }
 
 // LinkState is the present state of a link.

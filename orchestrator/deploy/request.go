@@ -74,13 +74,23 @@ func newID() string {
 // placed reports whether an engine places the agents of other machines.
 func (q *Request) placed() bool { return q.On != "" && q.Secret == "" }
 
-// NoClocks returns why programs cannot read the lab's clocks; "": they can.
-func (q *Request) NoClocks() string {
+// LabTime says what the clocks of programs show that ask for lab time.
+func (q *Request) LabTime() string {
 	l, err := q.parse()
 	if err != nil {
 		return ""
 	}
-	return run.NoClocks(l)
+	without, kind := run.NoClocks(l), l.Clocks.Kind()
+	switch {
+	case without != "":
+		return without
+	case kind.Talks:
+		return fmt.Sprintf("with weft exec --clock lab they read the clock of their host, which %s synchronizes",
+			kind.Title)
+	case !kind.Perfect:
+		return "with weft exec --clock lab they read the clock of their host, with its errors"
+	}
+	return "with weft exec --clock lab they see lab time"
 }
 
 // parse returns the lab of a request; if it is a sweep, its first point.

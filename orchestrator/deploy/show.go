@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -70,7 +71,12 @@ func (s *State) Show(w io.Writer) error {
 	fmt.Fprintln(w)
 	var nodes strings.Builder
 	t := tabwriter.NewWriter(&nodes, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "node\ttier\taddress\tstate\tprocess")
+	clocks := slices.ContainsFunc(s.Nodes, func(n NodeState) bool { return n.Clock != nil })
+	fmt.Fprint(t, "node\ttier\taddress\tstate\tprocess")
+	if clocks {
+		fmt.Fprint(t, "\tclock ahead by")
+	}
+	fmt.Fprintln(t)
 	for _, n := range s.Nodes {
 		state := n.State
 		if n.Unplugged {
@@ -89,7 +95,11 @@ func (s *State) Show(w io.Writer) error {
 		if n.Machine != "" {
 			pid += " on " + n.Machine
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s", n.Name, n.Tier, n.Address, state, pid)
+		if n.Clock != nil {
+			fmt.Fprintf(t, "\t%.3f us, %s", n.Clock.OffsetUS, n.Clock.State) // clocks differ by nanoseconds
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // writes to memory
 	for line := range strings.Lines(nodes.String()) {
@@ -134,7 +144,7 @@ func (s *State) Show(w io.Writer) error {
 			fmt.Fprintln(w, n.programFailure())
 		}
 		if n.Untaken > 0 {
-			fmt.Fprintf(w, "%s sent %d frames to Weft's own ports, on which nothing listens in a deployed lab\n",
+			fmt.Fprintf(w, "%s sent %d frames to Weft's own ports, on which nothing listens in this lab\n",
 				n.Name, n.Untaken)
 		}
 	}

@@ -78,13 +78,17 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Holder = s.nodes[id].holder
-	switch known := &s.nodes[id]; {
+	known := &s.nodes[id]
+	switch {
 	case known.dead != "":
 		out.State, out.Why = "dead", known.dead
 	case known.paused:
 		out.State, out.PID = "paused", cmp.Or(p.PID, p.FarPID)
 	default:
 		out.State, out.PID = "running", cmp.Or(p.PID, p.FarPID)
+	}
+	if by, state, ok := s.lab.ClockOffset(int(id)); ok && known.dead == "" {
+		out.Clock = &ClockState{OffsetUS: by.Microseconds(), State: state.String()}
 	}
 	s.started.describe(int(id), &out)
 	return out
@@ -134,7 +138,9 @@ func (s *supervisor) describeLinks(out *State) error {
 		r := look.Hosts[h].Refusals
 		n := &out.Nodes[h]
 		n.NotRouted, n.Malformed, n.Spoofed, n.SpoofedMAC = r.NotRouted, r.Malformed, r.Spoofed, r.SpoofedMAC
-		n.Untaken = look.Hosts[h].Own
+		if !s.lab.Synchronized() {
+			n.Untaken = look.Hosts[h].Own
+		}
 		if why := s.whyCutOff(h, &look.Hosts[h]); why != "" && n.PID != 0 {
 			n.Unplugged, n.Why = true, why
 		}

@@ -286,9 +286,11 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 
 // steers reports whether programs of host i read a clock that may be corrected.
 func (x *Experiment) steers(i int) bool {
-	return x.Plans[i].Clock != nil && slices.ContainsFunc(x.Groups, func(g Group) bool {
-		return g.LabTime && slices.Contains(g.Hosts, i)
-	})
+	if x.Plans[i].Clock == nil {
+		return false
+	}
+	return slices.ContainsFunc(x.Groups, func(g Group) bool { return g.LabTime && slices.Contains(g.Hosts, i) }) ||
+		slices.ContainsFunc(x.Programs, func(p Program) bool { return p.LabTime && p.Host == i })
 }
 
 // switches returns the addresses of switches that send notifications.

@@ -16,6 +16,7 @@ import (
 	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/internal/control"
+	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -47,13 +48,17 @@ type Deployment struct {
 	answers chan control.Message
 
 	clocks Clocks // of programs
+	// configurations of the nodes' processes, by host; nil: no protocol synchronizes clocks
+	agents     []agent.Config
+	unfavoured string // why nodes have no real-time scheduling; empty: they have it, or need none
 }
 
 // answerTime is the real time in which the fabric process must answer. Ours: it answers within one
 // turn of its loop.
 const answerTime = 5 * time.Second
 
-// Deploy launches the processes of a lab and starts its network. It ignores the plans of x.
+// Deploy launches the processes of a lab and starts its network. It ignores the plans of x but for
+// the clocks.
 func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
@@ -95,17 +100,27 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	if err == nil {
 		err = x.ready(conn)
 	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.carrier.name, err)
+	} else if err = s.configureNodes(ctx, x); err != nil {
+		err = blame(ctx, s.cluster, err)
+	}
 	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(x.startDelay())
 	s.clocks = Clocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
 	if err == nil {
-		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
+		if err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0}); err != nil {
+			err = fmt.Errorf("%s: %w", s.carrier.name, err)
+		}
+	}
+	if err == nil {
+		err = s.startNodes()
 	}
 	if !stop() {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.carrier.name, err)
+		return err
 	}
 	go s.listen(conn)
 	// nothing is carried before lab time begins
@@ -230,8 +245,10 @@ func (s *Deployment) Memory() string { return s.cluster.Bound() }
 // cannot have.
 func (s *Deployment) Notes() []string {
 	notes := bootNotes(s.cluster, s.carrier, true)
-	if s.clocks.none != "" {
-		notes = append(notes, s.clocks.none)
+	for _, more := range []string{s.clocks.none, s.unfavoured} {
+		if more != "" {
+			notes = append(notes, more)
+		}
 	}
 	return notes
 }
@@ -343,6 +360,9 @@ func (s *Deployment) Restart(ctx context.Context, host int) error {
 	}
 	if err := s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: false}); err != nil {
 		return err
+	}
+	if err := s.resynchronize(ctx, host); err != nil {
+		return cleanup.Join(err, r.Kill(host))
 	}
 	s.beside(host)
 	return nil

@@ -57,7 +57,6 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 	if len(r.x.Groups) == 0 {
 		return nil, func() {}
 	}
-	r.clocks = Clocks{scale: r.scale, models: r.x.oscillators()}
 	r.outcome.Groups = make([]GroupEnd, len(r.x.Groups))
 	ended := make(chan error, 1)
 	var all sync.WaitGroup
@@ -76,10 +75,7 @@ func (r *run) runGroups(ctx context.Context) (over <-chan error, wait func()) {
 		first.Do(func() { ended <- nil })
 		close(done)
 	}()
-	return ended, func() {
-		<-done
-		r.clocks.Close()
-	}
+	return ended, func() { <-done }
 }
 
 // oscillators returns those of the hosts, with no Grid where the clock is exact.

@@ -46,17 +46,22 @@ const steerEvery = 20 * time.Millisecond
 
 // SetClock has a program in a node read the node's clocks. A node keeps its clocks when it is
 // restarted. A switch has exact ones.
-func (s *Deployment) SetClock(node string, command *runtime.Command) (err error) {
+func (s *Deployment) SetClock(node string, command *runtime.Command) error {
 	host := allHosts
 	for i := range s.cluster.Nodes() {
 		if s.cluster.Node(i).Name == node {
 			host = i
 		}
 	}
-	if host >= 0 && host < len(s.clocks.models) && s.clocks.models[host].Grid > 0 {
-		command.Model = &s.clocks.models[host]
+	return s.clocks.set(command, node, host)
+}
+
+// set has a program in a node read the node's clocks.
+func (c *Clocks) set(command *runtime.Command, node string, host int) (err error) {
+	if host >= 0 && host < len(c.models) && c.models[host].Grid > 0 {
+		command.Model = &c.models[host]
 	}
-	command.Clock, err = s.clocks.Page(node, host)
+	command.Clock, err = c.Page(node, host)
 	return err
 }
 
@@ -181,6 +186,23 @@ func (c *Clocks) Correct(host int, correction clocksync.Correction) error {
 		_ = n.page.Set(c.lines(n, now)) // valid, as the first were
 	}
 	return nil
+}
+
+// Offset returns by how much the clock of a host is ahead of lab time, and the state of its
+// synchronization. ok is false if the clock is exact.
+func (c *Clocks) Offset(host int) (by units.Time, state clocksync.State, ok bool) {
+	if c.none != "" || host >= len(c.models) || c.models[host].Grid == 0 {
+		return 0, 0, false
+	}
+	model, err := oscillator.New(c.models[host])
+	if err != nil {
+		return 0, 0, false
+	}
+	c.mu.Lock()
+	correction := c.corrections[host]
+	at := c.labAt(clock.Monotonic())
+	c.mu.Unlock()
+	return correction.At(model.Hard(at)) - at, correction.State, true
 }
 
 // steerAll gives every clock with errors its next line until over is closed.

@@ -16,6 +16,7 @@ import (
 type Program struct {
 	Host    int
 	Command runtime.Command // without streams
+	LabTime bool            // its clocks show lab time
 }
 
 // images returns the images that the programs need.
@@ -46,7 +47,7 @@ func (r *run) runPrograms(ctx context.Context) (failed <-chan error, wait func()
 				return
 			case <-time.After(time.Duration(r.scale.T0 - clock.Monotonic())):
 			}
-			if err := p.run(ctx, r.cluster, out); err != nil && ctx.Err() == nil {
+			if err := p.run(ctx, r.cluster, &r.clocks, out); err != nil && ctx.Err() == nil {
 				failures <- err
 			}
 		})
@@ -55,11 +56,16 @@ func (r *run) runPrograms(ctx context.Context) (failed <-chan error, wait func()
 }
 
 // run runs the program in its host.
-func (p *Program) run(ctx context.Context, cluster runtime.Cluster, out *runtime.Lines) error {
+func (p *Program) run(ctx context.Context, cluster runtime.Cluster, clocks *Clocks, out *runtime.Lines) error {
 	name := cluster.Node(p.Host).Name
 	tail := runtime.NewTail(name, out)
 	command := p.Command
 	command.Stdout, command.Stderr = tail, tail
+	if p.LabTime {
+		if err := clocks.set(&command, name, p.Host); err != nil {
+			return fmt.Errorf("the program of %s: %w", name, err)
+		}
+	}
 	err := cluster.Exec(ctx, name, command)
 	if err == nil {
 		return nil
@@ -81,7 +87,7 @@ func (s *Deployment) beside(host int) {
 			continue
 		}
 		s.running.Go(func() {
-			err := p.run(s.life, s.cluster, s.out)
+			err := p.run(s.life, s.cluster, &s.clocks, s.out)
 			if s.ended != nil && s.life.Err() == nil {
 				s.ended(p.Host, err)
 			}

@@ -135,6 +135,8 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 // accompany watches the run while programs and Experiment.During run.
 func (r *run) accompany(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	r.clocks = Clocks{scale: r.scale, models: r.x.oscillators()}
+	defer r.clocks.Close()
 	failed, wait := r.runPrograms(ctx)
 	defer wait()
 	groups, waitGroups := r.runGroups(ctx)
@@ -176,7 +178,7 @@ type run struct {
 
 	duringOver bool   // Experiment.During has returned
 	groupsOver bool   // Experiment.Groups have ended
-	clocks     Clocks // of groups
+	clocks     Clocks // of programs
 	// the network when progress stopped; nil: it was not asked
 	seen *realtime.State
 

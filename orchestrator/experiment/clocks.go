@@ -23,22 +23,30 @@ type Clocks struct {
 	node.Protocols            // the lab's, with what follows from the run
 	Warmup         units.Time // time of synchronization before the workload begins
 
-	// Free are the clocks of the hosts of a deployed network, where no protocol corrects them,
-	// by host; nil: they are exact, or meant to be synchronized.
-	Free []clock.Config
+	// Standing are the clocks of the hosts of a deployed network, by host; nil: they are exact.
+	// Plans have a Clock as well if a protocol synchronizes them.
+	Standing []clock.Config
 }
 
-// addFreeClocks gives the hosts of a deployed network their clocks. Their frequency changes every
-// second: such a network stays up for days.
-func (x *compiler) addFreeClocks() {
-	if kind := x.Lab.Clocks.Kind(); kind.Perfect || kind.Talks {
-		return
+// addStandingClocks gives the hosts of a deployed network their clocks.
+func (x *compiler) addStandingClocks() error {
+	c, reference := &x.Lab.Clocks, x.reference()
+	if c.Kind().Perfect {
+		return nil
 	}
 	for h := range x.Plans {
-		cfg := x.oscillator(h, x.reference())
-		cfg.Grid = units.Second
-		x.Clocks.Free = append(x.Clocks.Free, cfg)
+		x.Clocks.Standing = append(x.Clocks.Standing, x.oscillator(h, reference))
 	}
+	if !c.Kind().Talks || x.Lab.Engine.OnKernel() { // where nothing drives nodes
+		return nil
+	}
+	places, err := x.places(reference)
+	if err != nil {
+		return err
+	}
+	x.Clocks.Protocols = c.Protocols
+	x.Clocks.Fit(node.Sync(c.Sync), programLength, x.BaseRTT)
+	return x.setClocks(reference, places, 0)
 }
 
 // addClocks gives every host its clock, unless the lab's are perfect. If the experiment is not
@@ -66,10 +74,21 @@ func (x *compiler) addClocks(sound bool) error {
 		return errors.Join(errs...)
 	}
 	x.warmUp(x.Clocks.Fit(node.Sync(c.Sync), x.length(), x.BaseRTT))
+	return errors.Join(append(errs, x.setClocks(reference, places, warmed))...)
+}
+
+// setClocks adds the clocks to the plans of all hosts. places is what x.places returned, and warmed
+// what x.warmed did. The clocks of a deployed network keep no samples.
+func (x *compiler) setClocks(reference clocksync.Node, places []clocksync.Place, warmed float64) error {
+	c := &x.Lab.Clocks
+	sample := c.Sample
+	if !x.workload {
+		sample = 0
+	}
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, Protocols: x.Clocks.Protocols,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: sample, Protocols: x.Clocks.Protocols,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
@@ -82,14 +101,15 @@ func (x *compiler) addClocks(sound bool) error {
 			x.Plans[h].Clock.Setup.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
 		}
 		x.upset(h)
-		if bad := causes(x.Plans[h].Clock.CheckParams()); len(bad) > 0 {
-			for _, err := range bad {
-				errs = append(errs, x.Lab.Errorf("clocks."+c.Sync, "%s", strings.TrimPrefix(err.Error(), c.Sync+": ")))
-			}
+		var errs []error
+		for _, err := range causes(x.Plans[h].Clock.CheckParams()) {
+			errs = append(errs, x.Lab.Errorf("clocks."+c.Sync, "%s", strings.TrimPrefix(err.Error(), c.Sync+": ")))
+		}
+		if len(errs) > 0 {
 			return errors.Join(errs...)
 		}
 	}
-	return errors.Join(append(errs, x.probesFit())...)
+	return x.probesFit()
 }
 
 // probesFit rejects probes that exceed the rate of a host's link: they would queue without end and
@@ -105,7 +125,7 @@ func (x *compiler) probesFit() error {
 			return x.Lab.Errorf("clocks."+clocks.Sync, "probes take %v of the link of %s, which carries %v; "+
 				"expected %s", need, x.Graph.Nodes[h].Name, rate, kind.Lighter)
 		}
-		for _, f := range x.Lab.Faults {
+		for _, f := range x.Faults.All {
 			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
 				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "rate"),
 					"probes of %s take %v of the link of %s; expected %s", kind.Title, need, x.Graph.Nodes[h].Name,
@@ -203,8 +223,9 @@ func (x *compiler) reference() clocksync.Node {
 // Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less
 // than a picosecond within one, and a run of a second has ten thousand. Ours.
 const (
-	cell     = 100 * units.Microsecond
-	maxCells = 100_000 // of a run with clocks.for: longer ones have wider cells
+	cell         = 100 * units.Microsecond
+	maxCells     = 100_000      // of a run with clocks.for: longer ones have wider cells
+	standingCell = units.Second // of a deployed network, which stays up for days
 )
 
 // oscillator draws the clock of host h. Its errors do not depend on the number of hosts. If hosts
@@ -213,6 +234,9 @@ const (
 func (x *compiler) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
 	cfg := clock.Config{Grid: max(cell, c.For/maxCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
+	if !x.workload {
+		cfg.Grid = standingCell
+	}
 	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
 	if c.Kind().Perfect || c.Serves(self) {
 		return cfg

@@ -101,7 +101,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	} else {
 		g.Number(p.subnet)
 		x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
-		x.addFreeClocks()
+		err = x.addStandingClocks()
 	}
 	if err == nil {
 		err = x.checkKernel()

@@ -195,7 +195,36 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	s.close()
 	l.Sources = d.sources
 	d.checkKernel(l)
+	l.noteRealTime()
 	return l
+}
+
+// noteRealTime notes that programs of hosts read the machine's clock in a lab whose clocks differ
+// from it.
+func (l *Lab) noteRealTime() {
+	if l.Engine.Kind == "sim" || l.Engine.Dilation == 1 && !l.Clocks.Imperfect() {
+		return
+	}
+	nodes, _ := l.Topology.Drawn()
+	path, more := "", 0
+	for i := range nodes {
+		switch n := &nodes[i]; {
+		case !n.Programmed() || n.LabTime:
+		case path == "":
+			path = fmt.Sprintf("topology.nodes.%d", i)
+		default:
+			more++
+		}
+	}
+	if path == "" {
+		return
+	}
+	text := "the program of this host reads the machine's clock, not lab time; clock: lab beside it changes that"
+	if more > 0 {
+		text = fmt.Sprintf("the programs of this host and of %d more read the machine's clock, not lab time; clock: "+
+			"lab beside them changes that", more)
+	}
+	l.notes = append(l.notes, note{path, text})
 }
 
 // formatVersion is the version of the format that this package reads.

@@ -115,15 +115,14 @@ func (l *launcher) machine(k int) runtime.Launch {
 // cluster is a part of a run on another machine. It implements runtime.Cluster.
 type cluster struct {
 	*launcher
-	name     string // of the machine
-	addr     string // of its agent
-	session  *link
-	fabric   *runtime.Proc
-	bound    string
-	standing bool // see runtime.Spec
-	exits    chan runtime.Exit
-	end      context.CancelFunc
-	ended    chan struct{} // closed when the session has ended
+	name    string // of the machine
+	addr    string // of its agent
+	session *link
+	fabric  *runtime.Proc
+	bound   string
+	exits   chan runtime.Exit
+	end     context.CancelFunc
+	ended   chan struct{} // closed when the session has ended
 
 	reported int             // ends of processes; of listen
 	captures sync.WaitGroup  // that are under way
@@ -132,10 +131,11 @@ type cluster struct {
 	sharing  sync.Once       // of the module
 	unshared error           // why the agent does not have it; valid after sharing
 
-	mu    sync.Mutex
-	clock follower
-	nodes []*runtime.Proc
-	far   []*link // to the processes; the first is the fabric's
+	mu     sync.Mutex
+	clock  follower
+	nodes  []*runtime.Proc
+	far    []*link        // to the processes; the first is the fabric's
+	driven map[*link]bool // of nodes that have lab time, since they run a workload or keep clocks
 }
 
 // launch starts a part.
@@ -151,7 +151,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cluster{
-		launcher: l, name: emulate.MachineName(k), addr: l.addrs[k], session: conn, standing: spec.Standing,
+		launcher: l, name: emulate.MachineName(k), addr: l.addrs[k], session: conn, driven: map[*link]bool{},
 		exits: make(chan runtime.Exit, 2*len(spec.Nodes)+len(l.addrs)+2), end: end, ended: make(chan struct{}),
 		nodes: make([]*runtime.Proc, len(spec.Nodes)), far: make([]*link, 1+len(spec.Nodes)),
 	}
@@ -241,7 +241,15 @@ func (c *cluster) connect(ctx context.Context, node int, name string) (*runtime.
 	c.mu.Lock()
 	c.far[1+node] = far
 	c.mu.Unlock()
-	go relay(near, far.Conn, change{message: c.outgoing(near, node == fabricProcess)})
+	begun := func(m control.Message) error {
+		if node != fabricProcess && m.Kind == agent.KindStart {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.driven[far] = true
+		}
+		return nil
+	}
+	go relay(near, far.Conn, change{message: c.outgoing(near, node == fabricProcess), passed: begun})
 	return &runtime.Proc{Name: name, Conn: ours}, nil
 }
 
@@ -289,8 +297,8 @@ func (c *cluster) see(m control.Message) error {
 		return nil
 	}
 	for i, p := range c.far {
-		if i > 0 && c.standing {
-			break // nothing drives nodes
+		if i > 0 && !c.driven[p] {
+			continue
 		}
 		_ = p.SendValue(labtime.KindScale, scale) // a process that has ended is told elsewhere
 	}

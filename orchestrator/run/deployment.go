@@ -57,7 +57,7 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 		k.Slower = slowerDilations(x, where, s.Dilation)
 		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowdownReason(r) }
 	}
-	s.Emulation.Clocks = x.Clocks.Free
+	s.Emulation.Clocks = x.Clocks.Standing
 	s.Emulation.NoClocks = NoClocks(l)
 	if o.Machines != nil {
 		if s.Emulation.Processes.Machines, err = o.Machines.Launches(ctx); err != nil {
@@ -71,11 +71,12 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 // NoClocks returns why programs cannot read the clocks of a lab when it is deployed; "": they can.
 func NoClocks(l *lab.Lab) string {
 	kind := l.Clocks.Kind()
-	if !kind.Talks {
+	if !kind.Talks || !l.Engine.OnKernel() {
 		return ""
 	}
-	return fmt.Sprintf("programs cannot read this lab's clocks: %s does not run in a deployed lab; deploy it with "+
-		"--set clocks.sync=none for free clocks, or =perfect for exact ones", kind.Title)
+	return fmt.Sprintf("programs cannot read this lab's clocks: %s does not run in a lab that is deployed on the "+
+		"kernel datapath; deploy it with --datapath fabric, or with --set clocks.sync=none for free clocks, or "+
+		"=perfect for exact ones", kind.Title)
 }
 
 // onePiece returns an error for a lab in parts that are to be on one machine, and not on others
@@ -120,5 +121,5 @@ func deploymentLoad(l *lab.Lab, x *experiment.Experiment) (float64, error) {
 		wire := x.Plans[h].Endpoint.MTU + wire.DataSize + wire.Overhead
 		most = max(most, float64(x.Plans[h].Endpoint.LineRate)/float64(8*wire))
 	}
-	return most, nil
+	return most + emulate.Load(x.Plans), nil // messages of clocks
 }

@@ -21,9 +21,6 @@ import (
 	"weft/units"
 )
 
-// outputFile has the output of the programs of hosts. Each line begins with its host.
-const outputFile = "output.log"
-
 // linksFile compares the measured links of the kernel datapath with the requested ones.
 const linksFile = "links.txt"
 
@@ -65,23 +62,9 @@ func emulated(
 			o.Progress(Progress{Phase: "running", Done: p.Done, Total: p.Total, LabTime: p.At})
 		}
 	}
-	closeOutput := func() error { return nil }
-	if len(spec.Programs) > 0 {
-		file, err := os.Create(filepath.Join(dir.Dir(), outputFile))
-		if err != nil {
-			return out, err
-		}
-		output := &capped{File: file}
-		spec.Processes.Stderr, closeOutput = output, func() error {
-			if text := output.warning(); text != "" {
-				out.Warnings = append(out.Warnings, text)
-			}
-			return file.Close()
-		}
-	}
 	workload, err := newPrograms(x, &spec, dir.Dir(), o.Lines)
 	if err != nil {
-		return out, errors.Join(err, closeOutput())
+		return out, err
 	}
 	spec.Captures = e.captures.start(stop, func(c *captureFile) capture.Of {
 		return capture.Of{
@@ -94,7 +77,7 @@ func emulated(
 		out.Frames = recorder.Frames()
 		check(dir.Frames(out.Frames, ports))
 	}
-	check(errors.Join(closeOutput(), workload.close()))
+	check(workload.close())
 	check(e.captures.finish(err != nil, o.Say))
 	if writeErr != nil {
 		err = writeErr

@@ -159,8 +159,9 @@ func (p placement) processes(o Options) emulate.Processes {
 func hostPrograms(x *experiment.Experiment) (all []emulate.Program) {
 	nodes, _ := x.Lab.Topology.Drawn()
 	for _, n := range nodes {
-		if id, ok := x.Graph.NodeNamed(n.Name); ok && (n.Image != "" || n.Run != nil) {
-			all = append(all, emulate.Program{Host: int(id), Command: runtime.Command{Image: n.Image, Args: n.Run}})
+		if id, ok := x.Graph.NodeNamed(n.Name); ok && n.Programmed() {
+			all = append(all, emulate.Program{Host: int(id), LabTime: n.LabTime,
+				Command: runtime.Command{Image: n.Image, Args: n.Run}})
 		}
 	}
 	return all

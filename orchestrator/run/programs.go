@@ -16,6 +16,9 @@ import (
 	"weft/units"
 )
 
+// outputFile has the output of the programs of hosts. Each line begins with its host.
+const outputFile = "output.log"
+
 // Folders of a run's directory: the output of programs, and the files that they read.
 const (
 	outputFolder = "output"
@@ -58,7 +61,8 @@ func (c *capped) warning() string {
 	if !c.full {
 		return ""
 	}
-	return fmt.Sprintf("%s has the first %d GiB of what was printed, and no more", filepath.Base(c.Name()), maxOutput>>30)
+	return fmt.Sprintf("%s has the first %d GiB of what was printed, and no more", filepath.Base(c.Name()),
+		maxOutput>>30)
 }
 
 // newPrograms prepares the programs of an experiment in the run's directory: their files, and where
@@ -66,6 +70,14 @@ func (c *capped) warning() string {
 func newPrograms(x *experiment.Experiment, spec *emulate.Experiment, dir string,
 	shown func(host string, errors bool, line []byte)) (*programs, error) {
 	all := &programs{x: x}
+	if len(spec.Programs) > 0 {
+		file, err := os.Create(filepath.Join(dir, outputFile))
+		if err != nil {
+			return nil, err
+		}
+		output := &capped{File: file}
+		spec.Processes.Stderr, all.files = output, append(all.files, output)
+	}
 	for i := range x.Programs {
 		if err := all.add(&x.Programs[i], spec, dir, shown); err != nil {
 			return nil, errors.Join(err, all.close())

@@ -34,7 +34,12 @@ type CustomNode struct {
 	// Run is the program and its arguments. If Run and Image are empty, the host runs its part of
 	// the workload and nothing else.
 	Run []string
+	// LabTime says that the clocks of the program show lab time, not the machine's.
+	LabTime bool
 }
+
+// Programmed reports whether the host runs a program.
+func (n *CustomNode) Programmed() bool { return n.Image != "" || n.Run != nil }
 
 // CustomLink is a link of a custom topology, between two nodes by name.
 type CustomLink struct {
@@ -77,6 +82,8 @@ func (n *CustomNode) Keys() []params.Key {
 		params.List("run", params.ItemsOf(&n.Run, MaxArguments, func(arg *string) params.Key {
 			return params.One(Argument(arg))
 		}), "Program and arguments the host runs in emulation; default: the image's."),
+		params.New("clock", params.Choice(&n.LabTime, "real", "lab"), "What the clocks of its program show; "+
+			"default: real.").OrNone(),
 	}
 }
 
@@ -108,8 +115,11 @@ func (n *CustomNode) Rules(r params.Rules) {
 	if n.Run != nil && (len(n.Run) == 0 || n.Run[0] == "") {
 		r.Refuse("run", "does not name a program; expected a list such as [iperf3, -s]")
 	}
-	if n.Switch && (n.Image != "" || n.Run != nil) {
+	if n.Switch && n.Programmed() {
 		r.Refuse("", "a switch is modelled and cannot run a program; move it to a host")
+	}
+	if n.LabTime && !n.Programmed() {
+		r.Refuse("clock", "this node has no program; expected run or image beside it")
 	}
 }
 
