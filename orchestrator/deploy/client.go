@@ -147,8 +147,12 @@ func (h *Handle) Hosts() (names []string, err error) {
 // Link changes a link.
 func (h *Handle) Link(k Link) error { return h.call(kindLink, k, kindDone, nil) }
 
+// nodeTime is callTime for actions on nodes. Our own choice: a supervisor waits for a busy
+// container engine for 20 s to remove a container, and then for a minute until the next one is up.
+const nodeTime = 2 * time.Minute
+
 // Node kills, pauses, resumes or restarts a node.
-func (h *Handle) Node(n Node) error { return h.call(kindNode, n, kindDone, nil) }
+func (h *Handle) Node(n Node) error { return h.callWithin(nodeTime, kindNode, n, kindDone, nil) }
 
 // Exec runs a program in a node until it ends and returns its exit status. The files are its
 // standard input, output and error, or one terminal for all three. When ctx ends, the supervisor
