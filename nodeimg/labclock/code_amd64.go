@@ -97,11 +97,12 @@ func assemble(original, page uint64) (code []byte, functions map[string]int) {
 //	do {
 //		sequence = page->sequence;
 //		if (original(CLOCK_MONOTONIC, &now)) return error;
-//		ns = line->value + (max(now - line->base, 0) * line->rate >> shift);
-//	} while (sequence & 1 || sequence != page->sequence);
+//		l = line + copyWords * (sequence & 1);
+//		ns = l->value + (max(now - l->base, 0) * l->rate >> shift);
+//	} while (sequence != page->sequence);
 //	ts->tv_sec = ns / 1000000000; ts->tv_nsec = ns % 1000000000; return 0;
 //
-// x86 keeps loads in their order, so the sequence lock needs no fences.
+// x86 keeps loads in their order, so this needs no fences.
 func (a *assembler) clockGettime() {
 	a.label(clockGettime)
 	a.op("cmp edi, lastClock", 0x83, 0xff, lastClock)
@@ -131,14 +132,16 @@ func (a *assembler) clockGettime() {
 	a.to("return", "jnz return ; its error", 0x0f, 0x85)
 	a.op("imul rax, [rsp], 1000000000", imm(1e9, 0x48, 0x69, 0x04, 0x24)...)
 	a.op("add rax, [rsp+8] ; CLOCK_MONOTONIC in ns", 0x48, 0x03, 0x44, 0x24, 8)
+	a.op("mov ecx, r14d", 0x44, 0x89, 0xf1)
+	a.op("and ecx, 1", 0x83, 0xe1, 1)
+	a.op("imul ecx, ecx, 8*copyWords", 0x6b, 0xc9, 8*copyWords)
+	a.op("add rcx, r13 ; l", 0x4c, 0x01, 0xe9)
 	a.op("xor edx, edx", 0x31, 0xd2)
-	a.op("sub rax, [r13+8*lineBase]", 0x49, 0x2b, 0x45, 8*lineBase)
+	a.op("sub rax, [rcx+8*lineBase]", 0x48, 0x2b, 0x41, 8*lineBase)
 	a.op("cmovb rax, rdx ; 0 before the base", 0x48, 0x0f, 0x42, 0xc2)
-	a.op("mul qword [r13+8*lineRate] ; rdx:rax", 0x49, 0xf7, 0x65, 8*lineRate)
+	a.op("mul qword [rcx+8*lineRate] ; rdx:rax", 0x48, 0xf7, 0x61, 8*lineRate)
 	a.op("shrd rax, rdx, shift", 0x48, 0x0f, 0xac, 0xd0, shift)
-	a.op("add rax, [r13+8*lineValue]", 0x49, 0x03, 0x45, 8*lineValue)
-	a.op("test r14b, 1", 0x41, 0xf6, 0xc6, 1)
-	a.to("again", "jnz again", 0x0f, 0x85)
+	a.op("add rax, [rcx+8*lineValue]", 0x48, 0x03, 0x41, 8*lineValue)
 	a.op("cmp r14, [r12]", 0x4d, 0x3b, 0x34, 0x24)
 	a.to("again", "jne again", 0x0f, 0x85)
 	a.op("xor edx, edx", 0x31, 0xd2)

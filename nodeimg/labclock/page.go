@@ -59,14 +59,16 @@ func (l *Line) check() error {
 	return nil
 }
 
-// Indexes of the 64-bit words of a page. A line is three words.
+// Indexes of the 64-bit words of a page. A line is three words. There are two copies of both lines:
+// readers take the one that the parity of the sequence chooses, and Set writes the other one.
 const (
-	atSequence = iota // odd while the page is being written
+	atSequence = iota
 	atMono
 	atReal = atMono + lineWords
-	atName = atReal + lineWords // a random number, by which the keeper recognizes the page
+	atName = atMono + 2*copyWords // a random number, by which the keeper recognizes the page
 
 	lineWords           = 3
+	copyWords           = 2 * lineWords
 	lineBase, lineValue = 0, 1
 	lineRate            = 2
 	words               = atName + 1
@@ -76,8 +78,8 @@ const (
 const pageSize = 4096
 
 // A Page is memory with a node's clocks, which the node's programs share and only its owner writes.
-// It is a sequence lock: a reader tries again if the sequence was odd or has changed. Set may be
-// called by one goroutine at a time.
+// A reader tries again if the sequence has changed, and waits for no writer that was preempted or
+// has died. Set may be called by one goroutine at a time.
 type Page struct {
 	memory []byte
 	file   *os.File // sealed: cannot be mapped to write, or written
@@ -150,30 +152,28 @@ func (p *Page) Set(lines Lines) error {
 	if err := errors.Join(lines.Mono.check(), lines.Real.check()); err != nil {
 		return err
 	}
-	sequence := atomic.AddUint64(p.word(atSequence), 1)
-	for at, l := range map[int]*Line{atMono: &lines.Mono, atReal: &lines.Real} {
+	sequence := atomic.LoadUint64(p.word(atSequence)) + 1
+	other := int(sequence&1) * copyWords
+	for at, l := range map[int]*Line{other + atMono: &lines.Mono, other + atReal: &lines.Real} {
 		atomic.StoreUint64(p.word(at+lineBase), uint64(l.Base))
 		atomic.StoreUint64(p.word(at+lineValue), uint64(l.Value))
 		atomic.StoreUint64(p.word(at+lineRate), l.scaled())
 	}
-	atomic.StoreUint64(p.word(atSequence), sequence+1)
+	atomic.StoreUint64(p.word(atSequence), sequence)
 	return nil
 }
-
-// tries bounds how often a reader tries again, so that an owner which died while it wrote hangs
-// nobody but its own programs.
-const tries = 1 << 20
 
 // show returns what the clock with its line at word at shows at CLOCK_MONOTONIC now. It computes as
 // the program's code does.
 func (p *Page) show(at int, now int64) int64 {
 	var base, value, rate uint64
-	for range tries {
+	for {
 		sequence := atomic.LoadUint64(p.word(atSequence))
-		base = atomic.LoadUint64(p.word(at + lineBase))
-		value = atomic.LoadUint64(p.word(at + lineValue))
-		rate = atomic.LoadUint64(p.word(at + lineRate))
-		if sequence&1 == 0 && atomic.LoadUint64(p.word(atSequence)) == sequence {
+		line := at + int(sequence&1)*copyWords
+		base = atomic.LoadUint64(p.word(line + lineBase))
+		value = atomic.LoadUint64(p.word(line + lineValue))
+		rate = atomic.LoadUint64(p.word(line + lineRate))
+		if atomic.LoadUint64(p.word(atSequence)) == sequence {
 			break
 		}
 	}

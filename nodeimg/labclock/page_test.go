@@ -97,6 +97,24 @@ func TestPageIsReadWhileItIsWritten(t *testing.T) {
 	readers.Wait()
 }
 
+// An owner that dies, or is preempted, while it writes leaves readers what the clocks showed.
+func TestPageThatIsHalfWritten(t *testing.T) {
+	for sets := range 3 {
+		p := newPage(t, Lines{Mono: Line{5, 5, 1}, Real: Line{7, 7, 1}})
+		for range sets {
+			if err := p.Set(Lines{Mono: Line{5, 5, 1}, Real: Line{7, 7, 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := 1 - int(*p.word(atSequence)&1)
+		*p.word(atMono + other*copyWords + lineBase) = 1000
+		*p.word(atReal + other*copyWords + lineBase) = 1000
+		if mono, real := p.Mono(50), p.Real(50); mono != 50 || real != 50 {
+			t.Errorf("after %d changes: the clocks show %d and %d, want 50", sets, mono, real)
+		}
+	}
+}
+
 // Whoever gets the file cannot change the clocks.
 func TestPagesAreSealed(t *testing.T) {
 	p := newPage(t, Exact(0, 1))
