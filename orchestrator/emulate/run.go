@@ -43,6 +43,10 @@ const (
 	watchEvery = 100 * time.Millisecond
 	// silence is the longest time without a message of a process; each reports every 200 ms.
 	silence = 3 * time.Second
+	// starving is the longest silence, as a multiple of silence, of a process that waits for a
+	// processor, and arriving how long its message may then take.
+	starving = 10
+	arriving = time.Second
 )
 
 // Run runs an experiment and returns its outcome, and beside an error what was collected until
@@ -193,6 +197,7 @@ type peerState struct {
 	lost  error     // its connection broke, or it reported a failure
 	told  bool      // its results have arrived
 	heard time.Time // time of its last message
+	waits time.Time // when it was last seen to run, or to wait for a processor, though silent
 }
 
 // lose records why a process is lost. The first reason explains the others and is kept.

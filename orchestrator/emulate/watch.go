@@ -107,7 +107,8 @@ func (r *run) watch(ctx context.Context, during, failed, groups <-chan error) er
 }
 
 // hung returns an error if a process has been silent for too long: it is stopped, or stuck. Time in
-// which this process itself did not run does not count.
+// which this process itself did not run does not count, and one that waits for a processor of this
+// machine has longer.
 func (r *run) hung(now time.Time) error {
 	stood := now.Sub(r.looked) > patience()/2
 	r.looked = now
@@ -124,6 +125,12 @@ func (r *run) hung(now time.Time) error {
 		if quiet <= patience() {
 			continue
 		}
+		if r.starves(peer, now) {
+			state.waits = now
+		}
+		if now.Sub(state.waits) <= arriving && quiet <= starving*patience() {
+			continue
+		}
 		who := "node " + r.name(peer)
 		if peer == fabricPeer {
 			who = r.carrier.who
@@ -136,6 +143,19 @@ func (r *run) hung(now time.Time) error {
 		return err
 	}
 	return nil
+}
+
+// starves reports whether the silent process of a host or of the network waits for a processor of
+// this machine.
+func (r *run) starves(peer int, now time.Time) bool {
+	switch {
+	case peer == fabricPeer:
+		return r.cluster.Fabric().Waits()
+	case r.cluster.Agents() == 0 || r.crew.quiet(peer, now) > patience():
+		return r.cluster.Node(peer).Waits()
+	}
+	k, _ := driver(r.cluster, peer)
+	return r.cluster.Agent(k).Waits()
 }
 
 // allHeard resets the time of the last message of every process to now.

@@ -3,8 +3,11 @@ package runtime
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	"weft/internal/poller"
 )
 
 // exiting is the flag PF_EXITING in field 9 of proc_pid_stat(5): the process has begun to exit.
@@ -24,4 +27,17 @@ func (p *Proc) Ending() bool {
 	}
 	flags, err := strconv.ParseUint(f[6], 10, 64)
 	return err == nil && flags&exiting != 0
+}
+
+// Waits reports whether a thread of a process of this machine runs or waits for a processor.
+func (p *Proc) Waits() bool {
+	if p == nil || p.PID == 0 {
+		return false
+	}
+	threads, _ := poller.Threads(p.PID) // none: it is gone
+	return slices.ContainsFunc(threads, func(tid int) bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID, tid))
+		state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		return err == nil && strings.HasPrefix(state, "R")
+	})
 }

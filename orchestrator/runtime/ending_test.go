@@ -1,0 +1,42 @@
+package runtime
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process that computes waits for a processor, or has one, until it is stopped. One that sleeps
+// waits for none.
+func TestWaits(t *testing.T) {
+	start := func(args ...string) *Proc {
+		cmd := exec.Command(args[0], args[1:]...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); _ = cmd.Wait() })
+		return &Proc{PID: cmd.Process.Pid}
+	}
+	becomes := func(p *Proc, want bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); p.Waits() != want; <-time.After(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("Waits is %t, want %t", !want, want)
+			}
+		}
+	}
+	busy := start("sh", "-c", "while :; do :; done")
+	becomes(busy, true)
+	if err := unix.Kill(busy.PID, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	becomes(busy, false)
+	becomes(start("sleep", "1000"), false)
+	for _, p := range []*Proc{nil, {}, {PID: 1<<22 + 1}} {
+		if p.Waits() {
+			t.Errorf("%+v waits for a processor", p)
+		}
+	}
+}
