@@ -102,6 +102,9 @@ func (k *Keeper) Ended() <-chan struct{} { return k.ended }
 // Lost returns a channel that is closed when the keeper ends before Close is called.
 func (k *Keeper) Lost() <-chan struct{} { return k.lost }
 
+// Closed reports whether Close was called: Lost is not closed then.
+func (k *Keeper) Closed() bool { return k.closed.Load() }
+
 // PID returns the ID of the keeper's process.
 func (k *Keeper) PID() int { return k.cmd.Process.Pid }
 

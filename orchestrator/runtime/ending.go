@@ -16,17 +16,15 @@ const exiting = 0x4
 // Ending reports whether a process has begun to exit, or is gone. The kernel sets the flag on a
 // node's process before it kills the rest of the node, so a caller that sees a program end with its
 // node sees the flag as well.
-func (p *Proc) Ending() bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
-	if err != nil {
-		return true
-	}
-	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(f) < 7 {
-		return false
-	}
-	flags, err := strconv.ParseUint(f[6], 10, 64)
-	return err == nil && flags&exiting != 0
+func (p *Proc) Ending() bool { return exits(fmt.Sprintf("/proc/%d", p.PID)) }
+
+// dying reports whether a thread of a process has begun to exit, or the process is gone. What the
+// kernel ends with a process, it ends when a thread with the flag does.
+func dying(pid int) bool {
+	threads, err := poller.Threads(pid)
+	return err != nil || slices.ContainsFunc(threads, func(tid int) bool {
+		return exits(fmt.Sprintf("/proc/%d/task/%d", pid, tid))
+	})
 }
 
 // Waits reports whether a thread of a process of this machine runs or waits for a processor.
@@ -36,8 +34,29 @@ func (p *Proc) Waits() bool {
 	}
 	threads, _ := poller.Threads(p.PID) // none: it is gone
 	return slices.ContainsFunc(threads, func(tid int) bool {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID, tid))
-		state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		return err == nil && strings.HasPrefix(state, "R")
+		f := statOf(fmt.Sprintf("/proc/%d/task/%d", p.PID, tid))
+		return len(f) > 0 && f[0] == "R"
 	})
+}
+
+// exits reports whether the process or thread with a folder of /proc has begun to exit, or is gone.
+func exits(folder string) bool {
+	f := statOf(folder)
+	if f == nil {
+		return true
+	}
+	if len(f) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(f[6], 10, 64)
+	return err == nil && flags&exiting != 0
+}
+
+// statOf returns the fields of proc_pid_stat(5) from the third on, the state; nil: it is gone.
+func statOf(folder string) []string {
+	text, err := os.ReadFile(folder + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 }

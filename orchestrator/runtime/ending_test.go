@@ -33,7 +33,19 @@ func TestWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	becomes(busy, false)
-	becomes(start("sleep", "1000"), false)
+	asleep := start("sleep", "1000")
+	becomes(asleep, false)
+	if dying(asleep.PID) || asleep.Ending() {
+		t.Error("a process that sleeps has begun to exit")
+	}
+	if err := unix.Kill(asleep.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !dying(asleep.PID) || !asleep.Ending(); <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a killed process has not begun to exit")
+		}
+	}
 	for _, p := range []*Proc{nil, {}, {PID: 1<<22 + 1}} {
 		if p.Waits() {
 			t.Errorf("%+v waits for a processor", p)

@@ -107,13 +107,22 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 	if err = n.start(ctx, &command, socket); err == nil {
 		return nil
 	}
-	select { // a program may notice before this process does
-	case <-keeper.Lost():
-		return keeperLost(keeper)
-	case <-time.After(lostTime):
-		return err
+	for until := time.Now().Add(keeperTime); ; { // a program may notice before this process does
+		exits := dying(keeper.PID())
+		select {
+		case <-keeper.Lost():
+			return keeperLost(keeper)
+		case <-time.After(time.Millisecond):
+		}
+		if !exits || keeper.Closed() || time.Now().After(until) {
+			return err
+		}
 	}
 }
+
+// keeperTime bounds how long a keeper that has begun to exit may take until it has ended. Our own
+// choice: it takes a millisecond, and longer on a busy machine.
+const keeperTime = 10 * time.Second
 
 // KeeperName is the name of the process that gives programs lab time, for people.
 const KeeperName = "the keeper of lab time"
@@ -124,8 +133,8 @@ func keeperLost(k *labclock.Keeper) *ExitError {
 		State: k.How() + "; programs with lab time cannot go on without it: start them again"}
 }
 
-// lostTime is how late this process may learn that a keeper ended, or what it wrote. Our own
-// choice: it takes less than a millisecond.
+// lostTime is how late what a keeper wrote may arrive. Our own choice: it takes less than a
+// millisecond.
 const lostTime = 20 * time.Millisecond
 
 // start runs the program on a thread of its own.
