@@ -79,15 +79,7 @@ func TestFoldersOfTheUserStay(t *testing.T) {
 func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
 	needRoot(t)
 	r, pid := deployLab(t, "stuck")
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	quiettest.Await(t, func() error { // its threads stop one after the other
-		if !stopped(t, pid) {
-			return errors.New("the supervisor does not stop")
-		}
-		return nil
-	})
+	stop(t, pid)
 	_, err := stateOf(r, "stuck")
 	if want := fmt.Sprintf("lab stuck: its supervisor (process %d) does not answer", pid); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "weft destroy stuck") {
 		t.Errorf("got %v", err)
@@ -108,9 +100,7 @@ func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
 func TestPrivRequestsOfADyingSupervisor(t *testing.T) {
 	needRoot(t)
 	r, pid := deployLab(t, "dying")
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, pid)
 	said := make(chan error)
 	for range 2 {
 		go func() {
@@ -130,6 +120,20 @@ func TestPrivRequestsOfADyingSupervisor(t *testing.T) {
 	if swept, err := Clean(t.Context(), r.Path(), Options{}); err != nil || len(swept) != 1 || swept[0].What == "busy" {
 		t.Errorf("%+v, %v", swept, err)
 	}
+}
+
+// stop stops a process and waits until all its threads have stopped, one after the other.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	quiettest.Await(t, func() error {
+		if !stopped(t, pid) {
+			return errors.New("the process does not stop")
+		}
+		return nil
+	})
 }
 
 // stopped reports whether every thread of a process is stopped.

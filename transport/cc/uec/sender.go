@@ -151,11 +151,13 @@ func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
 	s.clamp()
 }
 
-// shorten takes a round trip shorter than all before as the idle one (update_base_rtt).
+// shorten takes a round trip shorter than all before as the idle one (update_base_rtt). It bounds
+// the window at once, although quick_adapt may keep the rest of the acknowledgement from doing so.
 func (s *Sender) shorten(rtt units.Time) {
 	if rtt > 0 && rtt < s.baseRTT {
 		s.baseRTT = rtt
 		s.bound()
+		s.cwnd = min(s.cwnd, s.maxWindow)
 	}
 }
 
