@@ -105,8 +105,10 @@ func (x *terminal) awaitText(want string) {
 		x.t.Fatal(what)
 	}
 	x.shown.mu.Lock()
+	defer x.shown.mu.Unlock()
+	_, rest, _ := strings.Cut(x.shown.b.String(), want)
 	x.shown.b.Reset()
-	x.shown.mu.Unlock()
+	x.shown.b.WriteString(rest)
 }
 
 // settings returns the terminal's settings.
