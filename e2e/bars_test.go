@@ -116,9 +116,7 @@ func slowly(t *testing.T, addr string, back time.Duration) string {
 // A network between machines that takes 2 ms is never ok at dilation 1000, where a link has less.
 func TestPrivSlowMachines(t *testing.T) {
 	needEmulation(t)
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	d.writeLab("lab.yaml", acrossLab)
 	s := d.run("run", "lab.yaml", "--on", slowly(t, a.addr, 2*time.Millisecond)+","+slowly(t, b.addr, 2*time.Millisecond),
 		"--secret", "secret", "--dilation", "1000", "--set", "topology.link.delay=1us", "--json", "-q").wantCode(0).summaries()[0]

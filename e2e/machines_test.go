@@ -113,6 +113,14 @@ func newFar(d *workspace, n int) *far {
 	return f
 }
 
+// newFarPair returns a workspace with a secret and two machines with agents.
+func newFarPair(t *testing.T) (d *workspace, a, b *far) {
+	t.Helper()
+	d = newWorkspace(t)
+	d.newSecret()
+	return d, newFar(d, 0), newFar(d, 1)
+}
+
 // newSecret makes the secret of a workspace.
 func (d *workspace) newSecret() {
 	if err := os.WriteFile(filepath.Join(d.dir, "secret"), []byte(strings.Repeat("5e", 32)), 0o600); err != nil {
@@ -124,9 +132,7 @@ func (d *workspace) newSecret() {
 // dies, and leaves nothing on the other.
 func TestPrivMachines(t *testing.T) {
 	needEmulation(t)
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	on := a.addr + "," + b.addr
 	d.writeLab("lab.yaml", acrossLab)
 	r := d.run("run", "lab.yaml", "--engine", "emu", "--on", on, "--secret", "secret").wantCode(0)
@@ -183,9 +189,7 @@ func TestPrivProgramsOnMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret", "-q"}
 	if err := os.WriteFile(filepath.Join(d.dir, "words.txt"), []byte("words of the lab\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -281,9 +285,7 @@ func TestPrivKeeperKilledOnAMachine(t *testing.T) {
 // processes, and inspect and a capture name a machine that is lost.
 func TestPrivDeployOnMachines(t *testing.T) {
 	needLabTime(t)
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	d.writeLab("lab.yaml", acrossLab)
 	deploy := []string{"deploy", "lab.yaml", "--on", a.addr + "," + b.addr, "--secret", "secret"}
 	nothing := func() {
@@ -418,9 +420,7 @@ func (d *workspace) terminalFar() {
 // this machine: the file has each packet that the port sent. A module controls congestion there.
 func TestPrivCapturesAndModulesOnMachines(t *testing.T) {
 	needEmulation(t)
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret"}
 	d.writeLab("lab.yaml", acrossLab)
 	for name, where := range map[string][]string{"far": on, "near": {"--set", "engine.machines=2"}} {
@@ -480,9 +480,7 @@ func (d *workspace) checkCaptured(out, said string) {
 // later than a connection between machines may stand still.
 func TestPrivSlowStreamsOnMachines(t *testing.T) {
 	needLabTime(t)
-	d := newWorkspace(t)
-	d.newSecret()
-	a, b := newFar(d, 0), newFar(d, 1)
+	d, a, b := newFarPair(t)
 	d.writeLab("lab.yaml", acrossLab)
 	d.run("deploy", "lab.yaml", "--on", a.addr+","+b.addr, "--secret", "secret").wantCode(0)
 	defer d.run("destroy")

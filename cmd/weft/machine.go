@@ -143,9 +143,9 @@ func settings(machines int) []string { return []string{fmt.Sprintf("engine.machi
 
 // machines returns the machines of --on and the settings of a lab that follow; nil: no --on. ahead
 // is Placed.Ahead.
-func (f *machineFlags) machines(
-	say func(line string), ahead func(runtime.Op) (func(error) error, error),
-) (m deploy.Machines, set []string, err error) {
+func (f *machineFlags) machines(say func(line string), ahead runtime.Ahead) (
+	m deploy.Machines, set []string, err error,
+) {
 	if f.on == "" && f.secret == "" {
 		return nil, nil, nil
 	}
@@ -196,9 +196,7 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 }
 
 // standing returns the other machines of a lab that stays up; see deploy.Options.
-func standing(
-	q *deploy.Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
-) (deploy.Machines, error) {
+func standing(q *deploy.Request, say func(line string), ahead runtime.Ahead) (deploy.Machines, error) {
 	f := machineFlags{on: q.On, secret: q.Secret, image: q.Image}
 	m, _, err := f.machines(say, ahead)
 	return m, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
@@ -130,18 +131,10 @@ func TestRunPublishesFrames(t *testing.T) {
 // getPages serves a server's pages until the end of the test, and returns a function that gets one.
 func getPages(t *testing.T, s *view.Server) func(name string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Background(t, s.Serve)
 	return func(name string) string {
 		t.Helper()
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+name, nil)
+		q, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, s.URL()+name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

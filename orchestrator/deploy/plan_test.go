@@ -19,6 +19,7 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
@@ -95,22 +96,14 @@ func startAgents(t *testing.T) string {
 				spec.Env = append(spec.Env, machineVar+"="+emulate.MachineName(k))
 				return emulate.LaunchHere(ctx, spec)
 			}}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- a.Serve(ctx, l) }()
-		t.Cleanup(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
+		testenv.Background(t, func(ctx context.Context) error { return a.Serve(ctx, l) })
 		addrs = append(addrs, l.Addr().String())
 	}
 	return strings.Join(addrs, ",")
 }
 
 // machinesOf returns the agents of a request of a test.
-func machinesOf(q *Request, _ func(string), _ func(runtime.Op) (func(error) error, error)) (Machines, error) {
+func machinesOf(q *Request, _ func(string), _ runtime.Ahead) (Machines, error) {
 	return &machine.Group{Addrs: strings.Split(q.On, ","), Secret: agentSecret, Build: "test"}, nil
 }
 

@@ -27,10 +27,9 @@ type Options struct {
 	Say  func(line string) // called with progress messages; may be nil
 
 	// Machines returns the other machines that a request names, or nil; nil: it names none. say
-	// receives what happens until they are there, and ahead is runtime.Spec.Ahead; both may be nil.
-	Machines func(
-		q *Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
-	) (Machines, error)
+	// receives what happens until they are there, and ahead is called before an engine starts
+	// agents; both may be nil.
+	Machines func(q *Request, say func(line string), ahead runtime.Ahead) (Machines, error)
 }
 
 // Machines are other machines that a lab is on.
@@ -43,9 +42,7 @@ type Machines interface {
 }
 
 // machines returns the other machines of a request; nil: its lab is on this one.
-func (o *Options) machines(
-	q *Request, say func(line string), ahead func(runtime.Op) (func(error) error, error),
-) (Machines, error) {
+func (o *Options) machines(q *Request, say func(line string), ahead runtime.Ahead) (Machines, error) {
 	if o.Machines == nil || q.On == "" {
 		return nil, nil
 	}

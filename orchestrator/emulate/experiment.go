@@ -140,7 +140,7 @@ type Processes struct {
 
 	// For deployed labs: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
 	Hidden []string
-	Ahead  func(runtime.Op) (done func(error) error, err error)
+	Ahead  runtime.Ahead
 
 	Step func(step string) // see runtime.Spec.Step
 

@@ -340,8 +340,8 @@ func (c *cluster) listen() {
 	}
 }
 
-// maxExits is the most ends of processes of which a machine is believed, and maxStderr the most
-// that each has said, in bytes: whoever keeps them does so as long as a lab is up. Ours.
+// maxExits limits the process exits that a machine may report, and maxStderr the bytes of standard
+// error that are kept of each: a deployed lab keeps them until it is taken down. Our own choice.
 const (
 	maxExits  = 10_000
 	maxStderr = 8 << 10

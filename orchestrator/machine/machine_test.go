@@ -22,6 +22,7 @@ import (
 
 	"weft/internal/control"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/capture"
@@ -114,15 +115,7 @@ func startAgent(t *testing.T) (addr string, launched chan *fake) {
 			launched <- f
 			return f, nil
 		}}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- a.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Background(t, func(ctx context.Context) error { return a.Serve(ctx, l) })
 	return l.Addr().String(), launched
 }
 

@@ -65,8 +65,8 @@ type Placed struct {
 	Build     string            // of this program
 	Say       func(line string) // receives what happens; may be nil
 	// Ahead is called before agents are placed, so that a journal can remove them if this process
-	// is killed: see runtime.Spec. It may be nil.
-	Ahead func(runtime.Op) (done func(error) error, err error)
+	// is killed. It may be nil.
+	Ahead runtime.Ahead
 
 	mu      sync.Mutex
 	meeting *meeting

@@ -54,11 +54,9 @@ type Spec struct {
 	// its output in any case.
 	Stderr io.Writer
 
-	// Ahead is called before every operation of Launch, so that a journal can undo the operation if
-	// the launcher is killed. The function that it returns is called once the operation was carried
-	// out. An error stops the launch. Ahead must be safe for concurrent use. It may be nil, and
-	// return nil.
-	Ahead func(Op) (done func(error) error, err error)
+	// Ahead is called before every operation of Launch. It must be safe for concurrent use. It may
+	// be nil, and return nil.
+	Ahead Ahead
 
 	// Step is called before and after every step of starting and ending the lab, for tests that
 	// kill the process there. It must be safe for concurrent use, and may be nil.
@@ -127,6 +125,11 @@ func AgentsName(i int) string { return fmt.Sprintf("agents%d", i) }
 
 // Switched reports whether the machine's kernel switches the lab, which then has no fabric process.
 func (s *Spec) Switched() bool { return len(s.Switches) > 0 }
+
+// Ahead is called before an operation, so that a journal can undo the operation if this process is
+// killed. The function that it returns is called once the operation was carried out. An error stops
+// what the operation is part of.
+type Ahead func(Op) (done func(error) error, err error)
 
 // Op is an operation of a launch together with its undo. It is plain data, so that another process
 // can undo it.

@@ -3,7 +3,6 @@ package view
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"weft/internal/fuzztest"
+	"weft/internal/testenv"
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
@@ -199,18 +199,10 @@ func serve(t *testing.T, prepare func(*Server) error) (*Server, func(path, host 
 	if err := prepare(s); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Background(t, s.Serve)
 	return s, func(path, host string) (int, string) {
 		t.Helper()
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.listener.Addr().String()+path, nil)
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listener.Addr().String()+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

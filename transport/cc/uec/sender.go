@@ -157,7 +157,7 @@ func (s *Sender) shorten(rtt units.Time) {
 	if rtt > 0 && rtt < s.baseRTT {
 		s.baseRTT = rtt
 		s.bound()
-		s.cwnd = min(s.cwnd, s.maxWindow)
+		s.clamp()
 	}
 }
 
