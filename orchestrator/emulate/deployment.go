@@ -102,8 +102,8 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.carrier.name, err)
-	} else if err = s.configureNodes(ctx, x); err != nil {
-		err = blame(ctx, s.cluster, err)
+	} else {
+		err = s.configureNodes(ctx, x)
 	}
 	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(x.startDelay())
@@ -120,7 +120,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return err
+		return blame(ctx, s.cluster, err)
 	}
 	go s.listen(conn)
 	// nothing is carried before lab time begins

@@ -124,7 +124,9 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 	err = r.configure(ctx)
 	if err == nil {
 		r.favour()
-		err = r.start()
+		if err = r.start(); err != nil {
+			err = blame(ctx, r.cluster, err)
+		}
 	}
 	if err == nil {
 		err = r.accompany(ctx)
