@@ -144,7 +144,7 @@ const pointsVar = "WEFT_CLUSTER_POINTS"
 // logs how long both took. Each machine must have run some of the points.
 func (c *cluster) besideLocal(remote func(file string, points int)) (points int) {
 	c.t.Helper()
-	points, size := 102, "128MB"
+	points, size := 102, "512MB" // two seconds of processor time each
 	if n, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && n > 0 {
 		points, size = n, "1MB"
 	}
