@@ -1,9 +1,12 @@
 package emulate
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 
 	"weft/internal/control"
 	"weft/nodeimg/boot"
@@ -51,6 +54,17 @@ type carrier struct {
 	ended chan struct{} // closed when it has ended; nil: it ends with the cluster
 	end   context.CancelFunc
 	why   error // how several machines' ended; valid once ended is closed
+	joint bool  // it is several machines'
+}
+
+// cause returns why the connection to the carrier failed with err: of several machines', which of
+// them ended it.
+func (c *carrier) cause(err error) error {
+	if !c.joint || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	<-c.ended
+	return cmp.Or(c.why, err)
 }
 
 // carrier returns the carrier for a cluster that was launched for x. network is that of the setup.

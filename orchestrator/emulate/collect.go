@@ -100,18 +100,13 @@ func (r *run) collect(ctx context.Context, failed error) error {
 // died returns how a process ended that did not end well; nil: none did. It waits for the news for
 // a while.
 func (r *run) died() error {
-	late := time.After(lastWords)
 	for {
-		select {
-		case e, ok := <-r.cluster.Exits():
-			if !ok {
-				return nil
-			}
-			if e.Err.State != runtime.Succeeded {
-				return r.at(e)
-			}
-		case <-late:
+		e, ok := nextExit(context.Background(), r.cluster)
+		if !ok {
 			return nil
+		}
+		if e.Err.State != runtime.Succeeded {
+			return r.at(e)
 		}
 	}
 }

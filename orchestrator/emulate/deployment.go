@@ -1,7 +1,6 @@
 package emulate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +109,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	s.clocks = Clocks{scale: s.scale, models: x.Clocks, none: x.NoClocks}
 	if err == nil {
 		if err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0}); err != nil {
-			err = fmt.Errorf("%s: %w", s.carrier.name, err)
+			err = fmt.Errorf("%s: %w", s.carrier.name, s.carrier.cause(err))
 		}
 	}
 	if err == nil {
@@ -143,11 +142,7 @@ func (s *Deployment) listen(conn *control.Conn) {
 	for {
 		m, _, err := conn.Recv()
 		if err != nil {
-			if _, several := s.cluster.(*machines); several {
-				<-s.carrier.ended
-				err = cmp.Or(s.carrier.why, err)
-			}
-			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, err)
+			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, s.carrier.cause(err))
 			return
 		}
 		switch m.Kind {

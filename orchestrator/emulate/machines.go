@@ -288,7 +288,8 @@ func (m *machines) carrier() (*carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &carrier{name: "fabric", who: "the fabric", conn: ours, ended: make(chan struct{}), end: func() {}}
+	c := &carrier{name: "fabric", who: "the fabric", conn: ours, joint: true, ended: make(chan struct{}),
+		end: func() {}}
 	members := make([]realtime.Member, len(m.all))
 	for k, cluster := range m.all {
 		f := cluster.Fabric()

@@ -38,8 +38,11 @@ const (
 	rescueTime  = time.Second // collectTime after a failure or an interruption
 	// collectTimes is the longest time for all results, as a multiple of collectTime.
 	collectTimes = 60
-	// lastWords is from a broken connection to the news that the process ended.
+	// lastWords is from a broken connection to the news that the process ended, in looks of this
+	// process, and lastRounds how often as long it waits for a process that has begun to exit.
 	lastWords  = 500 * time.Millisecond
+	looks      = 50
+	lastRounds = 20
 	watchEvery = 100 * time.Millisecond
 	// silence is the longest time without a message of a process; each reports every 200 ms.
 	silence = 3 * time.Second
@@ -346,7 +349,7 @@ func (r *run) start() error {
 	t0 := clock.Monotonic() + int64(r.x.startDelay())
 	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
 	if err := r.carrier.conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
-		return r.named(fabricPeer, err)
+		return r.named(fabricPeer, r.carrier.cause(err))
 	}
 	for i := range r.nodes {
 		if err := r.crew.conns[i].SendValue(agent.KindStart, agent.Start{T0: t0}); err != nil {
@@ -383,7 +386,11 @@ func (r *run) named(peer int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", r.name(peer), err)
+	who := r.name(peer)
+	if m, ok := r.cluster.(*machines); ok && m.far && peer != fabricPeer {
+		who += " on " + MachineName(m.hosts[peer].machine)
+	}
+	return fmt.Errorf("%s: %w", who, err)
 }
 
 func (r *run) name(peer int) string {
@@ -396,16 +403,44 @@ func (r *run) name(peer int) string {
 // blame replaces err by its cause: the end of ctx, which explains everything, or else the death of
 // a process, which explains a broken connection.
 func blame(ctx context.Context, cluster runtime.Cluster, err error) error {
-	select {
-	case e, ok := <-cluster.Exits():
-		if ok {
-			return died(cluster, e)
-		}
-	case <-ctx.Done():
-	case <-time.After(lastWords):
+	if e, ok := nextExit(ctx, cluster); ok {
+		return died(cluster, e)
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return errors.Join(ctx.Err(), err)
 	}
 	return err
+}
+
+// nextExit returns the end of a process that explains a broken connection; ok is false if none is
+// told within lastWords. Time in which this process itself did not run does not count, and a
+// process that has begun to exit has longer.
+func nextExit(ctx context.Context, cluster runtime.Cluster) (e runtime.Exit, ok bool) {
+	for range lastRounds {
+		for range looks {
+			select {
+			case e, ok := <-cluster.Exits():
+				return e, ok
+			case <-ctx.Done():
+				return e, false
+			case <-time.After(lastWords / looks):
+			}
+		}
+		if !someExit(cluster) {
+			break
+		}
+	}
+	return e, false
+}
+
+// someExit reports whether a process of the cluster on this machine has begun to exit.
+func someExit(cluster runtime.Cluster) bool {
+	some := cluster.Fabric().Exiting()
+	for i := range cluster.Agents() {
+		some = some || cluster.Agent(i).Exiting()
+	}
+	for i := range cluster.Nodes() {
+		some = some || cluster.Node(i).Exiting()
+	}
+	return some
 }

@@ -175,12 +175,8 @@ func (r *run) whatDied(err error) error {
 	if errors.As(err, &said) || errors.As(err, &host) {
 		return err
 	}
-	select {
-	case e, ok := <-r.cluster.Exits():
-		if ok {
-			return r.at(e)
-		}
-	case <-time.After(lastWords):
+	if e, ok := nextExit(context.Background(), r.cluster); ok {
+		return r.at(e)
 	}
 	return err
 }
@@ -219,6 +215,9 @@ func (r *run) doing(i int) string {
 func (r *run) take(n news) error {
 	r.state(n.peer).heard = time.Now()
 	if n.err != nil {
+		if n.peer == fabricPeer {
+			n.err = r.carrier.cause(n.err)
+		}
 		r.state(n.peer).lose(n.err)
 		return r.named(n.peer, fmt.Errorf("its connection ended: %w", n.err))
 	}

@@ -158,7 +158,7 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	case errors.As(err, &refused):
 		return fmt.Errorf("%s: %w", node, err)
 	case err != nil:
-		return cmp.Or(ctx.Err(), fmt.Errorf("%s: its agent does not answer: %w", node, err))
+		return cmp.Or(ctx.Err(), fmt.Errorf("%s: the agent of %s does not answer: %w", node, c.name, err))
 	}
 	if command.Watch != nil && end.Watch != nil {
 		*command.Watch = *end.Watch

@@ -18,6 +18,12 @@ const exiting = 0x4
 // node sees the flag as well.
 func (p *Proc) Ending() bool { return exits(fmt.Sprintf("/proc/%d", p.PID)) }
 
+// Exiting reports whether a process of this machine has begun to exit, and nobody has waited for it
+// yet.
+func (p *Proc) Exiting() bool {
+	return p != nil && p.PID != 0 && begun(statOf(fmt.Sprintf("/proc/%d", p.PID)))
+}
+
 // dying reports whether a thread of a process has begun to exit, or the process is gone. What the
 // kernel ends with a process, it ends when a thread with the flag does.
 func dying(pid int) bool {
@@ -42,9 +48,11 @@ func (p *Proc) Waits() bool {
 // exits reports whether the process or thread with a folder of /proc has begun to exit, or is gone.
 func exits(folder string) bool {
 	f := statOf(folder)
-	if f == nil {
-		return true
-	}
+	return f == nil || begun(f)
+}
+
+// begun reports whether fields of statOf are those of a process or thread that has begun to exit.
+func begun(f []string) bool {
 	if len(f) < 7 {
 		return false
 	}
