@@ -80,12 +80,12 @@ func TestKilledCollector(t *testing.T) {
 			if wait.wait().code == 0 {
 				break
 			}
-			d.run("sweep", "resume", id).wantCode(0)
+			d.resume(id)
 			wait, rounds = d.start("sweep", "wait", id, "-q"), rounds+1
 		}
 	}
 	for wait.wait().code != 0 {
-		d.run("sweep", "resume", id).wantCode(0)
+		d.resume(id)
 		wait, rounds = d.start("sweep", "wait", id, "-q"), rounds+1
 	}
 	t.Logf("killed %v in %d rounds", kills, rounds)
@@ -145,36 +145,43 @@ func TestKilledSubmitterOfCollector(t *testing.T) {
 	d, f := newWorkspace(t), newFakeSwarm(t)
 	file := d.writeLab("lab.yaml", "weft: 1\nname: quick\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: "+
 		"permute, size: 8KB}]\nsweep: {seed: [1, 2, 3]}\n")
-	found, runs := 0, 0
-	for tries := 0; found < 4 && tries < 30; tries++ {
-		p := d.start(append([]string{"sweep", "submit", file}, collecting...)...)
-		<-time.After(time.Duration(30*tries) * time.Millisecond)
+	submit := append([]string{"sweep", "submit", file}, collecting...)
+	whole := d.run(submit...).wantCode(0)
+	finish := func(id string) {
+		if d.run("sweep", "wait", id, "-q").code != 0 {
+			d.resume(id)
+			d.run("sweep", "wait", id, "-q").wantCode(0)
+		}
+		d.run("sweep", "collect", id).wantCode(0)
+	}
+	finish(strings.TrimSpace(whole.stdout))
+	found := map[string]bool{}
+	for tries := 0; len(found) < 4 && tries < 30; tries++ {
+		p := d.start(submit...)
+		<-time.After(whole.took * time.Duration(tries) / 10)
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.done
-		all, err := filepath.Glob(filepath.Join(d.dir, "runs", "quick", "sweep-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, dir := range all {
-			id := filepath.Base(dir)
+		for _, id := range d.submitted("quick") {
 			if st := d.sweepStatus(id); st.Collected || st.State == sweep.Cancelled {
 				continue
 			}
-			if found++; found == 1 {
+			if len(found) == 0 {
 				d.run("sweep", "cancel", id).wantCode(0)
-				runs += len(d.runs())
 			} else {
-				if d.run("sweep", "wait", id, "-q").code != 0 {
-					d.run("sweep", "resume", id).wantCode(0)
-					d.run("sweep", "wait", id, "-q").wantCode(0)
-				}
-				d.run("sweep", "collect", id).wantCode(0)
-				runs += 3
+				finish(id)
 			}
+			found[id] = true
 			f.wantNothing(d)
 		}
 	}
-	if t.Logf("%d submissions were written", found); found == 0 || len(d.runs()) != runs {
+	runs := 0
+	for _, id := range d.submitted("quick") {
+		st := d.sweepStatus(id)
+		if runs += st.Done; st.Done != 3 && st.State != sweep.Cancelled {
+			t.Errorf("%+v", st)
+		}
+	}
+	if t.Logf("%d submissions were written", len(found)); len(found) == 0 || len(d.runs()) != runs {
 		t.Errorf("%d runs of %d", len(d.runs()), runs)
 	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -257,7 +258,7 @@ func (s *site) plug(name string, in bool) {
 type loss struct {
 	what   string
 	phases []string
-	lose   func(s *site, launcher *process, theirs []string) // theirs are the second machine's processes
+	lose   func(s *site, launcher *process, theirs []string) // theirs are the second machine's processes, its fabric first
 	mend   func(s *site)
 	named  []string // the error has one of these
 }
@@ -329,6 +330,14 @@ func TestPrivLossInEachPhase(t *testing.T) {
 	}
 }
 
+// orderOf is lower for a fabric process than for those of hosts.
+func orderOf(pid string) int {
+	if name, _ := os.ReadFile("/proc/" + pid + "/comm"); string(name) == "weft-fabric\n" { // it may have ended
+		return 0
+	}
+	return 1
+}
+
 // lose loses something in a phase of a run of a lab file.
 func (s *site) lose(t *testing.T, l *loss, phase, file string) {
 	d := *s.d // agents outlive t
@@ -353,6 +362,7 @@ func (s *site) lose(t *testing.T, l *loss, phase, file string) {
 		t.Fatal(wrong, p.stdout.String(), p.stderr.String())
 	}
 	theirs := childrenOf(s.agents[1].cmd.Process.Pid)
+	slices.SortStableFunc(theirs, func(a, b string) int { return cmp.Compare(orderOf(a), orderOf(b)) })
 	all := slices.Concat(theirs, childrenOf(s.agents[0].cmd.Process.Pid))
 	began, watch := time.Now(), quiettest.Start()
 	l.lose(s, p, theirs)

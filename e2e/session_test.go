@@ -29,7 +29,14 @@ func TestPrivDocumentedSession(t *testing.T) {
 		if command == "" {
 			return
 		}
-		out, got := d.shell(command)
+		var out string
+		var got int
+		eventually(patience, func() string { // a server that has gone to the background listens a moment later
+			if out, got = d.shell(command); strings.Contains(out, "Connection refused") {
+				return out
+			}
+			return ""
+		})
 		if got != code {
 			t.Errorf("$ %s\nexit code %d, want %d:\n%s", command, got, code, out)
 		}

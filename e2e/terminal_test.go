@@ -137,8 +137,8 @@ func TestPrivShellInANode(t *testing.T) {
 			x.typeKeys("stty size; echo PS1=$((6*7)) $(hostname)\r")
 			x.awaitText("33 101")
 			x.resize(20, 80)
-			x.typeKeys("sleep 0.2; stty size\r")
-			x.awaitText("20 80")
+			x.typeKeys("until test \"$(stty size)\" = '20 80'; do sleep 0.1; done; echo re''sized\r")
+			x.awaitText("resized")
 			x.typeKeys("sleep 100\r")
 			if what := eventually(patience, func() string {
 				if d.run("exec", "h0", "--", "pgrep", "-x", "sleep").code != 0 {

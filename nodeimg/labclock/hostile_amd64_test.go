@@ -84,9 +84,10 @@ assert outs == {b"2037\n"}, outs
 print("2037")`,
 		"of a script": `
 import os
-with open("/tmp/labclock-script", "w") as f: f.write("#!/bin/sh\nexec date -u +%Y\n")
-os.chmod("/tmp/labclock-script", 0o755)
-os.execv("/tmp/labclock-script", ["x"])`,
+script = "` + t.TempDir() + `/script"
+with open(script, "w") as f: f.write("#!/bin/sh\nexec date -u +%Y\n")
+os.chmod(script, 0o755)
+os.execv(script, ["x"])`,
 		"of a child that vforks": `
 import os
 os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
@@ -95,7 +96,6 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 			t.Errorf("exec %s: %q, %v; %s", what, out, err, said)
 		}
 	}
-	os.Remove("/tmp/labclock-script")
 }
 
 // Signals that reach the keeper while it hands over a descriptor change nothing. Standard input is
