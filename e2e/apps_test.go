@@ -391,7 +391,9 @@ workload: [{program: [sh, -c, "echo up; while :; do sleep 0.1; done"]}]
 engine: {kind: emu, dilation: 10}
 `)
 	p := d.start("run", name)
-	p.awaitOutput(&p.stdout, "h2: up")
+	for _, host := range []string{"h0", "h1", "h2"} { // one that starts later has another keeper
+		p.awaitOutput(&p.stdout, host+": up")
+	}
 	family := p.family()
 	i := slices.IndexFunc(family, func(m member) bool { return m.name == "weft-timekeeper" })
 	if i < 0 {
