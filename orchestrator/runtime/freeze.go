@@ -3,11 +3,19 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/poller"
 )
 
-// Freeze stops every process of a node, or continues them.
+// stopTime bounds how long a process may take to stop. Our own choice: it takes less than a
+// millisecond, and longer on a busy machine.
+const stopTime = 10 * time.Second
+
+// Freeze stops every process of a node and returns when they stand still, or continues them.
 func (p *Proc) Freeze(frozen bool) error {
 	if err := freeze(p.PID, frozen); err != nil {
 		return fmt.Errorf("%s: %w", p.Name, err)
@@ -38,10 +46,30 @@ func freeze(init int, frozen bool) error {
 				return fmt.Errorf("process %d: %w", pid, err)
 			}
 		}
+		for until := time.Now().Add(stopTime); frozen; {
+			i := slices.IndexFunc(pids, runs)
+			if i < 0 {
+				break
+			}
+			if time.Now().After(until) {
+				return fmt.Errorf("process %d does not stop", pids[i])
+			}
+			time.Sleep(time.Millisecond)
+		}
 		if !found {
 			return nil
 		}
 	}
+}
+
+// runs reports whether a thread of a process runs, or may before it stops. One in an
+// uninterruptible sleep, such as that of vfork(2), stops when it wakes up.
+func runs(pid int) bool {
+	threads, _ := poller.Threads(pid) // none: it is gone
+	return slices.ContainsFunc(threads, func(tid int) bool {
+		f := statOf(fmt.Sprintf("/proc/%d/task/%d", pid, tid))
+		return len(f) > 0 && (f[0] == "R" || f[0] == "S")
+	})
 }
 
 // processesInside returns the processes in the PID namespace of a process. Nodes cannot create
