@@ -18,8 +18,9 @@ import (
 //
 // Buffers consist of strips of consecutive elements. The slot of a strip's first element is a hash;
 // each next element is stride slots later, so that no two elements of a strip are the same unless
-// their ranks are 127 apart. The tables are stored in that order: a strip is copied and compared as
-// one piece. A misplaced element goes unnoticed only if it has the same value by chance.
+// their ranks are at least 31 apart. The tables are stored in that order: a strip is copied and
+// compared as one piece. A misplaced element goes unnoticed only if it has the same value by
+// chance.
 type Values struct {
 	salt    uint64 // of the hash of strips
 	shift   uint   // an element has 1<<shift bytes: divisions would take a third of the time
@@ -34,13 +35,14 @@ type Values struct {
 type laid [(slots + strip) * 4]byte
 
 // slots is the length of the tables, MaxRanks the number of ranks that can share them, and strip
-// the number of elements of a piece. Of all strides 127 keeps the elements of a strip farthest
-// apart; back is its inverse modulo 4096: the distance of neighbouring slots in a laid table.
+// the number of elements of a piece: few pieces make a packet. No stride keeps the elements of a
+// strip farther apart than 127; back is its inverse modulo 4096: the distance of neighbouring slots
+// in a laid table.
 const (
 	slots    = 1 << slotBits
 	slotBits = 12
 	MaxRanks = slots
-	strip    = 32
+	strip    = 128
 	stride   = 127
 	back     = 3967
 )
