@@ -97,10 +97,8 @@ func (p *Producer) Push(n int, at, written int64) {
 	slot := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
 	p.used[p.pushed&p.mask] = slot
-	w := p.words(p.pushed)
-	atomic.StoreUint64(&w[0], uint64(slot)|uint64(uint32(n))<<32)
-	atomic.StoreUint64(&w[1], uint64(at))
-	atomic.StoreUint64(&w[2], uint64(written))
+	w := p.words(p.pushed) // plain stores: the consumer reads them only after the atomic one of head
+	w[0], w[1], w[2] = uint64(slot)|uint64(uint32(n))<<32, uint64(at), uint64(written)
 	p.pushed++
 	atomic.StoreUint64(p.head, p.pushed)
 }
@@ -110,12 +108,13 @@ type Consumer struct {
 	ring
 	taken uint64 // frames released, which is what this side publishes as tail
 	known uint64 // head as this side knows it
+	batch uint64 // slots returned at once, a power of two
 }
 
 // NewConsumer returns the receiving end of a direction, 0 or 1, of a fresh region.
 func NewConsumer(l Layout, region []byte, direction int) (*Consumer, error) {
 	r, err := newRing(l, region, direction)
-	return &Consumer{ring: r}, err
+	return &Consumer{ring: r, batch: uint64(min(max(l.Slots/32, 1), maxBatch))}, err
 }
 
 // Ready reports whether Next has something to say.
@@ -144,8 +143,16 @@ func (c *Consumer) Next() (f Frame, ok bool, err error) {
 	return f, true, nil
 }
 
-// Release returns the slot of the frame that Next has returned.
+// Release returns the slot of the frame that Next has returned. The producer learns of several at
+// once, at the latest when Next has returned all frames that it knew of: an atomic store waits for
+// all stores before it.
 func (c *Consumer) Release() {
 	c.taken++
-	atomic.StoreUint64(c.tail, c.taken)
+	if c.taken == c.known || c.taken&(c.batch-1) == 0 {
+		atomic.StoreUint64(c.tail, c.taken)
+	}
 }
+
+// maxBatch is the largest number of slots that a Consumer returns at once. Ours: few, so that the
+// producer uses them while they are in a cache.
+const maxBatch = 8

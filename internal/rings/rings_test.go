@@ -127,6 +127,35 @@ func TestWarmSlotsFirst(t *testing.T) {
 	}
 }
 
+// However few frames come at once, the producer gets back every slot, and most of them at once.
+func TestSlotsComeBack(t *testing.T) {
+	l, err := For(MaxFrame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, c, _ := ends(t, l, 0)
+	for burst := 1; burst <= l.Slots; burst++ {
+		for range burst {
+			if memory, err := p.Slot(); memory == nil || err != nil {
+				t.Fatalf("no room for %d frames: %v", burst, err)
+			}
+			p.Push(1, 0, 0)
+		}
+		for left := burst - 1; left >= 0; left-- {
+			if _, ok, err := c.Next(); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			c.Release()
+			if held := int(p.pushed-atomic.LoadUint64(p.tail)) - left; held < 0 || held >= int(c.batch) {
+				t.Fatalf("%d released slots of %d are held back", held, burst)
+			}
+		}
+		if c.Ready() {
+			t.Error("more frames than were pushed")
+		}
+	}
+}
+
 // A producer and a consumer on different threads pass every frame whole and in order.
 func TestConcurrentEnds(t *testing.T) {
 	const frames = 20_000
