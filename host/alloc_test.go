@@ -42,13 +42,12 @@ func (s *shuttle) roundTrip() {
 	}
 	s.now += 2 * units.Microsecond
 	s.in = transport.Incoming{At: s.now, Src: 0, Header: s.out.Header[:s.out.N], Payload: s.out.Payload}
-	payload := s.a.Payload(&s.out)
+	payload := s.a.Payload(&s.out, nil)
 	pl, err := s.b.Receive(s.now, &s.in)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	copy(s.b.Place(pl), payload)
-	s.b.Placed(s.now, pl)
+	s.b.Deliver(s.now, pl, payload)
 	for s.b.Transmit(s.now, &s.out) {
 		s.now += 2 * units.Microsecond
 		s.in = transport.Incoming{At: s.now, Src: 1, Header: s.out.Header[:s.out.N]}

@@ -151,7 +151,7 @@ func TestComputingHostWaits(t *testing.T) {
 		net.transmit(i)
 	}
 	for net.now < 3*units.Microsecond {
-		net.step(t)
+		net.step()
 	}
 	if w := late.Waiting(); w != "host h1: item 0 (incast) computes until 1000.000 us" {
 		t.Errorf("%q", w)
@@ -162,7 +162,7 @@ func TestComputingHostWaits(t *testing.T) {
 	if _, ok := net.hosts[0].Resumes(); ok || !slices.Equal(net.hosts[0].Awaits(), []transport.HostID{1}) {
 		t.Errorf("the sender resumes by itself: %v, and awaits %v", ok, net.hosts[0].Awaits())
 	}
-	for net.step(t) {
+	for net.step() {
 	}
 	net.verify(t, 4)
 	if d := late.Dones(); d[0].Start != units.Millisecond || d[1].Start != d[0].End+units.Millisecond {

@@ -36,7 +36,7 @@ func TestExpectedFlows(t *testing.T) {
 			net.transmit(i)
 		}
 		most := 0
-		for net.step(t) {
+		for net.step() {
 			for _, h := range net.hosts {
 				most = max(most, h.expected)
 			}
@@ -86,7 +86,7 @@ func TestExpectedFlowsOfTrees(t *testing.T) {
 		}
 		net.transmit(i)
 	}
-	for net.step(t) {
+	for net.step() {
 	}
 	net.verify(t, 8*2)
 }
@@ -100,14 +100,14 @@ func TestEarlyFlowIsExpected(t *testing.T) {
 	net.hosts[0].Start(0)
 	net.transmit(0)
 	for range 20 {
-		net.step(t)
+		net.step()
 	}
 	early := net.hosts[1]
 	if early.expected != 1 || early.runs[0].phase != idle {
 		t.Fatalf("not announced: %+v", early.runs[0])
 	}
 	early.Start(net.now)
-	for net.step(t) {
+	for net.step() {
 	}
 	net.verify(t, 2)
 }

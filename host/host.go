@@ -18,7 +18,7 @@ type Host struct {
 	endpoint  *transport.Endpoint `state:"inside"`
 	clock     *clock              `state:"fixed"`   // nil: the host's clock shows lab time
 	noise     *background         `state:"fixed"`   // nil: no background traffic
-	arriving  *inbound            `state:"idle"`    // message of the packet between Receive and Placed
+	arriving  *inbound            `state:"idle"`    // message of the packet between Receive and Deliver
 	offset    units.Bytes         `state:"idle"`    // where in arriving the part on this connection begins
 	err       error               `state:"idle"`    // why the host has failed, or nil
 	bytes     Bytes               `state:"fixed"`   // memory, if it holds bytes, otherwise nil
@@ -142,7 +142,7 @@ func (h *Host) Start(now units.Time) {
 }
 
 // Receive handles a packet. An error means that the packet was refused and has changed nothing.
-// With a Memory that holds bytes the driver continues with Place and Placed.
+// With a Memory that holds bytes the driver continues with Deliver.
 func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return h.lose()
@@ -167,44 +167,44 @@ func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placem
 		} else if h.bytes != nil {
 			return pl, nil // events wait until the payload is in place
 		}
-		h.land(now, &pl)
+		h.land(now, &pl, nil)
 	}
 	h.drain(now)
 	return pl, nil
 }
 
-// Place returns where to copy the payload of the packet that Receive has just accepted, with the
-// exact length; nil if the payload is not kept.
-func (h *Host) Place(pl transport.Placement) []byte {
-	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
-		return nil
-	}
-	at := h.offset + pl.Offset
-	return h.arriving.data[at : at+pl.Payload]
-}
-
-// Placed says that the payload is where Place said. It does nothing if Place returned nil.
-func (h *Host) Placed(now units.Time, pl transport.Placement) {
+// Deliver takes the payload of the packet that Receive has just accepted, which has pl.Payload
+// bytes, and does not keep it. It does nothing if the memory holds no bytes.
+func (h *Host) Deliver(now units.Time, pl transport.Placement, payload []byte) {
 	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
 		return
 	}
-	h.land(now, &pl)
+	h.land(now, &pl, payload)
 	h.drain(now)
 }
 
-// land records that a packet's payload is in place.
-func (h *Host) land(now units.Time, pl *transport.Placement) {
+// land records that a packet's payload has arrived, and puts it where it belongs. payload is nil
+// without Bytes.
+func (h *Host) land(now units.Time, pl *transport.Placement, payload []byte) {
 	m := h.arriving
 	if m == nil {
 		return
 	}
-	if at := h.offset + pl.Offset; !m.cover(at, at+pl.Payload) {
+	at := h.offset + pl.Offset
+	if !m.cover(at, at+pl.Payload) {
 		h.fail(h.messageError(&h.in[m.link], pl.Tag, pl.Size, errOverlap))
 		return
 	}
 	h.done += pl.Payload
-	if len(h.corrupt) > 0 && now >= h.corrupt[0] {
-		h.spoil(m, h.offset+pl.Offset+pl.Payload/2)
+	spoils := len(h.corrupt) > 0 && now >= h.corrupt[0]
+	if h.bytes != nil {
+		if !spoils && h.applyPayload(m, at, payload) {
+			return
+		}
+		copy(m.data[at:at+pl.Payload], payload)
+	}
+	if spoils {
+		h.spoil(m, at+pl.Payload/2)
 	}
 	if h.bytes != nil {
 		h.take(m) // as it arrives; it is complete only when the transport says so
@@ -273,8 +273,9 @@ func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
 }
 
 // Payload returns the bytes that a data packet from Transmit carries; nil if it carries none or the
-// memory holds none. They are valid until the next call of another method.
-func (h *Host) Payload(out *transport.Outgoing) []byte {
+// memory holds none. They may be written to room, which has as many bytes or none. They are valid
+// until the next call of another method.
+func (h *Host) Payload(out *transport.Outgoing, room []byte) []byte {
 	if out.Payload == 0 || h.bytes == nil {
 		return nil
 	}
@@ -287,7 +288,7 @@ func (h *Host) Payload(out *transport.Outgoing) []byte {
 	r := &h.runs[l.sent[i].run]
 	op := &r.work.ops[l.sent[i].op]
 	off, _ := r.item.part(int(l.sent[i].part), op.Len)
-	return h.bytes.Load(r.item.Index, op, off+out.Offset, out.Payload)
+	return h.bytes.Load(r.item.Index, op, off+out.Offset, out.Payload, room)
 }
 
 // Deadline returns when to call Advance or Transmit next if nothing else happens before.

@@ -224,6 +224,27 @@ func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 	return nil
 }
 
+// applyPayload applies payload at offset at of m from where it is. It returns false if that is not
+// possible: the op may not start, bytes before are missing, or an element is not complete.
+func (h *Host) applyPayload(m *inbound, at units.Bytes, payload []byte) bool {
+	r, to := &h.runs[m.run], at+units.Bytes(len(payload))
+	if m.used != at || m.prefix != to || to < m.size && to%schedule.Element != 0 || !r.ready(m.place) {
+		return false
+	}
+	op := &r.work.ops[m.place.op]
+	m.used = to
+	var err error
+	if op.Final && !op.Reduce && !r.work.forwards {
+		h.bytes.Check(r.item.Index, op, at, to, payload)
+	} else {
+		err = h.bytes.Apply(r.item.Index, op, key(h.in[m.link].conn, m.tag), at, to, payload)
+	}
+	if err != nil {
+		h.fail(h.opError(r, m.place.op, err))
+	}
+	return true
+}
+
 // received records that the transport has every byte of a message, or of its part on the
 // connection.
 func (h *Host) received(l *inLink, u *use, m *inbound) {

@@ -69,7 +69,7 @@ func TestUnfinishedSplitMessage(t *testing.T) {
 		net.transmit(i)
 	}
 	for range 200 {
-		net.step(t)
+		net.step()
 	}
 	flows := net.hosts[0].Flows()
 	if len(flows) != 1 || flows[0].Acked != 0 || flows[0].Size != 64*units.KB || flows[0].Conn != net.hosts[0].plan.Items[0].Conns[0].Conn {

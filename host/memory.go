@@ -42,9 +42,13 @@ type Spoiler interface {
 type Bytes interface {
 	Memory
 	// Load returns n bytes of the region that op sends, starting at off, valid until the next call.
-	// They are the same each time before the send is complete.
-	Load(item int, op *schedule.Op, off, n units.Bytes) []byte
+	// They are the same each time before the send is complete. They may be written to room, which
+	// has n bytes or none.
+	Load(item int, op *schedule.Op, off, n units.Bytes, room []byte) []byte
 	// Place returns the region that op receives into. It is called only if op may start and
 	// replaces what is there.
 	Place(item int, op *schedule.Op) []byte
+	// Check is Apply for bytes of a final op that replaces what is there, if nothing reads them
+	// afterwards: they are verified, and need not be kept.
+	Check(item int, op *schedule.Op, from, to units.Bytes, data []byte)
 }

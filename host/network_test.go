@@ -68,7 +68,7 @@ func (n *network) transmit(i int) {
 		n.seq++
 		p := packet{at: int64(n.free[i] + oneWay), seq: n.seq, src: i, dst: int(out.Dst), data: out.Payload > 0, size: out.Payload}
 		p.header = append(p.header, out.Header[:out.N]...)
-		p.payload = append(p.payload, n.hosts[i].Payload(&out)...)
+		p.payload = append(p.payload, n.hosts[i].Payload(&out, nil)...)
 		if n.lose == nil || !n.lose(&p) {
 			heap.Push(&n.inFlight, p)
 		}
@@ -76,7 +76,7 @@ func (n *network) transmit(i int) {
 }
 
 // step runs the next event. It returns false if there is none.
-func (n *network) step(t testing.TB) bool {
+func (n *network) step() bool {
 	next, who := units.Never, -1
 	for i, h := range n.hosts {
 		at, ok := h.Deadline()
@@ -93,7 +93,7 @@ func (n *network) step(t testing.TB) bool {
 		if n.touch != nil {
 			n.touch(&p)
 		}
-		n.deliver(t, &p)
+		n.deliver(&p)
 		n.transmit(p.dst)
 		return true
 	}
@@ -107,7 +107,7 @@ func (n *network) step(t testing.TB) bool {
 }
 
 // deliver hands a packet to its destination.
-func (n *network) deliver(t testing.TB, p *packet) {
+func (n *network) deliver(p *packet) {
 	h := n.hosts[p.dst]
 	in := transport.Incoming{At: n.now, Src: transport.HostID(p.src), Header: p.header, Payload: p.size}
 	pl, err := h.Receive(n.now, &in)
@@ -115,11 +115,7 @@ func (n *network) deliver(t testing.TB, p *packet) {
 		n.refused++
 		return
 	}
-	place := h.Place(pl)
-	if place != nil && copy(place, p.payload) != len(p.payload) {
-		t.Fatalf("room for %d of %d bytes", len(place), len(p.payload))
-	}
-	h.Placed(n.now, pl)
+	h.Deliver(n.now, pl, p.payload)
 }
 
 // run runs until all hosts are done or one has failed.
@@ -140,7 +136,7 @@ func (n *network) run(t testing.TB) {
 		if done {
 			return
 		}
-		if !n.step(t) || steps > 5_000_000 || n.now > 10*units.Second {
+		if !n.step() || steps > 5_000_000 || n.now > 10*units.Second {
 			for _, h := range n.hosts {
 				t.Log(h.Waiting())
 			}

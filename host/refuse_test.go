@@ -62,7 +62,7 @@ func TestMismatchFails(t *testing.T) {
 		net := oneWayPair(t, change)
 		net.run(t)
 		// A host without items is done before anything comes: go on for as long as packets do.
-		for net.hosts[1].Failed() == nil && net.step(t) {
+		for net.hosts[1].Failed() == nil && net.step() {
 		}
 		err := net.hosts[1].Failed()
 		var m *MessageError
@@ -140,8 +140,8 @@ func TestArriveRefuses(t *testing.T) {
 	if h.arriving, h.offset, err = h.arrive(&first); err != nil {
 		t.Fatal(err)
 	}
-	h.land(0, &first)
-	h.land(0, &first)
+	h.land(0, &first, nil)
+	h.land(0, &first, nil)
 	if !errors.Is(h.Failed(), errOverlap) {
 		t.Errorf("a packet placed twice: %v", h.Failed())
 	}
@@ -185,7 +185,7 @@ func TestConnectionFails(t *testing.T) {
 	// It goes no further, but still answers.
 	acks := net.hosts[1].Counters().Acks
 	for range 1000 {
-		net.step(t)
+		net.step()
 	}
 	if net.hosts[1].Done() || net.hosts[1].Counters().Acks < acks {
 		t.Error("a failed host went on")
@@ -213,7 +213,7 @@ func TestWaiting(t *testing.T) {
 		net.transmit(i)
 	}
 	for net.now < 30*units.Microsecond {
-		net.step(t)
+		net.step()
 	}
 	want := "host h2: item 0 (all-reduce ring), rank 2, repetition 0 of 1, 7 of 8 steps left: " +
 		"step 1, 4096 of 30000 bytes from rank 1 on host 1; " +

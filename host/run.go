@@ -49,6 +49,7 @@ type work struct {
 	nextAt   []int32 // nil: no op waits for another
 	receives []int32 // the receives, sorted by peer and tag
 	parts    []int32 // by op, for sends in parts: parts that are not acknowledged; nil: messages are not cut
+	forwards bool    // an op sends what was received
 	due      []int32 // ops that may start, in order, from index first on
 	first    int
 	open     map[place]*inbound // messages that are arriving or staged
@@ -109,6 +110,7 @@ func (h *Host) buildProgram(i int32) error {
 		if ops[k].Kind == schedule.Recv {
 			w.receives = append(w.receives, int32(k))
 		}
+		w.forwards = w.forwards || ops[k].Kind == schedule.Send && ops[k].Buf == schedule.Out
 	}
 	slices.SortFunc(w.receives, func(a, b int32) int {
 		if d := ops[a].Peer - ops[b].Peer; d != 0 {

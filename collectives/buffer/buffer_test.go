@@ -26,7 +26,7 @@ func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Mem
 	}
 	err := scheduletest.Execute(s, func() []int { return order }, func(r int, op *schedule.Op) []byte {
 		ranks[r].Send(item, op, 0)
-		return slices.Clone(ranks[r].Load(item, op, 0, op.Len))
+		return slices.Clone(ranks[r].Load(item, op, 0, op.Len, nil))
 	}, func(r, i int, op *schedule.Op, data []byte) error {
 		if spoil != nil {
 			spoil(r, op, data)
@@ -43,10 +43,15 @@ func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Mem
 	return wrong, checked
 }
 
-// receive applies a message like a host, by variant: as a whole, in two parts, or placed directly.
+// receive applies a message like a host, by variant: as a whole, in two parts, placed directly, or
+// compared where it is.
 func receive(m *Memory, item int, op *schedule.Op, data []byte, variant int) error {
 	half := op.Len / 8 * 4 // between elements of either size
 	switch {
+	case variant%4 == 3 && op.Final && !op.Reduce: // and it reaches the region, for what is sent from there
+		err := m.Apply(item, &schedule.Op{Buf: op.Buf, Off: op.Off, Len: op.Len}, 0, 0, op.Len, data)
+		m.Check(item, op, 0, op.Len, data)
+		return err
 	case variant%3 == 0:
 		return m.Apply(item, op, 0, 0, op.Len, data)
 	case variant%3 == 1 && !op.Reduce:
@@ -169,7 +174,7 @@ func TestMissingExtremesAreNoticed(t *testing.T) {
 			wrong, _ := run(t, s, 0, m, func(to int, _ *schedule.Op, data []byte) {
 				if to == 0 && first { // a leaf of the tree, whose contribution is lost
 					first = false
-					copy(data, m[0].Load(3, &schedule.Op{Buf: schedule.Out, Len: s.Size}, 0, s.Size))
+					copy(data, m[0].Load(3, &schedule.Op{Buf: schedule.Out, Len: s.Size}, 0, s.Size, nil))
 				}
 			})
 			if wrong < elements/n*8/10 || wrong > elements/n*12/10 {
@@ -206,11 +211,16 @@ func TestInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := &schedule.Op{Buf: schedule.In, Len: size}
-		want := slices.Clone(m.Load(item, all, 0, size))
+		want := slices.Clone(m.Load(item, all, 0, size, nil))
 		check := func() {
 			off := rapid.IntRange(0, size-1).Draw(t, "offset")
 			n := rapid.IntRange(1, size-off).Draw(t, "bytes")
-			if !slices.Equal(m.Load(item, all, units.Bytes(off), units.Bytes(n)), want[off:off+n]) {
+			var room []byte
+			if rapid.Bool().Draw(t, "room") {
+				off, n = off&^3, max(4, n&^3)
+				room = make([]byte, n)
+			}
+			if !slices.Equal(m.Load(item, all, units.Bytes(off), units.Bytes(n), room), want[off:off+n]) {
 				t.Fatalf("other bytes in [%d, %d)", off, off+n)
 			}
 		}

@@ -75,12 +75,12 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 // Send implements host.Bytes. It does nothing: bytes are read when packets leave.
 func (m *Memory) Send(int, *schedule.Op, uint64) {}
 
-// Load returns n bytes from offset off of the region that op sends, valid until the next call.
-func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
+// Load implements host.Bytes. Only an input that is computed is written to room.
+func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes, room []byte) []byte {
 	it := m.items[index]
 	s, at := &it.buffers[op.Buf], op.Off+off
 	if op.Buf == schedule.In && s.data == nil {
-		return m.shelf.input(it.values, it.rank, at, n)
+		return m.shelf.input(it.values, it.rank, at, n, room)
 	}
 	s.touch(at, at+n, it.values, it.rank)
 	return s.data[at : at+n]
@@ -122,9 +122,14 @@ func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Byte
 		copy(s.data[a:b], data)
 	}
 	if op.Final {
-		m.verify(it, a, b)
+		it.verify(a, b, s.data[a:b])
 	}
 	return nil
+}
+
+// Check implements host.Bytes. The bytes are compared where they are.
+func (m *Memory) Check(index int, op *schedule.Op, from, to units.Bytes, data []byte) {
+	m.items[index].verify(op.Off+from, op.Off+to, data)
 }
 
 // End returns the numbers of wrong and of compared elements of the result. Elements count as wrong
@@ -136,7 +141,7 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 		total += int64(w.Len / it.element)
 		if w.Rank == it.rank { // a local copy, which no receive writes
 			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, it.values, it.rank)
-			m.verify(it, w.Off, w.Off+w.Len)
+			it.verify(w.Off, w.Off+w.Len, it.buffers[schedule.Out].data[w.Off:w.Off+w.Len])
 		}
 	}
 	return it.wrong + max(0, total-it.checked), it.checked
@@ -201,16 +206,15 @@ func (m *Memory) bring(b []byte) {
 	}
 }
 
-// verify compares bytes [from, to) of the output with the result.
-func (m *Memory) verify(it *item, from, to units.Bytes) {
-	data := it.buffers[schedule.Out].data
+// verify compares data, bytes [from, to) of the output, with the result.
+func (it *item) verify(from, to units.Bytes, data []byte) {
 	result := it.layout.Result
 	i := sort.Search(len(result), func(i int) bool { return result[i].Off+result[i].Len > from })
 	for ; i < len(result) && result[i].Off < to; i++ {
 		w := result[i]
 		a, b := max(from, w.Off), min(to, w.Off+w.Len)
 		element := uint64((a - w.Off + w.From) / it.element)
-		wrong, first := it.values.compare(data[a:b], w.Rank, element)
+		wrong, first := it.values.compare(data[a-from:b-from], w.Rank, element)
 		it.wrong += wrong
 		it.checked += int64((b - a) / it.element)
 		if wrong == 0 {

@@ -61,9 +61,14 @@ func (s *Shelf) put(v *Values) {
 	}
 }
 
-// input returns bytes [at, at+n) of the input of a rank, valid until the next call.
-func (s *Shelf) input(v *Values, rank int, at, n units.Bytes) []byte {
+// input returns bytes [at, at+n) of the input of a rank, valid until the next call: in room if that
+// has n bytes and they are whole elements.
+func (s *Shelf) input(v *Values, rank int, at, n units.Bytes, room []byte) []byte {
 	from, to := at>>v.shift, (at+n-1)>>v.shift+1 // elements
+	if units.Bytes(len(room)) == n && from<<v.shift == at && to<<v.shift == at+n {
+		v.fill(room, rank, uint64(from))
+		return room
+	}
 	if size := (to - from) << v.shift; units.Bytes(len(s.bytes)) < size {
 		s.bytes = make([]byte, size)
 	}

@@ -13,11 +13,10 @@ import (
 type machine interface {
 	Start(now units.Time)
 	Receive(now units.Time, in *transport.Incoming) (transport.Placement, error)
-	Place(pl transport.Placement) []byte
-	Placed(now units.Time, pl transport.Placement)
+	Deliver(now units.Time, pl transport.Placement, payload []byte)
 	Transmit(now units.Time, out *transport.Outgoing) bool
 	TransmitControl(now units.Time, out *transport.Outgoing) bool
-	Payload(out *transport.Outgoing) []byte
+	Payload(out *transport.Outgoing, room []byte) []byte
 	Deadline() (units.Time, bool)
 	Advance(now units.Time)
 	Done() bool
@@ -32,6 +31,9 @@ type inlet interface {
 
 // outlet is where packets leave: sockets, or a bypass NIC.
 type outlet interface {
+	// room returns memory for the payload of the next packet, which send then need not copy; nil:
+	// there is none.
+	room(out *transport.Outgoing) []byte
 	// send takes a packet that departs at an instant. taken is false if there was no room for it.
 	send(out *transport.Outgoing, payload, trailer []byte, at units.Time) (taken bool, err error)
 	// opened returns the number of sockets opened while a packet waited.
@@ -127,17 +129,18 @@ func (l *loop) begin(dilation float64) {
 	l.scale = labtime.NewClock(labtime.Scale{T0: l.t0, Dilation: dilation})
 	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
 	l.next = l.clock.Now()
-	l.housekeeping()
+	l.housekeeping(l.next)
 	l.wake = l.wakeUp()
 }
 
 // turn does everything that is due.
 func (l *loop) turn() {
 	l.called, l.awake = false, true
-	now := l.labNow()
+	mono := l.clock.Now()
+	now := l.scale.Now(mono)
 	l.look(now)
 	l.pump(now)
-	l.housekeeping()
+	l.housekeeping(mono)
 	l.wake = l.wakeUp()
 }
 
@@ -242,7 +245,7 @@ func (l *loop) send(at units.Time) {
 	l.nic.sent(at, l.packet.Size)
 	var payload []byte
 	if l.packet.Payload > 0 {
-		payload = l.machine.Payload(&l.packet)
+		payload = l.machine.Payload(&l.packet, l.out.room(&l.packet))
 	}
 	var trailer []byte
 	if l.departs && (l.packet.Payload > 0 || l.packet.DstPort != 0) {
@@ -273,7 +276,7 @@ func (l *loop) receive(from inlet) {
 	}
 }
 
-// take gives a datagram to the machine and copies its payload to where the machine wants it.
+// take gives a datagram to the machine.
 func (l *loop) take(d datagram) {
 	if d.from == l.network && l.network != 0 {
 		l.pause(d)
@@ -299,8 +302,7 @@ func (l *loop) take(d datagram) {
 		return
 	}
 	if pl.Payload > 0 {
-		copy(l.machine.Place(pl), d.data[len(d.data)-int(pl.Payload):])
-		l.machine.Placed(now, pl)
+		l.machine.Deliver(now, pl, d.data[len(d.data)-int(pl.Payload):])
 	}
 }
 
@@ -397,13 +399,13 @@ func gridFor(ahead int64) int64 {
 // longestGrid bounds the grid: the earlier a node acts, the less input it has seen.
 const longestGrid = 1 << 17
 
-// housekeeping reports progress, a failure at once, and refreshes the offset of the wall clock.
-func (l *loop) housekeeping() {
+// housekeeping reports progress, a failure at once, and refreshes the offset of the wall clock. now
+// is CLOCK_MONOTONIC in nanoseconds.
+func (l *loop) housekeeping(now int64) {
 	if !l.done && l.machine.Done() {
 		l.done = true
 		l.fail(l.report(true))
 	}
-	now := l.clock.Now()
 	if !l.failed && l.machine.Failed() != nil {
 		l.failed, l.next = true, now // the run ends: the others need not wait for the next report
 	}

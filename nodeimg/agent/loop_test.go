@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -47,11 +48,10 @@ func (s *script) Receive(now units.Time, in *transport.Incoming) (transport.Plac
 	}
 	return transport.Placement{Payload: d.Payload}, nil
 }
-func (s *script) Place(pl transport.Placement) []byte {
-	s.placed = make([]byte, pl.Payload)
-	return s.placed
+func (s *script) Deliver(now units.Time, _ transport.Placement, payload []byte) {
+	s.advance(now)
+	s.placed = bytes.Clone(payload)
 }
-func (s *script) Placed(now units.Time, _ transport.Placement) { s.advance(now) }
 func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
 	s.advance(now)
 	if len(s.at) == 0 || s.at[0] > now {
@@ -71,7 +71,7 @@ func (s *script) TransmitControl(now units.Time, _ *transport.Outgoing) bool {
 	s.controls++
 	return false
 }
-func (s *script) Payload(*transport.Outgoing) []byte { return []byte("payload") }
+func (s *script) Payload(*transport.Outgoing, []byte) []byte { return []byte("payload") }
 func (s *script) Deadline() (units.Time, bool) {
 	if len(s.at) == 0 {
 		return 0, false
@@ -92,7 +92,7 @@ func TestLoopReportsFailureAtOnce(t *testing.T) {
 		if i == 2 {
 			m.failed = errors.New("its window is NaN")
 		}
-		if l.housekeeping(); reports != want {
+		if l.housekeeping(l.clock.Now()); reports != want {
 			t.Fatalf("%d reports in turn %d; want %d", reports, i, want)
 		}
 	}

@@ -71,6 +71,9 @@ func keyOf(out *transport.Outgoing) socketKey {
 	return k
 }
 
+// room implements outlet: the kernel copies payload from wherever it is.
+func (s *senders) room(*transport.Outgoing) []byte { return nil }
+
 // send implements outlet. taken is false if the kernel had no room for the packet.
 func (s *senders) send(out *transport.Outgoing, payload, trailer []byte, _ units.Time) (taken bool, err error) {
 	k := keyOf(out)
