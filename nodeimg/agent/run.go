@@ -116,10 +116,12 @@ func (c *Config) open(fds []int, bells bells) (*bypassNIC, error) {
 // driveAll drives nodes until they are told to stop, and sends their results. bells are those of
 // their bypass NICs. On error, failed is the index of the node.
 func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (failed int, err error) {
-	d := driver{loops: make([]*loop, len(nodes))}
+	d := driver{loops: make([]*loop, len(nodes)), bypasses: true}
 	room, watched := int64(0), 0
 	for i, n := range nodes {
 		d.loops[i] = &n.loop
+		d.bypasses = d.bypasses && n.loop.bypass != nil
+		n.share(nodes[0])
 		watched += len(n.descriptors)
 		if n.loop.standing {
 			room += standingRoom
@@ -167,8 +169,24 @@ func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (fai
 		if err := n.results().send(n.conn); err != nil {
 			return i, err
 		}
+		n.unshare()
 	}
 	return 0, nil
+}
+
+// share makes a node record times in the distributions of another node of its process: the results
+// of all nodes are merged, and few distributions stay in the cache.
+func (n *node) share(with *node) {
+	n.observer.rtt, n.observer.oneWay = with.observer.rtt, with.observer.oneWay
+	n.loop.results.Timer, n.loop.results.Reaction = with.loop.results.Timer, with.loop.results.Reaction
+}
+
+// unshare empties the distributions, which the node has sent.
+func (n *node) unshare() {
+	r := &n.loop.results
+	for _, d := range []*stats.Dist{n.observer.rtt, n.observer.oneWay, r.Timer, r.Reaction} {
+		*d = *stats.NewDist()
+	}
 }
 
 // standingRoom is the MemoryRoom of a node that only keeps its clock, for days. Ours.
