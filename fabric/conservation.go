@@ -44,20 +44,21 @@ func (n audit) check() error {
 	for _, k := range n.whole() {
 		p, b := k.exchange.waiting()
 		packets, bytes = packets+p, bytes+b
+		if k.late == nil {
+			continue
+		}
+		for i := range k.late.heap {
+			packets++
+			bytes += k.late.heap[i].packet.Size
+		}
+		at, armed := k.events.At(k.entities.of(lateArrival, 0))
+		if armed != (len(k.late.heap) > 0) || armed && at != k.late.heap[0].packet.at {
+			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(k.late.heap), armed, at)
+		}
 	}
 	if a := n.exchange.apart; a != nil {
 		packets += a.out.Packets - a.in.Packets
 		bytes += a.out.Bytes - a.in.Bytes
-	}
-	if n.late != nil {
-		for i := range n.late.heap {
-			packets++
-			bytes += n.late.heap[i].packet.Size
-		}
-		at, armed := n.events.At(n.entities.of(lateArrival, 0))
-		if armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
-			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(n.late.heap), armed, at)
-		}
 	}
 	if packets != c.Injected+c.Duplicated || bytes != c.InjectedBytes+c.DuplicatedBytes {
 		return fmt.Errorf("fabric: injected %d packets of %d bytes and made copies of %d of %d, found %d of %d",

@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// late holds the stragglers of a network: a binary heap by the instant of arrival. One entity of
-// the event queue, lateArrival, stands for the first of them.
+// late holds the stragglers of a network, or of one partition of it: a binary heap by the instant of
+// arrival. One entity of the event queue, lateArrival, stands for the first of them.
 type late struct {
 	heap []straggler
 	n    uint64 // number of stragglers so far
@@ -48,7 +48,7 @@ func (l *linkErrors) jitter() units.Time {
 	if l.disorder.Jitter == 0 {
 		return 0
 	}
-	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.random)))
+	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.shuffle)))
 }
 
 // disorderly reports whether a link of c delivers packets late or twice, or may be changed to.
@@ -75,13 +75,13 @@ func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 		return
 	}
 	var copied *Packet
-	if draw(&d.random) < d.disorder.Duplicate {
+	if draw(&d.shuffle) < d.disorder.Duplicate {
 		copied = n.duplicate(e)
 	}
 	later := d.jitter()
-	if draw(&d.random) < d.disorder.Reorder {
+	if draw(&d.shuffle) < d.disorder.Reorder {
 		n.total.Late++
-		later += 1 + units.Time(draw(&d.random)*float64(d.disorder.By))
+		later += 1 + units.Time(draw(&d.shuffle)*float64(d.disorder.By))
 	}
 	if later > 0 {
 		e.at = now + later

@@ -65,8 +65,8 @@ func (o *port) goDown(n *Network, now units.Time) {
 	if o.farEnd != within {
 		n.exchange.unpost(n, o)
 	}
-	if n.late != nil {
-		n.late.cut(n, o.index)
+	if far.late != nil {
+		far.late.cut(far, o.index)
 	}
 	if o.is(nic) {
 		h := o.host(n)
@@ -162,12 +162,21 @@ func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) erro
 	}
 	o := &n.ports[port]
 	o.catchUp(n.of(o.index), now)
-	seed, disorder := o.random, Disorder{}
-	if o.errors != nil {
-		seed, disorder = o.errors.random, o.errors.disorder
-	}
-	o.setErrors(newLinkErrors(loss, bitErrors, disorder, seed))
+	o.changeErrors(loss, bitErrors, l.Disorder(port))
 	return nil
+}
+
+// changeErrors changes the errors of the port's link. Draws for disorder go on where they were.
+func (o *port) changeErrors(loss, bitErrors float64, d Disorder) {
+	old := o.errors
+	if old == nil {
+		o.setErrors(newLinkErrors(loss, bitErrors, d, o.random))
+		return
+	}
+	o.setErrors(newLinkErrors(loss, bitErrors, d, old.random))
+	if o.errors != nil && old.disorder != (Disorder{}) {
+		o.errors.shuffle = old.shuffle
+	}
 }
 
 // SetDisorder changes how a port's link delivers packets that start from now on: see PortConfig.
@@ -184,11 +193,8 @@ func (l Links) SetDisorder(now units.Time, port int, d Disorder) error {
 	}
 	o := &n.ports[port]
 	o.catchUp(n.of(o.index), now)
-	seed, loss, bitErrors := o.random, 0.0, 0.0
-	if o.errors != nil {
-		seed, loss, bitErrors = o.errors.random, o.errors.loss, o.errors.bitErrors
-	}
-	o.setErrors(newLinkErrors(loss, bitErrors, d, seed))
+	is := l.State(port)
+	o.changeErrors(is.Loss, is.BitErrors, d)
 	return nil
 }
 

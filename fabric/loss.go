@@ -9,7 +9,8 @@ import (
 )
 
 // linkErrors is how a link corrupts packets: each packet with one probability, and each of its bits
-// with another, independently. The far end discards a corrupted packet (frame check sequence).
+// with another, independently. The far end discards a corrupted packet (frame check sequence). It is
+// also how the link delivers the others late and twice.
 type linkErrors struct {
 	packet float64 // logarithm of the probability that a packet is spared as a whole
 	bit    float64 // the same for one bit
@@ -17,6 +18,9 @@ type linkErrors struct {
 
 	loss, bitErrors float64 // the probabilities, see PortConfig
 	disorder        Disorder
+	// shuffle is the state of the draws for disorder. They are made at the far end, which may be in
+	// another process than the draws of random.
+	shuffle uint64
 }
 
 // newLinkErrors returns nil for a link without errors.
@@ -24,10 +28,14 @@ func newLinkErrors(loss, bitErrors float64, d Disorder, seed uint64) *linkErrors
 	if loss == 0 && bitErrors == 0 && d == (Disorder{}) {
 		return nil
 	}
-	return &linkErrors{
+	l := &linkErrors{
 		packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: splitmix.Mix(^seed),
 		loss: loss, bitErrors: bitErrors, disorder: d,
 	}
+	if l.shuffle = l.random; d != (Disorder{}) {
+		l.random = splitmix.Mix(l.random)
+	}
+	return l
 }
 
 // probability returns the probability that a packet is corrupted: 1 - (1-loss)(1-bitErrors)^bits.

@@ -145,6 +145,7 @@ const (
 	bitMark
 	bitCorrupted
 	bitNote
+	bitDisordered
 	bitsAll = 1<<iota - 1
 )
 
@@ -207,7 +208,7 @@ func (p *Part) appendPacket(b []byte, port int32, e *Packet) []byte {
 	b = binary.BigEndian.AppendUint16(b, e.SrcPort)
 	b = binary.BigEndian.AppendUint16(b, e.Port)
 	bits := bit(e.INT, bitINT) | bit(e.Tag.On, bitTag) | bit(e.Tag.CC, bitCC) | bit(e.Tag.mark, bitMark) |
-		bit(e.next == corrupted, bitCorrupted) | bit(isNote, bitNote)
+		bit(e.next == corrupted, bitCorrupted) | bit(e.next == disordered, bitDisordered) | bit(isNote, bitNote)
 	b = append(b, e.Keep, bits, byte(len(hops)))
 	b = binary.BigEndian.AppendUint16(b, e.Tag.AR)
 	b = append(b, 0, 0) // reserved
@@ -340,7 +341,8 @@ func (p *Part) importPacket(from int, r reader, maxHeader int, check func(*Packe
 	nodes := n.hosts() + len(n.names)
 	bad := r.short || !p.leads(port, from) || size == 0 || size > math.MaxInt32 || ecn > byte(CE) || class >= Classes ||
 		hops > maxHops || flags&asksINT != 0 != e.INT || flags&(passed|local) != 0 && n.stations == nil ||
-		bits > bitsAll || records > MaxHops || records > 0 && !e.INT || reserved != 0 || e.Tag.On && n.ccm == nil ||
+		bits > bitsAll || bits&bitDisordered != 0 && (n.late == nil || bits&bitCorrupted != 0) || records > MaxHops ||
+		records > 0 && !e.INT || reserved != 0 || e.Tag.On && n.ccm == nil ||
 		flags&^(asksINT|passed|local|trimmed|trimmedLast) != 0 || flags&trimmed != 0 && (e.Keep == 0 || class != 0) ||
 		int(e.Src) < 0 || int(e.Src) >= nodes || int(e.Dst) < 0 || int(e.Dst) >= n.routing.dests ||
 		int(e.Dst) >= n.hosts() && bits&bitNote == 0 ||
@@ -383,7 +385,12 @@ func (p *Part) importPacket(from int, r reader, maxHeader int, check func(*Packe
 	e.at = max(at, n.events.Last(), x.imported[i])
 	x.imported[i] = e.at
 	e.flow, e.ingress = uint32(splitmix.Mix(e.FlowHash)), int32(downs)
-	if e.next = corrupted; bits&bitCorrupted == 0 {
+	switch {
+	case bits&bitCorrupted != 0:
+		e.next = corrupted
+	case bits&bitDisordered != 0:
+		e.next = disordered
+	default:
 		e.next = n.routing.next(n.ports[i].to, e)
 	}
 	flight := &n.exchange.arrivals[p.all.arrival[i]]

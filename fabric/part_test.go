@@ -240,7 +240,8 @@ func drawParts(t *rapid.T, cfg *Config) (owner []int32, step units.Time) {
 }
 
 // Networks in parts that exchange bytes do what the network in one piece does, with losses, marks,
-// telemetry, trimmed packets, pauses, and links that change and go down.
+// telemetry, trimmed packets, pauses, packets that links deliver late or twice, and links that
+// change and go down.
 func TestPartsAreTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		wired := drawUpDown(rt)
@@ -252,6 +253,10 @@ func TestPartsAreTheWhole(t *testing.T) {
 		for i := range wired.Ports {
 			wired.Ports[i].ECN = ECNConfig{On: true, Kmin: 1000, Kmax: 8000, Pmax: 0.7, Ingress: i%3 == 0}
 			wired.Ports[i].Loss = 0.02
+			if !pfc {
+				wired.Ports[i].Disorder = rapid.SampledFrom([]Disorder{{}, {Duplicate: 0.2},
+					{Reorder: 0.2, By: 5 * units.Microsecond, Duplicate: 0.1, Jitter: 200 * units.Nanosecond}}).Draw(rt, "disorder")
+			}
 		}
 		if pfc {
 			drawPFC(rt, wired)

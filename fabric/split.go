@@ -49,6 +49,9 @@ func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Si
 		n, err := New(cfg, queues[0], sinks[0])
 		return &Partitions{all: []*Network{n}}, err
 	}
+	if cfg.disorderly() {
+		return nil, errors.New("fabric: a network whose links deliver packets late or twice must have one partition")
+	}
 	return split(cfg, partition, queues, sinks, newStore(true))
 }
 
@@ -87,6 +90,9 @@ func split(
 		n.events, n.sink = queues[k], sinks[k]
 		n.exchange = newExchange(p, k, int(arrivals[k]))
 		n.exchange.own = own[k]
+		if n.late != nil {
+			n.late = &late{}
+		}
 		n.pool = pool{store: shared, slabs: shared.slabs[:cap(shared.slabs)]}
 		if first := queues[k].Grow(n.entities.number()); first != 0 {
 			return nil, errors.New("fabric: the event queue of a partition has entities")
@@ -98,9 +104,6 @@ func split(
 
 // checkSplit returns an error if the network cannot be split like this.
 func (c *Config) checkSplit(partition []int32, count int) error {
-	if count > 1 && c.disorderly() {
-		return errors.New("a network whose links deliver packets late or twice must have one partition")
-	}
 	if len(partition) != c.Hosts+len(c.Switches) || count == 0 {
 		return fmt.Errorf("partitions of %d nodes, of %d; %d event queues",
 			len(partition), c.Hosts+len(c.Switches), count)

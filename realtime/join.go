@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -54,6 +53,17 @@ func (j *coordinator) join() error {
 // errEnded says that the connection to a part ended. The orchestrator, which started its process,
 // reports the reason.
 var errEnded = errors.New("its connection ended")
+
+// ended adds the name to err, and errEnded if the connection has ended.
+func (m *Member) ended(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case control.Gone(err) || errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%s: %w: %w", m.Name, errEnded, err)
+	}
+	return fmt.Errorf("%s: %w", m.Name, err)
+}
 
 // coordinator is the state of Join.
 type coordinator struct {
@@ -179,12 +189,12 @@ func (j *coordinator) configure() error {
 			fds = fds[some:]
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+			return m.ended(err)
 		}
 	}
 	for _, m := range j.members {
 		if _, err := m.Conn.Expect(KindReady, nil); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+			return m.ended(err)
 		}
 	}
 	return j.conn.SendValue(KindReady, nil)
@@ -218,8 +228,6 @@ func (j *coordinator) take(n received) (over bool, err error) {
 	name := j.members[n.from].Name
 	j.parts[n.from].heard = time.Now()
 	switch {
-	case errors.Is(n.err, io.EOF) || errors.Is(n.err, net.ErrClosed):
-		return true, fmt.Errorf("%s: %w", name, errEnded)
 	case n.err != nil:
 		return true, fmt.Errorf("%s: %w: %w", name, errEnded, n.err)
 	case n.m.Kind == control.KindError:
@@ -251,8 +259,8 @@ func (j *coordinator) request(m control.Message, fds []int) error {
 				j.parts[k].heard = time.Now()
 			}
 			j.parts[k].did, j.parts[k].state = nil, nil
-			if err := p.Conn.Send(m); err != nil {
-				return fmt.Errorf("%s: %w", p.Name, err)
+			if err := p.ended(p.Conn.Send(m)); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -286,7 +294,7 @@ func (j *coordinator) request(m control.Message, fds []int) error {
 		j.parts[k].did = &Did{} // the others have nothing to do
 	}
 	j.parts[one].did = nil
-	return j.members[one].Conn.Send(m, fds...)
+	return j.members[one].ended(j.members[one].Conn.Send(m, fds...))
 }
 
 // answer forwards a message of a part. One about the whole network waits until all parts have sent

@@ -117,6 +117,11 @@ func (w *partLab) turn() error {
 				err = l.read(fabric.HostID(h))
 			}
 		}
+		for i := range l.part.others() { // the poller says so
+			if err == nil {
+				err = l.part.peers[i].take(l)
+			}
+		}
 		if l.fail(err); l.err != nil {
 			return l.err
 		}
@@ -184,23 +189,26 @@ func datagramOf(port uint16, body []byte) []byte {
 	return append(b, body...)
 }
 
-// partFeatures is allFeatures without links that reorder, which a network in parts cannot have, and
-// with PFC between its switches.
-func partFeatures() Config {
+// partFeatures is allFeatures with PFC between its switches, or with links between them that
+// duplicate and reorder.
+func partFeatures(pfc bool) Config {
 	cfg := allFeatures(false)
-	cfg.Network.Disturbable = false
-	cfg.Network.Ports[4].Disorder = fabric.Disorder{}
 	for _, p := range []int{5, 6, 8, 9} {
-		cfg.Network.Ports[p].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 3000, Xon: 1000, Headroom: 20_000}
+		if pfc {
+			cfg.Network.Ports[p].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 3000, Xon: 1000, Headroom: 20_000}
+		} else {
+			cfg.Network.Ports[p].Disorder = cfg.Network.Ports[4].Disorder
+		}
 	}
 	return cfg
 }
 
 // A fabric in parts gives hosts the same frames at the same instants as in one piece: marks,
-// telemetry, pauses, notifications and losses included.
+// telemetry, pauses, notifications, losses, and what is late or comes twice included.
 func TestPartsCarryTheSame(t *testing.T) {
-	for seed := range uint64(3) {
-		cfg := partFeatures()
+	for seed := range uint64(4) {
+		pfc := seed%2 == 0
+		cfg := partFeatures(pfc)
 		whole := newPartLab(t, cfg, nil)
 		want := whole.play(seed, 4000)
 		apart := newPartLab(t, cfg, []int32{0, 0, 1, 0, 1})
@@ -230,7 +238,8 @@ func TestPartsCarryTheSame(t *testing.T) {
 		if all := whole.loops[0].net.Counters(); sum != all {
 			t.Errorf("seed %d: %+v\nin one piece %+v", seed, sum, all)
 		}
-		if sum.Pauses == 0 || sum.Marks == 0 || sum.CCM.Notes[fabric.NeedsCC] == 0 || sum.Lost == 0 {
+		if pfc && sum.Pauses == 0 || sum.Marks == 0 || sum.CCM.Notes[fabric.NeedsCC] == 0 || sum.Lost == 0 ||
+			sum.Late == 0 || sum.Duplicated == 0 {
 			t.Errorf("seed %d: %+v: something did not happen", seed, sum)
 		}
 		if crossings.Late > 0 || crossings.In.Packets == 0 || crossings.In != crossings.Out {
@@ -250,11 +259,10 @@ func TestPartsRefuse(t *testing.T) {
 			c.Changes = []fabric.Change{{Ports: []int{5}, Up: &down}}
 		}, "engine.machines 1"},
 		"bypass NICs": {func(c *Config) { c.NICs = &NICs{} }, "expected sockets"},
-		"disorder":    {func(c *Config) { c.Network.Disturbable = true }, "one partition"},
 		"a cut host":  {func(c *Config) { c.Part.Of[0] = 1 }, "two switches"},
 		"one part":    {func(c *Config) { c.Part.Of = make([]int32, 5) }, "at least two"},
 	} {
-		cfg := partFeatures()
+		cfg := partFeatures(true)
 		cfg.Part = &Part{Of: []int32{0, 0, 1, 0, 1}}
 		c.change(&cfg)
 		if _, err := newLoop(cfg, nil); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -266,7 +274,7 @@ func TestPartsRefuse(t *testing.T) {
 // crossing returns the bytes of a frame on its way from one part to another, and the position of
 // the frame in them.
 func crossing(t testing.TB) (b []byte, frame int) {
-	w := newPartLab(t, partFeatures(), []int32{0, 0, 1, 0, 1})
+	w := newPartLab(t, partFeatures(true), []int32{0, 0, 1, 0, 1})
 	sent := anyFrame(rand.New(rand.NewPCG(3, 4)), 0, 2, 0)
 	w.cables[0].sent = append(w.cables[0].sent, sent)
 	end := w.loops[1].part.peers[0].fd
@@ -288,7 +296,7 @@ func crossing(t testing.TB) (b []byte, frame int) {
 
 // forgedTo sends bytes to a part as if another had sent them, and returns what that part says.
 func forgedTo(t testing.TB, b []byte) error {
-	w := newPartLab(t, partFeatures(), []int32{0, 0, 1, 0, 1})
+	w := newPartLab(t, partFeatures(true), []int32{0, 0, 1, 0, 1})
 	if _, err := unix.Write(w.loops[0].part.peers[0].fd, b); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +337,7 @@ func TestForgedCrossings(t *testing.T) {
 
 // A part whose peer has ended goes on: the orchestrator knows why it ended.
 func TestPartOutlivesAPeer(t *testing.T) {
-	w := newPartLab(t, partFeatures(), []int32{0, 0, 1, 0, 1})
+	w := newPartLab(t, partFeatures(true), []int32{0, 0, 1, 0, 1})
 	l := w.loops[0]
 	w.loops[1].part.close()
 	w.loops[1].part.peers[0].fd = -1
@@ -653,6 +661,29 @@ func TestSlowCrossingsAreCounted(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// Whatever is asked of a part whose process has ended, the error has its name and says that the
+// connection ended, so that the orchestrator looks for the cause.
+func TestRequestToAPartThatIsGone(t *testing.T) {
+	here, _ := connected(t)
+	gone, theirs := connected(t)
+	theirs.Close()
+	cfg := partFeatures(true)
+	cfg.Part = &Part{Of: []int32{0, 0, 1, 0, 1}}
+	for kind, body := range map[string]any{
+		KindStart: Start{}, KindLook: nil, KindHalt: Halt{Host: 2}, KindPlug: Plug{Host: 2},
+		KindCapture: Capture{Host: 2, Port: -1}, KindChange: fabric.Change{}, KindStop: nil,
+	} {
+		j := &coordinator{cfg: cfg, members: []Member{{"m1", here}, {"m2", gone}}, parts: make([]partState, 2)}
+		m, err := control.Encode(kind, body)
+		if err == nil {
+			err = j.request(m, nil)
+		}
+		if !errors.Is(err, errEnded) || !strings.HasPrefix(err.Error(), "m2: ") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
 
 // A part that has not spoken yet when lab time begins is not silent.
 func TestPartsAreHeardFromTheStart(t *testing.T) {

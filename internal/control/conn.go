@@ -210,6 +210,11 @@ func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	return fds, nil
 }
 
+// Gone reports whether err of a connection means that the other end is gone.
+func Gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
+}
+
 // Is decodes the body of a message, which must have the given kind, into v unless v is nil. See
 // Conn.Expect.
 func (m Message) Is(kind string, v any) error {

@@ -90,7 +90,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	}
 	x := &compiler{Experiment: &Experiment{Lab: l}, purpose: p, reach: newReach(g)}
 	x.Network = Network{Graph: g, Fabric: cfg, Subnet: p.subnet}
-	x.Fabric.Disturbable = !p.workload && l.Queues.PFC == nil && l.Engine.Machines < 2 // by weft link
+	x.Fabric.Disturbable = !p.workload && l.Queues.PFC == nil // by weft link
 	if !p.sketch || l.Engine.OnKernel() {
 		addRoutes(&x.Fabric, l, g)
 	}
