@@ -310,9 +310,15 @@ func TestPrivDeployOnMachines(t *testing.T) {
 	d.run(ping...).wantCode(1)
 	d.run("link", "across", "h3-leaf1", "up").wantCode(0)
 	d.run("link", "across", "leaf0-spine1", "set", "delay=5us,rate=50Gbps").wantCode(0)
-	d.run("link", "across", "leaf0-spine1", "set", "duplicate=1%").wantCode(1).wantPrinted("deploy it without --on")
 	ping[7] = "5"
 	d.run(ping...).wantCode(0)
+	for _, link := range []string{"leaf0-spine0", "leaf0-spine1"} { // one of them is on the way
+		d.run("link", "across", link, "set", "duplicate=100%").wantCode(0)
+	}
+	d.run("exec", "h0", "--", "ping", "-c", "2", "-i", "0.2", "-W", "5", "h3").wantCode(0).wantPrinted("DUP!")
+	for _, link := range []string{"leaf0-spine0", "leaf0-spine1"} {
+		d.run("link", "across", link, "set", "duplicate=0%").wantCode(0)
+	}
 	d.captureFar(ping)
 	d.endFar(ping)
 	d.terminalFar()
@@ -325,10 +331,15 @@ func TestPrivDeployOnMachines(t *testing.T) {
 		p.awaitOutput(&p.stderr, "capturing")
 		long = append(long, p)
 	}
+	program := d.start("exec", "h3", "--", "sh", "-c", "echo up; exec sleep 100")
+	program.awaitOutput(&program.stdout, "up")
 	b.agent.signal(syscall.SIGKILL)
+	d.run("exec", "h3", "--", "true").wantCode(125).wantPrinted("m2", "weft destroy across")
+	program.wait().wantCode(125).wantPrinted("m2", "weft destroy across")
 	for _, p := range long {
 		p.wait().wantCode(1).wantPrinted("m2", "lab across is broken")
 	}
+	d.run("exec", "h3", "--", "true").wantCode(125).wantPrinted("m2", "weft destroy across")
 	d.run("link", "across", "h0-leaf0", "down").wantCode(1).wantPrinted("m2", "weft destroy across")
 	d.run("node", "across", "h3", "restart").wantCode(1).wantPrinted("m2", "weft destroy across")
 	if what := eventually(patience, func() string {

@@ -239,6 +239,7 @@ func TestClusterDeploy(t *testing.T) {
 			host = "m3"
 		}
 		c.do(loss.begin, int(host[1]-'0'))
+		l.weft("exec", "h3", "--", "ping", "-c", "1", "h0").wantCode(125).wantPrinted("m2")
 		if wrong := eventually(patience, func() string {
 			if r := l.weft("inspect"); !strings.Contains(r.stdout, "broken: ") || !strings.Contains(r.stdout, "m2 is "+host) {
 				return r.stdout + r.stderr

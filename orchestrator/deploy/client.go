@@ -110,7 +110,7 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it",
 			h.name, c.pid, wait, h.name)
 	}
-	if err != nil && isDisconnect(err) { // it ended before it answered
+	if control.Gone(err) { // it ended before it answered
 		if _, gone := Open(h.root, h.name); gone != nil {
 			return gone
 		}
@@ -180,7 +180,7 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	if ctx.Err() != nil {
 		return exit, ctx.Err()
 	}
-	if err != nil && isDisconnect(err) {
+	if control.Gone(err) {
 		return Exit{Code: CodeNode, Ended: "its supervisor has ended"}, nil
 	}
 	if err != nil {
@@ -193,7 +193,7 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 // or ctx ends.
 func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) error {
 	err := stream(ctx, h, kindEvents, Follow{follow}, kindEvent, f, kindDone, nil)
-	if ctx.Err() != nil || err != nil && isDisconnect(err) { // the lab has ended
+	if ctx.Err() != nil || control.Gone(err) { // the lab has ended
 		return nil
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"weft/fabric"
 	"weft/internal/clip"
@@ -112,7 +113,9 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	case errors.As(err, &ended) && ended.Name == runtime.KeeperName:
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: ended.Error()})
 	case errors.As(err, &ended):
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How())})
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How(), ended.Lost)})
+	case errors.Is(err, runtime.ErrUnreachable):
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: err.Error()})
 	case errors.As(err, &status):
 		return conn.SendValue(kindExit, Exit{Code: status.Code, Text: status.Text})
 	}
@@ -154,7 +157,7 @@ func (s *supervisor) unavailable(name string) (why string, err error) {
 	s.mu.Unlock()
 	switch {
 	case is.dead != "":
-		return s.endedText(name, is.how), nil
+		return s.endedText(name, is.how, is.lost), nil
 	case is.paused:
 		return fmt.Sprintf("%s is paused; weft node %s %s resume continues it", name, s.deployment.Lab, name), nil
 	case is.holder.Container != "":
@@ -164,8 +167,15 @@ func (s *supervisor) unavailable(name string) (why string, err error) {
 	return "", nil
 }
 
-// endedText returns the message that a node has ended and how, such as "signal: killed".
-func (s *supervisor) endedText(name, how string) string {
+// endedText returns the message that a node has ended and how, such as "signal: killed". lost says
+// that its machine is lost. The network has then broken, too, or is about to.
+func (s *supervisor) endedText(name, how string, lost bool) string {
+	if lost {
+		select {
+		case <-s.lab.Broken():
+		case <-time.After(endingTime):
+		}
+	}
 	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) < len(s.nodes) {
 		s.mu.Lock()
 		if s.nodes[id].endRequested {
@@ -198,10 +208,6 @@ func (s *supervisor) link(k *Link) error {
 		}
 		if change.Link, err = k.settings(&look.Ports[ports[0]], l.ReorderBy); err != nil {
 			return err
-		}
-		if change.Link.Disorder != nil && s.x.Lab.Engine.Machines > 1 {
-			return fmt.Errorf("lab %s is on several machines, where links cannot duplicate, reorder or jitter "+
-				"packets; deploy it without --on", s.deployment.Lab)
 		}
 		if change.Link.Disorder != nil && s.x.Lab.Queues.PFC != nil {
 			return fmt.Errorf("lab %s has queues.pfc, which reserves memory for packets in flight; its links cannot "+

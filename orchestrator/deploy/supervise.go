@@ -2,9 +2,7 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -52,6 +50,7 @@ type nodeLife struct {
 	paused       bool
 	dead         string // why it has ended, as a sentence; empty: it is alive
 	how          string // how it ended, such as "signal: killed"; empty: it is alive, or endRequested
+	lost         bool   // its machine is lost
 	endRequested bool   // a request killed or restarted it
 	holder       Holder // the container that has its interface; zero: none
 }
@@ -223,7 +222,7 @@ func (s *supervisor) watch() {
 	broken := s.lab.Broken()
 	for {
 		select {
-		case exit, ok := <-s.lab.Cluster().Exits():
+		case exit, ok := <-s.lab.Exits():
 			if !ok {
 				return
 			}
@@ -289,7 +288,7 @@ func (s *supervisor) recordExit(exit runtime.Exit) {
 	s.mu.Lock()
 	n := &s.nodes[h]
 	asked := n.endRequested
-	n.dead, n.how, n.paused, n.holder = exit.Err.Error(), exit.Err.How(), false, Holder{}
+	n.dead, n.how, n.lost, n.paused, n.holder = exit.Err.Error(), exit.Err.How(), exit.Err.Lost, false, Holder{}
 	if asked {
 		n.dead = exit.Name + " was killed"
 	}
@@ -355,9 +354,4 @@ func (s *supervisor) undoers(o Options) map[string]undoer {
 	by := o.undoers(s.dir)
 	by[kindSupervisor] = func(context.Context, string, string) error { return nil }
 	return by
-}
-
-// isDisconnect reports whether err means that the other end of a connection is gone.
-func isDisconnect(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -324,7 +324,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 		return cmd.Process.Release()
 	}
 	conn.Close()
-	_ = cmd.Wait() // it ends now that the connection is closed
+	_ = cmd.Wait() // it ends now that the connection is closed; its state says how
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -332,7 +332,7 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	if errors.As(err, &said) {
 		return said
 	}
-	return fmt.Errorf("the supervisor ended: %w%s", err, logTail(log))
+	return fmt.Errorf("the supervisor ended (%v): %w%s", cmd.ProcessState, err, logTail(log))
 }
 
 // awaitUp passes on what the supervisor says until the lab is up.

@@ -32,6 +32,7 @@ type Deployment struct {
 	broken  chan struct{} // closed when the carrier has ended
 	why     error         // valid from then on
 	gone    chan int      // hosts whose end of the cable is gone
+	ends    ends          // of processes
 	nodes   []boot.NodeSpec
 
 	programs []Program
@@ -78,7 +79,7 @@ func Deploy(ctx context.Context, x Experiment) (*Deployment, error) {
 	s := &Deployment{
 		cluster: cluster, carrier: carrier,
 		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
-		programs: x.Programs, ended: x.Ended, nodes: setup.Spec.Nodes,
+		programs: x.Programs, ended: x.Ended, nodes: setup.Spec.Nodes, ends: newEnds(cap(cluster.Exits())),
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.out = runtime.NewLines(x.Processes.Stderr)
@@ -100,7 +101,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 		err = x.ready(conn)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", s.carrier.name, err)
+		err = fmt.Errorf("%s: %w", s.carrier.name, s.carrier.cause(err))
 	} else {
 		err = s.configureNodes(ctx, x)
 	}
@@ -121,6 +122,7 @@ func (s *Deployment) begin(ctx context.Context, x *Experiment) error {
 	if err != nil {
 		return blame(ctx, s.cluster, err)
 	}
+	go s.follow()
 	go s.listen(conn)
 	// nothing is carried before lab time begins
 	select {
@@ -142,7 +144,10 @@ func (s *Deployment) listen(conn *control.Conn) {
 	for {
 		m, _, err := conn.Recv()
 		if err != nil {
-			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, s.carrier.cause(err))
+			if err = s.carrier.cause(err); s.life.Err() == nil {
+				err = s.ends.explain(nil, err)
+			}
+			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, err)
 			return
 		}
 		switch m.Kind {
@@ -184,9 +189,7 @@ func (s *Deployment) askFor(limit time.Duration, kind string, body any, answer s
 	case <-s.answers: // late answer to an earlier request
 	default:
 	}
-	if err := s.carrier.conn.SendValue(kind, body, fds...); err != nil {
-		return fmt.Errorf("%s: %w", s.carrier.name, err)
-	}
+	err := s.carrier.conn.SendValue(kind, body, fds...)
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	select {
@@ -198,6 +201,9 @@ func (s *Deployment) askFor(limit time.Duration, kind string, body any, answer s
 	case <-s.broken:
 		return s.why
 	case <-timeout.C:
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.carrier.name, err)
+		}
 		return fmt.Errorf("%s does not answer: is it stopped?", s.carrier.name)
 	}
 }
@@ -213,6 +219,9 @@ func (s *Deployment) do(kind string, body any, fds ...int) error {
 	}
 	return nil
 }
+
+// Exits is Exits of the cluster, whose own is not to be read.
+func (s *Deployment) Exits() <-chan runtime.Exit { return s.ends.out }
 
 // Cluster returns the lab's processes.
 func (s *Deployment) Cluster() runtime.Cluster { return s.cluster }
@@ -357,6 +366,9 @@ func (s *Deployment) Restart(ctx context.Context, host int) error {
 		return err
 	}
 	if err := s.resynchronize(ctx, host); err != nil {
+		if control.Gone(err) {
+			err = s.ends.explain(s.cluster.Node(host), err)
+		}
 		return cleanup.Join(err, r.Kill(host))
 	}
 	s.beside(host)

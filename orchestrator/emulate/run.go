@@ -13,6 +13,7 @@ import (
 	"weft/clocksync/labtime"
 	"weft/internal/cleanup"
 	"weft/internal/clock"
+	"weft/internal/control"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/kernelpath"
@@ -261,6 +262,9 @@ func (r *run) configure(ctx context.Context) error {
 		}
 		if err == nil {
 			err = r.capture()
+		}
+		if control.Gone(err) {
+			err = r.carrier.cause(err)
 		}
 		return err
 	}))

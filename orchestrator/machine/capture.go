@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -63,15 +64,16 @@ func (c *cluster) copyRecords(conn *link, to *os.File) {
 		cancel()
 		conn.Close()
 	}()
-	go func() { // a reader that takes nothing does not hold up the end of the lab
+	all := &records{to: to}
+	go func() {
 		select {
 		case <-c.ended:
-			time.AfterFunc(launchSilence, func() { conn.Close(); to.Close() })
+			all.hurry()
 		case <-ctx.Done():
 		}
 	}()
 	defer context.AfterFunc(c.whole, func() { conn.Close() })()
-	in := newInlet(conn, kindRecords, records{to}, func(error) { conn.Close() })
+	in := newInlet(conn, kindRecords, all, func(error) { conn.Close() })
 	err := receive(conn, kindEnded, nil, map[string]func(control.Message) error{kindRecords: in.take})
 	in.end()
 	if err == nil {
@@ -87,9 +89,33 @@ func (c *cluster) copyRecords(conn *link, to *os.File) {
 }
 
 // records writes each of several records to a socket. It implements io.Writer.
-type records struct{ to *os.File }
+type records struct {
+	to *os.File
 
-func (r records) Write(b []byte) (n int, err error) {
+	mu    sync.Mutex
+	since time.Time // of the last Write to the socket
+	ends  bool      // see hurry
+}
+
+// hurry is called when the lab ends. A reader that takes no record for the time of silence is not
+// waited for any longer.
+func (r *records) hurry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = true
+	_ = r.to.SetWriteDeadline(r.since.Add(silence))
+}
+
+// next notes that a record is about to be written.
+func (r *records) next() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since = time.Now(); r.ends {
+		_ = r.to.SetWriteDeadline(r.since.Add(silence))
+	}
+}
+
+func (r *records) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		size := 0
 		if len(b) >= 4 {
@@ -98,6 +124,7 @@ func (r records) Write(b []byte) (n int, err error) {
 		if size == 0 || size > min(len(b)-4, capture.MaxRecord) {
 			return n, errors.New("captured frames are cut short")
 		}
+		r.next()
 		_, err = r.to.Write(b[4 : 4+size])
 		n, b = n+4+size, b[4+size:]
 	}

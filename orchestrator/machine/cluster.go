@@ -123,6 +123,7 @@ type cluster struct {
 	exits   chan runtime.Exit
 	end     context.CancelFunc
 	ended   chan struct{} // closed when the session has ended
+	lost    string        // how it has ended; valid once ended is closed
 
 	reported int             // ends of processes; of listen
 	captures sync.WaitGroup  // that are under way
@@ -267,7 +268,15 @@ func nextWithin(conn *link, kind string, limit time.Duration) (control.Message, 
 		if err != nil {
 			return m, fmt.Errorf("its agent does not answer: %w", silent(err))
 		}
-		if m.Kind != kindHere {
+		switch m.Kind {
+		case kindHere:
+		case kindExit: // before all is ready
+			var e exit
+			if err := m.Decode(&e); err != nil {
+				return m, err
+			}
+			return m, e.err()
+		default:
 			return m, m.Is(kind, nil)
 		}
 	}
@@ -329,15 +338,21 @@ func (c *cluster) listen() {
 		if err != nil {
 			how := "the connection to it ended: " + silent(err).Error()
 			c.report(exit{Name: "agent", State: how})
+			c.lost = how
 			c.fabric.Conn.Close()
 			for i := range c.Nodes() {
 				p := c.Node(i)
 				p.Conn.Close()
-				c.report(exit{Name: p.Name, State: fmt.Sprintf("it was on %s: %s", c.name, how), PID: p.FarPID})
+				c.report(c.gone(p, how))
 			}
 			return
 		}
 	}
+}
+
+// gone is the end of a node whose machine is lost.
+func (c *cluster) gone(p *runtime.Proc, how string) exit {
+	return exit{Name: p.Name, State: fmt.Sprintf("it was on %s: %s", c.name, how), PID: p.FarPID, lost: true}
 }
 
 // maxExits limits the process exits that a machine may report, and maxStderr the bytes of standard
@@ -352,12 +367,16 @@ func (c *cluster) report(e exit) {
 	if c.reported++; c.reported > maxExits {
 		return
 	}
-	tail := e.Stderr[max(0, len(e.Stderr)-maxStderr):]
-	err := &runtime.ExitError{Name: e.Name, State: clip.Line(e.State), Stderr: tail}
 	select {
-	case c.exits <- runtime.Exit{Name: e.Name, FarPID: e.PID, Err: err}:
+	case c.exits <- runtime.Exit{Name: e.Name, FarPID: e.PID, Err: e.err()}:
 	default: // the agent reports more ends than it has processes
 	}
+}
+
+// err returns how a process has ended.
+func (e exit) err() *runtime.ExitError {
+	tail := e.Stderr[max(0, len(e.Stderr)-maxStderr):]
+	return &runtime.ExitError{Name: clip.Line(e.Name), State: clip.Line(e.State), Stderr: tail, Lost: e.lost}
 }
 
 // outgoing returns the change of messages to a process: it sends what their descriptors stand for,

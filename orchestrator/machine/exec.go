@@ -102,7 +102,7 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	}
 	conn, err := dial(ctx, c.addr, c.config, kindExec, e)
 	if err != nil {
-		return fmt.Errorf("%s: %w", node, err)
+		return c.cutOff(ctx, i, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() {
@@ -155,15 +155,29 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	}
 	var refused *control.RemoteError
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Text != errEnded.Error():
 		return fmt.Errorf("%s: %w", node, err)
 	case err != nil:
-		return cmp.Or(ctx.Err(), fmt.Errorf("%s: the agent of %s does not answer: %w", node, c.name, err))
+		return c.cutOff(ctx, i, err)
 	}
 	if command.Watch != nil && end.Watch != nil {
 		*command.Watch = *end.Watch
 	}
 	return end.err(node)
+}
+
+// cutOff returns why the connection of a program in a node failed: its machine is lost, as the
+// session says soon, or out of reach.
+func (c *cluster) cutOff(ctx context.Context, node int, err error) error {
+	p := c.Node(node)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return c.gone(p, c.lost).err()
+	case <-time.After(silence + beat):
+		return fmt.Errorf("%s: %w: %s: %w", p.Name, runtime.ErrUnreachable, c.name, err)
+	}
 }
 
 // err returns how a program ended as Exec does.
@@ -247,6 +261,7 @@ func (a *Agent) exec(ctx context.Context, conn *link, e execution) error {
 	if e.Node < 0 || e.Node >= len(p.nodes) {
 		return fmt.Errorf("node %d of %d", e.Node, len(p.nodes))
 	}
+	life := ctx // of the agent
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -276,6 +291,9 @@ func (a *Agent) exec(ctx context.Context, conn *link, e execution) error {
 	}()
 	err = emulate.Exec(ctx, p.cluster, e.Node, command)
 	streams.close()
+	if life.Err() != nil { // as if the machine were lost: how the program ended says nothing
+		return conn.Close()
+	}
 	end := ended{Watch: command.Watch}
 	switch {
 	case errors.As(err, &end.Status):

@@ -36,8 +36,16 @@ type fake struct {
 	cluster
 	ends   []*control.Conn // of the fabric and the nodes
 	did    []string        // to nodes
+	runs   chan bool       // receives a value for each program that runs until it is ended
 	closed chan struct{}
 	once   sync.Once
+}
+
+// Exec runs until ctx ends.
+func (f *fake) Exec(ctx context.Context, _ string, _ runtime.Command) error {
+	f.runs <- true
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (f *fake) Kill(i int) error { f.did = append(f.did, "kill"); return nil }
@@ -73,8 +81,11 @@ func (f *fake) Restart(_ context.Context, i int) (boot.Link, error) {
 // newFake returns the cluster of a spec.
 func newFake(t *testing.T, spec runtime.Spec) *fake {
 	t.Helper()
-	f := &fake{closed: make(chan struct{})}
+	f := &fake{closed: make(chan struct{}), runs: make(chan bool, 8)}
 	f.exits = make(chan runtime.Exit, 8)
+	if spec.Lab == "dies" {
+		f.exits <- runtime.Exit{Name: "h", Err: &runtime.ExitError{Name: "h", State: "signal: killed"}}
+	}
 	proc := func(name string) *runtime.Proc {
 		ours, end, err := control.Connected()
 		if err != nil {
@@ -293,6 +304,114 @@ func TestCapture(t *testing.T) {
 			t.Fatal("the capture goes on without a reader", err)
 		}
 	}
+}
+
+// A reader that takes nothing does not hold up the end of the lab; one that still reads gets what was
+// captured.
+func TestCaptureThatNobodyReads(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		near, far := twoMachines(t, true)
+		ours, theirs, err := capture.Messages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ours.Close()
+		if err := near[1].Fabric().Conn.SendValue(realtime.KindCapture, realtime.Capture{Port: 3, Host: -1},
+			int(theirs.Fd())); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		there := expect(t, far[1].ends[0], realtime.KindCapture, nil)[0]
+		var all sync.WaitGroup
+		all.Go(func() { // until the fabric process ends
+			for record := make([]byte, 4096); err == nil; {
+				err = unix.Send(there, record, unix.MSG_NOSIGNAL)
+			}
+		})
+		all.Go(func() {
+			<-far[1].closed
+			_ = unix.Shutdown(there, unix.SHUT_RDWR)
+		})
+		got := 0
+		all.Go(func() {
+			b := make([]byte, capture.MaxRecord)
+			for n := 1; reads && n > 0; got++ {
+				n, _ = ours.Read(b)
+			}
+		})
+		time.Sleep(silence + time.Second) // a reader that takes nothing for that long is stuck
+		watch := quiettest.Start()
+		if err := near[1].Close(); err != nil {
+			t.Error(err)
+		}
+		watch.AtMost(t, time.Second, "the end of a lab with a capture")
+		all.Wait()
+		unix.Close(there)
+		if reads && got < 1000 {
+			t.Errorf("%d records came", got)
+		}
+	}
+}
+
+// A program whose machine is lost ends as its node does, and so does one that is started later, also
+// if the agent ends in order.
+func TestProgramOfALostMachine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	launched := make(chan *fake, 1)
+	a := Agent{Secret: secret, Build: "this", Say: func(string) {},
+		Launch: func(_ context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+			f := newFake(t, spec)
+			launched <- f
+			return f, nil
+		}}
+	ctx, lose := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- a.Serve(ctx, l) }()
+	launches, err := (&Group{Addrs: []string{l.Addr().String()}, Secret: secret, Build: "this"}).Launches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := launches[0](t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}, Standing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := func() error {
+		return c.Exec(t.Context(), "h", runtime.Command{Args: []string{"sleep"}})
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- exec() }()
+	<-(<-launched).runs
+	lose()
+	for _, err := range []error{<-ended, exec()} {
+		var end *runtime.ExitError
+		if !errors.As(err, &end) || end.Name != "h" || !end.Lost || !strings.Contains(end.State, "it was on m1: ") {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := errors.Join(<-over, c.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What ends before all is ready is told by its name.
+func TestEndBeforeAllIsReady(t *testing.T) {
+	addr, launched := startAgent(t)
+	l, err := (&Group{Addrs: []string{addr}, Secret: secret, Build: "this"}).Launches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := l[0](t.Context(), runtime.Spec{Lab: "dies", Nodes: []boot.NodeSpec{{Name: "h"}}})
+	if err == nil { // the news came later
+		e := <-c.Exits()
+		err = errors.Join(e.Err, c.Close())
+	}
+	if err == nil || !strings.Contains(err.Error(), "h died: signal: killed") {
+		t.Error(err)
+	}
+	<-(<-launched).closed
 }
 
 // A module comes with the configuration of each node, and crosses once.

@@ -110,6 +110,8 @@ type clock struct{ Asked, Now int64 }
 type exit struct {
 	Name, State, Stderr string
 	PID                 int // there
+
+	lost bool // see runtime.ExitError
 }
 
 // link is a connection to another machine.

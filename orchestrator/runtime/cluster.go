@@ -84,6 +84,7 @@ type ExitError struct {
 	Name   string
 	State  string // "exit status 1", "signal: killed"
 	Stderr string // the end of its standard error, at most 8 KiB
+	Lost   bool   // its machine is lost, with all that ran there
 }
 
 // Succeeded is how a process ended that had nothing left to do.
@@ -156,6 +157,9 @@ type Restarter interface {
 
 // ErrNoNode is returned for a node that the lab does not have or that is not running.
 var ErrNoNode = errors.New("no such node is running")
+
+// ErrUnreachable is returned for a program whose node is on a machine that does not answer.
+var ErrUnreachable = errors.New("its machine does not answer")
 
 // StatusError reports a program in a node that ended with an exit status other than 0.
 type StatusError struct {

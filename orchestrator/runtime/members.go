@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
@@ -72,7 +69,7 @@ func NewMembers[P Member](s *Spec) *Members[P] {
 var ErrClosing = errors.New("the lab is being closed")
 
 // exitWait is the time limit for a process whose connection broke to have exited. Our own choice.
-const exitWait = time.Second
+const exitWait = 5 * time.Second
 
 // Launch calls start to start a lab, and arranges for end to end it: in Close, and at once if start
 // fails or ctx ends. The first failing step ends the waits of the others.
@@ -210,7 +207,7 @@ func (m *Members[P]) Failed(p P, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) {
+	if control.Gone(err) {
 		select {
 		case <-p.Ended():
 			return p.Exit()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 )
@@ -81,9 +83,11 @@ func TestMembersNameTheFailedProcess(t *testing.T) {
 	defer m.HangUp()
 	p := start("h0")
 	close(p.ended)
-	var exit *ExitError
-	if err := m.Failed(p, io.EOF); !errors.As(err, &exit) || exit.Name != "h0" {
-		t.Errorf("got %v", err)
+	for _, gone := range []error{io.EOF, unix.EPIPE, unix.ECONNRESET} {
+		var exit *ExitError
+		if err := m.Failed(p, gone); !errors.As(err, &exit) || exit.Name != "h0" {
+			t.Errorf("%v: got %v", gone, err)
+		}
 	}
 	if err := m.Failed(p, errors.New("no memory")); err == nil || err.Error() != "h0: no memory" {
 		t.Errorf("got %v", err)
