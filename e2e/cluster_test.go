@@ -136,16 +136,23 @@ func machinesOf(t *testing.T, root string) map[string]int {
 	return out
 }
 
-// pointsVar is the environment variable with another number of points for TestClusterSweep, which
-// are short then.
+// pointsVar is the environment variable with another number of points for the sweeps of
+// TestClusterSweep and TestClusterCollector, which are short then, and for that of
+// TestClusterPointOutOfMemory.
 const pointsVar = "WEFT_CLUSTER_POINTS"
+
+// pointsAsked returns the value of pointsVar; ok is false without one.
+func pointsAsked() (n int, ok bool) {
+	n, err := strconv.Atoi(os.Getenv(pointsVar))
+	return n, err == nil && n > 1
+}
 
 // besideLocal runs a sweep of many points in one process and then with remote on the cluster, and
 // logs how long both took. Each machine must have run some of the points.
 func (c *cluster) besideLocal(remote func(file string, points int)) (points int) {
 	c.t.Helper()
 	points, size := 102, "512MB" // two seconds of processor time each
-	if n, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && n > 0 {
+	if n, ok := pointsAsked(); ok {
 		points, size = n, "1MB"
 	}
 	file := c.d.writeLab("lab.yaml", manyPoints(points, size))
@@ -251,20 +258,60 @@ func (c *cluster) wantReady() {
 	}
 }
 
-// A point that needs more memory than a shard has is given up after three attempts, by name.
+// Points that need more memory than a shard has are given up after three attempts, by name, with a
+// shared directory and without one. Every other point is in the results once, with the bytes of a
+// local sweep.
 func TestClusterPointOutOfMemory(t *testing.T) {
 	c := needCluster(t)
-	file := c.d.writeLab("lab.yaml", "weft: 1\nname: large\ntopology: {kind: star, hosts: 2}\nworkload: [{collective: "+
-		"permute, size: 8KB}]\nsweep: {topology.hosts: [2, 20000, 3]}\n")
-	id := c.d.submit(file, "--engine", "sim", "--on", "swarm", "--memory", "320MiB", "--shards", "2")
-	c.d.startCommand(c.d.command("sweep", "wait", id, "-q", "--timeout", "5m")).waitLong().wantCode(1).
-		wantPrinted("topology.hosts=20000: given up after 3 tries")
-	st := c.d.sweepStatus(id)
-	if st.State != sweep.Failed || st.Done != 3 || len(st.Problems) != 1 || len(st.Problems[0].Hosts) != 3 {
-		t.Errorf("%+v", st)
+	points, ok := pointsAsked()
+	if !ok {
+		points = 3
 	}
-	c.d.run("sweep", "cancel", id).wantCode(0)
-	c.wantClean()
+	seeds, hosts := []string{"1"}, []string{"2", "20000"}
+	for n := 2; len(seeds) < points/100; n++ {
+		seeds = append(seeds, fmt.Sprint(n))
+	}
+	for n := 3; len(seeds)*len(hosts) < points; n++ {
+		hosts = append(hosts, fmt.Sprint(n))
+	}
+	points = len(seeds) * len(hosts)
+	file := c.d.writeLab("lab.yaml", "weft: 1\nname: large\ntopology: {kind: star, hosts: 2}\nworkload: [{collective: "+
+		"permute, size: 8KB}]\nsweep: {topology.hosts: ["+strings.Join(hosts, ", ")+"], seed: ["+strings.Join(seeds, ", ")+"]}\n")
+	began := time.Now()
+	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
+	t.Logf("%d points: local %.1f s", points, time.Since(began).Seconds())
+	const says = "given up after 3 tries"
+	for _, how := range [][]string{{}, {"--collect"}} {
+		began := time.Now()
+		id := strings.TrimSpace(c.as(append([]string{"sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--memory",
+			"320MiB", "--shards", fmt.Sprint(min(24, points-1))}, how...)...).wantCode(0).stdout)
+		c.as("sweep", "wait", id, "-q", "--timeout", "1h").wantCode(1).wantPrinted(says)
+		st := c.d.sweepStatus(id)
+		if st.State != sweep.Failed || st.Done != points || len(st.Problems) != len(seeds) {
+			t.Fatalf("%+v", st)
+		}
+		c.as("sweep", "collect", id).wantCode(1).wantOnStderr(says)
+		t.Logf("%v: %.1f s; %d of %d points given up, the first on %v", how, time.Since(began).Seconds(), len(st.Problems), points,
+			st.Problems[0].Hosts)
+		for _, p := range st.Problems {
+			if len(p.Hosts) != 3 || !strings.Contains(p.Name, "topology.hosts=20000") {
+				t.Errorf("%+v", p)
+			}
+			_, number, _ := strings.Cut(filepath.Base(p.Run), "-")
+			lost, err := filepath.Glob(filepath.Join(c.d.dir, "local", "large", "*-"+number))
+			if err == nil && len(lost) == 1 {
+				err = os.RemoveAll(lost[0]) // the first time
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points-len(seeds))
+		if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {
+			t.Fatal(err)
+		}
+		c.wantNothing()
+	}
 }
 
 // slurmVar is the environment variable with the directory of a Slurm cluster that .ci/slurm
