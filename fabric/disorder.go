@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// late holds the stragglers of a network, or of one partition of it: a binary heap by the instant of
-// arrival. One entity of the event queue, lateArrival, stands for the first of them.
+// late holds the stragglers of a network, or of one partition of it: a binary heap by the instant
+// of arrival. One entity of the event queue, lateArrival, stands for the first of them.
 type late struct {
 	heap []straggler
 	n    uint64 // number of stragglers so far

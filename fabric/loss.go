@@ -9,8 +9,8 @@ import (
 )
 
 // linkErrors is how a link corrupts packets: each packet with one probability, and each of its bits
-// with another, independently. The far end discards a corrupted packet (frame check sequence). It is
-// also how the link delivers the others late and twice.
+// with another, independently. The far end discards a corrupted packet (frame check sequence). It
+// is also how the link delivers the others late and twice.
 type linkErrors struct {
 	packet float64 // logarithm of the probability that a packet is spared as a whole
 	bit    float64 // the same for one bit

@@ -306,8 +306,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A reader that takes nothing does not hold up the end of the lab; one that still reads gets what was
-// captured.
+// A reader that takes nothing does not hold up the end of the lab; one that still reads gets what
+// was captured.
 func TestCaptureThatNobodyReads(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		near, far := twoMachines(t, true)
@@ -353,8 +353,8 @@ func TestCaptureThatNobodyReads(t *testing.T) {
 	}
 }
 
-// A program whose machine is lost ends as its node does, and so does one that is started later, also
-// if the agent ends in order.
+// A program whose machine is lost ends as its node does, and so does one that is started later,
+// also if the agent ends in order.
 func TestProgramOfALostMachine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
