@@ -104,13 +104,12 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 	}
 	if len(program) == 0 {
 		j.Args = []string{shell()}
-	} else if path := program[0]; strings.Contains(path, "/") { // the supervisor has another working directory
-		if _, err := os.Stat(path); err == nil {
-			if path, err = filepath.Abs(path); err != nil {
-				return err
-			}
-			j.Args = append([]string{path}, program[1:]...)
+	} else {
+		path, err := programPath(program[0])
+		if err != nil {
+			return err
 		}
+		j.Args = append([]string{path}, program[1:]...)
 	}
 	err := a.onDeployed(f.lab, func(h *deploy.Handle) error {
 		if alone {
@@ -119,12 +118,16 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 		return a.execAll(ctx, h, &j, f.clock == "lab")
 	})
 	if code := exitCode(0); errors.As(err, &code) && code != exitInterrupted {
+		if len(launcher.Replacing(j.Args[0])) > 0 {
+			a.explainLauncher("weft exec", j.Args[0])
+			return err
+		}
 		a.explainUnseen(j.Args, func(file string) string {
 			if !filepath.IsAbs(file) {
 				file = "./" + filepath.Clean(file)
 			}
-			return fmt.Sprintf("if it is a script, run it as the program: weft exec %s -- %s, "+
-				"with #!/usr/bin/env python3 or the like in its first line", args[0], file)
+			return fmt.Sprintf("if it is a script, run it as the program, in the same way: ... -- %s, "+
+				"with #!/usr/bin/env python3 or the like in its first line", file)
 		})
 	}
 	return err

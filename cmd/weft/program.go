@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"weft/internal/clip"
 	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/launcher"
@@ -36,7 +38,7 @@ func (p *programFlags) register(f *pflag.FlagSet) {
 func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string, c *lab.Command, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
-		for _, name := range []string{"hosts", "launch", "clock", "env", "file", "timeout", "metrics"} {
+		for _, name := range programFlagNames {
 			if cmd.Flags().Changed(name) {
 				return nil, nil, usagef("--%s is about a program; name it: weft run LAB -- CMD", name)
 			}
@@ -47,12 +49,8 @@ func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string
 	if len(labs) != 1 || len(p.Args) == 0 {
 		return nil, nil, usagef("a program runs on the network of one lab: weft run LAB -- CMD")
 	}
-	if path := p.Args[0]; strings.Contains(path, "/") { // nodes have another working directory
-		if _, err := os.Stat(path); err == nil {
-			if p.Args[0], err = filepath.Abs(path); err != nil {
-				return nil, nil, err
-			}
-		}
+	if p.Args[0], err = programPath(p.Args[0]); err != nil {
+		return nil, nil, err
 	}
 	for _, name := range p.files {
 		text, err := regular.Read(name, maxProgramFile)
@@ -61,7 +59,63 @@ func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string
 		}
 		p.Files = append(p.Files, lab.ProgramFile{Name: filepath.Base(name), Text: text})
 	}
-	return labs, &p.Command, nil
+	p.Given, err = p.given(cmd.Flags())
+	return labs, &p.Command, err
+}
+
+// programPath returns the absolute path of a program that is named by a path of this machine, since
+// nodes have another working directory, and other words as they are.
+func programPath(word string) (string, error) {
+	if !strings.Contains(word, "/") {
+		return word, nil
+	}
+	info, err := os.Stat(word)
+	switch {
+	case err != nil:
+		return word, nil // it may be of an image
+	case info.Mode().IsRegular() && info.Mode()&0o111 == 0:
+		return "", usagef("%s may not be run: chmod +x %[1]s, with #!/usr/bin/env python3 or the like in its first "+
+			"line if it is a script", clip.Line(word))
+	}
+	return filepath.Abs(word)
+}
+
+// explainLauncher tells after a program failed that it is a launcher, which Weft replaces. weft is
+// the command up to the flags.
+func (a *app) explainLauncher(weft, program string) {
+	if kinds := launcher.Replacing(program); len(kinds) > 0 {
+		fmt.Fprintf(a.stderr, "weft: %s started all its processes on one host; to have one on each, leave it out: "+
+			"%s --launch %s ... -- CMD\n", clip.Line(program), weft, strings.Join(kinds, " or "))
+	}
+}
+
+// programFlagNames are the names of the flags of register.
+var programFlagNames = []string{"hosts", "launch", "clock", "env", "file", "timeout", "metrics"}
+
+// given returns the flags that were set, and the program, with absolute paths.
+func (p *programFlags) given(f *pflag.FlagSet) (words []string, err error) {
+	for _, name := range programFlagNames {
+		if !f.Changed(name) {
+			continue
+		}
+		values := []string{f.Lookup(name).Value.String()}
+		switch name {
+		case "env":
+			values = p.Env
+		case "file":
+			values = nil
+			for _, file := range p.files {
+				if file, err = filepath.Abs(file); err != nil {
+					return nil, err
+				}
+				values = append(values, file)
+			}
+		}
+		for _, v := range values {
+			words = append(words, "--"+name, v)
+		}
+	}
+	return append(append(words, "--"), p.Args...), nil
 }
 
 // readable says how a program reads a file of this machine.

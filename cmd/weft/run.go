@@ -15,6 +15,7 @@ import (
 	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/launcher"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
@@ -159,6 +160,8 @@ proves nothing then; a miss in another run gives 3.`,
 				return err
 			}
 			switch {
+			case flags.view && flags.watch:
+				return usagef("--view shows the run in a browser, --watch in this terminal; leave out one")
 			case flags.view:
 				err = a.runWatched(cmd.Context(), args, flags)
 			case flags.watch:
@@ -167,7 +170,11 @@ proves nothing then; a miss in another run gives 3.`,
 				err = a.run(cmd.Context(), args, flags)
 			}
 			if failed := (printedRuns)(nil); flags.lab.Program != nil && errors.As(err, &failed) {
-				a.explainUnseen(flags.lab.Program.Args, flags.program.readable)
+				if c := flags.lab.Program; len(launcher.Replacing(c.Args[0])) > 0 {
+					a.explainLauncher("weft run LAB", c.Args[0])
+				} else {
+					a.explainUnseen(c.Args, flags.program.readable)
+				}
 			}
 			return err
 		},
@@ -176,7 +183,6 @@ proves nothing then; a miss in another run gives 3.`,
 	flags.lab.register(cmd)
 	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it runs")
 	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it runs: progress, queues, links")
-	cmd.MarkFlagsMutuallyExclusive("view", "watch")
 	runtimeFlag(f, &flags.lab.Engine)
 	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)

@@ -76,6 +76,7 @@ func TestDirectoriesAndFilesNamedLikeALab(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(2, "own: is a directory; did you mean own/mine.yaml?", "run", "own")
+	check(2, "own/mine.yml: no such file or directory; did you mean own/mine.yaml?", "run", "own/mine.yml")
 	write("quickstart")
 	check(0, "note: quickstart: took the file of that name, not the lab inside weft", "run", "quickstart")
 	write("quickstart.yaml")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -80,7 +81,8 @@ func Start(program string, env []string) (*Keeper, error) {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: program, Args: []string{processName},
-		Env: append(env[:len(env):len(env)], keeperVar+"=1"), ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
+		Env: append(env[:len(env):len(env)], keeperVar+"=1"), ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}} // Ctrl-C is for who started it
 	if err := cmd.Start(); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("start the keeper of lab time: %w", err)

@@ -202,6 +202,10 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 		return use + "; a higher dilation does not help: see the reasons above"
 	}
 	d, _, _ := Slower(f, dilation)
+	if f.ProgramWait > record.OKLateness {
+		use += "; programs waited for processors, and those that poll, as MPI does, or compute all the time need one " +
+			"for each host at any dilation, on a machine that does nothing else"
+	}
 	if retries {
 		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)
 	}

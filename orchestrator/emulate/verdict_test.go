@@ -120,6 +120,9 @@ func TestAdvice(t *testing.T) {
 			Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; a higher dilation does not " +
 			"help: see the reasons above": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
+		"do not use these times; programs waited for processors, and those that poll, as MPI does, or compute all " +
+			"the time need one for each host at any dilation, on a machine that does nothing else; run it slower: " +
+			"--dilation 1000, or --retry-dilation to do so automatically": {Verdict: Invalid, ProgramWait: 0.8},
 	} {
 		if got := Advice(&f, 100, false); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", f, got, want)

@@ -16,6 +16,8 @@ type Command struct {
 	Hosts, Launch, Clock, Timeout, Metrics string // as in a lab file; "": the default. Hosts are separated by commas
 	Env                                    []string
 	Files                                  []ProgramFile
+
+	Given []string // its flags and it as on the command line, with absolute paths, to run it again
 }
 
 // commandFlag is the name of the command line's program in messages.

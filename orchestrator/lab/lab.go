@@ -33,6 +33,7 @@ type Lab struct {
 	// sweep that the command line does not set. It is empty without a sweep.
 	Point   map[string]any
 	Set     []string // what the command line replaced, as in Options
+	Command []string // Command.Given of the program that is the workload; nil: the lab has its own
 	Sources []Source // where every value came from, for `weft explain`
 
 	notes    []note            // about files that the lab names

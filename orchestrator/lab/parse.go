@@ -88,6 +88,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 	}
 	for _, l := range labs {
 		l.Set = opts.Set
+		if opts.Program != nil {
+			l.Command = opts.Program.Given
+		}
 	}
 	return labs, nil
 }

@@ -230,6 +230,9 @@ func (p *programReader) rules(rules params.Rules) {
 		if f.Text, err = read(name); err != nil {
 			rules.Refuse(at, "%v", err)
 		}
+		if len(p.Args) > 0 && p.Args[0] == f.Base() {
+			rules.Refuse("program.0", "files are not in PATH; expected /lab/%s", f.Base())
+		}
 		p.Files = append(p.Files, f)
 	}
 }

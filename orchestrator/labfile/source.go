@@ -157,6 +157,12 @@ func (labFile folder) Open(name string) (_ fs.File, err error) {
 // notThere returns the error for a name that is neither a file nor a lab, with similar labs.
 func notThere(name string, err error) error {
 	hint := "weft labs lists those that need no file"
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	for _, file := range labsIn(filepath.Dir(name)) {
+		if strings.TrimSuffix(file, filepath.Ext(file)) == filepath.Clean(stem) {
+			return Missing{err, "did you mean " + file + "?"}
+		}
+	}
 	if near := catalogue.Near(library.Files, name); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean %s? weft labs lists the labs inside weft", strings.Join(near, " or "))
 	}

@@ -13,13 +13,14 @@ const torchPort = 29500
 // kinds has every kind of launcher, first the one that tells programs nothing.
 var kinds = []Kind{
 	{name: "none"},
-	{name: "torchrun", Environment: torchrun},
+	{name: "torchrun", Environment: torchrun, Replaces: []string{"torchrun"}},
 	{name: "mpich", Environment: overTCP, Leader: mpich, Ask: askedByHydra,
-		Talk:    func(line string) bool { return strings.HasPrefix(line, hydraPrefix) },
-		Late:    `MPICH before 4.2 may stay in MPI_Finalize over TCP: see "MPICH" in docs/applications.md`,
-		Program: "mpiexec.hydra", Package: "mpich"},
+		Talk: func(line string) bool { return strings.HasPrefix(line, hydraPrefix) },
+		Late: `a program of another MPI needs that one's --launch; MPICH before 4.2 may stay in MPI_Finalize ` +
+			`over TCP: see "MPICH" in docs/applications.md`,
+		Replaces: []string{"mpirun", "mpiexec", "mpiexec.hydra"}, Program: "mpiexec.hydra", Package: "mpich"},
 	{name: "openmpi", Environment: openMPI, Leader: orterun, Ask: askedByORTE,
-		Program: "orterun", Package: "openmpi-bin"},
+		Replaces: []string{"mpirun", "mpiexec", "orterun"}, Program: "orterun", Package: "openmpi-bin"},
 }
 
 // torchrun returns the environment of a rank; see

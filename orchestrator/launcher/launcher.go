@@ -10,7 +10,10 @@
 // The package is pure. Start reading at Kind; kinds.go has all of them.
 package launcher
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // A Kind is a way to launch programs that belong together.
 type Kind struct {
@@ -31,6 +34,9 @@ type Kind struct {
 
 	// Late is what may keep its programs from ending; "": nothing is known.
 	Late string
+
+	// Replaces are the programs that users of the kind know for starting their processes.
+	Replaces []string
 
 	// Program is what the machine needs, and Package the package that has it; "": nothing.
 	Program, Package string
@@ -61,6 +67,16 @@ func Of(name string) *Kind {
 		return nil
 	}
 	return &kinds[i]
+}
+
+// Replacing returns the names of the kinds that stand for a program, such as mpirun, or nil.
+func Replacing(program string) (names []string) {
+	for i := range kinds {
+		if slices.Contains(kinds[i].Replaces, filepath.Base(program)) {
+			names = append(names, kinds[i].name)
+		}
+	}
+	return names
 }
 
 // Name returns the name of the kind.

@@ -277,7 +277,7 @@ func expectations(l *lab.Lab) []string {
 
 func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
-		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed,
+		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Command: x.Lab.Command, Seed: x.Lab.Seed,
 		Version: o.Version, Program: o.Program, Go: goruntime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),

@@ -8,6 +8,7 @@ type Manifest struct {
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
 	Set       []string       `json:"set,omitempty"`      // settings of the command line, as path=value
+	Command   []string       `json:"command,omitempty"`  // flags, -- and a program that replaced the workload
 	Settings  []Setting      `json:"settings"`           // the resolved lab, with defaults
 	Traces    []Trace        `json:"traces,omitempty"`   // trace files that the lab names
 	Original  *Original      `json:"original,omitempty"` // the directory lacks files that the lab names

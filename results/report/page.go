@@ -348,7 +348,7 @@ func (r *Run) setting(path string) string {
 // sweepCommand returns the command that repeats the sweep of the run, from the directory above the
 // runs. Each point chooses its own dilation, unless the lab or the command line sets it.
 func (r *Run) sweepCommand() string {
-	return r.command("runtime", "datapath", "dilation") + "\n# weft " + r.Manifest.Version
+	return r.command("runtime", "datapath", "dilation") + r.program() + "\n# weft " + r.Manifest.Version
 }
 
 // original says why the command that repeats the run names the original lab, if it does.
@@ -399,7 +399,15 @@ func (r *Run) runCommand() string {
 		}
 		cmd += " --set " + quote(path+"="+value)
 	}
-	return cmd + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
+	return cmd + r.program() + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
+}
+
+// program returns the end of the command with the program of the command line, if there was one.
+func (r *Run) program() (words string) {
+	for _, w := range r.Manifest.Command {
+		words += " " + quote(w)
+	}
+	return words
 }
 
 // quote quotes a word for a shell.

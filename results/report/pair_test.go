@@ -150,6 +150,12 @@ func TestCommandsKeepDilation(t *testing.T) {
 	if got, want := r.sweepCommand(), "weft run r/lab.yaml --engine emu --dilation 800 --runtime docker\n# weft v1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	r.Manifest.Command = []string{"--launch", "openmpi", "--", "/root/my code/a.py"}
+	if got, want := r.runCommand(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800 "+
+		"--launch openmpi -- '/root/my code/a.py'\n# weft v1, seed 0"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	r.Manifest.Command = nil
 	if got, want := r.runCommand(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"strings"
 
 	"weft/results/record"
 	"weft/units"
@@ -30,6 +31,23 @@ func programs(s *record.Summary) *grid {
 		}
 	}
 	return g
+}
+
+// outputs says where the output of failed programs is, or "" without any.
+func outputs(s *record.Summary) string {
+	var files []string
+	for i := range s.Programs {
+		p := &s.Programs[i]
+		for k := range p.Hosts {
+			if p.Hosts[k].Failed() {
+				files = append(files, fmt.Sprintf("%s/output/%d-%s.log", s.Run, p.Item, p.Hosts[k].Host))
+			}
+		}
+	}
+	if more := len(files) - 1; more > 0 {
+		return fmt.Sprintf("%s, and %s more", files[0], units.Count(int64(more)))
+	}
+	return strings.Join(files, "")
 }
 
 // EndOf says in a few words how a program ended.

@@ -31,6 +31,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Run != "" {
 		add("run", s.Run)
 	}
+	if text := outputs(s); text != "" {
+		add("output", text)
+	}
 	if s.Flows.Count == 0 && s.Error != "" && len(s.Programs) == 0 {
 		return g.write(w, st, "  ") // the run never began: all else is zero
 	}
