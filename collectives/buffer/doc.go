@@ -9,8 +9,8 @@
 // leaves, others are written a page at a time when they are first touched (store.go), and each part
 // of a result is compared after its last write, so that no host stops for a whole buffer.
 //
-// Memory in memory.go implements host.Bytes: Begin, Load, Place, Apply, End, Close for each item.
-// Values in values.go are inputs and results; a Shelf shares them between the memories of a
+// Memory in memory.go implements host.Bytes: Begin, Load, Place, Apply, Check, End, Close for each
+// item. Values in values.go are inputs and results; a Shelf shares them between the memories of a
 // process.
 //
 // Sizes and offsets are bytes. It is pure; a Memory belongs to one goroutine.
