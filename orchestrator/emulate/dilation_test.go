@@ -180,3 +180,24 @@ func TestCutDilation(t *testing.T) {
 		}
 	}
 }
+
+// What docs/notes/2026-11-parts.md predicts for a lab of 128 hosts on several machines of two
+// processors: a crossing costs nothing, or as much as its packet.
+func TestPredictedSpeedUp(t *testing.T) {
+	const rtt, slack = 14 * units.Microsecond, units.Microsecond
+	each := Capacity{PacketsPerSecond: 56e3, Lateness: []LatenessAt{{0, 50e3}}}
+	load := 128 * 100e9 / (8 * 4198.0) // data packets per second of lab time
+	one := AutoDilation(each, load, rtt)
+	for _, c := range []struct{ machines, cross, least, most float64 }{
+		{1, 0, 11000, 11000}, {2, 0.5, 5300, 7900}, {4, 0.75, 2900, 4600}, {8, 0.875, 2900, 2900},
+	} {
+		need := func(load float64) float64 {
+			return max(AutoDilation(each, load, rtt), CutDilation(each, load, slack))
+		}
+		least, most := need(load/c.machines), need(load/c.machines*(1+c.cross))
+		t.Logf("%.0f machines: dilation %.0f to %.0f, speed-up %.1f to %.1f", c.machines, least, most, one/least, one/most)
+		if least != c.least || most != c.most {
+			t.Errorf("%.0f machines: %g to %g, the note says %g to %g", c.machines, least, most, c.least, c.most)
+		}
+	}
+}
