@@ -245,8 +245,8 @@ type PortState struct {
 
 // Survey calls f, in order of ports, for every port in which bytes wait or that is paused at now,
 // or that has sent since the last call with the same slice. sent has an element for each port and
-// keeps what each had sent; it begins with zeros. now must not lie before the last event nor after
-// the next one.
+// keeps what each had sent, during f as of the last call; it begins with zeros. now must not lie
+// before the last event nor after the next one.
 func (n *Network) Survey(now units.Time, sent []units.Bytes, f func(port int, s PortState)) {
 	for i := range n.ports {
 		o := &n.ports[i]
@@ -257,9 +257,9 @@ func (n *Network) Survey(now units.Time, sent []units.Bytes, f func(port int, s 
 		if s.Sent = o.bytes; s.Queued == 0 && !s.Paused && s.Sent == sent[i] {
 			continue
 		}
-		sent[i] = s.Sent
 		s.Marks, s.Drops = o.marks, n.cold[i].drops
 		f(i, s)
+		sent[i] = s.Sent
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"weft/fabric"
 	"weft/orchestrator/capture"
@@ -188,7 +189,8 @@ func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out
 
 // recordFrames has an emulation record frames, and returns their recorder; nil: the lab wants none.
 func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options) *frames.Recorder {
-	r := newRecorder(x, units.Time(float64(units.FromDuration(minFrameWall))/spec.Dilation), 0)
+	least := minFrameWall * time.Duration(1+len(x.Fabric.Ports)/framePorts)
+	r := newRecorder(x, units.Time(float64(units.FromDuration(least))/spec.Dilation), 0)
 	if r == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -22,13 +21,19 @@ import (
 const (
 	minFrame   = 100 * units.Nanosecond // shortest automatic interval
 	rttFrames  = 8                      // initial number of frames in a base RTT
-	minFrames  = 1000                   // initial number of frames in the shortest time that a run may take
-	framePorts = 8192                   // a network with more ports begins with longer intervals
+	minFrames  = 400                    // initial number of frames in the shortest time that a run may take
 	frameConns = 1 << 16                // with more connections, frames have only ports
 
-	// minFrameWall is the shortest interval in an emulation, in real time: each frame takes the
-	// fabric process from its packets for some microseconds.
+	// A simulation has freeRows rows of frames, and more as its ports send: a row costs some 0.5 us,
+	// from the network to view.html, and to send sentPerRow bytes costs 25 us. So recording stays
+	// below 3 % of the processor time, or 10 ms: see BenchmarkFrames in cmd/weft.
+	freeRows   = 1 << 13
+	sentPerRow = 128 << 10
+
+	// minFrameWall is the shortest interval in an emulation for each framePorts ports, in real time:
+	// each frame takes the fabric process from its packets for some microseconds.
 	minFrameWall = 2 * time.Millisecond
+	framePorts   = 8192
 )
 
 // firstKept is the real time after which a run first writes its frames, in case it is killed. Our
@@ -88,8 +93,7 @@ func newRecorder(x *experiment.Experiment, least, lasts units.Time) *frames.Reco
 	case 0:
 		return nil
 	case lab.ViewAuto:
-		every = max(x.BaseRTT/rttFrames, minFrame, least, lasts/minFrames)
-		return frames.Auto(from, every*units.Time(1+len(x.Fabric.Ports)/framePorts))
+		return frames.Auto(from, max(x.BaseRTT/rttFrames, minFrame, least, lasts/minFrames))
 	default:
 		return frames.Fixed(from, max(every, least))
 	}
@@ -101,11 +105,14 @@ type framer struct {
 	show    func([]frames.Frame) // called after each frame; nil: nobody does
 	hosts   []*host.Host         // whose connections are recorded; nil: there are too many
 	sent    []units.Bytes        // by port: see fabric.Network.Survey
+	total   units.Bytes          // sum of sent
 	arrived []units.Bytes        // by connection
 	windows []units.Bytes        // by connection: see observer
+	before  []units.Bytes        // by connection: what had arrived at its last row
 	known   []units.Bytes        // by connection: window in its last row
 
 	ports []frames.Port // rows of the frame that is made, before they have a list of their own
+	conns []frames.Conn
 }
 
 // newFramer returns the framer of a simulated experiment; nil: the lab wants no frames.
@@ -117,7 +124,8 @@ func newFramer(x *experiment.Experiment, hosts []*host.Host, o *observers, show 
 	f := &framer{Recorder: r, show: show, sent: make([]units.Bytes, len(x.Fabric.Ports))}
 	if n := len(x.Conns); n <= frameConns {
 		f.hosts = hosts
-		f.arrived, f.windows, f.known = make([]units.Bytes, n), make([]units.Bytes, n), make([]units.Bytes, n)
+		f.arrived, f.windows = make([]units.Bytes, n), make([]units.Bytes, n)
+		f.before, f.known = make([]units.Bytes, n), make([]units.Bytes, n)
 		for _, p := range o.parts {
 			p.last = f.windows
 		}
@@ -144,20 +152,22 @@ func (f *framer) add(
 	now units.Time, survey func(sent []units.Bytes, each func(port int, p fabric.PortState)),
 	arrived func(each func(c transport.ConnID, bytes units.Bytes)), windows []units.Bytes,
 ) (next units.Time) {
-	f.ports = f.ports[:0]
-	survey(f.sent, func(port int, p fabric.PortState) { f.ports = append(f.ports, frames.PortAt(port, p)) })
-	frame := frames.Frame{At: now, Ports: slices.Clone(f.ports)}
+	f.ports, f.conns = f.ports[:0], f.conns[:0]
+	survey(f.sent, func(port int, p fabric.PortState) {
+		f.total += p.Sent - f.sent[port]
+		f.ports = append(f.ports, frames.PortAt(port, p))
+	})
 	if f.hosts != nil {
-		arrived(func(c transport.ConnID, bytes units.Bytes) {
-			if bytes == f.arrived[c] && windows[c] == f.known[c] {
-				return
+		arrived(func(c transport.ConnID, bytes units.Bytes) { f.arrived[c] = bytes })
+		for c, bytes := range f.arrived {
+			if bytes != f.before[c] || windows[c] != f.known[c] {
+				f.before[c], f.known[c] = bytes, windows[c]
+				f.conns = append(f.conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: windows[c]})
 			}
-			f.arrived[c], f.known[c] = bytes, windows[c]
-			frame.Conns = append(frame.Conns, frames.Conn{Conn: uint32(c), Arrived: bytes, Window: windows[c]})
-		})
+		}
 	}
-	slices.SortFunc(frame.Conns, func(a, b frames.Conn) int { return cmp.Compare(a.Conn, b.Conn) })
-	next = f.Add(frame)
+	f.Limit(freeRows + int(f.total/sentPerRow))
+	next = f.Add(frames.Frame{At: now, Ports: slices.Clone(f.ports), Conns: slices.Clone(f.conns)})
 	if f.show != nil {
 		f.show(f.Frames())
 	}

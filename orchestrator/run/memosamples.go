@@ -52,8 +52,8 @@ type seen struct {
 func (g *seen) survey(sent []units.Bytes, f func(port int, p fabric.PortState)) {
 	for i := range g.ports {
 		if p := &g.ports[i]; p.Queued != 0 || p.Paused || p.Sent != sent[i] {
-			sent[i] = p.Sent
 			f(i, *p)
+			sent[i] = p.Sent
 		}
 	}
 }

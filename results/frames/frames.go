@@ -5,9 +5,12 @@
 // an engine, in order of time, and leave as rows of a run directory or as messages to a browser.
 //
 // The one idea: nobody knows beforehand how long a run takes. So recording begins with a short
-// interval, and whenever there are maxFrames frames or maxRows rows, every second frame is merged
-// into the next and the interval doubles. A run of any length ends with at least half of maxFrames
-// frames unless it is shorter than that many intervals, in memory that does not grow.
+// interval, and whenever there are maxFrames frames, every second frame is merged into the next and
+// the interval doubles. A run of any length ends with at least half of maxFrames frames unless it is
+// shorter than that many intervals, in memory that does not grow.
+//
+// What frames cost depends on their rows, of which a frame of a large network has thousands. So the
+// interval also doubles whenever there are more rows than Limit allows, which may grow with the run.
 //
 // Counters in a frame count from the start of the run, so merging loses no packet: the bytes
 // between two frames are right however many frames were between them.
@@ -23,21 +26,24 @@ import (
 	"weft/units"
 )
 
-// Limits of a recording. Our own choice: enough for a smooth replay of half a minute, and at most
-// 60 MB.
+// Limits of a recording. Our own choices: enough for a smooth replay of half a minute, and at most
+// 50 MB.
 const (
-	maxFrames = 1000
+	maxFrames = 512
 	maxRows   = 1 << 20
 )
+
+// minFrames is the number of frames that Limit leaves. Our own choice.
+const minFrames = 24
 
 // Port is the state of a port in a frame. Counters count from the start of the run.
 type Port struct {
 	Port   int32       // index in the network's configuration
+	Paused bool        // PFC holds at least one class
 	Queued units.Bytes // bytes that wait; without the packet that is being sent
 	Sent   units.Bytes // bytes of packets whose transmission has started
 	Marks  int64       // packets marked CE
 	Drops  int64       // packets that did not fit
-	Paused bool        // PFC holds at least one class
 }
 
 // PortAt returns the state of a port at a frame's instant.
@@ -72,6 +78,7 @@ type Recorder struct {
 	fixed    bool
 	frames   []Frame
 	rows     int
+	limit    int  // of rows
 	first    Port // last row of port 0
 
 	ahead []Frame // of connections, later than all frames: see AddConns
@@ -80,7 +87,7 @@ type Recorder struct {
 // Auto returns a recorder that begins at from with the given interval, and doubles the interval as
 // the run continues.
 func Auto(from, interval units.Time) *Recorder {
-	return &Recorder{from: from, interval: max(interval, 1)}
+	return &Recorder{from: from, interval: max(interval, 1), limit: maxRows}
 }
 
 // Fixed returns a recorder with a frame every interval. The interval doubles only if the frames
@@ -90,6 +97,10 @@ func Fixed(from, interval units.Time) *Recorder {
 	r.fixed = true
 	return r
 }
+
+// Limit sets the number of rows from which on the interval doubles while more than minFrames frames
+// are kept.
+func (r *Recorder) Limit(rows int) { r.limit = min(rows, maxRows) }
 
 // Schedule returns the schedule by which an engine that cannot ask the recorder makes its frames.
 // It is called before the first frame.
@@ -121,10 +132,16 @@ func (r *Recorder) Add(f Frame) (next units.Time) {
 	}
 	r.rows += f.rows()
 	r.frames = append(r.frames, f)
-	if !r.fixed && len(r.frames) >= maxFrames || r.rows > maxRows && len(r.frames) > 2 {
+	if !r.fixed && len(r.frames) >= maxFrames || r.full() {
 		r.thin()
 	}
 	return r.Next(f.At)
+}
+
+// full reports whether there are too many rows.
+func (r *Recorder) full() bool {
+	n := len(r.frames)
+	return r.rows > r.limit && n > minFrames || r.rows > maxRows && n > 2
 }
 
 // Next returns the instant of the first frame after an instant, which is not before the first.
@@ -144,7 +161,7 @@ func (r *Recorder) AddConns(at units.Time, conns []Conn) {
 		f := &r.frames[i]
 		r.rows -= f.rows()
 		f.Conns = mergeRows(f.Conns, conns, connKey, Conn.Then)
-		if r.rows += f.rows(); r.rows > maxRows && len(r.frames) > 2 {
+		if r.rows += f.rows(); r.full() {
 			r.thin()
 		}
 		return
@@ -205,7 +222,10 @@ func (r *Recorder) thin() {
 
 // merge returns next with the rows of prev that next does not replace.
 func merge(prev *Frame, next Frame) Frame {
-	out := Frame{At: next.At}
+	out := Frame{At: next.At, Ports: next.Ports, Conns: mergeRows(prev.Conns, next.Conns, connKey, Conn.Then)}
+	if replaced(prev.Ports, next.Ports) {
+		return out
+	}
 	out.Ports = mergeRows(prev.Ports, next.Ports, func(p Port) int64 { return int64(p.Port) },
 		func(_, later Port) Port { return later })
 	for i, j := 0, 0; i < len(out.Ports); i++ {
@@ -217,8 +237,21 @@ func merge(prev *Frame, next Frame) Frame {
 			p.Queued, p.Paused = 0, false // next has no row because nothing waits there
 		}
 	}
-	out.Conns = mergeRows(prev.Conns, next.Conns, connKey, Conn.Then)
 	return out
+}
+
+// replaced reports whether next has a row of every port in prev, as in a busy network.
+func replaced(prev, next []Port) bool {
+	j := 0
+	for i := range prev {
+		for j < len(next) && next[j].Port < prev[i].Port {
+			j++
+		}
+		if j == len(next) || next[j].Port != prev[i].Port {
+			return false
+		}
+	}
+	return true
 }
 
 func connKey(c Conn) int64 { return int64(c.Conn) }

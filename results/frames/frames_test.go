@@ -84,6 +84,33 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
+// A recorder with a limit that grows keeps more frames, and some however large they are.
+func TestLimitOfRows(t *testing.T) {
+	record := func(ports, limit, grows int) *Recorder {
+		r := Auto(0, 1)
+		at := r.First()
+		for range 400 {
+			f := Frame{At: at, Ports: make([]Port, ports)}
+			for p := range f.Ports {
+				f.Ports[p].Port = int32(p)
+			}
+			r.Limit(limit)
+			limit += grows
+			at = r.Add(f)
+		}
+		return r
+	}
+	if n := len(record(10, 1000, 0).Frames()); n < 50 || n > 100 {
+		t.Errorf("%d frames of 10 rows with a limit of 1,000", n)
+	}
+	if n := len(record(10, 1000, 10).Frames()); n != 400 {
+		t.Errorf("%d frames with a limit that grows by a frame's rows", n)
+	}
+	if n := len(record(1000, 1, 0).Frames()); n < minFrames/2 || n > minFrames {
+		t.Errorf("%d frames with hardly any rows; expected %d to %d", n, minFrames/2, minFrames)
+	}
+}
+
 // A fixed interval keeps all frames.
 func TestFixedKeepsAll(t *testing.T) {
 	r := Fixed(5*units.Microsecond, 2*units.Microsecond)

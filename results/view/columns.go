@@ -39,7 +39,7 @@ func pack(all []frames.Frame, ports int) packed {
 	}
 	out, conns := make([]byte, 0, 6*rows+16*len(all)), []byte(nil)
 	last := make([]frames.Port, ports)
-	arrived, window := map[uint32]units.Bytes{}, map[uint32]units.Bytes{}
+	var known []frames.Conn // by connection
 	var at units.Time
 	connRows := 0
 	for i := range all {
@@ -70,15 +70,19 @@ func pack(all []frames.Frame, ports int) packed {
 		connRows += n
 		before = 0
 		for _, c := range f.Conns {
-			if c.Conn < MaxConns {
-				conns = binary.AppendUvarint(conns, uint64(int(c.Conn)-before))
-				conns = binary.AppendUvarint(conns, uint64(max(c.Arrived-arrived[c.Conn], 0)))
-				if c.Window > 0 { // 0: as it was
-					window[c.Conn] = c.Window
-				}
-				conns = binary.AppendUvarint(conns, uint64(window[c.Conn]))
-				before, arrived[c.Conn] = int(c.Conn), max(c.Arrived, arrived[c.Conn])
+			if c.Conn >= MaxConns {
+				continue
 			}
+			if n := int(c.Conn) + 1; n > len(known) {
+				known = append(known, make([]frames.Conn, n-len(known))...)
+			}
+			was := &known[c.Conn]
+			c.Window = max(c.Window, 0)
+			now := was.Then(c)
+			conns = binary.AppendUvarint(conns, uint64(int(c.Conn)-before))
+			conns = binary.AppendUvarint(conns, uint64(now.Arrived-was.Arrived))
+			conns = binary.AppendUvarint(conns, uint64(now.Window))
+			before, *was = int(c.Conn), now
 		}
 	}
 	p := packed{Count: len(all), Rows: base64.StdEncoding.EncodeToString(out)}
