@@ -62,6 +62,7 @@ type runFlags struct {
 	terminal *terminalView                // nil: nobody watches in this terminal
 	machines orchestrate.Machines         // nil: all parts run on this one
 	done     func(runs []*record.Summary) // called with the summaries of all runs; may be nil
+	pageless bool                         // the points of a sweep get no page of their own
 }
 
 // demoCommand returns weft demo: the quickstart, from any directory.
@@ -278,10 +279,12 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := series.Claim(jobs, flags.out); err != nil {
-		return err
+	if !flags.pageless {
+		if err := series.Claim(jobs, flags.out); err != nil {
+			return err
+		}
+		defer series.Drop(jobs)
 	}
-	defer series.Drop(jobs)
 	runs, runErrs := a.runAll(ctx, jobs, flags)
 	if flags.done != nil {
 		flags.done(runs)

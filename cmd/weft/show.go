@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"weft/results/record"
 	"weft/results/report"
+	"weft/results/store"
 	"weft/results/view"
 )
 
@@ -118,6 +121,7 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string, acts
 	case emulated:
 		fmt.Fprintln(a.stderr, "the show has no live act, since the first one cannot be emulated")
 	}
+	fmt.Fprintf(a.stderr, "the runs are in %s\n", filepath.Join(cmp.Or(root, store.DefaultRoot()), "show-*"))
 	return s.Acts("A show of ten minutes", pages)
 }
 
@@ -125,7 +129,7 @@ func (a *app) prepareShow(ctx context.Context, s *view.Server, root string, acts
 // expectations, which its page shows, but its fidelity must not be invalid.
 func (a *app) actRuns(ctx context.Context, lab, engine string, flags runFlags) (runs []*record.Summary, err error) {
 	flags.quiet = engine == "sim" // which takes seconds
-	flags.lab.builtIn = true
+	flags.lab.builtIn, flags.pageless = true, true
 	flags.lab.Engine.Kind = engine
 	flags.done = func(all []*record.Summary) { runs = all }
 	quiet := *a

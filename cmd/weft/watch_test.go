@@ -22,7 +22,7 @@ func TestWatchWithoutATerminal(t *testing.T) {
 	if err := a.runInTerminal(t.Context(), []string{"quickstart"}, flags); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(errs.String(), "--watch needs a terminal; the run continues without it\n") || !strings.Contains(out.String(), "every expectation met") {
+	if !strings.HasPrefix(errs.String(), "--watch needs a terminal that can move its cursor, for input and output, and no --json; the run goes on without it\n") || !strings.Contains(out.String(), "every expectation met") {
 		t.Errorf("it printed %q and %q", errs.String(), out.String())
 	}
 }

@@ -157,21 +157,25 @@ func Claims(rows []paper.Row) report.Table {
 	return t
 }
 
-// FigureClaims is Claims for the part of a figure in a page: those that fail first, with a space
-// before units, and without the figure's name.
+// FigureClaims is Claims for the part of a figure in a page: those that fail first, each with its
+// verdict first and a space before units, and without the figure's name.
 func FigureClaims(rows []paper.Row) report.Table {
 	order := []string{paper.Fail, paper.Pass, paper.Skipped}
 	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b paper.Row) int {
 		return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict)
 	})
 	t := Claims(rows)
-	t.Head = t.Head[1:]
+	const verdict = 6
+	verdictFirst := func(row []string) []string {
+		return slices.Concat(row[verdict:verdict+1], row[1:verdict], row[verdict+1:])
+	}
+	t.Head = verdictFirst(t.Head)
 	for i, row := range t.Rows {
-		for _, k := range []int{2, 3} {
+		for _, k := range []int{2, 3, 7} {
 			row[k] = strings.ReplaceAll(units.Spaced(row[k]), " %", "\u00a0%")
 		}
 		row[5] = paper.ClassWords(row[5])
-		t.Rows[i] = row[1:]
+		t.Rows[i] = verdictFirst(row)
 	}
 	return t
 }

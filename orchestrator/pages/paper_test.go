@@ -28,9 +28,9 @@ func TestFailuresComeFirst(t *testing.T) {
 		t.Errorf("the first part has %v with links to %v", head.Rows, head.Links)
 	}
 	claims := FigureClaims([]paper.Row{
-		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Verdict: paper.Pass}, {ID: "P2", Claim: "fails", Paper: "12 %", Class: "T1", Verdict: paper.Fail},
+		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Verdict: paper.Pass}, {ID: "P2", Claim: "fails", Paper: "12 %", Class: "T1", Verdict: paper.Fail, Note: "got 5us"},
 	}).Rows
-	want := "[[fails 12\u00a0%   exact or analytic (T1) fail ] [holds 4 us   trend (T4) pass ]]"
+	want := "[[fail fails 12\u00a0%   exact or analytic (T1) got 5 us] [pass holds 4 us   trend (T4) ]]"
 	if got := fmt.Sprint(claims); got != want {
 		t.Errorf("the claims are\n%s; want\n%s", got, want)
 	}

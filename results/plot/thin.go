@@ -11,8 +11,9 @@ const most = 1000
 
 // CDF returns the distribution of values: for each value, the share of values that are not above
 // it. For many values it has the quantiles at a thousand evenly spaced shares and, to show the
-// tail, those at 99.9 % and above; each is one of the given values. It sorts values in place and
-// leaves out NaNs.
+// tail, those at 99.9 % and above; each is one of the given values. If all values are equal it is a
+// step from half of that to twice that, since a line of one place would not be seen. It sorts values
+// in place and leaves out NaNs.
 func CDF(name string, values []float64) Series {
 	slices.Sort(values)
 	first := 0
@@ -39,6 +40,15 @@ func CDF(name string, values []float64) Series {
 		draw(n - left)
 	}
 	draw(n)
+	return s.Widened()
+}
+
+// Widened returns a distribution, and one of a single value as a step: see CDF.
+func (s Series) Widened() Series {
+	if n := len(s.X); n > 0 && s.X[0] == s.X[n-1] {
+		v := s.X[0]
+		s.X, s.Y = []float64{v / 2, v, v, 2 * v}, []float64{0, 0, 1, 1}
+	}
 	return s
 }
 

@@ -85,9 +85,12 @@ func TestAxisAndLegendLabels(t *testing.T) {
 		"fct.p99": "flow completion time, 99th percentile", "collective.0.busbw": "bus bandwidth of collective 0", "jain": "Jain's index",
 		"fct.p99 / 40us": "fct.p99 / 40us", "collective.0.ranks": "collective.0.ranks",
 	} {
-		if got := valueWords(y); got != want {
+		if got := valueWords(y, false); got != want {
 			t.Errorf("%s: %q, want %q", y, got, want)
 		}
+	}
+	if got := valueWords("collective.0.busbw", true); got != "bus bandwidth" {
+		t.Errorf("of a run with one collective: %q", got)
 	}
 	at := map[string]string{"transport.kind": "roce", "transport.pc4.ai": "2%", "workload.0.parallel": "2", "lab": "x"}
 	if got := names.Label(at, []string{"lab", "transport.kind", "transport.pc4.ai", "workload.0.parallel", "none"}); got != "x, roce, parallel 2" {

@@ -186,6 +186,7 @@ func besideCharts(runs [2]*Run, labels [2]string) (out []beside, err error) {
 		case err != nil:
 			return nil, err
 		case len(c.Series) > 1:
+			c.Series[1].Dashed = true // both are seen where they are equal
 			out = append(out, beside{name + "-both", []Drawing{c}})
 		}
 	}

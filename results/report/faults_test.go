@@ -43,7 +43,7 @@ func TestReportShowsFaults(t *testing.T) {
 	}
 	text := b.String()
 	for want, count := range map[string]int{
-		"link a-b is down from 50us": 1, "to survive it: faults.0.down shorter": 1, "Why it failed": 1, "3 packets lost, 161 packets cut off": 1,
+		"link a-b is down from 50 us": 1, "to survive it: faults.0.down shorter": 1, "Why it failed": 1, "3 packets lost, 161 packets cut off": 1,
 		"<h2>Faults</h2>": 1, "<td class=\"\">from 60 us to 70 us</td>": 1, "<td class=\"\">did not happen: the run ended before 1 s</td>": 1,
 		"<td class=\"\">never routed around</td>": 1,
 	} {

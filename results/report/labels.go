@@ -83,8 +83,9 @@ var distributionNames = map[string]string{
 
 var quantileNames = map[string]string{"mean": "mean", "p50": "median", "p99": "99th percentile", "max": "largest"}
 
-// valueWords returns the axis label of a value of a run. An expression is its own label.
-func valueWords(y string) string {
+// valueWords returns the axis label of a value of a run, of which one says whether it has one
+// collective at most. An expression is its own label.
+func valueWords(y string, one bool) string {
 	if name, ok := valueNames[y]; ok {
 		return name
 	}
@@ -96,7 +97,10 @@ func valueWords(y string) string {
 	if p := strings.Split(y, "."); len(p) == 3 && p[0] == "collective" {
 		field := map[string]string{"busbw": "bus bandwidth", "algbw": "bandwidth", "time": "time",
 			"fastest": "time of the fastest group"}[p[2]]
-		if field != "" {
+		switch {
+		case field != "" && one:
+			return field
+		case field != "":
 			return field + " of collective " + p[1]
 		}
 	}

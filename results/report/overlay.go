@@ -107,12 +107,15 @@ func (r *Run) arriving() (plot.Series, error) {
 		}
 		return nil
 	})
-	const steps = 150 // messages arrive whole: over a short time their rate says little
+	const steps = 150 // packets arrive whole: over less than a round trip their rate says little
 	all, out := overTime(at), plot.Series{Steps: true}
 	if len(all.X) < 2 {
 		return out, err
 	}
 	from, sum, step := all.X[0], 0.0, (all.X[len(all.X)-1]-all.X[0])/steps
+	if r.Summary != nil {
+		step = max(step, r.Summary.BaseRTTUS)
+	}
 	for i := 1; i < len(all.X); i++ {
 		sum += all.Y[i]
 		if span := all.X[i] - from; span >= step || i == len(all.X)-1 {

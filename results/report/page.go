@@ -171,7 +171,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		p.Nav = append(p.Nav, [2]string{"\u25b6 the network over time", ViewFile})
 	}
 	p.Notes = r.faultNotes()
-	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
+	if _, why, ok := strings.Cut(units.Spaced(m.Error), "\n"); ok && p.Class == "bad" {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
 	}
 	s := r.Summary
@@ -307,7 +307,7 @@ func (r *Run) verdict() (text, class string) {
 	if s == nil || s.Status != record.OK {
 		text = r.Manifest.Status
 		if r.Manifest.Error != "" {
-			first, _, _ := strings.Cut(r.Manifest.Error, "\n") // the other lines have a part of their own
+			first, _, _ := strings.Cut(units.Spaced(r.Manifest.Error), "\n") // the other lines have a part of their own
 			text += ": " + first
 		}
 		return text, "bad"

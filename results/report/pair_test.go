@@ -284,7 +284,7 @@ func TestComparisonDrawsWhatTheLabsAreAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	bars, ok := drawn[0].drawings[0].(plot.Bars)
-	if !ok || bars.Title != "Bus bandwidth of the first collective" || strings.Join(bars.Groups, " ") != "A: x B: y" {
+	if !ok || bars.Title != "Bus bandwidth" || strings.Join(bars.Groups, " ") != "A: x B: y" {
 		t.Errorf("the first chart is %T, of %v", drawn[0], bars.Groups)
 	}
 	differences, err := Compare(a, b)

@@ -133,6 +133,9 @@ func (r *Run) delays() (Figure, error) {
 		return nil
 	})
 	s := plot.Series{Steps: true}
+	if len(bars) > 0 {
+		s.X, s.Y = []float64{float64(bars[0].To) / 1e6}, []float64{0} // as plot.CDF
+	}
 	var below int64
 	for _, b := range bars {
 		below += b.Count
@@ -143,7 +146,8 @@ func (r *Run) delays() (Figure, error) {
 		x.Scale = plot.Log10
 	}
 	return Figure{"queueing", plot.Chart{
-		Title: "Time in switch queues", X: x, Y: plot.Axis{Label: "share of packets", Zero: true}, Series: nonEmpty(s),
+		Title: "Time in switch queues", X: x, Y: plot.Axis{Label: "share of packets", Zero: true},
+		Series: nonEmpty(s.Widened()),
 	}}, err
 }
 

@@ -27,7 +27,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:no
 pre{background:var(--panel);border-radius:.4rem;padding:.7rem;overflow-x:auto;font-size:.82rem;white-space:pre-wrap;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{font-weight:400}dd{margin:0;overflow-wrap:anywhere}.tiles dl,.tiles{padding:0}
 details{margin:.5rem 0}details summary{cursor:pointer;color:var(--link)}:focus-visible{outline:2px solid var(--link);outline-offset:2px}
-@media (max-width:40rem){body{padding:.7rem;font-size:16px}.tiles{grid-template-columns:1fr 1fr}.tiles div:last-child:nth-child(odd){grid-column:1/-1}.facts{grid-template-columns:1fr}.facts dt{margin-top:.4rem}}
+@media (max-width:40rem){body{padding:.7rem;font-size:16px}.scroll:has(td:nth-child(7)) table{min-width:46rem}.tiles{grid-template-columns:1fr 1fr}.tiles div:last-child:nth-child(odd){grid-column:1/-1}.facts{grid-template-columns:1fr}.facts dt{margin-top:.4rem}}
 @media (prefers-reduced-motion:reduce){*{transition:none!important;animation:none!important;scroll-behavior:auto!important}}
 @media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}nav{display:none}
 .scroll,.tall{overflow:visible;max-height:none;background:none}table{font-size:8.5pt}tr,.tiles div{break-inside:avoid}td{overflow-wrap:anywhere}.charts{grid-template-columns:1fr 1fr}

@@ -26,6 +26,8 @@ type SweepPlot struct {
 	Extremes             bool     // whiskers show minimum and maximum, not a confidence interval
 	Near                 bool     // the vertical axis of lines starts near the minimum, not at 0
 	Reference            []plot.Series
+
+	label string // of the vertical axis, set by Draw
 }
 
 // maxDots is the number of seeds up to which a bar shows each. Our choice.
@@ -71,6 +73,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	if len(xs) == 0 {
 		return nil, fmt.Errorf("plot %q: %w", p.Title, plot.ErrEmpty)
 	}
+	p.label = valueWords(p.Y, oneCollective(points))
 	at, xUnit, numeric := axisValues(xs)
 	get := func(by, x string) stats.Interval {
 		values := cells[cell{x, by}]
@@ -96,7 +99,7 @@ func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit st
 	slices.SortFunc(xs, func(a, b string) int { return int(math.Copysign(1, at[a]-at[b])) })
 	c := plot.Chart{
 		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: pathWords(p.X), Unit: xUnit},
-		Y: plot.Axis{Label: valueWords(p.Y), Unit: unit, Zero: !p.Near},
+		Y: plot.Axis{Label: p.label, Unit: unit, Zero: !p.Near},
 	}
 	positive := true
 	for _, by := range bys {
@@ -149,7 +152,7 @@ func allPowersOfTwo(at map[string]float64) bool {
 func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval,
 	of func(by, x string) []float64) plot.Bars {
 	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: make([]string, len(xs)),
-		X: plot.Axis{Label: pathWords(p.X)}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
+		X: plot.Axis{Label: pathWords(p.X)}, Y: plot.Axis{Label: p.label, Unit: unit}}
 	dotted := false
 	for i, x := range xs {
 		b.Groups[i] = names.Value(x)
@@ -272,9 +275,19 @@ func overviewPlots(points []expect.Point) []SweepPlot {
 		{Name: "clocks", Title: "Clock error, 99th percentile", Y: "clock_error.p99"},
 	}
 	for i := range out {
+		if oneCollective(points) {
+			out[i].Title = strings.TrimSuffix(out[i].Title, " of the first collective")
+		}
 		out[i].X, out[i].By, out[i].Log, out[i].Extremes = x, by, "x", true
 	}
 	return out
+}
+
+// oneCollective reports whether no run has more than one collective.
+func oneCollective(points []expect.Point) bool {
+	return !slices.ContainsFunc(points, func(p expect.Point) bool {
+		return p.Summary != nil && len(p.Summary.Collectives) > 1
+	})
 }
 
 // largest returns the largest value of a path; numeric is false if its values are not numbers.

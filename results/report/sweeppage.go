@@ -11,6 +11,7 @@ import (
 	"weft/results/plot"
 	"weft/results/record"
 	"weft/results/table"
+	"weft/units"
 )
 
 // A Chart is a drawing of a sweep and its name, which is also that of its file.
@@ -101,13 +102,16 @@ func SweepPage(
 		p.Parts = append(p.Parts, expected)
 	}
 	if rows := table.Reasons(runs); len(rows) > 0 {
+		for _, row := range rows {
+			row[len(row)-1] = units.Spaced(row[len(row)-1])
+		}
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
 			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})
 	}
 	if warned := table.Warned(runs); len(warned) > 0 {
 		t := Table{Head: []string{"runs", "warning"}}
 		for _, w := range warned {
-			t.Rows = append(t.Rows, w[:])
+			t.Rows = append(t.Rows, []string{w[0], units.Spaced(w[1])})
 		}
 		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []Table{t}})
 	}

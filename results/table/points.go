@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // Points writes several runs, one per row: the points of a sweep, or several labs. Runs with
@@ -201,7 +202,7 @@ func Reasons(runs []*record.Summary) (rows [][]string) {
 		why := reason{s.Status, s.Error}
 		if s.Error != "" && names[why] != nil {
 			status, who := s.Status, some(names[why])
-			for line := range strings.SplitSeq(s.Error, "\n") {
+			for line := range strings.SplitSeq(units.Spaced(s.Error), "\n") {
 				rows = append(rows, []string{status, who, line})
 				status, who = "", ""
 			}

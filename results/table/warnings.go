@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/units"
 )
 
 // maxWarnings is the number of different warnings that the table of several runs shows.
@@ -16,7 +17,7 @@ const maxWarnings = 12
 func Warnings(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	for _, row := range Warned(runs) {
-		g.row(cell{text: "warning", colour: yellow}, left(row[0]), left(row[1]))
+		g.row(cell{text: "warning", colour: yellow}, left(row[0]), left(units.Spaced(row[1])))
 	}
 	if len(g.rows) == 0 {
 		return nil

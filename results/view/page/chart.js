@@ -21,7 +21,7 @@ export function nice(v) {
 // pixels returns how many pixels of the page are one of an ordinary page: more in projector mode.
 export const pixels = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name}] across, in the unit in
+// Chart draws series [{name, points: [[t, y], ...], step}] and lines [{y, name, color}] across, in the unit in
 // which its largest value reads best; max is the least end of its axis. Behind them it draws others
 // [{name, points, step, pick}] faintly, and calls pick of the one that is clicked. It is drawn by fit.
 export class Chart {
@@ -61,7 +61,7 @@ export class Chart {
     this.svg.append(svg("text", { x: left, y: h - 4 * k }, "0"), svg("text", { x: w - right, y: h - 4 * k, class: "end" }, time(this.end)));
     let above = -Infinity;
     for (const l of this.lines) {
-      this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold" }));
+      this.svg.append(svg("line", { x1: left, x2: w - right, y1: this.py(l.y), y2: this.py(l.y), class: "threshold", ...(l.color && { style: `stroke:${l.color}` }) }));
       if (this.py(l.y) - above < 12 * k) continue; // no room for its name
       above = this.py(l.y);
       this.svg.append(svg("text", { x: w - right - 2, y: above - 3 * k, class: "end halo" }, l.name));

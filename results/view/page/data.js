@@ -124,8 +124,8 @@ export class Run {
       const t = this.time(i), dt = i > 0 ? t - this.time(i - 1) : t;
       let bytes = 0;
       if (r >= 0) { bytes = rows.arrived[r]; w = rows.window[r]; seen = true; }
-      sum += bytes; span += dt; // messages arrive whole: over a short time their rate says little
-      if (span >= this.length / 150 || i === this.frames - 1) {
+      sum += bytes; span += dt; // packets arrive whole: over less than a round trip their rate says little
+      if (span >= Math.max(this.length / 150, this.model.network.base_rtt_us ?? 0) || i === this.frames - 1) {
         rate.push([t - span, span > 0 ? (sum * 8) / span / 1e3 : 0]);
         sum = 0; span = 0;
       }

@@ -14,6 +14,15 @@ function thresholds(port) {
   return out;
 }
 
+// marking returns the thresholds of ports, the highest first: those that differ in the colours of
+// their ports.
+function marking(ports) {
+  const all = ports.map(([p, color]) => thresholds(p).map((l) => ({ ...l, color })));
+  const plain = all.map((lines) => lines.map((l) => l.y).join());
+  if (plain.every((text) => text === plain[0])) return thresholds(ports[0][0]);
+  return all.flat().sort((a, b) => b.y - a.y);
+}
+
 // overview returns the charts of the whole network, those of several runs on one scale. select is
 // called with a run and what of it was clicked.
 export function overview(runs, clock, select) {
@@ -34,7 +43,7 @@ export function overview(runs, clock, select) {
       series: queued.map((i) => ({
         name: same ? names[i] : `${names[i]}, ${shown(ports[i].name)}`, points: runs[i].series(runs[i].queue, longest[i]), color: colors[i],
       })),
-      lines: thresholds(ports[queued[0]]),
+      lines: marking(queued.map((i) => [ports[i], colors[i]])),
     }));
   }
   const rates = runs.map((r, i) => largest(r).map((c) => ({
