@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkFrames measures what frames and view.html cost, in milliseconds (more-ms) and in per cent
-// of the processor time of a simulation without them (%), by runs of either kind in turn within one
-// process. The bar is 3 %, or 10 ms in shorter runs: two more data files and a page take some of it.
+// BenchmarkFrames measures what frames and view.html cost, in milliseconds (more-ms) and in per
+// cent of the processor time of a simulation without them (%), by runs of either kind in turn
+// within one process. The bar is 3 %, or 10 ms in shorter runs: two more data files and a page take
+// some of it.
 func BenchmarkFrames(b *testing.B) {
 	for _, c := range []struct {
 		name, topology, workload string

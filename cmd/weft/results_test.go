@@ -181,7 +181,7 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 		t.Errorf("%v: %s", err, table)
 	}
 	page, err := os.ReadFile(filepath.Join(dirs[0], pages.PageFile))
-	for _, want := range []string{"3 of 4", "What went wrong", "link h3-switch0 is down from 50us", "<h2>Warnings", "roce is outside its conditions"} {
+	for _, want := range []string{"3 of 4", "What went wrong", "link h3-switch0 is down from 50 us", "<h2>Warnings", "roce is outside its conditions"} {
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("%v: the page does not say %q", err, want)
 		}
@@ -196,7 +196,7 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 		t.Errorf("%v: %+v", err, listed)
 	}
 	show := results(t, exitOK, "show", "sweep", "--out", root)
-	for _, want := range []string{"3 of 4", "link h3-switch0 is down from 50us", "roce is outside its conditions"} {
+	for _, want := range []string{"3 of 4", "link h3-switch0 is down from 50 us", "roce is outside its conditions"} {
 		if !strings.Contains(show, want) {
 			t.Errorf("show does not say %q: %s", want, show)
 		}

@@ -42,8 +42,8 @@ type terminalView struct {
 func (a *app) runInTerminal(ctx context.Context, names []string, flags runFlags) error {
 	out, ok := a.stdout.(*os.File)
 	if !ok || !isTerminal(a.stdout) || !isTerminal(a.stdin()) || flags.json {
-		fmt.Fprintln(a.stderr, "--watch needs a terminal that can move its cursor, for input and output, and no --json; "+
-			"the run goes on without it")
+		fmt.Fprintln(a.stderr, "--watch needs a terminal that can move its cursor, for input and output, "+
+			"and no --json; the run goes on without it")
 		return a.run(ctx, names, flags)
 	}
 	if terminal.Background(out) || terminal.Background(os.Stdin) {

@@ -24,14 +24,15 @@ const (
 	minFrames  = 400                    // initial number of frames in the shortest time that a run may take
 	frameConns = 1 << 16                // with more connections, frames have only ports
 
-	// A simulation has freeRows rows of frames, and more as its ports send: a row costs some 0.5 us,
-	// from the network to view.html, and to send sentPerRow bytes costs 25 us. So recording stays
-	// below 3 % of the processor time, or 10 ms: see BenchmarkFrames in cmd/weft.
+	// freeRows is the number of rows of frames that a simulation may have, and one more for each
+	// sentPerRow bytes that its ports send. A row costs some 0.5 us, from the network to
+	// view.html, and to send that many bytes costs 25 us. So recording stays below 3 % of the
+	// processor time, or 10 ms: see BenchmarkFrames in cmd/weft.
 	freeRows   = 1 << 13
 	sentPerRow = 128 << 10
 
-	// minFrameWall is the shortest interval in an emulation for each framePorts ports, in real time:
-	// each frame takes the fabric process from its packets for some microseconds.
+	// minFrameWall is the shortest interval in an emulation for each framePorts ports, in real
+	// time: each frame takes the fabric process from its packets for some microseconds.
 	minFrameWall = 2 * time.Millisecond
 	framePorts   = 8192
 )

@@ -5,12 +5,13 @@
 // an engine, in order of time, and leave as rows of a run directory or as messages to a browser.
 //
 // The one idea: nobody knows beforehand how long a run takes. So recording begins with a short
-// interval, and whenever there are maxFrames frames, every second frame is merged into the next and
-// the interval doubles. A run of any length ends with at least half of maxFrames frames unless it is
-// shorter than that many intervals, in memory that does not grow.
+// interval, and whenever there are maxFrames frames, every second frame is merged into the next
+// and the interval doubles. A run of any length ends with at least half of maxFrames frames unless
+// it is shorter than that many intervals, in memory that does not grow.
 //
-// What frames cost depends on their rows, of which a frame of a large network has thousands. So the
-// interval also doubles whenever there are more rows than Limit allows, which may grow with the run.
+// What frames cost depends on their rows, of which a frame of a large network has thousands. So
+// the interval also doubles whenever there are more rows than Limit allows, which may grow with
+// the run.
 //
 // Counters in a frame count from the start of the run, so merging loses no packet: the bytes
 // between two frames are right however many frames were between them.

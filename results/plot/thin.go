@@ -11,9 +11,9 @@ const most = 1000
 
 // CDF returns the distribution of values: for each value, the share of values that are not above
 // it. For many values it has the quantiles at a thousand evenly spaced shares and, to show the
-// tail, those at 99.9 % and above; each is one of the given values. If all values are equal it is a
-// step from half of that to twice that, since a line of one place would not be seen. It sorts values
-// in place and leaves out NaNs.
+// tail, those at 99.9 % and above; each is one of the given values. If all values are equal it is
+// a step from half of that to twice that, since a line of one place would not be seen. It sorts
+// values in place and leaves out NaNs.
 func CDF(name string, values []float64) Series {
 	slices.Sort(values)
 	first := 0

@@ -171,7 +171,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		p.Nav = append(p.Nav, [2]string{"\u25b6 the network over time", ViewFile})
 	}
 	p.Notes = r.faultNotes()
-	if _, why, ok := strings.Cut(units.Spaced(m.Error), "\n"); ok && p.Class == "bad" {
+	if _, why, ok := strings.Cut(m.Error, "\n"); ok && p.Class == "bad" {
 		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
 	}
 	s := r.Summary

@@ -103,7 +103,9 @@ func SweepPage(
 	}
 	if rows := table.Reasons(runs); len(rows) > 0 {
 		for _, row := range rows {
-			row[len(row)-1] = units.Spaced(row[len(row)-1])
+			if len(row) > 3 { // what was found
+				row[3] = units.Spaced(row[3])
+			}
 		}
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
 			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})

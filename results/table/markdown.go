@@ -38,8 +38,8 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 	}
 	for _, s := range runs {
 		who := strings.TrimSpace("**" + escaped.Replace(s.Lab) + "** " + escaped.Replace(Point(s.Point)))
-		if first, rest, more := strings.Cut(units.Spaced(s.Error), "\n"); first != "" {
-			fmt.Fprintf(&b, "\n- ❌ %s: %s", who, escaped.Replace(first))
+		if first, rest, more := strings.Cut(s.Error, "\n"); first != "" {
+			fmt.Fprintf(&b, "\n- ❌ %s: %s", who, escaped.Replace(units.Spaced(first)))
 			if more {
 				b.WriteString("\n  ```text\n")
 				for line := range strings.SplitSeq(rest, "\n") {

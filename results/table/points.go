@@ -202,7 +202,10 @@ func Reasons(runs []*record.Summary) (rows [][]string) {
 		why := reason{s.Status, s.Error}
 		if s.Error != "" && names[why] != nil {
 			status, who := s.Status, some(names[why])
-			for line := range strings.SplitSeq(units.Spaced(s.Error), "\n") {
+			for line := range strings.SplitSeq(s.Error, "\n") {
+				if who != "" {
+					line = units.Spaced(line) // the others may have values for a lab
+				}
 				rows = append(rows, []string{status, who, line})
 				status, who = "", ""
 			}

@@ -19,11 +19,11 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	}
 	var g grid
 	add := func(name string, text string) { g.row(header(name), left(text)) }
-	for i, line := range strings.Split(units.Spaced(s.Error), "\n") {
+	for i, line := range strings.Split(s.Error, "\n") {
 		switch {
 		case line == "":
 		case i == 0:
-			add("error", line)
+			add("error", units.Spaced(line)) // the others may have values for a lab
 		default:
 			add("", line)
 		}
