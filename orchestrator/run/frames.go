@@ -28,7 +28,7 @@ const (
 	// sentPerRow bytes that its ports send. A row costs some 0.5 us, from the network to
 	// view.html, and to send that many bytes costs 25 us. So recording stays below 3 % of the
 	// processor time, or 10 ms: see BenchmarkFrames in cmd/weft.
-	freeRows   = 1 << 13
+	freeRows   = 1 << 14
 	sentPerRow = 128 << 10
 
 	// minFrameWall is the shortest interval in an emulation for each framePorts ports, in real
