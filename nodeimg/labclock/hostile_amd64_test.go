@@ -99,9 +99,12 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 }
 
 // Signals that reach the keeper while it hands over a descriptor change nothing. Standard input is
-// a file that can be mapped: it must not pass for the clocks.
+// a file that can be mapped: it must not pass for the clocks. Ctrl-C does not reach the keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	b := newBench(t, 1000)
+	if sid, err := unix.Getsid(b.keeper.PID()); err != nil || sid != b.keeper.PID() {
+		t.Errorf("it is in session %d, where a terminal's Ctrl-C would end it; %v", sid, err)
+	}
 	stop := make(chan struct{})
 	var sender sync.WaitGroup
 	sender.Go(func() {
