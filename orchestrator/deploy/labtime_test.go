@@ -148,6 +148,28 @@ func checkHostileProgram(t *testing.T, h *Handle, script string) {
 	date("afterwards", "h0", "h1")
 }
 
+// A program that makes whoever started it its tracer, from its first thread or another, runs on and
+// ends like any other, in both runtimes and by both clocks.
+func TestPrivProgramTracedByItsParent(t *testing.T) {
+	needLabTime(t)
+	inRuntimes(t, func(t *testing.T, _ string) {
+		_, h := newGuardedLab(t)
+		for _, script := range []string{
+			"trace(); print(os.system('true') + os.system('true'))",
+			"trace(); os.kill(os.getpid(), signal.SIGCHLD); trace(); os.kill(os.getpid(), signal.SIGCHLD); print(0)",
+			"t = threading.Thread(target=trace); t.start(); t.join(); print(os.system('true'))",
+		} {
+			for _, labTime := range []bool{false, true} {
+				args := []string{"/usr/bin/python3", "-c", "import ctypes, os, signal, threading\n" +
+					"trace = lambda: ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n" + script}
+				if code, out := runProgram(t, h, Exec{Node: "h0", Args: args, LabTime: labTime}); code != 0 || out != "0\n" {
+					t.Errorf("%s, lab time %t: exit code %d: %s", script, labTime, code, out)
+				}
+			}
+		}
+	})
+}
+
 // When the keeper of lab time is killed, programs that read lab time end, and their callers and the
 // lab's events say why. The next program has a keeper again; others run on.
 func TestPrivKeeperKilled(t *testing.T) {

@@ -194,6 +194,7 @@ func (n *Inside) run(ctx context.Context, command *Command, socket *os.File) err
 	if command.Started != nil {
 		command.Started(cmd.Process.Pid)
 	}
+	awaitEnd(cmd.Process.Pid)
 	err = Status(cmd.Wait())
 	var status *StatusError
 	if errors.As(err, &status) && n.memoryKills() > kills {
