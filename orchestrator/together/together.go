@@ -19,8 +19,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/launcher"
 )
@@ -79,7 +82,7 @@ func (e *Ending) How() string {
 	case e.Cut != "":
 		return e.Cut
 	case e.Err != nil:
-		return e.Err.Error()
+		return strings.TrimPrefix(e.Err.Error(), e.Host+": ")
 	case e.Exit.Ended != "":
 		return e.Exit.Ended
 	case e.Exit.Signal != "":
@@ -208,7 +211,7 @@ func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool)
 		defer from.Close()
 		outputs[i] = from
 		copied.Go(func() {
-			s.copyLines(from, func(line []byte) {
+			s.copyLines(&output{file: from}, func(line []byte) {
 				if i > 0 || talk == nil || !talk(line) {
 					s.mu.Lock()
 					defer s.mu.Unlock()
@@ -239,6 +242,40 @@ func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool)
 // lastOutput is how long output may take to arrive after a program has ended. Our own choice: it is
 // there already.
 const lastOutput = time.Second
+
+// output reads the output of a program. What is there when the deadline has passed is still read,
+// since whoever takes it may have been slow; more is not awaited.
+type output struct {
+	file *os.File
+	left int   // bytes that were there then and are not read yet
+	over error // the deadline has passed
+}
+
+// Read implements io.Reader.
+func (o *output) Read(b []byte) (n int, err error) {
+	if o.over == nil {
+		if n, err = o.file.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		o.over = err
+		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
+			return 0, err
+		}
+		raw, err := o.file.SyscallConn()
+		if err != nil {
+			return 0, err
+		}
+		if err := raw.Control(func(fd uintptr) { o.left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
+			return 0, err
+		}
+	}
+	if o.left <= 0 {
+		return 0, o.over
+	}
+	n, err = o.file.Read(b[:min(len(b), o.left)])
+	o.left -= n
+	return n, err
+}
 
 // maxLine bounds a line of output: a longer one is cut into several.
 const maxLine = 64 << 10

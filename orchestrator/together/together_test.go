@@ -7,8 +7,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/launcher"
 )
@@ -38,6 +41,40 @@ func TestRun(t *testing.T) {
 	want := "0 false [prog x] 0|0 false part|0 true oh|1 false [prog x] 1|1 false part|1 true oh|2 false [prog x] 2|2 false part|2 true oh"
 	if got := strings.Join(lines, "|"); got != want || first != -1 || len(endings) != 3 || endings[2].Failed() || !endings[2].Ran {
 		t.Errorf("%d, %+v, %s", first, endings, got)
+	}
+}
+
+// Output is whole, even if whoever takes it is slow and its program has long ended, and a daemon
+// that goes on printing holds nobody up.
+func TestSlowReader(t *testing.T) {
+	lines, slow := 0, true
+	j := &Job{Hosts: []string{"a"}, Line: func(int, bool, []byte) {
+		if lines++; slow {
+			slow = false
+			time.Sleep(lastOutput + 100*time.Millisecond) // the reader is slow
+		}
+	}}
+	over := make(chan struct{})
+	var daemon sync.WaitGroup
+	defer daemon.Wait()
+	defer close(over)
+	_, first := j.Run(t.Context(), func(_ context.Context, _ Program, in, out, errs *os.File) (Exit, error) {
+		held, err := unix.Dup(int(out.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10000 {
+			fmt.Fprintln(out, "line", i)
+		}
+		daemon.Go(func() {
+			kept := os.NewFile(uintptr(held), "output")
+			defer kept.Close()
+			<-over
+		})
+		return Exit{}, nil
+	})
+	if lines != 10000 || first != -1 {
+		t.Errorf("%d of 10000 lines", lines)
 	}
 }
 
@@ -71,8 +108,8 @@ func TestFailures(t *testing.T) {
 	if endings, _ = job(&lines).Run(ctx, wait(3)); endings[0].How() != "it was interrupted" {
 		t.Errorf("%+v", endings)
 	}
-	endings, first = job(&lines).Run(t.Context(), func(context.Context, Program, *os.File, *os.File, *os.File) (Exit, error) {
-		return Exit{}, errors.New("no such program")
+	endings, first = job(&lines).Run(t.Context(), func(_ context.Context, p Program, _, _, _ *os.File) (Exit, error) {
+		return Exit{}, errors.New(j.Hosts[p.Rank] + ": no such program")
 	})
 	if first < 0 || endings[first].How() != "no such program" {
 		t.Errorf("%d, %+v", first, endings)
