@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/orchestrator/experiment"
 	"weft/results/record"
 	"weft/results/stats"
@@ -59,7 +60,8 @@ func (r *Reader) Line(rank int, line []byte, at units.Time) {
 		row := record.MetricRow{Item: r.item, Host: r.hosts[rank], Line: int(number), At: at, Name: name,
 			Text: strings.ToValidUTF8(string(m[i][:min(len(m[i]), maxMetricText)]), "?")}
 		v, err := strconv.ParseFloat(row.Text, 64)
-		if row.Number = err == nil && !math.IsInf(v, 0) && !math.IsNaN(v); row.Number {
+		row.Number = err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && len(m[i]) <= maxMetricText
+		if row.Number {
 			row.Value = v
 		}
 		r.Rows = append(r.Rows, row)
@@ -71,7 +73,7 @@ func (r *Reader) Lines(rank int) int64 { return r.lines[rank] }
 
 // CommandName returns a short name for a program: python3 train.py.
 func CommandName(args []string) string {
-	const words, longest = 2, 40
+	const words = 2
 	var parts []string
 	for i, a := range args[:min(len(args), words)] {
 		if i > 0 && (strings.HasPrefix(a, "-") || strings.ContainsAny(a, " \n\t")) { // an option, or a script
@@ -83,7 +85,7 @@ func CommandName(args []string) string {
 	if len(args) > len(parts) {
 		name += " ..."
 	}
-	return name[:min(len(name), longest)]
+	return clip.Text(name)
 }
 
 // metricsOf describes the numbers among rows, in the order in which their names first appear.
@@ -120,9 +122,11 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 			continue
 		}
 		for _, name := range p.Metrics.SubexpNames() {
-			if name != "" && !slices.ContainsFunc(o.Metrics, func(r record.MetricRow) bool { return r.Name == name }) {
-				s.Warnings = append(s.Warnings, fmt.Sprintf("workload.%d.metrics: no line of output has %s", p.Index,
-					name))
+			if name == "" {
+				continue
+			}
+			if why := doubt(p.Index, name, o.Metrics); why != "" {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("workload.%d.metrics: %s", p.Index, why))
 			}
 		}
 	}
@@ -130,6 +134,31 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of metrics beyond the first %d were not kept",
 			o.Unkept, maxMetricRows))
 	}
+}
+
+// doubt says that a metric of a program was not found, or is a number in some lines only: what is
+// expected of the largest would not see a NaN. "": neither.
+func doubt(item int, name string, rows []record.MetricRow) string {
+	numbers, others, text := 0, 0, ""
+	for i := range rows {
+		switch r := &rows[i]; {
+		case r.Item != item || r.Name != name:
+		case r.Number:
+			numbers++
+		default:
+			if others++; others == 1 {
+				text = r.Text
+			}
+		}
+	}
+	switch {
+	case numbers+others == 0:
+		return "no line of output has " + name
+	case numbers > 0 && others > 0:
+		return fmt.Sprintf("%s is no number in %d of %d lines, such as %q, which were left out of its statistics", name,
+			others, numbers+others, clip.Text(text))
+	}
+	return ""
 }
 
 // dilated says what dilation does to programs. The constants are Linux's: TCP_RTO_MIN and

@@ -47,16 +47,36 @@ func TestReader(t *testing.T) {
 
 func TestCommandName(t *testing.T) {
 	for want, args := range map[string][]string{
-		"true":                  {"/bin/true"},
-		"python3 train.py":      {"/usr/bin/python3", "/lab/train.py"},
-		"python3 train.py ...":  {"python3", "/lab/train.py", "--fast"},
-		"sh ...":                {"sh", "-c", "echo x; echo y"},
-		strings.Repeat("x", 40): {strings.Repeat("x", 100)},
-		"iperf3 ...":            {"iperf3", "-c", "h1"},
+		"true":                        {"/bin/true"},
+		"python3 train.py":            {"/usr/bin/python3", "/lab/train.py"},
+		"python3 train.py ...":        {"python3", "/lab/train.py", "--fast"},
+		"sh ...":                      {"sh", "-c", "echo x; echo y"},
+		strings.Repeat("ä", 40) + "…": {strings.Repeat("ä", 100)},
+		"a\uFFFDb":                    {"a\nb"},
+		"iperf3 ...":                  {"iperf3", "-c", "h1"},
 	} {
 		if got := CommandName(args); got != want {
 			t.Errorf("%q is %q, want %q", args, got, want)
 		}
+	}
+}
+
+// A metric that is a number in some lines only is named, as is one that no line has.
+func TestDoubt(t *testing.T) {
+	r := newReader(`(?P<v>.*) (?P<text>\w*)`)
+	for _, line := range []string{"1 a", "NaN b", strings.Repeat("9", 300) + " c", "1e400 d"} {
+		r.Line(0, []byte(line), 0)
+	}
+	for name, want := range map[string]string{
+		"v": `v is no number in 3 of 4 lines, such as "NaN", which were left out of its statistics`, "text": "",
+		"none": "no line of output has none",
+	} {
+		if got := doubt(2, name, r.Rows); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if m := metricsOf(r.Rows); len(m) != 1 || m[0].Max != 1 {
+		t.Errorf("%+v", m)
 	}
 }
 
