@@ -225,7 +225,7 @@ func packages() []entry {
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
 		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/sockbuf internal/thread " +
-			"orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"nodeimg/labclock orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime, kernel and kind of NIC"},

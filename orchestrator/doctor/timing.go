@@ -13,6 +13,7 @@ import (
 	"weft/internal/poller"
 	"weft/internal/sockbuf"
 	"weft/internal/thread"
+	"weft/nodeimg/labclock"
 	"weft/units"
 )
 
@@ -34,6 +35,10 @@ func timing(o Options) []test {
 		{name: "shared memory", try: sharedMemory, grade: Missing,
 			cost: "no engine.nic: bypass; engine.nic: socket runs the same labs, slower",
 			fix:  "a kernel with memfd_create and eventfd, and a system call filter that allows them"},
+		{name: "lab time", try: labTime, grade: Degraded,
+			cost: "programs read the machine's clock: weft exec --clock lab and clock: lab are refused, and only " +
+				"weft inspect shows what PTP or Huygens does in a deployed lab",
+			fix: "an amd64 machine with Linux 5.19 or later, and a system call filter that allows seccomp"},
 	}
 	for _, rate := range []struct {
 		name    string
@@ -77,6 +82,11 @@ func sharedMemory(context.Context) (string, error) {
 		f.Close()
 	}
 	return "sealed, with eventfds", nil
+}
+
+// labTime asks whether programs of nodes can read lab time.
+func labTime(context.Context) (string, error) {
+	return "programs can read it, with the clock of their host as PTP or Huygens corrects it", labclock.Available()
 }
 
 // scheduling tries on a thread that ends with the trial.
