@@ -443,3 +443,55 @@ engine: {dilation: 10}
 	d.run("exec", "--clock", "lab", "h0", "--", "date", "+%Y").wantCode(0).wantPrinted("2037")
 	d.run("exec", "h0", "--", "true").wantCode(0)
 }
+
+// tellClock is the first argument that makes this test program fail unless its clock shows what the
+// second says: lab (lab time) or real (the machine's).
+const tellClock = "tell-clock"
+
+// tellClocks is what the test program does then.
+func tellClocks(args []string) (code int) {
+	if now := time.Now(); now.After(time.Unix(0, labclock.Begin)) != (args[0] == "lab") {
+		fmt.Fprintf(os.Stderr, "it is %v\n", now)
+		return 1
+	}
+	return 0
+}
+
+// In a deployed lab the program of a host (run: of the lab file) reads lab time with clock: lab
+// beside it, and the machine's clock without.
+func TestPrivClockOfAHostsProgram(t *testing.T) {
+	needLabTime(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkHostsClocks(t, "namespace", fmt.Sprintf("run: [%s, %s", self, tellClock))
+}
+
+// checkHostsClocks deploys a lab of two hosts, whose programs check their clock. program is what
+// the lab file says of them, up to the last argument.
+func checkHostsClocks(t *testing.T, runtime, program string) {
+	t.Helper()
+	d := newWorkspace(t).withState()
+	name := d.writeLab("lab.yaml", fmt.Sprintf(`
+weft: 1
+name: hosts-clocks
+topology:
+  kind: custom
+  nodes: [{name: h0, %s, lab], clock: lab}, {name: h1, %s, real]}, {name: s0, switch: true}]
+  links: [{between: [h0, s0]}, {between: [h1, s0]}]
+engine: {dilation: 100}
+`, program, program))
+	d.run("deploy", name, "--runtime", runtime).wantCode(0).
+		wantPrinted("nodes.1: the program of this host reads the machine's clock")
+	if what := eventually(patience, func() string {
+		for _, n := range d.inspect().Nodes[:2] {
+			if n.Program != "done" {
+				return fmt.Sprintf("the program of %s is %q: %s", n.Name, n.Program, n.ProgramError)
+			}
+		}
+		return ""
+	}); what != "" {
+		t.Error(what)
+	}
+}

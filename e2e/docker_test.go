@@ -221,6 +221,20 @@ engine: {dilation: 100}
 	checkNoContainers(t, "image-clock")
 }
 
+// In a deployed lab a host's program of an image reads lab time with clock: lab beside it.
+func TestPrivClockOfAHostsImage(t *testing.T) {
+	needDocker(t)
+	needLabTime(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "weft-e2e/tell:1"
+	importImage(t, name, self)
+	checkHostsClocks(t, "docker", fmt.Sprintf("image: \"%s\", run: [/%s, %s", name, filepath.Base(self), tellClock))
+	checkNoContainers(t, "hosts-clocks")
+}
+
 // A host's program of an image runs beside the workload, in a container of its own.
 func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	needDocker(t)

@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 			os.Exit(measureRoundTrip(os.Args[2:]))
 		case printClock:
 			os.Exit(printClocks())
+		case tellClock:
+			os.Exit(tellClocks(os.Args[2:]))
 		case partsAgent:
 			os.Exit(serveParts(os.Args[2:]))
 		case partsLauncher:

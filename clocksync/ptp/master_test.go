@@ -329,3 +329,19 @@ func TestRingHasAPassivePort(t *testing.T) {
 		t.Errorf("ports are%s; want 3 masters, 2 slaves, 1 passive", text)
 	}
 }
+
+// Clocks may show less than 0, that of the reference too: they agree as soon as clocks with small
+// offsets do.
+func TestClocksBelowZero(t *testing.T) {
+	for _, far := range []units.Time{ms, 50 * ms, units.Second} {
+		w := newMesh(t, 4, 1, func(cfg *testnet.Config) {
+			cfg.Oscillator = func(n clocksync.Node) testnet.Oscillator {
+				return testnet.Oscillator{Offset: (units.Time(n) - 2) * far / 2, Skew: float64(n) * 5e-6, Jitter: 10 * units.Nanosecond}
+			}
+		})
+		w.Run(20 * ms)
+		if s := largestDifference(w, 4); s > 300*units.Nanosecond {
+			t.Errorf("with offsets of up to %v clocks differ by %v after 20 ms", far, s)
+		}
+	}
+}
