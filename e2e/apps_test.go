@@ -482,8 +482,8 @@ topology:
   links: [{between: [h0, s0]}, {between: [h1, s0]}]
 engine: {dilation: 100}
 `, program, program))
-	d.run("deploy", name, "--runtime", runtime).wantCode(0).
-		wantPrinted("nodes.1: the program of this host reads the machine's clock")
+	d.run("validate", name).wantCode(0).wantPrinted("nodes.1: the program of this host reads the machine's clock")
+	d.run("deploy", name, "--runtime", runtime).wantCode(0)
 	if what := eventually(patience, func() string {
 		for _, n := range d.inspect().Nodes[:2] {
 			if n.Program != "done" {
@@ -494,4 +494,5 @@ engine: {dilation: 100}
 	}); what != "" {
 		t.Error(what)
 	}
+	d.run("destroy").wantCode(0)
 }

@@ -137,10 +137,11 @@ func (p *Program) become() error {
 	}
 	resetSignals()
 	if p.Image && !strings.Contains(p.Path, "/") {
-		var err error
-		if p.Path, err = exec.LookPath(p.Path); err != nil {
+		path, err := exec.LookPath(p.Path)
+		if err != nil {
 			return err
 		}
+		p.Path = path
 	}
 	if narrow(p.Path) {
 		return errors.New("it is a 32-bit program; programs in nodes are 64-bit ones, whose system calls are filtered")
@@ -151,6 +152,9 @@ func (p *Program) become() error {
 	}
 	err := unix.Exec(p.Path, os.Args, os.Environ())
 	if errors.Is(err, unix.ENOEXEC) {
+		if other, ok := foreign(p.Path); ok {
+			return fmt.Errorf("%w; it is a program for %v, and this machine is %s", err, other, runtime.GOARCH)
+		}
 		return fmt.Errorf("%w; a script needs a first line such as #!/usr/bin/env python3", err)
 	}
 	return err
@@ -166,6 +170,21 @@ func narrow(path string) bool {
 	var ident [elf.EI_CLASS + 1]byte
 	_, err = io.ReadFull(f, ident[:])
 	return err == nil && string(ident[:elf.EI_CLASS]) == elf.ELFMAG && elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32
+}
+
+// foreign returns the machine that a program is for, if that is another than this one.
+func foreign(path string) (machine elf.Machine, is bool) {
+	program, err := elf.Open(path)
+	if err != nil {
+		return 0, false // no program
+	}
+	defer program.Close()
+	own, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return 0, false
+	}
+	defer own.Close()
+	return program.Machine, program.Machine != own.Machine
 }
 
 // resetSignals restores the default action of every signal. A supervisor ignores Ctrl-C, and

@@ -8,8 +8,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	goruntime "runtime"
 	"slices"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
@@ -122,6 +124,9 @@ func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Comman
 	}
 	defer unix.Close(pidfd)
 	beside := &proc{Proc: runtime.Proc{Name: p.Name, PID: pid}, container: made.ID, pidfd: pidfd}
+	if err := beside.awaitHolder(ctx); err != nil {
+		return fmt.Errorf("%s: %w", command.Image, err)
+	}
 	groups, err := beside.groups()
 	if err != nil {
 		return err
@@ -132,6 +137,28 @@ func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Comman
 		return ctx.Err()
 	}
 	return err
+}
+
+// awaitHolder returns when the container's first process is the holder. The engine says that a
+// container has started a little before: until then the process is the engine's, without the
+// image's files and variables.
+func (p *proc) awaitHolder(ctx context.Context) error {
+	for {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+		if err != nil || p.ended() {
+			return errors.New("the container ended before the program could be started")
+		}
+		// the kernel shows variables last
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
+		if err == nil && len(env) > 0 && string(args) == holderFolder+"/"+holderFile+"\x00" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // enterWhole moves the calling thread into every namespace of p.
