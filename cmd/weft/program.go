@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,8 +55,12 @@ func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string
 	}
 	for _, name := range p.files {
 		text, err := regular.Read(name, maxProgramFile)
-		if err != nil {
-			return nil, nil, usageError{err}
+		switch {
+		case errors.Is(err, regular.ErrTooLarge):
+			return nil, nil, usagef("--file %s: it is larger than 256 MiB; leave it in the folder of the program, "+
+				"which sees that", name)
+		case err != nil:
+			return nil, nil, usagef("--file: %v", err)
 		}
 		p.Files = append(p.Files, lab.ProgramFile{Name: filepath.Base(name), Text: text})
 	}

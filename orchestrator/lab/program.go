@@ -25,6 +25,9 @@ const (
 	programTime = "600s"
 )
 
+// ErrTooLarge is the error of a file that has more bytes than one that a lab names may have.
+var ErrTooLarge = errors.New("it is larger than 4 MiB")
+
 // Program is a program of the workload: hosts run it together, beside all else.
 type Program struct {
 	Index int      // position in the lab file's workload
@@ -227,7 +230,10 @@ func (p *programReader) rules(rules params.Rules) {
 		if c := p.d.command; c != nil {
 			read = c.file
 		}
-		if f.Text, err = read(name); err != nil {
+		if f.Text, err = read(name); errors.Is(err, ErrTooLarge) {
+			err = fmt.Errorf("%w; leave it in the folder of the program, which sees that, or take weft run --file", err)
+		}
+		if err != nil {
 			rules.Refuse(at, "%v", err)
 		}
 		if len(p.Args) > 0 && p.Args[0] == f.Base() {

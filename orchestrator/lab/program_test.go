@@ -74,6 +74,15 @@ func TestProgramProblems(t *testing.T) {
 	}
 }
 
+// A file that is too large is refused with what to do.
+func TestLargeFileOfAProgram(t *testing.T) {
+	opts := Options{Read: func(string) ([]byte, error) { return nil, ErrTooLarge }}
+	_, err := Parse("lab.yaml", []byte(programLab+"workload: [{program: [x], files: [model]}]"), opts)
+	if err == nil || !strings.Contains(err.Error(), "workload.0.files.0: it is larger than 4 MiB; leave it in the folder") {
+		t.Error(err)
+	}
+}
+
 // A program of the command line replaces workload, expectations and their sweep.
 func TestProgramOfTheCommandLine(t *testing.T) {
 	const text = programLab + `workload: [{collective: reduce, size: 4B}]

@@ -216,7 +216,7 @@ func readStdin() ([]byte, error) {
 	return text, err
 }
 
-// maxTrace is the largest file that a lab may name, in bytes.
+// maxTrace is the largest file that a lab may name, in bytes; see lab.ErrTooLarge.
 const maxTrace = 4 << 20
 
 // beside returns a reader of the files that a lab names. They must lie below its directory;
@@ -235,7 +235,7 @@ func beside(labFile string) func(string) ([]byte, error) {
 		defer func() { err = errors.Join(err, f.Close()) }()
 		text, err := io.ReadAll(io.LimitReader(f, maxTrace+1))
 		if err == nil && len(text) > maxTrace {
-			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is larger than 4 MiB")}
+			err = &fs.PathError{Op: "read", Path: name, Err: lab.ErrTooLarge}
 		}
 		return text, err
 	}
