@@ -105,38 +105,64 @@ func speaksUDP(p *host.Plan) bool {
 	return len(p.Items) > 0 || p.Background != nil || p.Clock != nil && len(clocks.Ports(p.Clock.Sync)) > 0
 }
 
-// packets returns the number of packets that the kernel of a node has sent and received. Without
-// datagrams those of UDP are left out: on hosts with a part in the workload they are Weft's own.
+// packets returns the number of packets that the kernel of a node has sent to the lab's network and
+// received from it. Without datagrams those of UDP are left out: on hosts with a part in the
+// workload they are Weft's own. Then what the host sends to itself counts too.
 func packets(node int, datagrams bool) (sum int64, ok bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", node)) // two lines for each protocol: names, and numbers
-	if err != nil {
-		return 0, false
+	file := "snmp"
+	if datagrams {
+		file = "dev"
 	}
-	counters := func(protocol string, names ...string) (sum int64) {
-		var heads []string
-		for line := range strings.Lines(string(text)) {
-			rest, found := strings.CutPrefix(line, protocol+": ")
-			if !found {
-				continue
-			}
-			if heads == nil {
-				heads = strings.Fields(rest)
-				continue
-			}
-			for i, value := range strings.Fields(rest) {
-				n, err := strconv.ParseInt(value, 10, 64)
-				if err == nil && i < len(heads) && slices.Contains(names, heads[i]) {
-					sum += n
-				}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", node, file))
+	switch {
+	case err != nil:
+		return 0, false
+	case datagrams:
+		return linkPackets(string(text)), true
+	}
+	return counters(string(text), "Ip", "InReceives", "OutRequests") -
+		counters(string(text), "Udp", "InDatagrams", "OutDatagrams"), true
+}
+
+// linkPackets returns the sum of packets sent and received in net/dev of proc_pid_net(5), without
+// those of the loopback interface: name: bytes packets and six others received, then the same sent.
+func linkPackets(dev string) (sum int64) {
+	for line := range strings.Lines(dev) {
+		name, rest, found := strings.Cut(line, ":")
+		f := strings.Fields(rest)
+		if !found || strings.TrimSpace(name) == "lo" || len(f) < 10 {
+			continue
+		}
+		for _, text := range []string{f[1], f[9]} {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				sum += n
 			}
 		}
-		return sum
 	}
-	sum = counters("Ip", "InReceives", "OutRequests")
-	if !datagrams {
-		sum -= counters("Udp", "InDatagrams", "OutDatagrams")
+	return sum
+}
+
+// counters returns the sum of counters of a protocol in net/snmp of proc_pid_net(5), which has two
+// lines for each: names, and numbers.
+func counters(snmp, protocol string, names ...string) (sum int64) {
+	var heads []string
+	for line := range strings.Lines(snmp) {
+		rest, found := strings.CutPrefix(line, protocol+": ")
+		if !found {
+			continue
+		}
+		if heads == nil {
+			heads = strings.Fields(rest)
+			continue
+		}
+		for i, value := range strings.Fields(rest) {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err == nil && i < len(heads) && slices.Contains(names, heads[i]) {
+				sum += n
+			}
+		}
 	}
-	return sum, true
+	return sum
 }
 
 // endTree kills what descends from a process that has been told to end, and returns when nothing is
