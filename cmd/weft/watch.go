@@ -72,7 +72,7 @@ func (v *terminalView) update(x *experiment.Experiment, _ string, n *record.Netw
 	}
 	v.mu.Lock()
 	if v.screen == nil {
-		v.screen = watch.New(x.Lab.Name+" "+x.Lab.Transport.Kind, n)
+		v.screen = watch.New(x.Lab.Name+" "+x.Lab.Sends(), n)
 		for i := range x.Lab.Expect {
 			v.screen.Expect = append(v.screen.Expect, x.Lab.Expect[i].Text)
 		}

@@ -12,6 +12,7 @@ import (
 	"weft/orchestrator/launcher"
 	"weft/orchestrator/topology"
 	"weft/params"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -56,7 +57,7 @@ type ProgramFile struct {
 // has nothing else and there is no background traffic.
 func (l *Lab) Sends() string {
 	if len(l.Programs) > 0 && len(l.Workload) == 0 && l.Background.Load == 0 {
-		return "programs"
+		return record.Programs
 	}
 	return l.Transport.Kind
 }

@@ -88,24 +88,80 @@ func CommandName(args []string) string {
 	return clip.Text(name)
 }
 
-// metricsOf describes the numbers among rows, in the order in which their names first appear.
+// metricsOf describes the numbers among rows, in the order in which their names first appear. The
+// rows of a line follow each other.
 func metricsOf(rows []record.MetricRow) (all []record.Metric) {
-	values := map[string][]float64{}
-	for i := range rows {
-		if r := &rows[i]; r.Number {
-			if values[r.Name] == nil {
-				all = append(all, record.Metric{Name: r.Name})
+	type metric struct {
+		values []float64
+		groups []string // by first appearance
+		of     map[string][]float64
+	}
+	metrics := map[string]*metric{}
+	for len(rows) > 0 {
+		line, first := rows, &rows[0]
+		for n := range rows {
+			if r := &rows[n]; r.Item != first.Item || r.Host != first.Host || r.Line != first.Line {
+				line = rows[:n]
+				break
 			}
-			values[r.Name] = append(values[r.Name], r.Value)
+		}
+		rows = rows[len(line):]
+		for i := range line {
+			r := &line[i]
+			if !r.Number {
+				continue
+			}
+			m := metrics[r.Name]
+			if m == nil {
+				all = append(all, record.Metric{Name: r.Name})
+				m = &metric{of: map[string][]float64{}}
+				metrics[r.Name] = m
+			}
+			m.values = append(m.values, r.Value)
+			at := sizes(line)
+			if unit, _ := record.MetricUnit(r.Name); unit == "B" || at == "" || len(m.groups) > record.MaxMetricGroups {
+				continue
+			}
+			if m.of[at] == nil {
+				m.groups = append(m.groups, at)
+			}
+			m.of[at] = append(m.of[at], r.Value)
 		}
 	}
 	for i := range all {
-		m, v := &all[i], values[all[i].Name]
+		m := &all[i]
+		found := metrics[m.Name]
+		v := found.values
 		m.Count, m.Values = len(v), slices.Clone(v[:min(len(v), record.MaxMetricValues)])
-		sorted := slices.Sorted(slices.Values(v))
-		m.Min, m.P50, m.Max, m.Mean = sorted[0], stats.Quantile(sorted, 0.5), sorted[len(v)-1], stats.Mean(v)
+		m.Min, m.Mean, m.P50, m.Max = spread(v)
+		if len(found.groups) > record.MaxMetricGroups {
+			continue
+		}
+		for _, at := range found.groups {
+			g := record.MetricGroup{At: at, Count: len(found.of[at])}
+			g.Min, g.Mean, g.P50, g.Max = spread(found.of[at])
+			m.Groups = append(m.Groups, g)
+		}
 	}
 	return all
+}
+
+// sizes names the numbers in bytes among the rows of a line: size_bytes=1048576.
+func sizes(line []record.MetricRow) string {
+	var parts []string
+	for i := range line {
+		r := &line[i]
+		if unit, _ := record.MetricUnit(r.Name); unit == "B" && r.Number {
+			parts = append(parts, r.Name+"="+strconv.FormatFloat(r.Value, 'f', -1, 64))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// spread describes values, of which there is one at least.
+func spread(values []float64) (least, mean, median, most float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[0], stats.Mean(values), stats.Quantile(sorted, 0.5), sorted[len(sorted)-1]
 }
 
 // addPrograms adds the programs to a summary.

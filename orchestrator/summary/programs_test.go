@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,26 @@ func TestReader(t *testing.T) {
 	}
 	if r.Lines(1) != 4 || r.Lines(0) != 1 {
 		t.Errorf("%d and %d lines", r.Lines(0), r.Lines(1))
+	}
+}
+
+// Times of lines that name a size are described by size, unless there are too many.
+func TestMetricsBySize(t *testing.T) {
+	r := newReader(`(?:(?P<size_bytes>\d+) B +)?(?P<time_us>[\d.]+) us`)
+	for _, line := range []string{"1024 B 3 us", "4096 B 10 us", "1024 B 5 us", "4096 B 20 us", "99 us"} {
+		r.Line(0, []byte(line), 0)
+	}
+	m := metricsOf(r.Rows)
+	want := []record.MetricGroup{{At: "size_bytes=1024", Count: 2, Min: 3, Mean: 4, P50: 3, Max: 5},
+		{At: "size_bytes=4096", Count: 2, Min: 10, Mean: 15, P50: 10, Max: 20}}
+	if len(m) != 2 || m[0].Groups != nil || m[1].Count != 5 || !slices.Equal(m[1].Groups, want) {
+		t.Errorf("%+v", m)
+	}
+	for i := range record.MaxMetricGroups {
+		r.Line(0, fmt.Appendf(nil, "%d B 1 us", i), 0)
+	}
+	if m := metricsOf(r.Rows); m[1].Count != 5+record.MaxMetricGroups || m[1].Groups != nil {
+		t.Errorf("%+v", m[1])
 	}
 }
 

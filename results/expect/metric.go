@@ -13,17 +13,6 @@ var errNoMetric = errors.New("no program printed it")
 // metricFields lists the fields of a metric. Instead of one, metric.NAME.3 is its fourth value.
 func metricFields() []string { return []string{"count", "max", "mean", "min", "p50"} }
 
-// metricUnits are the ends of names of metrics that are quantities, and how many microseconds,
-// bytes or bytes per microsecond one of them is.
-var metricUnits = []struct {
-	suffix string
-	typ    typ
-	scale  float64
-}{
-	{"_ns", duration, 1e-3}, {"_us", duration, 1}, {"_ms", duration, 1e3}, {"_s", duration, 1e6},
-	{"_bytes", size, 1}, {"_mbps", rate, gbps / 1e3}, {"_gbps", rate, gbps},
-}
-
 // parseMetric parses metric.NAME.FIELD.
 func parseMetric(name string) (metric, field string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "metric.")
@@ -44,9 +33,15 @@ func parseMetric(name string) (metric, field string, ok bool) {
 func metricEntry(name string) (entry, bool) {
 	metric, field, ok := parseMetric(name)
 	t, scale := plain, 1.0
-	for _, u := range metricUnits {
-		if strings.HasSuffix(metric, u.suffix) && field != "count" {
-			t, scale = u.typ, u.scale
+	if field != "count" {
+		var unit string
+		switch unit, scale = record.MetricUnit(metric); unit {
+		case "us":
+			t = duration
+		case "B":
+			t = size
+		case "Gb/s":
+			t, scale = rate, scale*gbps
 		}
 	}
 	return entry{name, t, func(s *record.Summary) (float64, error) {

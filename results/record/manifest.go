@@ -1,5 +1,7 @@
 package record
 
+import "strings"
+
 // Manifest is manifest.json: what was run, where and by which program. It and the summary are the
 // only files of a run with wall times.
 type Manifest struct {
@@ -34,6 +36,34 @@ type Manifest struct {
 	Error     string         `json:"error,omitempty"`
 	Fidelity  *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
 	Files     []File         `json:"files,omitempty"`    // of a run that ended
+}
+
+// Programs is the Transport of a run whose packets are all sent by programs.
+const Programs = "programs"
+
+// Transport returns what sends the packets of the run, as Summary.Transport has it of a run that
+// ended: the kind of its transport, or Programs if the workload has nothing else and there is no
+// background traffic. It is empty if the settings have neither.
+func (m *Manifest) Transport() string {
+	kind, programs, others := "", map[string]bool{}, false
+	for _, s := range m.Settings {
+		switch {
+		case s.Path == "transport.kind":
+			kind = s.Value
+		case s.Path == "background.load":
+			others = others || s.Value != "0"
+		case strings.HasPrefix(s.Path, "workload."):
+			item, key, _ := strings.Cut(strings.TrimPrefix(s.Path, "workload."), ".")
+			programs[item] = programs[item] || key == "program" || strings.HasPrefix(key, "program.")
+		}
+	}
+	for _, is := range programs {
+		others = others || !is
+	}
+	if len(programs) > 0 && !others {
+		return Programs
+	}
+	return kind
 }
 
 // Series identifies the runs of one lab by the same command line.

@@ -1,6 +1,10 @@
 package record
 
-import "weft/units"
+import (
+	"strings"
+
+	"weft/units"
+)
 
 // Program is a program of the workload, which some hosts ran together.
 type Program struct {
@@ -48,6 +52,44 @@ type Metric struct {
 	Max   float64 `json:"max"`
 
 	Values []float64 `json:"values"` // the first MaxMetricValues, in the order of output
+
+	// Groups are the same numbers of the lines that name the same sizes, by first appearance.
+	// Absent if no line with the metric names a size, or if there are more than MaxMetricGroups.
+	Groups []MetricGroup `json:"groups,omitempty"`
+}
+
+// MetricGroup has the numbers of a metric in lines with the same sizes: metrics in bytes.
+type MetricGroup struct {
+	At    string  `json:"at"` // size_bytes=1048576
+	Count int     `json:"count"`
+	Min   float64 `json:"min"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	Max   float64 `json:"max"`
+}
+
+// MaxMetricGroups bounds the groups of a metric. Our own choice: a benchmark that doubles its size
+// from 1 B to 1 GiB has 31.
+const MaxMetricGroups = 64
+
+// metricUnits are the ends of names of metrics that are quantities.
+var metricUnits = []struct {
+	suffix, unit string
+	scale        float64
+}{
+	{"_ns", "us", 1e-3}, {"_us", "us", 1}, {"_ms", "us", 1e3}, {"_s", "us", 1e6}, {"_bytes", "B", 1},
+	{"_mbps", "Gb/s", 1e-3}, {"_gbps", "Gb/s", 1},
+}
+
+// MetricUnit returns the unit of a metric by the end of its name, us, B or Gb/s, and how many of
+// these a value of 1 is. unit is empty for a plain number.
+func MetricUnit(name string) (unit string, scale float64) {
+	for _, u := range metricUnits {
+		if strings.HasSuffix(name, u.suffix) {
+			return u.unit, u.scale
+		}
+	}
+	return "", 1
 }
 
 // MaxMetricValues bounds the values in a summary. MetricsFile has all.

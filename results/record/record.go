@@ -33,6 +33,10 @@ func NotRun(lab string, point map[string]any, engine, status, why string) *Summa
 		Collectives: []Collective{}, Expect: []Expect{}}
 }
 
+// ProgramsAlone reports whether programs sent every packet. Then nobody counts what the kernel
+// repeats, or measures how long packets wait in queues.
+func (s *Summary) ProgramsAlone() bool { return s.Transport == Programs }
+
 // Started reports whether the run began, and was not left out by an interruption.
 func (s *Summary) Started() bool { return s.Run != "" || s.Status != Interrupted }
 
@@ -48,7 +52,7 @@ type Summary struct {
 	NIC       string         `json:"nic,omitempty"`      // emulation only: bypass, or some; absent: socket
 	Dilation  float64        `json:"dilation"`           // 1 in sim
 	Seed      uint64         `json:"seed"`
-	Transport string         `json:"transport"`        // "programs" if nothing else sends
+	Transport string         `json:"transport"`        // Programs if nothing else sends
 	Module    *Module        `json:"module,omitempty"` // the congestion control, if it is a module
 	Status    string         `json:"status"`           // any but Running
 	Error     string         `json:"error,omitempty"`  // why Status is not ok

@@ -231,7 +231,8 @@ type metric struct {
 	get        func(*record.Summary) float64 // NaN if not measured
 }
 
-// metrics returns the metrics of a comparison, with the collectives of the given summary.
+// metrics returns the metrics of a comparison, with the collectives of the given summary and what
+// its programs printed.
 func metrics(like *record.Summary) []metric {
 	completed := func(v func(*record.Summary) float64) func(*record.Summary) float64 {
 		return func(s *record.Summary) float64 {
@@ -270,6 +271,44 @@ func metrics(like *record.Summary) []metric {
 			}
 			return s.Collectives[i].BusBWGbps
 		}})
+	}
+	return append(out, printed(like)...)
+}
+
+// printed returns the metrics that programs printed in the run of the given summary, each by the
+// sizes of its lines.
+func printed(like *record.Summary) []metric {
+	var out []metric
+	for i := range like.Metrics {
+		name := like.Metrics[i].Name
+		unit, scale := record.MetricUnit(name)
+		sign := map[string]float64{"us": 1, "Gb/s": -1}[unit]
+		of := func(s *record.Summary) *record.Metric {
+			k := slices.IndexFunc(s.Metrics, func(m record.Metric) bool { return m.Name == name })
+			if k < 0 {
+				return &record.Metric{P50: math.NaN()}
+			}
+			return &s.Metrics[k]
+		}
+		if len(like.Metrics[i].Groups) == 0 {
+			out = append(out, metric{name + ", median", unit, sign, func(s *record.Summary) float64 {
+				m := of(s)
+				if len(m.Groups) > 0 {
+					return math.NaN()
+				}
+				return scale * m.P50
+			}})
+		}
+		for _, g := range like.Metrics[i].Groups {
+			out = append(out, metric{name + ", " + g.At + ", median", unit, sign, func(s *record.Summary) float64 {
+				for _, x := range of(s).Groups {
+					if x.At == g.At {
+						return scale * x.P50
+					}
+				}
+				return math.NaN()
+			}})
+		}
 	}
 	return out
 }

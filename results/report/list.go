@@ -86,15 +86,12 @@ func describeRun(dir string) Listed {
 	}
 	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started,
 		m.Status, m.Error
-	l.Module = m.Module
+	l.Module, l.Transport = m.Module, m.Transport()
 	l.outcome = l.Status
 	for _, s := range m.Settings {
 		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
 			strings.HasPrefix(s.From, "command line: --retry-dilation")) {
 			l.Set = append(l.Set, s.Path+"="+s.Value)
-		}
-		if s.Path == "transport.kind" {
-			l.Transport = s.Value
 		}
 	}
 	s, err := store.ReadSummary(dir)

@@ -272,7 +272,7 @@ func (r *Run) title() string {
 	if len(m.Point) > 0 {
 		return m.Lab + ": " + names.Point(m)
 	}
-	if kind := r.setting("transport.kind"); kind != "" {
+	if kind := m.Transport(); kind != "" {
 		return m.Lab + ": " + names.Transport(kind, m.Control)
 	}
 	return m.Lab

@@ -150,13 +150,63 @@ func TestReportOfPrograms(t *testing.T) {
 		s.Fidelity = &record.Fidelity{Verdict: "invalid", Reasons: []string{"programs waited"}}
 	}))
 	for _, want := range []string{"fidelity invalid", "<h2>Programs", "python3 &lt;train.py&gt;", "exit 0", "SIGKILL", "1.5 ms", "750 ms", "25 %",
-		"12,345", "Above 5 % the fidelity is degraded, above 20 % invalid", "time_us", "98,765"} {
+		"12,345", "Above 5 % the fidelity is degraded, above 20 % invalid", "time_us", "98.7"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the report", want)
 		}
 	}
 	if strings.Contains(renderPage(t, writeRun(t, 1, 10*us, nil)), "<h2>Programs") {
 		t.Error("a run without programs has a part about them")
+	}
+}
+
+// A run in which programs alone sent is not named after a transport, and has no numbers of it that
+// nobody measured.
+func TestReportOfProgramsAlone(t *testing.T) {
+	dir := writeRun(t, 1, 10*us, func(s *record.Summary) {
+		s.Transport, s.Flows, s.Programs = record.Programs, record.Flows{}, []record.Program{{Command: "ping"}}
+	})
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Manifest.Point = nil
+	r.Manifest.Settings = append(r.Manifest.Settings, record.Setting{Path: "transport.kind", Value: "pc4"}, record.Setting{Path: "workload.0.program.0", Value: "ping"})
+	if got := r.title(); got != "x: programs" {
+		t.Errorf("it is titled %q", got)
+	}
+	text := renderPage(t, dir)
+	for _, bad := range []string{"retransmits", ">switch queues<"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is in the report", bad)
+		}
+	}
+	if !strings.Contains(renderPage(t, writeRun(t, 1, 10*us, nil)), ">switch queues<") {
+		t.Error("a run with a transport has no queueing delays")
+	}
+}
+
+// What programs printed is compared by its medians, those of lines with the same sizes.
+func TestCompareMetrics(t *testing.T) {
+	side := func(median, small float64) Side {
+		return Side{{Manifest: &record.Manifest{}, Summary: &record.Summary{Engine: "emu", Status: record.OK, Metrics: []record.Metric{
+			{Name: "loss_ms", Count: 3, P50: median},
+			{Name: "time_us", Count: 3, P50: 50, Groups: []record.MetricGroup{{At: "size_bytes=1024", P50: small}, {At: "size_bytes=4096", P50: 50}}},
+		}}}}
+	}
+	b := side(3, 40)
+	b[0].Summary.Metrics[1].Groups[1].At = "size_bytes=8192" // of one side only
+	all, err := Compare(side(2, 80), b)
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	for i, want := range []Difference{{Metric: "loss_ms, median", Change: 0.5}, {Metric: "time_us, size_bytes=1024, median", Change: -0.5}} {
+		if got := all[i]; got.Metric != want.Metric || got.Change != want.Change || got.Unit != "us" || got.Verdict != Unknown {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if all[0].A.Mean != 2000 {
+		t.Errorf("2 ms are %v us", all[0].A.Mean)
 	}
 }
 

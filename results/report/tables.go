@@ -69,12 +69,15 @@ func tiles(s *record.Summary, first []string) [][2]string {
 // summaryFacts returns what the tiles and tables of a run leave out, as pairs of a name and a text.
 func summaryFacts(s *record.Summary, control string) [][2]string {
 	n := &s.Network
+	resent := fmt.Sprintf(" %s retransmits, %s timeouts,", units.Count(n.Retransmits), units.Count(n.Timeouts))
+	if s.ProgramsAlone() {
+		resent = ""
+	}
 	out := [][2]string{
 		{"transport", names.Transport(s.Transport, control)},
 		{"base RTT", units.Shown(s.BaseRTTUS, "us") + " (longest path)"},
-		{"network", fmt.Sprintf("%s packets, %s CE marks, %s retransmits, %s timeouts, %s pauses",
-			units.Count(n.Packets), units.Count(n.CEMarks), units.Count(n.Retransmits), units.Count(n.Timeouts),
-			units.Count(n.Pauses))},
+		{"network", fmt.Sprintf("%s packets, %s CE marks,%s %s pauses", units.Count(n.Packets),
+			units.Count(n.CEMarks), resent, units.Count(n.Pauses))},
 	}
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
@@ -123,7 +126,7 @@ func distributionTable(s *record.Summary) Table {
 	if s.RTT.Max > 0 {
 		add("round trip", s.RTT, "us")
 	}
-	if n := &s.Network; n.Delivered > 0 {
+	if n := &s.Network; n.Delivered > 0 && !s.ProgramsAlone() {
 		add("switch queues", n.QueueDelay, "us")
 	}
 	if q := s.Network.QueueEventDelay; q != nil {
@@ -174,12 +177,8 @@ func programsPart(s *record.Summary) Part {
 		"degraded, above %g %% invalid. A dash: the network was in use for too short a time to judge. The output is "+
 		"in the folder output.", 100*record.OKLateness, 100*record.DegradedLateness)}
 	if len(s.Metrics) > 0 {
-		found := Table{Head: []string{"metric", "count", "min", "mean", "p50", "max"}, Numbers: 1, Words: 6}
-		for _, m := range s.Metrics {
-			found.Rows = append(found.Rows, []string{m.Name, strconv.Itoa(m.Count), units.Number(m.Min),
-				units.Number(m.Mean), units.Number(m.P50), units.Number(m.Max)})
-		}
-		part.Tables = append(part.Tables, found)
+		rows := table.MetricRows(s)
+		part.Tables = append(part.Tables, Table{Head: rows[0], Rows: rows[1:], Numbers: 1, Words: 6})
 	}
 	return part
 }

@@ -24,6 +24,6 @@ func ended(s *record.Summary) bool { return s.Flows.Count > s.Flows.Unfinished }
 // answered reports whether any packet was acknowledged, so that there are round trips.
 func answered(s *record.Summary) bool { return s.RTT.Max > 0 }
 
-// delivered reports whether switches delivered any packet, so that there are queueing delays, which
-// may be 0.
-func delivered(s *record.Summary) bool { return s.Network.Delivered > 0 }
+// delivered reports whether switches delivered any packet whose queueing delay is known, and may be
+// 0: it is not of packets of programs.
+func delivered(s *record.Summary) bool { return s.Network.Delivered > 0 && !s.ProgramsAlone() }

@@ -67,10 +67,41 @@ func metrics(s *record.Summary) *grid {
 		return nil
 	}
 	g := &grid{}
-	g.row(header("metric"), header("count"), header("min"), header("mean"), header("p50"), header("max"))
-	for _, m := range s.Metrics {
-		g.row(left(m.Name), right(units.Count(int64(m.Count))), right(units.Number(m.Min)), right(units.Number(m.Mean)),
-			right(units.Number(m.P50)), right(units.Number(m.Max)))
+	for i, row := range MetricRows(s) {
+		cells := []cell{left(row[0])}
+		for _, text := range row[1:] {
+			cells = append(cells, right(text))
+		}
+		if i == 0 {
+			for k := range cells {
+				cells[k] = header(row[k])
+			}
+		}
+		g.row(cells...)
 	}
 	return g
+}
+
+// MetricRows returns a table of what programs printed, with its head: a row for each metric, or for
+// each size of its lines.
+func MetricRows(s *record.Summary) [][]string {
+	rows := [][]string{{"metric", "count", "min", "mean", "p50", "max"}}
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		unit, scale := record.MetricUnit(m.Name)
+		add := func(name string, count int, values ...float64) {
+			row := []string{name, units.Count(int64(count))}
+			for _, v := range values {
+				row = append(row, units.Shown(scale*v, unit))
+			}
+			rows = append(rows, row)
+		}
+		if len(m.Groups) == 0 {
+			add(m.Name, m.Count, m.Min, m.Mean, m.P50, m.Max)
+		}
+		for _, g := range m.Groups {
+			add(m.Name+", "+g.At, g.Count, g.Min, g.Mean, g.P50, g.Max)
+		}
+	}
+	return rows
 }

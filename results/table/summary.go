@@ -47,8 +47,8 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		micros(s.WallS*1e6)))
 	n := s.Network
 	resent := fmt.Sprintf(" %s retransmits, %s timeouts,", units.Count(n.Retransmits), units.Count(n.Timeouts))
-	if s.Flows.Count == 0 && len(s.Programs) > 0 {
-		resent = "" // they are the kernel's, which nobody counts
+	if s.ProgramsAlone() {
+		resent = ""
 	}
 	add("network", fmt.Sprintf("%s packets, %s CE marks, %s drops,%s largest queue %s", units.Count(n.Packets),
 		units.Count(n.CEMarks), units.Count(n.Drops), resent, size(n.MaxQueue)))
@@ -187,33 +187,37 @@ func Point(point map[string]any) string {
 }
 
 // verdict says in a few words how the run ended. An invalid fidelity comes first, and then nothing
-// is green or ok.
+// is green or ok, and no expectation is met by numbers of use.
 func verdict(s *record.Summary, st Style) string {
 	if !s.Complete() {
 		return st.paint(red, s.Status)
 	}
-	good, ok, lead := green, "ok, ", ""
-	if s.Fidelity.Invalid() {
-		good, ok, lead = 0, "", st.paint(red, doubt(s.Fidelity)+"; "+doNotUse)+"; "
-	}
-	out := lead
+	invalid := s.Fidelity.Invalid()
+	checked := len(s.Collectives) > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 // there was a workload
+	var out []string
 	switch {
 	case s.Status != record.OK:
-		out += st.paint(red, s.Status)
-	case len(s.Collectives) == 0 && (s.Clocks.Samples > 0 || len(s.Programs) > 0):
-		out += st.paint(good, "ok") // there was no workload
-	default:
-		out += st.paint(good, ok+"data verified")
+		out = append(out, st.paint(red, s.Status))
+	case invalid && checked:
+		out = append(out, "data verified")
+	case checked:
+		out = append(out, st.paint(green, "ok, data verified"))
+	case !invalid:
+		out = append(out, st.paint(green, "ok"))
 	}
 	if missed := Missed(s); missed > 0 {
-		out += ", " + st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)))
-	} else if len(s.Expect) > 0 {
-		out += st.paint(good, ", every expectation met")
+		out = append(out, st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect))))
+	} else if len(s.Expect) > 0 && !invalid {
+		out[len(out)-1] += st.paint(green, ", every expectation met")
 	}
-	if f := s.Fidelity; f != nil && f.Verdict != "ok" && !f.Invalid() {
-		out += ", " + st.paint(yellow, doubt(f))
+	if f := s.Fidelity; f != nil && f.Verdict != "ok" && !invalid {
+		out = append(out, st.paint(yellow, doubt(f)))
 	}
-	return out
+	text := strings.Join(out, ", ")
+	if invalid {
+		text = strings.TrimSuffix(st.paint(red, doubt(s.Fidelity)+"; "+doNotUse)+"; "+text, "; ")
+	}
+	return text
 }
 
 // doNotUse is the meaning of an invalid fidelity.

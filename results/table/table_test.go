@@ -105,13 +105,22 @@ func TestSummaries(t *testing.T) {
 // What the kernel's TCP repeated is not counted, so a summary of programs alone does not say 0.
 func TestProgramsAlone(t *testing.T) {
 	var out strings.Builder
-	s := &record.Summary{Lab: "mine", Engine: "emu", Status: "ok", Network: record.Network{Packets: 7, Drops: 2},
+	s := &record.Summary{Lab: "mine", Engine: "emu", Transport: record.Programs, Status: "ok",
+		Network: record.Network{Packets: 7, Delivered: 7, Drops: 2},
+		Metrics: []record.Metric{{Name: "size_bytes", Count: 2, Min: 1024, Mean: 1024, P50: 1024, Max: 1024},
+			{Name: "time_us", Count: 2, P50: 1, Groups: []record.MetricGroup{{At: "size_bytes=1024", Count: 2, Min: 3, Mean: 4, P50: 3, Max: 1017}}}},
 		Programs: []record.Program{{Command: "iperf3 ...", Hosts: []record.ProgramHost{{Host: "h0"}}}}}
 	if err := Summary(&out, s, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); strings.Contains(got, "retransmits") || !strings.Contains(got, "7 packets, 0 CE marks, 2 drops, largest queue 0 B\n") {
 		t.Error(got)
+	} else if !strings.Contains(got, "time_us, size_bytes=1024      2      3 us      4 us      3 us  1.017 ms\n") {
+		t.Error(got)
+	}
+	out.Reset()
+	if err := Twice(&out, s, s, Style{}); err != nil || strings.Contains(out.String(), "queue_delay") {
+		t.Error(err, out.String())
 	}
 }
 

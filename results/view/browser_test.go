@@ -86,6 +86,33 @@ func TestViewInChromium(t *testing.T) {
 	}
 }
 
+// Of a run of programs, whose connections and ranks are not known, the page shows what hosts sent.
+func TestProgramsInChromium(t *testing.T) {
+	ctx := browsertest.Open(t)
+	m := mustLoad(t, writeRun(t, 50))
+	m.Conns, m.Parts, m.Status = nil, nil, "fidelity invalid"
+	page, err := Page("mine", "", []*Model{m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "view.html")
+	if err := os.WriteFile(file, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	browsertest.Do(ctx, t, chromedp.Navigate("file://"+file), chromedp.WaitVisible("#stage canvas"), chromedp.KeyEvent("3"))
+	for script, want := range map[string]string{
+		`document.querySelector("nav button[aria-selected=true]").textContent`:     "Overview",
+		`String(document.querySelector("nav button[data-tab=ranks]").hidden)`:      "true",
+		`document.querySelector("#panel figcaption").firstChild.textContent`:       "Sent by all hosts",
+		`weft.runs()[0].sentByHosts().at(-1).map((v) => v.toFixed(3)).join(" ")`:   "50.000 100.000",
+		`[...document.querySelectorAll(".status")].map((s) => s.className).join()`: "status bad",
+	} {
+		if got := browsertest.Evaluate[string](ctx, t, script); got != want {
+			t.Errorf("%s is %q, want %q", script, got, want)
+		}
+	}
+}
+
 // A browser shows quantities as Go does: by the cases of units.TestShown.
 func TestQuantitiesInChromium(t *testing.T) {
 	ctx := browsertest.Open(t)

@@ -33,9 +33,9 @@ var ErrNoFrames = errors.New("the run kept no frames")
 type Model struct {
 	Title   string             `json:"title"` // tells the run from those beside it
 	Lab     string             `json:"-"`
-	Color   int                `json:"color"` // of its transport: see transport.Facts
-	About   string             `json:"-"`     // what the lab says of itself
-	Status  string             `json:"status"`
+	Color   int                `json:"color"`  // of its transport: see transport.Facts
+	About   string             `json:"-"`      // what the lab says of itself
+	Status  string             `json:"status"` // of the manifest; fidelity invalid for a run that is ok else
 	Facts   []string           `json:"facts"`
 	BeginUS float64            `json:"begin_us"` // start of the workload; the page counts from there
 	EndUS   float64            `json:"end_us"`
@@ -121,16 +121,17 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 		Title: title(dir, manifest), Lab: manifest.Lab, Status: manifest.Status, Network: s.Network,
 		Faults: manifest.Faults,
 	}
+	m.Color = transport.FactsOf(manifest.Transport()).Color
 	for _, v := range manifest.Settings {
-		switch v.Path {
-		case "about":
+		if v.Path == "about" {
 			m.About = v.Value
-		case "transport.kind":
-			m.Color = transport.FactsOf(v.Value).Color
 		}
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
+		if m.Status == record.OK && summary.Fidelity.Invalid() {
+			m.Status = "fidelity " + summary.Fidelity.Verdict
+		}
 		if t := names.Transport(summary.Transport, manifest.Control); !strings.Contains(m.Title, t) {
 			m.Facts = append([]string{t}, m.Facts...)
 		}
@@ -217,10 +218,8 @@ func title(dir string, m *record.Manifest) string {
 		return filepath.Base(dir)
 	}
 	name := m.Lab + " " + m.Engine
-	for _, s := range m.Settings {
-		if s.Path == "transport.kind" {
-			name += ", " + names.Transport(s.Value, m.Control)
-		}
+	if kind := m.Transport(); kind != "" {
+		name += ", " + names.Transport(kind, m.Control)
 	}
 	return name
 }
@@ -249,7 +248,7 @@ func facts(s *record.Summary) []string {
 	if s.Network.Drops > 0 {
 		out = append(out, units.Count(s.Network.Drops)+" dropped")
 	}
-	if s.Fidelity != nil {
+	if s.Fidelity != nil && !s.Fidelity.Invalid() { // else the status says so
 		out = append(out, "fidelity "+s.Fidelity.Verdict)
 	}
 	return out

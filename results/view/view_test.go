@@ -88,6 +88,21 @@ func mustLoad(t *testing.T, dir string) *Model {
 	return m
 }
 
+// A run of programs is named after them, and an invalid one is not ok.
+func TestModelOfInvalidPrograms(t *testing.T) {
+	n := star(2)
+	manifest := &record.Manifest{Lab: "mine", Engine: "emu", Status: record.OK,
+		Settings: []record.Setting{{Path: "transport.kind", Value: "pc4"}, {Path: "workload.0.program.0", Value: "ping"}}}
+	s := &record.Summary{Status: record.OK, Transport: record.Programs, Fidelity: &record.Fidelity{Verdict: "invalid"}}
+	m, err := Make(t.TempDir(), manifest, s, Source{Network: n, Frames: []frames.Frame{{At: us}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Title != "mine emu, programs" || m.Color != 0 || m.Status != "fidelity invalid" || len(m.Facts) > 0 {
+		t.Errorf("got %q, colour %d, %q, %q", m.Title, m.Color, m.Status, m.Facts)
+	}
+}
+
 // data returns the models inside a page.
 func data(t *testing.T, page []byte) (models []Model) {
 	t.Helper()

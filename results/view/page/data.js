@@ -113,6 +113,20 @@ export class Run {
     return out;
   }
 
+  // sentByHosts returns the sum of the rates of all links from hosts over time, in Gb/s.
+  sentByHosts() {
+    const out = [];
+    for (let i = 0; i < this.frames; i++) {
+      let sum = 0;
+      for (let r = this.first[i]; r < this.first[i + 1]; r++) {
+        const p = this.ports[this.port[r]];
+        if (this.nodes[p.from].host) sum += this.use[r] * p.rate_bps;
+      }
+      out.push([this.time(i), sum / 1e9]);
+    }
+    return out;
+  }
+
   // connSeries returns rate in Gb/s and window in bytes of a connection over time.
   connSeries(conn) {
     if (!this.packedConns) return { rate: [], window: [] };

@@ -28,6 +28,13 @@ function marking(ports) {
 export function overview(runs, clock, select) {
   const names = runs.map((r) => r.title), colors = colorsOf(runs), of = (i, text) => (runs.length > 1 ? `${text}: ${names[i]}` : text);
   const charts = [], longest = runs.map(longestQueue), peaks = longest.map((p, i) => (p < 0 ? 0 : runs[i].peaks[p]));
+  const bare = runs.map((_, i) => i).filter((i) => runs[i].conns.length === 0); // of programs, whose flows are not known
+  if (bare.length > 0) {
+    charts.push(new Chart(clock, {
+      title: "Sent by all hosts", unit: "Gb/s",
+      series: bare.map((i) => ({ name: names[i], color: colors[i], points: runs[i].sentByHosts(), step: true })),
+    }));
+  }
   const waiting = Math.max(...runs.map((r) => r.total.reduce((a, b) => Math.max(a, b), 0)));
   if (waiting > 1.02 * Math.max(...peaks)) { // more than one queue
     charts.push(new Chart(clock, {

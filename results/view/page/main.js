@@ -145,7 +145,7 @@ function renderPanels() {
     const on = b.dataset.tab === tab;
     b.setAttribute("aria-selected", on);
     if (b.dataset.tab === "selected") b.hidden = !chosen;
-    if (b.dataset.tab === "ranks") b.hidden = acts !== null; // a deployed lab has none
+    if (b.dataset.tab === "ranks") b.hidden = !ranked();
   }
   const add = (list) => { for (const p of list) { panels.push(p); side.append(p.element); } };
   const k = pixels(), wide = matchMedia("(min-width:60.01rem)").matches; // else the panel is as high as what is in it
@@ -248,7 +248,14 @@ function listen() {
   });
 }
 
-function choose(name) { tab = name; renderPanels(); }
+// ranked reports whether ranks of any run did something: those of programs are not known.
+const ranked = () => runs.some((r) => r.model.parts?.length > 0);
+
+function choose(name) {
+  if (name === "ranks" && !ranked()) return;
+  tab = name;
+  renderPanels();
+}
 
 function projector() {
   const on = document.documentElement.classList.toggle("projector");
