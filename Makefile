@@ -156,8 +156,8 @@ bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 	go test -run '^$$' -bench PrivDeploy -benchtime 3x ./e2e ./orchestrator/deploy
 
-bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built; also UEC=uet-htsim's, NS3=/usr; COUNT=1: instructions, cache misses
-	UEC='$(UEC)' NS3='$(NS3)' COUNT='$(COUNT)' .ci/bench-htsim '$(HTSIM)'
+bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built; also UEC=uet-htsim's, NS3=/usr, ROUNDS=3; COUNT=1: instructions, cache misses
+	UEC='$(UEC)' NS3='$(NS3)' COUNT='$(COUNT)' .ci/bench-htsim '$(HTSIM)' $(ROUNDS)
 
 agreement: build ## emulated labs beside the simulator, with sockets and bypass NICs; DILATION (root)
 	.ci/agreement $(DILATION)

@@ -39,10 +39,9 @@ type node struct {
 	at         units.Time
 	next, prev int32 // neighbours in the slot, plus one; 0 at the ends
 	slot       int32 // firstSlot + (level<<slotBits | slot), or inFront, or idle
+	key        int32 // see GrowAs
 }
 
-// idle is zero, so that entities that are never set cost addresses but no memory: each
-// partition of a network has a queue of all entities, and sets its own.
 const (
 	idle      int32 = 0
 	inFront   int32 = 1
@@ -58,6 +57,25 @@ func New(entities int) *Queue {
 
 // Grow adds n entities, none of them pending, and returns the first; the others follow it.
 func (q *Queue) Grow(n int) (first ID) {
+	first = q.grow(n)
+	for id := int(first); id < len(q.nodes); id++ {
+		q.nodes[id].key = int32(id)
+	}
+	return first
+}
+
+// GrowAs adds an entity for each key. Entities due at the same instant have the order that the
+// entities whose numbers are their keys would have in a queue of all of them: so a queue may hold
+// some of the entities of a larger one. Keys ascend, and are not less than those of earlier ones.
+func (q *Queue) GrowAs(keys []int32) (first ID) {
+	first = q.grow(len(keys))
+	for i, key := range keys {
+		q.nodes[int(first)+i].key = key
+	}
+	return first
+}
+
+func (q *Queue) grow(n int) (first ID) {
 	first = ID(len(q.nodes))
 	if n < 0 || len(q.nodes)+n > 1<<31-2 {
 		panic(fmt.Sprintf("eventqueue: cannot grow %d entities by %d", len(q.nodes), n))
@@ -69,6 +87,9 @@ func (q *Queue) Grow(n int) (first ID) {
 	q.nodes = append(q.nodes, make([]node, n)...)
 	return first
 }
+
+// Key returns the key of an entity: its own number, unless GrowAs added it.
+func (q *Queue) Key(id ID) int32 { return q.nodes[id].key }
 
 // Len returns how many entities are pending.
 func (q *Queue) Len() int { return q.armed }
@@ -84,6 +105,13 @@ func (q *Queue) At(id ID) (at units.Time, ok bool) {
 
 // Prefetch asks the processor for what Set and Pop touch of an entity.
 func (q *Queue) Prefetch(id ID) { prefetch.Lines(unsafe.Pointer(&q.nodes[id]), 1) }
+
+// PrefetchAll asks for that of all entities.
+func (q *Queue) PrefetchAll() {
+	if size := len(q.nodes) * int(unsafe.Sizeof(node{})); size > 0 {
+		prefetch.Lines(unsafe.Pointer(&q.nodes[0]), (size+63)/64)
+	}
+}
 
 // Set makes id pending at the instant at, instead of any earlier or later one it was pending at.
 // It panics when at lies before the instant popped last: time would run backwards.
@@ -209,7 +237,7 @@ func (q *Queue) least(id int32) (first int32, ok bool) {
 		}
 		m := &q.nodes[next-1]
 		if m.at < n.at || m.at == n.at &&
-			(entry{m.at, q.tie(m.at, next-1), next - 1}).before(entry{n.at, q.tie(n.at, id), id}) {
+			(entry{m.at, q.tie(m.at, m.key), next - 1}).before(entry{n.at, q.tie(n.at, n.key), id}) {
 			id, n = next-1, m
 		}
 		next = m.next
@@ -292,7 +320,7 @@ func (q *Queue) toFront(n *node, id int32) {
 	if len(q.front) > 64+2*len(q.nodes) {
 		q.compact()
 	}
-	q.front.insert(entry{n.at, q.tie(n.at, id), id})
+	q.front.insert(entry{n.at, q.tie(n.at, n.key), id})
 }
 
 // compact removes stale entries from the front, and all but one of those that went stale and
@@ -383,7 +411,7 @@ func (q *Queue) order(first int32) {
 	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		n.slot, n.prev = inFront, 0
-		e := entry{n.at, q.tie(n.at, id-1), id - 1}
+		e := entry{n.at, q.tie(n.at, n.key), id - 1}
 		if id = n.next; len(q.front) < maxInserted {
 			q.front.insert(e)
 		} else {
@@ -416,9 +444,9 @@ func (q *Queue) Begin(epoch, by units.Time) {
 	}
 }
 
-// tie orders entities that are due at the same instant.
-func (q *Queue) tie(at units.Time, id int32) uint32 {
-	x := uint64(at-q.epoch) ^ uint64(id)*splitmix.Gamma
+// tie orders entities that are due at the same instant, by their keys.
+func (q *Queue) tie(at units.Time, key int32) uint32 {
+	x := uint64(at-q.epoch) ^ uint64(key)*splitmix.Gamma
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return uint32(x >> 32)

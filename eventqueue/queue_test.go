@@ -2,6 +2,7 @@ package eventqueue
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strconv"
 	"testing"
@@ -103,6 +104,39 @@ func TestQueueAgainstOracle(t *testing.T) {
 			}
 			if q.Len() != len(o) || q.Last() != last {
 				t.Fatalf("%d pending after %d, want %d after %d", q.Len(), q.Last(), len(o), last)
+			}
+		}
+	})
+}
+
+// Queues that each hold some of the entities of a larger one give them in the order that they have
+// there.
+func TestKeysOrderAsNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "entities")
+		whole := New(n)
+		var keys [2][]int32
+		for id := range n {
+			part := rapid.IntRange(0, 1).Draw(t, "part")
+			keys[part] = append(keys[part], int32(id))
+		}
+		var parts [2]*Queue
+		for p := range parts {
+			parts[p] = New(0)
+			parts[p].GrowAs(keys[p])
+			for i, key := range keys[p] {
+				at := units.Time(rapid.IntRange(0, 3).Draw(t, "at")) * 300
+				whole.Set(ID(key), at)
+				parts[p].Set(ID(i), at)
+			}
+		}
+		for id, at, ok := whole.Pop(); ok; id, at, ok = whole.Pop() {
+			p := 0
+			if _, in := slices.BinarySearch(keys[1], int32(id)); in {
+				p = 1
+			}
+			if i, got, ok := parts[p].Pop(); !ok || parts[p].Key(i) != int32(id) || got != at {
+				t.Fatalf("key %d at %d, %t; want %d at %d", parts[p].Key(i), got, ok, id, at)
 			}
 		}
 	})

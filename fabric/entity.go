@@ -22,6 +22,9 @@ const (
 type entities struct {
 	first eventqueue.ID    // PortEntity(0): those of the ports come first
 	begin [roles + 1]int32 // by role: the number of its first entity, counted from first
+	// by number, in a network in partitions: the entity in the queue of the partition that it is in.
+	// nil: one queue has all
+	local []eventqueue.ID
 }
 
 // newEntities returns the entities that a network of cfg needs.
@@ -51,7 +54,37 @@ func (e *entities) number() int { return int(e.begin[roles]) }
 
 // of returns the entity of a port, host or switch in a role.
 func (e *entities) of(r role, i int) eventqueue.ID {
-	return e.first + eventqueue.ID(e.begin[r]) + eventqueue.ID(i)
+	return e.at(e.begin[r] + int32(i))
+}
+
+// at returns the entity of a number.
+func (e *entities) at(number int32) eventqueue.ID {
+	if e.local != nil {
+		return e.local[number]
+	}
+	return e.first + eventqueue.ID(number)
+}
+
+// divide gives each partition the entities that fire in it.
+func (e *entities) divide(p *Partitions, hosts int, ports []port) (keys [][]int32) {
+	keys = make([][]int32, len(p.all))
+	e.local = make([]eventqueue.ID, e.number())
+	for k := range e.local {
+		owner := int32(0)
+		switch r, i := e.what(int32(k)); r {
+		case linkEnd:
+			owner = p.partition[ports[i].to]
+		case nicFree:
+			owner = p.partition[i]
+		case portFree, frameEnd:
+			owner = p.owner[i]
+		case ccmTimer, stationTimer:
+			owner = p.partition[hosts+int(i)]
+		}
+		e.local[k] = eventqueue.ID(len(keys[owner]))
+		keys[owner] = append(keys[owner], int32(k))
+	}
+	return keys
 }
 
 // what returns the role of entity n, counted from first, and the index of the port, host or switch
@@ -66,13 +99,14 @@ func (e *entities) what(n int32) (role, int32) {
 
 // Owns reports whether an entity of the event queue belongs to the network, so that Fire takes it.
 func (n *Network) Owns(id eventqueue.ID) bool {
-	return id >= n.entities.first && int(id-n.entities.first) < n.entities.number()
+	k := n.events.Key(id) - int32(n.entities.first)
+	return k >= 0 && int(k) < n.entities.number()
 }
 
 // PortEntity returns the entity that is armed for the next arrival at the far end of a port's link,
 // by the port's index in Config.Ports. A driver that has to be on time only for deliveries looks at
 // the entities of the ports that lead to hosts.
-func (n *Network) PortEntity(port int) eventqueue.ID { return n.entities.first + eventqueue.ID(port) }
+func (n *Network) PortEntity(port int) eventqueue.ID { return n.entities.at(int32(port)) }
 
 // LateEntity returns the entity that is armed for the next packet that a link delivers late. ok is
 // false if no link of the network delivers packets late.

@@ -10,6 +10,7 @@ type exchange struct {
 	arrivals []list      // packets on links from other partitions, by Partitions.arrival
 	boxes    [2][]box    // by turn and partition: posted there and not taken
 	posted   [2][]int32  // by turn: partitions to which something was posted
+	senders  []*Network  // partitions that posted something in the last turn that is not taken
 	backlog  []int32     // ports of remote links in which packets wait
 	own      []int32     // ports of this partition
 	apart    *apart      // nil: the other partitions are in this process
@@ -100,7 +101,7 @@ func (x *exchange) arrive(n *Network, now units.Time, i int32) {
 
 // take implements Partitions.Take.
 func (x *exchange) take(n *Network) {
-	for _, from := range x.all.all {
+	for _, from := range x.senders {
 		b := &from.exchange.boxes[1-x.all.turn][x.me]
 		x.prefetchPosted(n, b.packets)
 		for _, k := range b.packets {
@@ -117,6 +118,7 @@ func (x *exchange) take(n *Network) {
 		}
 		*b = newBox(b)
 	}
+	x.senders = x.senders[:0]
 }
 
 // flush implements Partitions.Flush.

@@ -145,11 +145,14 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 // Fire handles an entity that the event queue has popped at now. The network must own it (Owns).
 func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 	i := uint32(id - n.entities.first)
+	p := n.exchange.all
+	if p != nil {
+		i = uint32(n.events.Key(id))
+	}
 	if int(i) >= len(n.ports) {
 		n.fireOther(now, int32(i))
 		return
 	}
-	p := n.exchange.all
 	if p != nil && p.remote[i>>6]>>(i&63)&1 != 0 {
 		n.exchange.arrive(n, now, int32(i))
 		return

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/units"
 )
@@ -9,9 +10,11 @@ import (
 // The split of a network depends on the network alone and not on the machine, so that results do
 // not either. The values are our own choice.
 const (
-	minHosts        = 128 // minimum size of a network that is split: fewer hosts fit a cache
-	partitionWeight = 600 // maximum weight of a partition: about 64 hosts and their switches
-	hostWeight      = 4   // weight of a host, where the arrival of a packet at a port weighs 1
+	minHosts        = 128                 // minimum size of a network that is split: fewer hosts fit a cache
+	partitionWeight = 600                 // maximum weight of a partition: about 64 hosts and their switches
+	maxWeight       = 2 * partitionWeight // of a pod that is not split into racks
+	hostWeight      = 4                   // weight of a host, where the arrival of a packet at a port weighs 1
+	maxPartitions   = 512                 // each has a box for each other, 80 bytes
 )
 
 // minLookahead is the minimum lookahead that is worth the synchronization.
@@ -21,7 +24,9 @@ const minLookahead = 100 * units.Nanosecond
 // the network is small or a link between partitions would be too short.
 //
 // If switches have tiers, those of the highest tier are taken away, and what then remains connected
-// is kept together: the pods of a fat-tree, the racks of a leaf-spine network. Otherwise a switch
+// is kept together: the pods of a fat-tree, the racks of a leaf-spine network. If a pod is much
+// larger than a partition should be, and no link in it is shorter than those to the highest tier,
+// those of the second highest are taken away too: racks are kept together. Otherwise a switch
 // and its hosts are kept together. These groups are put into partitions in order, and so are the
 // switches of the highest tier.
 func (c *Config) Partition() (part []int32, parts int) {
@@ -30,27 +35,33 @@ func (c *Config) Partition() (part []int32, parts int) {
 	if c.Hosts < minHosts || len(c.Switches) < 2 || c.disorderly() {
 		return one, 1
 	}
-	groups, count := c.groups()
-	weights := make([]int, count)
-	for n, g := range groups {
-		if n < c.Hosts {
-			weights[g] += hostWeight
+	groups, weights := c.groups(1)
+	if slices.Max(weights) > maxWeight {
+		racks, light := c.groups(2)
+		if c.between(racks) >= c.between(groups) {
+			groups, weights = racks, light
 		}
-	}
-	for i := range c.Ports {
-		weights[groups[c.Ports[i].To]]++
 	}
 	of, parts := pack(weights)
 	part = make([]int32, nodes)
 	for n, g := range groups {
 		part[n] = of[g]
 	}
-	for i := range c.Ports {
-		if p := &c.Ports[i]; part[p.From] != part[p.To] && p.Delay < minLookahead {
-			return one, 1
-		}
+	if c.between(part) < minLookahead {
+		return one, 1
 	}
 	return part, parts
+}
+
+// between returns the minimum delay of a link between two groups or partitions of nodes.
+func (c *Config) between(group []int32) units.Time {
+	least := units.Never
+	for i := range c.Ports {
+		if p := &c.Ports[i]; group[p.From] != group[p.To] {
+			least = min(least, p.Delay)
+		}
+	}
+	return least
 }
 
 // Cut returns the part of each node of a network that is to be in the given number of parts, each
@@ -58,7 +69,8 @@ func (c *Config) Partition() (part []int32, parts int) {
 // order, so that parts have about as many hosts; the switches of the highest tier are dealt out one
 // by one. It returns an error if the network cannot be cut like this.
 func (c *Config) Cut(parts int) ([]int32, error) {
-	groups, count := c.groups()
+	groups, weights := c.groups(1)
+	count := len(weights)
 	hosts := make([]int, count) // by group
 	for _, g := range groups[:c.Hosts] {
 		hosts[g]++
@@ -114,12 +126,17 @@ func (c *Config) CutBy(switches []int32, parts int) ([]int32, error) {
 	return of, c.checkSplit(of, parts)
 }
 
-// pack puts groups into partitions in order, each partition as full as partitionWeight allows.
+// pack puts groups into partitions in order, each partition as full as partitionWeight allows, or
+// fuller in a network that would have more than about maxPartitions.
 func pack(weights []int) (part []int32, parts int) {
 	part = make([]int32, len(weights))
-	sum := 0
+	total := 0
+	for _, w := range weights {
+		total += w
+	}
+	most, sum := max(partitionWeight, total/maxPartitions), 0
 	for g, w := range weights {
-		if sum > 0 && sum+w > partitionWeight {
+		if sum > 0 && sum+w > most {
 			parts++
 			sum = 0
 		}
@@ -129,11 +146,14 @@ func pack(weights []int) (part []int32, parts int) {
 	return part, parts + 1
 }
 
-// groups returns the group of each node: the nodes that are kept together. Groups are numbered in
-// the order of their first nodes; each switch of the highest tier is a group, after the others.
-func (c *Config) groups() (group []int32, count int) {
+// groups returns the group of each node, the nodes that are kept together, and the weight of each
+// group. Groups are numbered in the order of their first nodes; each switch of the highest tiers,
+// as many as are said, is a group, after the others.
+func (c *Config) groups(tiers int) (group []int32, weights []int) {
 	levels, top := c.levels()
-	cut := func(n NodeID) bool { return top > 1 && levels[n] == top }
+	tiers = min(tiers, top-1) // hosts stay with their switches
+	cut := func(n NodeID) bool { return top > 1 && levels[n] > top-tiers }
+	count := 0
 	near := make([][]NodeID, len(levels))
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -174,7 +194,14 @@ func (c *Config) groups() (group []int32, count int) {
 			count++
 		}
 	}
-	return group, count
+	weights = make([]int, count)
+	for _, g := range group[:c.Hosts] {
+		weights[g] += hostWeight
+	}
+	for i := range c.Ports {
+		weights[group[c.Ports[i].To]]++
+	}
+	return group, weights
 }
 
 // levels returns the number of links from each node to the nearest host, and the largest of these

@@ -26,17 +26,18 @@ func (p *Packet) prefetch(whole bool) {
 	prefetch.Lines(unsafe.Pointer(p), lines)
 }
 
-// Prefetch asks for the ports of partition k and the first packets on their links, and returns
-// true; but not if the last stretch of time had so few events that most ports were not touched.
+// Prefetch asks for the ports of partition k, the first packets on their links and the entities of
+// its event queue, and returns true; but not if the last stretch of time had so few events that most
+// ports were not touched.
 func (p *Partitions) Prefetch(k int, events int64) bool {
 	n := p.all[k]
 	x := &n.exchange
 	if events < int64(len(x.own)) {
 		return false
 	}
+	n.events.PrefetchAll()
 	for _, i := range x.own {
 		prefetch.Lines(unsafe.Pointer(&n.ports[i]), portLines)
-		n.events.Prefetch(n.PortEntity(int(i)))
 	}
 	for _, i := range x.own {
 		if o := &n.ports[i]; !o.flight.empty() {

@@ -40,6 +40,10 @@ type Partitions struct {
 // Network returns the network as partition k sees it: it owns the nodes of k and shares the rest.
 func (p *Partitions) Network(k int) *Network { return p.all[k] }
 
+// Entities returns the number of entities of the network in the event queues of all partitions.
+// Their keys are the numbers from 0.
+func (p *Partitions) Entities() int { return p.all[0].entities.number() }
+
 // Split builds an idle network in partitions. partition has the partition of each node, counted
 // from 0. Each partition has a sink and an event queue of its own; the queues must be empty. A host
 // must be in the partition of its switch, and remote links must have a delay. Split returns an
@@ -85,6 +89,10 @@ func split(
 		}
 	}
 	shared.notes = cfg.CCM != nil
+	var keys [][]int32
+	if shared.shared {
+		keys = whole.entities.divide(p, cfg.Hosts, whole.ports)
+	}
 	for k := range p.all {
 		n := *whole
 		n.events, n.sink = queues[k], sinks[k]
@@ -94,7 +102,13 @@ func split(
 			n.late = &late{}
 		}
 		n.pool = pool{store: shared, slabs: shared.slabs[:cap(shared.slabs)]}
-		if first := queues[k].Grow(n.entities.number()); first != 0 {
+		first := eventqueue.ID(0)
+		if keys != nil {
+			first = queues[k].GrowAs(keys[k])
+		} else {
+			first = queues[k].Grow(n.entities.number())
+		}
+		if first != 0 {
 			return nil, errors.New("fabric: the event queue of a partition has entities")
 		}
 		p.all[k] = &n
@@ -160,6 +174,8 @@ func (p *Partitions) Turn(f func(partition int, first units.Time)) {
 		x := &from.exchange
 		for _, to := range x.posted[turn] {
 			f(int(to), x.boxes[turn][to].first)
+			y := &p.all[to].exchange
+			y.senders = append(y.senders, from)
 		}
 		x.posted[turn] = x.posted[turn][:0]
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"unsafe"
 
-	"weft/eventqueue"
 	"weft/internal/prefetch"
 	"weft/units"
 )
@@ -128,7 +127,6 @@ func (p *partition) prefetch() {
 	}
 	for _, h := range p.own {
 		prefetch.Lines(unsafe.Pointer(&p.sim.hosts[h]), 1)
-		p.queue.Prefetch(p.timers + eventqueue.ID(h))
 	}
 	for step := range 3 {
 		for _, h := range p.own {

@@ -50,6 +50,52 @@ func podPartitions(k, cores int, cfg *fabric.Config) (partition []int32, count i
 	return partition, k + cores
 }
 
+// rackPartitions returns a partition for each rack of a fat-tree of k-port switches, and two for the
+// other switches.
+func rackPartitions(k int, cfg *fabric.Config) (partition []int32, count int) {
+	racks := k * k / 2
+	for n := range cfg.Hosts + len(cfg.Switches) {
+		s := n - cfg.Hosts
+		switch {
+		case s < 0:
+			partition = append(partition, int32(n/(k/2)))
+		case s < racks:
+			partition = append(partition, int32(s))
+		default:
+			partition = append(partition, int32(racks+s%2))
+		}
+	}
+	return partition, racks + 2
+}
+
+// The pods of a large fat-tree are split into racks, unless the links in them are shorter than those
+// between pods.
+func TestPodsAreSplitIntoRacks(t *testing.T) {
+	const k = 24
+	cfg := fatTree(k, fast)
+	part, parts := cfg.Partition()
+	seen := map[int32]bool{}
+	for h := range cfg.Hosts {
+		if seen[part[h]] = true; part[h] != part[cfg.Hosts+h/(k/2)] {
+			t.Fatalf("host %d is in partition %d, its switch in %d", h, part[h], part[cfg.Hosts+h/(k/2)])
+		}
+	}
+	if len(seen) <= k || parts <= len(seen) {
+		t.Errorf("%d partitions, %d with hosts", parts, len(seen))
+	}
+	for i := range cfg.Ports {
+		if p := &cfg.Ports[i]; int(min(p.From, p.To)) < cfg.Hosts+k*k/2 {
+			p.Delay /= 2
+		}
+	}
+	part, _ = cfg.Partition()
+	for h := range cfg.Hosts {
+		if pod := h / (k * k / 4); part[h] != part[pod*k*k/4] {
+			t.Fatalf("host %d is in another partition than the first of its pod", h)
+		}
+	}
+}
+
 // setBalance has all switches balance flows in one way.
 func setBalance(cfg *fabric.Config, b fabric.Balance) {
 	for s := range cfg.Switches {
@@ -123,7 +169,10 @@ func TestPartsAreTheWhole(t *testing.T) {
 				net.Links().SetUp(now, up, 60, 61)
 				return nil
 			}
-			diaries := func(split bool, each func(int, func(int))) (all []string, c fabric.Counters) {
+			type split func(*fabric.Config) ([]int32, int)
+			pods := func(cfg *fabric.Config) ([]int32, int) { return podPartitions(k, 2, cfg) }
+			racks := func(cfg *fabric.Config) ([]int32, int) { return rackPartitions(k, cfg) }
+			diaries := func(split split, each func(int, func(int))) (all []string, c fabric.Counters) {
 				cfg := fatTree(k, p)
 				change(&cfg)
 				r := rand.New(rand.NewPCG(3, 4))
@@ -150,8 +199,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 				if cfg.Stations != 0 {
 					opts.PeerDelay, opts.Transparent = 20*units.Microsecond, true
 				}
-				if split {
-					opts.Parts, opts.Count = podPartitions(k, 2, &cfg)
+				if split != nil {
+					opts.Parts, opts.Count = split(&cfg)
 				}
 				s := newSim(t, cfg, hosts, opts)
 				if err := s.Run(context.Background()); err != nil {
@@ -165,12 +214,18 @@ func TestPartsAreTheWhole(t *testing.T) {
 				}
 				return all, s.Counters()
 			}
-			want, total := diaries(false, nil)
+			want, total := diaries(nil, nil)
 			if len(want) < 16*packets || total.Marks == 0 {
 				t.Fatalf("%d lines, %+v", len(want), total)
 			}
-			for order, each := range map[string]func(int, func(int)){"forwards": nil, "backwards": backwards, "at once": parallelWork} {
-				got, _ := diaries(true, each)
+			for order, by := range map[string]struct {
+				split split
+				each  func(int, func(int))
+			}{
+				"forwards": {pods, nil}, "backwards": {pods, backwards}, "at once": {pods, parallelWork},
+				"racks": {racks, nil}, "racks at once": {racks, parallelWork},
+			} {
+				got, _ := diaries(by.split, by.each)
 				// The partitions finish the stretch in which the last host is done.
 				got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(want, s) && strings.Contains(s, ", 0 bytes") })
 				if !slices.Equal(got, want) {

@@ -84,7 +84,7 @@ func (s *Sim) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if s.steps != nil && id >= p.timers && s.steps.begins(s, now, int(id-p.timers)) {
+		if s.steps != nil && id >= p.timers && s.steps.begins(s, now, int(p.own[id-p.timers])) {
 			p.queue.Set(id, now) // another event may come first in the new epoch
 			if err := s.steps.begin(s, now); err != nil {
 				return err
@@ -113,7 +113,7 @@ func (p *partition) fire(now units.Time, id eventqueue.ID) {
 	if id < p.timers {
 		p.net.Fire(now, id)
 	} else {
-		p.timer(now, int(id-p.timers))
+		p.timer(now, int(p.own[id-p.timers]))
 	}
 }
 
@@ -244,7 +244,7 @@ func (p *partition) arm(now units.Time, h int) {
 		at = now
 	}
 	st.timer = at
-	p.queue.Set(p.timers+eventqueue.ID(h), at)
+	p.queue.Set(st.entity, at)
 }
 
 // stall returns the StallError of the present state.

@@ -169,7 +169,7 @@ type partition struct {
 	index  int
 	queue  *eventqueue.Queue
 	net    *fabric.Network
-	timers eventqueue.ID // the entity of host h is timers+h
+	timers eventqueue.ID // the entity of its first host; those of the others follow
 
 	out transport.Outgoing       // storage of the packet that a host fills in
 	in  transport.Incoming       // storage of the packet that is handed over
@@ -194,13 +194,14 @@ type partition struct {
 
 // hostState is the engine's state of a host.
 type hostState struct {
-	host      Host       `state:"fixed"`
-	partition *partition `state:"fixed"`
-	timer     units.Time `state:"instant"` // instant for which its entity is armed, or units.Never
-	advanced  units.Time `state:"idle"`    // when Advance was last called
-	spins     int32      `state:"idle"`    // number of calls of Advance at that instant
-	done      bool       `state:"value"`
-	_         [2]int64   `state:"fixed"` // one cache line each
+	host      Host          `state:"fixed"`
+	partition *partition    `state:"fixed"`
+	timer     units.Time    `state:"instant"` // instant for which its entity is armed, or units.Never
+	advanced  units.Time    `state:"idle"`    // when Advance was last called
+	spins     int32         `state:"idle"`    // number of calls of Advance at that instant
+	entity    eventqueue.ID `state:"fixed"`
+	done      bool          `state:"value"`
+	_         int64         `state:"fixed"` // one cache line each
 }
 
 // New builds a run of hosts over the network that cfg describes. hosts[h] is host h of cfg.
@@ -245,8 +246,8 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 			p = s.partitions[opts.Parts[h]]
 		}
 		p.working++
-		p.own = append(p.own, int32(h))
 		s.hosts[h] = hostState{host: hosts[h], partition: p, timer: units.Never, advanced: -1}
+		p.own = append(p.own, int32(h))
 		if c, ok := any(hosts[h]).(Controls); ok {
 			if s.controls == nil {
 				s.controls = make([]Controls, len(hosts))
@@ -254,6 +255,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 			s.controls[h] = c
 		}
 	}
+	s.addTimers()
 	if err := s.sortActions(); err != nil {
 		return nil, err
 	}
@@ -279,10 +281,23 @@ func (s *Sim) split(cfg fabric.Config) error {
 		if s.opts.Steps != nil {
 			p.net.Observers.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
 		}
-		p.timers = p.queue.Grow(cfg.Hosts)
 	}
 	s.net = s.nets.Network(0)
 	return s.attachBridges(&cfg)
+}
+
+// addTimers gives each host an entity in the event queue of its partition.
+func (s *Sim) addTimers() {
+	for _, p := range s.partitions {
+		keys := make([]int32, len(p.own))
+		for i, h := range p.own {
+			keys[i] = int32(s.nets.Entities()) + h
+		}
+		p.timers = p.queue.GrowAs(keys)
+		for i, h := range p.own {
+			s.hosts[h].entity = p.timers + eventqueue.ID(i)
+		}
+	}
 }
 
 // sortActions checks the actions and puts them in order.
