@@ -22,8 +22,8 @@ const (
 type entities struct {
 	first eventqueue.ID    // PortEntity(0): those of the ports come first
 	begin [roles + 1]int32 // by role: the number of its first entity, counted from first
-	// by number, in a network in partitions: the entity in the queue of the partition that it is in.
-	// nil: one queue has all
+	// by number, in a network in partitions: the entity in its partition's queue. nil: one queue
+	// has all
 	local []eventqueue.ID
 }
 

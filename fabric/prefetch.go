@@ -27,8 +27,8 @@ func (p *Packet) prefetch(whole bool) {
 }
 
 // Prefetch asks for the ports of partition k, the first packets on their links and the entities of
-// its event queue, and returns true; but not if the last stretch of time had so few events that most
-// ports were not touched.
+// its event queue, and returns true; but not if the last stretch of time had so few events that
+// most ports were not touched.
 func (p *Partitions) Prefetch(k int, events int64) bool {
 	n := p.all[k]
 	x := &n.exchange

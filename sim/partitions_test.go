@@ -50,8 +50,8 @@ func podPartitions(k, cores int, cfg *fabric.Config) (partition []int32, count i
 	return partition, k + cores
 }
 
-// rackPartitions returns a partition for each rack of a fat-tree of k-port switches, and two for the
-// other switches.
+// rackPartitions returns a partition for each rack of a fat-tree of k-port switches, and two for
+// the other switches.
 func rackPartitions(k int, cfg *fabric.Config) (partition []int32, count int) {
 	racks := k * k / 2
 	for n := range cfg.Hosts + len(cfg.Switches) {
@@ -68,8 +68,8 @@ func rackPartitions(k int, cfg *fabric.Config) (partition []int32, count int) {
 	return partition, racks + 2
 }
 
-// The pods of a large fat-tree are split into racks, unless the links in them are shorter than those
-// between pods.
+// The pods of a large fat-tree are split into racks, unless the links in them are shorter than
+// those between pods.
 func TestPodsAreSplitIntoRacks(t *testing.T) {
 	const k = 24
 	cfg := fatTree(k, fast)
