@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""All-reduce with PyTorch and Gloo: the median of ten, checked. See docs/applications.md."""
+"""All-reduce with PyTorch and Gloo of the given bytes: the median of ten, checked. See docs/applications.md."""
 import os
+import sys
 import time
 
 import torch
@@ -9,7 +10,7 @@ import torch.distributed as dist
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 dist.init_process_group("gloo", rank=rank, world_size=world)
 torch.set_num_threads(1)
-for size in [1 << 20, 4 << 20]:
+for size in [int(arg) for arg in sys.argv[1:]] or [1 << 20, 4 << 20]:
     x = torch.empty(size // 4)
     times = []
     for repetition in range(12):

@@ -26,8 +26,8 @@ const (
 
 	// freeRows is the number of rows of frames that a simulation may have, and one more for each
 	// sentPerRow bytes that its ports send. A row costs some 0.5 us, from the network to
-	// view.html, and to send that many bytes costs 25 us. So recording stays below 3 % of the
-	// processor time, or 10 ms: see BenchmarkFrames in cmd/weft.
+	// view.html, and to send that many bytes costs 25 us. So recording takes 3 % of the processor
+	// time of a run of a second, and 7 to 18 ms of a shorter one: see BenchmarkFrames in cmd/weft.
 	freeRows   = 1 << 14
 	sentPerRow = 128 << 10
 
