@@ -169,7 +169,7 @@ func checkRoundTrips(d *workspace, r result) error {
 		return fmt.Errorf("cat wrote %q, %v", text, err)
 	}
 	if !strings.Contains(r.stdout, "h1: 64 B ") || !strings.Contains(r.stdout, "h2: name: rtt\n") ||
-		!strings.Contains(r.stdout, "minimum retransmission timeout of 1ms") {
+		!strings.Contains(r.stdout, "minimum retransmission timeout of 1 ms") {
 		return fmt.Errorf("it printed\n%s", r.stdout)
 	}
 	rows := 0
