@@ -90,10 +90,7 @@ func exchange(args []string) error {
 // its time: a round trip over TCP takes what the links say. Its output, files and numbers are kept.
 func TestPrivProgramInTheWorkload(t *testing.T) {
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	d := newWorkspace(t)
 	name := d.writeLab("rtt.yaml", fmt.Sprintf(`
 weft: 1
@@ -232,10 +229,7 @@ func printClocks() (code int) {
 // synchronized clock.
 func TestPrivProgramsReadCorrectedClocks(t *testing.T) {
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	d := newWorkspace(t)
 	name := d.writeLab("clocks.yaml", fmt.Sprintf(`
 weft: 1
@@ -461,10 +455,7 @@ func tellClocks(args []string) (code int) {
 // beside it, and the machine's clock without.
 func TestPrivClockOfAHostsProgram(t *testing.T) {
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	checkHostsClocks(t, "namespace", fmt.Sprintf("run: [%s, %s", self, tellClock))
 }
 

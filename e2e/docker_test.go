@@ -190,10 +190,7 @@ func importImage(t *testing.T, name string, files ...string) {
 func TestPrivProgramOfTheWorkloadInAnImage(t *testing.T) {
 	needDocker(t)
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	const name = "weft-e2e/clock:1"
 	importImage(t, name, self)
 	own := "/" + filepath.Base(self)
@@ -225,10 +222,7 @@ engine: {dilation: 100}
 func TestPrivClockOfAHostsImage(t *testing.T) {
 	needDocker(t)
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	const name = "weft-e2e/tell:1"
 	importImage(t, name, self)
 	checkHostsClocks(t, "docker", fmt.Sprintf("image: \"%s\", run: [/%s, %s", name, filepath.Base(self), tellClock))

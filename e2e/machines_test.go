@@ -183,10 +183,7 @@ func TestPrivMachines(t *testing.T) {
 // host, also where a protocol corrects it. One that fails ends the run by its host's name.
 func TestPrivProgramsOnMachines(t *testing.T) {
 	needLabTime(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	d, a, b := newFarPair(t)
 	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret", "-q"}
 	if err := os.WriteFile(filepath.Join(d.dir, "words.txt"), []byte("words of the lab\n"), 0o644); err != nil {

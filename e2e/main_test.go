@@ -70,3 +70,13 @@ func buildAndTest(m *testing.M) (code int, err error) {
 	}
 	return m.Run(), nil
 }
+
+// testProgram returns the path of this test program, which labs and tests run as a helper.
+func testProgram(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

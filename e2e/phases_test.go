@@ -233,10 +233,7 @@ func newSite(d *workspace) *site {
 // start starts the agent of machine k.
 func (s *site) start(k int) {
 	s.d.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		s.d.t.Fatal(err)
-	}
+	self := testProgram(s.d.t)
 	cmd := s.d.command()
 	cmd.Path = "/usr/bin/nsenter"
 	cmd.Args = []string{"nsenter", "-t", fmt.Sprint(s.holds[k].Process.Pid), "-n", self, partsAgent, siteAddr(k) + ":7788",
@@ -342,10 +339,7 @@ func orderOf(pid string) int {
 func (s *site) lose(t *testing.T, l *loss, phase, file string) {
 	d := *s.d // agents outlive t
 	d.t = t
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testProgram(t)
 	cmd := d.command()
 	cmd.Path, cmd.Args = self, []string{self, partsLauncher, file, phase, siteAddr(0) + ":7788", siteAddr(1) + ":7788"}
 	in, err := cmd.StdinPipe()

@@ -118,8 +118,7 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 		return a.execAll(ctx, h, &j, f.clock == "lab")
 	})
 	if code := exitCode(0); errors.As(err, &code) && code != exitInterrupted {
-		if len(launcher.Replacing(j.Args[0])) > 0 {
-			a.explainLauncher("weft exec", j.Args[0])
+		if a.explainLauncher("weft exec", j.Args[0]) {
 			return err
 		}
 		a.explainUnseen(j.Args, func(file string) string {

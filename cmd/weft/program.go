@@ -57,8 +57,8 @@ func (p *programFlags) command(cmd *cobra.Command, args []string) (labs []string
 		text, err := regular.Read(name, maxProgramFile)
 		switch {
 		case errors.Is(err, regular.ErrTooLarge):
-			return nil, nil, usagef("--file %s: it is larger than 256 MiB; leave it in the folder of the program, "+
-				"which sees that", name)
+			return nil, nil, usagef("--file %s: it is larger than %d MiB; leave it in the folder of the program, "+
+				"which sees that", name, maxProgramFile>>20)
 		case err != nil:
 			return nil, nil, usagef("--file: %v", err)
 		}
@@ -86,12 +86,14 @@ func programPath(word string) (string, error) {
 }
 
 // explainLauncher tells after a program failed that it is a launcher, which Weft replaces. weft is
-// the command up to the flags.
-func (a *app) explainLauncher(weft, program string) {
-	if kinds := launcher.Replacing(program); len(kinds) > 0 {
+// the command up to the flags. It returns false if the program is no launcher.
+func (a *app) explainLauncher(weft, program string) bool {
+	kinds := launcher.Replacing(program)
+	if len(kinds) > 0 {
 		fmt.Fprintf(a.stderr, "weft: %s started all its processes on one host; to have one on each, leave it out: "+
 			"%s --launch %s ... -- CMD\n", clip.Line(program), weft, strings.Join(kinds, " or "))
 	}
+	return len(kinds) > 0
 }
 
 // programFlagNames are the names of the flags of register.

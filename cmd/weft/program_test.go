@@ -39,7 +39,8 @@ func TestProgramGiven(t *testing.T) {
 	}
 }
 
-// A script that may not be run, and a launcher that ran all on one host, are told with a way out.
+// The errors of a script without execute permission, and of a launcher such as mpirun, say what to
+// do instead.
 func TestProgramHints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.py", nil, 0o644); err != nil {

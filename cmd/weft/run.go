@@ -15,7 +15,6 @@ import (
 	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/launcher"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
@@ -171,9 +170,7 @@ proves nothing then; a miss in another run gives 3.`,
 				err = a.run(cmd.Context(), args, flags)
 			}
 			if failed := (printedRuns)(nil); flags.lab.Program != nil && errors.As(err, &failed) {
-				if c := flags.lab.Program; len(launcher.Replacing(c.Args[0])) > 0 {
-					a.explainLauncher("weft run LAB", c.Args[0])
-				} else {
+				if c := flags.lab.Program; !a.explainLauncher("weft run LAB", c.Args[0]) {
 					a.explainUnseen(c.Args, flags.program.readable)
 				}
 			}

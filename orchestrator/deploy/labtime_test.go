@@ -148,8 +148,8 @@ func checkHostileProgram(t *testing.T, h *Handle, script string) {
 	date("afterwards", "h0", "h1")
 }
 
-// A program that makes whoever started it its tracer, from its first thread or another, runs on and
-// ends like any other, in both runtimes and by both clocks.
+// A program that calls PTRACE_TRACEME, in its first thread or another, runs and ends like any
+// other, in both runtimes and with both clocks.
 func TestPrivProgramTracedByItsParent(t *testing.T) {
 	needLabTime(t)
 	inRuntimes(t, func(t *testing.T, _ string) {

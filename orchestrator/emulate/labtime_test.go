@@ -13,8 +13,8 @@ import (
 	"weft/units"
 )
 
-// ahead returns by how many nanoseconds both clocks of a page are ahead of lab time. No line is set
-// meanwhile: it would begin after the instant that is looked at.
+// ahead returns by how many nanoseconds both clocks of a page are ahead of lab time. It holds the
+// lock, so that the page is not updated between the two readings.
 func (c *Clocks) ahead(page *labclock.Page) (mono, real float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -396,7 +396,7 @@ func TestProgramOfALostMachine(t *testing.T) {
 	}
 }
 
-// What ends before all is ready is told by its name.
+// The error of a launch names a process that ended before all were ready.
 func TestEndBeforeAllIsReady(t *testing.T) {
 	addr, launched := startAgent(t)
 	l, err := (&Group{Addrs: []string{addr}, Secret: secret, Build: "this"}).Launches(t.Context())

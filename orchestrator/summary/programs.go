@@ -106,6 +106,7 @@ func metricsOf(rows []record.MetricRow) (all []record.Metric) {
 			}
 		}
 		rows = rows[len(line):]
+		at := sizes(line)
 		for i := range line {
 			r := &line[i]
 			if !r.Number {
@@ -118,7 +119,6 @@ func metricsOf(rows []record.MetricRow) (all []record.Metric) {
 				metrics[r.Name] = m
 			}
 			m.values = append(m.values, r.Value)
-			at := sizes(line)
 			if unit, _ := record.MetricUnit(r.Name); unit == "B" || at == "" || len(m.groups) > record.MaxMetricGroups {
 				continue
 			}

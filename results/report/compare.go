@@ -275,6 +275,26 @@ func metrics(like *record.Summary) []metric {
 	return append(out, printed(like)...)
 }
 
+// median returns the median of a metric in lines with the given sizes; "": of one without sizes. It
+// is NaN if the run does not have it.
+func median(s *record.Summary, name, at string) float64 {
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		if m.Name != name {
+			continue
+		}
+		if at == "" && len(m.Groups) == 0 {
+			return m.P50
+		}
+		for k := range m.Groups {
+			if m.Groups[k].At == at {
+				return m.Groups[k].P50
+			}
+		}
+	}
+	return math.NaN()
+}
+
 // printed returns the metrics that programs printed in the run of the given summary, each by the
 // sizes of its lines.
 func printed(like *record.Summary) []metric {
@@ -283,30 +303,17 @@ func printed(like *record.Summary) []metric {
 		name := like.Metrics[i].Name
 		unit, scale := record.MetricUnit(name)
 		sign := map[string]float64{"us": 1, "Gb/s": -1}[unit]
-		of := func(s *record.Summary) *record.Metric {
-			k := slices.IndexFunc(s.Metrics, func(m record.Metric) bool { return m.Name == name })
-			if k < 0 {
-				return &record.Metric{P50: math.NaN()}
+		groups := like.Metrics[i].Groups
+		if len(groups) == 0 {
+			groups = []record.MetricGroup{{}}
+		}
+		for _, g := range groups {
+			label := name
+			if g.At != "" {
+				label += ", " + g.At
 			}
-			return &s.Metrics[k]
-		}
-		if len(like.Metrics[i].Groups) == 0 {
-			out = append(out, metric{name + ", median", unit, sign, func(s *record.Summary) float64 {
-				m := of(s)
-				if len(m.Groups) > 0 {
-					return math.NaN()
-				}
-				return scale * m.P50
-			}})
-		}
-		for _, g := range like.Metrics[i].Groups {
-			out = append(out, metric{name + ", " + g.At + ", median", unit, sign, func(s *record.Summary) float64 {
-				for _, x := range of(s).Groups {
-					if x.At == g.At {
-						return scale * x.P50
-					}
-				}
-				return math.NaN()
+			out = append(out, metric{label + ", median", unit, sign, func(s *record.Summary) float64 {
+				return scale * median(s, name, g.At)
 			}})
 		}
 	}
