@@ -37,6 +37,11 @@ type Options struct {
 	// of other sections.
 	Program *Command
 
+	// Only leaves out points of the sweep for which it returns false, whose labs are nil: reading a
+	// point takes a millisecond. It is asked with the number of a point, from 0 on. Nil: all are
+	// read.
+	Only func(point int) bool
+
 	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An
 	// error is reported where the lab names the file. Nil: a lab cannot name files.
 	Read func(name string) ([]byte, error)
@@ -87,6 +92,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		return nil, err
 	}
 	for _, l := range labs {
+		if l == nil {
+			continue
+		}
 		l.Set = opts.Set
 		if opts.Program != nil {
 			l.Command = opts.Program.Given
@@ -127,6 +135,10 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	}
 	var labs []*Lab
 	for _, p := range points(axes) {
+		if opts.Only != nil && !opts.Only(len(labs)) && !repeating(axes, kinds) {
+			labs = append(labs, nil)
+			continue
+		}
 		tree, values := p.apply(r, root, axes)
 		if l := one(r, tree, values); !p.without(values, axes, l.Transport.Kind) {
 			labs = append(labs, l)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -216,6 +217,34 @@ func TestSweepDoesNotRepeatOtherTransports(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s-want +got:\n%s", sweep, diff)
+		}
+	}
+}
+
+// Points that are not asked for are left out, and the others are what they are in the whole sweep.
+// Where points may repeat others, all are read, since their numbers follow from that.
+func TestOnlySomePoints(t *testing.T) {
+	for text, left := range map[string]int{
+		star: 0, star + "sweep:\n  workload.0.ranks: [2, 4]\n  seed: [1, 2, 3]\n": 4,
+		star + "sweep:\n  transport.pc4.beta: [0.5, 0.25]\n  seed: [1, 2]\n":                                  2,
+		star + "sweep:\n  transport.kind: [pc4, strack]\n  transport.pc4.beta: [0.5, 0.25]\n  seed: [1, 2]\n": 0,
+	} {
+		whole := mustParse(t, text, Options{})
+		some := mustParse(t, text, Options{Only: func(point int) bool { return point%3 == 0 }})
+		if len(some) != len(whole) {
+			t.Fatalf("%d points of %d\n%s", len(some), len(whole), text)
+		}
+		none := 0
+		for i, l := range some {
+			switch {
+			case l == nil && i%3 != 0:
+				none++
+			case l == nil || !maps.Equal(l.Point, whole[i].Point) || l.Seed != whole[i].Seed:
+				t.Errorf("point %d: %+v", i, l)
+			}
+		}
+		if none != left {
+			t.Errorf("left out %d points, want %d\n%s", none, left, text)
 		}
 	}
 }

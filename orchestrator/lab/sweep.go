@@ -286,6 +286,17 @@ func (a *axis) aside(kind string) bool {
 	})
 }
 
+// repeating reports whether points of runs with these transports may repeat others, which only
+// reading them shows.
+func repeating(axes []axis, kinds map[string]bool) bool {
+	for kind := range kinds {
+		if slices.ContainsFunc(axes, func(a axis) bool { return a.aside(kind) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // without returns values without those of axes that set nothing in runs of a transport. repeats
 // reports that another point is the same run: the one with the first values of these axes.
 func (p point) without(values map[string]any, axes []axis, kind string) (repeats bool) {

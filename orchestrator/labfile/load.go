@@ -19,7 +19,7 @@ import (
 // File is a lab as read: its text, and one lab per point of its sweep.
 type File struct {
 	Source
-	Labs []*lab.Lab
+	Labs []*lab.Lab // nil for points that Options.Only leaves out
 
 	opts lab.Options
 }
@@ -49,8 +49,9 @@ func Load(src Source, opts lab.Options) (File, error) {
 	var problems lab.Problems
 	switch {
 	case err == nil:
-		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true},
-			len(opts.Set) == 0)...)
+		read := slices.DeleteFunc(slices.Clone(labs), func(l *lab.Lab) bool { return l == nil })
+		problems = append(experiment.Check(read), checkExpectations(src.Text, &lab.Rest{Labs: read, Network: true},
+			len(opts.Set) == 0 && opts.Only == nil)...)
 	case errors.As(err, &problems):
 		if other := noLabBut(&src); other != nil {
 			return File{}, other
