@@ -117,7 +117,7 @@ func (a *app) shardCommand() *cobra.Command {
 					return err
 				}
 			} else {
-				delayGC()
+				steadyGC()
 			}
 			host, _ := os.Hostname() // for messages
 			host = cmp.Or(os.Getenv("SLURMD_NODENAME"), host)
