@@ -245,6 +245,31 @@ func TestCancelledSweep(t *testing.T) {
 	d.run("sweep", "status", "sweep-x").wantCode(2).wantOnStderr("no submitted sweep sweep-x")
 	d.run("sweep", "submit", file, "--engine", "both").wantCode(2)
 	d.run("sweep", "submit", file, "--on", "moon").wantCode(2).wantOnStderr("expected local")
+	d.run("sweep", "submit", file, "--memory", "2GiB").wantCode(2).wantOnStderr("no limit")
+	d.run("sweep", "submit", file, "--image", "weft@sha256:12").wantCode(2).wantOnStderr("--image is for --on swarm")
+	d.run("sweep", "wait", id, "--timeout", "-5s").wantCode(2).wantOnStderr("expected a positive time")
+}
+
+// Submitters at the same time do not take each other's names.
+func TestSubmittersAtOnce(t *testing.T) {
+	d := newWorkspace(t)
+	file := d.writeLab("lab.yaml", "weft: 1\nname: quick\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: "+
+		"permute, size: 8KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	const submitters = 5
+	var all []*process
+	for range submitters {
+		all = append(all, d.start("sweep", "submit", file, "--engine", "sim", "--shards", "1"))
+	}
+	stamps := map[string]bool{}
+	for _, p := range all {
+		id := strings.TrimSpace(p.wait().wantCode(0).stdout)
+		stamps[strings.Split(id, "-")[1]] = true
+		d.run("sweep", "wait", id, "-q").wantCode(0)
+		d.run("sweep", "collect", id).wantCode(0)
+	}
+	if len(stamps) != submitters || len(d.runs()) != 3*submitters {
+		t.Errorf("starts %v, %d runs", stamps, len(d.runs()))
+	}
 }
 
 // limited returns a command that runs with at most bytes of memory of its own.

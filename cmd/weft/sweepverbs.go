@@ -272,8 +272,12 @@ func (a *app) showStatus(st *sweep.Status, asJSON bool) error {
 	return nil
 }
 
-// waitTime is how often weft sweep wait looks. Our own choice.
-const waitTime = 500 * time.Millisecond
+// Times of weft sweep wait: how often it looks, and how often it says why shards do not run. Our
+// own choice.
+const (
+	waitTime = 500 * time.Millisecond
+	sayTime  = 30 * time.Second
+)
 
 func (a *app) sweepWaitCommand() *cobra.Command {
 	var f sweepFlags
@@ -282,6 +286,9 @@ func (a *app) sweepWaitCommand() *cobra.Command {
 others. Exit codes: 0 every point has a result; 1 points are missing, or were given up after three
 tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 		func(ctx context.Context, d *shard.Dir) error {
+			if limit < 0 {
+				return usagef("--timeout %v: expected a positive time, such as 10m", limit)
+			}
 			if limit > 0 {
 				var end context.CancelFunc
 				ctx, end = context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sweep is not over after %v", limit))
@@ -308,6 +315,7 @@ tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 func (a *app) awaitSweep(ctx context.Context, d *shard.Dir, quiet bool) (sweep.Status, error) {
 	pace := a.newPace(quiet)
 	defer pace.Clear()
+	said, at := "", time.Time{}
 	for {
 		st, err := manage.Status(ctx, schedulerOf, d, time.Now())
 		if err != nil || st.Over() {
@@ -317,6 +325,11 @@ func (a *app) awaitSweep(ctx context.Context, d *shard.Dir, quiet bool) (sweep.S
 			if err := manage.Collector(ctx, d); err != nil {
 				return st, err
 			}
+		}
+		if st.Say != "" && st.Say != said && time.Since(at) > sayTime {
+			pace.Clear()
+			fmt.Fprintln(a.stderr, clip.Line(st.Say))
+			said, at = st.Say, time.Now()
 		}
 		pace.Set("points", fmt.Sprintf("%d of %s done on %s", st.Done, plural.Count(st.Points, "point"), st.On),
 			int64(st.Done), int64(st.Points))
@@ -355,7 +368,11 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 				return err
 			}
 			f.round.On = f.on
-			if err := manage.Resume(ctx, schedulerOf, d, f.round, time.Now()); err != nil {
+			started, note, err := manage.Resume(ctx, schedulerOf, d, f.round, time.Now())
+			if note != "" {
+				fmt.Fprintln(a.stderr, clip.Line(note))
+			}
+			if err != nil || !started {
 				return err
 			}
 			return a.showSubmitted(d, f.json)

@@ -278,13 +278,13 @@ func packages() []entry {
 			"runs the points of labs as run does, leaves their pages, and judges and draws what is across them"},
 		{"orchestrator/sweep", "orchestrator/lab", "a submission has the options of its lab"},
 		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +
-			"orchestrator/pages orchestrator/run orchestrator/sweep results/record results/store",
-			"runs points as run does, leaves their pages, and reads its lab from a submission"},
+			"orchestrator/pages orchestrator/run orchestrator/runtime orchestrator/sweep results/record results/store results/table",
+			"runs points as run does, leaves their pages, reads its lab from a submission, and keeps what a process said last"},
 		{"orchestrator/sweep/local", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as processes"},
 		{"orchestrator/sweep/collect", "internal/clip internal/regular internal/remote orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store",
 			"puts the runs of tasks without a shared directory where shards put theirs, once they are runs of the sweep"},
-		{"orchestrator/sweep/slurm", "internal/clip internal/thread orchestrator/machine orchestrator/runtime " +
+		{"orchestrator/sweep/slurm", "internal/clip internal/regular internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
 			"orchestrator/runtime orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",

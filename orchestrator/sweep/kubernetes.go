@@ -66,6 +66,9 @@ spec:
           args: [sweep, shard, --submission, /submission/submission.json, --results, /results, --workers, "{{.Workers}}"]
           env:
             - {name: HOME, value: /tmp}
+{{- if .Memory}}
+            - {name: GOMEMLIMIT, value: "{{.Heap}}"}
+{{- end}}
           resources:
             requests: {cpu: "{{.Workers}}"{{if .Memory}}, memory: "{{.Memory}}"{{end}}}
 {{- if .Memory}}
@@ -125,7 +128,8 @@ func (k *Kubernetes) Manifest(s *Submission) (string, error) {
 		"ID": s.ID, "Lab": s.Lab, "Points": len(s.Points), "Shards": s.Shards, "Tries": MaxTries,
 		"Name":  "weft-" + strings.ToLower(s.Series[:min(len(s.Series), 12)]),
 		"Image": image, "Claim": claim, "Submission": submission,
-		"Workers": max(1, k.Workers), "Memory": k.Memory, "Parallel": max(1, min(k.Parallel, s.Shards)),
+		"Workers": max(1, k.Workers), "Memory": k.Memory, "Heap": HeapLimit(k.Memory),
+		"Parallel": max(1, min(k.Parallel, s.Shards)),
 	})
 	return out.String(), err
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,7 +185,7 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 			sh.Done++
 			out.Done++
 		}
-		if n, ok := f.Notes[i]; ok {
+		if n, ok := f.Notes[i]; ok && (n.What == Disagrees || !f.Placed[i]) { // else a slow machine had it after all
 			bad = bad || n.What != NeverStarted
 			out.Problems = append(out.Problems, Problem{s.PointName(i), s.RunPath(i), n})
 		}
@@ -226,9 +227,22 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 	return out
 }
 
+// idle returns why no shard runs; "": one does, or nothing is known.
+func (s *Status) idle() (why string) {
+	for _, sh := range s.Shards {
+		switch sh.State {
+		case Running:
+			return ""
+		case Waiting:
+			why = cmp.Or(why, sh.Error)
+		}
+	}
+	return why
+}
+
 // advice returns what a user can do about the state of a sweep.
 func (s *Submission) advice(st *Status, f *Found, answer error) string {
-	missing := st.Points - st.Done
+	missing, idle := st.Points-st.Done, st.idle()
 	switch {
 	case answer != nil:
 		return fmt.Sprintf("%s does not answer, so the shards are not known: %v", st.On, answer)
@@ -236,6 +250,8 @@ func (s *Submission) advice(st *Status, f *Found, answer error) string {
 		return fmt.Sprintf("%s, so shards wait: weft sweep wait %s starts it", f.Waits, s.ID)
 	case f.Waits != "" && !st.Over():
 		return "shards wait: " + f.Waits
+	case !st.Over() && idle != "":
+		return "no shard runs: " + idle
 	case st.State == Done && !st.Collected:
 		return "weft sweep collect " + s.ID + " prints the results"
 	case st.State == Failed:

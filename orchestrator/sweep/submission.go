@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,10 @@ type Round struct {
 	Began   time.Time `json:"began"`
 	Done    int       `json:"done"` // points that were finished before
 }
+
+// HeapLimit returns the GOMEMLIMIT of a shard with a limit of memory in bytes, so that it collects
+// garbage before the kernel ends it. A quarter is left for what the Go runtime does not count.
+func HeapLimit(memory int64) int64 { return memory / 4 * 3 }
 
 // Check returns an error unless the submission can be run. Submissions are read from directories
 // that other machines write to.
@@ -160,13 +165,24 @@ func DefaultShards(points, slots int) int {
 	return max(1, min(points, MaxShards, shardsPerSlot*max(1, slots)))
 }
 
+// stampOf returns the start in the name of a run or of a sweep's directory.
+func stampOf(name string) string {
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(name, "sweep-"), "-")
+	return stamp
+}
+
+// Alone reports whether of all names in the lab's folder only the sweep's own has its start. Two
+// submitters that chose the same one at once are not: at least one of them sees the other.
+func (s *Submission) Alone(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return name != s.ID && stampOf(name) == s.Stamp() })
+}
+
 // Began returns a start for a submission at now, of which no name in the lab's folder has the
 // stamp. It lies in the past, so that no other command line takes it later.
 func Began(now time.Time, names []string) (time.Time, error) {
 	taken := map[string]bool{}
 	for _, name := range names {
-		stamp, _, _ := strings.Cut(strings.TrimPrefix(name, "sweep-"), "-")
-		taken[stamp] = true
+		taken[stampOf(name)] = true
 	}
 	const tries = 3600
 	for back := 1; back <= tries; back++ {

@@ -64,6 +64,17 @@ func TestBeganIsFree(t *testing.T) {
 	}
 }
 
+// Two submitters that chose the same start at once do not both have it to themselves.
+func TestAlone(t *testing.T) {
+	s := newSubmission(3, 1)
+	for name, alone := range map[string]bool{s.ID: true, "sweep-20260101T000000-sim-2": false, "sweep-20260101T000000-emu": false,
+		"20260101T000000-1": false, "20260101T000001-1": true, "sweep-20251231T235959-sim": true} {
+		if got := s.Alone([]string{s.ID, name}); got != alone {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A point is tried until it has a result, and no more than MaxTries times in a round. A machine
 // that lacked something is not the point's fault.
 func TestDecide(t *testing.T) {
@@ -120,6 +131,9 @@ func TestJudge(t *testing.T) {
 	gone.Notes[4] = Note{Point: 4, What: GivenUp, Error: "given up after 3 tries"}
 	never := placed(0, 1, 2, 3)
 	never.Notes[4] = Note{Point: 4, What: NeverStarted}
+	late := placed(0, 1, 2, 3, 4) // it was given up while a machine that was cut off had it
+	late.Notes[4] = Note{Point: 4, What: GivenUp}
+	full := []Task{{Shard: 0, State: Failed}, {Shard: 1, State: Waiting, Error: "no suitable node"}}
 	cancelled := placed(0)
 	cancelled.Cancelled = true
 	two := func(a, b string) []Task {
@@ -142,6 +156,8 @@ func TestJudge(t *testing.T) {
 		"no tasks":   {placed(0), nil, nil, Stopped, Stopped, "resume"},
 		"cancelled":  {cancelled, nil, nil, Cancelled, Stopped, "resume"},
 		"given up":   {gone, nil, nil, Failed, Done, "retries what was given up"},
+		"came late":  {late, nil, nil, Done, Done, "collect"},
+		"no room":    {placed(), full, nil, Running, Failed, "no shard runs: no suitable node"},
 		"never":      {never, nil, nil, Done, Done, "collect"},
 		"no answer":  {placed(0), nil, errors.New("connection refused"), Running, Stopped, "does not answer"},
 		"late reply": {placed(0, 1, 2, 3, 4), nil, errors.New("connection refused"), Done, Done, ""},

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"crypto/tls"
@@ -74,7 +75,11 @@ func newCollector(t *testing.T, change func(http.Handler) http.Handler) *collect
 	if err := os.WriteFile(c.keys, keys, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(c.d, 1, func(why string) { c.said <- why })
+	s, err := newServer(c.d, 1, func(why string) {
+		if why != "" {
+			c.said <- why
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,6 +442,63 @@ func TestTrouble(t *testing.T) {
 	}
 	if err := errors.Join(os.Remove(work), os.Rename(work+"x", work), <-ended); err != nil {
 		t.Error(err)
+	}
+}
+
+// A collector that no running task reaches is named, since a firewall may be between.
+func TestNoneReached(t *testing.T) {
+	d := newDir(t)
+	_, end, err := process(d).Begin(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(nil)
+	s := state{Round: 1, Addr: "10.0.0.1:7", Since: time.Now()}
+	for _, c := range []struct {
+		reached, running bool
+		since            time.Duration
+		told             bool
+	}{{false, true, 2 * reachTime, true}, {false, false, 2 * reachTime, false}, {false, true, 0, false}, {true, true, 2 * reachTime, false}} {
+		s.Reached, s.Since = c.reached, time.Now().Add(-c.since)
+		if err := process(d).Write(s); err != nil {
+			t.Fatal(err)
+		}
+		why, away := Look(d, &sweep.Round{Number: 1}, c.running)
+		if away || strings.Contains(why, "10.0.0.1:7") != c.told {
+			t.Errorf("%+v: %q, %v", c, why, away)
+		}
+	}
+}
+
+// A task whose clock is wrong is served; keys are too old by the clock of the collector.
+func TestClockOfATask(t *testing.T) {
+	for _, ahead := range []time.Duration{-100 * 24 * time.Hour, 100 * 24 * time.Hour} {
+		now := time.Now().Add(ahead) // by the clock of the collector
+		own, keys, err := makeKeys(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for late, ok := range map[time.Duration]bool{0: true, -skew / 2: true, life / 2: true, life + time.Hour: false} {
+			server, err := config(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Time = func() time.Time { return now.Add(late) }
+			task, err := config(keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := net.Pipe()
+			answered := make(chan error, 1)
+			go func() { answered <- tls.Server(a, server).Handshake() }()
+			client := tls.Client(b, task)
+			asked := client.HandshakeContext(t.Context())
+			go io.Copy(io.Discard, client) //nolint:errcheck // takes the alert
+			if err := cmp.Or(asked, <-answered); (err == nil) != ok {
+				t.Errorf("%v ahead, %v later: %v", ahead, late, err)
+			}
+			_, _ = a.Close(), b.Close() // the handshake is over
+		}
 	}
 }
 

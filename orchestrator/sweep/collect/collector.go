@@ -23,6 +23,7 @@ const (
 	overTime    = time.Second      // between two looks whether the sweep is over
 	idleTime    = 10 * time.Minute // without a request, once every point has a result
 	troubleTime = 15 * time.Second // for which trouble is shown; tasks ask again sooner
+	reachTime   = 30 * time.Second // for the first task to come; ours
 )
 
 // state is collector.json, which only the submitter can read.
@@ -31,6 +32,7 @@ type state struct {
 	Addr    string    `json:"addr"`
 	Keys    string    `json:"keys"`
 	Since   time.Time `json:"since,omitzero"`    // when it began to listen
+	Reached bool      `json:"reached,omitempty"` // by a task
 	Trouble string    `json:"trouble,omitempty"` // why tasks have to wait
 	At      time.Time `json:"at,omitzero"`       // when they had to
 }
@@ -89,8 +91,8 @@ func begin(ctx context.Context, d *shard.Dir, r *sweep.Round) (s state, err erro
 }
 
 // Look returns why the tasks of a round have to wait; "": they do not. away is true if its
-// collector does not run.
-func Look(d *shard.Dir, r *sweep.Round) (why string, away bool) {
+// collector does not run. running says whether some of the tasks run.
+func Look(d *shard.Dir, r *sweep.Round, running bool) (why string, away bool) {
 	var s state
 	runs, err := process(d).Look(&s)
 	switch {
@@ -100,6 +102,9 @@ func Look(d *shard.Dir, r *sweep.Round) (why string, away bool) {
 		return "the collector at " + s.Addr + " does not run", true
 	case time.Since(s.At) < troubleTime:
 		return s.Trouble, false
+	case running && !s.Reached && time.Since(s.Since) > reachTime:
+		return fmt.Sprintf("none has reached the collector at %s, so a firewall or another network may be between: "+
+			"weft sweep resume --collect=ADDRESS:PORT chooses where it listens", s.Addr), false
 	}
 	return "", false
 }
@@ -126,6 +131,11 @@ func Serve(ctx context.Context, d *shard.Dir, round int) error {
 	server, err := newServer(d, round, func(why string) {
 		mu.Lock()
 		defer mu.Unlock()
+		if why == "" {
+			st.Reached = true
+			_ = process(d).Write(st) // it is only for the status
+			return
+		}
 		if now := time.Now(); why != st.Trouble || now.Sub(st.At) > troubleTime/3 {
 			st.Trouble, st.At = why, now
 			_ = process(d).Write(st) // the disk may be the trouble

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -60,7 +61,8 @@ func makeKeys(now time.Time) (collector, tasks []byte, err error) {
 }
 
 // config returns the settings of TLS for the owner of keys. Each end accepts a certificate of the
-// same authority, for the use of the other end.
+// same authority, for the use of the other end. Whether keys are too old is decided by the clock of
+// the collector, whose machine made them: that of a task may be wrong.
 func config(keys []byte) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(keys, keys)
 	if err != nil {
@@ -72,7 +74,11 @@ func config(keys []byte) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(root)
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool,
+	var now func() time.Time // nil: the clock of the machine
+	if slices.Contains(pair.Leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+		now = func() time.Time { return root.NotBefore.Add(skew) }
+	}
+	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool,
 		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, ServerName: collectorName,
 		SessionTicketsDisabled: true}, nil
 }

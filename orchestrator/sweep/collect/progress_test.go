@@ -53,7 +53,11 @@ func overPipes(t *testing.T, p *pipes, body func(t *testing.T, s *server, r *Rem
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newServer(newDir(t), 1, func(why string) { t.Error(why) })
+		s, err := newServer(newDir(t), 1, func(why string) {
+			if why != "" {
+				t.Error(why)
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,7 @@ func (r *Remote) End(ctx context.Context, id string, t sweep.Try) error {
 
 // Place implements shard.Backend: it sends the files of a run, piece by piece.
 func (r *Remote) Place(ctx context.Context, id string, _ sweep.Try, run string) error {
-	files, err := sums(run)
+	files, err := sums(run, false)
 	if err != nil {
 		return err
 	}

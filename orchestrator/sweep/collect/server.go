@@ -52,12 +52,13 @@ type server struct {
 	d          *shard.Dir
 	round      int
 	submission json.RawMessage
-	trouble    func(why string) // receives why tasks have to wait
+	trouble    func(why string) // receives why tasks have to wait, and "" with the first request
 	busy       sync.Map         // tries with a request in work, by ID
 	placing    chan struct{}    // runs that are checked at once
 
 	strangers remote.Strangers
 
+	first sync.Once
 	mu    sync.Mutex
 	asked time.Time // last request
 }
@@ -106,6 +107,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, f func(*http.Req
 	s.mu.Lock()
 	s.asked = time.Now()
 	s.mu.Unlock()
+	s.first.Do(func() { s.trouble("") })
 	c := http.NewResponseController(w)
 	r.Body = http.MaxBytesReader(nil, &steady{r.Body, c, time.Now().Add(requestTime)}, maxPiece)
 	stop := inWork(w, c)
@@ -363,8 +365,9 @@ func room(work string) error {
 	return nil
 }
 
-// sums returns the hash of each file below a directory, by its name. All are regular files.
-func sums(dir string) (map[string]string, error) {
+// sums returns the hash of each file below a directory, by its name. All are regular files, and on
+// the disk if sync is set.
+func sums(dir string, sync bool) (map[string]string, error) {
 	out := map[string]string{}
 	return out, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -375,7 +378,9 @@ func sums(dir string) (map[string]string, error) {
 			return err
 		}
 		h := sha256.New()
-		_, err = io.Copy(h, f)
+		if _, err = io.Copy(h, f); err == nil && sync {
+			err = f.Sync()
+		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
@@ -401,7 +406,7 @@ func (s *server) place(r *http.Request) (any, error) {
 	}
 	s.placing <- struct{}{}
 	defer func() { <-s.placing }()
-	files, err := sums(work)
+	files, err := sums(work, true) // once it is renamed, nobody sends it again
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"weft/orchestrator/lab"
@@ -76,12 +77,12 @@ func Read(q *Request) (*sweep.Submission, []*lab.Lab, error) {
 		return nil, nil, Refused{fmt.Errorf("engine %s: other machines may choose differently; --engine sim or "+
 			"--engine emu says what the sweep is", s.Kind)}
 	}
-	again, err := shard.Labs(s)
+	again, err := shard.Labs(s, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the lab reads differently on another machine: %w", err)
 	}
 	for i, l := range again {
-		if table.Point(l.Point) != s.Points[i] || len(l.Sources) != len(f.Labs[i].Sources) {
+		if len(l.Sources) != len(f.Labs[i].Sources) {
 			return nil, nil, errors.New("the lab reads differently on another machine")
 		}
 	}
@@ -97,13 +98,19 @@ func Collector(ctx context.Context, d *shard.Dir) error {
 	return collect.Ensure(ctx, d, &r)
 }
 
-// checkCollect returns an error unless tasks of a scheduler can send their runs to a collector.
-func checkCollect(on shard.Scheduler, r *sweep.Round) error {
-	if r.Collect == "" || on.Name() == "swarm" {
-		return nil
+// checkRound returns an error if a scheduler ignores what a user asked for.
+func checkRound(on shard.Scheduler, r *sweep.Round) error {
+	switch name := on.Name(); {
+	case r.Collect != "" && name != "swarm":
+		return Refused{fmt.Errorf("--collect is for --on swarm: with --on %s, --results names a directory that all "+
+			"machines share", name)}
+	case r.Image != "" && name != "swarm":
+		return Refused{fmt.Errorf("--image is for --on swarm: --on %s runs this program", name)}
+	case r.Memory != 0 && name == "local":
+		return Refused{errors.New("--memory: processes of this machine have no limit; leave it out, or use --on " +
+			"swarm or --on slurm")}
 	}
-	return Refused{fmt.Errorf("--collect is for --on swarm: with --on %s, --results names a directory that all "+
-		"machines share", on.Name())}
+	return nil
 }
 
 // Submit writes a submission and starts its shards. After an error nothing is left.
@@ -112,7 +119,7 @@ func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCollect(on, &q.Round); err != nil {
+	if err := checkRound(on, &q.Round); err != nil {
 		return nil, err
 	}
 	if err := on.Check(ctx, s.Kind); err != nil {
@@ -129,26 +136,44 @@ func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, 
 		s.Shards = sweep.DefaultShards(len(s.Points), slots)
 	}
 	s.Shards = min(s.Shards, len(s.Points))
-	if s.Began, err = sweep.Began(q.Now, store.EntryNames(filepath.Join(q.Results, s.Lab))); err != nil {
+	if d, err = claim(q, s); err != nil {
 		return nil, err
-	}
-	path, err := store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", func(path string) error {
-		s.ID = filepath.Base(path)
-		err := s.Check()
-		if err == nil {
-			d, err = shard.Create(path, s)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("create a directory for the sweep: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(path))
+			err = errors.Join(err, os.RemoveAll(d.Path))
 		}
 	}()
 	return d, start(ctx, on, d, q.Round, q.Now)
+}
+
+// claim makes the directory of a submission, with a start that names no other runs of the lab.
+func claim(q *Request, s *sweep.Submission) (d *shard.Dir, err error) {
+	names := func() []string { return store.EntryNames(filepath.Join(q.Results, s.Lab)) }
+	for n, now := 0, q.Now; ; n++ {
+		if s.Began, err = sweep.Began(now, names()); err != nil {
+			return nil, err
+		}
+		_, err = store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", func(path string) error {
+			s.ID = filepath.Base(path)
+			err := s.Check()
+			if err == nil {
+				d, err = shard.Create(path, s)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("create a directory for the sweep: %w", err)
+		}
+		if s.Alone(names()) {
+			return d, nil
+		}
+		if err := os.RemoveAll(d.Path); err != nil {
+			return nil, err
+		}
+		// The letters of a series are random, so two submitters do not choose the same once more.
+		now = s.Began.Add(-time.Duration(s.Series[n%len(s.Series)]) * time.Second)
+	}
 }
 
 // start starts the next round.
@@ -186,7 +211,9 @@ func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), 
 		}
 		tasks, answer = s.Tasks(ctx, d, r)
 		if r.Collect != "" {
-			f.Waits, f.Away = collect.Look(d, &r)
+			f.Waits, f.Away = collect.Look(d, &r, slices.ContainsFunc(tasks, func(t sweep.Task) bool {
+				return t.State == sweep.Running
+			}))
 		}
 	}
 	return d.Sub.Judge(r, f, tasks, answer, now), nil
@@ -240,50 +267,55 @@ func end(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard
 var ErrNothingLeft = errors.New("every point has a result; weft sweep collect prints them")
 
 // Resume starts the shards again, for points without a result and for those that were given up.
-// tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect; the empty
-// ones are as in the last round, but Workers and, with another scheduler, Collect.
+// Tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect; with the
+// same scheduler the empty ones are as in the last round, but Workers. started is false if no point
+// was left, but copies that disagreed, of which the first ones stay. note is what else the user has
+// to know; it may be empty.
 func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir, r sweep.Round, now time.Time,
-) error {
+) (started bool, note string, err error) {
 	last, _, err := d.Round()
 	if err != nil {
-		return err
+		return false, "", err
 	}
 	r.On = cmp.Or(r.On, last.On, "local") // no round: its submitter was killed before
-	r.Image, r.Memory = cmp.Or(r.Image, last.Image), cmp.Or(r.Memory, last.Memory)
-	if r.On == last.On {
-		r.Collect = cmp.Or(r.Collect, last.Collect)
-	}
 	next, err := on(r.On)
 	if err != nil {
-		return err
+		return false, "", err
 	}
-	if err := checkCollect(next, &r); err != nil {
-		return err
+	if err := checkRound(next, &r); err != nil {
+		return false, "", err
+	}
+	if r.On == last.On {
+		r.Image, r.Memory = cmp.Or(r.Image, last.Image), cmp.Or(r.Memory, last.Memory)
+		r.Collect = cmp.Or(r.Collect, last.Collect)
 	}
 	if err := next.Check(ctx, d.Sub.Kind); err != nil {
-		return err
+		return false, "", err
 	}
 	if d.Sub.Program != store.Program() {
-		return fmt.Errorf("%s was submitted by another build of weft (%s), and its results would be of two; "+
-			"submit the sweep anew, or use that build", d.Sub.ID, d.Sub.Version)
+		return false, "", fmt.Errorf("%s was submitted by another build of weft (%s), and its results would be of "+
+			"two; submit the sweep anew, or use that build", d.Sub.ID, d.Sub.Version)
 	}
 	forgotten, err := d.Forget()
 	if err != nil {
-		return err
+		return false, "", err
 	}
 	if d.Settled() == len(d.Sub.Points) {
-		if forgotten > 0 { // copies disagreed: the first ones stay
-			return nil
+		if forgotten > 0 {
+			return false, "every point has a result: of copies that disagreed the first ones stay", nil
 		}
-		return ErrNothingLeft
+		return false, "", ErrNothingLeft
 	}
-	if err := Cancel(ctx, on, d); err != nil {
-		return err
+	if err := Cancel(ctx, on, d); err != nil && r.On == last.On {
+		return false, "", err
+	} else if err != nil { // the last engine may be gone for good, and its tasks do no harm
+		note = fmt.Sprintf("the tasks on %s were not removed, and may still run points: %v; weft clean removes them",
+			last.On, err)
 	}
 	if err := d.Reopen(); err != nil {
-		return err
+		return false, note, err
 	}
-	return start(ctx, next, d, r, now)
+	return true, note, start(ctx, next, d, r, now)
 }
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
@@ -292,7 +324,7 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 // answer, and Collect or weft clean removes later what it keeps.
 func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir,
 ) (jobs []series.Job, runs []*record.Summary, cleanup, err error) {
-	labs, err := shard.Labs(d.Sub)
+	labs, err := shard.Labs(d.Sub, nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -310,7 +342,11 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 			runs[i] = series.NotRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
 			continue
 		}
-		if runs[i], err = store.ReadSummary(dir); err != nil {
+		err := d.Check(i)
+		if err == nil {
+			runs[i], err = store.ReadSummary(dir)
+		}
+		if err != nil {
 			return nil, nil, nil, fmt.Errorf("%s: %w", d.Sub.PointName(i), err)
 		}
 		runs[i].Run = dir

@@ -62,6 +62,9 @@ func (d *Dir) Try(id string) (sweep.Try, error) { return readJSON[sweep.Try](d, 
 // Begin implements Backend. A try is on the disk as long as it has no result.
 func (d *Dir) Begin(_ context.Context, id string, t sweep.Try) (sweep.Next, error) {
 	if !d.has(tryFile(id)) {
+		if err := d.Check(t.Point); err != nil {
+			return sweep.Run, err
+		}
 		about := d.about(t.Point)
 		switch next := sweep.Decide(about, t.Round, t.Point); next {
 		case sweep.GiveUp:

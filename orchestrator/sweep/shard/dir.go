@@ -322,7 +322,15 @@ func (d *Dir) Finish() error {
 	if err := d.write(collectedFile, nil); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(d.at(workFolder)), os.RemoveAll(d.at(triesFolder)))
+	all := errors.Join(os.RemoveAll(d.at(workFolder)), os.RemoveAll(d.at(triesFolder)))
+	for _, folder := range []string{"", roundsFolder, notesFolder} {
+		for _, name := range store.EntryNames(d.at(folder)) {
+			if len(filepath.Ext(name)) > len(rand.Text()) { // of a write whose process was killed
+				all = errors.Join(all, os.Remove(d.at(folder, name)))
+			}
+		}
+	}
+	return all
 }
 
 // Reopen undoes Finish, for another round.

@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	nodes "weft/orchestrator/runtime"
 	"weft/orchestrator/sweep"
 )
 
@@ -37,17 +39,17 @@ type KeepOptions struct {
 func Keep(ctx context.Context, b Backend, o KeepOptions) error {
 	var keep sweep.Keep
 	for {
-		err := start(ctx, b, o)
+		said, err := start(ctx, b, o)
 		var exit *exec.ExitError
 		switch {
+		case b.Over():
+			return ErrOver
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case b.Over():
-			return ErrOver
 		case !errors.As(err, &exit) || exit.ExitCode() == ExitMachine:
-			return fmt.Errorf("shard %d cannot run on this machine: %w", o.Shard, err)
+			return fmt.Errorf("shard %d cannot run on this machine: %w: %s", o.Shard, err, said)
 		}
 		settled, failed := b.SettledIn(ctx, o.Shard)
 		if failed != nil {
@@ -59,8 +61,9 @@ func Keep(ctx context.Context, b Backend, o KeepOptions) error {
 	}
 }
 
-// start runs the process of a shard to its end. It ends with this process.
-func start(ctx context.Context, b Backend, o KeepOptions) error {
+// start runs the process of a shard to its end, and returns its last line. It ends with this
+// process.
+func start(ctx context.Context, b Backend, o KeepOptions) (said string, err error) {
 	// The kernel sends Pdeathsig when the thread ends that started the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -70,7 +73,13 @@ func start(ctx context.Context, b Backend, o KeepOptions) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endTime
-	cmd.Stderr, cmd.Stdout = o.Stderr, o.Stderr
+	tail := nodes.NewTail("shard", nil)
+	cmd.Stderr = io.MultiWriter(o.Stderr, tail)
+	cmd.Stdout = cmd.Stderr
 	cmd.Env = os.Environ()
-	return cmd.Run()
+	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it succeeded; what it started has its standard error
+	}
+	all := tail.String()
+	return strings.TrimPrefix(all[strings.LastIndexByte(all, '\n')+1:], "weft: "), err
 }

@@ -24,6 +24,22 @@ import (
 var errForeign = errors.New("the place of the run is taken by a run of another command line; move that away, " +
 	"and resume the sweep")
 
+// Check returns an error if the place of a point's run is taken by one of another command line.
+func (d *Dir) Check(point int) error {
+	to := d.runDir(point)
+	m, err := store.ReadManifest(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && (m.Series == nil || m.Series.ID != d.Sub.Series):
+		err = errForeign
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", to, err)
+	}
+	return err
+}
+
 // place renames a finished run into the place of its point. If the place is taken, the copies are
 // compared. A copy that differs from the first is kept for inspection, and noted.
 func (d *Dir) place(point int, run, host string) error {
@@ -35,12 +51,12 @@ func (d *Dir) place(point int, run, host string) error {
 	if !errors.Is(err, fs.ErrExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		return err
 	}
+	if err := d.Check(point); err != nil {
+		return err
+	}
 	m, err := store.ReadManifest(to)
 	if err != nil {
 		return err
-	}
-	if m.Series == nil || m.Series.ID != d.Sub.Series {
-		return fmt.Errorf("%s: %w", to, errForeign)
 	}
 	first, err := PrintOf(to)
 	if err != nil {

@@ -34,6 +34,9 @@ const (
 	maxState  = 16 << 20
 )
 
+// stateTemp ends the name of a state that is being written.
+const stateTemp = ".json.new"
+
 // at returns the path of a file of the process, which ends with a suffix.
 func (p *Process) at(suffix string) string { return p.Dir.at(p.Name + suffix) }
 
@@ -71,13 +74,18 @@ func (p *Process) Start(ctx context.Context, self string, ready func() bool, arg
 		cmd.Process.Kill(), ctx.Err())
 }
 
-// lock takes the lock of the process. ok is false if another process has it.
-func (p *Process) lock() (f *os.File, ok bool, err error) {
-	f, err = os.OpenFile(p.at(".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+// lock takes the lock of the process: unix.LOCK_EX to be it, or unix.LOCK_SH to see that there is
+// none. ok is false if another process has it.
+func (p *Process) lock(how int) (f *os.File, ok bool, err error) {
+	flag := os.O_RDWR
+	if how == unix.LOCK_EX {
+		flag |= os.O_CREATE
+	}
+	f, err = os.OpenFile(p.at(".lock"), flag, 0o644)
 	if err != nil {
 		return nil, false, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, false, f.Close()
 	}
@@ -87,11 +95,13 @@ func (p *Process) lock() (f *os.File, ok bool, err error) {
 // Look reports whether the process runs, and reads its state, which does not change meanwhile if it
 // does not run.
 func (p *Process) Look(state any) (runs bool, err error) {
-	f, free, err := p.lock()
-	if err != nil {
+	f, free, err := p.lock(unix.LOCK_SH)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, p.Read(state)
+	case err != nil:
 		return false, err
-	}
-	if free {
+	case free:
 		defer f.Close() //nolint:errcheck // releases the lock
 	}
 	return !free, p.Read(state)
@@ -104,7 +114,7 @@ var errLocked = errors.New("another process of this sweep keeps it")
 // state, or that of a round that is over, whose submitter was killed before it had started.
 func (p *Process) wait(ctx context.Context, limit time.Duration) (*os.File, error) {
 	for over := time.Now().Add(limit); ; {
-		f, ok, err := p.lock()
+		f, ok, err := p.lock(unix.LOCK_EX)
 		if ok || err != nil {
 			return f, err
 		}
@@ -163,7 +173,7 @@ func (p *Process) Remove(ctx context.Context) error {
 		return err
 	}
 	var all error
-	for _, suffix := range []string{".lock", ".json", ".log"} {
+	for _, suffix := range []string{".lock", ".json", stateTemp, ".log"} {
 		if err := os.Remove(p.at(suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			all = errors.Join(all, err)
 		}
@@ -177,11 +187,14 @@ func (p *Process) Write(state any) error {
 	if err != nil {
 		return err
 	}
-	temp := p.at(".json.new")
-	if err := os.WriteFile(temp, text, p.Mode); err != nil {
-		return err
+	temp := p.at(stateTemp)
+	if err = os.WriteFile(temp, text, p.Mode); err == nil {
+		err = os.Rename(temp, p.at(".json"))
 	}
-	return os.Rename(temp, p.at(".json"))
+	if err != nil {
+		_ = os.Remove(temp) // the first error matters more
+	}
+	return err
 }
 
 // Read reads the state of the process.

@@ -20,6 +20,7 @@ import (
 	"weft/orchestrator/sweep"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/results/table"
 )
 
 // An Engine runs experiments: orchestrate.Run, or a fake in tests.
@@ -42,16 +43,21 @@ type MachineError struct{ error }
 
 func (e MachineError) Unwrap() error { return e.error }
 
-// Labs reads the labs of a submission, one for each point.
-func Labs(s *sweep.Submission) ([]*lab.Lab, error) {
+// Labs reads the labs of a submission, one for each point. Those for which only, unless it is nil,
+// returns false may be nil.
+func Labs(s *sweep.Submission, only func(point int) bool) ([]*lab.Lab, error) {
 	f, err := labfile.Load(labfile.Recorded(s.File, []byte(s.Text), s.Inputs),
-		lab.Options{Set: s.Set, Engine: s.Engine})
+		lab.Options{Set: s.Set, Engine: s.Engine, Only: only})
 	if err != nil {
 		return nil, err
 	}
-	if len(f.Labs) != len(s.Points) {
-		return nil, fmt.Errorf("the submission has %d points, and this weft reads %d in its lab: use the weft that "+
-			"submitted it", len(s.Points), len(f.Labs))
+	same := len(f.Labs) == len(s.Points)
+	for i := 0; same && i < len(f.Labs); i++ {
+		same = f.Labs[i] == nil || table.Point(f.Labs[i].Point) == s.Points[i]
+	}
+	if !same {
+		return nil, errors.New("this weft reads other points in the lab than the submission has: use the weft that " +
+			"submitted it")
 	}
 	return f.Labs, nil
 }
@@ -65,12 +71,13 @@ func Run(ctx context.Context, b Backend, o Options) error {
 	}
 	sub := b.Submission()
 	if p := store.Program(); p != sub.Program {
-		return MachineError{fmt.Errorf("this is another build of weft than the one that submitted the sweep (%s, %s): "+
-			"its results could differ; install or mount the same binary everywhere", sub.Version, sub.Program)}
+		return unable(ctx, b, o, fmt.Errorf("this is another build of weft than the one that submitted the sweep "+
+			"(%s, %s): its results could differ; install or mount the same binary everywhere", sub.Version,
+			sub.Program))
 	}
-	labs, err := Labs(sub)
+	labs, err := Labs(sub, func(point int) bool { return sub.ShardOf(point) == o.Shard })
 	if err != nil {
-		return MachineError{err}
+		return unable(ctx, b, o, err)
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -96,10 +103,29 @@ func Run(ctx context.Context, b Backend, o Options) error {
 	return nil
 }
 
+// newTry returns a try of a point, and its ID.
+func newTry(point int, o Options) (id string, t sweep.Try) {
+	return fmt.Sprintf("%d-%s", point, rand.Text()),
+		sweep.Try{Point: point, Shard: o.Shard, Round: o.Round, Host: o.Host, Began: time.Now().UTC()}
+}
+
+// unable records why this machine runs no point of a shard, for those who ask for the status, and
+// returns it as a MachineError.
+func unable(ctx context.Context, b Backend, o Options, why error) error {
+	for _, i := range b.Submission().PointsOf(o.Shard) {
+		id, t := newTry(i, o)
+		if next, err := b.Begin(ctx, id, t); err == nil && next == sweep.Run {
+			t.Error = why.Error()
+			_ = b.End(ctx, id, t) // the error is on standard error, too
+			break
+		}
+	}
+	return MachineError{why}
+}
+
 // try runs a point once, if it needs that.
 func try(ctx context.Context, b Backend, l *lab.Lab, point int, o Options) error {
-	t := sweep.Try{Point: point, Shard: o.Shard, Round: o.Round, Host: o.Host, Began: time.Now().UTC()}
-	id := fmt.Sprintf("%d-%s", point, rand.Text())
+	id, t := newTry(point, o)
 	next, err := b.Begin(ctx, id, t)
 	if err != nil {
 		return ofMachine(ctx, b, err)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"maps"
@@ -69,7 +70,7 @@ func TestSameAsLocal(t *testing.T) {
 	d := newDir(t)
 	runAll(t, d)
 	local := t.TempDir()
-	labs, err := Labs(d.Sub)
+	labs, err := Labs(d.Sub, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +175,13 @@ func TestForeignRunStays(t *testing.T) {
 	if err := d.place(0, r.Dir(), "m1"); !errors.Is(err, errForeign) {
 		t.Error(err)
 	}
+	if err := Run(t.Context(), d, options(t, 0, "m1", orchestrate.Run)); !errors.Is(err, errForeign) {
+		t.Error(err)
+	}
+	if err := errors.Join(os.RemoveAll(r.Dir()), d.Check(0), Run(t.Context(), d, options(t, 0, "m1", orchestrate.Run)),
+		d.Check(0)); err != nil {
+		t.Error(err)
+	}
 }
 
 // Tasks that are killed during a point leave their tries; the point is given up by name, and the
@@ -247,10 +255,21 @@ func TestOverAndOtherBuilds(t *testing.T) {
 		return nil, nil
 	}
 	d.Sub.Program = "another"
-	if err := Run(t.Context(), d, options(t, 0, "m1", none)); err == nil || !strings.Contains(err.Error(), "another build of weft") {
-		t.Error(err)
+	for range 2 * sweep.MaxTries {
+		if err := Run(t.Context(), d, options(t, 0, "m1", none)); err == nil || !strings.Contains(err.Error(), "another build of weft") {
+			t.Error(err)
+		}
+	}
+	st := d.Sub.Judge(sweep.Round{Number: 1}, d.Scan(), nil, nil, time.Now())
+	if st.Done != 0 || len(st.Problems) > 0 || !strings.Contains(st.Shards[0].Error, "m1: this is another build") {
+		t.Errorf("%+v", st)
 	}
 	d.Sub.Program = store.Program()
+	for _, name := range store.EntryNames(d.at(triesFolder)) {
+		if err := os.Remove(d.at(triesFolder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	wait := func(ctx context.Context, _ *experiment.Experiment, _ orchestrate.Options) (*record.Summary, error) {
 		if err := d.Cancel(); err != nil {
 			t.Fatal(err)
@@ -271,8 +290,16 @@ func TestOverAndOtherBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	runAll(t, d)
+	for _, folder := range []string{"", roundsFolder, notesFolder} { // writes whose process was killed
+		if err := os.WriteFile(d.at(folder, "1.json."+rand.Text()), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := d.Finish(); err != nil {
 		t.Fatal(err)
+	}
+	if left := store.EntryNames(d.at(notesFolder)); len(left) > 0 || len(store.EntryNames(d.at(roundsFolder))) != 2 {
+		t.Errorf("left %v", left)
 	}
 	if err := Run(t.Context(), d, options(t, 0, "m1", none)); !errors.Is(err, ErrOver) {
 		t.Error(err)
@@ -280,6 +307,58 @@ func TestOverAndOtherBuilds(t *testing.T) {
 	names := store.EntryNames(d.at())
 	if strings.Join(names, " ") != "collected notes rounds submission.json" {
 		t.Errorf("left %v", names)
+	}
+}
+
+// Whoever looks for a process sees whether it runs, however many look. A state that cannot be
+// written leaves no file, and what a killed process leaves is removed.
+func TestProcess(t *testing.T) {
+	d := newDir(t)
+	p := &Process{Dir: d, Name: "local", Mode: 0o600}
+	if err := p.Write(7); err != nil {
+		t.Fatal(err)
+	}
+	state := 0
+	if runs, err := p.Look(&state); runs || err != nil || state != 7 || p.Dir.has("local.lock") {
+		t.Errorf("runs %v, %v, state %d", runs, err, state)
+	}
+	_, end, err := p.Begin(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(nil)                                 // leaves its lock, as a process that was killed
+	other, free, err := p.lock(unix.LOCK_SH) // another look
+	if err != nil || !free {
+		t.Fatal(free, err)
+	}
+	if runs, err := p.Look(&state); runs || err != nil {
+		t.Errorf("runs %v, %v, state %d", runs, err, state)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end, err := p.Begin(t.Context(), 1)
+	if err != nil || ctx.Err() != nil {
+		t.Fatal(err)
+	}
+	if runs, err := p.Look(&state); !runs || err != nil {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+	end(nil)
+	if err := os.Mkdir(p.at(stateTemp), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(8); err == nil {
+		t.Error("written over a directory")
+	}
+	if err := os.WriteFile(p.at(stateTemp), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(p.at("*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

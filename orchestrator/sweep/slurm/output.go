@@ -15,13 +15,17 @@ import (
 // Script returns the batch script of a round: it runs the shard with the number of its task, and
 // puts the task into the queue again if its machine failed it.
 func Script(weft, path string, r *sweep.Round) string {
+	heap := ""
+	if r.Memory > 0 {
+		heap = fmt.Sprintf("GOMEMLIMIT=%d ", sweep.HeapLimit(r.Memory))
+	}
 	return fmt.Sprintf(`#!/bin/sh
 # A shard of a sweep of Weft: see docs/scale-out.md.
-%s sweep shard %s --round %d --workers %d
+%s%s sweep shard %s --round %d --workers %d
 code=$?
 if [ "$code" = %d ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 exit "$code"
-`, quote(weft), quote(path), r.Number, max(1, r.Workers), shard.ExitMachine, sweep.MaxTries)
+`, heap, quote(weft), quote(path), r.Number, max(1, r.Workers), shard.ExitMachine, sweep.MaxTries)
 }
 
 // quote returns text as one word of a shell.
@@ -81,13 +85,14 @@ func parseNodes(text string) map[string]int {
 	return out
 }
 
-// parseTasks reads lines of index|state|nodes|reason.
-func parseTasks(text string, shards int) []sweep.Task {
+// parseTasks reads lines of index|state|nodes|user|reason. Names of jobs are not unique, so jobs of
+// other users than these do not count.
+func parseTasks(text string, shards int, users ...string) []sweep.Task {
 	out := make([]sweep.Task, 0, min(shards, 1024))
 	seen := map[int]bool{}
 	for line := range strings.Lines(text) {
-		f := strings.SplitN(strings.TrimSpace(line), "|", 4)
-		if len(f) != 4 {
+		f := strings.SplitN(strings.TrimSpace(line), "|", 5)
+		if len(f) != 5 || !slices.Contains(users, f[3]) {
 			continue
 		}
 		k, err := strconv.Atoi(f[0])
@@ -99,8 +104,8 @@ func parseTasks(text string, shards int) []sweep.Task {
 		switch {
 		case t.State == sweep.Failed:
 			t.Error = strings.ToLower(f[1])
-		case t.State == sweep.Waiting && f[3] != "None":
-			t.Error, t.Tries = f[3], 0
+		case t.State == sweep.Waiting && f[4] != "None":
+			t.Error, t.Tries = f[4], 0
 		}
 		out = append(out, t)
 	}

@@ -25,8 +25,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"weft/internal/clip"
+	"weft/internal/regular"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -36,6 +39,8 @@ const (
 	binFile    = "weft"
 	scriptFile = "slurm.sh"
 	logsFolder = "slurm"
+
+	newSuffix = ".new" // of a copy that is not complete
 )
 
 const (
@@ -173,7 +178,7 @@ func copyFile(from, to string) (err error) {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	temp := to + ".new"
+	temp := to + newSuffix
 	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
 	if err != nil {
 		return err
@@ -191,7 +196,7 @@ func copyFile(from, to string) (err error) {
 // removeFiles removes what Start wrote.
 func removeFiles(d *shard.Dir) error {
 	var all error
-	for _, name := range []string{binFile, scriptFile, logsFolder} {
+	for _, name := range []string{binFile, binFile + newSuffix, scriptFile, logsFolder} {
 		all = errors.Join(all, os.RemoveAll(filepath.Join(d.Path, shard.Folder, name)))
 	}
 	return all
@@ -200,17 +205,54 @@ func removeFiles(d *shard.Dir) error {
 // Tasks implements shard.Scheduler. Slurm forgets ended jobs after some minutes; the shards' files
 // do not.
 func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]sweep.Task, error) {
-	text, err := ask(ctx, "squeue", "--noheader", "--array", "--states=all", "--format=%K|%T|%N|%r",
+	text, err := ask(ctx, "squeue", "--noheader", "--array", "--states=all", "--format=%K|%T|%N|%U|%r",
 		"--name="+jobName(d.Sub, r.Number))
 	if err != nil {
 		return nil, err
 	}
-	return parseTasks(text, d.Sub.Shards), nil
+	users := []string{fmt.Sprint(os.Geteuid())} // the submitter is another if a colleague asks
+	if info, err := os.Stat(filepath.Join(d.Path, shard.Folder, scriptFile)); err == nil {
+		users = append(users, fmt.Sprint(info.Sys().(*syscall.Stat_t).Uid))
+	}
+	all := parseTasks(text, d.Sub.Shards, users...)
+	for i := range all {
+		if t := &all[i]; t.State == sweep.Failed {
+			t.Error += lastLine(filepath.Join(d.Path, shard.Folder, logsFolder, fmt.Sprintf("%d.log", t.Shard)))
+		}
+	}
+	return all, nil
 }
 
-// End implements shard.Scheduler.
+// maxLine is how much of the end of a log is read, in bytes.
+const maxLine = 1 << 10
+
+// lastLine returns what a shard said last according to its log; "" if it said nothing.
+func lastLine(log string) string {
+	f, err := regular.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()                     //nolint:errcheck // only read
+	_, _ = f.Seek(-maxLine, io.SeekEnd) // a shorter one is read from its start
+	// What can be read is shown.
+	text, _ := io.ReadAll(io.LimitReader(f, maxLine))
+	said := strings.TrimSpace(string(text))
+	if said == "" {
+		return ""
+	}
+	return ": " + clip.Line(said[strings.LastIndexByte(said, '\n')+1:])
+}
+
+// End implements shard.Scheduler. Its files are removed even if Slurm does not answer: a task that
+// is started again ends at once.
 func (s Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
-	if _, err := ask(ctx, "scancel", "--quiet", "--name="+jobName(d.Sub, r.Number)); err != nil {
+	return errors.Join(s.cancel(ctx, d, r), removeFiles(d))
+}
+
+// cancel cancels the job of a round, and waits until none of its tasks runs.
+func (s Scheduler) cancel(ctx context.Context, d *shard.Dir, r sweep.Round) error {
+	if _, err := ask(ctx, "scancel", "--quiet", fmt.Sprintf("--user=%d", os.Geteuid()),
+		"--name="+jobName(d.Sub, r.Number)); err != nil {
 		return err
 	}
 	for over := time.Now().Add(endTime); ; {
@@ -219,7 +261,7 @@ func (s Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 			return err
 		}
 		if !slices.ContainsFunc(all, func(t sweep.Task) bool { return t.State == sweep.Running }) {
-			return removeFiles(d)
+			return nil
 		}
 		if time.Now().After(over) {
 			return fmt.Errorf("job %s has not ended in %v: squeue --name=%[1]s", jobName(d.Sub, r.Number), endTime)

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,8 @@ func TestParse(t *testing.T) {
 	if len(got) != 4 || got["m1"] != 8 || got["m2"] != 4 || got["m7"] != 2 || got["m9"] != 2 {
 		t.Errorf("%v", got)
 	}
-	tasks := parseTasks("0|RUNNING|m1|None\n1|PENDING||Resources\n2|COMPLETED|m2|None\n3|NODE_FAIL|m2|None\n3|RUNNING|m1|None\n"+
-		"9|RUNNING|m1|None\nN/A|RUNNING|m1|None\nx\n", 5)
+	tasks := parseTasks("0|RUNNING|m1|7|None\n1|RUNNING|m9|8|None\n1|PENDING||7|Resources\n2|COMPLETED|m2|9|None\n"+
+		"3|NODE_FAIL|m2|7|None\n3|RUNNING|m1|7|None\n9|RUNNING|m1|7|None\nN/A|RUNNING|m1|7|None\nx\n", 5, "7", "9")
 	want := []sweep.Task{
 		{Shard: 0, State: sweep.Running, Host: "m1", Tries: 1}, {Shard: 1, State: sweep.Waiting, Error: "Resources"},
 		{Shard: 2, State: sweep.Done, Host: "m2", Tries: 1}, {Shard: 3, State: sweep.Failed, Host: "m2", Error: "node_fail", Tries: 1},
@@ -64,10 +65,10 @@ func TestParse(t *testing.T) {
 
 func FuzzOutput(f *testing.F) {
 	corpus := fuzztest.New(f)
-	corpus.Add("0|RUNNING|m1|None\nm1|8|idle\n12;x\n", 3)
+	corpus.Add("0|RUNNING|m1|7|None\nm1|8|idle\n12;x\n", 3)
 	corpus.Fuzz(func(t *testing.T, text string, shards int) {
 		shards = min(max(shards, 0), 1000)
-		for _, task := range parseTasks(text, shards) {
+		for _, task := range parseTasks(text, shards, "7") {
 			if task.Shard < 0 || task.Shard >= shards {
 				t.Fatalf("%+v", task)
 			}
@@ -93,7 +94,7 @@ func TestScheduler(t *testing.T) {
 	for name, text := range map[string]string{
 		"sinfo":   "echo 'm1|8|idle'",
 		"sbatch":  "echo 42",
-		"squeue":  "case \"$*\" in *--name=weft-s-1*) echo '0|COMPLETED|m1|None';; esac",
+		"squeue":  fmt.Sprintf("case \"$*\" in *--name=weft-s-1*) echo '0|COMPLETED|m1|%d|None';; esac", os.Geteuid()),
 		"scancel": "exit 0",
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
@@ -136,6 +137,23 @@ func TestScheduler(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(path, shard.Folder, binFile)); !os.IsNotExist(err) {
 		t.Error("weft's copy is left", err)
+	}
+}
+
+// Of a failed task the status has what its shard said last.
+func TestLastLine(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "0.log")
+	if said := lastLine(log); said != "" {
+		t.Error(said)
+	}
+	for text, want := range map[string]string{"": "", "\n\n": "", "one": ": one", "one\ntwo\n": ": two",
+		strings.Repeat("x", 2*maxLine) + "\n\x1btwo\n\n": ": \uFFFDtwo"} {
+		if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if said := lastLine(log); said != want {
+			t.Errorf("%.20q: %q, want %q", text, said, want)
+		}
 	}
 }
 

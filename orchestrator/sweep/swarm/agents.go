@@ -155,12 +155,16 @@ func (Agents) Look(ctx context.Context, p *machine.Placement) error {
 	return nil
 }
 
-// maxWords is how much of what an agent said last is shown, in bytes.
-const maxWords = 1 << 10
+// maxWords is how much of what a task said last is shown, in bytes, and wordsTime how long its
+// machine may take to tell. Ours.
+const (
+	maxWords  = 1 << 10
+	wordsTime = 5 * time.Second
+)
 
 // lastWords returns what a task said last; "" if the engine does not tell.
 func lastWords(ctx context.Context, api *client.Client, task string) string {
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := context.WithTimeout(ctx, wordsTime)
 	defer cancel()
 	r, err := api.TaskLogs(ctx, task, container.LogsOptions{ShowStderr: true, ShowStdout: true, Tail: "3"})
 	if err != nil {

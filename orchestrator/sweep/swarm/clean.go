@@ -41,7 +41,9 @@ func (Scheduler) End(ctx context.Context, d *shard.Dir, r sweep.Round) error {
 		return err
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
-	err = removeService(ctx, api, serviceName(d.Sub, r.Number))
+	limited, cancel := context.WithTimeout(ctx, removeTime+answerTime)
+	defer cancel()
+	err = removeService(limited, api, serviceName(d.Sub, r.Number))
 	if r.Collect != "" {
 		err = errors.Join(err, collect.End(ctx, d))
 	}

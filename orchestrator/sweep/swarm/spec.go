@@ -43,6 +43,10 @@ func serviceName(s *sweep.Submission, round int) string {
 func service(s *sweep.Submission, r *sweep.Round, path, user string) swarm.ServiceSpec {
 	replicas, attempts, delay, grace := uint64(s.Shards), uint64(maxRestarts), restartDelay, graceTime
 	labels := map[string]string{labelSweep: s.ID, labelDir: path}
+	env := []string{SlotVar + "={{.Task.Slot}}", "HOME=/tmp"}
+	if r.Memory > 0 {
+		env = append(env, fmt.Sprintf("GOMEMLIMIT=%d", sweep.HeapLimit(r.Memory)))
+	}
 	results := filepath.Dir(filepath.Dir(path)) // runs lie beside the sweep's directory
 	return swarm.ServiceSpec{
 		Annotations: swarm.Annotations{Name: r.Handle, Labels: labels},
@@ -51,8 +55,7 @@ func service(s *sweep.Submission, r *sweep.Round, path, user string) swarm.Servi
 				Image: r.Image, Labels: labels, User: user, Hostname: "{{.Node.Hostname}}", ReadOnly: true,
 				Args: []string{"sweep", "shard", path, "--round", strconv.Itoa(r.Number), "--workers",
 					strconv.Itoa(max(1, r.Workers))},
-				Env:            []string{SlotVar + "={{.Task.Slot}}", "HOME=/tmp"},
-				CapabilityDrop: []string{"ALL"}, StopGracePeriod: &grace,
+				Env: env, CapabilityDrop: []string{"ALL"}, StopGracePeriod: &grace,
 				Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 				Mounts: []mount.Mount{
 					{Type: mount.TypeBind, Source: results, Target: results},

@@ -27,6 +27,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/filters"
@@ -55,6 +56,10 @@ func openAt(host string) (*client.Client, error) {
 		client.WithAPIVersionNegotiation())
 }
 
+// answerTime is for a manager to say what there is. Ours: a manager that lost the others of its
+// swarm takes 20 s to say so.
+const answerTime = 30 * time.Second
+
 // nodes returns the machines of the swarm by their ID.
 func nodes(ctx context.Context, api *client.Client) (map[string]swarm.Node, error) {
 	all, err := api.NodeList(ctx, swarm.NodeListOptions{})
@@ -75,6 +80,8 @@ func (Scheduler) Check(ctx context.Context, kind string) error {
 		return errors.New("tasks of a swarm may not make networks to emulate with: use --engine sim, or emulate " +
 			"with --on slurm or --on local")
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	api, err := open()
 	if err != nil {
 		return err
@@ -86,6 +93,8 @@ func (Scheduler) Check(ctx context.Context, kind string) error {
 
 // Slots implements shard.Scheduler: the processors of all machines that take tasks.
 func (Scheduler) Slots(ctx context.Context, _ string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	api, err := open()
 	if err != nil {
 		return 0, err
@@ -189,6 +198,8 @@ func checkImage(ref string) error {
 
 // Tasks implements shard.Scheduler.
 func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]sweep.Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	api, err := open()
 	if err != nil {
 		return nil, err
@@ -213,12 +224,21 @@ func (Scheduler) Tasks(ctx context.Context, d *shard.Dir, r sweep.Round) ([]swee
 		}
 		return n.Description.Hostname
 	}
-	return tasksOf(all, d.Sub.Shards, host), nil
+	asked := 0
+	return tasksOf(all, d.Sub.Shards, host, func(task string) string {
+		if asked++; asked > maxAsked {
+			return ""
+		}
+		return lastWords(ctx, api, task)
+	}), nil
 }
 
+// maxAsked is of how many failed shards the logs are read: most fail for the same reason.
+const maxAsked = 3
+
 // tasksOf returns the state of each shard from all tasks of a service. Of the tasks of a shard the
-// newest counts.
-func tasksOf(all []swarm.Task, shards int, host func(node string) string) []sweep.Task {
+// newest counts. words returns what a failed task said last.
+func tasksOf(all []swarm.Task, shards int, host, words func(id string) string) []sweep.Task {
 	newest := make([]*swarm.Task, shards)
 	out := make([]sweep.Task, shards)
 	for i := range all {
@@ -241,7 +261,10 @@ func tasksOf(all []swarm.Task, shards int, host func(node string) string) []swee
 		}
 		out[k].Host, out[k].State = host(t.NodeID), stateOf(t)
 		if out[k].State != sweep.Running && out[k].State != sweep.Done {
-			out[k].Error = cmp.Or(t.Status.Err, "")
+			out[k].Error = t.Status.Err
+		}
+		if out[k].State == sweep.Failed {
+			out[k].Error += words(t.ID)
 		}
 	}
 	return out

@@ -102,11 +102,11 @@ func TestTasksOf(t *testing.T) {
 	}
 	want := []sweep.Task{
 		{Shard: 0, State: sweep.Running, Host: "m1", Tries: 3}, {Shard: 1, State: sweep.Done, Host: "m1", Tries: 1},
-		{Shard: 2, State: sweep.Failed, Host: "m1"}, {Shard: 3, State: sweep.Waiting, Host: "m1", Tries: 1},
+		{Shard: 2, State: sweep.Failed, Host: "m1", Error: ": no room"}, {Shard: 3, State: sweep.Waiting, Host: "m1", Tries: 1},
 		{Shard: 4, State: sweep.Waiting},
 	}
 	for range 2 {
-		if got := tasksOf(all, 5, func(string) string { return "m1" }); !slices.Equal(got, want) {
+		if got := tasksOf(all, 5, func(string) string { return "m1" }, func(string) string { return ": no room" }); !slices.Equal(got, want) {
 			t.Errorf("%+v", got)
 		}
 		slices.Reverse(all)
