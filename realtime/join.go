@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/internal/clip"
 	"weft/internal/control"
 	"weft/results/frames"
 	"weft/units"
@@ -37,6 +38,10 @@ func Join(conn *control.Conn, members []Member, patience time.Duration, far bool
 	}
 	return (&coordinator{conn: conn, members: members, patience: patience, connect: connect}).join()
 }
+
+// ReadyTimes is how long a process may take to be ready once others are, as a multiple of how long
+// it may be silent afterwards. Ours: it lays out buffers and may compile a module.
+const ReadyTimes = 20
 
 // join implements Join.
 func (j *coordinator) join() error {
@@ -88,6 +93,9 @@ type partState struct {
 	did     *Did
 	state   *State
 	report  *Report
+
+	held   int        // rows of samples, frames and steps
+	framed units.Time // instant of the last frame
 }
 
 // orchestrator is the sender of received.from that is no part.
@@ -192,10 +200,15 @@ func (j *coordinator) configure() error {
 			return m.ended(err)
 		}
 	}
+	limit := ReadyTimes * j.patience
 	for _, m := range j.members {
-		if _, err := m.Conn.Expect(KindReady, nil); err != nil {
+		_ = m.Conn.SetReadDeadline(time.Now().Add(limit))
+		if _, err := m.Conn.Expect(KindReady, nil); errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("%s does not answer: it is not ready after %v; is it stopped?", m.Name, limit)
+		} else if err != nil {
 			return m.ended(err)
 		}
+		_ = m.Conn.SetReadDeadline(time.Time{})
 	}
 	return j.conn.SendValue(KindReady, nil)
 }
@@ -300,6 +313,9 @@ func (j *coordinator) request(m control.Message, fds []int) error {
 // answer forwards a message of a part. One about the whole network waits until all parts have sent
 // theirs, and is merged.
 func (j *coordinator) answer(m control.Message, s *partState) (over bool, err error) {
+	if most := j.cfg.longest(m.Kind); len(m.Body) > most {
+		return false, fmt.Errorf("%q has %d bytes; expected at most %d", clip.Text(m.Kind), len(m.Body), most)
+	}
 	switch m.Kind {
 	case KindAlive:
 		s.alive = new(Alive)
@@ -316,12 +332,15 @@ func (j *coordinator) answer(m control.Message, s *partState) (over bool, err er
 		}
 		return false, j.conn.Send(m)
 	case KindSamples:
-		return false, decodeMore(m, &s.samples)
+		return false, hold(m, s, &s.samples, j.cfg.sampleRows)
 	case KindFrames:
-		return false, decodeMore(m, &s.frames)
+		return false, hold(m, s, &s.frames, func(f *frames.Frame) (int, bool) { return j.cfg.frameRows(s, f) })
 	case KindSteps:
-		return false, decodeMore(m, &s.steps)
+		return false, hold(m, s, &s.steps, j.cfg.stepRows)
 	case KindGone:
+		if err := j.cfg.checkGone(m); err != nil {
+			return false, err
+		}
 		return false, j.conn.Send(m)
 	case KindDid:
 		s.did = new(Did)
@@ -336,12 +355,18 @@ func (j *coordinator) answer(m control.Message, s *partState) (over bool, err er
 		if err := m.Decode(s.state); err != nil {
 			return false, err
 		}
+		if err := j.cfg.checkState(s.state); err != nil {
+			return false, err
+		}
 		if j.all(func(s *partState) bool { return s.state != nil }) {
 			return false, j.conn.SendValue(KindState, j.state())
 		}
 	case KindReport:
 		s.report = new(Report)
 		if err := m.Decode(s.report); err != nil {
+			return false, err
+		}
+		if err := j.cfg.checkReport(s.report); err != nil {
 			return false, err
 		}
 		if j.all(func(s *partState) bool { return s.report != nil }) {
@@ -351,7 +376,7 @@ func (j *coordinator) answer(m control.Message, s *partState) (over bool, err er
 			return true, j.conn.SendValue(KindReport, j.report())
 		}
 	default:
-		return false, fmt.Errorf("unexpected message %q", m.Kind)
+		return false, fmt.Errorf("unexpected message %q", clip.Text(m.Kind))
 	}
 	return false, nil
 }
@@ -364,14 +389,6 @@ func (j *coordinator) all(f func(*partState) bool) bool {
 		}
 	}
 	return true
-}
-
-// decodeMore appends the elements of a message to all.
-func decodeMore[T any](m control.Message, all *[]T) error {
-	var more []T
-	err := m.Decode(&more)
-	*all = append(*all, more...)
-	return err
 }
 
 // first removes what is due until an instant from each part's list, and returns it ordered by time,
@@ -407,6 +424,9 @@ func (j *coordinator) release(until units.Time) error {
 		func(f *frames.Frame) (units.Time, int) { return f.At, 0 })
 	steps := first(j, func(s *partState) *[]fabric.Step { return &s.steps }, until,
 		func(s *fabric.Step) (units.Time, int) { return s.At, 0 })
+	for k := range j.parts {
+		j.parts[k].recount()
+	}
 	return errors.Join(sendChunks(j.conn, KindSamples, samples), sendChunks(j.conn, KindFrames, joinFrames(all)),
 		sendChunks(j.conn, KindSteps, steps))
 }
@@ -439,7 +459,7 @@ func joinFrames(parts []frames.Frame) (all []frames.Frame) {
 func (j *coordinator) did() Did {
 	var errs []string
 	for k := range j.parts {
-		if e := j.parts[k].did.Error; e != "" && !slices.Contains(errs, e) {
+		if e := clip.Line(j.parts[k].did.Error); e != "" && !slices.Contains(errs, e) {
 			errs = append(errs, e)
 		}
 	}

@@ -521,9 +521,9 @@ func replay(t *testing.T, of []int32, dilation float64, connect func(int) ([][]i
 		switch {
 		case err != nil:
 		case m.Kind == KindFrames:
-			err = decodeMore(m, &all.Frames)
+			err = control.With(m, func(f *[]frames.Frame) error { all.Frames = append(all.Frames, *f...); return nil })
 		case m.Kind == KindSamples:
-			err = decodeMore(m, &all.Samples)
+			err = control.With(m, func(s *[]Sample) error { all.Samples = append(all.Samples, *s...); return nil })
 		default:
 			err = m.Is(KindReport, &r)
 		}

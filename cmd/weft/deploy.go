@@ -18,6 +18,7 @@ import (
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
+	"weft/orchestrator/machine"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/sweep/slurm"
@@ -276,7 +277,7 @@ func (a *app) cleanCommand() *cobra.Command {
 		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
 up stay, unless their state directory is gone, so that no command can reach them. On a machine of a
 swarm, the services and ended containers of sweeps and agents that are over are removed, and so are
-Slurm's jobs of agents whose command has ended. Only what a journal of Weft names or what has Weft's
+Slurm's jobs of agents whose command has ended, and files that agents had for programs. Only what a journal of Weft names or what has Weft's
 mark is removed.`,
 		Example: "  weft clean\n  weft clean --json",
 		Args:    cobra.NoArgs,
@@ -287,6 +288,9 @@ mark is removed.`,
 			err = cleanup.Join(err, failed)
 			for _, name := range tasks {
 				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep or a lab that is over"})
+			}
+			for _, name := range machine.CleanFiles() {
+				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of an agent that has ended"})
 			}
 			if asJSON {
 				if swept == nil {

@@ -34,7 +34,7 @@ func packages() []entry {
 		{"internal/bypass", "", "makes shared memory and what wakes its users, whatever is in it"},
 		{"internal/cleanup", "", "collects errors, whatever they are of"},
 		{"internal/clock", "", "reads the machine's clocks in nanoseconds"},
-		{"internal/control", "", "messages and descriptors between processes, whatever is in them"},
+		{"internal/control", "internal/clip", "messages and descriptors between processes, whatever is in them"},
 		{"internal/crew", "", "workers for any rounds of work"},
 		{"internal/dockertest", "", "a Docker Engine for tests"},
 		{"internal/fuzztest", "", "seeds and mutations for any fuzz target"},
@@ -128,7 +128,7 @@ func packages() []entry {
 			"results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
 				"distributions; what was executed before is skipped; hosts are asked for ahead"},
-		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clock " +
+		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clip internal/clock " +
 			"internal/control internal/poller internal/rings internal/splitmix results/frames results/stats " +
 			"transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part, over TAPs and shared " +
@@ -230,7 +230,8 @@ func packages() []entry {
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime, kernel and kind of NIC"},
 		{"orchestrator/emulate", "clocksync clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
-			"internal/bypass internal/cleanup internal/clock internal/control internal/plural internal/poller internal/regular " +
+			"internal/bypass internal/cleanup internal/clip internal/clock internal/control internal/plural internal/poller " +
+			"internal/regular " +
 			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock nodeimg/tcp " +
 			"orchestrator/kernelpath orchestrator/launcher orchestrator/runtime orchestrator/runtime/namespace " +
 			"orchestrator/together orchestrator/uml realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +

@@ -34,6 +34,21 @@ func Line(text string) string {
 	return visible(text)
 }
 
+// maxLines is the number of bytes that Lines keeps.
+const maxLines = 8 << 10
+
+// Lines returns the end of a text of several lines, at most 8 KiB, with U+FFFD for each character
+// that is Forbidden, but for the ends of lines and tabs: for what another process says.
+func Lines(text string) string {
+	text = text[max(0, len(text)-maxLines):]
+	return strings.Map(func(c rune) rune {
+		if Forbidden(c) && c != '\n' && c != '\t' {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
+}
+
 // visible returns a text with U+FFFD for each character that is Forbidden.
 func visible(text string) string {
 	return strings.Map(func(c rune) rune {

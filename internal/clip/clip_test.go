@@ -23,3 +23,16 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "",
+		"two\nlines,\ta tab":                 "two\nlines,\ta tab",
+		"a\x1b[2Jcleared\rover":              "a\uFFFD[2Jcleared\uFFFDover",
+		strings.Repeat("x", 9<<10) + "end\n": strings.Repeat("x", 8<<10-4) + "end\n",
+	} {
+		if got := Lines(text); got != want {
+			t.Errorf("%.20q: got %.20q, want %.20q", text, got, want)
+		}
+	}
+}

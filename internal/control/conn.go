@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/clip"
 )
 
 // FD is the descriptor of the control connection that a process of a lab inherits.
@@ -23,7 +25,8 @@ const KindError = "error"
 // RemoteError is an error that the peer reported in a message of KindError.
 type RemoteError struct{ Text string }
 
-func (e *RemoteError) Error() string { return e.Text }
+// Error returns the text, clipped: the peer may have written anything.
+func (e *RemoteError) Error() string { return clip.Lines(e.Text) }
 
 // Conn is one end of a control connection. Several goroutines may call Send; only one at a time may
 // call Recv. Close unblocks both.
@@ -32,6 +35,7 @@ func (e *RemoteError) Error() string { return e.Text }
 // leaves its own side unread.
 type Conn struct {
 	sock *net.UnixConn
+	most int    // see Limit
 	src  source // owned by Recv; unbuffered, so that it holds nothing that Recv has not returned: see Inherit
 
 	mu  sync.Mutex // guards out and the order of frames
@@ -40,7 +44,7 @@ type Conn struct {
 
 // New returns a connection over a connected Unix stream socket and takes ownership of the socket.
 func New(sock *net.UnixConn) *Conn {
-	return &Conn{sock: sock, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
+	return &Conn{sock: sock, most: MaxBody, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
 }
 
 // Open returns the connection on an inherited descriptor and closes the descriptor itself.
@@ -131,6 +135,10 @@ func (c *Conn) Descriptor() (fd int, err error) {
 // removes the deadline. After that error, the connection cannot be read any further.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.sock.SetReadDeadline(t) }
 
+// Limit sets the largest body that Recv accepts, in bytes; it is MaxBody otherwise. A peer that is
+// not trusted cannot make the receiver decode more.
+func (c *Conn) Limit(body int) { c.most = min(body, MaxBody) }
+
 // Send sends m and copies of fds, which the caller still owns. It returns when the kernel has
 // accepted everything.
 func (c *Conn) Send(m Message, fds ...int) error {
@@ -184,7 +192,7 @@ func (c *Conn) SendError(err error) error { return c.SendValue(KindError, err.Er
 // closed on exec. Recv returns io.EOF when the peer is gone and everything it sent has been read.
 // After any other error the connection is unusable.
 func (c *Conn) Recv() (Message, []int, error) {
-	m, n, err := readFrame(&c.src)
+	m, n, err := readFrame(&c.src, c.most)
 	if err == nil && n > len(c.src.fds) {
 		err = fmt.Errorf("control: %q announced %d descriptors, %d came", m.Kind, n, len(c.src.fds))
 	}

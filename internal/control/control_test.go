@@ -248,7 +248,7 @@ func TestBadFrames(t *testing.T) {
 		"\x00\x00\x00\x01\x01\x00Wfa{":     "not JSON",
 		"\x03\xff\xff\xff\x01\x00Wfa\"abc": "cut short", // 64 MiB announced, nothing allocated
 	} {
-		if _, _, err := readFrame(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := readFrame(strings.NewReader(in), MaxBody); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", in, err, want)
 		}
 	}
@@ -265,7 +265,7 @@ func FuzzFrame(f *testing.F) {
 		corpus.Add(b)
 	}
 	corpus.Fuzz(func(t *testing.T, in []byte) {
-		m, fds, err := readFrame(bytes.NewReader(in))
+		m, fds, err := readFrame(bytes.NewReader(in), MaxBody)
 		if err != nil {
 			return
 		}

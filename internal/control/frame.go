@@ -71,9 +71,9 @@ func appendFrame(b []byte, m Message, fds int) ([]byte, error) {
 	return append(b, m.Body...), nil
 }
 
-// readFrame reads one frame: the message and the announced number of descriptors. The error is
-// io.EOF only if the stream ended between two frames.
-func readFrame(r io.Reader) (m Message, fds int, err error) {
+// readFrame reads one frame, whose body has at most the given number of bytes: the message and the
+// announced number of descriptors. The error is io.EOF only if the stream ended between two frames.
+func readFrame(r io.Reader, most int) (m Message, fds int, err error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return Message{}, 0, err
@@ -82,7 +82,7 @@ func readFrame(r io.Reader) (m Message, fds int, err error) {
 	switch {
 	case string(h[6:]) != mark:
 		return Message{}, 0, fmt.Errorf("control: not a message header: % x", h)
-	case size > MaxBody || kind > MaxKind || fds > MaxFDs:
+	case size > int64(most) || kind > MaxKind || fds > MaxFDs:
 		return Message{}, 0, fmt.Errorf("%w: announced body %d, kind %d, descriptors %d", ErrTooLarge, size, kind, fds)
 	case kind == 0:
 		return Message{}, 0, errors.New("control: a message without a kind")

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -236,11 +238,26 @@ func (r *run) configure(ctx context.Context) error {
 	defer cancel()
 	// A process that does not answer must not hold up the end of the run.
 	stop := context.AfterFunc(hurry, func() { r.readDeadline(time.Now()) })
+	var silent atomic.Bool
+	limit := realtime.ReadyTimes * patience()
+	quiet := time.AfterFunc(limit, func() {
+		silent.Store(true)
+		cancel()
+	})
+	defer quiet.Stop()
+	if r.x.Kernel != nil {
+		quiet.Stop() // until links are measured
+	}
 	do := func(peer int, f func() error) func() error {
 		return func() error {
 			err := f()
-			if err != nil {
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded) && silent.Load():
+				err = fmt.Errorf("it does not answer: it is not ready %v after the others; is it stopped?", limit)
+			case err != nil:
 				cancel()
+			default:
+				quiet.Reset(limit)
 			}
 			return r.named(peer, err)
 		}

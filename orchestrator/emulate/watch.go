@@ -9,6 +9,7 @@ import (
 	"weft/clocksync"
 	"weft/collectives/schedule"
 	"weft/host"
+	"weft/internal/clip"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
@@ -305,6 +306,7 @@ func (r *run) takeNode(i int, m control.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
+		p.Doing, p.Failed = clip.Line(p.Doing), clip.Lines(p.Failed)
 		if p.Done != n.progress.Done || m.Kind == agent.KindDone {
 			r.moved = time.Now()
 		}

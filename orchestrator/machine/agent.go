@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
@@ -60,6 +61,9 @@ const (
 	maxNew  = 64
 )
 
+// acceptPause is between attempts to accept a connection while that fails. Ours.
+const acceptPause = 100 * time.Millisecond
+
 // Serve accepts connections until ctx ends, and then ends all processes.
 func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	config, err := secure(a.Secret)
@@ -67,6 +71,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	a.runs = map[string]*part{}
+	CleanFiles()
 	if a.Urgent {
 		poller.Prefer(0, poller.Urgent)
 	}
@@ -84,11 +89,17 @@ func serve(
 	strangers := remote.Strangers{Most: maxNew}
 	for {
 		c, err := l.Accept()
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, net.ErrClosed):
 			return err
+		case err != nil: // too many open files, say: connections that end make room
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
 		}
 		strangers.Add(c)
 		all.Go(func() {
@@ -209,7 +220,9 @@ func (a *Agent) add(s session) (*part, error) {
 			"all machines", a.Build, s.Build)
 	case len(a.runs) == maxRuns:
 		return nil, fmt.Errorf("%d runs are under way", maxRuns)
-	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "" || a.runs[s.Run] != nil:
+	case a.runs[s.Run] != nil:
+		return nil, errors.New("this agent has another part of the run; expected addresses of different agents")
+	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "":
 		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
 	}
 	p := &part{session: s, up: make(chan struct{}), streams: map[int]*link{}, came: make(chan struct{}, 1),
@@ -281,7 +294,8 @@ func (a *Agent) session(ctx context.Context, conn *link, s session) error {
 	if err != nil {
 		return err
 	}
-	a.Say(fmt.Sprintf("%s: part %d of %d, %d hosts", s.Lab, s.Me+1, len(s.Peers), len(s.Nodes)))
+	about := fmt.Sprintf("%s: part %d of %d", clip.Text(s.Lab), s.Me+1, len(s.Peers))
+	a.Say(fmt.Sprintf("%s, %d hosts", about, len(s.Nodes)))
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { heartbeats(ctx, conn) })
@@ -299,7 +313,7 @@ func (a *Agent) session(ctx context.Context, conn *link, s session) error {
 	cancel()
 	conn.Close()
 	all.Wait()
-	a.Say(fmt.Sprintf("%s: part %d of %d has ended", s.Lab, s.Me+1, len(s.Peers)))
+	a.Say(about + " has ended")
 	return nil
 }
 
@@ -373,13 +387,15 @@ func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 	for to, addr := range p.Peers[:p.Me] {
 		conn, err := dial(ctx, addr, config, kindStream, stream{Run: p.Run, From: p.Me, To: to})
 		if err == nil {
-			_, err = nextWithin(conn, kindUp, launchSilence)
+			if _, err = nextWithin(conn, kindUp, launchSilence); err == nil {
+				err = p.add(to, conn)
+			}
+			if err != nil {
+				conn.Close()
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("stream to %s at %s: %w", emulate.MachineName(to), addr, err)
-		}
-		if err := p.add(to, conn); err != nil {
-			return err
+			return fmt.Errorf("stream to %s at %s: %w", emulate.MachineName(to), clip.Text(addr), err)
 		}
 	}
 	for p.count() < len(p.Peers)-1 { // without one, its machine ends the run

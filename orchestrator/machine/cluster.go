@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,6 +151,7 @@ func (l *launcher) launch(ctx context.Context, k int, spec runtime.Spec) (*clust
 	if err != nil {
 		return nil, err
 	}
+	conn.Limit(maxMessage + len(spec.Nodes)*maxOfNode)
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &cluster{
 		launcher: l, name: emulate.MachineName(k), addr: l.addrs[k], session: conn, driven: map[*link]bool{},
@@ -188,7 +190,7 @@ func (c *cluster) begin(ctx context.Context, spec *runtime.Spec) error {
 	if len(u.Nodes) != len(spec.Nodes) {
 		return fmt.Errorf("%d nodes are up, of %d", len(u.Nodes), len(spec.Nodes))
 	}
-	c.bound = u.Bound
+	c.bound = clip.Line(u.Bound)
 	for range clockSamples {
 		if err := c.ask(); err != nil {
 			return err
@@ -203,7 +205,7 @@ func (c *cluster) begin(ctx context.Context, spec *runtime.Spec) error {
 	if c.fabric, err = c.connect(ctx, fabricProcess, runtime.Fabric); err != nil {
 		return err
 	}
-	c.fabric.Report = u.Fabric
+	c.fabric.Report = printable(u.Fabric)
 	for i := range spec.Nodes {
 		if err := c.adopt(ctx, i, spec.Nodes[i].Name, &u.Nodes[i]); err != nil {
 			return err
@@ -221,12 +223,22 @@ func (c *cluster) adopt(ctx context.Context, i int, name string, n *node) error 
 	if n.Cable.Kind != boot.TAP && n.Cable.Kind != boot.Packet {
 		return fmt.Errorf("%s has a cable of kind %q", name, clip.Text(string(n.Cable.Kind)))
 	}
-	p.Report, p.FarPID = n.Report, n.PID
-	p.Link = boot.Link{Node: name, Kind: n.Cable.Kind, Why: n.Cable.Why, FD: -1}
+	p.Report, p.FarPID = printable(n.Report), n.PID
+	p.Link = boot.Link{Node: name, Kind: n.Cable.Kind, Why: clip.Line(n.Cable.Why), FD: -1}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[i] = p
 	return nil
+}
+
+// printable returns the report of a process on another machine with notes that can be printed.
+func printable(r boot.Report) boot.Report {
+	for _, all := range [][]string{r.Notes, r.Lacks} {
+		for i, note := range all {
+			all[i] = clip.Line(note)
+		}
+	}
+	return r
 }
 
 // connect connects to a process.
@@ -375,7 +387,7 @@ func (c *cluster) report(e exit) {
 
 // err returns how a process has ended.
 func (e exit) err() *runtime.ExitError {
-	tail := e.Stderr[max(0, len(e.Stderr)-maxStderr):]
+	tail := clip.Lines(strings.Clone(e.Stderr[max(0, len(e.Stderr)-maxStderr):])) // which does not keep the message
 	return &runtime.ExitError{Name: clip.Line(e.Name), State: clip.Line(e.State), Stderr: tail, Lost: e.lost}
 }
 

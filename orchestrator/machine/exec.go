@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,7 @@ import (
 	oscillator "weft/clocksync/clock"
 	"weft/clocksync/labtime"
 	"weft/internal/cleanup"
+	"weft/internal/clip"
 	"weft/internal/control"
 	"weft/internal/terminal"
 	"weft/nodeimg/agent"
@@ -183,12 +185,15 @@ func (c *cluster) cutOff(ctx context.Context, node int, err error) error {
 // err returns how a program ended as Exec does.
 func (e *ended) err(node string) error {
 	switch {
+	case e.Status != nil && (e.Status.Code < 1 || e.Status.Code > 255):
+		return fmt.Errorf("%s: its agent says that the program ended with %d", node, e.Status.Code)
 	case e.Status != nil:
+		e.Status.Text, e.Status.Signal = clip.Line(e.Status.Text), clip.Line(e.Status.Signal)
 		return fmt.Errorf("%s: %w", node, e.Status)
 	case e.Node != nil:
-		return e.Node
+		return (&exit{Name: e.Node.Name, State: e.Node.State, Stderr: e.Node.Stderr}).err()
 	case e.Error != "":
-		return errors.New(e.Error)
+		return errors.New(clip.Lines(e.Error))
 	}
 	return nil
 }
@@ -306,9 +311,18 @@ func (a *Agent) exec(ctx context.Context, conn *link, e execution) error {
 	return cleanup.Join(err, conn.Close())
 }
 
-// placeFiles writes files into a new folder that every user may read.
+// filesPrefix begins the names of folders with the files of a program, which are in the folder for
+// temporary files. The agent follows, as a runtime.Owner, and a random number.
+const filesPrefix = "weft-files-"
+
+// placeFiles writes files into a new folder that every user may read. CleanFiles removes it if this
+// process is killed.
 func placeFiles(files map[string][]byte) (folder string, err error) {
-	if folder, err = os.MkdirTemp("", "weft-files-"); err != nil {
+	owner, err := runtime.Self()
+	if err != nil {
+		return "", err
+	}
+	if folder, err = os.MkdirTemp("", filesPrefix+owner.String()+"_"); err != nil {
 		return "", err
 	}
 	root, err := os.OpenRoot(folder) // names are another machine's
@@ -322,6 +336,24 @@ func placeFiles(files map[string][]byte) (folder string, err error) {
 		return "", cleanup.Join(err, os.RemoveAll(folder))
 	}
 	return folder, nil
+}
+
+// CleanFiles removes the folders of placeFiles whose agent, a process of this user on this machine,
+// has ended. It returns those that it removed.
+func CleanFiles() (removed []string) {
+	all, _ := filepath.Glob(filepath.Join(os.TempDir(), filesPrefix+"*_*")) // the pattern is right
+	for _, name := range all {
+		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(name), filesPrefix), "_")
+		owner, ok := runtime.ParseOwner(text)
+		if !ok || !owner.Dead() {
+			continue
+		}
+		var s unix.Stat_t
+		if unix.Lstat(name, &s) == nil && int(s.Uid) == os.Geteuid() && os.RemoveAll(name) == nil {
+			removed = append(removed, name)
+		}
+	}
+	return removed
 }
 
 func writeAll(root *os.Root, files map[string][]byte) error {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,13 +113,25 @@ func (f *fake) Close() error {
 
 const secret = "0123456789abcdef0123456789abcdef"
 
-// startAgent starts an agent and returns its address, and the clusters that it launches.
-func startAgent(t *testing.T) (addr string, launched chan *fake) {
+// listenHere listens at an address of this machine.
+func listenHere(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// startAgent starts an agent and returns its address, and the clusters that it launches.
+func startAgent(t *testing.T) (addr string, launched chan *fake) {
+	t.Helper()
+	return startAgentAt(t, listenHere(t))
+}
+
+// startAgentAt is startAgent with a listener.
+func startAgentAt(t *testing.T, l net.Listener) (addr string, launched chan *fake) {
+	t.Helper()
 	launched = make(chan *fake, 8)
 	a := Agent{Secret: secret, Build: "this", Say: func(string) {},
 		Launch: func(_ context.Context, spec runtime.Spec) (runtime.Cluster, error) {
@@ -846,5 +859,147 @@ func TestReadSecret(t *testing.T) {
 		if c.says == "" && (err != nil || got != secret) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%q: %q, %v", c.text, got, err)
 		}
+	}
+}
+
+// flaky is a listener whose first attempts to accept fail.
+type flaky struct {
+	net.Listener
+	fails atomic.Int32
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	if f.fails.Add(-1) >= 0 {
+		return nil, os.NewSyscallError("accept4", unix.EMFILE)
+	}
+	return f.Listener.Accept()
+}
+
+// An agent that has no descriptor left for a connection goes on once it has.
+func TestNoDescriptorForAConnection(t *testing.T) {
+	l := &flaky{Listener: listenHere(t)}
+	l.fails.Store(2)
+	addr, _ := startAgentAt(t, l)
+	config, err := secure(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := dial(t.Context(), addr, config, kindModule, module{Run: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := next(conn, kindUp); err == nil || !strings.Contains(err.Error(), errEnded.Error()) {
+		t.Error(err)
+	}
+}
+
+// Two parts of a run on one agent are refused by what to change.
+func TestOneAgentTwice(t *testing.T) {
+	addr, _ := startAgent(t)
+	all, err := (&Group{Addrs: []string{addr, addr}, Secret: secret, Build: "this"}).Launches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, len(all))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var both sync.WaitGroup
+	for k := range all {
+		both.Go(func() {
+			_, errs[k] = all[k](ctx, runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
+			cancel() // the other part waits for a stream from this one
+		})
+	}
+	both.Wait()
+	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "another part of the run") {
+		t.Error(err)
+	}
+}
+
+// liar starts an agent that answers a session with what do sends, and returns its address.
+func liar(t *testing.T, do func(conn *link)) (addr string) {
+	t.Helper()
+	config, err := secure(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listenHere(t)
+	testenv.Background(t, func(ctx context.Context) error {
+		return serve(ctx, l, config, func(ctx context.Context, conn *link, _ net.Addr) {
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			if m := first(conn); m == nil || m.Kind != kindSession {
+				return
+			}
+			do(conn)
+			<-ctx.Done()
+		})
+	})
+	return l.Addr().String()
+}
+
+// What an agent says is bounded, and does not control the terminal where it is printed.
+func TestLyingAgents(t *testing.T) {
+	escape := "\x1b[2J"
+	many := func(s string, n int) []byte {
+		return append([]byte{'['}, bytes.TrimSuffix(bytes.Repeat([]byte(s+","), n), []byte{','})...)
+	}
+	for what, c := range map[string]struct {
+		message control.Message
+		want    string
+	}{
+		"a huge message": {control.Message{Kind: kindUp,
+			Body: append(append([]byte(`{"Nodes":`), many("{}", maxMessage)...), []byte("]}")...)}, control.ErrTooLarge.Error()},
+		"an error": {control.Message{Kind: control.KindError, Body: []byte(`"\u001b[2Jmy words"`)}, "my words"},
+		"an end": {control.Message{Kind: kindExit, Body: []byte(`{"Name":"\u001b[2Jh","State":"\u001b[2J","Stderr":"\u001b[2Jit"}`)},
+			"died"},
+		"too few nodes": {control.Message{Kind: kindUp, Body: []byte(`{}`)}, "0 nodes are up, of 1"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			addr := liar(t, func(conn *link) { _ = conn.Send(c.message) })
+			all, err := (&Group{Addrs: []string{addr, addr}, Secret: secret, Build: "this"}).Launches(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = all[0](t.Context(), runtime.Spec{Lab: "lab", Nodes: []boot.NodeSpec{{Name: "h"}}})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), escape) {
+				t.Errorf("%q, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The files of a program whose agent was killed are removed, and nothing else.
+func TestFilesOfAKilledAgent(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	files := map[string][]byte{"words": []byte("x")}
+	mine, err := placeFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := runtime.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := self
+	ended.Start++ // its PID is this process's now
+	killed := strings.Replace(mine, self.String(), ended.String(), 1)
+	stay := []string{mine, filepath.Join(os.TempDir(), "weft-files-of-mine"), filepath.Join(os.TempDir(), "weft-files-"+
+		ended.String())}
+	for _, name := range append(stay[1:], killed) {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed := CleanFiles(); !slices.Equal(removed, []string{killed}) {
+		t.Errorf("removed %v", removed)
+	}
+	for _, name := range stay {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := placeFiles(map[string][]byte{"../words": nil}); err == nil {
+		t.Error("a file outside of the folder was written")
 	}
 }

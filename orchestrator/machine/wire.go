@@ -31,6 +31,14 @@ const (
 	beat = 500 * time.Millisecond
 )
 
+// Limits of what an agent may send in one message, in bytes, but for the messages of processes that
+// it passes on. Ours: captured frames and output take 350 KB (window), and what is said of a node
+// when it is up some hundred bytes.
+const (
+	maxMessage = 1 << 20
+	maxOfNode  = 4 << 10 // more for each node, on a session
+)
+
 // Kinds of message. Each connection begins with one that says what it is: session, process, stream,
 // exec, tap, module, control or measure, or join to a meeting. All but the last two belong to a
 // run, whose number nobody else knows.
@@ -134,10 +142,14 @@ func dial(ctx context.Context, addr string, config *tls.Config, kind string, wha
 		return nil, silent(err)
 	}
 	conn, err := messages(c)
-	if err == nil {
-		if err = conn.SendValue(kind, what); err != nil {
-			conn.Close()
-		}
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindProcess { // what processes say is checked where they are asked
+		conn.Limit(maxMessage)
+	}
+	if err = conn.SendValue(kind, what); err != nil {
+		conn.Close()
 	}
 	return conn, err
 }
