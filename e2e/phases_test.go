@@ -251,6 +251,20 @@ func (s *site) plug(name string, in bool) {
 	}
 }
 
+// mute has all be lost that a machine, nil this one, sends to an address, or not any longer. What
+// the other sends still arrives.
+func (s *site) mute(from *exec.Cmd, dev, to string, mute bool) {
+	line := "neigh del " + to + " dev " + dev
+	if mute {
+		line = "neigh replace " + to + " lladdr 02:00:00:00:00:99 nud permanent dev " + dev
+	}
+	if from == nil {
+		s.d.ip(line)
+	} else {
+		s.d.ipIn(from, line)
+	}
+}
+
 // A loss is somebody or something that a run loses, in some phases.
 type loss struct {
 	what   string
@@ -289,8 +303,33 @@ var losses = []loss{
 		func(s *site) { s.plug("ctl", true) }, []string{"m2"},
 	},
 	{
+		"its fabric process, which stands still", phases[1:5],
+		func(s *site, _ *process, theirs []string) { s.d.program("kill", "-STOP", theirs[0]) },
+		func(*site) {}, []string{"m2"},
+	},
+	{
+		"a process of its hosts, which stands still", phases[1:5],
+		func(s *site, _ *process, theirs []string) { s.d.program("kill", "-STOP", theirs[1]) },
+		func(*site) {}, []string{"m2", "h2", "h3"},
+	},
+	{
 		"the cable to the other machine", phases[:5], func(s *site, _ *process, _ []string) { s.plug("data", false) },
 		func(s *site) { s.plug("data", true) }, []string{"m1", "m2"},
+	},
+	{
+		"what weft run sends", phases,
+		func(s *site, _ *process, _ []string) { s.mute(nil, "ctl", siteAddr(1), true) },
+		func(s *site) { s.mute(nil, "ctl", siteAddr(1), false) }, []string{"m2"},
+	},
+	{
+		"what the machine sends to weft run", phases,
+		func(s *site, _ *process, _ []string) { s.mute(s.holds[1], "ctl", "192.0.2.1", true) },
+		func(s *site) { s.mute(s.holds[1], "ctl", "192.0.2.1", false) }, []string{"m2"},
+	},
+	{
+		"what the machine sends to the other", phases[:5],
+		func(s *site, _ *process, _ []string) { s.mute(s.holds[1], "data", siteAddr(0), true) },
+		func(s *site) { s.mute(s.holds[1], "data", siteAddr(0), false) }, []string{"m1", "m2"},
 	},
 }
 

@@ -262,8 +262,8 @@ func TestClusterDeploy(t *testing.T) {
 	l.clean()
 }
 
-// Clocks 10^6 s apart that drift by 190 ppm are followed: without that, packets one way would be
-// too late after 14 of 30 s.
+// Clocks 10^6 s apart that drift by 190 ppm are followed for a minute: without that, packets one
+// way would be too late after 14 s.
 func TestClusterClocks(t *testing.T) {
 	c := needCluster(t)
 	program := filepath.Join(c.d.temp, "weft")
@@ -282,19 +282,17 @@ func TestClusterClocks(t *testing.T) {
 		agent.awaitOutput(&agent.stderr, "listening")
 		defer agent.signal(syscall.SIGKILL)
 	}
-	share := 1.0
 	for range 3 { // other programs make packets late, too
 		r := c.d.startCommand(skewed(1, 0, "run", "lab.yaml", "--on", "10.213.0.2:7788,10.213.0.3:7788", "--secret",
-			"secret", "--dilation", "2000", "--set", "workload.0.repeat=14", "--set", "workload.0.size=100KB", "--set",
+			"secret", "--dilation", "2000", "--set", "workload.0.repeat=28", "--set", "workload.0.size=100KB", "--set",
 			"workload.0.compute=1ms", "--json")).waitLong().wantCode(0)
 		f := r.summaries()[0].Fidelity
-		share = float64(f.LateCrossings) / float64(f.Crossings)
 		t.Logf("%d of %d packets came too late; fidelity %s; %s", f.LateCrossings, f.Crossings, f.Verdict, r.stderr)
-		if share < 0.02 {
+		if f.LateCrossings == 0 && f.Crossings > 0 {
 			return
 		}
 	}
-	t.Errorf("%.0f %% of the packets came too late", 100*share)
+	t.Error("packets came too late in each run; is the machine busy?")
 }
 
 // An ordinary user runs a lab on machines that Slurm chooses. No job is left, whichever process is

@@ -115,7 +115,9 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 		_, n, err := far.engine()
 		if far.on != "" && err == nil {
 			if n == 0 {
-				n = strings.Count(far.on, ",") + 1
+				var addrs []string
+				addrs, err = far.addresses()
+				n = len(addrs)
 			}
 			flags.Set = append(flags.Set, settings(n)...)
 		}

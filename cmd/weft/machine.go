@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,32 +147,51 @@ func settings(machines int) []string { return []string{fmt.Sprintf("engine.machi
 func (f *machineFlags) machines(say func(line string), ahead runtime.Ahead) (
 	m deploy.Machines, set []string, err error,
 ) {
-	if f.on == "" && f.secret == "" {
-		return nil, nil, nil
-	}
 	engine, n, err := f.engine()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case f.image != "" && (engine == nil || engine.Name() != "swarm"):
+		return nil, nil, usagef("--image is of the agents that a swarm starts; expected --on swarm:N")
+	case f.on == "" && f.secret == "":
+		return nil, nil, nil
+	case f.on == "":
+		return nil, nil, usagef("--secret is for agents at addresses; expected --on A:7788,B:7788")
 	}
 	if engine != nil {
 		return &machine.Placed{Engine: engine, Build: store.Program(), Say: say, Ahead: ahead,
 			Placement: machine.Placement{Count: n, Image: f.image}}, settings(n), nil
 	}
-	addrs := strings.Split(f.on, ",")
-	for _, addr := range addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, nil, usagef("--on: %w; expected swarm:N, slurm:N or addresses with ports, as in "+
-				"10.0.0.1:7788,10.0.0.2:7788", err)
-		}
+	addrs, err := f.addresses()
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(addrs) < 2 || f.secret == "" {
-		return nil, nil, usageError{errors.New("--on: expected at least two machines, and --secret FILE")}
+	if f.secret == "" {
+		return nil, nil, usagef("--on %s: expected --secret FILE, with the secret of these agents", f.on)
 	}
 	secret, err := machine.ReadSecret(f.secret)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
 	return &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}, settings(len(addrs)), nil
+}
+
+// addresses returns the addresses of agents in --on.
+func (f *machineFlags) addresses() ([]string, error) {
+	addrs := strings.Split(f.on, ",")
+	for i, addr := range addrs {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return nil, usagef("--on %s: expected swarm:N, slurm:N or addresses with ports, as in "+
+				"10.0.0.1:7788,10.0.0.2:7788", f.on)
+		}
+		if slices.Contains(addrs[:i], addr) {
+			return nil, usagef("--on %s: expected each agent once; it takes one part of a lab", f.on)
+		}
+	}
+	if len(addrs) < 2 {
+		return nil, usagef("--on %s: expected at least two machines", f.on)
+	}
+	return addrs, nil
 }
 
 // where returns which machines --on would use.
@@ -181,8 +201,9 @@ func (f *machineFlags) where(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if engine == nil {
-		g := machine.Group{Addrs: strings.Split(f.on, ",")}
-		return strings.Join(g.Names(), ", "), nil
+		addrs, err := f.addresses()
+		g := machine.Group{Addrs: addrs}
+		return strings.Join(g.Names(), ", "), err
 	}
 	hosts, err := engine.Hosts(ctx)
 	if err == nil {
