@@ -303,12 +303,12 @@ var losses = []loss{
 		func(s *site) { s.plug("ctl", true) }, []string{"m2"},
 	},
 	{
-		"its fabric process, which stands still", phases[1:5],
+		"its fabric process, which stands still", phases[3:5],
 		func(s *site, _ *process, theirs []string) { s.d.program("kill", "-STOP", theirs[0]) },
 		func(*site) {}, []string{"m2"},
 	},
 	{
-		"a process of its hosts, which stands still", phases[1:5],
+		"a process of its hosts, which stands still", phases[3:5],
 		func(s *site, _ *process, theirs []string) { s.d.program("kill", "-STOP", theirs[1]) },
 		func(*site) {}, []string{"m2", "h2", "h3"},
 	},

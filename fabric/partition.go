@@ -80,7 +80,7 @@ func (c *Config) Cut(parts int) ([]int32, error) {
 		left += min(n, 1)
 	}
 	if parts < 1 || left < parts {
-		return nil, fmt.Errorf("the network has %d pods or racks; expected at least one for each of %d parts", left,
+		return nil, fmt.Errorf("the network has %d pods or racks, too few for %d parts", left,
 			parts)
 	}
 	part := make([]int32, count)

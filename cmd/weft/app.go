@@ -120,6 +120,9 @@ func argumentError(cmd *cobra.Command, err error) error {
 	if strings.Contains(err.Error(), " arg(s), ") {
 		return fmt.Errorf("wrong number of arguments; expected %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	}
+	if err.Error() == "unknown flag: --on" {
+		return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy", cmd.CommandPath())
+	}
 	var bad *pflag.InvalidValueError
 	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {
 		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",

@@ -146,6 +146,7 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 	})
 	cmd.Flags().BoolVar(&run, "run", false, "show what weft run --engine emu would create instead")
 	cmd.Flags().StringVar(&far.on, "on", "", "show what goes where on other machines: swarm:N, slurm:N or addresses")
+	cmd.Flags().StringVar(&far.secret, "secret", "", "as of weft run; it is not read")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -119,8 +119,8 @@ func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 	return called(to, cleanup.Join(err, theirs.Close()))
 }
 
-// died returns the error of a process that ended. A process that drives nodes is named with them.
-func died(cluster runtime.Cluster, e runtime.Exit) error {
+// Died returns the error of a process that ended. A process that drives nodes is named with them.
+func Died(cluster runtime.Cluster, e runtime.Exit) *runtime.ExitError {
 	const few = 3
 	var driven []string
 	for i := 0; cluster.Agents() > 0 && i < cluster.Nodes(); i++ {

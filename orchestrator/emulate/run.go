@@ -425,7 +425,7 @@ func (r *run) name(peer int) string {
 // a process, which explains a broken connection.
 func blame(ctx context.Context, cluster runtime.Cluster, err error) error {
 	if e, ok := nextExit(ctx, cluster); ok {
-		return died(cluster, e)
+		return Died(cluster, e)
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return errors.Join(ctx.Err(), err)

@@ -193,7 +193,7 @@ func (r *run) at(e runtime.Exit) error {
 			return fmt.Errorf("%w; it was at %s", e.Err, doing)
 		}
 	}
-	return died(r.cluster, e)
+	return Died(r.cluster, e)
 }
 
 // doing says what a node is working on. It is empty for a node without a part in the workload, and

@@ -52,7 +52,7 @@ func (x *Experiment) cut() ([]int32, error) {
 	if e.Cut == nil {
 		parts, err := x.Fabric.Cut(e.Machines)
 		if err != nil {
-			return nil, x.Lab.Errorf("engine.machines", "%v; expected 1, without --on", err)
+			return nil, x.Lab.Errorf("engine.machines", "%v; expected fewer, or 1 without --on", err)
 		}
 		return parts, nil
 	}

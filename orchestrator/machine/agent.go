@@ -471,7 +471,8 @@ func (p *part) report(ctx context.Context, conn *link) {
 			if !ok {
 				return
 			}
-			_ = conn.SendValue(kindExit, exit{Name: e.Name, State: e.Err.State, Stderr: e.Err.Stderr, PID: e.PID})
+			err := emulate.Died(p.cluster, e)
+			_ = conn.SendValue(kindExit, exit{Name: err.Name, State: err.State, Stderr: err.Stderr, PID: e.PID})
 		case <-ctx.Done():
 			return
 		}

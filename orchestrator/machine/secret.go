@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"os"
 	"strings"
@@ -22,6 +23,9 @@ const minSecret = 32
 // ReadSecret reads the secret in a file, which other users must not be able to read.
 func ReadSecret(path string) (string, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("no file %s; openssl rand -hex 32 > %[1]s && chmod 600 %[1]s makes a secret", path)
+	}
 	if err != nil {
 		return "", err
 	}

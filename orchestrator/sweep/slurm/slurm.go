@@ -111,6 +111,9 @@ func (Scheduler) Check(ctx context.Context, _ string) error {
 // nodes returns the machines that take jobs.
 func nodes(ctx context.Context) (map[string]int, error) {
 	text, err := ask(ctx, "sinfo", "--noheader", "--Node", "--format=%N|%c|%t")
+	if err != nil && !errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("no Slurm cluster answers: %w; "+confVar+" names the configuration of one", err)
+	}
 	if err != nil {
 		return nil, err
 	}
