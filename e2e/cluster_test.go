@@ -284,7 +284,7 @@ func TestClusterPointOutOfMemory(t *testing.T) {
 	for _, how := range [][]string{{}, {"--collect"}} {
 		began := time.Now()
 		id := strings.TrimSpace(c.as(append([]string{"sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--memory",
-			"320MiB", "--shards", fmt.Sprint(min(24, points-1))}, how...)...).wantCode(0).stdout)
+			"192MiB", "--shards", fmt.Sprint(min(24, points-1))}, how...)...).wantCode(0).stdout)
 		c.as("sweep", "wait", id, "-q", "--timeout", "1h").wantCode(1).wantPrinted(says)
 		st := c.d.sweepStatus(id)
 		if st.State != sweep.Failed || st.Done != points || len(st.Problems) != len(seeds) {

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -106,6 +108,10 @@ func TestCollectorAway(t *testing.T) {
 	d.run(append(args, "--collect=203.0.113.9:7")...).wantCode(1).wantOnStderr("cannot assign requested address")
 	d.run(append(args, "--collect=7")...).wantCode(2).wantOnStderr("--collect=7")
 	d.run("sweep", "submit", file, "--collect").wantCode(2).wantOnStderr("--collect is for --on swarm")
+	d.run("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--image", "weft:1").wantCode(1).wantOnStderr("by its digest")
+	if _, err := os.Stat(filepath.Join(d.dir, "runs")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a refused submission left a folder, %v", err)
+	}
 	f.wantNothing(d)
 	id := d.submit(args[2:]...)
 	keys := filepath.Join(d.dir, "runs", "sharded", id, shard.Folder, "collector.json")

@@ -227,13 +227,13 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 	return out
 }
 
-// idle returns why no shard runs; "": one does, or nothing is known.
+// idle returns why no shard runs; "": one does or will at once, or nothing is known.
 func (s *Status) idle() (why string) {
 	for _, sh := range s.Shards {
-		switch sh.State {
-		case Running:
+		switch {
+		case sh.State == Running, sh.State == Waiting && sh.Error == "":
 			return ""
-		case Waiting:
+		case sh.State == Waiting:
 			why = cmp.Or(why, sh.Error)
 		}
 	}

@@ -136,44 +136,46 @@ func Submit(ctx context.Context, on shard.Scheduler, q *Request) (d *shard.Dir, 
 		s.Shards = sweep.DefaultShards(len(s.Points), slots)
 	}
 	s.Shards = min(s.Shards, len(s.Points))
-	if d, err = claim(q, s); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(d.Path))
-		}
-	}()
-	return d, start(ctx, on, d, q.Round, q.Now)
-}
-
-// claim makes the directory of a submission, with a start that names no other runs of the lab.
-func claim(q *Request, s *sweep.Submission) (d *shard.Dir, err error) {
-	names := func() []string { return store.EntryNames(filepath.Join(q.Results, s.Lab)) }
+	folder := filepath.Join(q.Results, s.Lab)
 	for n, now := 0, q.Now; ; n++ {
-		if s.Began, err = sweep.Began(now, names()); err != nil {
+		if s.Began, err = sweep.Began(now, store.EntryNames(folder)); err != nil {
 			return nil, err
 		}
-		_, err = store.Claim(q.Results, s.Lab, "sweep-"+s.Stamp()+"-"+s.Kind, "", func(path string) error {
-			s.ID = filepath.Base(path)
-			err := s.Check()
-			if err == nil {
-				d, err = shard.Create(path, s)
-			}
+		name := "sweep-" + s.Stamp() + "-" + s.Kind
+		if _, err = store.Claim(q.Results, s.Lab, name, "", func(path string) (err error) {
+			d, err = begin(ctx, on, q, s, path)
 			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("create a directory for the sweep: %w", err)
-		}
-		if s.Alone(names()) {
-			return d, nil
-		}
-		if err := os.RemoveAll(d.Path); err != nil {
-			return nil, err
+		}); !errors.Is(err, errTaken) {
+			return d, err
 		}
 		// The letters of a series are random, so two submitters do not choose the same once more.
 		now = s.Began.Add(-time.Duration(s.Series[n%len(s.Series)]) * time.Second)
 	}
+}
+
+// errTaken is returned by begin if another submitter chose the same start at the same time.
+var errTaken = errors.New("another sweep has this start")
+
+// begin makes the directory of a submission and starts its shards. After an error it is not there;
+// fs.ErrExist says that it was before.
+func begin(ctx context.Context, on shard.Scheduler, q *Request, s *sweep.Submission, path string,
+) (d *shard.Dir, err error) {
+	s.ID = filepath.Base(path)
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if d, err = shard.Create(path, s); err != nil {
+		return nil, fmt.Errorf("create a directory for the sweep: %w", err)
+	}
+	if !s.Alone(store.EntryNames(filepath.Dir(path))) {
+		err = errTaken
+	} else if err = start(ctx, on, d, q.Round, q.Now); errors.Is(err, fs.ErrExist) {
+		err = errors.New(err.Error()) // not the directory
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return d, nil
 }
 
 // start starts the next round.

@@ -52,8 +52,18 @@ func open() (*client.Client, error) { return openAt(os.Getenv(client.EnvOverride
 
 // openAt connects to the manager at an address; "": the default engine.
 func openAt(host string) (*client.Client, error) {
-	return client.NewClientWithOpts(client.FromEnv, client.WithHost(cmp.Or(host, client.DefaultDockerHost)),
+	if strings.HasPrefix(host, "ssh://") {
+		return nil, fmt.Errorf("%s=%s: weft speaks to the engine itself; ssh -L "+
+			"/tmp/manager.sock:/var/run/docker.sock MANAGER forwards it, and unix:///tmp/manager.sock names it then",
+			client.EnvOverrideHost, host)
+	}
+	api, err := client.NewClientWithOpts(client.FromEnv, client.WithHost(cmp.Or(host, client.DefaultDockerHost)),
 		client.WithAPIVersionNegotiation())
+	if err != nil {
+		err = fmt.Errorf("%s: %w; expected unix:///PATH or tcp://ADDRESS:PORT of a manager",
+			client.EnvOverrideHost, err)
+	}
+	return api, err
 }
 
 // answerTime is for a manager to say what there is. Ours: a manager that lost the others of its

@@ -222,8 +222,13 @@ func TestNoManager(t *testing.T) {
 	if err := (Scheduler{}).Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "docker swarm init") {
 		t.Error(err)
 	}
-	t.Setenv("DOCKER_HOST", "garbage")
-	if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
-		t.Errorf("%v, %v", removed, err)
+	for host, why := range map[string]string{"garbage": "expected unix:///PATH", "ssh://m1": "ssh -L"} {
+		t.Setenv("DOCKER_HOST", host)
+		if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
+			t.Errorf("%v, %v", removed, err)
+		}
+		if err := (Scheduler{}).Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), why) {
+			t.Error(err)
+		}
 	}
 }
