@@ -141,11 +141,11 @@ cluster-down: ## end what make cluster started
 	.ci/cluster down '$(CLUSTER)'
 
 # Short paths: that of a socket has at most 107 bytes.
-cluster-test: go ## sweeps on a swarm and on Slurm, three machines each, which die or are cut off (root; half an hour; CLUSTER_RUN=Sweep chooses one, CLUSTER_POINTS=1000 sets its points)
+cluster-test: go ## sweeps on a swarm and on Slurm, three machines each, which die or are cut off (root; half an hour; CLUSTER_RUN=Sweep chooses some; CLUSTER_POINTS=1000 CLUSTER_SIZE=340MB: points of a second)
 	dir=$$(mktemp -d /tmp/weft-XXXXXX); \
 	trap '.ci/cluster down "$$dir/swarm"; .ci/slurm down "$$dir/slurm"; rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; \
 	.ci/cluster up "$$dir/swarm"; ! command -v slurmd >/dev/null || .ci/slurm up "$$dir/slurm"; \
-	WEFT_CLUSTER_POINTS='$(CLUSTER_POINTS)' WEFT_CLUSTER="$$dir/swarm" WEFT_SLURM="$$([ ! -e "$$dir/slurm" ] || echo "$$dir/slurm")" \
+	WEFT_CLUSTER_POINTS='$(CLUSTER_POINTS)' WEFT_CLUSTER_SIZE='$(CLUSTER_SIZE)' WEFT_CLUSTER="$$dir/swarm" WEFT_SLURM="$$([ ! -e "$$dir/slurm" ] || echo "$$dir/slurm")" \
 	  $(TEST) -count=1 -timeout 2h -run '^TestCluster$(CLUSTER_RUN)' -v ./e2e
 
 bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; weft view; emulation, Docker (root)

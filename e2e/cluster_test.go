@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"weft/orchestrator/sweep"
-	"weft/orchestrator/sweep/shard"
 	"weft/results/store"
 )
 
@@ -88,7 +88,7 @@ func (c *cluster) wantClean() {
 	}
 }
 
-// manyPoints returns a lab of points. With 128MB each takes half a second of a processor.
+// manyPoints returns a lab of points. With 512MB each takes 1.5 s of a processor.
 func manyPoints(points int, size string) string {
 	var seeds []string
 	for i := range points {
@@ -119,7 +119,7 @@ func (p *process) waitLong() result {
 }
 
 // machinesOf returns the number of runs that each machine left.
-func machinesOf(t *testing.T, root string) map[string]int {
+func machinesOf(t testing.TB, root string) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	dirs, err := store.Runs(root, "")
@@ -136,54 +136,57 @@ func machinesOf(t *testing.T, root string) map[string]int {
 	return out
 }
 
-// pointsVar is the environment variable with another number of points for the sweeps of
-// TestClusterSweep and TestClusterCollector, which are short then, and for that of
-// TestClusterPointOutOfMemory.
-const pointsVar = "WEFT_CLUSTER_POINTS"
+// pointsVar is the environment variable with another number of points for TestClusterSweep,
+// TestClusterCollector, TestClusterSlurm and TestClusterPointOutOfMemory. sizeVar is that with
+// another size of the points of the first three.
+const (
+	pointsVar = "WEFT_CLUSTER_POINTS"
+	sizeVar   = "WEFT_CLUSTER_SIZE"
+)
 
-// pointsAsked returns the value of pointsVar; ok is false without one.
-func pointsAsked() (n int, ok bool) {
-	n, err := strconv.Atoi(os.Getenv(pointsVar))
-	return n, err == nil && n > 1
+// pointsAsked returns the value of pointsVar, or n without one.
+func pointsAsked(n int) int {
+	if asked, err := strconv.Atoi(os.Getenv(pointsVar)); err == nil && asked > 1 {
+		return asked
+	}
+	return n
 }
 
-// besideLocal runs a sweep of many points in one process and then with remote on the cluster, and
-// logs how long both took. Each machine must have run some of the points.
-func (c *cluster) besideLocal(remote func(file string, points int)) (points int) {
-	c.t.Helper()
-	points, size := 102, "512MB" // two seconds of processor time each
-	if n, ok := pointsAsked(); ok {
-		points, size = n, "1MB"
-	}
-	file := c.d.writeLab("lab.yaml", manyPoints(points, size))
+// besideLocal runs a sweep of many points in one process and then with remote on other machines,
+// which returns the ID of the collected sweep, logs how long both took and compares their files.
+func (d *workspace) besideLocal(remote func(file string) (id string)) {
+	d.t.Helper()
+	points := pointsAsked(102)
+	size := cmp.Or(os.Getenv(sizeVar), "512MB") // 1.5 s of processor time each
+	file := d.writeLab("lab.yaml", manyPoints(points, size))
 	began := time.Now()
-	c.d.startCommand(c.d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
+	d.startCommand(d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
 	local := time.Since(began)
 	began = time.Now()
-	remote(file, points)
+	id := remote(file)
 	took := time.Since(began)
-	hosts := machinesOf(c.t, filepath.Join(c.d.dir, "runs"))
-	c.t.Logf("local %.1f s, cluster %.1f s: ratio %.2f; points by machine %v", local.Seconds(), took.Seconds(),
-		took.Seconds()/local.Seconds(), hosts)
-	if len(hosts) != 3 {
+	d.t.Logf("%d points of %s: local %.1f s, there %.1f s: ratio %.2f; by machine %v", points, size, local.Seconds(),
+		took.Seconds(), took.Seconds()/local.Seconds(), machinesOf(d.t, filepath.Join(d.dir, "runs")))
+	d.wantRuns(id, "many", points)
+}
+
+// wantThreeMachines fails the test unless each machine ran some of the points.
+func (c *cluster) wantThreeMachines() {
+	c.t.Helper()
+	if hosts := machinesOf(c.t, filepath.Join(c.d.dir, "runs")); len(hosts) != 3 {
 		c.t.Errorf("machines %v", hosts)
 	}
-	return points
 }
 
 // A hundred points over three engines leave the bytes of a local sweep, in about its time.
 func TestClusterSweep(t *testing.T) {
 	c := needCluster(t)
-	var id string
-	points := c.besideLocal(func(file string, _ int) {
+	c.d.besideLocal(func(file string) (id string) {
 		id = c.d.submit(file, "--engine", "sim", "--on", "swarm")
 		c.finish(id)
+		return id
 	})
-	wantSameRuns(t, filepath.Join(c.d.dir, "local"), filepath.Join(c.d.dir, "runs"), points)
-	if left := store.EntryNames(filepath.Join(c.d.dir, "runs", "many", id, shard.Folder)); fmt.Sprint(left) !=
-		"[collected notes rounds submission.json]" {
-		t.Errorf("left %v", left)
-	}
+	c.wantThreeMachines()
 	c.wantClean()
 }
 
@@ -263,10 +266,7 @@ func (c *cluster) wantReady() {
 // local sweep.
 func TestClusterPointOutOfMemory(t *testing.T) {
 	c := needCluster(t)
-	points, ok := pointsAsked()
-	if !ok {
-		points = 3
-	}
+	points := pointsAsked(3)
 	seeds, hosts := []string{"1"}, []string{"2", "20000"}
 	for n := 2; len(seeds) < points/100; n++ {
 		seeds = append(seeds, fmt.Sprint(n))
@@ -354,53 +354,54 @@ func asNobody(cmd *exec.Cmd, home string) *exec.Cmd {
 	return cmd
 }
 
-// An ordinary user's sweep on Slurm leaves the bytes of a local sweep, also if a machine dies
-// meanwhile.
+// An ordinary user's sweep on three machines of Slurm leaves the bytes of a local sweep, in about
+// its time.
 func TestClusterSlurm(t *testing.T) {
+	d, _ := slurmWorkspace(t)
+	d.besideLocal(func(file string) (id string) { return d.onSlurm(file, func(string) {}) })
+	wantNoJob(t)
+}
+
+// So does one whose machine dies meanwhile.
+func TestClusterSlurmLosesMachine(t *testing.T) {
 	const points = 60
 	d, dir := slurmWorkspace(t)
 	file := d.writeLab("lab.yaml", manyPoints(points, "64MB"))
-	nobody := func(args ...string) *process { return d.asNobody("/tmp", args...) }
-	began := time.Now()
 	d.startCommand(d.command("run", file, "--engine", "sim", "--out", "local", "-q")).waitLong().wantCode(0)
-	local := time.Since(began)
-	for _, kill := range []bool{false, true} {
-		began = time.Now()
-		id := strings.TrimSpace(nobody("sweep", "submit", file, "--engine", "sim", "--on", "slurm").wait().wantCode(0).stdout)
-		if kill {
-			if wrong := eventually(patience, func() string {
-				for _, s := range d.sweepStatus(id).Shards {
-					if s.Host == "m3" && s.State == sweep.Running {
-						return ""
-					}
+	id := d.onSlurm(file, func(id string) {
+		if wrong := eventually(patience, func() string {
+			for _, s := range d.sweepStatus(id).Shards {
+				if s.Host == "m3" && s.State == sweep.Running {
+					return ""
 				}
-				return "m3 runs no shard"
-			}); wrong != "" {
-				t.Fatal(wrong)
 			}
-			if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "kill", dir, "3").CombinedOutput(); err != nil {
-				t.Fatal(err, string(out))
-			}
+			return "m3 runs no shard"
+		}); wrong != "" {
+			t.Fatal(wrong)
 		}
-		nobody("sweep", "wait", id, "-q").waitLong().wantCode(0)
-		nobody("sweep", "collect", id).waitLong().wantCode(0)
-		remote := time.Since(began)
-		t.Logf("m3 killed: %v; local %.1f s, Slurm %.1f s: ratio %.2f", kill, local.Seconds(), remote.Seconds(),
-			remote.Seconds()/local.Seconds())
-		wantSameRuns(t, filepath.Join(d.dir, "local"), filepath.Join(d.dir, "runs"), points)
-		left := store.EntryNames(filepath.Join(d.dir, "runs", "many", id, shard.Folder))
-		if fmt.Sprint(left) != "[collected notes rounds submission.json]" {
-			t.Errorf("left %v", left)
-		}
-		if err := os.RemoveAll(filepath.Join(d.dir, "runs")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("jobs are left: %s, %v", out, err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "start", dir, "3").CombinedOutput(); err != nil {
+		slurm(t, "kill", dir, "3")
+	})
+	d.wantRuns(id, "many", points)
+	wantNoJob(t)
+	slurm(t, "start", dir, "3")
+}
+
+// onSlurm runs a sweep on Slurm as an ordinary user, calls lose once it is submitted, and returns
+// its ID when it is collected.
+func (d *workspace) onSlurm(file string, lose func(id string)) (id string) {
+	d.t.Helper()
+	nobody := func(args ...string) *process { return d.asNobody("/tmp", args...) }
+	id = strings.TrimSpace(nobody("sweep", "submit", file, "--engine", "sim", "--on", "slurm").wait().wantCode(0).stdout)
+	lose(id)
+	nobody("sweep", "wait", id, "-q").waitLong().wantCode(0)
+	nobody("sweep", "collect", id).waitLong().wantCode(0)
+	return id
+}
+
+// slurm runs .ci/slurm.
+func slurm(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", args...).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
 }

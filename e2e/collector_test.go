@@ -26,6 +26,13 @@ var collecting = []string{"--engine", "sim", "--on", "swarm", "--collect", "--im
 func (d *workspace) wantCollected(id, name string, points int) {
 	d.t.Helper()
 	d.run("sweep", "collect", id).wantCode(0)
+	d.wantRuns(id, name, points)
+}
+
+// wantRuns fails the test unless the runs of a collected sweep are those in the directory local,
+// and nothing of its shards is left.
+func (d *workspace) wantRuns(id, name string, points int) {
+	d.t.Helper()
 	wantSameRuns(d.t.(*testing.T), filepath.Join(d.dir, "local"), filepath.Join(d.dir, "runs"), points)
 	left := store.EntryNames(filepath.Join(d.dir, "runs", name, id, shard.Folder))
 	if fmt.Sprint(left) != "[collected notes rounds submission.json]" {
@@ -202,7 +209,7 @@ func (c *cluster) as(args ...string) result {
 }
 
 // finishCollected is finish for a sweep with a collector.
-func (c *cluster) finishCollected(id, name string, points int) {
+func (c *cluster) finishCollected(id string) {
 	c.t.Helper()
 	for range 5 {
 		r := c.as("sweep", "wait", id, "-q", "--timeout", "1h")
@@ -212,7 +219,7 @@ func (c *cluster) finishCollected(id, name string, points int) {
 		c.t.Logf("resumed: %s%s", r.stdout, r.stderr)
 		c.as("sweep", "resume", id).wantCode(0)
 	}
-	c.d.wantCollected(id, name, points)
+	c.d.run("sweep", "collect", id).wantCode(0)
 }
 
 // killOne kills a process that has all words in its command line.
@@ -234,10 +241,12 @@ func (c *cluster) killOne(words ...string) {
 // its time.
 func TestClusterCollector(t *testing.T) {
 	c := needCluster(t)
-	c.besideLocal(func(file string, points int) {
-		id := strings.TrimSpace(c.as("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect").wantCode(0).stdout)
-		c.finishCollected(id, "many", points)
+	c.d.besideLocal(func(file string) (id string) {
+		id = strings.TrimSpace(c.as("sweep", "submit", file, "--engine", "sim", "--on", "swarm", "--collect").wantCode(0).stdout)
+		c.finishCollected(id)
+		return id
 	})
+	c.wantThreeMachines()
 	c.wantNothing()
 }
 
@@ -296,7 +305,8 @@ func TestClusterCollectorLosses(t *testing.T) {
 			if back != nil {
 				back()
 			}
-			c.finishCollected(id, "many", points)
+			c.finishCollected(id)
+			c.d.wantRuns(id, "many", points)
 			t.Logf("%s lost: the rest took %.1f s", name, time.Since(began).Seconds())
 			if err := os.RemoveAll(filepath.Join(c.d.dir, "runs")); err != nil {
 				t.Fatal(err)

@@ -317,9 +317,7 @@ func TestClusterSlurmMachines(t *testing.T) {
 	}
 	p := nobody(long...)
 	untilRuns(t, p)
-	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "kill", dir, "2").CombinedOutput(); err != nil {
-		t.Fatal(err, string(out))
-	}
+	slurm(t, "kill", dir, "2")
 	began := time.Now()
 	r = p.wait().wantCode(1)
 	took := time.Since(began)
@@ -330,9 +328,7 @@ func TestClusterSlurmMachines(t *testing.T) {
 		t.Errorf("no word of m2:\n%s%s", r.stdout, r.stderr)
 	}
 	wantNoJob(t)
-	if out, err := exec.CommandContext(t.Context(), "../.ci/slurm", "start", dir, "2").CombinedOutput(); err != nil {
-		t.Fatal(err, string(out))
-	}
+	slurm(t, "start", dir, "2")
 }
 
 // An ordinary user's lab stays up on machines that Slurm chooses, with the programs that they have.
