@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,9 +75,9 @@ func keep(agent *control.Conn) error {
 	}
 }
 
-// unlessOver returns err, or nil if err is the end of a connection, which is how a lab ends.
+// unlessOver returns err, or nil if the other end of the connection is gone: the lab has ended.
 func unlessOver(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) {
+	if control.Gone(err) {
 		return nil
 	}
 	return err
