@@ -193,7 +193,7 @@ func (j *coordinator) configure() error {
 		err := m.Conn.SendValue(KindConfigure, cfg)
 		for fds := streams[k]; err == nil && len(fds) > 0; {
 			some := min(len(fds), control.MaxFDs)
-			err = m.Conn.SendValue(KindPeers, nil, fds[:some]...)
+			err = m.Conn.SendValue(KindPeers, make([]Keys, some), fds[:some]...)
 			fds = fds[some:]
 		}
 		if err != nil {

@@ -20,9 +20,9 @@ import (
 // the time that the crossing takes does not count while it is shorter than the slack: transmission
 // and propagation, times dilation. What arrives too late is counted, and the verdict judges it.
 //
-// Two processes share a stream socket. All that has left is written once per turn. Nothing that
-// comes from it is trusted: records are bounded and checked (fabric.Part.Import), and so is each
-// frame (crossed).
+// Two processes share a stream socket, or a TCP connection between machines (seal.go). All that has
+// left is written once per turn. Nothing that comes from it is trusted: records are bounded and
+// checked (fabric.Part.Import), and so is each frame (crossed).
 
 // Part says which part of the network a process carries. The descriptors of the streams to the
 // other parts, in their order, come in a message of KindPeers. The process has the ports of its own
@@ -81,6 +81,7 @@ type peer struct {
 	number int
 	fd     int
 	gone   bool   // the stream has ended
+	seal   *seal  // nil: the stream does not leave this machine
 	in     []byte // the beginning of a record
 	out    []byte // not sent yet
 }
@@ -142,21 +143,27 @@ func (p *part) others() int {
 // openPeers receives the streams to the other parts.
 func (l *loop) openPeers(conn *control.Conn) error {
 	for i := 0; i < l.part.others(); {
-		fds, err := conn.Expect(KindPeers, nil)
+		var keys []Keys
+		fds, err := conn.Expect(KindPeers, &keys)
 		if err != nil {
 			return err
 		}
-		if len(fds) == 0 || i+len(fds) > len(l.part.peers) {
-			return fmt.Errorf("%d streams to other parts; expected %d", i+len(fds), len(l.part.peers))
+		if len(fds) == 0 || len(keys) != len(fds) || i+len(fds) > len(l.part.peers) {
+			control.CloseAll(fds)
+			return fmt.Errorf("%d streams to parts, %d keys; expected %d", i+len(fds), len(keys), len(l.part.peers))
 		}
-		for _, fd := range fds {
-			l.part.peers[i].fd = fd
+		for k, fd := range fds {
+			q := &l.part.peers[i]
+			q.fd = fd
 			err := unix.SetNonblock(fd, true)
+			if err == nil {
+				q.seal, err = newSeal(keys[k])
+			}
 			if err == nil {
 				err = l.poll.Add(fd, l.part.first-int32(i))
 			}
 			if err != nil {
-				return fmt.Errorf("stream to part %d: %w", l.part.peers[i].number, err)
+				return fmt.Errorf("stream to part %d: %w", q.number, err)
 			}
 			i++
 		}
@@ -216,8 +223,12 @@ func (p *part) takeDue(l *loop, now units.Time) error {
 // take imports all that a peer has sent so far.
 func (q *peer) take(l *loop) error {
 	for !q.gone {
-		q.in = slices.Grow(q.in, readSize)
-		n, again, err := poller.Read(q.fd, q.in[len(q.in):cap(q.in)])
+		came := &q.in
+		if q.seal != nil {
+			came = &q.seal.raw
+		}
+		b := slices.Grow(*came, readSize)
+		n, again, err := poller.Read(q.fd, b[len(b):cap(b)])
 		if again {
 			return nil
 		}
@@ -225,7 +236,11 @@ func (q *peer) take(l *loop) error {
 			q.gone = true
 			return l.poll.Remove(q.fd)
 		}
-		q.in = q.in[:len(q.in)+n]
+		if *came = b[:len(b)+n]; q.seal != nil {
+			if q.in, err = q.seal.open(q.in); err != nil {
+				return fmt.Errorf("from part %d: %w", q.number, err)
+			}
+		}
 		now := l.labNow()
 		left, err := l.part.Import(q.number, q.in, l.cfg.MaxFrame, func(p *fabric.Packet, at units.Time) error {
 			return l.crossed(now, p, at)
@@ -308,7 +323,12 @@ func (p *part) send(l *loop, now units.Time) error {
 	p.stuck = false
 	for i := range p.peers {
 		q := &p.peers[i]
-		q.out = p.Export(q.number, q.out, l.leave)
+		if q.seal == nil {
+			q.out = p.Export(q.number, q.out, l.leave)
+		} else {
+			q.seal.clear = p.Export(q.number, q.seal.clear[:0], l.leave)
+			q.out = q.seal.close(q.out)
+		}
 		if err := q.write(); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ const (
 	// KindReady has no value: every port is attached and ARP is answered. With the kernel as the
 	// network it has a Ready.
 	KindReady   = "ready"
-	KindPeers   = "peers"   // nothing, with descriptors: see Part; after configure
+	KindPeers   = "peers"   // []Keys, with as many descriptors: see Part; after configure
 	KindNICs    = "nics"    // nothing, with descriptors: see NICs; after configure
 	KindStart   = "start"   // Start
 	KindAlive   = "alive"   // nothing, or of a part of a network Alive: the process is not stuck

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weft/internal/cleanup"
 	"weft/internal/clip"
 	monotonic "weft/internal/clock"
@@ -30,8 +32,8 @@ type Agent struct {
 	Measure func(ctx context.Context) (emulate.Capacity, error)
 	Self    string            // program of the processes; empty: this one
 	Say     func(line string) // receives what happens, from several goroutines
-	// Urgent gives this process the scheduling of the network's, as far as the kernel grants it: it
-	// passes on what crosses between machines. The verdict says if that is late.
+	// Urgent gives this process the scheduling of the network's, as far as the kernel grants it: an
+	// answer that waits makes the measurement of its clock worse.
 	Urgent bool
 
 	mu   sync.Mutex
@@ -50,7 +52,7 @@ type part struct {
 	lent     map[string]*os.File // what goes with messages to processes, by their kinds; nil: the run has ended
 	dilation float64             // 0: the network has no configuration yet
 	clocks   *emulate.Clocks     // of programs; nil: lab time has not begun
-	streams  map[int]*link       // to other parts, by their numbers
+	streams  map[int]*crossing   // to other parts, by their numbers
 	came     chan struct{}       // gets a value when a stream is added
 }
 
@@ -225,7 +227,7 @@ func (a *Agent) add(s session) (*part, error) {
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "":
 		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
 	}
-	p := &part{session: s, up: make(chan struct{}), streams: map[int]*link{}, came: make(chan struct{}, 1),
+	p := &part{session: s, up: make(chan struct{}), streams: map[int]*crossing{}, came: make(chan struct{}, 1),
 		lent: map[string]*os.File{}}
 	a.runs[s.Run] = p
 	return p, nil
@@ -267,7 +269,7 @@ func (a *Agent) remove(p *part) error {
 	a.mu.Unlock()
 	p.mu.Lock()
 	for _, c := range p.streams {
-		c.Close()
+		c.conn.Close()
 	}
 	for _, f := range p.lent {
 		f.Close()
@@ -388,9 +390,8 @@ func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 		conn, err := dial(ctx, addr, config, kindStream, stream{Run: p.Run, From: p.Me, To: to})
 		if err == nil {
 			if _, err = nextWithin(conn, kindUp, launchSilence); err == nil {
-				err = p.add(to, conn)
-			}
-			if err != nil {
+				err = p.add(to, conn, true)
+			} else {
 				conn.Close()
 			}
 		}
@@ -407,27 +408,77 @@ func (a *Agent) start(ctx context.Context, p *part, session *link) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for to, conn := range p.streams {
+	for to, c := range p.streams {
 		go func() {
-			select {
-			case err := <-conn.lost:
+			if err := c.lost(ctx); err != nil {
 				name := "the connection to " + emulate.MachineName(to)
 				_ = session.SendValue(kindExit, exit{Name: name, State: err.Error()})
-			case <-ctx.Done():
 			}
 		}()
 	}
 	return nil
 }
 
-// add adds the stream to another part.
-func (p *part) add(part int, conn *link) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// crossing is the connection to another part, which the fabric process has too.
+type crossing struct {
+	conn *net.TCPConn
+	keys realtime.Keys
+}
+
+// lookEvery is the interval at which an agent looks whether the network has ended a crossing.
+const lookEvery = 200 * time.Millisecond
+
+// lost waits until the network has ended the connection, and returns why; nil: ctx has ended first,
+// or this machine has closed it.
+func (c *crossing) lost(ctx context.Context) (why error) {
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for why == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if raw.Control(func(fd uintptr) {
+			ends := []unix.PollFd{{Fd: int32(fd)}}
+			if n, err := unix.Poll(ends, 0); err != nil || n == 0 || ends[0].Revents&(unix.POLLERR|unix.POLLHUP) == 0 {
+				return
+			}
+			why = errors.New("the other machine is out of reach, or has reset it") // the fabric process was told which
+			if code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && code != 0 {
+				why = unix.Errno(code)
+			}
+		}) != nil {
+			return nil
+		}
+	}
+	return why
+}
+
+// wants returns an error unless the stream to another part is missing. p.mu is held.
+func (p *part) wants(part int) error {
 	if part < 0 || part >= len(p.Peers) || part == p.Me || p.streams == nil || p.streams[part] != nil {
 		return fmt.Errorf("a stream to part %d, which has one or does not exist", part)
 	}
-	p.streams[part] = conn
+	return nil
+}
+
+// add releases a connection and adds it as the stream to another part.
+func (p *part) add(part int, conn *link, dialed bool) error {
+	raw, keys, err := conn.release(dialed)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.wants(part); err != nil {
+		return cleanup.Join(err, raw.Close())
+	}
+	p.streams[part] = &crossing{raw, keys}
 	select {
 	case p.came <- struct{}{}:
 	default:
@@ -448,10 +499,15 @@ func (a *Agent) stream(ctx context.Context, conn *link, s stream) error {
 		err = fmt.Errorf("a stream to part %d came to part %d", s.To, p.Me)
 	}
 	if err == nil {
-		err = p.add(s.From, conn)
+		p.mu.Lock()
+		err = p.wants(s.From)
+		p.mu.Unlock()
 	}
 	if err == nil {
 		err = conn.SendValue(kindUp, nil)
+	}
+	if err == nil {
+		err = p.add(s.From, conn, false)
 	}
 	return err
 }
@@ -532,11 +588,12 @@ func (p *part) connect(fabric *control.Conn) error {
 		if s == nil {
 			return fmt.Errorf("no stream to part %d", k)
 		}
-		fd, err := s.Descriptor()
-		if err == nil {
-			err = fabric.SendValue(realtime.KindPeers, nil, fd)
-		}
+		f, err := s.conn.File()
 		if err != nil {
+			return err
+		}
+		err = fabric.SendValue(realtime.KindPeers, []realtime.Keys{s.keys}, int(f.Fd()))
+		if err = cleanup.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}

@@ -187,10 +187,11 @@ func expect(t *testing.T, c *control.Conn, kind string, v any) []int {
 }
 
 // Messages reach the processes, with the start in the clock of their machine, and the fabric
-// processes of two machines get the two ends of a stream.
+// processes of two machines get the two ends of a stream, and the same keys.
 func TestTwoMachines(t *testing.T) {
 	near, far := twoMachines(t, false)
-	var ends [2]*control.Conn
+	var ends [2]net.Conn
+	var keys [2][]realtime.Keys
 	for k := range near {
 		if err := near[k].Fabric().Conn.SendValue(realtime.KindConfigure, realtime.Config{MaxFrame: 5}); err != nil {
 			t.Fatal(err)
@@ -199,12 +200,14 @@ func TestTwoMachines(t *testing.T) {
 		if expect(t, far[k].ends[0], realtime.KindConfigure, &c); c.MaxFrame != 5 {
 			t.Errorf("%+v", c)
 		}
-		fds := expect(t, far[k].ends[0], realtime.KindPeers, nil)
-		if len(fds) != 1 {
-			t.Fatalf("%d streams", len(fds))
+		fds := expect(t, far[k].ends[0], realtime.KindPeers, &keys[k])
+		if len(fds) != 1 || len(keys[k]) != 1 {
+			t.Fatalf("%d streams, %d keys", len(fds), len(keys[k]))
 		}
+		f := os.NewFile(uintptr(fds[0]), "stream")
+		defer f.Close()
 		var err error
-		if ends[k], err = control.Open(fds[0]); err != nil {
+		if ends[k], err = net.FileConn(f); err != nil {
 			t.Fatal(err)
 		}
 		defer ends[k].Close()
@@ -216,12 +219,19 @@ func TestTwoMachines(t *testing.T) {
 			t.Errorf("node %d said %d", k, said)
 		}
 	}
-	if err := ends[0].SendValue("frame", "x"); err != nil {
-		t.Fatal(err)
+	a, b := keys[0][0], keys[1][0]
+	if len(a.Send) != 32 || !bytes.Equal(a.Send, b.Receive) || !bytes.Equal(a.Receive, b.Send) || bytes.Equal(a.Send, a.Receive) {
+		t.Errorf("keys %x and %x", a, b)
 	}
-	var x string
-	if expect(t, ends[1], "frame", &x); x != "x" {
-		t.Errorf("%q crossed", x)
+	for k := range ends {
+		if _, err := ends[k].Write([]byte("frame")); err != nil {
+			t.Fatal(err)
+		}
+		_ = ends[1-k].SetReadDeadline(time.Now().Add(quiettest.Patience))
+		x := make([]byte, 10)
+		if n, err := ends[1-k].Read(x); err != nil || string(x[:n]) != "frame" {
+			t.Errorf("%q crossed: %v", x[:n], err)
+		}
 	}
 	c := near[1].(*cluster)
 	c.mu.Lock()

@@ -9,12 +9,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/internal/remote"
 	"weft/nodeimg/boot"
+	"weft/realtime"
 	"weft/units"
 )
 
@@ -46,7 +48,7 @@ const (
 	kindSession = "session" // session; answered by up or an error
 	kindUp      = "up"      // up
 	kindProcess = "process" // process; the messages of the process follow
-	kindStream  = "stream"  // stream; answered by up or an error, then its bytes follow
+	kindStream  = "stream"  // stream; answered by up or an error, then it is released
 	kindExec    = "exec"    // execution; see there
 	kindTap     = "tap"     // tap; answered by up or an error, then captured frames follow
 	kindModule  = "module"  // module; its bytes follow, answered by up or an error
@@ -126,6 +128,10 @@ type exit struct {
 type link struct {
 	*control.Conn
 	lost chan error // receives why the network ended it, if that did
+
+	far      *tls.Conn
+	released atomic.Bool
+	over     chan struct{} // closed when far is not in use any more
 }
 
 // dial connects to an agent and sends the first message, which says what the connection is.
@@ -141,7 +147,7 @@ func dial(ctx context.Context, addr string, config *tls.Config, kind string, wha
 	if err != nil {
 		return nil, silent(err)
 	}
-	conn, err := messages(c)
+	conn, err := messages(c.(*tls.Conn))
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +188,7 @@ var alive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.
 
 // messages returns a connection for messages over c, and takes c over. Messages with descriptors
 // fail at the other end.
-func messages(c net.Conn) (*link, error) {
+func messages(c *tls.Conn) (*link, error) {
 	ours, theirs, err := control.Pair()
 	if err != nil {
 		return nil, cleanup.Join(err, c.Close())
@@ -192,28 +198,63 @@ func messages(c net.Conn) (*link, error) {
 	if err != nil {
 		return nil, cleanup.Join(err, c.Close(), ours.Close())
 	}
-	l := &link{ours, make(chan error, 2)}
-	go l.carry(c, inner)
+	l := &link{Conn: ours, lost: make(chan error, 2), far: c, over: make(chan struct{})}
+	go l.carry(inner)
 	return l, nil
 }
 
 // carry copies bytes both ways between the network and this process until one end is gone, and
-// closes both.
-func (l *link) carry(far, near net.Conn) {
-	done := make(chan struct{}, 2)
-	one := func(to, from net.Conn) {
-		_, err := io.Copy(to, from)
-		var op *net.OpError
-		if errors.As(err, &op) && op.Net == "tcp" && !errors.Is(err, net.ErrClosed) {
-			l.lost <- err
-		}
-		done <- struct{}{}
+// closes both, or leaves the network to release.
+func (l *link) carry(near net.Conn) {
+	defer close(l.over)
+	defer near.Close()
+	one := func(to, from net.Conn) (done chan struct{}) {
+		done = make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err := io.Copy(to, from)
+			var op *net.OpError
+			if errors.As(err, &op) && op.Net == "tcp" && !errors.Is(err, net.ErrClosed) {
+				l.lost <- err
+			}
+		}()
+		return done
 	}
-	go one(far, near)
-	go one(near, far)
-	<-done
-	far.Close()
-	near.Close()
+	sent, came := one(l.far, near), one(near, l.far)
+	select {
+	case <-sent:
+	case <-came:
+	}
+	if l.released.Load() {
+		<-sent
+		_ = l.far.SetReadDeadline(time.Now())
+		<-came
+		return
+	}
+	l.far.Close()
+}
+
+// release ends the messages, after the last has left, and returns the TCP connection with keys for
+// it that only its two ends can know (RFC 8446, section 7.5). dialed says which of them this is.
+// The other end must send nothing until this returns.
+func (l *link) release(dialed bool) (*net.TCPConn, realtime.Keys, error) {
+	l.released.Store(true)
+	err := l.Conn.Close()
+	<-l.over
+	raw, ok := l.far.NetConn().(*net.TCPConn)
+	if !ok {
+		return nil, realtime.Keys{}, cleanup.Join(err, errors.New("a connection that is not TCP"), l.far.Close())
+	}
+	state := l.far.ConnectionState()
+	keys, exported := state.ExportKeyingMaterial("EXPORTER-weft-stream", nil, 64)
+	if err = errors.Join(err, exported, raw.SetReadDeadline(time.Time{})); err != nil {
+		return nil, realtime.Keys{}, cleanup.Join(err, raw.Close())
+	}
+	there, back := keys[:32], keys[32:]
+	if dialed {
+		return raw, realtime.Keys{Send: there, Receive: back}, nil
+	}
+	return raw, realtime.Keys{Send: back, Receive: there}, nil
 }
 
 // change is what a relay does beside passing messages on. Each function may be nil.
