@@ -189,7 +189,7 @@ func (f *machineFlags) addresses() ([]string, error) {
 		}
 	}
 	if len(addrs) < 2 {
-		return nil, usagef("--on %s: expected at least two machines", f.on)
+		return nil, usagef("--on %s: expected swarm:N, slurm:N or at least two addresses", f.on)
 	}
 	return addrs, nil
 }

@@ -21,6 +21,17 @@ type client struct {
 // Close ends the request.
 func (c *client) Close() error { return c.conn.Close() }
 
+// send sends a request. A supervisor that refuses whoever asks has answered before.
+func (c *client) send(kind string, body any, fds ...int) error {
+	err := c.conn.SendValue(kind, body, fds...)
+	if control.Gone(err) {
+		if m, _, failed := c.conn.Recv(); failed == nil && m.Kind == control.KindError {
+			return m.Is("", nil)
+		}
+	}
+	return err
+}
+
 // dial connects to a lab's supervisor.
 func dial(r *Root, name string) (*client, error) {
 	if err := CheckName(name); err != nil {
@@ -103,7 +114,7 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 	}
 	defer c.Close()
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
-	if err = c.conn.SendValue(kind, body, fds...); err == nil {
+	if err = c.send(kind, body, fds...); err == nil {
 		_, err = c.conn.Expect(answer, into)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -167,7 +178,7 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
-	if err := c.conn.SendValue(kindExec, e, fds...); err != nil {
+	if err := c.send(kindExec, e, fds...); err != nil {
 		return Exit{}, err
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -211,7 +222,7 @@ func stream[T any](ctx context.Context, h *Handle, kind string, body any, part s
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	if err := c.conn.SendValue(kind, body); err != nil {
+	if err := c.send(kind, body); err != nil {
 		return err
 	}
 	for {

@@ -404,3 +404,20 @@ func TestPrivUserProgram(t *testing.T) {
 		t.Error("it was written to")
 	}
 }
+
+// The reason of a supervisor that refuses whoever asks is told, also if it has hung up before the
+// request was sent.
+func TestRefusalBeforeTheRequest(t *testing.T) {
+	ours, theirs, err := control.Connected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	if err := theirs.SendError(errors.New("this lab belongs to another user")); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	if err := (&client{conn: ours}).send(kindExec, nil); err == nil || err.Error() != "this lab belongs to another user" {
+		t.Error(err)
+	}
+}

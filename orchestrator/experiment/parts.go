@@ -17,10 +17,12 @@ func (x *Experiment) Parts() ([]int32, error) {
 	if e.Machines < 2 {
 		return nil, nil
 	}
+	image := ImagePath(x.Lab)
 	for _, c := range []struct {
 		set       bool
 		path, why string
 	}{
+		{image != "", image, "a network in parts has no programs of images; expected one that each machine has"},
 		{e.OnKernel(), "engine.datapath", "Linux forwards packets on one machine; expected fabric"},
 		{e.Runtime == "docker", "engine.runtime", "containers are on one machine; expected namespace"},
 		{e.Bypasses(), "engine.nic", "a bypass NIC reaches a fabric in one piece; expected socket"},
@@ -52,7 +54,7 @@ func (x *Experiment) cut() ([]int32, error) {
 	if e.Cut == nil {
 		parts, err := x.Fabric.Cut(e.Machines)
 		if err != nil {
-			return nil, x.Lab.Errorf("engine.machines", "%v; expected fewer, or 1 without --on", err)
+			return nil, x.Lab.Errorf("engine.machines", "%v; fewer parts may do, or 1 without --on", err)
 		}
 		return parts, nil
 	}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +16,6 @@ import (
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
-	"weft/internal/remote"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -56,15 +54,8 @@ type part struct {
 	came     chan struct{}       // gets a value when a stream is added
 }
 
-// maxRuns is the number of runs at once, and maxNew the number of connections whose other end has
-// not shown yet that it has the secret. Ours.
-const (
-	maxRuns = 4
-	maxNew  = 64
-)
-
-// acceptPause is between attempts to accept a connection while that fails. Ours.
-const acceptPause = 100 * time.Millisecond
+// maxRuns is the number of runs at once. Ours.
+const maxRuns = 4
 
 // Serve accepts connections until ctx ends, and then ends all processes.
 func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
@@ -78,64 +69,6 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		poller.Prefer(0, poller.Urgent)
 	}
 	return serve(ctx, l, config, a.serve)
-}
-
-// serve accepts connections from clients with the secret, and hands each to a goroutine, until ctx
-// ends and all have returned.
-func serve(
-	ctx context.Context, l net.Listener, config *tls.Config, handle func(context.Context, *link, net.Addr),
-) error {
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	var all sync.WaitGroup
-	defer all.Wait()
-	strangers := remote.Strangers{Most: maxNew}
-	for {
-		c, err := l.Accept()
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return err
-		case err != nil: // too many open files, say: connections that end make room
-			select {
-			case <-ctx.Done():
-			case <-time.After(acceptPause):
-			}
-			continue
-		}
-		strangers.Add(c)
-		all.Go(func() {
-			conn, err := accept(ctx, c, config)
-			strangers.Remove(c)
-			if err == nil { // strangers are not worth a line each: they could fill the output
-				handle(ctx, conn, c.RemoteAddr())
-			}
-		})
-	}
-}
-
-// accept completes the handshake, in which the other end proves that it has the secret.
-func accept(ctx context.Context, c net.Conn, config *tls.Config) (*link, error) {
-	t := tls.Server(c, config)
-	ctx, cancel := context.WithTimeout(ctx, launchSilence)
-	defer cancel()
-	if err := t.HandshakeContext(ctx); err != nil {
-		return nil, cleanup.Join(err, c.Close())
-	}
-	return messages(t)
-}
-
-// first returns the first message of a connection, which says what it is; nil: there is none.
-func first(conn *link) *control.Message {
-	_ = conn.SetReadDeadline(time.Now().Add(launchSilence))
-	m, fds, err := conn.Recv()
-	if err != nil || len(fds) > 0 {
-		control.CloseAll(fds)
-		conn.Close()
-		return nil
-	}
-	_ = conn.SetReadDeadline(time.Time{})
-	return &m
 }
 
 // serve handles a connection by its first message.
@@ -221,7 +154,7 @@ func (a *Agent) add(s session) (*part, error) {
 		return nil, fmt.Errorf("this is another build of weft (%s) than that of the run (%s); expected the same on "+
 			"all machines", a.Build, s.Build)
 	case len(a.runs) == maxRuns:
-		return nil, fmt.Errorf("%d runs are under way", maxRuns)
+		return nil, fmt.Errorf("this agent has %d runs, as many as it takes; try again when one has ended", maxRuns)
 	case a.runs[s.Run] != nil:
 		return nil, errors.New("this agent has another part of the run; expected addresses of different agents")
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "":

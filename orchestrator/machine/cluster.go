@@ -134,6 +134,8 @@ type cluster struct {
 	unshared error           // why the agent does not have it; valid after sharing
 
 	mu     sync.Mutex
+	asked  time.Time     // last call of ask
+	stood  time.Duration // longest time between two, if that is more than silence
 	clock  follower
 	nodes  []*runtime.Proc
 	far    []*link        // to the processes; the first is the fabric's
@@ -294,9 +296,22 @@ func nextWithin(conn *link, kind string, limit time.Duration) (control.Message, 
 	}
 }
 
-// ask asks for the agent's clock.
+// ask asks for the agent's clock. It notes if this process has not run for a while.
 func (c *cluster) ask() error {
+	c.standing(time.Now())
 	return c.session.SendValue(kindClock, clock{Asked: monotonic.Monotonic()})
+}
+
+// standing notes at an instant at which this process runs how long it had not run, and returns the
+// longest such time, if agents have ended their processes in it.
+func (c *cluster) standing(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if gap := now.Sub(c.asked); !c.asked.IsZero() && gap > silence {
+		c.stood = max(c.stood, gap)
+	}
+	c.asked = now
+	return c.stood
 }
 
 // see records the answer to ask.
@@ -349,6 +364,10 @@ func (c *cluster) listen() {
 		}
 		if err != nil {
 			how := "the connection to it ended: " + silent(err).Error()
+			if stood := c.standing(time.Now()); stood > 0 {
+				how = fmt.Sprintf("this process has stood still for %.1f s, and agents end what is silent for %v",
+					stood.Seconds(), silence)
+			}
 			c.report(exit{Name: "agent", State: how})
 			c.lost = how
 			c.fabric.Conn.Close()

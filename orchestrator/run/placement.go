@@ -36,7 +36,7 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 	if o.Machines != nil { // their agents have looked
 		p := inNamespaces
 		p.datapath = lab.DatapathFabric
-		return p, onOthers(l)
+		return p, nil
 	}
 	p, err := findRuntime(ctx, l)
 	p.datapath = lab.DatapathFabric
@@ -46,15 +46,6 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 		p.kernel, err = ownKernel(ctx)
 	}
 	return p, err
-}
-
-// onOthers returns an error if a lab has what only one machine can run.
-func onOthers(l *lab.Lab) error {
-	if path := experiment.ImagePath(l); path != "" {
-		return l.Errorf(path, "the agents of other machines run no images; leave out --on, and all parts run on this "+
-			"machine, or name a program that is there")
-	}
-	return nil
 }
 
 // ownKernel returns what this machine's kernel can do as a datapath, or an error with a way out.
@@ -104,7 +95,7 @@ func requestedRuntime(l *lab.Lab) (p placement, open bool, err error) {
 	case image != "":
 		return inContainers, false, nil
 	}
-	return inNamespaces, l.Engine.Runtime != "namespace", nil
+	return inNamespaces, l.Engine.Runtime != "namespace" && l.Engine.Machines < 2, nil
 }
 
 // findRuntime returns a runtime for the nodes of a lab on this machine: the requested one or, if

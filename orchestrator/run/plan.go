@@ -24,6 +24,9 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet, far
 		return plan.Plan{}, err
 	}
 	x, err := experiment.ForDeployment(l, subnet)
+	if err == nil {
+		_, err = x.Parts()
+	}
 	if err != nil {
 		return plan.Plan{}, err
 	}
