@@ -126,6 +126,19 @@ func (c *Config) CutBy(switches []int32, parts int) ([]int32, error) {
 	return of, c.checkSplit(of, parts)
 }
 
+// Slack returns the shortest time from the moment at which a packet leaves for another part to its
+// arrival there. part is the part of each node.
+func (c *Config) Slack(part []int32) units.Time {
+	const smallest = 64 // bytes
+	least := units.Never
+	for i := range c.Ports {
+		if p := &c.Ports[i]; part[p.From] != part[p.To] {
+			least = min(least, p.Delay+p.Rate.TransmitTime(smallest))
+		}
+	}
+	return least
+}
+
 // pack puts groups into partitions in order, each partition as full as partitionWeight allows, or
 // fuller in a network that would have more than about maxPartitions.
 func pack(weights []int) (part []int32, parts int) {

@@ -186,7 +186,8 @@ func (p *part) peer(token int32) *peer {
 	return &p.peers[p.first-token]
 }
 
-// leaves returns an instant before which no packet that waits leaves for another part.
+// leaves returns an instant before which no packet that waits leaves for another part; units.Never:
+// none waits.
 func (p *part) leaves() units.Time {
 	if p == nil {
 		return units.Never

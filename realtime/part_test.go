@@ -704,3 +704,35 @@ func TestPartsAreHeardFromTheStart(t *testing.T) {
 		t.Error("a part that says nothing is not named")
 	}
 }
+
+// A process that sleeps as long as it may still leaves three quarters of the slack to what crosses,
+// also if nothing else happens in the network.
+func TestCrossingsKeepTheirSlack(t *testing.T) {
+	cfg, of := partFeatures(true), []int32{0, 0, 1, 0, 1}
+	w := newPartLab(t, cfg, of)
+	draw := rand.New(rand.NewPCG(5, 6))
+	for range 50 {
+		from, to := w.loops[0], w.loops[1]
+		frame := anyFrame(draw, 0, 2, from.labNow())
+		for len(frame) < 60 { // and 4 of the check sequence
+			frame = anyFrame(draw, 0, 2, from.labNow())
+		}
+		w.cables[0].sent = append(w.cables[0].sent, frame)
+		from.fire(from.labNow())
+		if err := errors.Join(from.part.send(from, from.labNow()), from.read(0)); err != nil {
+			t.Fatal(err)
+		}
+		for end := w.clock + 50_000; w.clock < end; {
+			w.clock = max(w.clock+1, manualClock(min(from.scale.Mono(from.nextDelivery()), int64(end))))
+			from.fire(from.labNow())
+			if err := errors.Join(from.part.send(from, from.labNow()), to.part.peers[0].take(to)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		to.fire(to.labNow())
+	}
+	c := w.loops[1].part.crossings()
+	if least := cfg.Network.Slack(of) * 3 / 4; c.Slack.Count() < 25 || c.Slack.Quantile(0) < least || c.Late > 0 {
+		t.Errorf("%d crossings, %d late; one had %v left, want at least %v", c.Slack.Count(), c.Late, c.Slack.Quantile(0), least)
+	}
+}

@@ -17,6 +17,8 @@ import (
 //   - sleeps until a frame can be delivered, not until something happens inside the network: events
 //     due earlier are handled then, at their own instants, and nothing outside can tell the
 //     difference;
+//   - in a network in parts, also wakes for what may send a packet to another part, but not at
+//     once: a quarter of the slack is spent here, so that packets cross together;
 //   - polls without sleeping when that instant is closer than a sleep takes, also at the end of a
 //     sleep;
 //   - and, the more there is to do, pauses after each wake-up and handles what has arrived until
@@ -24,6 +26,7 @@ import (
 type rest struct {
 	links   []eventqueue.ID // of links to hosts, and of pauses on their way to hosts
 	delay   units.Time      // minimum time from the last switch to a host
+	cross   units.Time      // how long a packet for another part may wait; Never: there is no other
 	longest int64           // longest pause, in ns
 	woke    int64           // when the loop last woke, CLOCK_MONOTONIC in ns
 
@@ -50,7 +53,8 @@ const maxPause = 100_000
 
 // newRest returns the rest for the network in l.
 func newRest(l *loop) rest {
-	r := rest{delay: units.Never, longest: min(maxPause, int64(float64(l.cfg.Pause.Nanoseconds())*l.cfg.Dilation))}
+	longest := min(maxPause, int64(float64(l.cfg.Pause.Nanoseconds())*l.cfg.Dilation))
+	r := rest{delay: units.Never, cross: units.Never, longest: longest}
 	for i, p := range l.cfg.Network.Ports {
 		if int(p.To) < l.cfg.Network.Hosts {
 			r.links = append(r.links, l.net.PortEntity(i))
@@ -61,24 +65,34 @@ func newRest(l *loop) rest {
 			r.delay = min(r.delay, p.Delay)
 		}
 	}
+	if l.part != nil {
+		r.cross = l.cfg.Network.Slack(l.cfg.Part.Of) / 4
+	}
 	if id, ok := l.net.LateEntity(); ok {
 		r.links = append(r.links, id) // a packet that is late has passed its link: it may be at its host when it is due
 	}
 	return r
 }
 
-// nextDelivery returns an instant before which nothing is delivered to a host.
+// nextDelivery returns an instant before which nothing is delivered to a host, and nothing that
+// leaves for another part has waited for too long.
 func (l *loop) nextDelivery() units.Time {
+	at := units.Never
 	_, next, ok := l.events.Next()
-	if !ok {
-		return l.part.leaves()
-	}
-	at := l.part.leaves()
 	if l.part != nil {
-		at = min(at, next) // whatever happens may send a packet to another part
+		first := l.part.leaves()
+		if ok {
+			first = min(first, next) // whatever happens may send a packet to another part
+		}
+		if first < units.Never-l.rest.cross {
+			at = first + l.rest.cross
+		}
+	}
+	if !ok {
+		return at
 	}
 	if next < units.Never-l.rest.delay {
-		at = next + l.rest.delay // no event before the next one can deliver anything before this
+		at = min(at, next+l.rest.delay) // no event before the next one can deliver anything before this
 	}
 	for _, id := range l.rest.links {
 		if arrival, ok := l.events.At(id); ok {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"weft/collectives/schedule"
-	"weft/fabric"
 	"weft/host"
 	"weft/results/record"
 	"weft/transport/wire"
@@ -154,7 +153,7 @@ const (
 
 // CutDilation returns the smallest dilation, to two significant digits, at which a machine of
 // capacity c that carries load data packets per second of lab time brings packets from one part of
-// the network to another in time: slack is what LeastSlack returns.
+// the network to another in time: slack is fabric.Config.Slack.
 func CutDilation(c Capacity, load float64, slack units.Time) float64 {
 	d := roundUp(crossingMargin * crossing / slack.Nanoseconds())
 	limit := roundUp(busyStretch * d)
@@ -162,19 +161,6 @@ func CutDilation(c Capacity, load float64, slack units.Time) float64 {
 		d = roundUp(d * 1.001)
 	}
 	return d
-}
-
-// LeastSlack returns the shortest time, in a network whose nodes are in parts, from the moment at
-// which a packet leaves for another part to its arrival there.
-func LeastSlack(cfg *fabric.Config, parts []int32) units.Time {
-	const smallest = 64 // bytes
-	least := units.Never
-	for i := range cfg.Ports {
-		if p := &cfg.Ports[i]; parts[p.From] != parts[p.To] {
-			least = min(least, p.Delay+p.Rate.TransmitTime(smallest))
-		}
-	}
-	return least
 }
 
 // Certain reports whether any current machine carries load at dilation d, so that no measurement is

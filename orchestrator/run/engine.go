@@ -178,7 +178,7 @@ func fabricDilation(
 	if parts, err := x.Parts(); err != nil {
 		return 0, "", err
 	} else if parts != nil {
-		slack := emulate.LeastSlack(&x.Fabric, parts)
+		slack := x.Fabric.Slack(parts)
 		if cut := emulate.CutDilation(slowest, load, slack); cut > d {
 			d = cut
 			how = fmt.Sprintf("auto: packets have %v from one part of the network to another", slack.Rounded())
