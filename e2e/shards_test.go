@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,6 +233,12 @@ func TestCancelledSweep(t *testing.T) {
 	}); wrong != "" {
 		t.Fatal(wrong)
 	}
+	wait := d.start("sweep", "wait", id)
+	time.Sleep(time.Second)
+	wait.signal(syscall.SIGINT)
+	wait.wait().wantCode(130).wantOnStderr("the sweep continues, with 0 of 3 points done: weft sweep wait " + id)
+	d.run("sweep", "wait", id, "--timeout", "1ms").wantCode(1).wantOnStderr("not over after 1ms; the sweep continues")
+	d.run("sweep", "status").wantCode(0).wantPrinted(id, "0 of 3", "running")
 	d.run("sweep", "cancel", id).wantCode(0)
 	d.run("sweep", "cancel", id).wantCode(0)
 	if st := d.sweepStatus(id); st.State != sweep.Cancelled {
@@ -244,6 +251,14 @@ func TestCancelledSweep(t *testing.T) {
 	d.run("sweep", "wait", id).wantCode(1).wantPrinted("cancelled")
 	d.run("sweep", "status", "sweep-x").wantCode(2).wantOnStderr("no submitted sweep sweep-x")
 	d.run("sweep", "submit", file, "--engine", "both").wantCode(2)
+	d.run("sweep", "submit", file, "--on", "swarm:3").wantCode(2).wantOnStderr("expected --on swarm, or weft run --on swarm:3")
+	other := filepath.Join(d.dir, "other")
+	d.run("sweep", "submit", file, "--engine", "sim", "--out", other).wantCode(0).wantOnStderr("weft sweep wait " + other + "/long/sweep-")
+	elsewhere := d.run("sweep", "status", "--results", other, "--json").wantCode(0).stdout
+	d.run("sweep", "cancel", shard.List(other)[0].Path).wantCode(0).wantOnStderr("weft sweep resume " + other + "/long/sweep-")
+	if !strings.Contains(elsewhere, `"on":"local"`) {
+		t.Error(elsewhere)
+	}
 	d.run("sweep", "submit", file, "--on", "moon").wantCode(2).wantOnStderr("expected local")
 	d.run("sweep", "submit", file, "--memory", "2GiB").wantCode(2).wantOnStderr("no limit")
 	d.run("sweep", "submit", file, "--image", "weft@sha256:12").wantCode(2).wantOnStderr("--image is for --on swarm")

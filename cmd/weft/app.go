@@ -41,6 +41,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// continues ends a command that was interrupted and whose work goes on without it.
+type continues struct{ error }
+
+func (e continues) Unwrap() error { return e.error }
+
 // app is one invocation of weft.
 type app struct {
 	stdout, stderr io.Writer
@@ -75,11 +80,15 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	var problem lab.Problem
 	var usage usageError
 	var code exitCode
+	var on continues
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
+	case ctx.Err() != nil && errors.As(err, &on):
+		fmt.Fprintf(a.stderr, "weft: %v\n", err)
+		return exitInterrupted
 	case ctx.Err() != nil:
 		fmt.Fprintf(a.stderr, "weft: %v; everything was torn down\n", context.Cause(ctx))
 		return exitInterrupted
@@ -122,6 +131,9 @@ func argumentError(cmd *cobra.Command, err error) error {
 	}
 	if err.Error() == "unknown flag: --on" {
 		return fmt.Errorf("%s is for this machine; expected weft run LAB --on ... or weft deploy", cmd.CommandPath())
+	}
+	if err.Error() == "unknown flag: --results" && cmd.Flag("out") != nil {
+		return fmt.Errorf("--results is a flag of weft sweep; %s has --out", cmd.CommandPath())
 	}
 	var bad *pflag.InvalidValueError
 	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {

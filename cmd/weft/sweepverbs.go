@@ -42,9 +42,13 @@ func schedulerOf(name string) (shard.Scheduler, error) {
 		if s.Name() == name {
 			return s, nil
 		}
+		if strings.HasPrefix(name, s.Name()+":") {
+			return nil, usagef("--on %s: a sweep takes whatever machines are free; expected --on %s, or weft run --on %[1]s, "+
+				"which has parts of one lab on several machines", name, s.Name())
+		}
 		names = append(names, s.Name())
 	}
-	return nil, usagef("--on %q: expected %s", name, strings.Join(names, ", "))
+	return nil, usagef("--on %s: expected %s", name, strings.Join(names, ", "))
 }
 
 // sweepFlags are the flags of weft sweep submit and resume.
@@ -101,11 +105,18 @@ func schedulerNames() (names []string) {
 	return names
 }
 
-// resultsFlag adds --results, the directory of all runs that machines share.
+// resultsFlag adds --results, the directory of all runs that machines share, with the name that it
+// has in other commands, --out.
 func resultsFlag(f *pflag.FlagSet, results *string) {
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "out" {
+			name = "results"
+		}
+		return pflag.NormalizedName(name)
+	})
 	*results = store.DefaultRoot()
-	f.Var((*dirFlag)(results), "results", "directory of all runs, the same on every machine; "+store.RootVar+
-		" sets another default")
+	f.Var((*dirFlag)(results), "results", "directory of all runs, the same on every machine (also --out); "+
+		store.RootVar+" sets another default")
 }
 
 func (a *app) sweepCommand() *cobra.Command {
@@ -207,7 +218,7 @@ func (a *app) showSubmitted(d *shard.Dir, asJSON bool) error {
 	}
 	fmt.Fprintln(a.stdout, out.ID)
 	fmt.Fprintf(a.stderr, "engine %s: %s in %s on %s; weft sweep wait %s waits for them\n", d.Sub.Kind,
-		plural.Count(out.Points-r.Done, "point"), plural.Count(out.Shards, "shard"), out.On, out.ID)
+		plural.Count(out.Points-r.Done, "point"), plural.Count(out.Shards, "shard"), out.On, clip.Line(d.Name()))
 	return nil
 }
 
@@ -233,14 +244,62 @@ func (a *app) sweepVerb(use, short, long string, f *sweepFlags,
 
 func (a *app) sweepStatusCommand() *cobra.Command {
 	var f sweepFlags
-	return a.sweepVerb("status", "show the progress of a sweep", `Show how many points have a result, which shard runs where, and how
-long the rest will take.`, &f, func(ctx context.Context, d *shard.Dir) error {
-		st, err := manage.Status(ctx, schedulerOf, d, time.Now())
-		if err != nil {
-			return err
+	cmd := a.sweepVerb("status", "show the progress of a sweep, or of all", `Show how many points have a result, which shard runs where, and how
+long the rest will take. Without an ID: a line for each sweep in the directory of runs.`, &f,
+		func(ctx context.Context, d *shard.Dir) error {
+			st, err := manage.Status(ctx, schedulerOf, d, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.showStatus(&st, f.json)
+		})
+	one := cmd.RunE
+	cmd.Use, cmd.Args = "status [ID]", cobra.MaximumNArgs(1)
+	cmd.Example = "  weft sweep status\n" + cmd.Example
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return one(cmd, args)
 		}
-		return a.showStatus(&st, f.json)
-	})
+		return a.listSweeps(cmd.Context(), f.results, f.json)
+	}
+	return cmd
+}
+
+// listSweeps prints the status of each sweep below root in a line.
+func (a *app) listSweeps(ctx context.Context, root string, asJSON bool) error {
+	if err := checkRoot(root); err != nil {
+		return err
+	}
+	all := shard.List(root)
+	if len(all) == 0 {
+		fmt.Fprintf(a.stderr, "no submitted sweeps in %s; --results names another directory of runs\n", root)
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	if !asJSON {
+		fmt.Fprintln(w, "sweep\tlab\ton\tpoints\tstate")
+	}
+	for _, d := range all {
+		st, err := manage.Status(ctx, schedulerOf, d, time.Now())
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Name(), err)
+		}
+		if asJSON {
+			if err := writeLine(a.stdout, st); err != nil {
+				return err
+			}
+			continue
+		}
+		state := st.State
+		if st.Collected {
+			state += ", collected"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s\n", st.ID, clip.Text(st.Lab), st.On, st.Done, st.Points, state)
+	}
+	return w.Flush()
 }
 
 // showStatus prints the status of a sweep.
@@ -291,10 +350,15 @@ tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 			}
 			if limit > 0 {
 				var end context.CancelFunc
-				ctx, end = context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sweep is not over after %v", limit))
+				ctx, end = context.WithTimeoutCause(ctx, limit, fmt.Errorf("not over after %v", limit))
 				defer end()
 			}
 			st, err := a.awaitSweep(ctx, d, f.quiet)
+			if ctx.Err() != nil {
+				return continues{fmt.Errorf("%w; the sweep continues, with %d of %s done: weft sweep wait %s waits "+
+					"again, and weft sweep cancel ends it", context.Cause(ctx), d.Settled(),
+					plural.Count(len(d.Sub.Points), "point"), clip.Line(d.Name()))}
+			}
 			if err != nil {
 				return err
 			}

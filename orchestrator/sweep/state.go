@@ -45,6 +45,7 @@ const (
 
 // Found is the state of a sweep by its files.
 type Found struct {
+	Name      string       // of the sweep, for commands in messages
 	Placed    map[int]bool // points whose run directory is in its place
 	Notes     map[int]Note
 	Tries     []Try
@@ -247,17 +248,17 @@ func (s *Submission) advice(st *Status, f *Found, answer error) string {
 	case answer != nil:
 		return fmt.Sprintf("%s does not answer, so the shards are not known: %v", st.On, answer)
 	case f.Away && !st.Over():
-		return fmt.Sprintf("%s, so shards wait: weft sweep wait %s starts it", f.Waits, s.ID)
+		return fmt.Sprintf("%s, so shards wait: weft sweep wait %s starts it", f.Waits, f.Name)
 	case f.Waits != "" && !st.Over():
 		return "shards wait: " + f.Waits
 	case !st.Over() && idle != "":
 		return "no shard runs: " + idle
 	case st.State == Done && !st.Collected:
-		return "weft sweep collect " + s.ID + " prints the results"
+		return "weft sweep collect " + f.Name + " prints the results"
 	case st.State == Failed:
-		return fmt.Sprintf("weft sweep resume %s retries what was given up", s.ID)
+		return fmt.Sprintf("weft sweep resume %s retries what was given up", f.Name)
 	case st.State == Stopped || st.State == Cancelled:
-		return fmt.Sprintf("%d of %d points have no result: weft sweep resume %s runs them", missing, st.Points, s.ID)
+		return fmt.Sprintf("%d of %d points have no result: weft sweep resume %s runs them", missing, st.Points, f.Name)
 	}
 	return ""
 }

@@ -333,7 +333,7 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 	f := d.Scan()
 	if left := len(d.Sub.Points) - d.Settled(); left > 0 {
 		return nil, nil, nil, fmt.Errorf("%d of %d points have no result yet: weft sweep wait %s, or weft sweep resume",
-			left, len(d.Sub.Points), d.Sub.ID)
+			left, len(d.Sub.Points), d.Name())
 	}
 	jobs, runs = make([]series.Job, len(labs)), make([]*record.Summary, len(labs))
 	for i, l := range labs {
@@ -358,7 +358,7 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 	}
 	if err := end(ctx, on, d); err != nil {
 		cleanup = fmt.Errorf("the results are complete, but the shards' tasks were not removed: %w; weft sweep "+
-			"collect %s tries again", err, d.Sub.ID)
+			"collect %s tries again", err, d.Name())
 	}
 	return jobs, runs, cleanup, nil
 }

@@ -135,6 +135,30 @@ func Open(path string) (*Dir, error) {
 	return &Dir{filepath.Clean(path), s}, nil
 }
 
+// Name returns the name of the sweep for a command line: its ID if it is below the default directory
+// of runs, otherwise its path.
+func (d *Dir) Name() string {
+	if d.Path == filepath.Join(store.DefaultRoot(), d.Sub.Lab, d.Sub.ID) {
+		return d.Sub.ID
+	}
+	return d.Path
+}
+
+// List returns all sweeps below root, by ID.
+func List(root string) []*Dir {
+	var all []*Dir
+	for _, l := range store.EntryNames(root) {
+		paths, _ := filepath.Glob(filepath.Join(root, l, "sweep-*")) // the pattern is right
+		for _, path := range paths {
+			if d, err := Open(path); err == nil {
+				all = append(all, d)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *Dir) int { return strings.Compare(a.Sub.ID, b.Sub.ID) })
+	return all
+}
+
 // Find returns the sweep with an ID: a path, lab/ID below root, or an ID that only one lab below
 // root has.
 func Find(root, id string) (*Dir, error) {
@@ -151,7 +175,8 @@ func Find(root, id string) (*Dir, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no submitted sweep %s in %s; --results names the directory of its results", id, root)
+		return nil, fmt.Errorf("no submitted sweep %s in %s; --results names another directory of runs, and weft sweep "+
+			"status without an ID lists the sweeps there", id, root)
 	case 1:
 		return Open(found[0])
 	}
@@ -247,7 +272,7 @@ func (d *Dir) has(name string) bool {
 
 // Scan returns what the files of a sweep show.
 func (d *Dir) Scan() *sweep.Found {
-	f := &sweep.Found{Placed: map[int]bool{}, Notes: map[int]sweep.Note{}, Tries: d.Tries(-1)}
+	f := &sweep.Found{Name: d.Name(), Placed: map[int]bool{}, Notes: map[int]sweep.Note{}, Tries: d.Tries(-1)}
 	stamp := d.Sub.Stamp() + "-"
 	for _, name := range store.EntryNames(filepath.Dir(d.Path)) {
 		text, ok := strings.CutPrefix(name, stamp)
