@@ -136,7 +136,7 @@ func (Agents) Look(ctx context.Context, p *machine.Placement) error {
 		return err
 	}
 	for _, t := range all {
-		why := clip.Line(t.Status.Err)
+		why := reason(t.Status.Err)
 		n, placed := machines[t.NodeID]
 		if placed && n.Status.State == swarm.NodeStateDown {
 			return fmt.Errorf("the machine %s is down", clip.Line(n.Description.Hostname))
@@ -148,8 +148,8 @@ func (Agents) Look(ctx context.Context, p *machine.Placement) error {
 			}
 		case swarm.TaskStateComplete, swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateOrphaned,
 			swarm.TaskStateShutdown, swarm.TaskStateRemove:
-			return fmt.Errorf("the agent on %s ended: %s%s", clip.Line(n.Description.Hostname), why,
-				lastWords(ctx, api, t.ID))
+			return fmt.Errorf("the agent on %s ended: %s", clip.Line(n.Description.Hostname),
+				ended(why, lastWords(ctx, api, t.ID)))
 		}
 	}
 	return nil
@@ -162,7 +162,30 @@ const (
 	wordsTime = 5 * time.Second
 )
 
-// lastWords returns what a task said last; "" if the engine does not tell.
+// reason returns the engine's reason why a task does not run, with what to do about it.
+func reason(text string) string {
+	if strings.Contains(text, "No such image") {
+		text += "; docker load -i weft.tar on that machine, with the file that weft image save weft.tar writes here"
+	}
+	if strings.Contains(text, "insufficient resources") {
+		text = "it waits for a free processor or memory: " + text
+	}
+	return clip.Line(text)
+}
+
+// ended returns why a task ended, by the engine's reason and by what the task said last. That weft
+// exited with 1 adds nothing to its error.
+func ended(why, words string) string {
+	switch {
+	case words == "":
+		return why
+	case why == "" || why == "task: non-zero exit (1)":
+		return words
+	}
+	return why + ": " + words
+}
+
+// lastWords returns the last line that a task said; "" if the engine does not tell.
 func lastWords(ctx context.Context, api *client.Client, task string) string {
 	ctx, cancel := context.WithTimeout(ctx, wordsTime)
 	defer cancel()
@@ -173,10 +196,8 @@ func lastWords(ctx context.Context, api *client.Client, task string) string {
 	defer r.Close() //nolint:errcheck // only read
 	var said bytes.Buffer
 	_, _ = stdcopy.StdCopy(&said, &said, io.LimitReader(r, maxWords)) // what came is shown
-	if said.Len() == 0 {
-		return ""
-	}
-	return ": " + clip.Line(strings.TrimSpace(said.String()))
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	return clip.Line(strings.TrimPrefix(lines[len(lines)-1], "weft: "))
 }
 
 // Remove implements machine.Engine.

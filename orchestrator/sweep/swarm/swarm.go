@@ -271,10 +271,10 @@ func tasksOf(all []swarm.Task, shards int, host, words func(id string) string) [
 		}
 		out[k].Host, out[k].State = host(t.NodeID), stateOf(t)
 		if out[k].State != sweep.Running && out[k].State != sweep.Done {
-			out[k].Error = t.Status.Err
+			out[k].Error = reason(t.Status.Err)
 		}
 		if out[k].State == sweep.Failed {
-			out[k].Error += words(t.ID)
+			out[k].Error = ended(out[k].Error, words(t.ID))
 		}
 	}
 	return out

@@ -214,6 +214,27 @@ func TestScheduler(t *testing.T) {
 }
 
 // Without an engine there is nothing to clean, and a submission says what is missing.
+// Reasons say what to do, and what weft said stands for its exit code.
+func TestReasons(t *testing.T) {
+	for text, want := range map[string]string{
+		"No such image: sha256:12":                             "docker load -i weft.tar on that machine",
+		"no suitable node (insufficient resources on 3 nodes)": "waits for a free processor or memory: no suitable node",
+		"exit": "exit",
+	} {
+		if got := reason(text); !strings.Contains(got, want) {
+			t.Errorf("%q: %q; want %q", text, got, want)
+		}
+	}
+	for _, c := range [][3]string{
+		{"task: non-zero exit (1)", "no room", "no room"}, {"task: non-zero exit (137)", "no room", "task: non-zero exit (137): no room"},
+		{"No such image", "", "No such image"}, {"", "no room", "no room"},
+	} {
+		if got := ended(c[0], c[1]); got != c[2] {
+			t.Errorf("%q, %q: %q; want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 func TestNoManager(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none"))
 	if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
