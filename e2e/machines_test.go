@@ -139,6 +139,16 @@ func TestPrivMachines(t *testing.T) {
 	if !strings.Contains(r.stdout, "data verified") || !strings.Contains(r.stdout, "packets between parts of the network") {
 		t.Errorf("it printed\n%s", r.stdout)
 	}
+	machines := "m1 is at " + a.addr + ", m2 is at " + b.addr
+	r.wantOnStderr(machines)
+	pages, err := filepath.Glob(filepath.Join(d.dir, "runs", "across", "*", "report.html"))
+	if err != nil || len(pages) != 1 {
+		t.Fatal(err, pages)
+	}
+	if page, err := os.ReadFile(pages[0]); err != nil || !strings.Contains(string(page), machines) ||
+		!strings.Contains(string(page), "--on "+on+" --secret FILE") {
+		t.Errorf("%v; the report does not name the machines", err)
+	}
 	for name, args := range map[string][]string{
 		"another secret":   {"--secret", "other"},
 		"nobody's address": {"--secret", "secret", "--on", a.addr + ",127.0.0.1:1"},

@@ -173,7 +173,11 @@ func (f *machineFlags) machines(say func(line string), ahead runtime.Ahead) (
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	return &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}, settings(len(addrs)), nil
+	g := &machine.Group{Addrs: addrs, Secret: secret, Build: store.Program()}
+	if say != nil {
+		say(strings.Join(g.Names(), ", "))
+	}
+	return g, settings(len(addrs)), nil
 }
 
 // addresses returns the addresses of agents in --on.

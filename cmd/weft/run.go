@@ -329,7 +329,7 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 		Engine: a.engine, Watcher: w, Announce: !flags.quiet,
 		Resume: flags.resume, Retry: flags.retry, Twice: flags.twice,
 		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program(),
-			Machines: flags.machines},
+			Machines: flags.machines, On: flags.machine.on},
 	}
 	switch {
 	case flags.terminal != nil: // lines would tear its picture

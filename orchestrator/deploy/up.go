@@ -35,8 +35,6 @@ type Options struct {
 // Machines are other machines that a lab is on.
 type Machines interface {
 	orchestrate.Machines
-	// Names says which machine is which, once Launches or Capacities has returned.
-	Names() []string
 	// Close ends the agents that an engine has placed for the lab.
 	Close(context.Context) error
 }

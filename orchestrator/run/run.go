@@ -58,8 +58,10 @@ type Options struct {
 	// now.
 	Dilation float64
 
-	// Machines are other machines for the parts of an emulated lab; nil: all on this one.
+	// Machines are other machines for the parts of an emulated lab; nil: all on this one. On is what
+	// the user called them.
 	Machines Machines
+	On       string
 
 	// Captures need an emulated run.
 	Captures []Capture
@@ -108,6 +110,8 @@ type Machines interface {
 	Launches(ctx context.Context) ([]runtime.Launch, error)
 	// Capacities returns what each machine can carry.
 	Capacities(ctx context.Context) ([]emulate.Capacity, error)
+	// Names says which machine is which, once Launches or Capacities has returned.
+	Names() []string
 }
 
 func (o *Options) workers() int {
@@ -222,6 +226,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		s.Retry = judgeRetry(*o.Retry, s)
 		update(func(m *record.Manifest) { m.Retry = s.Retry })
 	}
+	if o.Machines != nil {
+		update(func(m *record.Manifest) { m.Machines = o.Machines.Names() })
+	}
 	if faults := summary.FaultRows(x); len(faults) > 0 && out.CutBy != nil {
 		update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) })
 	}
@@ -280,7 +287,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Command: x.Lab.Command, Seed: x.Lab.Seed,
 		Version: o.Version, Program: o.Program, Go: goruntime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
-		Machine: machine(), Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
+		Machine: machine(), On: o.On, Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
 		Control: transport.FactsOf(x.Lab.Sends()).Control,
 	}
 	for _, t := range x.Lab.Traces {

@@ -27,6 +27,8 @@ type Manifest struct {
 	Dilation  float64        `json:"dilation"`
 	Faults    []Fault        `json:"faults,omitempty"` // scheduled by the lab, in its order
 	Machine   Machine        `json:"machine"`
+	On        string         `json:"on,omitempty"`       // --on of weft run: parts of the lab were on other machines
+	Machines  []string       `json:"machines,omitempty"` // which ones, by part
 	Process   *Process       `json:"process,omitempty"`
 	Started   string         `json:"started"` // RFC 3339, UTC
 	Ended     string         `json:"ended,omitempty"`

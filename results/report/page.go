@@ -198,6 +198,9 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 	}
 	if s != nil {
 		numbers := Part{Heading: "Numbers", Facts: summaryFacts(s, m.Control)}
+		if len(m.Machines) > 0 {
+			numbers.Facts = append(numbers.Facts, [2]string{"machines", strings.Join(m.Machines, ", ")})
+		}
 		for _, t := range []Table{distributionTable(s), collectiveTable(s)} {
 			if len(t.Rows) > 0 {
 				numbers.Tables = append(numbers.Tables, t)
@@ -373,7 +376,16 @@ func (r *Run) command(flags ...string) string {
 		cmd += " < " + quote(m.Run+"/"+store.LabFile)
 	}
 	cmd += " --engine " + m.Engine
+	if m.On != "" {
+		cmd += " --on " + quote(m.On)
+		if strings.Contains(m.On, ",") {
+			cmd += " --secret FILE"
+		}
+	}
 	for _, set := range m.Set {
+		if m.On != "" && strings.HasPrefix(set, "engine.machines=") {
+			continue // --on sets it
+		}
 		cmd += " --set " + quote(set)
 	}
 	for _, s := range m.Settings {

@@ -159,6 +159,12 @@ func TestCommandsKeepDilation(t *testing.T) {
 	if got, want := r.runCommand(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	m.On, m.Set = "10.0.0.1:7788,10.0.0.2:7788", []string{"seed=2", "engine.machines=2"}
+	if got, want := r.runCommand(), "weft run r/lab.yaml --engine emu --on 10.0.0.1:7788,10.0.0.2:7788 --secret FILE "+
+		"--set seed=2 --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	m.On, m.Set = "", nil
 	m.Settings[0].From = "command line: --retry-dilation"
 	if got, want := r.sweepCommand(), "weft run r/lab.yaml --engine emu --runtime docker\n# weft v1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
