@@ -234,7 +234,7 @@ func TestCancelledSweep(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	wait := d.start("sweep", "wait", id)
-	time.Sleep(time.Second)
+	<-time.After(time.Second) // it waits
 	wait.signal(syscall.SIGINT)
 	wait.wait().wantCode(130).wantOnStderr("the sweep continues, with 0 of 3 points done: weft sweep wait " + id)
 	d.run("sweep", "wait", id, "--timeout", "1ms").wantCode(1).wantOnStderr("not over after 1ms; the sweep continues")

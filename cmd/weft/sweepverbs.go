@@ -43,8 +43,8 @@ func schedulerOf(name string) (shard.Scheduler, error) {
 			return s, nil
 		}
 		if strings.HasPrefix(name, s.Name()+":") {
-			return nil, usagef("--on %s: a sweep takes whatever machines are free; expected --on %s, or weft run --on %[1]s, "+
-				"which has parts of one lab on several machines", name, s.Name())
+			return nil, usagef("--on %s: a sweep takes whatever machines are free; expected --on %s, or weft run "+
+				"--on %[1]s, which has parts of one lab on several machines", name, s.Name())
 		}
 		names = append(names, s.Name())
 	}

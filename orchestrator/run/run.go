@@ -58,8 +58,8 @@ type Options struct {
 	// now.
 	Dilation float64
 
-	// Machines are other machines for the parts of an emulated lab; nil: all on this one. On is what
-	// the user called them.
+	// Machines are other machines for the parts of an emulated lab; nil: all on this one. On is
+	// what the user called them.
 	Machines Machines
 	On       string
 

@@ -135,8 +135,8 @@ func Open(path string) (*Dir, error) {
 	return &Dir{filepath.Clean(path), s}, nil
 }
 
-// Name returns the name of the sweep for a command line: its ID if it is below the default directory
-// of runs, otherwise its path.
+// Name returns the name of the sweep for a command line: its ID if it is below the default
+// directory of runs, otherwise its path.
 func (d *Dir) Name() string {
 	if d.Path == filepath.Join(store.DefaultRoot(), d.Sub.Lab, d.Sub.ID) {
 		return d.Sub.ID
@@ -175,8 +175,8 @@ func Find(root, id string) (*Dir, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no submitted sweep %s in %s; --results names another directory of runs, and weft sweep "+
-			"status without an ID lists the sweeps there", id, root)
+		return nil, fmt.Errorf("no submitted sweep %s in %s; --results names another directory of runs, and weft "+
+			"sweep status without an ID lists the sweeps there", id, root)
 	case 1:
 		return Open(found[0])
 	}
