@@ -228,7 +228,8 @@ func (q *peer) take(l *loop) error {
 		if q.seal != nil {
 			came = &q.seal.raw
 		}
-		b := slices.Grow(*came, readSize)
+		*came = slices.Grow(*came, readSize) // kept, whether something comes or not
+		b := *came
 		n, again, err := poller.Read(q.fd, b[len(b):cap(b)])
 		if again {
 			return nil

@@ -736,3 +736,27 @@ func TestCrossingsKeepTheirSlack(t *testing.T) {
 		t.Errorf("%d crossings, %d late; one had %v left, want at least %v", c.Slack.Count(), c.Late, c.Slack.Quantile(0), least)
 	}
 }
+
+// A look at a stream on which nothing has come costs no memory: the process collects no garbage.
+func TestLookAtAnEmptyStream(t *testing.T) {
+	ends, err := pairs(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ends[0][0])
+	defer unix.Close(ends[1][0])
+	if err := unix.SetNonblock(ends[0][0], true); err != nil {
+		t.Fatal(err)
+	}
+	half, _ := sealPair(t)
+	half.raw = []byte{0} // the beginning of a record
+	for name, q := range map[string]*peer{"open": {fd: ends[0][0]}, "sealed": {fd: ends[0][0], seal: half}} {
+		if n := testing.AllocsPerRun(100, func() {
+			if err := q.take(nil); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
