@@ -176,6 +176,9 @@ func reason(text string) string {
 // ended returns why a task ended, by the engine's reason and by what the task said last. That weft
 // exited with 1 adds nothing to its error.
 func ended(why, words string) string {
+	if strings.HasPrefix(why, "No such image") {
+		why += "; every machine needs that of this weft: weft image save weft.tar, and there docker load -i weft.tar"
+	}
 	switch {
 	case words == "":
 		return why
