@@ -1,12 +1,14 @@
 package realtime
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"weft/fabric"
 	"weft/internal/control"
+	"weft/internal/fuzztest"
 	"weft/results/frames"
 	"weft/results/stats"
 )
@@ -118,4 +120,35 @@ func TestRecordsThatWaitAreBounded(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Whatever the process of a part on another machine says, Join goes on or ends with an error.
+func FuzzAnswers(f *testing.F) {
+	kinds := []string{KindAlive, KindSamples, KindFrames, KindSteps, KindGone, KindDid, KindState, KindReport, "none"}
+	corpus := fuzztest.New(f)
+	j := newTestCoordinator(f)
+	for _, body := range []any{
+		Alive{At: 5}, []Sample{{At: 1, Port: 2}}, []frames.Frame{{At: 1, Ports: []frames.Port{{Port: 1}}}},
+		[]fabric.Step{{At: 1, Switch: 3}}, Gone{Host: 1}, Did{Error: "words"},
+		State{Ports: make([]PortState, len(j.cfg.Network.Ports)), Hosts: make([]HostState, len(j.cfg.Hosts))},
+		reportOf(&j.cfg), nil,
+	} {
+		m, err := control.Encode("x", body)
+		if err != nil {
+			f.Fatal(err)
+		}
+		corpus.Add([]byte(m.Body))
+	}
+	corpus.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) > 0 && !json.Valid(body) {
+			return // package control refuses it
+		}
+		for _, kind := range kinds {
+			j := newTestCoordinator(t)
+			honest := &j.parts[0]
+			honest.did, honest.report, honest.alive = &Did{}, reportOf(&j.cfg), &Alive{At: 10}
+			honest.state = &State{Ports: make([]PortState, len(j.cfg.Network.Ports)), Hosts: make([]HostState, len(j.cfg.Hosts))}
+			_, _ = j.answer(control.Message{Kind: kind, Body: body}, &j.parts[1]) // an error ends the run
+		}
+	})
 }
