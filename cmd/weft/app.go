@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"weft/internal/clip"
+	"weft/internal/nearest"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/series"
@@ -135,12 +137,58 @@ func argumentError(cmd *cobra.Command, err error) error {
 	if err.Error() == "unknown flag: --results" && cmd.Flag("out") != nil {
 		return fmt.Errorf("--results is a flag of weft sweep; %s has --out", cmd.CommandPath())
 	}
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		return fmt.Errorf("%w%s", err, flagHint(cmd, unknown))
+	}
 	var bad *pflag.InvalidValueError
 	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {
 		return fmt.Errorf("--%s %q is not a whole number; write --%[1]s 10, for example",
 			bad.GetFlag().Name, bad.GetValue())
 	}
 	return err
+}
+
+// flagHint suggests what an unknown flag was meant to be: an argument of a program, a key of the
+// lab, or a flag with a similar name. It is empty if nothing is likely.
+func flagHint(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	if strings.Contains(cmd.Use, "[-- CMD") && cmd.Flags().NArg() > 1 {
+		return fmt.Sprintf("; a program and its arguments follow --, such as %s LAB -- ping h1", cmd.CommandPath())
+	}
+	name := unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	best, distance := "", len(name)/3+1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := nearest.Edits(name, f.Name); d < distance {
+			best, distance = "; did you mean --"+f.Name+"?", d
+		}
+	})
+	if keys := labKeys(name); keys != nil && cmd.Flags().Lookup("set") != nil {
+		return "; a key of the lab is changed with --set " + strings.Join(keys, "=... or --set ") + "=..."
+	}
+	return best
+}
+
+// labKeys returns the paths of the outermost keys of labs with the name of a flag, at most three.
+func labKeys(flag string) (paths []string) {
+	name, depth := "."+strings.ReplaceAll(flag, "-", "_"), 0
+	keys := lab.Keys()
+	for _, k := range keys { // outer ones first
+		nested := strings.Count(k.Path, ".")
+		if !strings.HasSuffix("."+k.Path, name) || paths != nil && nested > depth || len(paths) == 3 {
+			continue
+		}
+		path := k.Path
+		if kind := path + ".kind"; k.Section {
+			if !slices.ContainsFunc(keys, func(k lab.Key) bool { return k.Path == kind }) {
+				continue
+			}
+			path = kind
+		}
+		paths, depth = append(paths, strings.ReplaceAll(path, "*", "0")), nested
+	}
+	return paths
 }
 
 // root builds the tree of commands.

@@ -210,6 +210,10 @@ func TestMissAcrossPoints(t *testing.T) {
 	if code != exitMissed || !strings.Contains(stdout, "0 of 4 met; worst at seed=1 workload.0.ranks=4: ") {
 		t.Errorf("code %d: %s", code, stdout)
 	}
+	if _, code, stdout, stderr := simulateSweep(t, sweepLab+"  - fct.p99[transport=pc4] <= 0.1 * fct.p99[transport=roce]\n", "--json"); code != exitMissed ||
+		strings.Count(stdout, "\n") != 8 || !strings.Contains(stderr, "0 of 4 met; worst at seed=1 workload.0.ranks=4: ") {
+		t.Errorf("--json: code %d: %s%s", code, stdout, stderr)
+	}
 	for _, file := range []string{junit, summary} {
 		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "0.1 * fct.p99[transport=roce]") {
 			t.Errorf("%v: %s", err, b)
@@ -357,7 +361,7 @@ func TestResultsCommands(t *testing.T) {
 	if got := results(t, 0, "--out", root, "compare", dirs[0], dirs[2]); !strings.Contains(got, "largest queue") || !strings.Contains(got, "better") {
 		t.Errorf("ranks=2 and ranks=4: %s", got)
 	}
-	if got := results(t, 0, "--out", root, "compare", "sweep", "sweep", "--json"); !strings.Contains(got, `"beyond": false`) || strings.Contains(got, `"beyond": true`) {
+	if got := results(t, 0, "--out", root, "compare", "sweep", "sweep", "--json"); !strings.Contains(got, `"beyond": false`) || strings.Contains(got, `"beyond": true`) || !strings.Contains(got, `"mean": `) || strings.Contains(got, `"Mean"`) {
 		t.Errorf("compare --json: %s", got)
 	}
 	for _, format := range []string{"svg", "png"} {

@@ -291,6 +291,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	err = errors.Join(err, reports.write(runs, judged, flags.strict))
 	switch {
 	case flags.json:
+		if slices.ContainsFunc(judged, func(s *record.Summary) bool { return table.Missed(s) > 0 }) {
+			err = errors.Join(table.Across(a.stderr, judged, style(a.stderr)), err)
+		}
 	case flags.twice && len(runs) == 2:
 		err = errors.Join(a.showTwice(runs[0], runs[1]), err)
 	default:
@@ -358,10 +361,14 @@ func (a *app) acrossPoints(jobs []series.Job, runs []*record.Summary) ([]*record
 type printedRuns []series.Failed
 
 func (e printedRuns) Error() string {
-	if len(e) == 1 {
+	names := map[string]bool{} // a run may have failed, and then its report
+	for _, f := range e {
+		names[f.Name] = true
+	}
+	if len(names) == 1 {
 		return e[0].Name + " failed; see its summary"
 	}
-	return fmt.Sprintf("%d runs failed; the reasons are above", len(e))
+	return fmt.Sprintf("%d runs failed; the reasons are above", len(names))
 }
 
 func (e printedRuns) Unwrap() (all []error) {

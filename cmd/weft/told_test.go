@@ -23,6 +23,10 @@ func TestPrintedFailuresAreBrief(t *testing.T) {
 	if got := joinErrors([]error{series.Failed{Name: "ring", Started: true, Err: cause}, series.Failed{Name: "star", Started: true, Err: cause}}, left).Error(); got != "2 runs failed; the reasons are above" {
 		t.Errorf("got %q", got)
 	}
+	twice := series.Failed{Name: "ring", Started: true, Err: other}
+	if got := joinErrors([]error{series.Failed{Name: "ring", Started: true, Err: cause}, twice}, left).Error(); got != "ring failed; see its summary" {
+		t.Errorf("a run with two errors: %q", got)
+	}
 	if got := joinErrors([]error{series.Failed{Name: "ring", Started: false, Err: cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
 		t.Errorf("a run that left no summary: %q", got)
 	}

@@ -153,7 +153,7 @@ func (a *app) runWatched(ctx context.Context, names []string, flags runFlags) er
 	if err != nil {
 		return fmt.Errorf("serve the page: %w", err)
 	}
-	if err := s.Live(strings.Join(names, " "), "a run in progress"); err != nil {
+	if err := s.Live(strings.Join(names, " "), ""); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -152,7 +152,7 @@ func packages() []entry {
 		{"tc-shaping/measure", "internal/sockbuf tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 
-		{"results/expect", "internal/nearest results/record results/stats",
+		{"results/expect", "internal/nearest results/record results/stats units",
 			"compares numbers of a record; suggests names"},
 		{"results/names", "results/record units", "writes settings of a record as words"},
 		{"results/plot", "units", "draws numbers, in the units that people read"},
@@ -294,7 +294,7 @@ func packages() []entry {
 			"orchestrator/sweep/collect orchestrator/sweep/shard results/record results/store results/table",
 			"reads a lab, writes its submission, starts shards, and reads their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
-			"internal/clip internal/control internal/plural " +
+			"internal/clip internal/control internal/nearest internal/plural " +
 			"internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +

@@ -37,6 +37,9 @@ func (x *Experiment) SimulatedUnasked() (why string, err error) {
 		return "", err
 	case err != nil:
 		return fmt.Sprintf("the emulation cannot run this lab: %v", Problems(x.Lab, err)[0]), nil
+	case x.Graph.Hosts > maxHosts:
+		return fmt.Sprintf("%d hosts are more than the %d that can be emulated on one machine", x.Graph.Hosts,
+			maxHosts), nil
 	case x.Graph.Hosts > maxAutoHosts:
 		return fmt.Sprintf("%d hosts are more than the %d that are emulated by default; --engine emu emulates them",
 			x.Graph.Hosts,

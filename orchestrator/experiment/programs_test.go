@@ -7,6 +7,22 @@ import (
 	"weft/units"
 )
 
+// The reason of a simulation offers an emulation only where there can be one.
+func TestWhyLargeLabsAreSimulated(t *testing.T) {
+	for hosts, want := range map[string]string{
+		"128": "", "129": "129 hosts are more than the 128 that are emulated by default; --engine emu emulates them",
+		"1025": "1025 hosts are more than the 1024 that can be emulated on one machine",
+	} {
+		x, err := Build(parse(t, strings.Replace(star, "hosts: 5", "hosts: "+hosts, 1)+"workload: [{collective: incast, ranks: 2, size: 1MB}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why, err := x.SimulatedUnasked(); why != want || err != nil {
+			t.Errorf("%s hosts: %q, %v; want %q", hosts, why, err, want)
+		}
+	}
+}
+
 // Programs have hosts, and need an emulation on the modelled fabric. They begin when clocks have
 // synchronized.
 func TestPrograms(t *testing.T) {

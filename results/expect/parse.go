@@ -54,6 +54,7 @@ func parse(text string) (*Expr, error) {
 // A parser is a recursive descent parser; the package doc has the grammar.
 type parser struct {
 	rest  []token
+	last  token // returned by next before
 	depth int
 }
 
@@ -65,6 +66,7 @@ func (p *parser) next() token {
 	if t.kind != end {
 		p.rest = p.rest[1:]
 	}
+	p.last = t
 	return t
 }
 
@@ -99,6 +101,11 @@ func (p *parser) line() (*node, error) {
 		}
 	}
 	if t := p.peek(); t.kind != end {
+		if n := p.last; n.kind == quantityToken && t.kind == nameToken {
+			if _, err := quantity(n.text + t.text); err == nil {
+				return nil, errorAt(n.at, "%s %s has a space; write %[1]s%[2]s", n.text, t.text)
+			}
+		}
 		return nil, errorAt(t.at, "expected an operator, found %v", t)
 	}
 	return left, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"weft/units"
 )
 
 // shape is the kind of a value.
@@ -128,7 +130,7 @@ func (v value) String() string {
 	case rate:
 		return v.in("bps", "kbps", "Mbps", "Gbps", "Tbps")
 	}
-	return strconv.FormatFloat(v.num, 'g', 4, 64)
+	return units.Number(v.num)
 }
 
 // in formats v in the largest of the named units, smallest first, in which it is at least 1.

@@ -250,7 +250,7 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 			continue
 		}
 		in := units.ScaleOf(m.Unit, stats.Mean(all))
-		add(strings.TrimSpace(m.Name+" "+in.Unit), func(s *record.Summary) string {
+		add(strings.TrimSpace(m.Heading(runs)+" "+in.Unit), func(s *record.Summary) string {
 			if v, is := m.Of(s); is {
 				return units.Number(v / in.Of)
 			}
@@ -277,12 +277,15 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 }
 
 // collectiveTime is the time of the first collective, unless that is a job.
-var collectiveTime = table.Metric{Name: "collective", Unit: "us", Of: func(s *record.Summary) (float64, bool) {
-	if _, is := table.JobTime(s); is || !s.Complete() || len(s.Collectives) == 0 {
-		return 0, false
-	}
-	return s.Collectives[0].TimeUS, true
-}}
+var collectiveTime = table.Metric{
+	Name: "collective", Unit: "us", First: true,
+	Of: func(s *record.Summary) (float64, bool) {
+		if _, is := table.JobTime(s); is || !s.Complete() || len(s.Collectives) == 0 {
+			return 0, false
+		}
+		return s.Collectives[0].TimeUS, true
+	},
+}
 
 // shortPaths returns the shortest name of each path that no other has.
 func shortPaths(paths []string) []string {

@@ -10,8 +10,10 @@ import (
 
 // Interval is an estimate and its 95 % confidence interval.
 type Interval struct {
-	Mean, Low, High float64 // the estimate, which need not be a mean, and the ends of the interval
-	N               int     // number of values; with one value Low and High equal Mean
+	Mean float64 `json:"mean"` // the estimate, which need not be a mean
+	Low  float64 `json:"low"`  // the ends of the interval
+	High float64 `json:"high"`
+	N    int     `json:"n"` // number of values; with one value Low and High equal Mean
 }
 
 // MeanInterval returns the mean of values and its 95 % confidence interval by Student's t. The mean

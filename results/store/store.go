@@ -263,7 +263,7 @@ func checkDir(dir string) error {
 			err = probeDir(dir)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot store runs: %w", err)
+			return fmt.Errorf("cannot store runs: %w; --out DIR names another directory", err)
 		}
 		return nil
 	}

@@ -218,10 +218,20 @@ func Short(path string, all []string) string {
 type Metric struct {
 	Name, Unit string                                     // Unit is the unit of the value of Of
 	Of         func(*record.Summary) (v float64, is bool) // is is false if the run has no such number
+	First      bool                                       // the number is of the first collective alone
 
 	drop  int // see Column.Drop
 	write func(float64) string
 	rare  bool // see Absent
+}
+
+// Heading returns the name of the metric in a table of runs. If runs have several collectives, it
+// says that the number is of the first.
+func (m *Metric) Heading(runs []*record.Summary) string {
+	if m.First && slices.ContainsFunc(runs, func(s *record.Summary) bool { return len(s.Collectives) > 1 }) {
+		return "first " + m.Name
+	}
+	return m.Name
 }
 
 // Absent reports whether tables of runs leave the metric out: few labs have it, and none of runs.
@@ -243,14 +253,14 @@ func MetricsOf(runs []*record.Summary) []Metric {
 				continue
 			}
 			seen[m.Name] = true
-			all = append(all, Metric{m.Name, "", func(s *record.Summary) (float64, bool) {
+			all = append(all, Metric{Name: m.Name, write: units.Number, Of: func(s *record.Summary) (float64, bool) {
 				for i := range s.Metrics {
 					if s.Metrics[i].Name == m.Name {
 						return s.Metrics[i].P50, true
 					}
 				}
 				return 0, false
-			}, 0, units.Number, false})
+			}})
 		}
 	}
 	return all
@@ -267,18 +277,19 @@ func Metrics() []Metric {
 	trims := counter("trims", 4, func(n *record.Network) int64 { return n.Trims })
 	trims.rare = true
 	return []Metric{
-		{"FCT p50", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P50, complete(s) }, 5, micros,
-			false},
-		{"FCT p99", "us", func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }, 0, micros,
-			false},
-		{"slowdown p99", "", func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }, 1,
-			units.Number, false},
-		{"busbw", "Gb/s", func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }, 2, gbps, false},
-		{"time", "us", JobTime, 2, micros, false},
-		{"RTT mean", "us", func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }, 7, micros,
-			false},
-		{"queue p99", "us", func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) },
-			3, micros, false},
+		{Name: "FCT p50", Unit: "us", drop: 5, write: micros,
+			Of: func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P50, complete(s) }},
+		{Name: "FCT p99", Unit: "us", write: micros,
+			Of: func(s *record.Summary) (float64, bool) { return s.Flows.FCT.P99, complete(s) }},
+		{Name: "slowdown p99", drop: 1, write: units.Number,
+			Of: func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }},
+		{Name: "busbw", Unit: "Gb/s", drop: 2, write: gbps, First: true,
+			Of: func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }},
+		{Name: "time", Unit: "us", drop: 2, write: micros, First: true, Of: JobTime},
+		{Name: "RTT mean", Unit: "us", drop: 7, write: micros,
+			Of: func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }},
+		{Name: "queue p99", Unit: "us", drop: 3, write: micros,
+			Of: func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) }},
 		counter("marks", 8, func(n *record.Network) int64 { return n.CEMarks }),
 		counter("drops", 4, func(n *record.Network) int64 { return n.Drops }),
 		trims,
@@ -319,7 +330,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 		if m.Absent(runs) {
 			continue
 		}
-		cols = append(cols, number(m.Name, m.drop, func(s *record.Summary) string {
+		cols = append(cols, number(m.Heading(runs), m.drop, func(s *record.Summary) string {
 			v, is := m.Of(s)
 			return known(is, m.write(v))
 		}))

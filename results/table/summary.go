@@ -125,7 +125,10 @@ func Flows(s *record.Summary) string {
 // Busy processors decide nothing by themselves, but explain lateness.
 func Fidelity(f *record.Fidelity) string {
 	text := f.Verdict
-	if f.BaseRTTNS > 0 {
+	switch {
+	case f.BaseRTTNS > 0 && f.LatenessP99NS == 0:
+		text += ", of nothing: no packet or timer was measured"
+	case f.BaseRTTNS > 0:
 		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, "+
 			"degraded: up to %s)", micros(f.LatenessP99NS/1e3),
 			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness),
@@ -451,7 +454,7 @@ func side(v float64, unit string) string {
 // Found formats the value that an expectation found, or why it was missed and what else may be the
 // reason.
 func Found(e record.Expect) string {
-	found := e.Note
+	found := units.Spaced(e.Note)
 	if e.OK {
 		found = strings.Trim("got "+Got(e)+"; "+e.Note, "; ")
 	}

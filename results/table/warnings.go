@@ -145,7 +145,7 @@ func Doubts(sides ...Side) (notes []string) {
 				of = append(of, fmt.Sprintf("%d of %d runs of %s", n, len(side.Runs), side.Name))
 			}
 		}
-		notes = append(notes, "warning: "+strings.Join(of, " and ")+": "+text)
+		notes = append(notes, "warning: "+strings.Join(of, " and ")+": "+units.Spaced(text))
 	}
 	return notes
 }

@@ -179,6 +179,9 @@ func TestFidelityTellsRoundTrips(t *testing.T) {
 	if got := Fidelity(&f); strings.Contains(got, "round trips") {
 		t.Error(got)
 	}
+	if got := Fidelity(&record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000}); got != "ok, of nothing: no packet or timer was measured" {
+		t.Error(got)
+	}
 	f.RoundTripP99NS = 9000
 	if got := Fidelity(&f); !strings.Contains(got, "1 % of round trips may be more than 9 us late") {
 		t.Error(got)
