@@ -450,7 +450,8 @@ func (a *app) sweepResumeCommand() *cobra.Command {
 
 const collectHelp = `Print the table of all points, judge the expectations across them, and write the
 page of the sweep, as weft run does at the end of a local sweep. What the shards left beside their
-results is removed. Exit codes are those of weft run.`
+results is removed. The last line says how many runs were made at a time, and by which machines. Exit
+codes are those of weft run.`
 
 func (a *app) sweepCollectCommand() *cobra.Command {
 	var f sweepFlags
@@ -459,6 +460,9 @@ func (a *app) sweepCollectCommand() *cobra.Command {
 			jobs, runs, cleanup, err := manage.Collect(ctx, schedulerOf, d)
 			if err != nil {
 				return err
+			}
+			if text := manage.Took(runs); text != "" && !f.json {
+				defer fmt.Fprintln(a.stderr, text)
 			}
 			return errors.Join(cleanup, a.collected(ctx, jobs, runs, f.json))
 		})

@@ -209,7 +209,7 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	if retries {
 		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)
 	}
-	return fmt.Sprintf("%s; %s: --dilation %g, or --retry-dilation to do so automatically", use, slower, d)
+	return fmt.Sprintf("%s; %s: --dilation %g, or weft run --retry-dilation to do so automatically", use, slower, d)
 }
 
 func verdictOf(share float64) string {

@@ -112,9 +112,9 @@ func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
 		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; for these, run it slower: " +
-			"--dilation 500, or --retry-dilation to do so automatically": {Verdict: Degraded, LatenessP99NS: 1500,
+			"--dilation 500, or weft run --retry-dilation to do so automatically": {Verdict: Degraded, LatenessP99NS: 1500,
 			BaseRTTNS: 10_000},
-		"do not use these times; run it slower: --dilation 200, or --retry-dilation to do so automatically": {
+		"do not use these times; run it slower: --dilation 200, or weft run --retry-dilation to do so automatically": {
 			Verdict: Invalid, UnorderedDrops: 3},
 		"do not use these times; a higher dilation does not help: see the reasons above": {
 			Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
@@ -122,7 +122,7 @@ func TestAdvice(t *testing.T) {
 			"help: see the reasons above": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
 		"do not use these times; programs waited for processors, and those that poll, as MPI does, or compute all " +
 			"the time need one for each host at any dilation, on a machine that does nothing else; run it slower: " +
-			"--dilation 1000, or --retry-dilation to do so automatically": {Verdict: Invalid, ProgramWait: 0.8},
+			"--dilation 1000, or weft run --retry-dilation to do so automatically": {Verdict: Invalid, ProgramWait: 0.8},
 	} {
 		if got := Advice(&f, 100, false); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", f, got, want)

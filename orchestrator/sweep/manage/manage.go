@@ -17,11 +17,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"weft/internal/clip"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/series"
@@ -319,6 +322,50 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 	}
 	return true, note, start(ctx, next, d, r, now)
 }
+
+// Took says how long the runs of a sweep took, how many were made at a time, and by which machines.
+// It is empty if that was too short to tell: manifests have whole seconds, of each machine's clock.
+func Took(runs []*record.Summary) string {
+	var sum float64
+	var first, last time.Time
+	hosts := map[string]int{}
+	for _, s := range runs {
+		m, err := store.ReadManifest(s.Run)
+		if s.Run == "" || err != nil {
+			continue // the table has the reason
+		}
+		began, err1 := time.Parse(time.RFC3339, m.Started)
+		ended, err2 := time.Parse(time.RFC3339, m.Ended)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		if first.IsZero() || began.Before(first) {
+			first = began
+		}
+		if ended.After(last) {
+			last = ended
+		}
+		sum += s.WallS
+		hosts[clip.Text(m.Machine.Host)]++
+	}
+	span := last.Sub(first)
+	if span < minSpan {
+		return ""
+	}
+	text := fmt.Sprintf("the runs took %v in all and %v from the first to the last, %.1f at a time",
+		time.Duration(sum*float64(time.Second)).Round(time.Second), span, sum/span.Seconds())
+	if len(hosts) < 2 {
+		return text
+	}
+	var had []string
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		had = append(had, fmt.Sprintf("%s made %d", host, hosts[host]))
+	}
+	return text + ": " + clip.Line(strings.Join(had, ", "))
+}
+
+// minSpan is the shortest sweep that Took describes. Our own choice.
+const minSpan = 3 * time.Second
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
 // returns the jobs and summaries of all points in their order. A point without a run has a summary
