@@ -109,7 +109,7 @@ func (w *walk) enter(line string) string {
 
 // The sections of docs/scale-out.md with commands, which the tests below run, and TestCluster's.
 var sections = []string{"Docker Swarm", "Kubernetes", "One lab in parts", "One lab on several machines", "Slurm",
-	"Sweeps on many machines", "Without a shared directory"}
+	"Several machines", "Without a shared directory"}
 
 // The sweeps of docs/scale-out.md work as they stand, on a manager that starts processes.
 func TestScaleOutPage(t *testing.T) {
@@ -120,7 +120,7 @@ func TestScaleOutPage(t *testing.T) {
 			t.Errorf("no test runs the commands under %q", heading)
 		}
 	}
-	for _, heading := range []string{"Sweeps on many machines", "Docker Swarm", "Without a shared directory", "Kubernetes"} {
+	for _, heading := range []string{"Several machines", "Docker Swarm", "Without a shared directory", "Kubernetes"} {
 		w.section(heading)
 	}
 	f.wantNothing(d)
