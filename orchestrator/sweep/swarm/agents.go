@@ -165,7 +165,7 @@ const (
 // reason returns the engine's reason why a task does not run, with what to do about it.
 func reason(text string) string {
 	if strings.Contains(text, "No such image") {
-		text += "; docker load -i weft.tar on that machine, with the file that weft image save weft.tar writes here"
+		text += "; every machine needs that of this weft: weft image save weft.tar, and there docker load -i weft.tar"
 	}
 	if strings.Contains(text, "insufficient resources") {
 		text = "it waits for a free processor or memory: " + text
@@ -176,9 +176,6 @@ func reason(text string) string {
 // ended returns why a task ended, by the engine's reason and by what the task said last. That weft
 // exited with 1 adds nothing to its error.
 func ended(why, words string) string {
-	if strings.HasPrefix(why, "No such image") {
-		why += "; every machine needs that of this weft: weft image save weft.tar, and there docker load -i weft.tar"
-	}
 	switch {
 	case words == "":
 		return why

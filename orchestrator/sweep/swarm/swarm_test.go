@@ -217,7 +217,7 @@ func TestScheduler(t *testing.T) {
 // Reasons say what to do, and what weft said stands for its exit code.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]string{
-		"No such image: sha256:12":                             "docker load -i weft.tar on that machine",
+		"No such image: sha256:12":                             "every machine needs that of this weft: weft image save",
 		"no suitable node (insufficient resources on 3 nodes)": "waits for a free processor or memory: no suitable node",
 		"exit": "exit",
 	} {
