@@ -290,9 +290,9 @@ func packages() []entry {
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
 			"orchestrator/runtime orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",
 			"starts shards, and agents of one lab, as tasks of a Docker Swarm, from the image of this program"},
-		{"orchestrator/sweep/manage", "orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
+		{"orchestrator/sweep/manage", "internal/clip orchestrator/lab orchestrator/labfile orchestrator/series orchestrator/sweep " +
 			"orchestrator/sweep/collect orchestrator/sweep/shard results/record results/store results/table",
-			"reads a lab, writes its submission, starts shards, and reads their results"},
+			"reads a lab, writes its submission, starts shards, and reads and describes their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
 			"internal/clip internal/control internal/nearest internal/plural " +
 			"internal/regular internal/terminal labs " +
