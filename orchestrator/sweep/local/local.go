@@ -91,7 +91,8 @@ func (Scheduler) Tasks(_ context.Context, d *shard.Dir, r sweep.Round) ([]sweep.
 	}
 	for i := range s.Tasks {
 		if t := &s.Tasks[i]; !runs && (t.State == sweep.Running || t.State == sweep.Waiting) {
-			t.State, t.Error = sweep.Failed, "the process that kept the shards was killed"
+			t.State, t.Error = sweep.Failed, "the process that kept the shards was killed, or could not write to the "+
+				"results; local.log beside its submission has what it said"
 		}
 	}
 	return s.Tasks, err

@@ -77,9 +77,9 @@ func (p *Process) Start(ctx context.Context, self string, ready func() bool, arg
 // lock takes the lock of the process: unix.LOCK_EX to be it, or unix.LOCK_SH to see that there is
 // none. ok is false if another process has it.
 func (p *Process) lock(how int) (f *os.File, ok bool, err error) {
-	flag := os.O_RDWR
+	flag := os.O_RDONLY // who looks may not be allowed to write
 	if how == unix.LOCK_EX {
-		flag |= os.O_CREATE
+		flag = os.O_RDWR | os.O_CREATE
 	}
 	f, err = os.OpenFile(p.at(".lock"), flag, 0o644)
 	if err != nil {

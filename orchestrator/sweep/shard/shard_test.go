@@ -341,6 +341,9 @@ func TestProcess(t *testing.T) {
 	if err != nil || ctx.Err() != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(p.at(".lock"), 0o444); err != nil { // of another user
+		t.Fatal(err)
+	}
 	if runs, err := p.Look(&state); !runs || err != nil {
 		t.Errorf("runs %v, %v", runs, err)
 	}
