@@ -352,15 +352,15 @@ func room(work string) error {
 		return err
 	}
 	if files > maxFiles || total > maxRun {
-		return refuse(http.StatusRequestEntityTooLarge, "a run with more than %d files or %d bytes", maxFiles, maxRun)
+		return refuse(http.StatusRequestEntityTooLarge, "a run with more than %d files or %d GiB", maxFiles, maxRun>>30)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(work, &disk); err != nil {
 		return err
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < minFree {
-		return fmt.Errorf("%w: the collector has %d bytes left at %s, and leaves %d to others", unix.ENOSPC, free,
-			work, minFree)
+		return fmt.Errorf("%w: the collector has %d MiB left at %s, and leaves %d to others", unix.ENOSPC, free>>20,
+			filepath.Dir(work), minFree>>20)
 	}
 	return nil
 }
