@@ -128,7 +128,9 @@ func (s Scheduler) Drive(ctx context.Context, d *shard.Dir, round int) error {
 	if err != nil {
 		return err
 	}
-	defer end(nil)
+	defer end(nil) // leaves the lock, once all shards have ended
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	host, _ := os.Hostname()
 	v := &driver{d: d, s: state{Round: round, Tasks: make([]sweep.Task, d.Sub.Shards)}}
 	for k := range v.s.Tasks {
@@ -147,7 +149,7 @@ func (s Scheduler) Drive(ctx context.Context, d *shard.Dir, round int) error {
 				errs[k] = v.keep(ctx, self, k, max(1, runtime.NumCPU()/n))
 				if errors.Is(errs[k], shard.ErrOver) {
 					errs[k] = nil
-					end(shard.ErrOver)
+					stop(shard.ErrOver)
 				}
 			}
 		})

@@ -213,7 +213,6 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// Without an engine there is nothing to clean, and a submission says what is missing.
 // Reasons say what to do, and what weft said stands for its exit code.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]string{
@@ -235,6 +234,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// Without an engine there is nothing to clean, and a submission says what is missing.
 func TestNoManager(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none"))
 	if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
