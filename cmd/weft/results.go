@@ -171,8 +171,12 @@ is wrong; 3 something is worse.`,
 			}
 			var sides [2]report.Side
 			for i, name := range args {
-				if sides[i], err = sideNamed(*root, name); err != nil {
+				var newest string
+				if sides[i], newest, err = sideNamed(*root, name); err != nil {
 					return err
+				}
+				if newest != "" && !flags.json {
+					fmt.Fprintln(a.stderr, newest)
 				}
 			}
 			names := [2]string{args[0], args[len(args)-1]}
@@ -218,15 +222,22 @@ func (f *compareFlags) read(asked bool) (float64, error) {
 }
 
 // sideNamed reads the runs that an argument names: those of runsNamed, or the newest of every lab
-// in a directory of runs.
-func sideNamed(root, name string) (report.Side, error) {
+// in a directory of runs. newest says which runs a lab stands for; "": name is a path.
+func sideNamed(root, name string) (side report.Side, newest string, err error) {
 	dirs, err := runsNamed(root, name)
 	if err != nil {
 		if dirs = store.Newest(name); len(dirs) == 0 {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return report.LoadSide(dirs)
+	if _, err := os.Stat(name); err != nil {
+		newest = fmt.Sprintf("%s: the newest run, %s", name, dirs[0])
+		if len(dirs) > 1 {
+			newest = fmt.Sprintf("%s: the newest sweep, %s to %s", name, dirs[0], filepath.Base(dirs[len(dirs)-1]))
+		}
+	}
+	side, err = report.LoadSide(dirs)
+	return side, newest, err
 }
 
 // compare prints the differences between two sides. With --fail-if it returns errMissed if

@@ -467,7 +467,8 @@ func TestLabInTheTutorial(t *testing.T) {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 	got := results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4")
-	if !strings.Contains(got, "settings that differ (A / B): transport.kind roce / pc4; and ") || !strings.Contains(got, "0.029") || strings.Contains(got, "seeds on each side") {
+	if !strings.Contains(got, "settings that differ (A / B): transport.kind roce / pc4; and ") || !strings.Contains(got, "0.029") || strings.Contains(got, "seeds on each side") ||
+		!strings.Contains(got, "mine: the newest sweep, "+root) {
 		t.Errorf("compared: %s", got)
 	}
 	file := filepath.Join(t.TempDir(), "compared.html")

@@ -313,7 +313,9 @@ func (a *app) showStatus(st *sweep.Status, asJSON bool) error {
 		line += ", about " + (time.Duration(st.EtaS) * time.Second).String() + " left"
 	}
 	fmt.Fprintln(w, line)
-	fmt.Fprintln(w, "shard\tstate\tpoints\thost")
+	if len(st.Shards) > 0 {
+		fmt.Fprintln(w, "shard\tstate\tpoints\thost")
+	}
 	for _, s := range st.Shards {
 		row := fmt.Sprintf("%d\t%s\t%d of %d\t%s\t%s", s.Shard, s.State, s.Done, s.Points, clip.Text(s.Host),
 			clip.Line(s.Error))
@@ -361,6 +363,9 @@ tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 			}
 			if err != nil {
 				return err
+			}
+			if st.State == sweep.Done && !f.json {
+				st.Shards = nil // all are done
 			}
 			if err := a.showStatus(&st, f.json); err != nil {
 				return err

@@ -26,7 +26,7 @@ func (a *Agent) Report(ctx context.Context, addr, host string, port int) error {
 	}
 	conn, err := dial(ctx, addr, config, kindJoin, join{Build: a.Build, Host: host, Port: port})
 	if err != nil {
-		return fmt.Errorf("weft run at %s cannot be reached: %w", addr, err)
+		return fmt.Errorf("weft run at %s cannot be reached: %w; start it where the others reach it", addr, err)
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
