@@ -323,7 +323,7 @@ func compareNotes(base, changed report.Side, d []report.Difference, gate bool) [
 		timeouts = "warning: " + timeouts
 	}
 	notes := append(table.Doubts(a, b), timeouts, table.Unadjusted(a, b),
-		report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate))
+		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate))
 	if !gate {
 		notes = append(notes, report.SingleSeedWarning(d))
 	}

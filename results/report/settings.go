@@ -54,6 +54,21 @@ func SettingsDiff(a, b Side) string {
 	return text
 }
 
+// ControllerNote says that a controller helps the senders of one side, and that the transport of
+// the other has none. It is empty for other comparisons.
+func ControllerNote(a, b Side) string {
+	for i, side := range []Side{a, b} {
+		other := []Side{b, a}[i].settings()
+		for path, v := range side.settings() {
+			if _, both := other[path]; !both && slices.Contains(v.values, "controller") {
+				return fmt.Sprintf("note: in %c a controller that knows all flows tells senders their fair share, and "+
+					"the other side has none; --set %s=off measures without it", 'A'+i, path)
+			}
+		}
+	}
+	return ""
+}
+
 // buildsDiff names the modules that both sides have, in other builds, with their hashes.
 func buildsDiff(a, b Side) (diff []string) {
 	hashes := func(s Side) map[string]settingValues {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"weft/results/record"
@@ -41,6 +42,27 @@ func TestSettingsDiff(t *testing.T) {
 	} {
 		if got := SettingsDiff(c.a, c.b); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A comparison of transports says that a controller helps one of them.
+func TestControllerNote(t *testing.T) {
+	side := func(paths ...string) Side {
+		m := &record.Manifest{}
+		for _, p := range paths {
+			path, value, _ := strings.Cut(p, "=")
+			m.Settings = append(m.Settings, record.Setting{Path: path, Value: value})
+		}
+		return Side{{Manifest: m}}
+	}
+	helped, alone, other := side("transport.pc4.base_rate=controller"), side("transport.pc4.base_rate=off"), side("transport.kind=roce")
+	if a, b := ControllerNote(helped, other), ControllerNote(other, helped); !strings.HasPrefix(a, "note: in A ") || !strings.HasPrefix(b, "note: in B ") {
+		t.Errorf("%q, %q", a, b)
+	}
+	for _, pair := range [][2]Side{{helped, helped}, {helped, alone}, {alone, other}, {other, other}} {
+		if got := ControllerNote(pair[0], pair[1]); got != "" {
+			t.Errorf("got %q", got)
 		}
 	}
 }

@@ -82,6 +82,9 @@ func swept(runs []*record.Summary) string {
 		}
 		parts = append(parts, heads[i]+" "+strings.Join(all, between))
 	}
+	if !slices.Contains(paths, "seed") {
+		parts = append(parts, "one seed, so no intervals")
+	}
 	return strings.Join(parts, "; ")
 }
 

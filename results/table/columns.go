@@ -285,7 +285,7 @@ func Metrics() []Metric {
 			Of: func(s *record.Summary) (float64, bool) { return s.Flows.Slowdown.P99, complete(s) }},
 		{Name: "busbw", Unit: "Gb/s", drop: 2, write: gbps, First: true,
 			Of: func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }},
-		{Name: "time", Unit: "us", drop: 2, write: micros, First: true, Of: JobTime},
+		{Name: "time", Unit: "us", drop: 2, write: micros, Of: JobTime},
 		{Name: "RTT mean", Unit: "us", drop: 7, write: micros,
 			Of: func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }},
 		{Name: "queue p99", Unit: "us", drop: 3, write: micros,
