@@ -139,6 +139,52 @@ func (c *Config) Slack(part []int32) units.Time {
 	return least
 }
 
+// Crossings returns a function that says how often a packet from one host to another leaves or
+// enters each part of a network on average, if it takes each of equally short paths alike. part is
+// the part of each node, below parts.
+func (c *Config) Crossings(part []int32, parts int) func(src, dst HostID) []float64 {
+	first := make([]NodeID, c.Hosts)
+	for i := range c.Ports {
+		if p := &c.Ports[i]; c.isHost(p.From) {
+			first[p.From] = p.To
+		}
+	}
+	type journey struct {
+		at  NodeID
+		dst HostID
+	}
+	known := map[journey][]float64{}
+	var from func(j journey) []float64
+	from = func(j journey) []float64 {
+		if all, ok := known[j]; ok {
+			return all
+		}
+		all := make([]float64, parts)
+		known[j] = all
+		if c.isHost(j.at) {
+			return all
+		}
+		s := &c.Switches[int(j.at)-c.Hosts]
+		if s.Route[j.dst] < 0 {
+			return all
+		}
+		group := s.Groups[s.Route[j.dst]]
+		share := 1 / float64(len(group))
+		for _, port := range group {
+			to := c.Ports[port].To
+			for k, n := range from(journey{to, j.dst}) {
+				all[k] += share * n
+			}
+			if a, b := part[j.at], part[to]; a != b {
+				all[a] += share
+				all[b] += share
+			}
+		}
+		return all
+	}
+	return func(src, dst HostID) []float64 { return from(journey{first[src], dst}) }
+}
+
 // pack puts groups into partitions in order, each partition as full as partitionWeight allows, or
 // fuller in a network that would have more than about maxPartitions.
 func pack(weights []int) (part []int32, parts int) {

@@ -250,7 +250,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
-			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
+			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +

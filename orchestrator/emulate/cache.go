@@ -112,6 +112,9 @@ func readCapacity(file string) (Capacity, error) {
 	return c, nil
 }
 
+// maxBoot is the longest Capacity.Boot that is accepted, in bytes. That of Linux has 36.
+const maxBoot = 64
+
 // Sensible reports whether c can be a measurement: at least one packet per second, at most a
 // billion, and lateness at rising loads.
 func (c Capacity) Sensible() bool {
@@ -123,7 +126,7 @@ func (c Capacity) Sensible() bool {
 		}
 		last = l.PacketsPerSecond
 	}
-	return within(c.PacketsPerSecond, 1, 1e9) && last > 0
+	return within(c.PacketsPerSecond, 1, 1e9) && last > 0 && len(c.Boot) <= maxBoot
 }
 
 // writeCapacity replaces the file atomically.

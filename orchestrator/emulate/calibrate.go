@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/host"
 	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 )
@@ -162,14 +163,14 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	packets := max(1, int(seconds*offered/float64(b.hosts*(b.hosts-1))))
 	repeat := (packets + benchMessage - 1) / benchMessage
 	x := allToAll(b.hosts, packets/repeat, repeat, 1)
-	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
+	x.Dilation = max(1, roundUp(Load(host.Demands(x.Plans))/offered))
 	x.Stall = max(benchStall, x.stall())
 	x.more, x.Processes.Bypass = b.more, b.bypass
 	o, err := drive(ctx, b.cluster, b.crew, nil, x)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
-	return benchOutcome{o, x.Dilation, Load(x.Plans) / x.Dilation, b.cluster.Agents()}, err
+	return benchOutcome{o, x.Dilation, Load(host.Demands(x.Plans)) / x.Dilation, b.cluster.Agents()}, err
 }
 
 // late returns the lateness of the run at its load. The load is the one offered, as for labs.

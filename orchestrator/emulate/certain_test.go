@@ -10,7 +10,7 @@ func TestCertainDilationsAreNotRefused(t *testing.T) {
 	slowest := Capacity{PacketsPerSecond: benchLight * float64(runtime.NumCPU())}
 	for _, load := range []float64{1, 1e3, 1e5, 1e8} {
 		for _, d := range []float64{1, 10, 1e4, 1e6} {
-			if Certain(d, load) && CheckDilation(slowest, d, load, 0) != nil {
+			if Certain(d, load) && CheckDilation(slowest, "m1", d, load, 0) != nil {
 				t.Errorf("dilation %g of load %g", d, load)
 			}
 		}

@@ -5,10 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"weft/collectives/schedule"
-	"weft/host"
 	"weft/results/record"
-	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -24,6 +21,8 @@ type Capacity struct {
 	// Ordinary says that the kernel granted no real-time scheduling: other programs that start
 	// later disturb a run more than they disturbed the measurement.
 	Ordinary bool `json:"ordinary_scheduling,omitempty"`
+	// Boot is that of another machine (runtime.BootID): two agents with the same share a machine.
+	Boot string `json:"boot,omitempty"`
 }
 
 // LatenessAt is the lateness of a machine at one load.
@@ -167,17 +166,17 @@ func CutDilation(c Capacity, load float64, slack units.Time) float64 {
 // needed before CheckDilation.
 func Certain(d, load float64) bool { return d > 0 && load/d <= certain() }
 
-// CheckDilation returns an error if a machine of capacity c cannot possibly carry load data packets
-// per second of lab time at dilation d. The error names the dilation that AutoDilation would
-// choose. A dilation that is merely too small is allowed: the run will be late, and its verdict
-// says so.
-func CheckDilation(c Capacity, d, load float64, baseRTT units.Time) error {
+// CheckDilation returns an error if a machine of capacity c, with a name, cannot possibly carry
+// load data packets per second of lab time at dilation d. The error names the dilation that
+// AutoDilation would choose. A dilation that is merely too small is allowed: the run will be late,
+// and its verdict says so.
+func CheckDilation(c Capacity, name string, d, load float64, baseRTT units.Time) error {
 	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
 		return nil
 	}
-	return fmt.Errorf("dilation %g needs %.0f data packets/s, but this machine carries at most %.0f: use "+
+	return fmt.Errorf("dilation %g needs %.0f data packets/s, but %s carries at most %.0f: use "+
 		"dilation %g or more, or --engine sim",
-		d, load/d, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
+		d, load/d, name, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
 }
 
 // roundUp rounds up to two significant digits.
@@ -191,71 +190,4 @@ func roundUp(d float64) float64 {
 		return n / math.Round(1/unit) // 1.3, not 1.3000000000000001
 	}
 	return n * unit
-}
-
-// Load returns the largest number of data packets per second of lab time that the plans can send:
-// every sending host at line rate, limited by the line rates of the receiving hosts. Small
-// collectives send less: a repetition lasts at least one round trip, in which its packets are
-// acknowledged.
-func Load(plans []host.Plan) float64 {
-	var sent, received, messages float64
-	for i := range plans {
-		p := &plans[i]
-		if p.Clock != nil {
-			messages += p.Clock.Rate()
-		}
-		var out, in float64
-		for k := range p.Items {
-			it := &p.Items[k]
-			wire := payload(it, p.Endpoint.MTU) + wire.DataSize + wire.Overhead
-			rate := float64(p.Endpoint.LineRate) / float64(8*wire)
-			sends, receives := perRepetition(it, p.Endpoint.MTU)
-			trip := roundTrip(p)
-			if len(it.Conns) > 0 {
-				out = max(out, min(rate, sends/trip))
-			}
-			if len(it.Expect) > 0 {
-				in = max(in, min(rate, receives/trip))
-			}
-		}
-		sent += out
-		received += in
-	}
-	return min(sent, received) + messages/2 // a data packet has its acknowledgement
-}
-
-// perRepetition returns the approximate number of data packets that a rank sends and receives in
-// each repetition of an item.
-func perRepetition(it *host.Item, mtu units.Bytes) (sends, receives float64) {
-	v, err := schedule.Volume(it.Spec(), it.Rank)
-	if err != nil {
-		return math.Inf(1), math.Inf(1)
-	}
-	packets := func(messages int, bytes units.Bytes) float64 {
-		each := float64(bytes) / float64(max(1, messages))
-		return float64(messages) * math.Ceil(each/float64(mtu))
-	}
-	return packets(v.Sends, v.Sent), packets(v.Receives, v.Received)
-}
-
-// roundTrip returns the smallest round trip of a host's connections, in seconds of lab time.
-func roundTrip(p *host.Plan) float64 {
-	shortest := units.Never
-	for i := range p.Conns {
-		shortest = min(shortest, p.Conns[i].Forward.Propagation+p.Conns[i].Reverse.Propagation)
-	}
-	return float64(shortest) / float64(units.Second)
-}
-
-// payload returns the payload of an item's data packets: that of a full packet, unless its messages
-// are shorter.
-func payload(it *host.Item, mtu units.Bytes) units.Bytes {
-	message := it.Size
-	if schedule.Of(it.Collective).Blocks {
-		message /= units.Bytes(max(1, len(it.Ranks)))
-	}
-	if it.Chunk > 0 {
-		message = min(message, it.Chunk)
-	}
-	return max(1, min(message, mtu))
 }

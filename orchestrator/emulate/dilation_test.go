@@ -1,15 +1,12 @@
 package emulate
 
 import (
-	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"weft/host"
 	"weft/results/record"
-	"weft/transport"
 	"weft/units"
 )
 
@@ -69,7 +66,7 @@ func TestAutoDilationIsTheSmallestThatFits(t *testing.T) {
 		if roundUp(d) != d || !fits(d) || d > smallest && fits(d*0.9) {
 			t.Fatalf("%g for %+v; fits %t, nine tenths of it fit %t", d, c, fits(d), fits(d*0.9))
 		}
-		if err := CheckDilation(c, d, load, rtt); err != nil {
+		if err := CheckDilation(c, "m1", d, load, rtt); err != nil {
 			t.Fatalf("%g: %v", d, err)
 		}
 	})
@@ -88,17 +85,17 @@ func TestHopelessDilationIsRefused(t *testing.T) {
 	c := Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{26e3, 2e5}}}
 	const load, rtt = 47.6e6, 14 * units.Microsecond
 	for _, d := range []float64{596, 1200, 1900} { // 80,000 packets/s, twice the capacity, and less
-		if err := CheckDilation(c, d, load, rtt); err != nil {
+		if err := CheckDilation(c, "m1", d, load, rtt); err != nil {
 			t.Errorf("%g: %v", d, err)
 		}
 	}
-	err := CheckDilation(c, 100, load, rtt)
-	for _, want := range []string{"dilation 100 ", "476000", "40000", "dilation 2900 or more", "--engine sim"} {
+	err := CheckDilation(c, "m1", 100, load, rtt)
+	for _, want := range []string{"dilation 100 ", "476000", "m1 carries at most 40000", "dilation 2900 or more", "--engine sim"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
-	if err := CheckDilation(Capacity{}, 1, load, rtt); err != nil {
+	if err := CheckDilation(Capacity{}, "m1", 1, load, rtt); err != nil {
 		t.Errorf("not measured: %v", err)
 	}
 }
@@ -119,53 +116,6 @@ func TestRoundUpIsTheNextOfTwoDigits(t *testing.T) {
 	})
 }
 
-// onePlan returns the plan of a host at 100 Gb/s with one item.
-func onePlan(it host.Item) host.Plan {
-	return host.Plan{Endpoint: transport.Config{MTU: 4096, LineRate: 100 * units.Gbps}, Items: []host.Item{it}}
-}
-
-func TestLoad(t *testing.T) {
-	const line = 100e9 / 8 / (4096 + 56 + 46) // packets per second
-	some := []host.Peer{{Rank: 1}}
-	send := host.Item{Collective: "incast", Size: units.MB, Conns: some}
-	take := host.Item{Collective: "incast", Size: units.MB, Expect: some}
-	both := host.Item{Collective: "all-to-all", Size: units.MB, Ranks: make([]transport.HostID, 8), Conns: some,
-		Expect: some}
-	small := both
-	small.Size = 8 * 100
-	chunked := both
-	chunked.Chunk = 1000
-	for _, c := range []struct {
-		name  string
-		plans []host.Plan
-		want  float64
-	}{
-		{"incast is bounded by its receiver", []host.Plan{onePlan(send), onePlan(send), onePlan(take)}, line},
-		{"broadcast by its sender", []host.Plan{onePlan(send), onePlan(take), onePlan(take)}, line},
-		{"all-to-all by the sum of lines", []host.Plan{onePlan(both), onePlan(both), onePlan(both)}, 3 * line},
-		{"idle hosts add nothing", []host.Plan{onePlan(both), onePlan(both), {}}, 2 * line},
-		{"short messages make short packets", []host.Plan{onePlan(small)}, 100e9 / 8 / (100 + 56 + 46)},
-		{"and so do chunks", []host.Plan{onePlan(chunked)}, 100e9 / 8 / (1000 + 56 + 46)},
-	} {
-		if got := Load(c.plans); math.Abs(got/c.want-1) > 1e-9 {
-			t.Errorf("%s: %.0f packets/s, want %.0f", c.name, got, c.want)
-		}
-	}
-}
-
-// Small messages do not fill a line: a repetition lasts for a round trip at least.
-func TestLoadOfSmallMessages(t *testing.T) {
-	small, large := allToAll(4, 1, 1, 1), allToAll(4, 1000, 1, 1)
-	few, many := Load(small.Plans), Load(large.Plans)
-	trip := roundTrip(&small.Plans[0])
-	if want := 4 * 3 / trip; few > want*1.001 || few < want*0.999 {
-		t.Errorf("a packet from each to each: %.0f packets/s, want %.0f, 12 in a round trip of %g s", few, want, trip)
-	}
-	if many <= few {
-		t.Errorf("1000 packets from each to each: %.0f packets/s, one: %.0f", many, few)
-	}
-}
-
 // A cut link needs slack for four of the slowest crossings, and for the lateness of a busy machine.
 func TestCutDilation(t *testing.T) {
 	calm := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{0, 50e3}, {1e5, 100e3}}}
@@ -177,27 +127,6 @@ func TestCutDilation(t *testing.T) {
 	}{{calm, units.Microsecond, 2000}, {calm, 10 * units.Microsecond, 200}, {busy, units.Microsecond, 3600}} {
 		if d := CutDilation(c.of, 1e6, c.slack); d != c.want {
 			t.Errorf("%v of slack: %g, want %g", c.slack, d, c.want)
-		}
-	}
-}
-
-// What docs/notes/2026-11-parts.md predicts for a lab of 128 hosts on several machines of two
-// processors: a crossing costs nothing, or as much as its packet.
-func TestPredictedSpeedUp(t *testing.T) {
-	const rtt, slack = 14 * units.Microsecond, units.Microsecond
-	each := Capacity{PacketsPerSecond: 56e3, Lateness: []LatenessAt{{0, 50e3}}}
-	load := 128 * 100e9 / (8 * 4198.0) // data packets per second of lab time
-	one := AutoDilation(each, load, rtt)
-	for _, c := range []struct{ machines, cross, least, most float64 }{
-		{1, 0, 11000, 11000}, {2, 0.5, 5300, 7900}, {4, 0.75, 2900, 4600}, {8, 0.875, 2900, 2900},
-	} {
-		need := func(load float64) float64 {
-			return max(AutoDilation(each, load, rtt), CutDilation(each, load, slack))
-		}
-		least, most := need(load/c.machines), need(load/c.machines*(1+c.cross))
-		t.Logf("%.0f machines: dilation %.0f to %.0f, speed-up %.1f to %.1f", c.machines, least, most, one/least, one/most)
-		if least != c.least || most != c.most {
-			t.Errorf("%.0f machines: %g to %g, the note says %g to %g", c.machines, least, most, c.least, c.most)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 		}
 	}
 	x.BaseRTT = line.Delay(benchMTU+wire.DataSize+wire.Overhead) + line.Delay(wire.AckSize+wire.Overhead)
-	x.Dilation = AutoDilation(c, Load(x.Plans), x.BaseRTT)
+	x.Dilation = AutoDilation(c, Load(host.Demands(x.Plans)), x.BaseRTT)
 	quiettest.Check(t, 3, func() error {
 		if o := mustRun(t, x); o.Fidelity.Verdict != OK {
 			return fmt.Errorf("verdict %s (%s) at dilation %g, base round trip %v", o.Fidelity.Verdict,

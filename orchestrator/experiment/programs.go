@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
-	"weft/transport/wire"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -63,17 +64,22 @@ func (x *compiler) programHosts(p *lab.Program) (on []topology.NodeID, err error
 	return on, nil
 }
 
-// ProgramLoad returns the packets of full size per second of lab time that the programs can send:
-// nobody knows what they do, so each of their hosts may send at line rate.
-func (x *Experiment) ProgramLoad() (load float64) {
-	seen := map[topology.NodeID]bool{}
+// ProgramDemands returns what each host can ask of the network for its programs: nobody knows what
+// they do, so each may send at line rate, to all others that have some.
+func (x *Experiment) ProgramDemands() []host.Demand {
+	all := make([]host.Demand, len(x.Plans))
+	var on []transport.HostID
 	for i := range x.Programs {
 		for _, h := range x.Programs[i].On {
-			if p := &x.Plans[h]; !seen[h] {
-				seen[h] = true
-				load += float64(p.Endpoint.LineRate) / float64(8*(p.Endpoint.MTU+wire.DataSize+wire.Overhead))
+			if p, d := &x.Plans[h], &all[h]; d.Sent == 0 {
+				d.Sent = host.PacketRate(p.Endpoint.LineRate, p.Endpoint.MTU)
+				d.Received = d.Sent
+				on = append(on, transport.HostID(h))
 			}
 		}
 	}
-	return load
+	for _, h := range on {
+		all[h].To = [][]transport.HostID{on}
+	}
+	return all
 }

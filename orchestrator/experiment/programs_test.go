@@ -33,8 +33,15 @@ func TestPrograms(t *testing.T) {
 	if len(x.Programs) != 2 || x.Programs[0].On[0] != 3 || x.Programs[0].Names[1] != "h1" || len(x.Programs[1].On) != 2 || len(x.Items) != 0 {
 		t.Errorf("%+v", x.Programs)
 	}
-	if load, want := x.ProgramLoad(), 3*100e9/8/4220; load < 0.95*want || load > 1.05*want {
-		t.Errorf("a load of %g packets/s, want about %g", load, want)
+	const line = 100e9 / 8 / (4096 + 56 + 46) // packets per second
+	for h, d := range x.ProgramDemands() {
+		if h == 2 || h == 4 {
+			if d.Sent > 0 {
+				t.Errorf("h%d has no program and sends %g packets/s", h, d.Sent)
+			}
+		} else if d.Sent != line || d.Received != line || len(d.To[0]) != 3 {
+			t.Errorf("h%d: %+v, want %g packets/s", h, d, line)
+		}
 	}
 	if _, err := x.SimulatedUnasked(); err != nil || !AsksForEmulation(x.Lab) {
 		t.Errorf("%v", err)

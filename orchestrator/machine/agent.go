@@ -142,6 +142,7 @@ func (a *Agent) measure(ctx context.Context, conn *link) error {
 	if err != nil {
 		return conn.SendError(err)
 	}
+	c.Boot, _ = runtime.BootID() // without it, the machine is taken to be of its own
 	return conn.SendValue(kindCapacity, c)
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
+	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/realtime"
-	"weft/transport/wire"
 )
 
 // Deployment is the network of a deployed lab, for use by hand, without the lab's workload and
@@ -44,11 +44,11 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 	}
 	s := &Deployment{Experiment: x, Dilation: cmp.Or(l.Engine.Dilation, o.Dilation), Why: "asked for"}
 	if s.Dilation == 0 {
-		load, err := deploymentLoad(l, x)
+		work, err := deploymentLoad(l, x)
 		if err != nil {
 			return nil, err
 		}
-		if s.Dilation, s.Why, err = where.chooseDilation(ctx, x, load, o); err != nil {
+		if s.Dilation, s.Why, err = where.chooseDilation(ctx, x, work, o); err != nil {
 			return nil, err
 		}
 	}
@@ -105,21 +105,25 @@ func CheckDeployable(l *lab.Lab, machines Machines) error {
 	return err
 }
 
-// deploymentLoad returns the load that the network should carry, in data packets per second of lab
-// time: that of the workload, or without one what a single host can send. The latter is our own
-// choice, for use by hand.
-func deploymentLoad(l *lab.Lab, x *experiment.Experiment) (float64, error) {
+// deploymentLoad returns the load that the network should carry: that of the workload, or without
+// one what a single host can send, wherever it is. The latter is our own choice, for use by hand.
+func deploymentLoad(l *lab.Lab, x *experiment.Experiment) (load, error) {
 	if len(l.Workload) > 0 {
 		y, err := experiment.BuildOn(l, x.Graph) // the same network
 		if err != nil {
-			return 0, err
+			return load{}, err
 		}
-		return emulate.Load(y.Plans), nil
+		return loadOf(y, host.Demands(y.Plans))
 	}
+	work, err := loadOf(x, host.Demands(x.Plans)) // messages of clocks
 	most := 0.0
 	for h := range x.Plans {
-		wire := x.Plans[h].Endpoint.MTU + wire.DataSize + wire.Overhead
-		most = max(most, float64(x.Plans[h].Endpoint.LineRate)/float64(8*wire))
+		e := &x.Plans[h].Endpoint
+		most = max(most, host.PacketRate(e.LineRate, e.MTU))
 	}
-	return most + emulate.Load(x.Plans), nil // messages of clocks
+	work.whole += most
+	for k := range work.parts {
+		work.parts[k] += (1 + emulate.CrossingCost) * most
+	}
+	return work, err
 }

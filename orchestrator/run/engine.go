@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
@@ -79,7 +82,11 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 func simulator(why string) engine { return engine{name: "sim", why: why, dilation: 1, run: simulate} }
 
 func emulator(ctx context.Context, x *experiment.Experiment, p placement, why string, o Options) (engine, error) {
-	d, how, err := p.chooseDilation(ctx, x, max(emulate.Load(x.Plans), x.ProgramLoad()), o)
+	work, err := workloadLoad(x)
+	if err != nil {
+		return engine{}, err
+	}
+	d, how, err := p.chooseDilation(ctx, x, work, o)
 	if err != nil {
 		return engine{}, err
 	}
@@ -93,16 +100,60 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	}, nil
 }
 
-// chooseDilation returns the dilation of an experiment and how it was chosen. load is in data
-// packets per second of lab time.
+// load is the data packets per second of lab time that a network must carry.
+type load struct {
+	whole float64
+	parts []float64 // what each part must do; nil: the network is in one piece
+}
+
+// loadOf returns the load of hosts on a network.
+func loadOf(x *experiment.Experiment, hosts []host.Demand) (load, error) {
+	l := load{whole: emulate.Load(hosts)}
+	parts, err := x.Parts()
+	if parts != nil {
+		l.parts = emulate.PartLoads(hosts, &x.Fabric, parts, x.Lab.Engine.Machines)
+	}
+	return l, err
+}
+
+// workloadLoad returns the load of a lab's collectives, or of its programs if that is larger.
+func workloadLoad(x *experiment.Experiment) (load, error) {
+	work, err := loadOf(x, host.Demands(x.Plans))
+	if err != nil || len(x.Programs) == 0 {
+		return work, err
+	}
+	programs, err := loadOf(x, x.ProgramDemands())
+	work.whole = max(work.whole, programs.whole)
+	for k := range work.parts {
+		work.parts[k] = max(work.parts[k], programs.parts[k])
+	}
+	return work, err
+}
+
+// byMachine returns what each of several machines must do, or this one alone.
+func (l *load) byMachine(several bool) []float64 {
+	if l.parts == nil {
+		return []float64{l.whole}
+	}
+	if several {
+		return l.parts
+	}
+	sum := 0.0
+	for _, part := range l.parts {
+		sum += part
+	}
+	return []float64{sum}
+}
+
+// chooseDilation returns the dilation of an experiment and how it was chosen.
 func (p placement) chooseDilation(
-	ctx context.Context, x *experiment.Experiment, load float64, o Options,
+	ctx context.Context, x *experiment.Experiment, work load, o Options,
 ) (d float64, how string, err error) {
 	rtt := emulate.StrictRTT(x.BaseRTT, x.DelayTarget())
 	if p.datapath != lab.DatapathKernel {
 		processes := p.processes(o)
 		processes.Bypass = p.bypass && !p.mixed // the slower kind decides
-		return fabricDilation(ctx, x, load, rtt, processes, o.Machines)
+		return fabricDilation(ctx, x, work, rtt, processes, o.Machines)
 	}
 	d, how = x.Lab.Engine.Dilation, "asked for"
 	if d == 0 {
@@ -111,7 +162,7 @@ func (p placement) chooseDilation(
 			return 0, "", err
 		}
 		n := x.Switches()
-		d = pace.Dilation(load, n, rtt)
+		d = pace.Dilation(work.whole, n, rtt)
 		how = fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
 	}
 	return d, how, x.Honoured(d, p.kernel)
@@ -141,14 +192,18 @@ func slowerDilations(x *experiment.Experiment, p placement, d float64) (all []fl
 }
 
 // fabricDilation returns the dilation on the modelled fabric and how it was chosen: the lab's, or
-// the smallest at which this machine carries load, in data packets per second of lab time, late by
-// no more than a network with the base round trip rtt allows. It
-// returns an error if the lab's dilation cannot work on this machine.
+// the smallest at which each machine carries its load, late by no more than a network with the base
+// round trip rtt allows, and packets come from one part of the network to another in time. It
+// returns an error if the lab's dilation cannot work.
 func fabricDilation(
-	ctx context.Context, x *experiment.Experiment, load float64, rtt units.Time, p emulate.Processes, far Machines,
+	ctx context.Context, x *experiment.Experiment, work load, rtt units.Time, p emulate.Processes, far Machines,
 ) (d float64, how string, err error) {
-	if d := x.Lab.Engine.Dilation; d > 0 && emulate.Certain(d, load) {
-		return d, "asked for", nil
+	asked, loads := x.Lab.Engine.Dilation, work.byMachine(far != nil)
+	if asked > 0 && far == nil {
+		loads = []float64{work.whole} // what crosses is an estimate: no reason for a refusal
+	}
+	if asked > 0 && emulate.Certain(asked, slices.Max(loads)) {
+		return asked, "asked for", nil
 	}
 	all, err := capacities(ctx, p, far)
 	if ctx.Err() != nil {
@@ -157,34 +212,55 @@ func fabricDilation(
 	if err != nil {
 		return 0, "", err
 	}
-	if d := x.Lab.Engine.Dilation; d > 0 {
-		for _, c := range all {
-			if err := emulate.CheckDilation(c, d, load, rtt); err != nil {
-				return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)
-			}
-		}
-		return d, "asked for", nil
-	}
-	var slowest emulate.Capacity
-	for _, c := range all {
-		if least := emulate.AutoDilation(c, load, rtt); least > d {
-			d, slowest = least, c
-		}
-	}
-	how = fmt.Sprintf("auto: this machine carries %.0f data packets/s", slowest.PacketsPerSecond)
-	if far != nil {
-		how = fmt.Sprintf("auto: the slowest machine carries %.0f data packets/s", slowest.PacketsPerSecond)
-	}
-	if parts, err := x.Parts(); err != nil {
+	parts, err := x.Parts()
+	if err != nil {
 		return 0, "", err
-	} else if parts != nil {
-		slack := x.Fabric.Slack(parts)
-		if cut := emulate.CutDilation(slowest, load, slack); cut > d {
-			d = cut
-			how = fmt.Sprintf("auto: packets have %v from one part of the network to another", slack.Rounded())
+	}
+	tightest, refused := 0.0, error(nil)
+	for k, c := range all {
+		name, load := "this machine", loads[k]
+		if far != nil {
+			name, load = sharing(all, loads, k)
 		}
+		if asked > 0 {
+			if tight := load / c.PacketsPerSecond; tight > tightest {
+				tightest, refused = tight, emulate.CheckDilation(c, name, asked, load, rtt)
+			}
+			continue
+		}
+		if least := emulate.AutoDilation(c, load, rtt); least > d {
+			d, how = least, fmt.Sprintf("auto: %s carries %.0f data packets/s", name, c.PacketsPerSecond)
+		}
+		if parts == nil {
+			continue
+		}
+		slack := x.Fabric.Slack(parts)
+		if cut := emulate.CutDilation(c, load, slack); cut > d {
+			d, how = cut, fmt.Sprintf("auto: packets have %v from one part of the network to another", slack.Rounded())
+		}
+	}
+	if refused != nil {
+		return 0, "", x.Lab.Errorf("engine.dilation", "%v", refused)
+	}
+	if asked > 0 {
+		return asked, "asked for", nil
 	}
 	return d, how, nil
+}
+
+// sharing returns a name for machine k, and what it must carry: several agents may be on one.
+func sharing(all []emulate.Capacity, loads []float64, k int) (name string, load float64) {
+	var parts []string
+	for i, c := range all {
+		if i == k || c.Boot != "" && c.Boot == all[k].Boot {
+			parts = append(parts, emulate.MachineName(i))
+			load += loads[i]
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], load
+	}
+	return "the one machine of " + strings.Join(parts, ", "), load
 }
 
 // capacities returns what each machine of a run can carry: the other machines, or this one.

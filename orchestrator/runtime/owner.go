@@ -33,7 +33,7 @@ func ownerAt(proc string, pid int) (Owner, error) {
 	if o.Space, err = pidNamespace(); err != nil {
 		return Owner{}, err
 	}
-	o.Boot, err = bootID()
+	o.Boot, err = BootID()
 	return o, err
 }
 
@@ -71,7 +71,7 @@ func ParseOwner(text string) (o Owner, ok bool) {
 // Dead reports whether the process has ended. It returns false if that cannot be read, or if the
 // process is in another PID namespace.
 func (o Owner) Dead() bool {
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		return false
 	}
@@ -93,11 +93,12 @@ func (o Owner) Dead() bool {
 
 // Gone reports whether the process ran on this machine since it was booted, and has ended.
 func (o Owner) Gone() bool {
-	boot, err := bootID()
+	boot, err := BootID()
 	return err == nil && boot == o.Boot && o.Dead()
 }
 
-func bootID() (string, error) {
+// BootID returns the number of this boot of the machine, which no other machine has.
+func BootID() (string, error) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text)), err
 }
