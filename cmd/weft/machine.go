@@ -66,7 +66,7 @@ weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 				fmt.Fprintln(a.stderr, line)
 			}
 			say("listening at " + l.Addr().String())
-			agent := machine.Agent{Secret: text, Build: store.Program(), Urgent: true, Say: say}
+			agent := machine.Agent{Secret: text, Build: store.Program(), Say: say}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			reported := make(chan error, 1)

@@ -241,7 +241,7 @@ func packages() []entry {
 			"orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/machine", "clocksync clocksync/clock clocksync/labtime internal/cleanup internal/clip internal/clock " +
-			"internal/control internal/plural internal/poller internal/remote internal/terminal nodeimg/agent nodeimg/boot " +
+			"internal/control internal/plural internal/remote internal/terminal nodeimg/agent nodeimg/boot " +
 			"nodeimg/labclock orchestrator/capture orchestrator/emulate orchestrator/runtime realtime units",
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 

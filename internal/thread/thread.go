@@ -1,6 +1,6 @@
 // Package thread runs a function on an operating system thread of its own, which ends with it.
 // Changes to the thread (its namespaces, scheduling, parent-death signal) affect nothing else and
-// need not be undone. Processes that it starts do not inherit real-time scheduling.
+// need not be undone.
 package thread
 
 import (
@@ -17,7 +17,6 @@ func Own(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() != os.Getpid() {
-			keepRealTime()
 			f() // never unlocked
 			return
 		}
@@ -26,19 +25,9 @@ func Own(f func()) {
 			// on another thread: this one stays locked until f has ended, also with one processor
 			runtime.LockOSThread()
 			close(begun)
-			keepRealTime()
 			f()
 		}()
 		<-begun
 		runtime.UnlockOSThread()
 	}()
-}
-
-// keepRealTime has the children of the calling thread begin with ordinary scheduling.
-func keepRealTime() {
-	attr, err := unix.SchedGetAttr(0, 0)
-	if err == nil && (attr.Policy == unix.SCHED_FIFO || attr.Policy == unix.SCHED_RR) {
-		attr.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
-		_ = unix.SchedSetAttr(0, attr, 0) // it takes no privileges
-	}
 }

@@ -15,7 +15,6 @@ import (
 	"weft/internal/clip"
 	monotonic "weft/internal/clock"
 	"weft/internal/control"
-	"weft/internal/poller"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -30,9 +29,6 @@ type Agent struct {
 	Measure func(ctx context.Context) (emulate.Capacity, error)
 	Self    string            // program of the processes; empty: this one
 	Say     func(line string) // receives what happens, from several goroutines
-	// Urgent gives this process the scheduling of the network's, as far as the kernel grants it: an
-	// answer that waits makes the measurement of its clock worse.
-	Urgent bool
 
 	mu   sync.Mutex
 	runs map[string]*part // by number
@@ -65,9 +61,6 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	}
 	a.runs = map[string]*part{}
 	CleanFiles()
-	if a.Urgent {
-		poller.Prefer(0, poller.Urgent)
-	}
 	return serve(ctx, l, config, a.serve)
 }
 
