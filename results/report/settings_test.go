@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +72,28 @@ func TestControllerNote(t *testing.T) {
 func TestIntervalOfEqualNumbers(t *testing.T) {
 	if got := interval(stats.Interval{Mean: 5.2, Low: 5.2 - 4.4e-16, High: 5.2 + 4.4e-16}, "us"); got != "5.2 us" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// The page of an emulated sweep has the dilations of its points, and says that its charts have
+// invalid ones among them.
+func TestSweepPageOfEmulations(t *testing.T) {
+	var runs []*record.Summary
+	for i, verdict := range []string{"ok", "invalid"} {
+		runs = append(runs, &record.Summary{Lab: "a", Engine: "emu", Dilation: float64(4000 * (1 + i)), Status: record.OK,
+			Point: map[string]any{"seed": i}, Fidelity: &record.Fidelity{Verdict: verdict}})
+	}
+	chart, err := SweepPlot{Title: "RTT", X: "transport.kind", Y: "rtt.mean"}.Draw(sweepPoints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := &Run{Manifest: &record.Manifest{Run: "r", Engine: "emu"}}
+	p, err := SweepPage("v1", first, runs, nil, []Chart{{Drawing: chart}}, func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	charts := p.Parts[slices.IndexFunc(p.Parts, func(p Part) bool { return p.Heading == "Charts" })]
+	if !strings.HasSuffix(p.Sub, "; dilation 4000 to 8000") || !strings.Contains(charts.Text, "1 run of invalid fidelity") {
+		t.Errorf("%q, %q", p.Sub, charts.Text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/results/expect"
 	"weft/results/names"
 	"weft/results/plot"
@@ -85,7 +86,28 @@ func swept(runs []*record.Summary) string {
 	if !slices.Contains(paths, "seed") {
 		parts = append(parts, "one seed, so no intervals")
 	}
+	if text := dilations(runs); text != "" {
+		parts = append(parts, text)
+	}
 	return strings.Join(parts, "; ")
+}
+
+// dilations describes the dilation of runs; "": none was emulated.
+func dilations(runs []*record.Summary) string {
+	var all []float64
+	for _, s := range runs {
+		if s.Engine == "emu" && s.Dilation > 0 {
+			all = append(all, s.Dilation)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	least, most := slices.Min(all), slices.Max(all)
+	if least == most {
+		return "dilation " + units.Number(least)
+	}
+	return "dilation " + units.Number(least) + " to " + units.Number(most)
 }
 
 // SweepPage returns the page of a sweep: its expectations, failures and warnings, charts, a table
@@ -121,6 +143,16 @@ func SweepPage(
 		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []Table{t}})
 	}
 	plots := Part{Heading: "Charts"}
+	invalid := 0
+	for _, s := range runs {
+		if s.Status == record.OK && s.Fidelity.Invalid() {
+			invalid++
+		}
+	}
+	if invalid > 0 {
+		plots.Text = fmt.Sprintf("The charts have %s of invalid fidelity among them: see the status of points below.",
+			plural.Count(invalid, "run"))
+	}
 	for _, c := range charts {
 		svg, err := small(c.Drawing).SVG()
 		if err != nil {

@@ -319,6 +319,9 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	cols := []Column{text("lab", func(s *record.Summary) string { return s.Lab })}
 	cols = append(cols, swept(runs)...)
 	cols = append(cols, text("engine", func(s *record.Summary) string { return s.Engine }))
+	if !slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Engine != "emu" }) {
+		cols = append(cols, number("dilation", 6, func(s *record.Summary) string { return units.Number(s.Dilation) }))
+	}
 	flows := number("flows", 6, func(s *record.Summary) string {
 		return known(s.Flows.Count > 0, units.Count(s.Flows.Count))
 	})

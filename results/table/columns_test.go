@@ -46,6 +46,24 @@ func TestSweepHasAColumnForEachPath(t *testing.T) {
 	}
 }
 
+// Emulated points have their dilation in the table: in a column if machines chose different ones.
+func TestDilationOfEmulatedPoints(t *testing.T) {
+	points := sweepOf(t)
+	for _, s := range points {
+		s.Engine, s.Dilation = "emu", 4300
+	}
+	for _, c := range []struct {
+		last float64
+		want string
+	}{{4300, "engine emu, dilation 4300, "}, {8600, "transport  size  dilation  FCT p99"}} {
+		points[3].Dilation = c.last
+		var out strings.Builder
+		if err := Points(&out, points, Style{}); err != nil || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%v\n%s\nwant %q", err, out.String(), c.want)
+		}
+	}
+}
+
 // The table has a column for trims if any run has some.
 func TestTrimsHaveAColumnWhereThereAreSome(t *testing.T) {
 	runs := sweepOf(t)
