@@ -28,6 +28,7 @@ func packages() []entry {
 			"instants are lab time; a hash orders those at one instant; entities are asked for ahead"},
 		{"internal/state", "units", "compares machines at instants; a type says by tags what its fields are"},
 		{"internal/clip", "", "shortens text, whatever it says"},
+		{"internal/shell", "", "quotes words, whatever they say"},
 		{"params", "internal/clip units", "values of keys have units; messages show parts of them"},
 
 		{"internal/archtest", "", "its tests read source and the tables of kinds"},
@@ -163,7 +164,7 @@ func packages() []entry {
 		{"results/schema", "results/record results/store", "describes what is stored"},
 		{"results/table", "results/record units", "shows records"},
 		{"results/junit", "results/record results/table", "shows records as table does"},
-		{"results/report", "internal/clip internal/natural internal/plural results/expect results/names results/plot results/record results/stats results/store results/table transport units",
+		{"results/report", "internal/clip internal/natural internal/plural internal/shell results/expect results/names results/plot results/record results/stats results/store results/table transport units",
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues internal/clip internal/plural params units",
@@ -278,14 +279,14 @@ func packages() []entry {
 			"results/store results/table results/view",
 			"runs the points of labs as run does, leaves their pages, and judges and draws what is across them"},
 		{"orchestrator/sweep", "orchestrator/lab", "a submission has the options of its lab"},
-		{"orchestrator/sweep/shard", "internal/regular orchestrator/experiment orchestrator/lab orchestrator/labfile " +
+		{"orchestrator/sweep/shard", "internal/regular internal/shell orchestrator/experiment orchestrator/lab orchestrator/labfile " +
 			"orchestrator/pages orchestrator/run orchestrator/runtime orchestrator/sweep results/record results/store results/table",
 			"runs points as run does, leaves their pages, reads its lab from a submission, and keeps what a process said last"},
 		{"orchestrator/sweep/local", "orchestrator/sweep orchestrator/sweep/shard", "starts shards as processes"},
 		{"orchestrator/sweep/collect", "internal/clip internal/regular internal/remote orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store",
 			"puts the runs of tasks without a shared directory where shards put theirs, once they are runs of the sweep"},
-		{"orchestrator/sweep/slurm", "internal/clip internal/regular internal/thread orchestrator/machine orchestrator/runtime " +
+		{"orchestrator/sweep/slurm", "internal/clip internal/regular internal/shell internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
 			"orchestrator/runtime orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",

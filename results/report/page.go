@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/shell"
 	"weft/results/names"
 	"weft/results/plot"
 	"weft/results/record"
@@ -371,13 +372,13 @@ func (r *Run) command(flags ...string) string {
 	if m.Original != nil {
 		labFile = m.Original.Lab
 	}
-	cmd := "weft run " + quote(labFile)
+	cmd := "weft run " + shell.Quote(labFile)
 	if labFile == "-" {
-		cmd += " < " + quote(m.Run+"/"+store.LabFile)
+		cmd += " < " + shell.Quote(m.Run+"/"+store.LabFile)
 	}
 	cmd += " --engine " + m.Engine
 	if m.On != "" {
-		cmd += " --on " + quote(m.On)
+		cmd += " --on " + shell.Quote(m.On)
 		if strings.Contains(m.On, ",") {
 			cmd += " --secret FILE"
 		}
@@ -386,12 +387,12 @@ func (r *Run) command(flags ...string) string {
 		if m.On != "" && strings.HasPrefix(set, "engine.machines=") {
 			continue // --on sets it
 		}
-		cmd += " --set " + quote(set)
+		cmd += " --set " + shell.Quote(set)
 	}
 	for _, s := range m.Settings {
 		for _, flag := range flags {
 			if s.Path == "engine."+flag && strings.HasPrefix(s.From, "command line: --"+flag) {
-				cmd += " --" + flag + " " + quote(s.Value)
+				cmd += " --" + flag + " " + shell.Quote(s.Value)
 			}
 		}
 	}
@@ -409,7 +410,7 @@ func (r *Run) runCommand() string {
 		if v, ok := m.Point[path].(float64); ok {
 			value = strconv.FormatFloat(v, 'f', -1, 64) // lab files have no 1e+06
 		}
-		cmd += " --set " + quote(path+"="+value)
+		cmd += " --set " + shell.Quote(path+"="+value)
 	}
 	return cmd + r.program() + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
 }
@@ -417,19 +418,9 @@ func (r *Run) runCommand() string {
 // program returns the end of the command with the program of the command line, if there was one.
 func (r *Run) program() (words string) {
 	for _, w := range r.Manifest.Command {
-		words += " " + quote(w)
+		words += " " + shell.Quote(w)
 	}
 	return words
-}
-
-// quote quotes a word for a shell.
-func quote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,%+", r)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // settings returns all settings, each with its value and source.

@@ -104,7 +104,7 @@ func Look(d *shard.Dir, r *sweep.Round, running bool) (why string, away bool) {
 		return s.Trouble, false
 	case running && !s.Reached && time.Since(s.Since) > reachTime:
 		return fmt.Sprintf("none has reached the collector at %s, so a firewall or another network may be between: "+
-			"weft sweep resume %s --collect=ADDRESS:PORT chooses where it listens", s.Addr, d.Sub.ID), false
+			"weft sweep resume %s --collect=ADDRESS:PORT chooses where it listens", s.Addr, d.Name()), false
 	}
 	return "", false
 }

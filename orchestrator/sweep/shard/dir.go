@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weft/internal/regular"
+	"weft/internal/shell"
 	"weft/orchestrator/sweep"
 	"weft/results/store"
 )
@@ -136,12 +137,12 @@ func Open(path string) (*Dir, error) {
 }
 
 // Name returns the name of the sweep for a command line: its ID if it is below the default
-// directory of runs, otherwise its path.
+// directory of runs, otherwise its path, as a word of a shell.
 func (d *Dir) Name() string {
 	if d.Path == filepath.Join(store.DefaultRoot(), d.Sub.Lab, d.Sub.ID) {
 		return d.Sub.ID
 	}
-	return d.Path
+	return shell.Quote(d.Path)
 }
 
 // List returns all sweeps below root, by ID.

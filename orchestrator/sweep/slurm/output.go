@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/clip"
+	"weft/internal/shell"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 )
@@ -25,11 +26,8 @@ func Script(weft, path string, r *sweep.Round) string {
 code=$?
 if [ "$code" = %d ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 exit "$code"
-`, heap, quote(weft), quote(path), r.Number, max(1, r.Workers), shard.ExitMachine, sweep.MaxTries)
+`, heap, shell.Quote(weft), shell.Quote(path), r.Number, max(1, r.Workers), shard.ExitMachine, sweep.MaxTries)
 }
-
-// quote returns text as one word of a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // jobName returns the name of a round's job. The series is unique among all submissions, so the
 // name finds the job also if its submitter was killed before it knew the number.
