@@ -705,8 +705,14 @@ func TestPlaced(t *testing.T) {
 	if names := strings.Join(p.Names(), ", "); names != "m1 is alpha, m2 is be" {
 		t.Error(names)
 	}
+	var said []string
+	p.Say = func(line string) { said = append(said, line) }
+	e.look = errors.New("be was switched off")
 	if err := errors.Join(p.Close(t.Context()), p.Close(t.Context())); err != nil || e.removed != 1 {
 		t.Error(e.removed, err)
+	}
+	if !slices.Equal(said, []string{"engine: be was switched off"}) {
+		t.Errorf("it said %q", said)
 	}
 	e.ended.Wait()
 	if len(ops) != 1 || ops[0].Kind != runtime.Agents {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"weft/internal/clip"
 	"weft/internal/plural"
@@ -232,10 +233,37 @@ func (p *Placed) Close(ctx context.Context) error {
 	if p.meeting == nil {
 		return nil
 	}
+	if p.meeting.check() != nil {
+		p.tell(ctx)
+	}
 	p.meeting.close()
 	p.meeting = nil
 	if err := p.remove(ctx); err != nil {
 		return fmt.Errorf("%s was not removed: %w; weft clean does it later", p.Placement.Name, err)
 	}
 	return nil
+}
+
+// tellTime is for an engine to notice why an agent has gone. Ours.
+const tellTime = time.Second
+
+// tell says why agents have gone, if the engine knows: a connection that ended does not.
+func (p *Placed) tell(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	defer cancel()
+	for {
+		why := p.Engine.Look(ctx, &p.Placement)
+		if ctx.Err() != nil {
+			return
+		}
+		if why != nil {
+			p.say(why.Error())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tellTime / 5):
+		}
+	}
 }

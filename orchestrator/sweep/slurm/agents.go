@@ -115,6 +115,9 @@ func (a *Agents) of(name string) *step {
 // Look implements machine.Engine.
 func (a *Agents) Look(_ context.Context, p *machine.Placement) error {
 	s := a.of(p.Name)
+	if s == nil {
+		return nil // Place has failed
+	}
 	select {
 	case <-s.ended:
 		return fmt.Errorf("the agents ended: %v: %s", s.err, clip.Line(s.said.String()))
