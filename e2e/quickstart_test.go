@@ -43,8 +43,8 @@ func needLabTime(t testing.TB) {
 	}
 }
 
-// wantDone fails the test unless a run finished all work with correct data and met the lab's
-// expectations.
+// wantDone fails the test unless a run finished all work with correct data and, if weft vouches for
+// its numbers, met the lab's expectations.
 func wantDone(t testing.TB, s *record.Summary) {
 	t.Helper()
 	if s.Status != "ok" || !s.Verified || s.Flows.Unfinished != 0 || s.Flows.Count == 0 || s.Network.DataPackets == 0 {
@@ -59,9 +59,14 @@ func wantDone(t testing.TB, s *record.Summary) {
 		t.Errorf("%s: nothing was expected", s.Lab)
 	}
 	for _, e := range s.Expect {
-		if !e.OK && (trusted(s) || e.That != "fidelity == ok") {
-			t.Errorf("%s %v: %s: got %g (%s)", s.Lab, s.Point, e.That, e.Got, e.Note)
+		if e.OK {
+			continue
 		}
+		say := t.Errorf
+		if !trusted(s) {
+			say = t.Logf
+		}
+		say("%s %v: %s: got %g (%s)", s.Lab, s.Point, e.That, e.Got, e.Note)
 	}
 }
 
