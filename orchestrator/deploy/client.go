@@ -21,7 +21,7 @@ type client struct {
 // Close ends the request.
 func (c *client) Close() error { return c.conn.Close() }
 
-// send sends a request. A supervisor that refuses whoever asks has answered before.
+// send sends a request. If the supervisor has hung up, the error is the reason that it gave before.
 func (c *client) send(kind string, body any, fds ...int) error {
 	err := c.conn.SendValue(kind, body, fds...)
 	if control.Gone(err) {

@@ -405,8 +405,8 @@ func TestPrivUserProgram(t *testing.T) {
 	}
 }
 
-// The reason of a supervisor that refuses whoever asks is told, also if it has hung up before the
-// request was sent.
+// If a supervisor refuses a connection and closes it before the request was sent, its reason is
+// still reported.
 func TestRefusalBeforeTheRequest(t *testing.T) {
 	ours, theirs, err := control.Connected()
 	if err != nil {

@@ -8,13 +8,18 @@ import (
 // Load returns the largest number of data packets per second of lab time that hosts can send to
 // each other: what all send, limited by what all can receive.
 func Load(hosts []host.Demand) float64 {
-	var sent, received, messages float64
+	all := total(hosts)
+	return min(all.Sent, all.Received) + all.Messages/2 // a data packet has its acknowledgement
+}
+
+// total returns what all hosts can ask of a network together, without To.
+func total(hosts []host.Demand) (all host.Demand) {
 	for i := range hosts {
-		sent += hosts[i].Sent
-		received += hosts[i].Received
-		messages += hosts[i].Messages
+		all.Sent += hosts[i].Sent
+		all.Received += hosts[i].Received
+		all.Messages += hosts[i].Messages
 	}
-	return min(sent, received) + messages/2 // a data packet has its acknowledgement
+	return all
 }
 
 // CrossingCost is what a packet and its acknowledgement that cross from one part of a network to
@@ -26,16 +31,12 @@ const CrossingCost = 0.5
 // packet is half of its sender's part and half of its receiver's, and CrossingCost is added for
 // each time that it leaves or enters a part. parts is the part of each node, below n.
 func PartLoads(hosts []host.Demand, cfg *fabric.Config, parts []int32, n int) []float64 {
-	var sent, received float64
-	for i := range hosts {
-		sent += hosts[i].Sent
-		received += hosts[i].Received
-	}
-	arrives, comes := 1.0, 1.0 // the shares of what hosts can send, and receive, that others can receive, and send
-	if sent > received {
-		arrives = received / sent
-	} else if received > 0 {
-		comes = sent / received
+	// the shares of what hosts can send, and receive, that others can receive, and send
+	all, arrives, comes := total(hosts), 1.0, 1.0
+	if all.Sent > all.Received {
+		arrives = all.Received / all.Sent
+	} else if all.Received > 0 {
+		comes = all.Sent / all.Received
 	}
 	loads := make([]float64, n)
 	crossings := cfg.Crossings(parts, n)

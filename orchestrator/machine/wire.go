@@ -127,8 +127,6 @@ type exit struct {
 // link is a connection to another machine.
 type link struct {
 	*control.Conn
-	lost chan error // receives why the network ended it, if that did
-
 	far      *tls.Conn
 	released atomic.Bool
 	over     chan struct{} // closed when far is not in use any more
@@ -198,7 +196,7 @@ func messages(c *tls.Conn) (*link, error) {
 	if err != nil {
 		return nil, cleanup.Join(err, c.Close(), ours.Close())
 	}
-	l := &link{Conn: ours, lost: make(chan error, 2), far: c, over: make(chan struct{})}
+	l := &link{Conn: ours, far: c, over: make(chan struct{})}
 	go l.carry(inner)
 	return l, nil
 }
@@ -212,11 +210,7 @@ func (l *link) carry(near net.Conn) {
 		done = make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err := io.Copy(to, from)
-			var op *net.OpError
-			if errors.As(err, &op) && op.Net == "tcp" && !errors.Is(err, net.ErrClosed) {
-				l.lost <- err
-			}
+			_, _ = io.Copy(to, from) // whoever uses the connection learns that it has ended
 		}()
 		return done
 	}

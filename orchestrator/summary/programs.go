@@ -158,7 +158,7 @@ func sizes(line []record.MetricRow) string {
 	return strings.Join(parts, " ")
 }
 
-// spread describes values, of which there is one at least.
+// spread returns statistics of values, which must not be empty.
 func spread(values []float64) (least, mean, median, most float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[0], stats.Mean(values), stats.Quantile(sorted, 0.5), sorted[len(sorted)-1]

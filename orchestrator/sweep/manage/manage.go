@@ -273,9 +273,9 @@ var ErrNothingLeft = errors.New("every point has a result; weft sweep collect pr
 
 // Resume starts the shards again, for points without a result and for those that were given up.
 // Tasks of the last round are ended first. r has On, Image, Workers, Memory and Collect; with the
-// same scheduler the empty ones are as in the last round, but Workers. started is false if no point
-// was left, but copies that disagreed, of which the first ones stay. note is what else the user has
-// to know; it may be empty.
+// same scheduler, empty ones other than Workers are as in the last round. started is false if every
+// point has a result and only records of copies with other bytes were removed. note is a message
+// for the user; it may be empty.
 func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *shard.Dir, r sweep.Round, now time.Time,
 ) (started bool, note string, err error) {
 	last, _, err := d.Round()
