@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -129,13 +130,21 @@ func TestPrivInterrupted(t *testing.T) {
 	}
 }
 
-// Whoever asks twice does not want to wait. Even then nothing is left.
+// sameRequest is longer than the time within which weft takes several signals for one request.
+const sameRequest = 600 * time.Millisecond
+
+// Whoever asks twice does not want to wait, here for a node that does not answer. Even then nothing
+// is left.
 func TestPrivInterruptedTwice(t *testing.T) {
 	needEmulation(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
 	p, family := d.startLong()
+	if err := syscall.Kill(findMember(t, family, "weft-h1").pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
 	p.signal(syscall.SIGINT)
+	<-time.After(sameRequest)
 	sent := quiettest.Start()
 	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended already
 	r := p.wait()
@@ -143,8 +152,99 @@ func TestPrivInterruptedTwice(t *testing.T) {
 	if r.code != 130 && r.signal != syscall.SIGINT {
 		t.Errorf("exit code %d, signal %v", r.code, r.signal)
 	}
+	if r.signal == syscall.SIGINT {
+		r.wantOnStderr("stopped at once")
+	}
 	before.nothingLeft(t, family, wait)
 	d.checkClean("long.yaml", "runs")
+}
+
+// Signals that arrive together are one request, from whichever parents: the run ends in order and
+// leaves its summary.
+func TestSignalsTogether(t *testing.T) {
+	t.Parallel()
+	self := func(p *process, s syscall.Signal) { _ = p.cmd.Process.Signal(s) }              // it may have ended
+	group := func(p *process, s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) } // and its group
+	pairs := []struct {
+		name string
+		send func(p *process, gap time.Duration)
+	}{
+		{"SIGTERM twice", func(p *process, gap time.Duration) {
+			self(p, syscall.SIGTERM)
+			<-time.After(gap)
+			self(p, syscall.SIGTERM)
+		}},
+		{"SIGINT twice", func(p *process, gap time.Duration) {
+			self(p, syscall.SIGINT)
+			<-time.After(gap)
+			self(p, syscall.SIGINT)
+		}},
+		{"SIGTERM and SIGINT", func(p *process, gap time.Duration) {
+			self(p, syscall.SIGTERM)
+			<-time.After(gap)
+			self(p, syscall.SIGINT)
+		}},
+		{"as timeout does", func(p *process, gap time.Duration) {
+			self(p, syscall.SIGTERM)
+			<-time.After(gap)
+			group(p, syscall.SIGTERM)
+			self(p, syscall.SIGCONT)
+			group(p, syscall.SIGCONT)
+		}},
+	}
+	const tries = 52
+	for i := range tries {
+		pair, gap := pairs[i%len(pairs)], time.Duration(i)*50*time.Millisecond/(tries-1)
+		d := newWorkspace(t)
+		cmd := d.command("run", d.writeLab("long.yaml", long), "--engine", "sim")
+		cmd.SysProcAttr.Setpgid = true
+		p := d.startCommand(cmd)
+		d.awaitRun(p)
+		pair.send(p, gap)
+		if r := p.wait(); r.code != 130 {
+			t.Fatalf("%s, %v apart: exit code %d, signal %v: %s", pair.name, gap, r.code, r.signal, r.stderr)
+		}
+		if _, s := d.summary(); s.Status != "interrupted" {
+			t.Errorf("%s, %v apart: status %s", pair.name, gap, s.Status)
+		}
+	}
+}
+
+// timeout(1) ends a run as Ctrl-C does.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Skip("there is no timeout(1)")
+	}
+	var all []*process
+	for range 6 {
+		d := newWorkspace(t)
+		cmd := d.command("run", d.writeLab("long.yaml", long), "--engine", "sim")
+		cmd.Path, cmd.Args = timeout, append([]string{"timeout", "4", cmd.Path}, cmd.Args[1:]...)
+		all = append(all, d.startCommand(cmd))
+		defer func() {
+			if _, s := d.summary(); s.Status != "interrupted" {
+				t.Errorf("status %s", s.Status)
+			}
+		}()
+	}
+	for _, p := range all {
+		p.wait().wantCode(124)
+	}
+}
+
+// awaitRun returns when a run of the process has begun.
+func (d *workspace) awaitRun(p *process) {
+	d.t.Helper()
+	if what := eventually(patience, func() string {
+		if !p.running() || len(d.runs()) == 1 {
+			return ""
+		}
+		return "no run began"
+	}); what != "" || !p.running() {
+		d.t.Fatalf("%s; weft said:\n%s%s", what, p.stdout.String(), p.stderr.String())
+	}
 }
 
 // A simulation ends as an emulation does.

@@ -75,27 +75,63 @@ func main() {
 var toldInterruption atomic.Bool
 
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, so that everything
-// is torn down. A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not: a
-// terminal that closes may send it to the session leader and to the foreground process group
-// (setsid(2), termios(3)).
+// is torn down. What the others do is in signals.receive.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	received := make(chan os.Signal, 4)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		cancel(fmt.Errorf("%v signal received", <-signals))
-		for s := range signals {
-			if s == syscall.SIGHUP {
-				continue
+		var all signals
+		for s := range received {
+			switch all.receive(time.Now(), s) {
+			case endInOrder:
+				cancel(fmt.Errorf("%v signal received", s))
+			case endAtOnce:
+				signal.Reset(s) // whoever waits for this process sees the signal
+				end := func() { _ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
+				if toldInterruption.Load() {
+					time.AfterFunc(100*time.Millisecond, end) // if nobody reads standard error
+					fmt.Fprintln(os.Stderr,
+						"weft: stopped at once, without a summary; `weft clean` removes what is left")
+				}
+				end()
 			}
-			signal.Reset(s) // whoever waits for this process sees the signal
-			end := func() { _ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
-			if toldInterruption.Load() {
-				time.AfterFunc(100*time.Millisecond, end) // if nobody reads standard error
-				fmt.Fprintln(os.Stderr, "weft: stopped at once, without a summary; `weft clean` removes what is left")
-			}
-			end()
 		}
 	}()
 	return ctx
+}
+
+// sameRequest is how long after the first signal others repeat its request. timeout(1) signals its
+// child and then its own process group, which the child is in; make and other parents pass on what
+// the terminal sends to all of them; service managers send several signals at once. A user who
+// wants more reads what the first one did, and takes longer. Our choice.
+const sameRequest = 500 * time.Millisecond
+
+// signals decides what the signals to this process ask for.
+type signals struct {
+	first time.Time // arrival of the first; zero: none has arrived
+}
+
+// request is what a signal asks for.
+type request int
+
+const (
+	endInOrder request = iota // tear everything down and keep what there is
+	nothingNew                // it belongs to the first signal
+	endAtOnce                 // do not wait for the end in order
+)
+
+// receive returns what a signal that arrives now asks for. All signals within sameRequest of the
+// first are one request, of whatever kind. Later SIGINT and SIGTERM do not want to wait. SIGHUP
+// never means that: a terminal that closes may send it to the session leader and to the foreground
+// process group (setsid(2), termios(3)).
+func (s *signals) receive(now time.Time, is os.Signal) request {
+	switch {
+	case s.first.IsZero():
+		s.first = now
+		return endInOrder
+	case is == syscall.SIGHUP || now.Sub(s.first) < sameRequest:
+		return nothingNew
+	}
+	return endAtOnce
 }
