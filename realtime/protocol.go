@@ -128,6 +128,11 @@ type PortState struct {
 	Counters  fabric.PortCounters
 }
 
+// Link returns the properties of the port's direction of its link.
+func (p *PortState) Link() fabric.Link {
+	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: new(p.Disorder)}
+}
+
 // HostState is a snapshot of a host as the network sees it.
 type HostState struct {
 	Gone bool // its interface is gone

@@ -234,15 +234,16 @@ func (k *Link) changesDelivery() bool {
 // settings returns the new settings of a link whose present ones are now. by is the lab's
 // reorder_by, used if nothing else sets it.
 func (k *Link) settings(now *realtime.PortState, by units.Time) (*fabric.Link, error) {
-	line := &fabric.Link{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
+	line := new(now.Link())
 	set(&line.Rate, k.Rate)
 	set(&line.Delay, k.Delay)
 	set(&line.Loss, k.Loss)
 	set(&line.BitErrors, k.BitErrors)
 	if !k.changesDelivery() {
+		line.Disorder = nil
 		return line, nil
 	}
-	d := now.Disorder
+	d := line.Disorder
 	set(&d.Duplicate, k.Duplicate)
 	set(&d.Reorder, k.Reorder)
 	set(&d.By, k.ReorderBy)
@@ -256,7 +257,6 @@ func (k *Link) settings(now *realtime.PortState, by units.Time) (*fabric.Link, e
 	if d.Duplicate == 0 && d.Reorder == 0 && d.Jitter == 0 {
 		d.By = 0 // packets arrive in order
 	}
-	line.Disorder = &d
 	return line, nil
 }
 

@@ -242,14 +242,17 @@ type LinkState struct {
 	DelayUS float64 `json:"delay_us"`
 	Loss    float64 `json:"loss"`
 
-	// Duplicated and reordered packets; absent for links that deliver each packet once and in
-	// order.
+	// Damaged, duplicated and reordered packets; absent for links that deliver each packet intact,
+	// once and in order.
+	BitErrors   float64 `json:"bit_errors,omitempty"`
 	Duplicate   float64 `json:"duplicate,omitempty"`
 	Reorder     float64 `json:"reorder,omitempty"`
 	ReorderByUS float64 `json:"reorder_by_us,omitempty"`
 	JitterUS    float64 `json:"jitter_us,omitempty"`
 
 	Changed bool        `json:"changed,omitempty"` // it differs from the lab file
+	Changes []string    `json:"changes,omitempty"` // its properties that do: "loss=0.01"
+	Further []string    `json:"further,omitempty"` // those beyond rate, delay and loss that it has: "jitter=1us"
 	Ports   []PortState `json:"ports"`             // the directions from A and from B
 }
 

@@ -109,9 +109,15 @@ func (s *State) Show(w io.Writer) error {
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped")
 	for _, k := range s.Links {
-		changed := ""
-		if k.Changed {
-			changed = "\t(changed)"
+		notes := k.Further
+		switch {
+		case len(k.Changes) > 0:
+			notes = append(notes, "(changed: "+strings.Join(k.Changes, ", ")+")")
+		case k.Changed:
+			notes = append(notes, "(changed)") // its state says how
+		}
+		if len(notes) > 0 {
+			notes[0] = "\t" + notes[0]
 		}
 		var queued, packets, marks, drops int64
 		for _, p := range k.Ports {
@@ -119,7 +125,7 @@ func (s *State) Show(w io.Writer) error {
 				drops+p.Drops+p.Lost+p.Cut
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
-			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, changed)
+			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, strings.Join(notes, " "))
 	}
 	if err := t.Flush(); err != nil {
 		return err

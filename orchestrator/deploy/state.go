@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"weft/nodeimg/boot"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/realtime"
@@ -94,6 +95,27 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	return out
 }
 
+// linkState returns the present properties of a link of the lab. p is one of its directions, since
+// all changes are of both.
+func linkState(l *topology.Link, p *realtime.PortState) LinkState {
+	now, lab := p.Link(), experiment.LinkOf(l)
+	d := now.Disorder
+	k := LinkState{
+		Name: l.Name, State: "up",
+		RateBPS: int64(now.Rate), DelayUS: now.Delay.Microseconds(), Loss: now.Loss, BitErrors: now.BitErrors,
+		Duplicate: d.Duplicate, Reorder: d.Reorder, ReorderByUS: d.By.Microseconds(), JitterUS: d.Jitter.Microseconds(),
+		Changes: changes(&now, &lab), Further: further(&now),
+	}
+	switch {
+	case l.Down:
+		k.State = "absent"
+	case !p.Up:
+		k.State = "down"
+	}
+	k.Changed = len(k.Changes) > 0 || k.State == "down"
+	return k
+}
+
 // describeLinks adds the links and the network's counters to a state.
 func (s *supervisor) describeLinks(out *State) error {
 	g, names := s.x.Graph, s.x.PortNames()
@@ -106,22 +128,8 @@ func (s *supervisor) describeLinks(out *State) error {
 	}
 	for i := range g.Links {
 		l := &g.Links[i]
-		p := look.Ports[2*i]
-		k := LinkState{
-			Name: l.Name, A: g.Nodes[l.A].Name, B: g.Nodes[l.B].Name, State: "up",
-			RateBPS: int64(p.Rate), DelayUS: p.Delay.Microseconds(), Loss: p.Loss,
-			Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderByUS: p.Disorder.By.Microseconds(),
-			JitterUS: p.Disorder.Jitter.Microseconds(),
-			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors ||
-				!l.Down && !p.Up ||
-				p.Disorder.Duplicate != l.Duplicate || p.Disorder.Reorder != l.Reorder || p.Disorder.Jitter != l.Jitter,
-		}
-		switch {
-		case l.Down:
-			k.State = "absent"
-		case !p.Up:
-			k.State = "down"
-		}
+		k := linkState(l, &look.Ports[2*i])
+		k.A, k.B = g.Nodes[l.A].Name, g.Nodes[l.B].Name
 		for end := range 2 {
 			p := &look.Ports[2*i+end]
 			c := &p.Counters

@@ -136,7 +136,8 @@ func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 		}
 		begin.Ports, end.Ports = one, one
 	}
-	end.Link = &fabric.Link{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
+	end.Link = new(LinkOf(&k))
+	end.Link.Disorder = nil // faults leave it
 	begin.Link = &fabric.Link{
 		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
 		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),

@@ -1,0 +1,141 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/fabric"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/topology"
+	"weft/realtime"
+	"weft/units"
+)
+
+// leaves calls f with each number of a struct and of those that it has or points to; a nil pointer
+// has none, which is Queue here: a switch's room, no property of the link.
+func leaves(v reflect.Value, name string, f func(name string, v reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			leaves(v.Elem(), name, f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			leaves(v.Field(i), v.Type().Field(i).Name, f)
+		}
+	default:
+		f(name, v)
+	}
+}
+
+// shownLink returns the row of a link and its JSON.
+func shownLink(t *testing.T, k LinkState) (row, text string) {
+	t.Helper()
+	var b strings.Builder
+	if err := (&State{Links: []LinkState{k}}).Show(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, k.Name+" ") {
+			row = line
+		}
+	}
+	raw, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row, string(raw)
+}
+
+// testLink is a link of a lab that has every property.
+var testLink = topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.5, BitErrors: 0.5,
+	Duplicate: 0.5, Reorder: 0.5, ReorderBy: units.Microsecond, Jitter: units.Microsecond}
+
+// portOf returns a port with the properties of l.
+func portOf(l *fabric.Link) *realtime.PortState {
+	return &realtime.PortState{Up: true, Rate: l.Rate, Delay: l.Delay, Loss: l.Loss, BitErrors: l.BitErrors,
+		Disorder: *l.Disorder}
+}
+
+// Whatever property of the network's links changes, the link is said to be changed, with the new
+// value, by the table and by the JSON. What the lab says is no change.
+func TestEveryPropertyOfALinkIsShown(t *testing.T) {
+	t.Parallel()
+	own := experiment.LinkOf(&testLink)
+	if k := linkState(&testLink, portOf(&own)); k.Changed || k.Changes != nil {
+		t.Errorf("a link as the lab has it: changed, %v", k.Changes)
+	}
+	before, _ := shownLink(t, linkState(&testLink, portOf(&own)))
+	n := 0
+	leaves(reflect.ValueOf(&own), "", func(name string, v reflect.Value) {
+		n++
+		t.Run(name, func(t *testing.T) {
+			was := reflect.ValueOf(v.Interface())
+			defer v.Set(was)
+			if v.Kind() == reflect.Float64 {
+				v.SetFloat(0.25)
+			} else {
+				v.SetInt(v.Int() * 3)
+			}
+			k := linkState(&testLink, portOf(&own))
+			if !k.Changed || len(k.Changes) != 1 || !strings.HasSuffix(k.Changes[0], fmt.Sprintf("=%v", v.Interface())) {
+				t.Fatalf("changed %v, %v; want one property of %v", k.Changed, k.Changes, v.Interface())
+			}
+			row, text := shownLink(t, k)
+			if row == before || !strings.Contains(row, "(changed: "+k.Changes[0]+")") || !strings.Contains(text, k.Changes[0]) {
+				t.Errorf("%s is not in %q or %s", k.Changes[0], row, text)
+			}
+		})
+	})
+	if n != len(properties) {
+		t.Errorf("links have %d properties, %v are settings", n, Properties())
+	}
+}
+
+// Each property that weft link can set is shown once it is set, and once it is set to nothing.
+func TestSetPropertiesAreShown(t *testing.T) {
+	t.Parallel()
+	plain := topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}
+	values := map[string]string{"rate": "10Gbps", "delay": "5us", "loss": "1%", "bit_errors": "1e-6", "duplicate": "2%",
+		"reorder": "3%", "reorder_by": "7us", "jitter": "4us"}
+	for _, name := range Properties() {
+		set := name + "=" + values[name]
+		if name == "reorder_by" {
+			set += ",reorder=3%"
+		}
+		var k Link
+		if err := k.Set(set); err != nil {
+			t.Fatal(err)
+		}
+		own := experiment.LinkOf(&plain)
+		now, err := k.settings(portOf(&own), plain.ReorderBy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Disorder == nil {
+			now.Disorder = own.Disorder
+		}
+		row, _ := shownLink(t, linkState(&plain, portOf(now)))
+		shown := properties[slices.Index(Properties(), name)].of(now)
+		if want := fmt.Sprintf("%s=%v", name, shown); reflect.ValueOf(shown).IsZero() || !strings.Contains(row, want) {
+			t.Errorf("set %s: %q lacks %s", set, row, want)
+		}
+	}
+	var k Link
+	if err := k.Set("bit_errors=0"); err != nil {
+		t.Fatal(err)
+	}
+	own := experiment.LinkOf(&testLink)
+	now, err := k.settings(portOf(&own), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Disorder = own.Disorder
+	if row, _ := shownLink(t, linkState(&testLink, portOf(now))); !strings.Contains(row, "(changed: bit_errors=0)") {
+		t.Error(row)
+	}
+}
