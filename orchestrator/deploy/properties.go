@@ -12,8 +12,8 @@ import (
 	"weft/units"
 )
 
-// properties are the properties of a link, in the order of tables. read assigns a setting's text; of
-// returns the value of one direction, which must have a Disorder.
+// properties are the properties of a link, in the order of tables. read assigns a setting's text;
+// of returns the value of one direction, which must have a Disorder.
 var properties = []struct {
 	name string
 	read func(k *Link, text string) error

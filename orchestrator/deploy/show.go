@@ -106,28 +106,7 @@ func (s *State) Show(w io.Writer) error {
 		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	fmt.Fprintln(w)
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped")
-	for _, k := range s.Links {
-		notes := k.Further
-		switch {
-		case len(k.Changes) > 0:
-			notes = append(notes, "(changed: "+strings.Join(k.Changes, ", ")+")")
-		case k.Changed:
-			notes = append(notes, "(changed)") // its state says how
-		}
-		if len(notes) > 0 {
-			notes[0] = "\t" + notes[0]
-		}
-		var queued, packets, marks, drops int64
-		for _, p := range k.Ports {
-			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks,
-				drops+p.Drops+p.Lost+p.Cut
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
-			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, strings.Join(notes, " "))
-	}
-	if err := t.Flush(); err != nil {
+	if err := s.showLinks(w); err != nil {
 		return err
 	}
 	if n := s.Network; n != nil {
@@ -155,4 +134,31 @@ func (s *State) Show(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// showLinks prints a table of the links.
+func (s *State) showLinks(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped")
+	for _, k := range s.Links {
+		notes := k.Further
+		switch {
+		case len(k.Changes) > 0:
+			notes = append(notes, "(changed: "+strings.Join(k.Changes, ", ")+")")
+		case k.Changed:
+			notes = append(notes, "(changed)") // its state says how
+		}
+		if len(notes) > 0 {
+			notes[0] = "\t" + notes[0]
+		}
+		var queued, packets, marks, drops int64
+		for _, p := range k.Ports {
+			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks,
+				drops+p.Drops+p.Lost+p.Cut
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
+			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops,
+			strings.Join(notes, " "))
+	}
+	return t.Flush()
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"weft/internal/poller"
 )
 
@@ -24,13 +26,27 @@ func (p *Proc) Exiting() bool {
 	return p != nil && p.PID != 0 && begun(statOf(fmt.Sprintf("/proc/%d", p.PID)))
 }
 
-// dying reports whether a thread of a process has begun to exit, or the process is gone. What the
-// kernel ends with a process, it ends when a thread with the flag does.
+// dying reports whether a process has been killed, a thread of it has begun to exit, or it is gone.
+// What the kernel ends with a process, it ends when a thread with the flag does; that thread may be
+// gone before the others of a killed process have run again.
 func dying(pid int) bool {
+	if killed(pid) {
+		return true
+	}
 	threads, err := poller.Threads(pid)
 	return err != nil || slices.ContainsFunc(threads, func(tid int) bool {
 		return exits(fmt.Sprintf("/proc/%d/task/%d", pid, tid))
 	})
+}
+
+// killed reports whether SIGKILL was sent to a process that is not gone. The signal stays pending
+// for the process as a whole until the kernel releases it: ShdPnd of proc_pid_status(5).
+func killed(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // an error means that it is gone
+	_, rest, _ := strings.Cut(string(text), "\nShdPnd:\t")
+	mask, _, _ := strings.Cut(rest, "\n")
+	pending, _ := strconv.ParseUint(mask, 16, 64)
+	return pending&(1<<(unix.SIGKILL-1)) != 0
 }
 
 // Waits reports whether a thread of a process of this machine runs or waits for a processor.

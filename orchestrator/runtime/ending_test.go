@@ -41,9 +41,18 @@ func TestWaits(t *testing.T) {
 	if err := unix.Kill(asleep.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); !dying(asleep.PID) || !asleep.Ending(); <-time.After(time.Millisecond) {
+	if !dying(asleep.PID) {
+		t.Error("a killed process is not dying at once")
+	}
+	for end := time.Now().Add(time.Minute); !asleep.Ending(); <-time.After(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a killed process has not begun to exit")
+		}
+	}
+	for range 100 {
+		p := start("sh", "-c", "while :; do :; done")
+		if err := unix.Kill(p.PID, unix.SIGKILL); err != nil || !dying(p.PID) {
+			t.Fatalf("a killed process is not dying at once: %v", err)
 		}
 	}
 	for _, p := range []*Proc{nil, {}, {PID: 1<<22 + 1}} {
