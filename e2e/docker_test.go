@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,15 +82,15 @@ func switchedLab(delay string) string {
 	return `weft: 1
 name: switched
 topology: {kind: dumbbell, hosts: 2, link: {rate: 100Gbps, delay: ` + delay + `}, mtu: 4096}
-queues: {ecn: off}
+queues: {ecn: {kmin: 40KB, kmax: 160KB, pmax: 0.2, mark: ingress}}
 workload: [{collective: all-to-all, size: 64kB}]
 expect: [verified == true, unfinished == 0]
 engine: {datapath: kernel, dilation: 2000}
 `
 }
 
-// Containers are switches of the kernel datapath: a run's, which are gone after it, and a
-// deployed lab's, which programs run in.
+// Containers are switches of the kernel datapath: a run's, whose delays and marks are measured and
+// which are gone after it, and a deployed lab's, which programs run in.
 func TestPrivKernelInDocker(t *testing.T) {
 	needDocker(t)
 	if _, err := kernelpath.Available(); err != nil {
@@ -98,10 +99,14 @@ func TestPrivKernelInDocker(t *testing.T) {
 	d := newWorkspace(t)
 	file := d.writeLab("switched.yaml", switchedLab("1us"))
 	d.run("run", file, "--runtime", "docker", "--json").wantCode(0)
-	_, got := d.summary()
+	dir, got := d.summary()
 	wantDone(t, got)
 	if got.Runtime != "docker" || got.Engine != "emu" {
 		t.Errorf("ran in %s", got.Runtime)
+	}
+	links, err := os.ReadFile(filepath.Join(dir, "links.txt"))
+	if err != nil || !regexp.MustCompile(`switch0 > switch1 +delay `).Match(links) || !regexp.MustCompile(`switch0 > switch1 +marks `).Match(links) {
+		t.Errorf("%v: delays and marks between switches were not measured:\n%s", err, links)
 	}
 	checkNoContainers(t, "switched")
 	d.run("deploy", file, "--runtime", "docker").wantCode(0)

@@ -18,8 +18,23 @@ type Facts struct {
 	Trimmable   bool // switches may trim its data packets (UEC)
 	Module      bool // it is a file beside the lab, which the lab must name
 
+	Help []Help // how a controller that knows all flows helps its senders
+
 	Color   int    // of its lines in all charts: a colour of plot.Series, from 1; 0: none is kept for it
 	Control string // what its congestion control is called, if not as it is; else empty
+}
+
+// Help is a key of a transport's section by which a controller that knows all flows helps senders.
+type Help struct {
+	Key     string
+	Values  []string // the values with which the controller helps
+	Without string   // a value without its help
+}
+
+// helped says that the controller helps by a key of the section, unless its value is without.
+func (k kind) helped(key, without string, values ...string) kind {
+	k.facts.Help = append(k.facts.Help, Help{key, values, without})
+	return k
 }
 
 // FactsOf returns the facts of a transport; the zero value for an unknown name.

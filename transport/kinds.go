@@ -22,11 +22,12 @@ import (
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, and drawn its
-// colour in charts. needs, lossless and around list the conditions under which the transport does
-// what its authors describe.
+// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, helped what a
+// controller tells it, and drawn its colour in charts. needs, lossless and around list the
+// conditions under which the transport does what its authors describe.
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).
+		helped("base_rate", pc4.Off, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),

@@ -191,3 +191,69 @@ func TestNeedsOfTransports(t *testing.T) {
 		t.Error("an unknown transport needs something")
 	}
 }
+
+// Each key by which a controller helps senders has the values that its registration names. Without
+// the help of all, the controller's plan and the flows that it announces change neither a sender's
+// start nor what a receiver tells it; with that of one, they do.
+func TestHelpOfControllers(t *testing.T) {
+	start := func(kind string, set map[string]string, planned units.Bandwidth) [3]int64 {
+		section, _, _ := SectionOf(kind)
+		params.SetDefaults(section)
+		found := 0
+		for _, k := range section.Keys() {
+			if text, ok := set[k.Name]; ok {
+				found++
+				if _, err := k.Value.Set(text, false); err != nil {
+					t.Errorf("%s: %s: %v", kind, k.Name, err)
+				}
+			}
+		}
+		if found < len(set) {
+			t.Errorf("%s has %d of the keys %v", kind, found, set)
+		}
+		c := Spec{ID: 1, Kind: kind, Initial: planned}
+		section.Set(&c)
+		k, err := kindOf(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := k.scheme(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const line = 100 * units.Gbps
+		sender := built.controller(cc.Link{Line: line, MTU: 4096, Packet: 4200, Baseline: 5 * units.Microsecond, BaseRTT: 10 * units.Microsecond})
+		sender.OnStart(0)
+		told := built.receiver(line).OnData(0, cc.Data{Size: 4200, Expected: int(line / planned), Observed: 1})
+		return [3]int64{int64(sender.Window()), int64(sender.PacingRate()), int64(told.BaseRate)}
+	}
+	cases := 0
+	for _, kind := range Kinds() {
+		help := FactsOf(kind).Help
+		try := func(key, value string) {
+			set := map[string]string{}
+			for _, h := range help {
+				set[h.Key] = h.Without
+			}
+			if key != "" {
+				set[key] = value
+			}
+			cases++
+			one, two := start(kind, set, 10*units.Gbps), start(kind, set, 20*units.Gbps)
+			if (one == two) != (key == "") {
+				t.Errorf("%s with %v: %v and %v for plans of 10 and 20 Gb/s", kind, set, one, two)
+			}
+		}
+		if len(help) > 0 {
+			try("", "")
+		}
+		for _, h := range help {
+			for _, value := range h.Values {
+				try(h.Key, value)
+			}
+		}
+	}
+	if cases < 4 {
+		t.Errorf("only %d cases", cases)
+	}
+}

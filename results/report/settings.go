@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/plural"
+	"weft/transport"
 )
 
 // maxSettings is the number of differing settings that SettingsDiff names.
@@ -54,16 +55,29 @@ func SettingsDiff(a, b Side) string {
 	return text
 }
 
-// ControllerNote says that a controller helps the senders of one side, and that the transport of
-// the other has none. It is empty for other comparisons.
+// ControllerNote says that a controller helps the senders of one side, by which settings, and how
+// to measure without it, if the transport of the other side knows no such help. It is empty for
+// other comparisons.
 func ControllerNote(a, b Side) string {
 	for i, side := range []Side{a, b} {
 		other := []Side{b, a}[i].settings()
+		var by, without []string
 		for path, v := range side.settings() {
-			if _, both := other[path]; !both && slices.Contains(v.values, "controller") {
-				return fmt.Sprintf("note: in %c a controller that knows all flows tells senders their fair share, and "+
-					"the other side has none; --set %s=off measures without it", 'A'+i, path)
+			names := strings.Split(path, ".") // of a section, of the transport's in it, of the key
+			for _, h := range transport.FactsOf(names[max(0, len(names)-2)]).Help {
+				helps := func(value string) bool { return slices.Contains(h.Values, value) }
+				_, both := other[path]
+				if !both && h.Key == names[len(names)-1] && slices.ContainsFunc(v.values, helps) {
+					by = append(by, path+": "+v.text())
+					without = append(without, "--set "+path+"="+h.Without)
+				}
 			}
+		}
+		if len(by) > 0 {
+			slices.Sort(by)
+			slices.Sort(without)
+			return fmt.Sprintf("note: in %c a controller that knows all flows helps senders (%s), and the other side "+
+				"has none; to measure without it: %s", 'A'+i, strings.Join(by, ", "), strings.Join(without, " "))
 		}
 	}
 	return ""

@@ -57,9 +57,23 @@ func TestControllerNote(t *testing.T) {
 		}
 		return Side{{Manifest: m}}
 	}
-	helped, alone, other := side("transport.pc4.base_rate=controller"), side("transport.pc4.base_rate=off"), side("transport.kind=roce")
+	const rates, start = "transport.pc4.base_rate", "transport.pc4.initial"
+	helped, alone, other := side(rates+"=controller", start+"=base-rate"), side(rates+"=off", start+"=line"), side("transport.kind=roce")
 	if a, b := ControllerNote(helped, other), ControllerNote(other, helped); !strings.HasPrefix(a, "note: in A ") || !strings.HasPrefix(b, "note: in B ") {
 		t.Errorf("%q, %q", a, b)
+	}
+	for _, c := range []struct{ rates, start, settings string }{
+		{"controller", "line", "--set transport.pc4.base_rate=off"},
+		{"table", "base-rate", "--set transport.pc4.base_rate=off --set transport.pc4.initial=line"},
+		{"off", "base-rate", "--set transport.pc4.initial=line"}, // it starts at the share that the controller planned
+	} {
+		got := ControllerNote(side(rates+"="+c.rates, start+"="+c.start), other)
+		if _, settings, _ := strings.Cut(got, "without it: "); settings != c.settings {
+			t.Errorf("%v: got %q", c, got)
+		}
+	}
+	if got := ControllerNote(side("transport.ccm.pc4.initial=base-rate"), other); !strings.HasSuffix(got, "--set transport.ccm.pc4.initial=line") {
+		t.Errorf("inside another transport: got %q", got)
 	}
 	for _, pair := range [][2]Side{{helped, helped}, {helped, alone}, {alone, other}, {other, other}} {
 		if got := ControllerNote(pair[0], pair[1]); got != "" {

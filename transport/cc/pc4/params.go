@@ -116,7 +116,8 @@ func (p *Params) Keys() []params.Key {
 		params.New("base_rate", params.Word(&p.BaseRate, Controller, Observed, Table, Off),
 			"How the receiver counts incoming flows.").
 			Default(Controller, "PC4 paper, section II-A: centralized controllers know the traffic"),
-		params.New("initial", initial(&p.Start), "Initial rate, or window in bytes.").
+		params.New("initial", initial(&p.Start),
+			"Initial rate (base-rate: as a controller plans), or window in bytes.").
 			Default(AtBaseRate, "ours: the only start that fits the queues of the PC4 paper, Table II"),
 		params.New("rtt", params.Word(&p.RTT, BaseRTT, MeasuredRTT), "RTT that converts rates to windows.").
 			Default(BaseRTT, "PC4 paper, section III-A: base_rate x RTT"),
