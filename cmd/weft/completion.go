@@ -201,9 +201,9 @@ func completeSplit(cmd *cobra.Command, args []string, toComplete string) ([]stri
 		return nil, directive
 	}
 	root, _ := cmd.Flags().GetString("out") // the flag exists
-	dirs, _ := store.Find(root, args[0])    // none after an error
+	found, _ := store.Find(root, args[0])   // none after an error
 	varied := map[string][]string{}
-	for _, dir := range dirs {
+	for _, dir := range found.Runs {
 		m, err := store.ReadManifest(dir)
 		if err != nil {
 			continue

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weft/internal/clip"
 	"weft/internal/plural"
@@ -46,28 +47,30 @@ points of its newest sweep. docs/results.md describes every file and column.`,
 	return cmd
 }
 
-// runsNamed returns the run directories that an argument names.
-func runsNamed(root, name string) ([]string, error) {
-	runs, err := store.Find(root, name)
-	if len(runs) > 0 || err != nil {
-		return runs, err
+// runsNamed returns the runs that an argument names.
+func runsNamed(root, name string) (found store.Found, err error) {
+	if clean := clip.Line(name); clean != name {
+		return found, usagef("no run is called %s: a name has only characters that print", clean)
+	}
+	found, err = store.Find(root, name)
+	if len(found.Runs) > 0 || err != nil {
+		return found, err
 	}
 	if err := checkRoot(root); err != nil {
-		return nil, err
+		return found, err
 	}
 	_, err = os.Stat(name)
-	name = clip.Line(name)
 	if hint := formerRootHint(root); hint != "" {
-		return nil, usagef("no run is called %s in %s; %s", name, root, hint)
+		return found, usagef("no run is called %s in %s; %s", name, root, hint)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := ""
 		if near := store.Near(root, name); near != "" {
 			hint = "did you mean " + near + "? "
 		}
-		return nil, usagef("no run is called %s; %s`weft results ls` lists those in %s", name, hint, root)
+		return found, usagef("no run is called %s; %s`weft results ls` lists those in %s", name, hint, root)
 	}
-	return nil, usagef("%s is not the directory of a run: it has no %s", name, store.ManifestFile)
+	return found, usagef("%s is not the directory of a run: it has no %s", name, store.ManifestFile)
 }
 
 func (a *app) resultsShow(root *string) *cobra.Command {
@@ -77,10 +80,11 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 		Example: "  weft results show quickstart\n  weft results show runs/quickstart/20260101T000000-1 --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dirs, err := runsNamed(*root, args[0])
+			found, err := runsNamed(*root, args[0])
 			if err != nil {
 				return err
 			}
+			dirs := found.Runs
 			_, err = os.Stat(args[0])
 			if err != nil && len(dirs) == 1 && filepath.Base(dirs[0]) != filepath.Base(args[0]) && !asJSON {
 				fmt.Fprintf(a.stderr, "this is the newest run of %s; `weft results ls` lists all\n", args[0])
@@ -91,19 +95,15 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					if err := writeLine(a.stdout, s); err != nil {
-						return err
-					}
+				if point := found.Points[dir]; point != nil {
+					s.Point = point
 				}
 				runs = append(runs, s)
 			}
-			if filepath.Base(dirs[0]) != filepath.Base(args[0]) {
-				runs = append(runs, store.NotRun(dirs[0])...)
-			}
+			runs = append(runs, found.Lacking...)
 			switch {
 			case asJSON:
-				for _, s := range runs[len(dirs):] {
+				for _, s := range runs {
 					if err := writeLine(a.stdout, s); err != nil {
 						return err
 					}
@@ -126,6 +126,8 @@ type compareFlags struct {
 	failIf    string
 	tolerance string
 	html      string
+	accept    []string
+	partial   bool
 	left      []string // runs that --by has put on neither side
 }
 
@@ -141,14 +143,25 @@ at least four seeds on each side, and more if there are many numbers. One run ag
 judged by Student's t. For two single runs, means and percentiles of flows are judged by a bootstrap
 over the flows; other numbers are exact in simulations, and cannot be judged in emulations. A
 difference counts if its p, adjusted for the number of comparisons (Benjamini and Hochberg), is below
-0.05. ~ marks numbers that do not differ beyond noise, ? those that cannot be judged.
+0.05. ~ marks numbers that do not differ beyond noise, ? those that cannot be judged, whose number
+is said.
 
---fail-if worse is for scripts. The exit code is 3 if a number of NEW counts as a difference and is
-worse by more than --tolerance, or if a run of BASE, of any point and seed, has no successful
-counterpart in NEW. Simulations of the same seeds repeat byte for byte unless something was changed,
-so there any difference beyond the tolerance counts. Means are over the seeds that succeeded on both
-sides. Higher is worse for times, queues, drops, retransmits and pauses, lower is worse for bandwidth;
-CE marks are never worse.
+A sweep is all its points, also those that --resume took from earlier runs. A point or seed that only
+one side has is named, and not compared. Means are over the seeds that succeeded on both sides.
+
+--fail-if worse is for scripts. The exit code is 3 if
+
+  a number of NEW counts as a difference and is worse by more than --tolerance. Higher is worse for
+  times, queues, drops, retransmits and pauses, lower is worse for bandwidth; CE marks are never
+  worse. Simulations of the same seeds repeat byte for byte unless something was changed, so there any
+  difference beyond the tolerance counts. The first drop, retransmit, trim or pause always does;
+  a number that cannot be judged is worse by more than --tolerance, or none can be judged (--accept
+  unjudged);
+  a point or seed of one side has no successful run on the other, or a number was measured on one
+  side alone (--partial, unless a run of NEW failed);
+  a run of NEW missed expectations, its fidelity is degraded or invalid, its data is unverified, or it
+  is unfinished or failed (--accept with these words). Expectations of BASE are not under test; its
+  fidelity must not be invalid.
 
 --html writes a page with charts of both sides, too.
 
@@ -157,10 +170,11 @@ is wrong; 3 something is worse.`,
 		Example: `  weft results compare runs/pc4-incast/20260101T000000-1 runs/pc4-incast/20260102T000000-1
   weft results compare before after --json
   weft results compare runs-main runs-branch --fail-if worse --tolerance 2%
+  weft results compare runs-main runs-branch --fail-if worse --accept degraded,missed --partial
   weft results compare mine --by transport.kind=roce,pc4 --html compared.html`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tolerance, err := flags.read(cmd.Flags().Changed("tolerance"))
+			tolerance, err := flags.read(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -199,19 +213,29 @@ is wrong; 3 something is worse.`,
 		"compare two halves of one sweep by a swept setting: transport.kind, or transport.kind=roce,pc4")
 	f.StringVar(&flags.failIf, "fail-if", "", "worse: exit with 3 if a number of NEW is worse than BASE's")
 	f.StringVar(&flags.tolerance, "tolerance", "1%", "with --fail-if, the percentage by which a number may be worse")
+	f.StringSliceVar(&flags.accept, "accept", nil,
+		"with --fail-if, what is no failure in NEW: "+strings.Join(report.Kinds, ", "))
+	f.BoolVar(&flags.partial, "partial", false, "with --fail-if, points that only one side has are no failure")
 	return cmd
 }
 
-// read checks the flags and returns the tolerance as a fraction. asked reports whether it was
-// given.
-func (f *compareFlags) read(asked bool) (float64, error) {
-	switch {
-	case f.failIf != "" && f.failIf != report.Worse:
+// read checks the flags and returns the tolerance as a fraction.
+func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
+	if f.failIf != "" && f.failIf != report.Worse {
 		return 0, usagef("--fail-if %q: expected worse", f.failIf)
-	case f.failIf == "" && asked:
-		return 0, usagef("--tolerance needs --fail-if worse")
-	case f.failIf == "":
+	}
+	if f.failIf == "" {
+		for _, name := range []string{"tolerance", "accept", "partial"} {
+			if all.Changed(name) {
+				return 0, usagef("--%s needs --fail-if worse", name)
+			}
+		}
 		return 0, nil
+	}
+	for _, kind := range f.accept {
+		if !slices.Contains(report.Kinds, kind) {
+			return 0, usagef("--accept %q: expected %s", kind, plural.Or(report.Kinds))
+		}
 	}
 	number, ok := strings.CutSuffix(f.tolerance, "%")
 	v, err := strconv.ParseFloat(number, 64)
@@ -224,68 +248,80 @@ func (f *compareFlags) read(asked bool) (float64, error) {
 // sideNamed reads the runs that an argument names: those of runsNamed, or the newest of every lab
 // in a directory of runs. newest says which runs a lab stands for; "": name is a path.
 func sideNamed(root, name string) (side report.Side, newest string, err error) {
-	dirs, err := runsNamed(root, name)
+	found, err := runsNamed(root, name)
 	if err != nil {
-		if dirs = store.Newest(name); len(dirs) == 0 {
+		if found = store.Newest(name); len(found.Runs) == 0 {
 			return nil, "", err
 		}
 	}
 	if _, err := os.Stat(name); err != nil {
+		dirs := found.Runs
 		newest = fmt.Sprintf("%s: the newest run, %s", name, dirs[0])
 		if len(dirs) > 1 {
-			newest = fmt.Sprintf("%s: the newest sweep, %s to %s", name, dirs[0], filepath.Base(dirs[len(dirs)-1]))
+			newest = fmt.Sprintf("%s: the newest sweep, %d runs, %s to %s", name, len(dirs), dirs[0],
+				filepath.Base(dirs[len(dirs)-1]))
 		}
 	}
-	side, err = report.LoadSide(dirs)
+	side, err = report.LoadSide(found)
 	return side, newest, err
 }
 
-// compare prints the differences between two sides. With --fail-if it returns errMissed if
-// something is worse.
+// maxNamed is the number of points that one side lacks, and of runs that are not ok, that compare
+// names on standard error. Our own choice.
+const maxNamed = 20
+
+// compare prints the differences between two sides. With --fail-if it returns errMissed unless the
+// change passes.
 func (a *app) compare(names [2]string, base, changed report.Side, tolerance float64, flags compareFlags) error {
 	gate := flags.failIf != ""
-	missing := report.Missing(base, changed)
-	left := missing
+	d, err := report.Compare(base, changed)
+	if gate {
+		report.Judge(d, tolerance, true)
+	}
+	c := report.NewComparison(base, changed, d)
+	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(c.Lacking) > 0) {
+		return err // with a gate, missing runs are a result
+	}
+	if gate {
+		accept := map[string]bool{}
+		for _, kind := range flags.accept {
+			accept[kind] = true
+		}
+		report.Gate{Tolerance: flags.tolerance, Accept: accept, Partial: flags.partial}.Judge(c)
+	}
+	if err := a.showComparison(names, c, flags); err != nil {
+		return err
+	}
+	var left []string
 	if flags.by != "" {
 		left = append(report.Unmatched(base, changed, [2]string{base.Setting(flags.by), changed.Setting(flags.by)}),
 			flags.left...)
+	} else {
+		for _, l := range c.Lacking {
+			left = append(left, l.String())
+		}
 	}
-	d, err := report.Compare(base, changed)
-	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(missing) > 0) {
-		return err
+	for i := range left {
+		left[i] = "not compared: " + left[i]
 	}
-	worse := 0
-	if gate {
-		worse = report.Judge(d, tolerance, true)
+	var troubles []string
+	for _, t := range c.Troubles {
+		if !t.OfFidelity() {
+			troubles = append(troubles, t.String())
+		}
 	}
-	shown := d
-	if !flags.all {
-		shown = slices.DeleteFunc(slices.Clone(d), func(d report.Difference) bool {
-			return d.Verdict == report.Same || d.Verdict == report.Unknown
-		})
-	}
-	switch err = nil; { // with a gate, missing runs are a result
-	case flags.json:
-		err = writeJSON(a.stdout, d)
-	case len(d) == 0:
-	case len(shown) == 0 && gate:
-		fmt.Fprintf(a.stderr, "%s and %s; --all shows them\n", report.NoneDiffers(d, gate), flags.tolerance)
-	case len(shown) == 0:
-		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(d, gate))
-	default:
-		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
-		t := report.ComparisonTable(shown)
-		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
-	}
-	if err != nil {
-		return err
-	}
-	for _, text := range left {
-		fmt.Fprintf(a.stderr, "not compared: %s\n", text)
+	for _, lines := range [][]string{left, troubles} {
+		for _, line := range lines[:min(len(lines), maxNamed)] {
+			fmt.Fprintln(a.stderr, line)
+		}
+		if more := len(lines) - maxNamed; more > 0 {
+			fmt.Fprintf(a.stderr, "and %d more, which --json has\n", more)
+		}
 	}
 	notes := compareNotes(base, changed, d, gate)
 	if flags.html != "" {
-		p, err := report.ComparePage(versionText(), names, base, changed, d, append(left, notes...))
+		top := slices.Concat(c.Fails, left, troubles, notes)
+		p, err := report.ComparePage(versionText(), names, base, changed, d, top)
 		if err == nil {
 			err = pages.Save(flags.html, p)
 		}
@@ -298,20 +334,36 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 			fmt.Fprintln(a.stderr, note)
 		}
 	}
-	if !gate || worse == 0 && len(missing) == 0 {
+	if len(c.Fails) == 0 {
 		return nil
 	}
-	lacks := ""
-	if n := len(missing); n > 0 {
-		lacks = "; NEW lacks a successful run for " + plural.Count(n, "run") + " of BASE"
-	}
-	be := "are"
-	if worse == 1 {
-		be = "is"
-	}
-	fmt.Fprintf(a.stderr, "%d of %s %s worse by more than %s%s\n", worse, plural.Count(len(d), "number"), be,
-		flags.tolerance, lacks)
+	fmt.Fprintf(a.stderr, "%s fails: %s\n", report.Changed, strings.Join(c.Fails, "; "))
 	return errMissed
+}
+
+// showComparison prints what differs, or that nothing does.
+func (a *app) showComparison(names [2]string, c *report.Comparison, flags compareFlags) error {
+	gate := flags.failIf != ""
+	shown := c.Differences
+	if !flags.all {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(d report.Difference) bool {
+			return !d.Suspect && (d.Verdict == report.Same || d.Verdict == report.Unknown)
+		})
+	}
+	switch {
+	case flags.json:
+		return writeJSON(a.stdout, c)
+	case len(c.Differences) == 0:
+	case len(shown) == 0 && gate:
+		fmt.Fprintf(a.stderr, "%s and %s; --all shows them\n", report.NoneDiffers(c.Differences, gate), flags.tolerance)
+	case len(shown) == 0:
+		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(c.Differences, gate))
+	default:
+		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
+		t := report.ComparisonTable(shown)
+		return table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
+	}
+	return nil
 }
 
 // compareNotes returns what a reader of differences must know.
@@ -323,7 +375,8 @@ func compareNotes(base, changed report.Side, d []report.Difference, gate bool) [
 		timeouts = "warning: " + timeouts
 	}
 	notes := append(table.Doubts(a, b), timeouts, table.Unadjusted(a, b),
-		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate))
+		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate),
+		report.UnjudgedNote(d))
 	if !gate {
 		notes = append(notes, report.SingleSeedWarning(d))
 	}
@@ -345,10 +398,11 @@ report.html again. --json lists all files.`,
 			}
 			files := []string{}
 			for _, name := range args {
-				dirs, err := runsNamed(*root, name)
+				found, err := runsNamed(*root, name)
 				if err != nil {
 					return err
 				}
+				dirs := found.Runs
 				before := len(files)
 				for _, dir := range dirs {
 					written, err := pages.Draw(dir, format)
@@ -394,10 +448,11 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := runsNamed(*root, args[0])
+			found, err := runsNamed(*root, args[0])
 			if err != nil {
 				return err
 			}
+			dirs := found.Runs
 			if len(dirs) > 1 {
 				return usagef("%s stands for %d runs; name one of them, such as %s; weft results ls %[1]s lists all",
 					args[0], len(dirs), dirs[0])

@@ -595,7 +595,8 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	}{
 		{"base equal", exitOK, "none of "},
 		{"three threeslower", exitMissed, " numbers are worse"}, // too few seeds for statistics, but the same ones
-		{"base/b failed/b", exitMissed, "0 of 0 numbers are worse by more than 1%; NEW lacks a successful run for 1 run of BASE"},
+		{"base/b failed/b", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE; 1 run of NEW failed\n"},
+		{"base/b failed/b --partial", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE; 1 run of NEW failed\n"},
 		{"base slower", exitMissed, " numbers are worse by more than 1%\n"},
 		{"base slower --tolerance 1000%", exitOK, "none of "},
 		{"base slower --tolerance 0%", exitMissed, "a workload.0.size=16KB"},
@@ -603,9 +604,11 @@ func TestCompareFailsIfWorse(t *testing.T) {
 		{"faster base", exitMissed, "worse"},
 		{"base/b slower/b", exitMissed, "worse"},
 		{"base/a equal/a", exitOK, "none of "},
-		{"base/a less/a", exitMissed, "not compared: workload.0.size=64KB: not run"},
-		{"base less", exitMissed, "0 of "},
-		{"less base", exitOK, "none of "}, // additional points do no harm
+		{"base/a less/a", exitMissed, "not compared: NEW lacks workload.0.size=64KB: its directory "},
+		{"base/a less/a --partial", exitOK, "not compared: NEW lacks workload.0.size=64KB: its directory "},
+		{"base less", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE\n"},
+		{"less base", exitMissed, "not compared: BASE lacks a workload.0.size=64KB: its directory "},
+		{"less base --partial", exitOK, "not compared: BASE lacks a workload.0.size=64KB: its directory "},
 	} {
 		args := append([]string{"compare", "--fail-if", "worse"}, strings.Fields(c.args)...)
 		if got := results(t, c.code, args...); !strings.Contains(got, c.says) {
@@ -615,6 +618,9 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	for args, says := range map[string]string{
 		"base equal --fail-if better":                 "expected worse",
 		"base equal --tolerance 2%":                   "--tolerance needs --fail-if worse",
+		"base equal --partial":                        "--partial needs --fail-if worse",
+		"base equal --accept missed":                  "--accept needs --fail-if worse",
+		"base equal --fail-if worse --accept fine":    "expected missed, degraded, invalid, unverified, unfinished, failed or unjudged",
 		"base equal --fail-if worse --tolerance 2":    "expected a percentage",
 		"base equal --fail-if worse --tolerance NaN%": "expected a percentage",
 		"base none --fail-if worse":                   "no run is called none",
@@ -623,9 +629,10 @@ func TestCompareFailsIfWorse(t *testing.T) {
 			t.Errorf("%s: %q is not in\n%s", args, says, got)
 		}
 	}
-	var all []struct{ Verdict string }
-	got := results(t, exitMissed, "compare", "base/b", "slower/b", "--fail-if", "worse", "--json")
-	if err := json.NewDecoder(strings.NewReader(got)).Decode(&all); err != nil || !slices.ContainsFunc(all, func(d struct{ Verdict string }) bool { return d.Verdict == "worse" }) {
+	var c report.Comparison
+	got := results(t, exitMissed, "compare", "base", "slower", "--fail-if", "worse", "--json")
+	if err := json.NewDecoder(strings.NewReader(got)).Decode(&c); err != nil || c.Worse == 0 || c.Numbers != len(c.Differences) ||
+		c.Worse+c.Better+c.Differs+c.Same+c.Unjudged+c.Unmeasured != c.Numbers || len(c.Fails) != 1 {
 		t.Errorf("%v: %s", err, got)
 	}
 }

@@ -118,7 +118,7 @@ func loadModels(root string, names []string) (models []*view.Model, about string
 		if err != nil {
 			return nil, "", err
 		}
-		dirs = append(dirs, found...)
+		dirs = append(dirs, found.Runs...)
 	}
 	if len(dirs) > maxViewed {
 		return nil, "", usagef("%d runs are too many for one page; name at most %d of them: `weft results ls` "+

@@ -13,7 +13,6 @@ package pages
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -173,18 +172,15 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 	return path, true, write(path, b)
 }
 
-// WriteSweep writes the results of all points of a sweep into a directory: a table, charts, and a
-// page.
-func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Point, across []record.Expect) error {
-	text, err := json.MarshalIndent(report.SweepRecord(runs, across, version), "", "  ")
-	if err != nil {
-		return err
-	}
+// WriteSweep writes the results of all points of a sweep into a directory: sweep.json, a table,
+// charts, and a page. head has what identifies the sweep.
+func WriteSweep(head record.Sweep, dir string, runs []*record.Summary, points []expect.Point, across []record.Expect,
+) error {
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
 		return err
 	}
-	err = errors.Join(write(filepath.Join(dir, store.SweepFile), append(text, '\n')),
+	err := errors.Join(store.WriteSweep(dir, report.SweepRecord(head, runs, across)),
 		write(filepath.Join(dir, TableFile), b.Bytes()))
 	if err != nil {
 		return err
@@ -208,7 +204,7 @@ func WriteSweep(version, dir string, runs []*record.Summary, points []expect.Poi
 			return err
 		}
 	}
-	p, err := report.SweepPage(version, first, runs, across, charts, func(run string) bool {
+	p, err := report.SweepPage(head.Version, first, runs, across, charts, func(run string) bool {
 		_, err := os.Stat(filepath.Join(run, ViewFile))
 		return err == nil
 	})

@@ -18,7 +18,7 @@ func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Sum
 			continue
 		}
 		if s, err := store.ReadSummary(m.Run); err == nil && s.Status == record.OK {
-			s.Run = m.Run
+			s.Run, s.Point = m.Run, l.Point // the run may have been made alone, or in a sweep of other settings
 			return s
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/pages"
@@ -51,13 +52,48 @@ func Claim(jobs []Job, root string) error {
 	return nil
 }
 
-// Drop removes the directories of sweeps that are empty, since no run left anything.
+// Drop removes the directories of sweeps without a run.
 func Drop(jobs []Job) {
 	for _, which := range sweepsOf(jobs) {
-		if dir := jobs[which[0]].Sweep; dir != "" {
-			_ = os.Remove(dir) // one that is not empty stays
+		dir := jobs[which[0]].Sweep
+		if dir == "" {
+			continue
+		}
+		if found, err := store.Find("", dir); err == nil && len(found.Runs) == 0 {
+			_ = os.Remove(filepath.Join(dir, store.SweepFile))
+		}
+		_ = os.Remove(dir) // one that is not empty stays
+	}
+}
+
+// begin writes sweep.json of each sweep before its first run: whoever reads the sweep meanwhile, or
+// after it was killed, finds the runs of earlier command lines that it reuses, by index of the job,
+// and every other point as running.
+func begin(jobs []Job, reused map[int]*record.Summary, version string) error {
+	for _, which := range sweepsOf(jobs) {
+		dir := jobs[which[0]].Sweep
+		if dir == "" {
+			continue
+		}
+		var points []*record.Summary
+		for _, i := range which {
+			s := reused[i]
+			if s == nil {
+				s = NotRun(jobs[i].Lab, jobs[i].Engine, record.Running, "")
+			}
+			points = append(points, s)
+		}
+		if err := store.WriteSweep(dir, report.SweepRecord(jobs[which[0]].sweep(version), points, nil)); err != nil {
+			return fmt.Errorf("sweep of %s: %w", jobs[which[0]].Lab.Name, err)
 		}
 	}
+	return nil
+}
+
+// sweep returns what identifies the sweep of the job.
+func (j *Job) sweep(version string) record.Sweep {
+	return record.Sweep{Lab: j.Lab.Name, Engine: j.Engine, Series: j.Series.ID, Version: version,
+		Started: j.Series.Began.UTC().Format(time.RFC3339)}
 }
 
 // pointsOf returns the runs of a sweep as points for expectations across them.
@@ -126,7 +162,7 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 		for _, p := range points {
 			some = append(some, p.Summary)
 		}
-		if err := pages.WriteSweep(version, dir, some, points, across); err != nil {
+		if err := pages.WriteSweep(jobs[which[0]].sweep(version), dir, some, points, across); err != nil {
 			return judged, fmt.Errorf("sweep of %s: %w", first.Lab, err)
 		}
 		say("all points: " + filepath.Join(dir, pages.PageFile))

@@ -83,14 +83,18 @@ func Parallel(jobs []Job) int {
 // (record.Summary.Started).
 func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, errs []error) {
 	outcomes := make([]Outcome, len(jobs))
+	var before map[int]*record.Summary
 	if r.Resume {
-		before := finishedBefore(jobs, r.Options.Root)
+		before = finishedBefore(jobs, r.Options.Root)
 		for i, s := range before {
 			outcomes[i].Summary = s
 		}
 		if len(before) > 0 {
 			r.Watcher.Skipped(len(before), len(jobs))
 		}
+	}
+	if err := begin(jobs, before, r.Options.Version); err != nil {
+		errs = append(errs, err)
 	}
 	each := *r // with the options of every job
 	parallel := Parallel(jobs)

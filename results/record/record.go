@@ -388,8 +388,14 @@ func (f *Fidelity) Lateness() (times float64) {
 	return max(times, f.ProgramWait/OKLateness)
 }
 
+// The verdicts of a Fidelity that are not OK.
+const (
+	Degraded = "degraded"
+	Invalid  = "invalid"
+)
+
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
-func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == "invalid" }
+func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }
 
 // Accepted reports whether the verdict passes `weft run --strict`: ok, or the value of strict.
 func (f *Fidelity) Accepted(strict string) bool {

@@ -27,7 +27,8 @@ type Difference struct {
 	// Change is B/A - 1; 0 if A is 0.
 	Change float64 `json:"change"`
 	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
-	// run a side), none (exact simulations), unknown (one emulation a side), or too few (flows).
+	// run a side), none (exact simulations), unknown (one emulation a side), too few (flows), or
+	// not measured (on one side, whose N is 0).
 	Noise string `json:"noise"`
 	// P is the probability of such a difference by chance. Adjusted corrects it for the number of
 	// differences in the comparison (stats.BenjaminiHochberg), and decides. Both are 1 without a
@@ -36,8 +37,10 @@ type Difference struct {
 	Adjusted float64 `json:"p_adjusted"`
 	Beyond   bool    `json:"beyond"` // Adjusted is below alpha, or the difference is exact
 	// Verdict is the result of B against A, set by Judge: worse, better, differs (if neither
-	// direction is worse), same or unknown.
+	// direction is worse), same, unknown (it cannot be judged) or not measured.
 	Verdict string `json:"verdict"`
+	// Suspect is set if the verdict is unknown, and the number is worse by more than the tolerance.
+	Suspect bool `json:"suspect,omitempty"`
 
 	words string  // the point in words
 	sign  float64 // of a change for the worse; 0: neither direction is worse
@@ -46,23 +49,29 @@ type Difference struct {
 	// that one too, and all runs are simulations; else nil.
 	shared *[2]float64
 	same   bool // all seeds of a side gave the same result, and count as one
+	// counter is set for events that a network without trouble does not have, such as drops: the
+	// first is a difference, whatever the noise.
+	counter bool
 }
 
 // The verdicts of Judge.
 const (
-	Worse   = "worse"
-	Better  = "better"
-	Differs = "differs"
-	Same    = "same"
-	Unknown = "unknown"
+	Worse      = "worse"
+	Better     = "better"
+	Differs    = "differs"
+	Same       = "same"
+	Unknown    = "unknown"
+	Unmeasured = "not measured" // by one side; Difference.Noise too
 )
 
 // Judge sets the verdict of every difference. A change of at most tolerance, a share of A, is the
 // same. By default only differences beyond noise count. With exact, any difference between
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
-// can cause it. If a side has one seed, the runs of that seed are compared. worse is the number of
-// differences for the worse.
+// can cause it. If a side has one seed, the runs of that seed are compared. A number that differs
+// cannot be judged if nothing tells its noise: one emulation a side, few flows, or so few seeds that
+// no difference would count. worse is the number of differences for the worse.
 func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
+	_, few := fewSeeds(all, exact)
 	for i := range all {
 		d := &all[i]
 		a, b, by := d.A.Mean, d.B.Mean, math.Abs(d.Change)
@@ -74,9 +83,15 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 		if a == 0 {
 			by = math.Inf(1)
 		}
+		undecided := d.Noise == unknownNoise || d.Noise == tooFew || d.Noise == "seeds" && few[d.Point]
+		differs = differs || undecided && d.counter && a == 0
+		d.Suspect = false
 		switch change := b - a; {
-		case !differs && (d.Noise == "unknown" || d.Noise == tooFew) && change != 0:
+		case d.Noise == Unmeasured:
+			d.Verdict = Unmeasured
+		case !differs && undecided && change != 0:
 			d.Verdict = Unknown
+			d.Suspect = change*d.sign > 0 && by > tolerance
 		case !differs || change == 0 || by <= tolerance:
 			d.Verdict = Same
 		case d.sign == 0:
@@ -94,8 +109,12 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 // ErrNoCommonPoint is returned by Compare if the sides share no measured point.
 var ErrNoCommonPoint = errors.New("the two sides have no measured point in common")
 
-// tooFew is the noise of a statistic of fewer than minFlows flows on a side.
-const tooFew = "too few"
+// The noise of a number of one emulation a side, and of a statistic of fewer than minFlows flows on
+// a side.
+const (
+	unknownNoise = "unknown"
+	tooFew       = "too few"
+)
 
 // minFlows is the number of flows below which a bootstrap knows nothing of how much they vary: it
 // can only draw the few values again. Our own choice.
@@ -107,15 +126,26 @@ const alpha = 0.05
 // A Side is the runs on one side of a comparison.
 type Side []*Run
 
-// LoadSide reads the runs in the directories.
-func LoadSide(dirs []string) (Side, error) {
+// LoadSide reads the runs of a side. A point of its sweep without a run is a run without a summary
+// and a directory.
+func LoadSide(found store.Found) (Side, error) {
 	var s Side
-	for _, dir := range dirs {
+	for _, dir := range found.Runs {
 		r, err := Load(dir)
 		if err != nil {
 			return nil, err
 		}
+		if point := found.Points[dir]; point != nil {
+			r.Manifest.Point = point
+			if r.Summary != nil {
+				r.Summary.Point = point
+			}
+		}
 		s = append(s, r)
+	}
+	for _, n := range found.Lacking {
+		s = append(s, &Run{NoSummary: n.Error, Manifest: &record.Manifest{Lab: n.Lab, Point: n.Point, Engine: n.Engine,
+			Seed: n.Seed, Status: n.Status, Error: n.Error}})
 	}
 	return s, nil
 }
@@ -229,6 +259,7 @@ type metric struct {
 	name, unit string
 	sign       float64                       // of a change for the worse; 0: neither direction is worse
 	get        func(*record.Summary) float64 // NaN if not measured
+	counter    bool                          // see Difference
 }
 
 // metrics returns the metrics of a comparison, with the collectives of the given summary and what
@@ -242,35 +273,41 @@ func metrics(like *record.Summary) []metric {
 			return v(s)
 		}
 	}
+	number := func(name, unit string, sign float64, get func(*record.Summary) float64) metric {
+		return metric{name: name, unit: unit, sign: sign, get: get}
+	}
+	counter := func(name string, get func(*record.Summary) int64) metric {
+		return metric{name: name, sign: 1, counter: true, get: func(s *record.Summary) float64 { return float64(get(s)) }}
+	}
 	out := []metric{
-		{"flow completion, mean", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })},
-		{"flow completion, p99", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })},
-		{"slowdown, p99", "", 1, completed(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })},
-		{"round trip, mean", "us", 1, func(s *record.Summary) float64 { return s.RTT.Mean }},
-		{"queueing, p99", "us", 1, func(s *record.Summary) float64 { return s.Network.QueueDelay.P99 }},
-		{"largest queue", "B", 1, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }},
-		{"CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }},
-		{"drops", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Drops) }},
-		{"retransmits", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Retransmits) }},
-		{"trims", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Trims) }},
-		{"pauses", "", 1, func(s *record.Summary) float64 { return float64(s.Network.Pauses) }},
-		{"lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }},
+		number("flow completion, mean", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })),
+		number("flow completion, p99", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })),
+		number("slowdown, p99", "", 1, completed(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })),
+		number("round trip, mean", "us", 1, func(s *record.Summary) float64 { return s.RTT.Mean }),
+		number("queueing, p99", "us", 1, func(s *record.Summary) float64 { return s.Network.QueueDelay.P99 }),
+		number("largest queue", "B", 1, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
+		number("CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }),
+		counter("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
+		counter("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
+		counter("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
+		counter("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
+		number("lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }),
 	}
 	for i, name := range like.CollectiveNames() {
 		if _, is := table.JobTime(like); i == 0 && is {
-			out = append(out, metric{name + ", time", "us", 1, func(s *record.Summary) float64 {
+			out = append(out, number(name+", time", "us", 1, func(s *record.Summary) float64 {
 				if v, is := table.JobTime(s); is {
 					return v
 				}
 				return math.NaN()
-			}})
+			}))
 		}
-		out = append(out, metric{name + ", busbw", "Gb/s", -1, func(s *record.Summary) float64 {
+		out = append(out, number(name+", busbw", "Gb/s", -1, func(s *record.Summary) float64 {
 			if i >= len(s.Collectives) {
 				return math.NaN()
 			}
 			return s.Collectives[i].BusBWGbps
-		}})
+		}))
 	}
 	return append(out, printed(like)...)
 }
@@ -312,7 +349,7 @@ func printed(like *record.Summary) []metric {
 			if g.At != "" {
 				label += ", " + g.At
 			}
-			out = append(out, metric{label + ", median", unit, sign, func(s *record.Summary) float64 {
+			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: func(s *record.Summary) float64 {
 				return scale * median(s, name, g.At)
 			}})
 		}
@@ -328,14 +365,25 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 	shared := !exact && sameSimulations(sharedA, sharedB)
 	a, sameA := a.oneIfSame()
 	b, sameB := b.oneIfSame()
-	for _, m := range metrics(a[0].Summary) {
+	all := metrics(a[0].Summary)
+	for _, m := range metrics(b[0].Summary) {
+		if !slices.ContainsFunc(all, func(o metric) bool { return o.name == m.name }) && len(a.values(m)) == 0 {
+			all = append(all, m)
+		}
+	}
+	for _, m := range all {
 		va, vb := a.values(m), b.values(m)
-		if len(va) == 0 || len(vb) == 0 || slices.Max(va) == 0 && slices.Max(vb) == 0 {
+		if (len(va) == 0 || slices.Max(va) == 0) && (len(vb) == 0 || slices.Max(vb) == 0) {
 			continue
 		}
 		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
-			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign,
+			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign, counter: m.counter,
 			same: sameA || sameB}
+		if len(va) == 0 || len(vb) == 0 {
+			d.Noise = Unmeasured
+			out = append(out, d)
+			continue
+		}
 		switch {
 		case len(va) > 1 && len(vb) > 1:
 			d.P = stats.MannWhitney(va, vb)
@@ -404,7 +452,7 @@ func (d *Difference) testFlows(a, b *Run) error {
 	case "slowdown, p99":
 		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	default:
-		d.Noise = "unknown"
+		d.Noise = unknownNoise
 		if a.Summary.Engine == "sim" && b.Summary.Engine == "sim" {
 			d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean
 		}
@@ -435,7 +483,7 @@ func SingleSeedWarning(all []Difference) string {
 			return "the seeds of a side gave the same result, and count as one run: nothing in the lab is drawn from " +
 				"the seed; with workload.N.jitter, for one, start times are"
 		}
-		if d.Noise != "seeds" {
+		if d.Noise != "seeds" && d.Noise != Unmeasured {
 			return fmt.Sprintf("one run on a side: differences over flows hold for this seed, and another seed may "+
 				"differ by more; compare sweeps with at least %d seeds on each side", minSeeds)
 		}
@@ -450,6 +498,13 @@ const minSeeds = 4
 // difference at a single point among all that are compared; else "". Simulations of the same seeds
 // need no test in a gate.
 func FewSeedsWarning(all []Difference, gate bool) string {
+	why, _ := fewSeeds(all, gate)
+	return why
+}
+
+// fewSeeds returns FewSeedsWarning, and the points that have too few seeds.
+func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
+	few = map[string]bool{}
 	type seedStats struct {
 		n       int  // seeds of the side with fewer
 		numbers int  // numbers that are tested over seeds
@@ -467,9 +522,11 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 		if d.Noise != "seeds" || n < 2 || gate && d.exact {
 			continue
 		}
-		if n < minSeeds {
-			return fmt.Sprintf("%d seeds on each side cannot show a difference, however large; use at least %d",
+		if stats.MinMannWhitney(d.A.N, d.B.N) >= alpha {
+			why = fmt.Sprintf("%d seeds on each side cannot show a difference, however large; use at least %d",
 				n, minSeeds)
+			few[d.Point] = true
+			continue
 		}
 		h := points[d.Point]
 		if h == nil {
@@ -500,22 +557,33 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 		for attainable(enough) >= alpha {
 			enough++
 		}
-		if first < h.numbers {
+		few[point] = true
+		switch {
+		case why != "":
+		case first < h.numbers:
 			least := int(stats.MinMannWhitney(h.n, h.n)*float64(tests)/alpha) + 1
-			return fmt.Sprintf("%d seeds on each side cannot show a difference in fewer than %d of %d numbers, "+
+			why = fmt.Sprintf("%d seeds on each side cannot show a difference in fewer than %d of %d numbers, "+
 				"however large, and the sides of only %d do not overlap (--all); use at least %d",
 				h.n, least, tests, first, enough)
+		default:
+			why = fmt.Sprintf("%d seeds on each side cannot show a difference at one of %d points among %d numbers, "+
+				"however large; use at least %d", h.n, len(points), tests, enough)
 		}
-		return fmt.Sprintf("%d seeds on each side cannot show a difference at one of %d points among %d numbers, "+
-			"however large; use at least %d", h.n, len(points), tests, enough)
 	}
-	return ""
+	return why, few
 }
 
 // NoneDiffers says that no number differs beyond noise, and first, if that is so, that there are
-// too few seeds to tell.
+// too few seeds to tell. Numbers that cannot be judged are counted apart.
 func NoneDiffers(all []Difference, gate bool) string {
 	text := fmt.Sprintf("none of %d numbers differs beyond noise", len(all))
+	switch unjudged := Count(all).Unjudged; {
+	case unjudged == len(all) && unjudged > 0:
+		text = fmt.Sprintf("none of %d numbers can be judged", len(all))
+	case unjudged > 0:
+		text = fmt.Sprintf("none of the %d numbers that can be judged differs beyond noise; %d of %d cannot be judged",
+			len(all)-unjudged, unjudged, len(all))
+	}
 	if FewSeedsWarning(all, gate) != "" {
 		return "too few seeds to tell: " + text
 	}
@@ -530,11 +598,19 @@ func ComparisonTable(all []Difference) Table {
 		switch {
 		case d.Verdict == Unknown:
 			change = "?"
+			if d.Suspect {
+				change += " " + d.changeText()
+			}
+		case d.Verdict == Unmeasured:
+			change, word = "", Unmeasured
 		case d.Verdict != Same:
 			change, word = d.changeText(), d.Verdict
 		}
 		p := ""
 		switch {
+		case d.Verdict == Unmeasured:
+		case d.A.Mean == 0 && word != "" && !d.Beyond && !d.exact && d.shared == nil:
+			p = "from 0" // needs no test
 		case word != "" && !d.Beyond:
 			p = "exact" // judged by a gate without a test
 		case d.Noise == tooFew:
@@ -545,8 +621,14 @@ func ComparisonTable(all []Difference) Table {
 		default:
 			p = fmt.Sprintf("%.3f", d.Adjusted)
 		}
-		t.Rows = append(t.Rows, []string{d.Point, d.Metric, interval(d.A, d.Unit), interval(d.B, d.Unit), change, p,
-			d.Noise, word})
+		a, b := interval(d.A, d.Unit), interval(d.B, d.Unit)
+		switch {
+		case d.Noise == Unmeasured && d.A.N == 0:
+			a = "–"
+		case d.Noise == Unmeasured:
+			b = "–"
+		}
+		t.Rows = append(t.Rows, []string{d.Point, d.Metric, a, b, change, p, d.Noise, word})
 	}
 	return t
 }

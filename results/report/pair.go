@@ -16,7 +16,8 @@ type pair struct {
 	name    string
 	words   string // name for people
 	a, b    Side
-	missing []string // runs of a without an ok run of the same seed in b, each with the reason
+	missing []Lack // runs of a without an ok run of the same seed in b
+	single  bool   // b has one run, which did not fail
 }
 
 // pairs matches the points of two sides by name; if each side has a single point, these two match.
@@ -33,13 +34,14 @@ func pairs(a, b Side) []pair {
 		p := pair{name: name, words: triedA[name][0].pointWords(by)}
 		ranA, ranB := triedA[name], triedB[name]
 		// Two single points are compared even if their names differ: the user named both.
-		if ranB == nil && len(names) == 1 && len(triedB) == 1 {
+		if ranB == nil && len(triedA) == 1 && len(triedB) == 1 {
 			for other, runs := range triedB {
 				p.name, ranB = name+" : "+other, runs
 				p.words += " : " + runs[0].pointWords(by)
 			}
 		}
 		p.a, p.b = ranA.done(), ranB.done()
+		p.single = len(ranB) == 1 && len(p.b) == 1
 		if len(p.b) > 0 && len(ranA.sharing(ranB)) == 0 {
 			out = append(out, p)
 			continue
@@ -57,26 +59,19 @@ func pairs(a, b Side) []pair {
 	return out
 }
 
-// Missing lists the runs of a without a matching ok run in b, by point and seed, with the reason.
-func Missing(a, b Side) []string {
-	var out []string
-	for _, p := range pairs(a, b) {
-		out = append(out, p.missing...)
-	}
-	return out
-}
-
-// missingFrom returns the line of Missing for a run: its point, and the status of its counterpart
-// among others. several is set if the point has several seeds.
-func (r *Run) missingFrom(others Side, point string, several bool) string {
+// missingFrom returns the Lack of a run: its point, and the status of its counterpart among others.
+// several is set if the point has several seeds.
+func (r *Run) missingFrom(others Side, point string, several bool) Lack {
 	if _, swept := r.point()["seed"]; swept || several {
 		point = strings.TrimSpace(fmt.Sprintf("%s seed=%d", point, r.seed()))
 	}
-	why := "not run"
+	lack := Lack{Point: point, Status: "not run"}
 	for _, o := range others.sharing(Side{r}) {
-		why = o.status()
+		if lack.Status, lack.Tried = o.status(), o.Dir != "" || o.Summary != nil; !lack.Tried {
+			lack.Status = cmp.Or(o.NoSummary, lack.Status)
+		}
 	}
-	return fmt.Sprintf("%s: %s", cmp.Or(point, "the run"), why)
+	return lack
 }
 
 // seed returns the seed of the run.
@@ -87,13 +82,16 @@ func (r *Run) seed() uint64 {
 	return r.Manifest.Seed
 }
 
-// status returns the status of the run.
-func (r *Run) status() string {
+// Outcome returns how the run ended.
+func (r *Run) Outcome() record.Outcome {
 	if r.Summary != nil {
-		return r.Summary.Status
+		return r.Summary.Outcome()
 	}
-	return r.Manifest.Status
+	return r.Manifest.Outcome()
 }
+
+// status returns the status of the run.
+func (r *Run) status() string { return r.Outcome().Status }
 
 // sharing returns the runs whose seed is also a seed of others.
 func (s Side) sharing(others Side) Side {

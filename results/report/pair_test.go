@@ -46,20 +46,25 @@ func TestRunsAreComparedSeedBySeed(t *testing.T) {
 	}{
 		{name: "all ended", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 3, 4), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
 		{name: "two failed", a: simulatedSide("pc4", 1, 2, 3, 4), b: simulatedSide("pc4", 0, 5, 0, 6), seedsA: []uint64{2, 4}, seedsB: []uint64{2, 4},
-			missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=3: failed"},
-		{name: "failed on both sides", a: simulatedSide("pc4", 0, 2, 3), b: simulatedSide("pc4", 4, 5, 0), seedsA: []uint64{2}, seedsB: []uint64{2}, missing: "transport.kind=pc4 seed=3: failed"},
-		{name: "one was not run", a: simulatedSide("pc4", 1, 2, 3), b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}, missing: "transport.kind=pc4 seed=3: not run"},
-		{name: "more seeds", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+			missing: "NEW lacks transport.kind=pc4 seed=1: failed; NEW lacks transport.kind=pc4 seed=3: failed"},
+		{name: "failed on both sides", a: simulatedSide("pc4", 0, 2, 3), b: simulatedSide("pc4", 4, 5, 0), seedsA: []uint64{2}, seedsB: []uint64{2}, missing: "NEW lacks transport.kind=pc4 seed=3: failed; BASE lacks transport.kind=pc4 seed=1: failed"},
+		{name: "one was not run", a: simulatedSide("pc4", 1, 2, 3), b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}, missing: "NEW lacks transport.kind=pc4 seed=3: not run"},
+		{name: "more seeds", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2},
+			missing: "BASE lacks transport.kind=pc4 seed=3: not run"},
 		{name: "one against several", a: simulatedSide("pc4", 1), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1}, seedsB: []uint64{1, 2, 3}},
 		{name: "other seeds", a: simulatedSide("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5}},
 		{name: "in any order", a: Side{simulatedRun("pc4", 2, 1), simulatedRun("pc4", 1, 1)}, b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
-		{name: "all failed", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 0, 0), missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=2: failed", incomparable: true},
+		{name: "all failed", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 0, 0), missing: "NEW lacks transport.kind=pc4 seed=1: failed; NEW lacks transport.kind=pc4 seed=2: failed", incomparable: true},
 		{name: "two points of other names", a: simulatedSide("pc4", 1, 2), b: simulatedSide("roce", 3, 0), seedsA: []uint64{1}, seedsB: []uint64{1},
-			missing: "transport.kind=pc4 : transport.kind=roce seed=2: failed"},
-		{name: "its own point failed", a: simulatedSide("pc4", 1), b: append(simulatedSide("pc4", 0), simulatedSide("roce", 3)...), missing: "transport.kind=pc4 seed=1: failed", incomparable: true},
+			missing: "NEW lacks transport.kind=pc4 : transport.kind=roce seed=2: failed"},
+		{name: "its own point failed", a: simulatedSide("pc4", 1), b: append(simulatedSide("pc4", 0), simulatedSide("roce", 3)...), missing: "NEW lacks transport.kind=pc4 seed=1: failed; BASE lacks transport.kind=roce seed=1: not run", incomparable: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := strings.Join(Missing(c.a, c.b), "; "); got != c.missing {
+			var lacks []string
+			for _, l := range Lacking(c.a, c.b) {
+				lacks = append(lacks, l.String())
+			}
+			if got := strings.Join(lacks, "; "); got != c.missing {
 				t.Errorf("missing: %q; want %q", got, c.missing)
 			}
 			all := pairs(c.a, c.b)
@@ -198,7 +203,7 @@ func TestEnginesAreSeparatePoints(t *testing.T) {
 	if got := points(both, both); !slices.Equal(got, want) {
 		t.Errorf("points %q, want %q", got, want)
 	}
-	if got := Missing(both, both[:1]); !slices.Equal(got, []string{"engine=emu transport.kind=pc4 seed=1: not run"}) {
+	if got := Lacking(both, both[:1]); len(got) != 1 || got[0].String() != "NEW lacks engine=emu transport.kind=pc4 seed=1: not run" {
 		t.Errorf("missing %q", got)
 	}
 	if got := points(both[:1], both[1:]); !slices.Equal(got, []string{"transport.kind=pc4"}) {

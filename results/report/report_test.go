@@ -197,8 +197,13 @@ func TestCompareMetrics(t *testing.T) {
 	b := side(3, 40)
 	b[0].Summary.Metrics[1].Groups[1].At = "size_bytes=8192" // of one side only
 	all, err := Compare(side(2, 80), b)
-	if err != nil || len(all) != 2 {
+	if err != nil || len(all) != 4 {
 		t.Fatal(all, err)
+	}
+	for i, d := range all[2:] { // neither is dropped
+		if row := ComparisonTable(all).Rows[i+2]; d.Verdict != Unmeasured || row[2+(1-i)] != "–" || row[7] != Unmeasured {
+			t.Errorf("of one side only: %+v, %q", d, row)
+		}
 	}
 	for i, want := range []Difference{{Metric: "loss_ms, median", Change: 0.5}, {Metric: "time_us, size_bytes=1024, median", Change: -0.5}} {
 		if got := all[i]; got.Metric != want.Metric || got.Change != want.Change || got.Unit != "us" || got.Verdict != Unknown {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -100,14 +101,17 @@ func Unmatched(a, b Side, names [2]string) []string {
 	var out []string
 	by := namePartsOf(a, b)
 	for i, sides := range [2][2]Side{{a, b}, {b, a}} {
-		for _, text := range Missing(sides[0], sides[1]) {
-			out = append(out, names[1-i]+", "+text)
+		for _, p := range pairs(sides[0], sides[1]) {
+			for _, l := range p.missing {
+				out = append(out, fmt.Sprintf("%s, %s: %s", names[1-i], cmp.Or(l.Point, "the run"), l.Status))
+			}
 		}
 		others := sides[1].byPoint(by)
 		for _, r := range sides[0] {
 			if (r.Summary != nil || r.Manifest != nil) && len(Side{r}.done()) == 0 &&
 				len(others[r.pointName(by)].sharing(Side{r}).done()) == 0 {
-				out = append(out, names[i]+", "+r.missingFrom(Side{r}, r.pointName(by), true))
+				l := r.missingFrom(Side{r}, r.pointName(by), true)
+				out = append(out, fmt.Sprintf("%s, %s: %s", names[i], l.Point, l.Status))
 			}
 		}
 	}

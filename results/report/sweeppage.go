@@ -172,17 +172,16 @@ func SweepPage(
 	return p, nil
 }
 
-// SweepRecord returns the contents of sweep.json.
-func SweepRecord(runs []*record.Summary, across []record.Expect, version string) record.Sweep {
-	sum := record.Sweep{Lab: runs[0].Lab, Expect: across, Version: version}
+// SweepRecord returns the contents of sweep.json. head has what identifies the sweep.
+func SweepRecord(head record.Sweep, runs []*record.Summary, across []record.Expect) record.Sweep {
+	head.Expect = across
 	for _, s := range runs {
-		sum.Points = append(sum.Points, record.SweepPoint{
-			Point: s.Point, Run: s.Run, Status: s.Status, Error: s.Error, Flows: s.Flows.Count,
-			Done:     s.Flows.Count - s.Flows.Unfinished,
-			Warnings: s.Warnings,
+		head.Points = append(head.Points, record.SweepPoint{
+			Point: s.Point, Seed: s.Seed, Run: s.Run, Status: s.Status, Outcome: s.Outcome().String(), Error: s.Error,
+			Flows: s.Flows.Count, Done: s.Flows.Count - s.Flows.Unfinished, Warnings: s.Warnings,
 		})
 	}
-	return sum
+	return head
 }
 
 // sweepVerdict returns the result of a sweep in one line, and its class on the page. An

@@ -2,9 +2,11 @@ package store
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,9 @@ import (
 
 // SweepFile is the file with the record.Sweep of a sweep, in a directory beside those of its runs.
 const SweepFile = "sweep.json"
+
+// WriteSweep replaces the sweep.json of a sweep's directory.
+func WriteSweep(dir string, s record.Sweep) error { return writeJSON(filepath.Join(dir, SweepFile), s) }
 
 // IsRun reports whether dir is the directory of a run.
 func IsRun(dir string) bool {
@@ -88,32 +93,51 @@ func EntryNames(dir string) []string {
 	return out
 }
 
-// Find returns the run directories that a name stands for, as a path or below root: a run, the
-// points of a sweep, or the newest runs of a lab. It is empty if the name stands for no run; the
-// error is the reason if that is a directory that cannot be read.
-func Find(root, name string) ([]string, error) {
+// Found is what a name of runs stands for.
+type Found struct {
+	Runs []string // directories; those of a sweep in the order of its points
+	// Points are the points of a sweep's runs, by directory. A reused run may have recorded another:
+	// it was made alone, or in a sweep of other settings.
+	Points map[string]map[string]any
+	// Lacking are the points of a sweep without a run, as summaries with the reason: an
+	// interruption left them out, or their directories are gone.
+	Lacking []*record.Summary
+}
+
+func (f *Found) add(other Found) {
+	f.Runs, f.Lacking = append(f.Runs, other.Runs...), append(f.Lacking, other.Lacking...)
+	if f.Points == nil {
+		f.Points = map[string]map[string]any{}
+	}
+	maps.Copy(f.Points, other.Points)
+}
+
+// Find returns what a name stands for, as a path or below root: a run, a sweep, or the newest runs
+// of a lab. It has no runs if the name stands for none; the error is the reason if that is a
+// directory that cannot be read.
+func Find(root, name string) (Found, error) {
 	var unread []error
 	for _, dir := range []string{name, filepath.Join(root, name)} {
 		_, err := os.Stat(filepath.Join(dir, ManifestFile))
 		if err == nil {
-			return []string{dir}, nil
+			return Found{Runs: []string{dir}}, nil
 		}
 		if !isNoDirectory(err) {
 			unread = append(unread, err)
 		}
-		if runs := sweepRuns(dir); len(runs) > 0 {
-			return runs, nil
+		if found := sweepRuns(dir); len(found.Runs) > 0 {
+			return found, nil
 		}
-		if runs := newestRuns(dir); len(runs) > 0 {
-			return runs, nil
+		if found := newestRuns(dir); len(found.Runs) > 0 {
+			return found, nil
 		}
 		_, errs := runsIn(dir)
 		unread = append(unread, errs...)
 	}
 	if len(unread) > 0 {
-		return nil, unread[0]
+		return Found{}, unread[0]
 	}
-	return nil, nil
+	return Found{}, nil
 }
 
 // Near returns the name that Find knows below root and that is most like a name that it does not
@@ -127,7 +151,7 @@ func Near(root, name string) string {
 		}
 		for _, candidate := range EntryNames(parent) {
 			path := filepath.Join(parent, candidate)
-			if d := nearest.Edits(base, candidate); d < distance && (IsRun(path) || len(newestRuns(path)) > 0) {
+			if d := nearest.Edits(base, candidate); d < distance && (IsRun(path) || len(newestRuns(path).Runs) > 0) {
 				best, distance = folder+candidate, d
 			}
 		}
@@ -136,96 +160,196 @@ func Near(root, name string) string {
 }
 
 // Newest returns the newest runs of every lab below root.
-func Newest(root string) (dirs []string) {
+func Newest(root string) (all Found) {
 	for _, lab := range EntryNames(root) {
-		dirs = append(dirs, newestRuns(filepath.Join(root, lab))...)
+		all.add(newestRuns(filepath.Join(root, lab)))
 	}
-	return dirs
+	return all
 }
 
-// newestRuns returns the runs in the directory of a lab that the last command made, in the order of
-// their numbers. The runs of a command share a series; several commands may have begun in the same
-// second, which is the first part of the names. Of a run and its retry it returns the one that
-// counts.
-func newestRuns(folder string) []string {
-	type found struct {
-		dir    string
-		number int // in the series
-	}
-	stamp := "" // the latest second in which a run began
-	names := EntryNames(folder)
-	for _, name := range names {
-		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && IsRun(filepath.Join(folder, name)) {
+// sweepPrefix begins the names of the directories of sweeps; the second in which the sweep started
+// follows, as in the names of runs.
+const sweepPrefix = "sweep-"
+
+// stampOf returns the second in which the run or sweep of a directory began, by its name.
+func stampOf(name string) string {
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(name, sweepPrefix), "-")
+	return stamp
+}
+
+// command is what one command line left in the directory of a lab.
+type command struct {
+	began  string // RFC 3339
+	runs   map[string]*record.Manifest
+	sweeps map[string]bool
+}
+
+// newestRuns returns the runs in the directory of a lab that belong to its last command line: the
+// points of its sweeps, reused ones among them, and its other runs in the order of their numbers.
+// Several command lines may have begun in the same second, which names of runs and sweeps have;
+// their series tells them apart. Of a run and its retry it returns the one that counts.
+func newestRuns(folder string) (found Found) {
+	all := EntryNames(folder)
+	isSweep := func(name string) bool { return strings.HasPrefix(name, sweepPrefix) && isSweep(folder, name) }
+	stamp := ""
+	for _, name := range all {
+		if s := stampOf(name); s > stamp && (isSweep(name) || IsRun(filepath.Join(folder, name))) {
 			stamp = s
 		}
 	}
-	var last, started string // the series that began last, and when
-	series := map[string][]found{}
-	dropped := map[string]bool{} // of a run and its retry, the one that does not count
-	for _, name := range names {
-		dir := filepath.Join(folder, name)
-		if s, _, ok := strings.Cut(name, "-"); !ok || s != stamp || !IsRun(dir) {
+	var last *command
+	commands := map[string]*command{} // by series
+	for _, name := range all {
+		if stamp == "" || stampOf(name) != stamp {
 			continue
 		}
-		var id, began string // empty for a damaged manifest
-		f := found{dir: dir}
-		if m, err := ReadManifest(dir); err == nil && m.Series != nil {
-			id, began, f.number = m.Series.ID, m.Started, m.Series.Number
-			if r := m.Retry; r != nil && r.Counts {
-				dropped[filepath.Base(r.Of)] = true
-			} else if r != nil {
-				dropped[name] = true
+		series, began := "", ""
+		m, err := ReadManifest(filepath.Join(folder, name))
+		switch {
+		case err == nil && m.Series != nil:
+			series, began = m.Series.ID, m.Started
+		case isSweep(name):
+			sweep, _, err := readJSON[record.Sweep](filepath.Join(folder, name, SweepFile), maxJSON)
+			if err != nil || sweep.Series == "" {
+				continue // the manifests of its runs name it
+			}
+			series, began = sweep.Series, sweep.Started
+		case !IsRun(filepath.Join(folder, name)):
+			continue
+		}
+		c := commands[series]
+		if c == nil {
+			c = &command{runs: map[string]*record.Manifest{}, sweeps: map[string]bool{}}
+			commands[series] = c
+		}
+		if began >= c.began {
+			c.began = began
+		}
+		switch {
+		case isSweep(name):
+			c.sweeps[name] = true
+		default:
+			c.runs[name] = m // nil if it is damaged
+			if m != nil && m.Series != nil && m.Series.Sweep != "" {
+				if sweep := filepath.Base(m.Series.Sweep); isSweep(sweep) {
+					c.sweeps[sweep] = true
+				}
 			}
 		}
-		series[id] = append(series[id], f)
-		if began >= started {
-			last, started = id, began
+		if last == nil || c.began >= last.began {
+			last = c
 		}
 	}
-	runs := series[last]
-	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, natural.Compare(x.dir, y.dir)) })
-	var out []string
-	for _, f := range runs {
-		if !dropped[filepath.Base(f.dir)] {
-			out = append(out, f.dir)
+	if last != nil {
+		found = last.found(folder)
+	}
+	return found
+}
+
+// isSweep reports whether a directory of a lab's directory is about a sweep.
+func isSweep(folder, name string) bool {
+	_, err := os.Stat(filepath.Join(folder, name, SweepFile))
+	return err == nil
+}
+
+// found returns the runs of a command line in the directory of a lab.
+func (c *command) found(folder string) (found Found) {
+	for _, sweep := range slices.Sorted(maps.Keys(c.sweeps)) {
+		found.add(sweepRuns(filepath.Join(folder, sweep)))
+	}
+	have := map[string]bool{}
+	for _, dir := range found.Runs {
+		have[dir] = true
+	}
+	for _, name := range c.counting() {
+		if dir := filepath.Join(folder, name); !have[dir] {
+			found.Runs = append(found.Runs, dir)
 		}
 	}
+	return found
+}
+
+// counting returns the names of the runs in the order of their numbers, without those that a retry
+// or the run that it repeats replaces.
+func (c *command) counting() []string {
+	dropped := map[string]bool{}
+	number := map[string]int{}
+	for name, m := range c.runs {
+		if m == nil {
+			continue
+		}
+		if m.Series != nil {
+			number[name] = m.Series.Number
+		}
+		if r := m.Retry; r != nil && r.Counts {
+			dropped[filepath.Base(r.Of)] = true
+		} else if r != nil {
+			dropped[name] = true
+		}
+	}
+	out := slices.DeleteFunc(slices.Collect(maps.Keys(c.runs)), func(name string) bool { return dropped[name] })
+	slices.SortFunc(out, func(x, y string) int { return cmp.Or(number[x]-number[y], natural.Compare(x, y)) })
 	return out
 }
 
-// sweepRuns returns the runs of the sweep that dir is about; none if dir is not about a sweep.
-func sweepRuns(dir string) []string {
+// sweepRuns returns the points of the sweep that dir is about; nothing if dir is not about a sweep.
+// The runs are beside dir, and may be of earlier command lines. While a sweep runs, or if it was
+// killed, its runs are those whose manifests name it.
+func sweepRuns(dir string) (found Found) {
 	sweep, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile), maxJSON)
 	if err != nil {
-		return nil
+		return found
 	}
-	var out []string
+	folder := filepath.Dir(filepath.Clean(dir))
+	found.Points = map[string]map[string]any{}
+	var own map[string]string // by point; nil: not read yet
 	for _, p := range sweep.Points {
-		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && IsRun(run) {
-			out = append(out, run)
+		run, why := p.Run, p.Error
+		if run == "" && p.Status == record.Running {
+			if own == nil {
+				own = runsOf(folder, filepath.Base(filepath.Clean(dir)))
+			}
+			run, why = own[pointKey(p.Point)], "not run yet, or the sweep was killed"
 		}
+		path := filepath.Join(folder, filepath.Base(run))
+		if run != "" && IsRun(path) {
+			found.Runs, found.Points[path] = append(found.Runs, path), p.Point
+			continue
+		}
+		s := record.NotRun(sweep.Lab, p.Point, sweep.Engine, p.Status, why)
+		s.Seed = p.Seed
+		switch {
+		case run != "":
+			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", filepath.Base(run))
+		case s.Status == record.Running:
+			s.Status = record.Interrupted
+		}
+		found.Lacking = append(found.Lacking, s)
+	}
+	return found
+}
+
+// runsOf returns the names of the runs in the directory of a lab whose manifests name a sweep, by
+// their points. Of a run and its retry it has the one that counts.
+func runsOf(folder, sweep string) map[string]string {
+	c := command{runs: map[string]*record.Manifest{}}
+	for _, name := range EntryNames(folder) {
+		m, err := ReadManifest(filepath.Join(folder, name))
+		if err == nil && m.Series != nil && filepath.Base(m.Series.Sweep) == sweep {
+			c.runs[name] = m
+		}
+	}
+	out := map[string]string{}
+	for _, name := range c.counting() {
+		out[pointKey(c.runs[name].Point)] = name
 	}
 	return out
 }
 
-// NotRun returns the points that an interruption left out of the sweep of a run, as summaries
-// without a run.
-func NotRun(run string) (out []*record.Summary) {
-	m, err := ReadManifest(run)
-	if err != nil || m.Series == nil || m.Series.Sweep == "" {
-		return nil
-	}
-	folder := filepath.Join(filepath.Dir(filepath.Clean(run)), filepath.Base(m.Series.Sweep))
-	sweep, _, err := readJSON[record.Sweep](filepath.Join(folder, SweepFile), maxJSON)
-	if err != nil {
-		return nil
-	}
-	for _, p := range sweep.Points {
-		if p.Run == "" && p.Status == record.Interrupted {
-			out = append(out, record.NotRun(sweep.Lab, p.Point, m.Engine, p.Status, p.Error))
-		}
-	}
-	return out
+// pointKey returns a point as text. Keys of JSON objects are sorted.
+func pointKey(point map[string]any) string {
+	text, _ := json.Marshal(point) // it was read from JSON
+	return string(text)
 }
 
 // Manifests returns the manifests of all runs in a directory, newest first, without unreadable

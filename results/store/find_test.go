@@ -46,15 +46,105 @@ func TestFind(t *testing.T) {
 		filepath.Join(root, "a/20260101T000000"): nil,
 	} {
 		var got []string
-		dirs, err := Find(root, name)
-		for _, dir := range dirs {
+		found, err := Find(root, name)
+		for _, dir := range found.Runs {
 			got = append(got, filepath.Base(dir))
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("Find(%s) = %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if got := Newest(root); len(got) != 3 {
+	if got := Newest(root).Runs; len(got) != 3 {
 		t.Errorf("newest runs: %q", got)
+	}
+	if found, _ := Find(root, filepath.Join(root, "a/sweep-1")); len(found.Lacking) != 1 || found.Lacking[0].Error != "its directory gone is gone" {
+		t.Errorf("the sweep lacks %+v", found.Lacking)
+	}
+}
+
+// A sweep is its sweep.json, by whatever name: also if it took all or some of its runs from earlier
+// command lines, was interrupted, goes on, or was killed.
+func TestFindSweeps(t *testing.T) {
+	const early, late = "20260101T000000", "20260102T000000"
+	type run struct {
+		name, series, sweep string
+		point               float64
+	}
+	earlier := []run{{early + "-1", "x", "sweep-" + early + "-sim", 1}, {early + "-2", "x", "sweep-" + early + "-sim", 2}}
+	resumed := "sweep-" + late + "-sim"
+	for _, c := range []struct {
+		name  string
+		later []run
+		// points of the later sweep: the name of the run of each, or its status
+		points  []string
+		want    []string
+		lacking []string // status of each
+	}{
+		{"all runs are reused", nil, []string{early + "-1", early + "-2"}, []string{early + "-1", early + "-2"}, nil},
+		{"one is new", []run{{late + "-3", "y", resumed, 3}}, []string{early + "-1", early + "-2", late + "-3"},
+			[]string{early + "-1", early + "-2", late + "-3"}, nil},
+		{"interrupted", []run{{late + "-3", "y", resumed, 3}},
+			[]string{early + "-1", early + "-2", late + "-3", record.Interrupted},
+			[]string{early + "-1", early + "-2", late + "-3"}, []string{record.Interrupted}},
+		{"killed, or in progress", []run{{late + "-3", "y", resumed, 3}},
+			[]string{early + "-1", early + "-2", record.Running, record.Running},
+			[]string{early + "-1", early + "-2", late + "-3"}, []string{record.Interrupted}},
+		{"a run was removed", nil, []string{early + "-1", late + "-9"}, []string{early + "-1"}, []string{record.Failed}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			put := func(name, file string, v any) {
+				t.Helper()
+				if err := os.MkdirAll(filepath.Join(root, "a", name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := writeJSON(filepath.Join(root, "a", name, file), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, r := range append(earlier, c.later...) {
+				began := "2026-01-01T00:00:00Z"
+				if r.series == "y" {
+					began = "2026-01-02T00:00:00Z"
+				}
+				put(r.name, ManifestFile, record.Manifest{Format: Format, Lab: "a", Started: began, Status: record.OK,
+					Point:  map[string]any{"x": r.point},
+					Series: &record.Series{ID: r.series, Number: int(r.point), Sweep: r.sweep}})
+			}
+			put(earlier[0].sweep, SweepFile, record.Sweep{Series: "x", Started: "2026-01-01T00:00:00Z",
+				Points: []record.SweepPoint{{Run: earlier[0].name}, {Run: earlier[1].name}, {Status: record.Interrupted}}})
+			s := record.Sweep{Lab: "a", Engine: "sim", Series: "y", Started: "2026-01-02T00:00:00Z"}
+			for i, run := range c.points {
+				p := record.SweepPoint{Point: map[string]any{"x": float64(i + 1)}, Status: record.OK}
+				if run == record.Running || run == record.Interrupted {
+					p.Status = run
+				} else {
+					p.Run = filepath.Join("runs/a", run)
+				}
+				s.Points = append(s.Points, p)
+			}
+			put(resumed, SweepFile, s)
+			for name, find := range map[string]func() (Found, error){
+				"lab":      func() (Found, error) { return Find(root, "a") },
+				"path":     func() (Found, error) { return Find("", filepath.Join(root, "a")) },
+				"sweep":    func() (Found, error) { return Find(root, "a/"+resumed) },
+				"all labs": func() (Found, error) { return Newest(root), nil },
+			} {
+				found, err := find()
+				var got, lacking []string
+				for i, dir := range found.Runs {
+					got = append(got, filepath.Base(dir))
+					if found.Points[dir]["x"] != float64(i+1) {
+						t.Errorf("by %s, %s is point %v", name, dir, found.Points[dir])
+					}
+				}
+				for _, s := range found.Lacking {
+					lacking = append(lacking, s.Status)
+				}
+				if err != nil || !slices.Equal(got, c.want) || !slices.Equal(lacking, c.lacking) {
+					t.Errorf("by %s: %q, lacking %q, %v; want %q, lacking %q", name, got, lacking, err, c.want, c.lacking)
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,70 @@
+package record
+
+import "fmt"
+
+// Outcome is how a run ended. Every list, page and report that tells a run's status takes it from
+// here, so that all say the same of one run.
+type Outcome struct {
+	Status           string // of the run, as in its manifest
+	Fidelity         string // verdict of an emulation; empty: none was judged
+	Missed, Expected int    // expectations
+}
+
+// Outcome returns how the run ended.
+func (s *Summary) Outcome() Outcome {
+	o := Outcome{Status: s.Status, Expected: len(s.Expect)}
+	if s.Fidelity != nil {
+		o.Fidelity = s.Fidelity.Verdict
+	}
+	for i := range s.Expect {
+		if s.Expect[i].Missed() {
+			o.Missed++
+		}
+	}
+	return o
+}
+
+// Outcome returns how a run without a summary ended, or that it is in progress.
+func (m *Manifest) Outcome() Outcome { return Outcome{Status: m.Status} }
+
+// String returns the outcome in a word or two, the worst first: a status other than ok, "fidelity
+// invalid", "missed 1 of 3", "fidelity degraded", or ok.
+func (o Outcome) String() string {
+	switch {
+	case o.Status != OK:
+		return o.Status
+	case o.Fidelity == Invalid:
+		return "fidelity " + Invalid
+	case o.Missed > 0:
+		return fmt.Sprintf("missed %d of %d", o.Missed, o.Expected)
+	case o.doubtful():
+		return "fidelity " + o.Fidelity
+	}
+	return OK
+}
+
+// doubtful reports whether a fidelity was judged and is not ok.
+func (o Outcome) doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
+
+// Grade says what an outcome means for whoever reads a list of runs.
+type Grade int
+
+// The grades of outcomes.
+const (
+	Good  Grade = iota // ok
+	Doubt              // in progress, or a fidelity that is neither ok nor invalid
+	Bad                // anything else
+)
+
+// Grade returns the grade of the outcome.
+func (o Outcome) Grade() Grade {
+	switch {
+	case o.Status == Running:
+		return Doubt
+	case o.Status != OK || o.Fidelity == Invalid || o.Missed > 0:
+		return Bad
+	case o.doubtful():
+		return Doubt
+	}
+	return Good
+}

@@ -1,0 +1,262 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weft/internal/plural"
+	"weft/results/record"
+)
+
+// Tally counts the numbers of a comparison by their verdicts.
+type Tally struct {
+	Numbers    int `json:"numbers"`
+	Worse      int `json:"worse"`
+	Better     int `json:"better"`
+	Differs    int `json:"differs"`
+	Same       int `json:"same"`
+	Unjudged   int `json:"unjudged"`     // they differ, and nothing tells by how much they vary
+	Suspect    int `json:"suspect"`      // of these, those that are worse by more than the tolerance
+	Unmeasured int `json:"not_measured"` // by one of the sides
+}
+
+// Count counts differences by their verdicts.
+func Count(all []Difference) Tally {
+	t := Tally{Numbers: len(all)}
+	for i := range all {
+		switch all[i].Verdict {
+		case Worse:
+			t.Worse++
+		case Better:
+			t.Better++
+		case Differs:
+			t.Differs++
+		case Same:
+			t.Same++
+		case Unknown:
+			t.Unjudged++
+		case Unmeasured:
+			t.Unmeasured++
+		}
+		if all[i].Suspect {
+			t.Suspect++
+		}
+	}
+	return t
+}
+
+// UnjudgedNote says how many numbers cannot be judged, and what would let them be; "" if all can.
+func UnjudgedNote(all []Difference) string {
+	noises := map[string]bool{}
+	for i := range all {
+		if all[i].Verdict == Unknown {
+			noises[all[i].Noise] = true
+		}
+	}
+	var why []string
+	for _, one := range []struct{ noise, text string }{
+		{unknownNoise, "one emulated run on a side does not tell how much they vary"},
+		{tooFew, fmt.Sprintf("a side has fewer than %d flows", minFlows)},
+		{"seeds", "there are too few seeds"},
+	} {
+		if noises[one.noise] {
+			why = append(why, one.text)
+		}
+	}
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side %d seeds or more", Count(all).Unjudged,
+		plural.Count(len(all), "number"), strings.Join(why, ", and "), minSeeds)
+}
+
+// The sides of a comparison, as messages and JSON name them.
+const (
+	Base    = "BASE"
+	Changed = "NEW"
+)
+
+// A Lack is a run of one side without an ok run of the same point and seed on the other.
+type Lack struct {
+	Side   string `json:"side"`   // which lacks it: BASE or NEW
+	Point  string `json:"point"`  // with its seed; empty outside a sweep
+	Status string `json:"status"` // of the counterpart, such as failed, or why there is none
+	Tried  bool   `json:"tried"`  // there is a counterpart, which is not ok
+}
+
+func (l Lack) String() string {
+	return fmt.Sprintf("%s lacks %s: %s", l.Side, cmp.Or(l.Point, "the run"), l.Status)
+}
+
+// Lacking lists the runs of each side without an ok counterpart on the other. One run is compared
+// with several seeds as it is, so a BASE of one seed lacks none.
+func Lacking(a, b Side) (all []Lack) {
+	for _, p := range pairs(a, b) {
+		all = append(all, p.lacks(Changed)...)
+	}
+	for _, p := range pairs(b, a) {
+		if !p.single {
+			all = append(all, p.lacks(Base)...)
+		}
+	}
+	return all
+}
+
+// lacks returns the missing runs of a pair as those that a side lacks.
+func (p *pair) lacks(side string) []Lack {
+	out := slices.Clone(p.missing)
+	for i := range out {
+		out[i].Side = side
+	}
+	return out
+}
+
+// A Trouble is a run of a side whose numbers a gate does not take for a success.
+type Trouble struct {
+	Side    string `json:"side"`
+	Run     string `json:"run"`
+	Point   string `json:"point"`
+	Outcome string `json:"outcome"` // see record.Outcome
+	kinds   []string
+}
+
+func (t Trouble) String() string {
+	return fmt.Sprintf("%s is not ok: %s: %s", t.Side, cmp.Or(strings.TrimSpace(t.Point+" "+t.Run), "the run"), t.Outcome)
+}
+
+// OfFidelity reports whether only the fidelity of the run is not ok, which table.Doubts tells.
+func (t Trouble) OfFidelity() bool {
+	return !slices.ContainsFunc(t.kinds, func(kind string) bool { return kind != record.Degraded && kind != record.Invalid })
+}
+
+// missedKind is the kind of trouble of a run that missed expectations. The others are statuses of
+// runs and verdicts of fidelities.
+const missedKind = "missed"
+
+// UnjudgedKind is what Gate.Accept has for numbers that cannot be judged.
+const UnjudgedKind = "unjudged"
+
+// Kinds are what a gate can be told to accept in NEW.
+var Kinds = []string{missedKind, record.Degraded, record.Invalid, record.Unverified, record.Unfinished, record.Failed,
+	UnjudgedKind}
+
+// troubles lists the runs of a side that are not ok, or missed expectations, or whose fidelity is
+// not ok. Of BASE, whose expectations are not under test, those with an invalid fidelity alone.
+func troubles(s Side, side string, by nameParts) (all []Trouble) {
+	for _, r := range s {
+		if r.Dir == "" && r.Summary == nil {
+			continue // it was not run: see Lacking
+		}
+		o := r.Outcome()
+		t := Trouble{Side: side, Run: r.Dir, Point: r.pointName(by), Outcome: o.String()}
+		switch {
+		case o.Status != record.OK:
+			t.kinds = []string{o.Status}
+		case o.Fidelity == record.Invalid || o.Fidelity == record.Degraded:
+			t.kinds = []string{o.Fidelity}
+		}
+		if o.Status == record.OK && o.Missed > 0 {
+			t.kinds = append(t.kinds, missedKind)
+		}
+		if side == Base {
+			t.kinds = slices.DeleteFunc(t.kinds, func(kind string) bool { return kind != record.Invalid })
+		}
+		if len(t.kinds) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// A Gate decides whether a comparison lets a change pass.
+type Gate struct {
+	Tolerance string          // as the user wrote it: 1%
+	Accept    map[string]bool // of Kinds
+	Partial   bool            // a point that only one side has is no failure
+}
+
+// A Comparison is what a comparison found: the output of `weft results compare --json`.
+type Comparison struct {
+	Tally
+	Differences []Difference `json:"differences"`
+	Lacking     []Lack       `json:"lacking"`
+	Troubles    []Trouble    `json:"troubles"`
+	// Fails says why the gate of --fail-if does not let the change pass. It is empty if it does, and
+	// null without a gate.
+	Fails []string `json:"fails"`
+}
+
+// NewComparison sums up the judged differences between two sides.
+func NewComparison(a, b Side, all []Difference) *Comparison {
+	by := namePartsOf(a, b)
+	c := &Comparison{Tally: Count(all), Differences: all, Lacking: Lacking(a, b),
+		Troubles: append(troubles(b, Changed, by), troubles(a, Base, by)...)}
+	if c.Differences == nil {
+		c.Differences = []Difference{} // JSON has no null for a list
+	}
+	return c
+}
+
+// Judge sets Fails. A gate fails for what it did not look at, too: a number that cannot be judged
+// and looks worse, a comparison without any number that can, a point that a side lacks.
+func (g Gate) Judge(c *Comparison) {
+	c.Fails = []string{}
+	fails := func(format string, args ...any) { c.Fails = append(c.Fails, fmt.Sprintf(format, args...)) }
+	if c.Worse > 0 {
+		be := "are"
+		if c.Worse == 1 {
+			be = "is"
+		}
+		fails("%d of %s %s worse by more than %s", c.Worse, plural.Count(c.Numbers, "number"), be, g.Tolerance)
+	}
+	switch unjudged := !g.Accept[UnjudgedKind]; {
+	case unjudged && c.Suspect > 0:
+		fails("%d of %s cannot be judged, and %d of them would be worse by more than %s", c.Unjudged,
+			plural.Count(c.Numbers, "number"), c.Suspect, g.Tolerance)
+	case unjudged && c.Unjudged > 0 && c.Unjudged+c.Unmeasured == c.Numbers:
+		fails("none of %s can be judged", plural.Count(c.Numbers, "number"))
+	}
+	if c.Unmeasured > 0 && !g.Partial {
+		fails("one side did not measure %d of %s", c.Unmeasured, plural.Count(c.Numbers, "number"))
+	}
+	lacks := map[string]int{}
+	for _, l := range c.Lacking {
+		if tried := l.Tried && l.Side == Changed; tried && !g.Accept[l.Status] || !tried && !g.Partial {
+			lacks[l.Side]++
+		}
+	}
+	for _, side := range []string{Changed, Base} {
+		if n := lacks[side]; n > 0 {
+			other := map[string]string{Changed: Base, Base: Changed}[side]
+			fails("%s lacks a successful run for %s of %s", side, plural.Count(n, "run"), other)
+		}
+	}
+	count := map[[2]string]int{}
+	for _, t := range c.Troubles {
+		for _, kind := range t.kinds {
+			if !g.Accept[kind] {
+				count[[2]string{t.Side, kind}]++
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(count), func(x, y [2]string) int {
+		return cmp.Or(strings.Compare(y[0], x[0]), strings.Compare(x[1], y[1]))
+	}) {
+		fails("%s", troubleText(key[0], key[1], count[key]))
+	}
+}
+
+// troubleText says how many runs of a side have trouble of a kind.
+func troubleText(side, kind string, n int) string {
+	runs := plural.Count(n, "run") + " of " + side
+	switch kind {
+	case missedKind:
+		return runs + " missed expectations"
+	case record.Degraded, record.Invalid:
+		return "fidelity " + kind + " in " + runs
+	}
+	return runs + " " + kind
+}
