@@ -16,11 +16,11 @@ const maxKinds = 12
 func Describe(name, format string, f graph.Facts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s, %s\n", name, format, plural.Count(f.Ranks, "rank"), plural.Count(f.Ops, "operation"))
-	computations := "computations"
-	if format == Flows { // a flow with a start is a computation until then, and a message
-		computations = "start times"
+	computations, longest := "computations", fmt.Sprintf(", up to %v of one rank", f.LongestTime)
+	if format == Flows { // a flow with a start is a computation until then, beside those of other flows, and a message
+		computations, longest = "start times", ""
 	}
-	fmt.Fprintf(&b, "  %-14s %d, up to %v of one rank\n", computations, f.Computations, f.LongestTime)
+	fmt.Fprintf(&b, "  %-14s %d%s\n", computations, f.Computations, longest)
 	fmt.Fprintf(&b, "  messages       %d, %v\n", f.Messages, f.Bytes)
 	for all := f.Collectives; len(all) > 0; {
 		c, n := all[0], 1
