@@ -66,6 +66,7 @@ func namesOnPages(pages map[string]string, pattern string, check func(page strin
 func TestDocsNameWhatExists(t *testing.T) {
 	pages := pagesOfDocs(t)
 	var tests []string
+	in := map[string][]string{} // by package
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
@@ -73,6 +74,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)`).FindAllStringSubmatch(string(text), -1) {
 			tests = append(tests, m[1])
+			in[filepath.Dir(path)] = append(in[filepath.Dir(path)], m[1])
 		}
 		return err
 	})
@@ -133,6 +135,23 @@ func TestDocsNameWhatExists(t *testing.T) {
 		if n < kind.least {
 			t.Errorf("pages name %d of kind %s; expected %d", n, kind.name, kind.least)
 		}
+	}
+	run := "go test (?:-[a-z]+ )*\\./([a-z0-9/]+?)(/\\.\\.\\.)? [^`\n]*-run '?([A-Za-z|]+)"
+	n := namesOnPages(pages, run, func(page string, match []string) {
+		for word := range strings.SplitSeq(match[3], "|") {
+			chosen := 0
+			for pkg, tests := range in {
+				if pkg == match[1] || match[2] != "" && strings.HasPrefix(pkg, match[1]) {
+					chosen += strings.Count(strings.Join(tests, " "), word)
+				}
+			}
+			if chosen == 0 && word != "xxx" { // -run xxx: benchmarks alone
+				t.Errorf("%s: %s chooses no test of ./%s", page, word, match[1]+match[2])
+			}
+		}
+	})
+	if n < 5 {
+		t.Errorf("pages choose tests %d times; expected 5", n)
 	}
 }
 
