@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,6 +21,7 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/sample"
+	"weft/internal/testenv"
 	"weft/nodeimg/labclock"
 	"weft/results/store"
 )
@@ -183,9 +183,7 @@ func checkRoundTrips(d *workspace, r result) error {
 // The kernel's TCP in a host has the settings of the lab: rto_min in lab time, on every route. What
 // the kernel cannot do is refused by name, and nothing is left.
 func TestPrivTCPOfRoutes(t *testing.T) {
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedProgram(t, "ip")
 	const lab = `
 weft: 1
 name: tcp
@@ -315,11 +313,7 @@ func checkClocks(t *testing.T, dir string, synchronized bool) error {
 // measures the path, by clocks that are exact, wrong and corrected.
 func TestPrivTeachingProgram(t *testing.T) {
 	needLabTime(t)
-	for _, program := range []string{"ping", "python3"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	testenv.NeedProgram(t, "ping", "python3")
 	sample.Rotate(t, 3)
 	page, err := os.ReadFile("../docs/teaching-worksheet.md")
 	if err != nil {

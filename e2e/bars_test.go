@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/testenv"
 	"weft/results/record"
 )
 
@@ -159,7 +160,7 @@ func slowly(t *testing.T, addr string, back time.Duration) string {
 
 // A network between machines that takes 2 ms is never ok at dilation 1000, where a link has less.
 func TestPrivSlowMachines(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d, a, b := newFarPair(t)
 	d.writeLab("lab.yaml", acrossLab)
 	s := d.run("run", "lab.yaml", "--on", slowly(t, a.addr, 2*time.Millisecond)+","+slowly(t, b.addr, 2*time.Millisecond),

@@ -8,12 +8,13 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/testenv"
 	"weft/results/store"
 )
 
 // weft bench emulates several sizes in one deployment, and its data is right.
 func TestPrivBench(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	r := d.run("bench", "--collective", "all-to-all", "--transport", "strack", "--engine", "emu", "--ranks", "4",
 		"-b", "16K", "-e", "64K", "-f", "2",

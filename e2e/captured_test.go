@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/sample"
+	"weft/internal/testenv"
 )
 
 // tshark returns fields of the packets of a capture that match a filter, one line per packet.
@@ -49,8 +50,8 @@ func isFile(path string) bool {
 // switch to host and from switch to switch.
 func TestPrivCapturedCoordination(t *testing.T) {
 	sample.Rotate(t, 2)
-	needEmulation(t)
-	needProgram(t, "tshark")
+	testenv.NeedEmulation(t)
+	testenv.NeedProgram(t, "tshark")
 	d := newWorkspace(t)
 	d.writeLab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
 	r := d.run("run", libraryLab(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng",
@@ -85,8 +86,8 @@ func TestPrivCapturedCoordination(t *testing.T) {
 // The synchronization of clocks, captured: Wireshark knows PTP by itself.
 func TestPrivCapturedPTP(t *testing.T) {
 	sample.Rotate(t, 2)
-	needEmulation(t)
-	needProgram(t, "tshark")
+	testenv.NeedEmulation(t)
+	testenv.NeedProgram(t, "tshark")
 	d := newWorkspace(t)
 	lab := d.writeLab("ptp.yaml", `
 weft: 1
@@ -122,8 +123,8 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 // the way was.
 func TestPrivCapturedPeerDelay(t *testing.T) {
 	sample.Rotate(t, 2)
-	needEmulation(t)
-	needProgram(t, "tshark")
+	testenv.NeedEmulation(t)
+	testenv.NeedProgram(t, "tshark")
 	d := newWorkspace(t)
 	lab := d.writeLab("peer.yaml", `
 weft: 1
@@ -162,8 +163,8 @@ clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 // killed, unless the kill falls into a write: Linux ends that after any page of it, and Wireshark
 // then reads all packets before the one that was cut, and says so.
 func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
-	needEmulation(t)
-	needProgram(t, "tshark")
+	testenv.NeedEmulation(t)
+	testenv.NeedProgram(t, "tshark")
 	for name, how := range map[string]syscall.Signal{"interrupted": syscall.SIGINT, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			before := takeTraces(t)
@@ -190,7 +191,7 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 // What cannot be captured is said before anything runs, or as it cannot begin, and no file is left;
 // one that was there stays as it was.
 func TestPrivCaptureThatCannotBegin(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	var many []string
 	for range 65 { // more than the fabric process takes
 		many = append(many, "--capture", "h0="+filepath.Join("many", "x"+string(rune('A'+len(many)/2))))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/cni"
 	"weft/orchestrator/deploy"
 )
@@ -80,11 +81,8 @@ type plugin struct {
 
 func newPlugin(d *workspace, config string) *plugin {
 	d.t.Helper()
-	for _, program := range []string{"ip", "nsenter", "ping"} {
-		if _, err := exec.LookPath(program); err != nil {
-			d.t.Skip(err)
-		}
-	}
+	testenv.NeedNamespaces(d.t)
+	testenv.NeedProgram(d.t, "ip", "nsenter", "ping")
 	p := &plugin{d: d, folder: d.t.TempDir(), config: config}
 	if err := os.Symlink(weft, filepath.Join(p.folder, cni.Program)); err != nil {
 		d.t.Fatal(err)

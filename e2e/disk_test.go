@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 )
 
 // smallDisk is the first argument by which the test program knows that it is to be the helper that
@@ -52,6 +53,7 @@ func onSmallDisk(args []string) (code int) {
 // runs of a workspace always are.
 func (d *workspace) runOnDisk(size string, args ...string) result {
 	d.t.Helper()
+	testenv.NeedEmulation(d.t) // the disk is mounted in a namespace
 	disk := filepath.Join(d.temp, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		d.t.Fatal(err)
@@ -122,7 +124,7 @@ func TestPrivFullDiskEndsALongRun(t *testing.T) {
 	for _, engine := range []string{"sim", "emu"} {
 		t.Run(engine, func(t *testing.T) {
 			if engine == "emu" {
-				needEmulation(t)
+				testenv.NeedEmulation(t)
 			}
 			before := takeTraces(t)
 			d := newWorkspace(t)

@@ -14,6 +14,7 @@ import (
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
 	"weft/internal/sample"
+	"weft/internal/testenv"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime/docker"
 	"weft/results/record"
@@ -22,7 +23,7 @@ import (
 // needDocker skips a test where labs cannot be run in Docker.
 func needDocker(t testing.TB) {
 	t.Helper()
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 		t.Skip(err)
 	}
@@ -122,7 +123,7 @@ func TestPrivKernelInDocker(t *testing.T) {
 // Where there is no engine, or not the image, the run fails with a way out; it is not simulated
 // instead.
 func TestDockerThatIsNotThere(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	cmd := d.command("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker")
 	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix://"+filepath.Join(d.temp, "absent"))

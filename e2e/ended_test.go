@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/results/store"
 )
 
@@ -68,7 +69,7 @@ func findMember(t *testing.T, family []member, name string) member {
 
 // Nobody is left to clean up after kill -9, and nothing is left to be cleaned up.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
 	p, family := d.startLong()
@@ -88,7 +89,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 
 // So it is at any instant of the start.
 func TestPrivKilledWhileStarting(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	before := takeTraces(t)
 	for _, processes := range []int{1, 3, 5} {
 		d := newWorkspace(t)
@@ -112,7 +113,7 @@ func TestPrivKilledWhileStarting(t *testing.T) {
 // A signal that asks weft to end: everything is torn down, what was measured is kept, and the exit
 // code says so.
 func TestPrivInterrupted(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(s.String(), func(t *testing.T) {
 			before := takeTraces(t)
@@ -136,7 +137,7 @@ const sameRequest = 600 * time.Millisecond
 // Whoever asks twice does not want to wait, here for a node that does not answer. Even then nothing
 // is left.
 func TestPrivInterruptedTwice(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
 	p, family := d.startLong()
@@ -275,7 +276,7 @@ func TestInterruptedSimulation(t *testing.T) {
 
 // A process of the lab that dies ends the run at once, by name, with what was measured kept.
 func TestPrivDeathInTheLab(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	for _, victim := range []string{"h2", "fabric"} {
 		t.Run(victim, func(t *testing.T) {
 			before := takeTraces(t)
@@ -300,7 +301,7 @@ func TestPrivDeathInTheLab(t *testing.T) {
 
 // A process that does not answer any more must not hold up the end.
 func TestPrivInterruptedWithADeafNode(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
 	p, family := d.startLong()

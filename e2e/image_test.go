@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"weft/internal/dockertest"
+	"weft/internal/testenv"
 )
 
 // The image of `make image` simulates the labs that it holds and those that are mounted, whoever
 // the user is, and leaves runs on the mounted directory. It emulates with the flags of docs/ci.md.
 func TestPrivImage(t *testing.T) {
 	needDocker(t)
-	if _, err := exec.LookPath("docker"); err != nil {
-		t.Skip("no docker command: sudo apt-get install docker.io")
-	}
+	testenv.NeedProgram(t, "docker")
 	const tag = "weft-test:image"
 	docker := func(args ...string) (string, error) {
 		cmd := exec.Command(args[0], args[1:]...)

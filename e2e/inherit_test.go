@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"weft/internal/testenv"
 )
 
 // inheritable returns an open directory, and the descriptor number under which weft would inherit
@@ -49,7 +51,7 @@ func TestPrivNodesInheritNothing(t *testing.T) {
 
 // Nor do the processes of weft run, nor the programs of a lab.
 func TestPrivRunInheritsNothing(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	dir, extra, number := d.inheritable()
 	run := d.command("run", d.writeLab("lab.yaml",

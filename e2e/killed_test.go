@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/sample"
+	"weft/internal/testenv"
 	"weft/orchestrator/deploy"
 )
 
@@ -68,7 +69,7 @@ func supervisors(root string) (pids []int) {
 
 // A full disk under the state directory is an error that says so, and nothing is left.
 func TestPrivDeployOnAFullDisk(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedNamespaces(t)
 	for _, size := range []string{"4k", "8k"} {
 		before := takeTraces(t)
 		d := newWorkspace(t)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -33,7 +34,7 @@ engine: {dilation: 1}
 // empties.
 func (d *workspace) withState() *workspace {
 	d.t.Helper()
-	needEmulation(d.t)
+	testenv.NeedEmulation(d.t)
 	d.t.Setenv(deploy.RootVar, filepath.Join(d.dir, "state"))
 	before := takeTraces(d.t)
 	d.t.Cleanup(func() {
@@ -90,17 +91,9 @@ func (d *workspace) roundTrip(from, to string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// needProgram skips the test where a program is not installed.
-func needProgram(t testing.TB, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("%s is not installed", name)
-	}
-}
-
 // Hosts find each other by name, and ping takes as long as the lab says.
 func TestPrivDeployedPing(t *testing.T) {
-	needProgram(t, "ping")
+	testenv.NeedProgram(t, "ping")
 	d := deployed(t, byHand)
 	g := graphOf(t, byHand)
 	for _, to := range []topology.NodeID{1, 2, 15} {
@@ -146,8 +139,8 @@ func (d *workspace) iperf(args ...string) iperfReport {
 
 // Weft's captures of a node and of a port are what tshark expects.
 func TestPrivDeployedCaptures(t *testing.T) {
-	needProgram(t, "tshark")
-	needProgram(t, "ping")
+	testenv.NeedProgram(t, "tshark")
+	testenv.NeedProgram(t, "ping")
 	d := deployed(t, byHand)
 	quiettest.Check(t, 3, func() error {
 		d.run("exec", "h0", "--", "ping", "-c", "1", "h15").wantCode(0) // from here on no address has to be resolved
@@ -207,7 +200,7 @@ func TestPrivDeployedCaptures(t *testing.T) {
 
 // What is done to a deployed lab shows.
 func TestPrivDeployedLinksAndNodes(t *testing.T) {
-	needProgram(t, "ping")
+	testenv.NeedProgram(t, "ping")
 	d := deployed(t, byHand)
 	g := graphOf(t, byHand)
 	const wire = 56 + 8 + 20 + 14 + 4
@@ -306,7 +299,7 @@ func TestPrivDeployIsIdempotent(t *testing.T) {
 
 // Labs stand side by side, each with addresses of its own, and nobody hears of the other.
 func TestPrivLabsSideBySide(t *testing.T) {
-	needProgram(t, "ping")
+	testenv.NeedProgram(t, "ping")
 	d := newWorkspace(t).withState()
 	for i, name := range []string{"one", "two"} {
 		text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: "+

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/sandbox/sandboxtest"
+	"weft/internal/testenv"
 )
 
 // acrossLab is a lab of two racks that lasts a while.
@@ -47,11 +49,14 @@ func (f *far) inside(args ...string) *exec.Cmd {
 // newNamespace returns a process with a network namespace of its own.
 func (d *workspace) newNamespace() *exec.Cmd {
 	d.t.Helper()
-	if _, err := os.Stat("/usr/bin/nsenter"); err != nil {
-		d.t.Skip("needs nsenter")
-	}
-	holds := exec.Command("unshare", "-n", "sleep", "1000")
+	testenv.NeedNamespaces(d.t)
+	testenv.NeedProgram(d.t, "nsenter", "unshare", "ip")
+	holds := exec.Command("unshare", "-n", "sh", "-c", "echo up; exec sleep 1000")
 	holds.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := holds.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
 	if err := holds.Start(); err != nil {
 		d.t.Fatal(err)
 	}
@@ -59,18 +64,8 @@ func (d *workspace) newNamespace() *exec.Cmd {
 		_ = holds.Process.Kill()
 		_ = holds.Wait()
 	})
-	mine, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	if what := eventually(patience, func() string {
-		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", holds.Process.Pid))
-		if err != nil || theirs == mine {
-			return "no namespace of its own"
-		}
-		return ""
-	}); what != "" {
-		d.t.Fatal(what)
+	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		d.t.Fatalf("no network namespace of its own: %q, %v", said, err)
 	}
 	return holds
 }
@@ -131,7 +126,7 @@ func (d *workspace) newSecret() {
 // A lab runs on two machines, and its data are right; the run ends by the name of a machine that
 // dies, and leaves nothing on the other.
 func TestPrivMachines(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d, a, b := newFarPair(t)
 	on := a.addr + "," + b.addr
 	d.writeLab("lab.yaml", acrossLab)
@@ -437,7 +432,7 @@ func (d *workspace) terminalFar() {
 // A run on two machines is captured, with what crosses between them, and so is one in two parts on
 // this machine: the file has each packet that the port sent. A module controls congestion there.
 func TestPrivCapturesAndModulesOnMachines(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d, a, b := newFarPair(t)
 	on := []string{"--on", a.addr + "," + b.addr, "--secret", "secret"}
 	d.writeLab("lab.yaml", acrossLab)

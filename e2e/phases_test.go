@@ -18,6 +18,7 @@ import (
 	"weft/internal/control"
 	"weft/internal/quiettest"
 	"weft/internal/sample"
+	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
@@ -204,6 +205,7 @@ func siteAddr(k int) string { return fmt.Sprintf("192.0.2.%d", 10+k) }
 // error or a closed connection.
 func newSite(d *workspace) *site {
 	d.t.Helper()
+	testenv.NeedNamespaces(d.t)
 	for _, c := range []string{"link add ctl type bridge", "link add data type bridge", "addr add 192.0.2.1/24 dev ctl",
 		"link set ctl up", "link set data up"} {
 		d.ip(c)
@@ -339,7 +341,7 @@ const endTime = 5 * time.Second
 // Whatever a run on other machines loses in whatever phase, it ends soon by the name of that, and
 // nothing is left on any machine. make killtest loses everything in each phase.
 func TestPrivLossInEachPhase(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	s := newSite(d)
 	short := strings.Replace(acrossLab, "engine: {", "engine: {kind: emu, machines: 2, ", 1)

@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
@@ -14,7 +16,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"weft/internal/quiettest"
 	"weft/internal/sample"
+	"weft/internal/testenv"
 )
 
 // The pipelines for GitHub and GitLab are run as they are written, line by line, in a fresh clone.
@@ -25,11 +29,7 @@ import (
 // cloneOfTree returns a clone of this working tree, with uncommitted changes, on the branch main.
 func cloneOfTree(t *testing.T) string {
 	t.Helper()
-	for _, tool := range []string{"git", "make", "tar"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s", tool)
-		}
-	}
+	testenv.NeedProgram(t, "git", "make", "tar")
 	if _, err := os.Stat("../.git"); err != nil {
 		t.Skip("not a clone of a repository")
 	}
@@ -42,11 +42,22 @@ func cloneOfTree(t *testing.T) string {
 // runShell runs lines as both CI services do, and returns what they print.
 func runShell(t *testing.T, dir string, env []string, lines string) string {
 	t.Helper()
+	out, err := tryShell(t, dir, env, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tryShell runs lines as both CI services do, and returns what they print, and an error with it if
+// one fails.
+func tryShell(t *testing.T, dir string, env []string, lines string) (string, error) {
+	t.Helper()
 	kept, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // below XDG_CACHE_HOME, otherwise
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirs := strings.Fields(string(kept))
+	dirs := strings.Split(string(kept), "\n")
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lines)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), []string{
@@ -57,9 +68,9 @@ func runShell(t *testing.T, dir string, env []string, lines string) string {
 	}, env)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", lines, err, out)
+		return "", fmt.Errorf("%s: %w\n%s", lines, err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
 // readYAML reads a YAML file of a clone.
@@ -254,18 +265,27 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 				}
 			}
 			env = append(env, c.env...)
-			run := func(j job) string {
+			run := func(j job) error {
 				t.Helper()
 				if len(j.Script) == 0 {
 					t.Fatal("a job runs nothing")
 				}
 				os.RemoveAll(filepath.Join(c.dir, ".weft")) // each job has a clone of its own
-				return runShell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
+				_, err := tryShell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
+				return err
 			}
-			run(all.Simulate)
+			if err := run(all.Simulate); err != nil {
+				t.Fatal(err)
+			}
 			checkArtifacts(t, c.dir, filepath.Join(c.dir, "summary.md"))
 			if c.env == nil || sample.All() {
-				run(all.Emulate)
+				quiettest.Check(t, 1, func() error { // it runs weft with --strict, which takes a quiet machine
+					err := run(all.Emulate)
+					if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 4) {
+						t.Fatal(err)
+					}
+					return err
+				})
 			}
 		})
 	}

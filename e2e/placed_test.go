@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/testenv"
 	"weft/results/store"
 )
 
@@ -193,7 +194,7 @@ func (l *standing) stays() {
 
 // A lab stays up on agents that an engine places, here processes of this machine.
 func TestPrivDeployOnEngine(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d, f := newWorkspace(t), newFakeSwarm(t)
 	d.writeLab("lab.yaml", acrossLab)
 	l := &standing{workspace: d, start: func(args ...string) *process { return d.start(args...) },

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,11 +12,11 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/topology"
 	"weft/units"
 )
@@ -37,10 +36,8 @@ const dilation = 1000
 func runWhileUp(t *testing.T, text string, do func(ctx context.Context,
 	c runtime.Cluster) error) *experiment.Experiment {
 	t.Helper()
-	needEmulation(t)
-	if namespace.NeedsUserNS() {
-		t.Skip("needs the privilege to enter the nodes: run as root, or under unshare --user --map-root-user")
-	}
+	testenv.NeedEmulation(t)
+	testenv.NeedNamespaces(t) // to enter the nodes
 	l, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,9 +94,7 @@ func ping(ctx context.Context, c runtime.Cluster, from, to topology.NodeID, size
 // The network is there for any program: ping measures the lab's delays, near and far, of small
 // packets and large.
 func TestPrivPingAcrossTheFatTree(t *testing.T) {
-	if _, err := exec.LookPath("ping"); err != nil {
-		t.Skip("ping is not installed (iputils-ping)")
-	}
+	testenv.NeedProgram(t, "ping")
 	type echo struct {
 		to   topology.NodeID
 		size units.Bytes
@@ -131,9 +126,7 @@ func TestPrivPingAcrossTheFatTree(t *testing.T) {
 
 // TCP of the kernel gets through, at no more than the rate of the link.
 func TestPrivTCPAcrossTheFatTree(t *testing.T) {
-	if _, err := exec.LookPath("iperf3"); err != nil {
-		t.Skip("iperf3 is not installed")
-	}
+	testenv.NeedProgram(t, "iperf3")
 	var report struct {
 		End struct {
 			Received struct {

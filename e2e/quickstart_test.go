@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/labclock"
-	"weft/orchestrator/runtime/namespace"
 	"weft/results/record"
 	"weft/results/store"
 )
@@ -23,21 +23,10 @@ import (
 // on.
 const slow = "5000"
 
-// needEmulation skips a test where the machine cannot emulate.
-func needEmulation(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("emulation takes seconds")
-	}
-	if err := namespace.Available(); err != nil {
-		t.Skipf("this machine cannot emulate: %v", err)
-	}
-}
-
 // needLabTime skips a test where programs cannot have lab time.
 func needLabTime(t testing.TB) {
 	t.Helper()
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	if err := labclock.Available(); err != nil {
 		t.Skip(err)
 	}
@@ -184,7 +173,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 
 // Both engines do the whole workload and agree. With --strict the verdict decides the exit code.
 func TestPrivQuickstartInBothEngines(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	// A processor that is gone for 300 ms is gone for 60 us of this lab, which few packets notice
 	// and the slowest flow does.
 	quiettest.Check(t, 4, func() error {
@@ -237,7 +226,7 @@ func quickstartInBothEngines(t *testing.T) (sim, emu *record.Summary) {
 
 // Left to itself, weft emulates where it can, at a dilation that it found out, and says so first.
 func TestPrivAutomaticChoice(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	r := d.run("run", libraryLab(t, "smoke/star.yaml"), "--json").wantCode(0)
 	if !strings.HasPrefix(r.stderr, "engine emu: this machine can emulate") || !strings.Contains(r.stderr, "dilation") {
@@ -259,7 +248,7 @@ workload: [{collective: incast, ranks: [h1], root: h0, size: 4MB}]
 
 // No machine keeps time to a few microseconds. The run is done and says that it is worth nothing.
 func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	r := d.run("run", d.writeLab("tiny.yaml", tiny), "--engine", "emu", "--dilation", "400", "--strict", "--json",
 		"--junit", "report.xml").wantCode(4)
@@ -277,7 +266,7 @@ func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
 
 // Labs do not see each other, although their hosts have the same names and addresses.
 func TestPrivTwoAtOnce(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	before := takeTraces(t)
 	d := newWorkspace(t)
 	var all []*process

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,8 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/privilege"
 	"weft/internal/quiettest"
-	"weft/orchestrator/runtime/namespace"
+	"weft/internal/testenv"
 	"weft/results/store"
 )
 
@@ -26,9 +26,7 @@ const nobody = 65534
 // tests.
 func userWorkspace(t *testing.T) (d *workspace, uid uint32) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("emulation takes seconds")
-	}
+	testenv.NeedEmulation(t)
 	if uid = uint32(os.Geteuid()); uid != 0 {
 		return newWorkspace(t), uid
 	}
@@ -191,7 +189,7 @@ func TestAutomaticChoiceWithoutPower(t *testing.T) {
 	run := func(engine string) (*workspace, result) {
 		d := newWorkspace(t)
 		cmd := d.command("run", libraryLab(t, "smoke/star.yaml"), "--engine", engine)
-		if namespace.Available() == nil {
+		if privilege.CheckNamespaces() == nil {
 			cmd.Args = append([]string{"helper", powerless, weft}, cmd.Args[1:]...)
 			cmd.Path = "/proc/self/exe"
 		}
@@ -216,13 +214,8 @@ func TestAutomaticChoiceWithoutPower(t *testing.T) {
 func TestPrivOrdinaryUsersProgramsOfOthers(t *testing.T) {
 	needLabTime(t)
 	d, uid := userWorkspace(t)
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to own the programs")
-	}
-	date, err := exec.LookPath("date")
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedRoot(t) // to own the programs
+	date := testenv.NeedProgram(t, "date")[0]
 	text, err := os.ReadFile(date)
 	if err != nil {
 		t.Fatal(err)

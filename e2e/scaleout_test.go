@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weft/internal/testenv"
 )
 
 // walk is a reader of docs/scale-out.md, who types its commands as they stand.
@@ -128,7 +130,7 @@ func TestScaleOutPage(t *testing.T) {
 
 // So does a lab in parts.
 func TestPrivScaleOutPageInParts(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	newWalk(newWorkspace(t), acrossLab).section("One lab in parts")
 }
 

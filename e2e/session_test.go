@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weft/internal/testenv"
 )
 
 // The session that the documentation shows goes as it says.
 func TestPrivDocumentedSession(t *testing.T) {
-	needProgram(t, "ping")
-	needProgram(t, "iperf3")
+	testenv.NeedProgram(t, "ping")
+	testenv.NeedProgram(t, "iperf3")
 	text, err := os.ReadFile("../docs/life-of-a-lab.md")
 	if err != nil {
 		t.Fatal(err)

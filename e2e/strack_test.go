@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weft/internal/testenv"
 	"weft/results/record"
 )
 
@@ -12,7 +13,7 @@ import (
 // under loss, reordering and duplication all data arrives and is right, and what is counted is what
 // the lab asks for.
 func TestPrivSTrackOverRealSockets(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	for name, fault := range map[string]func(record.Network) int64{
 		"emu-links-down":  func(record.Network) int64 { return 1 },
 		"emu-loss":        func(n record.Network) int64 { return min(n.Lost, n.Retransmits) },
@@ -37,7 +38,7 @@ func TestPrivSTrackOverRealSockets(t *testing.T) {
 // The simulator and the emulation agree on what a flow of a permutation takes: half of them take no
 // longer than so much, within 10 % if the emulation is to be trusted.
 func TestPrivSTrackInBothEngines(t *testing.T) {
-	needEmulation(t)
+	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
 	r := d.run("run", libraryLab(t, "strack/emu-fat-tree.yaml"), "--engine", "both", "--dilation", slow, "--json")
 	half := map[string]float64{}

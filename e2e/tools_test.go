@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/deploy"
 	"weft/transport/wire"
 )
@@ -35,7 +36,7 @@ func TestPrivToolsInNodes(t *testing.T) {
 				{"iperf3", fillsTheLink},
 			} {
 				t.Run(tool.name, func(t *testing.T) {
-					needProgram(t, tool.name)
+					testenv.NeedProgram(t, tool.name)
 					at := *d
 					at.t = t
 					tool.test(t, &at)
@@ -122,8 +123,8 @@ func checkRate(t *testing.T, what string, share float64, measure func() (got, wa
 // Wireshark's tools understand Weft's headers in Weft's captures, by the dissector that weft
 // prints.
 func TestPrivDissectorOnACapture(t *testing.T) {
-	needProgram(t, "tshark")
-	needProgram(t, "bash")
+	testenv.NeedProgram(t, "tshark")
+	testenv.NeedProgram(t, "bash")
 	d := deployed(t, byHand)
 	script := d.writeLab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
 	cnp := make([]byte, wire.CNPSize)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/uml"
 	"weft/results/store"
 )
@@ -15,6 +16,7 @@ import (
 // needUML skips the test where User Mode Linux cannot run.
 func needUML(t *testing.T) {
 	t.Helper()
+	testenv.NeedProgram(t, "linux.uml")
 	if _, err := uml.Find(t.Context()); err != nil {
 		t.Skip(err)
 	}
@@ -83,7 +85,7 @@ func TestPrivUMLInterrupted(t *testing.T) {
 }
 
 // Without its kernel nothing is begun, and what to install is said.
-func TestUMLNotInstalled(t *testing.T) {
+func TestWithoutUML(t *testing.T) {
 	d := newWorkspace(t)
 	cmd := d.command("run", libraryLab(t, "quickstart.yaml"), "--kernel", "uml")
 	cmd.Env = append(cmd.Env, "PATH="+d.temp)

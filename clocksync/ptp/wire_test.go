@@ -16,6 +16,7 @@ import (
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
 	"weft/internal/fuzztest"
+	"weft/internal/testenv"
 	"weft/units"
 )
 
@@ -187,10 +188,7 @@ func checksum(b []byte) uint16 {
 
 // Wireshark decodes a capture of both mechanisms as PTP, without errors.
 func TestWiresharkReadsIt(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("no tshark on this machine: the capture is not read by Wireshark")
-	}
+	tshark := testenv.NeedProgram(t, "tshark")[0]
 	var pcap bytes.Buffer
 	for _, v := range []uint32{0xa1b2c3d4, 2 | 4<<16, 0, 0, 65535, 228} { // 228: LINKTYPE_IPV4
 		_ = binary.Write(&pcap, binary.LittleEndian, v)

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/privilege"
 	"weft/orchestrator/doctor"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/machine"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 )
 
@@ -33,7 +33,7 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 				}
 				o.Engines = append(o.Engines, doctor.Engine{Name: e.Name(), Machines: find})
 			}
-			if measure && namespace.Available() == nil {
+			if measure && privilege.CheckNamespaces() == nil {
 				o.PacketRate = packetRate(false)
 				o.BypassRate = packetRate(true)
 			}

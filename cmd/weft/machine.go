@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/plural"
+	"weft/internal/privilege"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/machine"
 	"weft/orchestrator/runtime"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/sweep/slurm"
 	"weft/orchestrator/sweep/swarm"
 	"weft/results/store"
@@ -48,7 +48,7 @@ weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 			if listen == "" && meet == "" {
 				return usagef("expected --listen ADDRESS:PORT")
 			}
-			if err := namespace.Available(); err != nil {
+			if err := privilege.CheckNamespaces(); err != nil {
 				return err
 			}
 			if err := a.elevate("namespace"); err != nil {

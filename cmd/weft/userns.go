@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"weft/orchestrator/runtime/namespace"
+	"weft/internal/privilege"
 )
 
 // exitCode is the error of a command line that another process executed, which has printed all.
@@ -16,7 +16,7 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 // outcome as an exitCode, or nil if the command can continue in this process. It never does so for
 // docker: containers cannot be reached from a user namespace.
 func (a *app) elevate(runtime string) error {
-	if a.enter == nil || runtime == "docker" || !namespace.NeedsUserNS() || namespace.Available() != nil {
+	if a.enter == nil || runtime == "docker" || !privilege.NeedsUserNS() || privilege.CheckNamespaces() != nil {
 		return nil
 	}
 	code, err := a.enter(a.args)

@@ -37,7 +37,6 @@ func packages() []entry {
 		{"internal/clock", "", "reads the machine's clocks in nanoseconds"},
 		{"internal/control", "internal/clip", "messages and descriptors between processes, whatever is in them"},
 		{"internal/crew", "", "workers for any rounds of work"},
-		{"internal/dockertest", "", "a Docker Engine for tests"},
 		{"internal/fuzztest", "", "seeds and mutations for any fuzz target"},
 		{"internal/golden", "", "compares text with files"},
 		{"internal/mac", "", "MAC addresses of nodes"},
@@ -56,7 +55,9 @@ func packages() []entry {
 		{"internal/sockbuf", "", "sizes buffers of sockets, whatever crosses them"},
 		{"internal/sandbox/sandboxtest", "", "writes modules for tests"},
 		{"internal/sample", "", "chooses cases of tests"},
-		{"internal/testenv", "", "the environment of tests"},
+		{"internal/privilege", "", "finds out what this process may do, whatever it wants to do"},
+		{"internal/dockertest", "internal/privilege", "a Docker Engine for tests, which they can reach"},
+		{"internal/testenv", "internal/privilege", "the environment of tests, and what they need of it"},
 
 		{"fabric", "eventqueue internal/prefetch internal/splitmix units",
 			"a machine of events; ECMP hashes and lossy links draw numbers; ports and packets are asked for ahead"},
@@ -213,11 +214,11 @@ func packages() []entry {
 			"nodeimg/labclock units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down, lab time of programs"},
 		{"orchestrator/runtime/runtimetest", "nodeimg/boot orchestrator/runtime", "labs that all runtimes start in tests"},
-		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot " +
-			"nodeimg/image nodeimg/labclock orchestrator/runtime",
+		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller internal/privilege " +
+			"nodeimg/boot nodeimg/image nodeimg/labclock orchestrator/runtime",
 			"a runtime"},
-		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/terminal internal/thread " +
-			"nodeimg/boot nodeimg/labclock orchestrator/runtime units",
+		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/privilege internal/terminal " +
+			"internal/thread nodeimg/boot nodeimg/labclock orchestrator/runtime units",
 			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot " +
@@ -225,8 +226,8 @@ func packages() []entry {
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
-		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/sockbuf internal/thread " +
-			"nodeimg/labclock orchestrator/runtime/docker orchestrator/runtime/namespace " +
+		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/privilege internal/sockbuf " +
+			"internal/thread nodeimg/labclock orchestrator/runtime/docker orchestrator/runtime/namespace " +
 			"orchestrator/uml " +
 			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime, kernel and kind of NIC"},
@@ -247,9 +248,9 @@ func packages() []entry {
 			"a part of an emulation on another machine: starts it there, and passes its messages on"},
 
 		{"orchestrator/run", "collectives/symbolic fabric host internal/clip internal/crew " +
-			"internal/plural orchestrator/capture orchestrator/emulate " +
+			"internal/plural internal/privilege orchestrator/capture orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
-			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
 			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
@@ -296,7 +297,7 @@ func packages() []entry {
 			"reads a lab, writes its submission, starts shards, and reads and describes their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
 			"internal/clip internal/control internal/nearest internal/plural " +
-			"internal/regular internal/terminal labs " +
+			"internal/privilege internal/regular internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +

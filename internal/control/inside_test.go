@@ -6,11 +6,14 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"weft/internal/testenv"
 )
 
 // This process is none of those that are refused; one with a network or, by the other way to tell,
 // a PID namespace of its own is, and so are those that cannot be seen.
 func TestPrivForeign(t *testing.T) {
+	testenv.NeedNamespaces(t)
 	if err := Foreign(os.Getpid()); err != nil {
 		t.Error(err)
 	}
@@ -29,7 +32,7 @@ func TestPrivForeign(t *testing.T) {
 		cmd := exec.Command("/bin/sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: c.flags, Pdeathsig: syscall.SIGKILL}
 		if err := cmd.Start(); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		if err := c.check(cmd.Process.Pid); !errors.Is(err, ErrStranger) {
 			t.Errorf("another %s namespace: %v", name, err)

@@ -1,10 +1,12 @@
-// Package dockertest provides a Docker Engine for tests: the one that runs on this machine, or one
-// with its own folder, socket and process that it starts and stops.
+// Package dockertest provides a Docker Engine for tests: one with its own folder, socket and
+// process that it starts and stops, or, where it cannot start one or DOCKER_HOST asks for it, the
+// one that runs on this machine.
 package dockertest
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/privilege"
 )
 
 // startTime is the time limit for an engine to start or stop.
@@ -48,27 +52,22 @@ func Stop() {
 	}
 }
 
-// find looks for a running engine, or starts one.
+// find starts an engine where it may, and looks for a running one otherwise or where DOCKER_HOST
+// names one. A test's own engine has nothing of anybody else, and its processes are in the test's
+// PID namespace (.ci/isolate), where the numbers of the machine's engine mean nothing.
 func find() {
 	host := os.Getenv("DOCKER_HOST")
-	if host == "" {
-		host = "unix:///var/run/docker.sock"
-	}
-	if answers(host) {
-		lent.host = host
-		return
-	}
-	if os.Getenv("DOCKER_HOST") != "" {
-		lent.why = "DOCKER_HOST is " + host + ", where nothing answers"
-		return
-	}
-	if os.Geteuid() != 0 {
-		lent.why = "none is running, and only root may start one"
-		return
-	}
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
-	if _, err := exec.LookPath("dockerd"); err != nil {
-		lent.why = "none is running, and dockerd is not installed: sudo apt-get install docker.io"
+	_, missing := exec.LookPath("dockerd")
+	if host != "" || missing != nil || os.Geteuid() != 0 {
+		host = cmp.Or(host, "unix:///var/run/docker.sock")
+		if lent.why = unreachable(host); lent.why == "" {
+			lent.host = host
+		} else if missing != nil {
+			lent.why += "; dockerd is not installed, see make tools"
+		} else if os.Geteuid() != 0 {
+			lent.why += "; only root may start one"
+		}
 		return
 	}
 	dir, err := os.MkdirTemp("", "engine-*")
@@ -83,12 +82,19 @@ func find() {
 	os.Setenv("DOCKER_HOST", lent.host)
 }
 
-func answers(host string) bool {
+// unreachable says why the engine at host is of no use to tests; "" if it is. It connects only.
+func unreachable(host string) string {
 	conn, err := net.DialTimeout("unix", strings.TrimPrefix(host, "unix://"), time.Second)
-	if err == nil {
-		conn.Close()
+	if err != nil {
+		return err.Error()
 	}
-	return err == nil
+	defer conn.Close()
+	if seen, err := privilege.SeesPeer(conn.(*net.UnixConn)); err != nil {
+		return err.Error()
+	} else if !seen {
+		return "the engine at " + host + " is in another PID namespace"
+	}
+	return ""
 }
 
 // Engine is an engine for one test, which may do with it what it likes.
@@ -131,7 +137,11 @@ func start(dir string) (host string, stop func(), err error) {
 // Restart starts the engine again after Stop.
 func (e *Engine) Restart() error {
 	e.up, e.over = make(chan struct{}), make(chan struct{})
-	e.cmd = exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
+	// The machine's containerd has the containers of the machine's engine: this engine, which would
+	// share it, is not to see it.
+	const hide = `[ ! -S /run/containerd/containerd.sock ] || mount -t tmpfs tmpfs /run/containerd; exec "$0" "$@"`
+	e.cmd = exec.Command("sh", "-c", hide, "dockerd", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
+		"--bridge=none",
 		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
 		"--pidfile", filepath.Join(e.dir, "pid"), "-H", e.Host)
 	// Its mounts are in a namespace of its own, because other tests look for leftover mounts.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/clock"
+	"weft/internal/testenv"
 )
 
 // Environment variables that make the test program another one: one that becomes its arguments with
@@ -153,10 +154,7 @@ func newBench(t testing.TB, dilation float64) *bench {
 // command returns a command that runs a program with lab time.
 func (b *bench) command(t testing.TB, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := exec.LookPath(args[0])
-	if err != nil {
-		t.Skip(err)
-	}
+	path := testenv.NeedProgram(t, args[0])[0]
 	socket, err := b.keeper.Attach(b.page, os.Stderr)
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func TestTracedProgramsAreRefused(t *testing.T) {
 	}
 	if gdb, err := exec.LookPath("gdb"); err == nil {
 		// a program may be traced once it runs
-		out := b.run(t, nil, "sh", "-c", "sleep 5 & "+gdb+" -batch -p $! -ex detach 2>&1; kill $!")
+		out := b.run(t, nil, "sh", "-c", "sleep 100 & "+gdb+" -batch -p $! -ex detach 2>&1; kill $!")
 		if !strings.Contains(out, "detached") {
 			t.Errorf("gdb says %q", out)
 		}

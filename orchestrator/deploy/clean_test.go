@@ -16,6 +16,7 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/regular"
+	"weft/internal/testenv"
 	"weft/orchestrator/topology"
 )
 
@@ -77,7 +78,7 @@ func TestFoldersOfTheUserStay(t *testing.T) {
 // A supervisor that does not answer has not crashed: Clean leaves it, and errors name it and the
 // command that ends it.
 func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, pid := deployLab(t, "stuck")
 	stop(t, pid)
 	_, err := stateOf(r, "stuck")
@@ -98,7 +99,7 @@ func TestPrivCleanKeepsStuckSupervisor(t *testing.T) {
 
 // A request that waits when the supervisor is killed says that the lab has crashed.
 func TestPrivRequestsOfADyingSupervisor(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, pid := deployLab(t, "dying")
 	stop(t, pid)
 	said := make(chan error)
@@ -152,7 +153,7 @@ func stopped(t *testing.T, pid int) bool {
 // A supervisor is a stray only if the journal does not know it once the lock is held. A lab that
 // came up after Clean had read the journals is not a stray, nor is one that is being deployed.
 func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, pid := deployLab(t, "young")
 	s, ok := supervisorAt(pid)
 	if !ok {
@@ -195,10 +196,8 @@ func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
 
 // Clean sees from another PID namespace that a lab is up.
 func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
-	needRoot(t)
-	if _, err := exec.LookPath("unshare"); err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedNamespaces(t)
+	testenv.NeedProgram(t, "unshare")
 	r, pid := deployLab(t, "far")
 	program, err := os.Executable()
 	if err != nil {
@@ -218,7 +217,7 @@ func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
 // A lab with a damaged journal is put aside once its marked processes are ended. Nothing else is
 // touched.
 func TestPrivDamagedJournal(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for name, spoil := range map[string]func(string) string{
 		"garbage": func(s string) string { return s + "garbage\n" },
 		"empty-line": func(s string) string {
@@ -272,7 +271,7 @@ func TestPrivDamagedJournal(t *testing.T) {
 // What a later version of Weft wrote into a journal is left alone and reported, and everything else
 // is removed. The lab's name is free again.
 func TestPrivJournalOfAnotherVersion(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for _, verb := range []string{"destroy", "clean"} {
 		t.Run(verb, func(t *testing.T) {
 			before := takeSnapshot(t)
@@ -320,7 +319,7 @@ func TestPrivJournalOfAnotherVersion(t *testing.T) {
 }
 
 // A journal that is not a file is damaged: it is neither followed nor waited for.
-func TestPrivJournalThatIsNotAFile(t *testing.T) {
+func TestJournalThatIsNotAFile(t *testing.T) {
 	for what, make := range map[string]func(path string) error{
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"link":   func(path string) error { return os.Symlink("/etc/hostname", path) },
@@ -385,7 +384,7 @@ func TestRollbackReportsEachErrorOnce(t *testing.T) {
 // State and Clean report a lab as broken if none of its nodes is alive. If all were killed by
 // request, it waits for a restart.
 func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, _ := deployLab(t, "deserted")
 	h, err := Open(r, "deserted")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 )
 
 // A program ends with its node, and its caller gets the reason, whether the node was killed before
@@ -116,11 +116,7 @@ func TestPrivNodeWithoutItsInterface(t *testing.T) {
 
 // A node that takes its interface down is cut off until it takes it up again; inspect reports both.
 func TestPrivInterfaceDownAndUp(t *testing.T) {
-	for _, program := range []string{"ping", "ip"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	testenv.NeedProgram(t, "ping", "ip")
 	_, h := newGuardedLab(t)
 	state := func() *NodeState {
 		s, err := h.State()

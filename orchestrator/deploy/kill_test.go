@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/internal/sample"
+	"weft/internal/testenv"
 	"weft/orchestrator/uml/umltest"
 )
 
@@ -176,7 +177,7 @@ func wasKilled(err error) bool {
 
 // Clean removes a lab whose supervisor was killed and leaves one that is up.
 func TestPrivCleanKeepsRunningLabs(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	root := newStatePath(t)
 	before := takeSnapshot(t)
 	for _, name := range []string{"well", "crashed"} {
@@ -218,7 +219,7 @@ func TestPrivCleanKeepsRunningLabs(t *testing.T) {
 // Clean does not touch what only resembles Weft's: folders, files, processes, and links that lead
 // elsewhere.
 func TestPrivLookalikesAreNotTouched(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	root := newStatePath(t)
 	outside := filepath.Join(t.TempDir(), "precious")
 	for _, dir := range []string{outside, filepath.Join(root, "Not-A-Lab"), filepath.Join(root, "lab.d")} {

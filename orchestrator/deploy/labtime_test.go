@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/labclock"
 )
 
@@ -94,9 +94,7 @@ func TestPrivLabTimeOfGreedyPrograms(t *testing.T) {
 // thousand forks a second on a machine that has the time.
 func TestPrivHostileProgramsInLabTime(t *testing.T) {
 	needLabTime(t)
-	if _, err := exec.LookPath("perl"); err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedProgram(t, "perl")
 	scripts := map[string]string{
 		"forks":       `exec "/bin/sh", "-c", "i=0; while [ \$i -lt 3000 ]; do (:); i=\$((i+1)); done; echo 3000 forks"`,
 		"execs":       `my ($n, $t) = (0, time); while (time - $t < 2) { system "/bin/true"; $n++ } print "$n execs in 2 s\n"`,

@@ -31,7 +31,6 @@ import (
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 )
 
@@ -224,16 +223,6 @@ engine: {dilation: %d, runtime: %s, datapath: %s}
 %s%s`, name, hosts, line, dilation, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues, clocks)}
 }
 
-func needRoot(t testing.TB) {
-	t.Helper()
-	if namespace.NeedsUserNS() {
-		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
-	}
-	if err := namespace.Available(); err != nil {
-		t.Skip(err)
-	}
-}
-
 // newStatePath returns the path of a state directory that does not exist yet and belongs to one
 // test.
 func newStatePath(t testing.TB) string {
@@ -411,7 +400,7 @@ func weftBinary(t testing.TB) string {
 // useRuntime selects the runtime for the labs of a test, or skips the test if it is not available.
 func useRuntime(t testing.TB, runtime string) {
 	t.Helper()
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	if runtime == "docker" {
 		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 			t.Skip(err)

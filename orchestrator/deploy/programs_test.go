@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 )
 
 // A host's program that fails at its start, or later, is named by deploy and in the state.
 func TestPrivProgramsThatFail(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	path := newStatePath(t)
 	q := &Request{File: "p.yaml", Text: []byte(`
 weft: 1

@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"weft/internal/control"
+	"weft/internal/privilege"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -56,10 +58,10 @@ func TestStateDirectoryIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if os.Geteuid() == 0 {
+	if initial, _ := privilege.InitialUserNS(); initial && os.Geteuid() == 0 {
 		theirs := filepath.Join(dir, "theirs")
 		if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, 65534, 65534)); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		if _, err := OpenRoot(theirs); err == nil || !strings.Contains(err.Error(), "belongs to user 65534") {
 			t.Error(err)
@@ -71,7 +73,7 @@ func TestStateDirectoryIsPrivate(t *testing.T) {
 // state directory and a handle.
 func newGuardedLab(t *testing.T) (root string, h *Handle) {
 	t.Helper()
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, _ := deployLab(t, "guarded")
 	h, err := Open(r, "guarded")
 	if err != nil {
@@ -92,9 +94,7 @@ func TestPrivSocketIsPrivate(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", name, info.Mode(), err, want)
 		}
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to be somebody else")
-	}
+	testenv.NeedRoot(t) // to be somebody else
 	stranger := func() string {
 		cmd := exec.Command("/proc/self/exe", "stranger", filepath.Join(root, "guarded", socketFile))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -315,7 +315,8 @@ func runProgram(t *testing.T, h *Handle, e Exec) (code int, out string) {
 // A program in a node is limited in processes and memory, and leaves room for the next.
 func TestPrivProgramsAreBounded(t *testing.T) {
 	_, h := newGuardedLab(t)
-	if os.Geteuid() != 0 || !boot.HasUser(boot.ProgramUser(1)) {
+	testenv.NeedRoot(t)
+	if !boot.HasUser(boot.ProgramUser(1)) {
 		t.Skip("processes of a node are counted where its programs can be a user of their own")
 	}
 	_, out := runScript(t, h, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")

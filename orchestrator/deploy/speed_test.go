@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"weft/internal/testenv"
 )
 
 // BenchmarkPrivDeployInDocker deploys a lab of 36 containers, with supervisor and journal, and
 // compares it with the docker command starting as many bare containers at once. It reports the
 // minimum of each, since load only slows, and their ratio, which should be at most 1.3.
 func BenchmarkPrivDeployInDocker(b *testing.B) {
-	if _, err := exec.LookPath("docker"); err != nil {
-		b.Skip("there is no docker command to compare with")
-	}
+	testenv.NeedProgram(b, "docker") // to compare with
 	useRuntime(b, "docker")
 	const containers = 36 // 35 hosts and the fabric
 	b.Setenv(hostsVar, fmt.Sprint(containers-1))

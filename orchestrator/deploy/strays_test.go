@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 )
 
@@ -96,7 +97,7 @@ var impostors = map[string]func(path string) error{
 // A lab whose folder was replaced is as unreachable as one without: destroy and clean end it and
 // rename the replacement, so that the lab can be deployed again.
 func TestPrivLabWhoseFolderWasReplaced(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for what, replace := range impostors {
 		t.Run(what, func(t *testing.T) {
 			root := newStatePath(t)
@@ -149,7 +150,7 @@ func TestPrivLabWhoseFolderWasReplaced(t *testing.T) {
 // If the state directory itself was replaced, its labs are ended all the same, and the error says
 // what is wrong with the directory.
 func TestPrivStateDirectoryWasReplaced(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for what, replace := range impostors {
 		for verb, end := range map[string]func(root string) error{
 			"destroy": func(root string) error {
@@ -227,7 +228,7 @@ func cleanLost(t *testing.T, root string) string {
 
 // A supervisor whose path leads to another lab's folder leaves that alone when it ends.
 func TestPrivSupervisorKeepsForeignFolder(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	r, pid := deployLab(t, "twice")
 	if err := os.Rename(filepath.Join(r.Path(), "twice"), filepath.Join(r.Path(), "Kept")); err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func TestPrivSupervisorKeepsForeignFolder(t *testing.T) {
 
 // Processes of a lab whose launcher is gone are ended; others are not.
 func TestPrivProcessesWithoutLauncher(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	alive, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/internal/testenv"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 )
 
@@ -70,9 +69,7 @@ func TestCheck(t *testing.T) {
 
 // If Weft can create namespaces, the findings about them agree with what works.
 func TestPrivCheck(t *testing.T) {
-	if namespace.NeedsUserNS() {
-		t.Skip("needs the privilege to create namespaces")
-	}
+	testenv.NeedNamespaces(t)
 	fs := Check(t.Context(), Options{})
 	for _, name := range []string{"privileges", "namespaces"} {
 		if f := find(t, fs, name); f.State != OK {

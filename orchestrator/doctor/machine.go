@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/plural"
+	"weft/internal/privilege"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
@@ -78,7 +79,7 @@ func isolation() []test {
 			fix: "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 " +
 				"kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000"},
 		{name: "namespaces", try: func(context.Context) (string, error) {
-			return "network, mount, PID, UTS, IPC", namespace.Available()
+			return "network, mount, PID, UTS, IPC", privilege.CheckNamespaces()
 		}, grade: Missing,
 			cost: "no emulation with the built-in runtime",
 			fix:  "run outside of the container, or with the right to create namespaces (CAP_SYS_ADMIN)"},
@@ -93,20 +94,14 @@ func isolation() []test {
 }
 
 func privileges(context.Context) (string, error) {
-	inside, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	// The initial user namespace maps every user to itself: user_namespaces(7).
-	f := strings.Fields(string(inside))
-	initial := len(f) != 3 || f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
+	initial, outside := privilege.InitialUserNS()
 	switch {
-	case !namespace.NeedsUserNS() && initial:
+	case !privilege.NeedsUserNS() && initial:
 		return "root", nil
-	case !namespace.NeedsUserNS():
-		return fmt.Sprintf("root of a user namespace (user %s outside)", f[1]), nil
+	case !privilege.NeedsUserNS():
+		return fmt.Sprintf("root of a user namespace (user %s outside)", outside), nil
 	}
-	if err := namespace.Available(); err != nil {
+	if err := privilege.CheckNamespaces(); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("user %d, may create user namespaces", os.Geteuid()), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/orchestrator/runtime/namespace"
+	"weft/internal/privilege"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 )
@@ -54,7 +54,7 @@ func part(p qdisc.Part) test {
 		name = "qdisc " + string(p)
 	}
 	try := func(context.Context) (string, error) {
-		if namespace.NeedsUserNS() {
+		if privilege.NeedsUserNS() {
 			return "", errUntried
 		}
 		if err := probe.Try(p); err != nil {
@@ -83,7 +83,7 @@ var errUntried = errors.New("not tested: creating a network namespace needs priv
 // inScratch returns a test that runs try in a temporary network namespace.
 func inScratch(try func() error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
-		if namespace.NeedsUserNS() {
+		if privilege.NeedsUserNS() {
 			return "", errUntried
 		}
 		scratch, err := ns.TempNetNS()

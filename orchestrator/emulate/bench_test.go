@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/testenv"
 	"weft/units"
 )
 
@@ -15,7 +16,7 @@ import (
 // the medians of the packets carried and of the worst p99 lateness, in real time, and the share of
 // the runs with verdict ok.
 func BenchmarkPrivAllToAll(b *testing.B) {
-	needRoot(b)
+	testenv.NeedNamespaces(b)
 	offered := 48_000.0
 	if s := os.Getenv("WEFT_OFFERED"); s != "" {
 		f, err := strconv.ParseFloat(s, 64)
@@ -76,7 +77,7 @@ func median(of []float64) float64 {
 }
 
 func TestPrivMeasure(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	if testing.Short() {
 		t.Skip("takes several seconds")
 	}

@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 )
 
 // bothNICs runs a test with sockets and with bypass NICs.
 func bothNICs(t *testing.T, test func(t *testing.T, bypass bool)) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for _, bypass := range []bool{false, true} {
 		name := "socket"
 		if bypass {
@@ -48,7 +49,7 @@ func sharedMemory(t *testing.T, pid string) (n int) {
 // However a process of a lab with bypass NICs ends, the run ends with its name, and no memory is
 // left.
 func TestPrivBypassKills(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	kills := 2
 	if testing.Short() {
 		kills = 1
@@ -136,7 +137,7 @@ func scribble(ctx context.Context, pid, node int) error {
 // A node whose memory is filled with garbage ends by its name, alone of those that its process
 // drives. What the others have sent each other is right.
 func TestPrivBypassGarbage(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	x := allToAll(4, 20, 1000, 1000)
 	x.Processes.Bypass = true
 	x.During = func(ctx context.Context, c runtime.Cluster) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,20 +18,13 @@ import (
 
 	"weft/host"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
 )
-
-// needRoot skips the test without the right to make network namespaces.
-func needRoot(t testing.TB) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to make network namespaces")
-	}
-}
 
 // mustRun runs x, which must succeed, and checks the invariants of every run.
 func mustRun(t *testing.T, x Experiment) *Outcome {
@@ -47,7 +39,7 @@ func mustRun(t *testing.T, x Experiment) *Outcome {
 // runChecked runs x, and checks the invariants of every run that succeeds.
 func runChecked(t *testing.T, x Experiment) (*Outcome, error) {
 	t.Helper()
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	x.Processes.Stderr = os.Stderr
 	o, err := Run(t.Context(), x)
 	if err != nil {
@@ -203,7 +195,7 @@ func TestPrivOneFlow(t *testing.T) {
 // The smallest labs, of one cold all-to-all that is over in 21 us, are on time at the dilation
 // that auto gives them.
 func TestPrivAutoIsOKForASmallLab(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	if testing.Short() {
 		t.Skip("takes several seconds")
 	}
@@ -234,9 +226,7 @@ func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 
 // Programs that know nothing of Weft are carried with the delays of the model.
 func TestPrivPing(t *testing.T) {
-	if _, err := exec.LookPath("ping"); err != nil {
-		t.Skip("ping is not installed")
-	}
+	testenv.NeedProgram(t, "ping")
 	const dilation = 1000
 	x := star(3, dilation)
 	var out bytes.Buffer
@@ -246,7 +236,7 @@ func TestPrivPing(t *testing.T) {
 			Stderr: &out,
 		})
 	}
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	quiettest.Check(t, 3, func() error {
 		out.Reset()
 		o, err := Run(t.Context(), x)
@@ -274,9 +264,7 @@ func TestPrivPing(t *testing.T) {
 }
 
 func TestPrivIperf(t *testing.T) {
-	if _, err := exec.LookPath("iperf3"); err != nil {
-		t.Skip("iperf3 is not installed")
-	}
+	testenv.NeedProgram(t, "iperf3")
 	x := star(2, 1000) // 100 Mb/s of real time
 	var out bytes.Buffer
 	x.During = func(ctx context.Context, c runtime.Cluster) error {
@@ -302,7 +290,7 @@ func TestPrivIperf(t *testing.T) {
 			}
 		}
 	}
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	quiettest.Check(t, 3, func() error {
 		if _, err := Run(t.Context(), x); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
@@ -378,7 +366,7 @@ func checkDeathIsReportedByName(t *testing.T, bypass bool) {
 }
 
 func TestPrivSilenceIsReportedByName(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for _, victim := range []string{"h2", runtime.Fabric} {
 		x, underWay := endlessWorkload()
 		var at time.Time
@@ -413,7 +401,7 @@ func TestPrivSilenceIsReportedByName(t *testing.T) {
 }
 
 func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	x, underWay := endlessWorkload()
 	x.During = func(ctx context.Context, _ runtime.Cluster) error {
@@ -466,7 +454,7 @@ func checkCorruptedByte(t *testing.T, bypass bool) {
 
 // A network that loses everything: the error says which host waits for which.
 func TestPrivStall(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	x := allToAll(3, 10, 1, 1000)
 	x.Stall = time.Second
 	x.Fabric.Switches[0].Route = []int32{-1, -1, -1}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/results/frames"
 	"weft/units"
 )
@@ -15,7 +16,7 @@ import (
 func TestPrivFramesOfConnections(t *testing.T) { bothNICs(t, checkFramesOfConnections) }
 
 func checkFramesOfConnections(t *testing.T, bypass bool) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	const n, packets, repeat = 4, 40, 4
 	x := allToAll(n, packets, repeat, 10_000)
 	x.Processes.Bypass = bypass

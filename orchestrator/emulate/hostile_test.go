@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/params"
@@ -187,7 +188,7 @@ func TestUMLHostileNode(t *testing.T) {
 
 // The same from a container.
 func TestPrivHostileContainer(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	host := dockertest.Host(t)
 	t.Cleanup(dockertest.Stop)
 	if _, err := docker.Probe(t.Context(), host); err != nil {

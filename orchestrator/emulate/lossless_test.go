@@ -11,6 +11,7 @@ import (
 
 	"weft/fabric"
 	"weft/host"
+	"weft/internal/testenv"
 	"weft/params"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
@@ -155,7 +156,7 @@ func makeRing(x *Experiment) {
 
 // Switches that wait for each other: the error names the waiting hosts and ports.
 func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	x := star(3, 2000)
 	makeRing(&x)
 	x.Stall = 2 * time.Second

@@ -12,6 +12,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/units"
@@ -57,7 +58,7 @@ func makeRacks(t *testing.T, x *Experiment) {
 
 // Each part has a fabric process with its hosts, and what they report is put together.
 func TestPrivParts(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	x := allToAll(6, 20, 2, 1000)
 	makeRacks(t, &x)
 	x.SampleQueues = 2 * units.Microsecond
@@ -80,7 +81,7 @@ func TestPrivParts(t *testing.T) {
 
 // The end of the process of a part ends the run, which says which part it was.
 func TestPrivDeathOfAPartIsReportedByName(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for _, end := range []unix.Signal{unix.SIGKILL, unix.SIGSTOP} {
 		x, underWay := endlessWorkload()
 		makeRacks(t, &x)

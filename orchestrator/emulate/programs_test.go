@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 )
 
@@ -78,7 +79,7 @@ func checkProgramsRunBesideTheWorkload(t *testing.T, bypass bool) {
 
 // A program that fails ends the run, by the name of its host and with its last words.
 func TestPrivAProgramThatFailsEndsTheRun(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for want, args := range map[string][]string{
 		"the program of h1: exit status 3: no way":    {"sh", "-c", "echo no way; exit 3"},
 		"h1: stat /absent: no such file or directory": {"/absent"},

@@ -22,7 +22,9 @@ import (
 	"weft/fabric"
 	"weft/internal/control"
 	"weft/internal/dockertest"
+	"weft/internal/privilege"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
@@ -50,7 +52,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "enter":
-		if namespace.NeedsUserNS() {
+		if privilege.NeedsUserNS() {
 			code, err := namespace.Enter(os.Args[1:])
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -113,9 +115,7 @@ func buildNodeProgram(t *testing.T) string {
 // launch brings up a lab in a runtime, or skips the test if the runtime is not available.
 func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 	t.Helper()
-	if namespace.NeedsUserNS() {
-		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
-	}
+	testenv.NeedNamespaces(t)
 	if where == "docker" {
 		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 			t.Skip(err)
@@ -126,9 +126,6 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 			t.Fatal(err)
 		}
 		return c
-	}
-	if err := namespace.Available(); err != nil {
-		t.Skip(err)
 	}
 	c, err := namespace.Launch(t.Context(), s)
 	if err != nil {
@@ -245,9 +242,7 @@ func TestPrivForwards(t *testing.T) {
 
 // The same holds without root, in a user namespace.
 func TestPrivForwardsForAnOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 || namespace.NeedsUserNS() {
-		t.Skip("for root, who can be another user")
-	}
+	testenv.NeedRoot(t)
 	out, err := asNobody("^TestPrivForwards$/^namespace$")
 	if err != nil {
 		t.Errorf("%v:\n%s", err, out)
@@ -284,6 +279,7 @@ func TestUMLShapesForAnOrdinaryUser(t *testing.T) {
 }
 
 func TestPrivShapes(t *testing.T) {
+	testenv.NeedNamespaces(t)
 	if _, err := Available(); err != nil {
 		t.Skip(err)
 	}

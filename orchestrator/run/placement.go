@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/internal/privilege"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
@@ -109,7 +109,7 @@ func findRuntime(ctx context.Context, l *lab.Lab) (placement, error) {
 		_, err = docker.Probe(ctx, "")
 		return p, err
 	}
-	if err = namespace.Available(); err == nil || !open {
+	if err = privilege.CheckNamespaces(); err == nil || !open {
 		return p, err
 	}
 	if _, e := docker.Probe(ctx, ""); e != nil {

@@ -19,6 +19,7 @@ import (
 
 	"weft/internal/poller"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/units"
 )
 
@@ -408,9 +409,7 @@ func TestUnisolated(t *testing.T) {
 // path has a space and a byte that the kernel treats as one.
 func TestOrdinaryUser(t *testing.T) {
 	findKernel(t)
-	if os.Geteuid() != 0 {
-		t.Skip("all these tests are an ordinary user's")
-	}
+	testenv.NeedRoot(t) // for an ordinary user, all tests here are an ordinary user's
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/probe"
@@ -60,9 +61,7 @@ func newLink(t *testing.T, d qdisc.Direction) *link {
 // newBareLink returns a link without shaping.
 func newBareLink(t *testing.T) *link {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("not root: no network namespaces")
-	}
+	testenv.NeedNamespaces(t)
 	// never unlocked: the thread and its namespaces end with the test
 	runtime.LockOSThread()
 	l := &link{t: t}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
@@ -17,9 +18,7 @@ func TestMain(m *testing.M) { umltest.Main(m) }
 
 // On any kernel, each part works or has a reason, and the trials leave nothing behind.
 func TestPrivProbe(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not root: no network namespaces")
-	}
+	testenv.NeedNamespaces(t)
 	before, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +48,7 @@ func TestPrivProbe(t *testing.T) {
 // With one processor, a trial would eventually start on the process's first thread and leave it in
 // another namespace.
 func TestPrivTryLeavesTheProcessWhereItIs(t *testing.T) {
+	testenv.NeedNamespaces(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	before, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {

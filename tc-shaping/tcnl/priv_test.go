@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/uml/umltest"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
@@ -26,9 +27,7 @@ import (
 // capable returns what this kernel can do. It skips the test if one of the parts is missing.
 func capable(t *testing.T, parts ...qdisc.Part) qdisc.Capabilities {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("not root: no network namespace to try it in")
-	}
+	testenv.NeedNamespaces(t)
 	c, err := probe.Probe()
 	if err != nil {
 		t.Skip(err)
@@ -194,9 +193,7 @@ func TestUMLTcAgrees(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
-	if _, err := exec.LookPath("tc"); err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedProgram(t, "tc")
 	tree, err := qdisc.Plan(qdisc.Direction{
 		Rate: 100 * units.Mbps, Limit: 150_000, Delay: 5 * time.Millisecond, Loss: 0.25, RED: &qdisc.RED{Min: 20_000,
 			Max: 79_999, Pmax: 1, ECN: true},

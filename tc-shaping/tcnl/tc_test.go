@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 
 	"weft/internal/golden"
+	"weft/internal/testenv"
 	"weft/tc-shaping/qdisc"
 )
 
@@ -45,11 +46,8 @@ var commands = []struct {
 }
 
 func TestPrivWhatTcSends(t *testing.T) {
-	for _, tool := range []string{"tc", "strace"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
+	testenv.NeedNamespaces(t)
+	testenv.NeedProgram(t, "tc", "strace")
 	if v, err := exec.Command("tc", "-V").Output(); err != nil || !strings.Contains(string(v), "iproute2-6.1") {
 		t.Skipf("%s (%v): the bytes are those of iproute2 6.1", v, err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/docker/docker/client"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/privilege"
 )
 
 // defaultHost is the address of an engine by default.
@@ -69,7 +71,15 @@ func checkSocket(ctx context.Context, host string) error {
 	conn, err := d.DialContext(ctx, "unix", u.Path)
 	switch {
 	case err == nil:
-		return conn.Close()
+		defer conn.Close()
+		if seen, err := privilege.SeesPeer(conn.(*net.UnixConn)); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrUnusable, host, err)
+		} else if !seen { // the numbers that it gives for its processes are others' here
+			return fmt.Errorf("%w: the processes of the engine at %s cannot be seen from here, which is another PID "+
+				"namespace (a container?): run weft where the engine runs, or use --runtime namespace", ErrUnusable,
+				host)
+		}
+		return nil
 	case errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: %w; run as root", ErrUnusable, err)
 	case errors.Is(err, unix.ENOENT):
@@ -132,11 +142,8 @@ func Probe(ctx context.Context, host string) (about string, err error) {
 func checkPrivileges() error {
 	const needs = "containers are wired by netlink, which only root may: run as root, or use --runtime namespace, " +
 		"which needs no root"
-	if text, err := os.ReadFile("/proc/self/uid_map"); err == nil {
-		// The first user namespace maps every user to itself: user_namespaces(7).
-		if f := strings.Fields(string(text)); len(f) == 3 && f[2] != "4294967295" {
-			return fmt.Errorf("%w: this process is in a user namespace; %s", ErrUnusable, needs)
-		}
+	if initial, _ := privilege.InitialUserNS(); !initial {
+		return fmt.Errorf("%w: this process is in a user namespace; %s", ErrUnusable, needs)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData

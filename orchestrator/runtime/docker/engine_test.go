@@ -5,11 +5,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"weft/internal/dockertest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 )
 
@@ -67,6 +70,23 @@ func TestOpenExplainsFailures(t *testing.T) {
 	e, err := open(t.Context(), "unix://"+path("remapped"))
 	if err != nil || !e.remapped || !strings.Contains(e.about, "20.10 (API 1.41, overlay2, cgroup v1)") {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// In a container that has the machine's socket, the engine's process numbers mean nothing.
+func TestPrivEngineOfAnotherPIDNamespace(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cmd := exec.Command("/proc/self/exe", "open", "unix://"+path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "cannot be seen from here") ||
+		!strings.Contains(string(out), "--runtime namespace") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	nodeimage "weft/nodeimg/image"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
@@ -84,9 +84,7 @@ func TestPrivInsideANode(t *testing.T) {
 
 // Frames cross the cables: a node answers another's ping.
 func TestPrivPing(t *testing.T) {
-	if _, err := exec.LookPath("ping"); err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedProgram(t, "ping")
 	c := launchLab(t, runtimetest.Lab(3))
 	if out, err := runIn(t, c, "h0", "ping", "-c2", "-i0.05", "-W60", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)

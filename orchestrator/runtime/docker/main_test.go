@@ -15,10 +15,15 @@ import (
 	"weft/orchestrator/runtime/runtimetest"
 )
 
-// The test program is also an orchestrator that is killed.
+// The test program is also an orchestrator that is killed, and one in another PID namespace.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "launch" {
 		os.Exit(orchestrate(os.Args[2], os.Args[3]))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "open" {
+		_, err := open(context.Background(), os.Args[2])
+		fmt.Print(err)
+		os.Exit(0)
 	}
 	code := m.Run()
 	dockertest.Stop()

@@ -9,6 +9,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/privilege"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -36,7 +37,7 @@ type Cluster struct {
 // closed.
 func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	launcher, out, err := spec.Prepare(defaultGrace)
-	if err == nil && NeedsUserNS() {
+	if err == nil && privilege.NeedsUserNS() {
 		err = ErrNeedsUserNS
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
@@ -33,7 +34,7 @@ func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock()
 
 // The hosts of a k=4 fat-tree and its fabric are up in under 1 s and down in under 0.5 s.
 func TestPrivUpAndDown(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	quiettest.Check(t, 3, func() error {
 		up, down := timeLaunch(t)
 		if up > time.Second || down > 500*time.Millisecond {
@@ -149,7 +150,7 @@ func TestPrivNodeIsReniced(t *testing.T) {
 }
 
 func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	for name, c := range map[string]struct {
 		change func(*runtime.Spec)
 		want   string
@@ -184,7 +185,7 @@ func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 }
 
 func TestPrivCancelAtAnyTime(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	before := takeTraces(t)
 	for d := time.Duration(0); d < 90*time.Millisecond; d += 15 * time.Millisecond {
 		ctx, cancel := context.WithCancel(t.Context())

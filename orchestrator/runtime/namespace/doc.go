@@ -15,6 +15,7 @@
 // inside namespaces, and there are no files: once the processes are gone, the kernel removes the
 // rest. The exceptions are control groups, which Close or CleanGroups remove.
 //
-// A user who may not create namespaces needs a user namespace first: see NeedsUserNS and Enter.
+// A user who may not create namespaces needs a user namespace first: see privilege.NeedsUserNS and
+// Enter.
 // Start reading in cluster.go.
 package namespace

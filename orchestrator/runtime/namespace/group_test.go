@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
 	"weft/units"
@@ -192,7 +193,7 @@ func TestPrivLaunchRemovesDeadGroups(t *testing.T) {
 
 // An orchestrator that is killed leaves empty groups, which its name in theirs identifies.
 func TestPrivGroupsAfterAKill(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	if _, err := GroupMemory(); err != nil {
 		t.Skip(err)
 	}

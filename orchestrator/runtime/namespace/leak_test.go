@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
 )
@@ -119,7 +120,7 @@ func inUse(namespaces map[string]bool) (left []string) {
 
 // An orchestrator killed at any instant, while it starts a lab or later, leaves nothing.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	before := takeTraces(t)
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -173,7 +174,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 
 // A closed lab leaves nothing.
 func TestPrivCloseLeavesNothing(t *testing.T) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	before := takeTraces(t)
 	mark := fmt.Sprintf("mark-%d-close", os.Getpid())
 	spec := runtimetest.Lab(4)
@@ -214,7 +215,7 @@ func TestPrivSwitchedLabKilledAtEveryStep(t *testing.T) {
 
 // killedAtEveryStep kills an orchestrator before each of the operations of a launch.
 func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	before := takeTraces(t)
 	for n := 1; ; n++ {
 		mark := fmt.Sprintf("mark-%d-step-%d", os.Getpid(), n)

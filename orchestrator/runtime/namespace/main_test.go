@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/control"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
@@ -108,7 +109,7 @@ func launch(args []string) int {
 // launchLab launches a lab until the end of the test, or skips the test if that is impossible.
 func launchLab(t *testing.T, spec runtime.Spec) *Cluster {
 	t.Helper()
-	needRoot(t)
+	testenv.NeedNamespaces(t)
 	c, err := Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -119,17 +120,6 @@ func launchLab(t *testing.T, spec runtime.Spec) *Cluster {
 		}
 	})
 	return c
-}
-
-// needRoot skips the test without the right to create network namespaces.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if NeedsUserNS() {
-		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
-	}
-	if err := Available(); err != nil {
-		t.Skip(err)
-	}
 }
 
 // runIn runs a command in a node and returns what it wrote.

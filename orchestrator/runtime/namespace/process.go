@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/internal/privilege"
 	"weft/internal/thread"
 	"weft/orchestrator/runtime"
 )
@@ -66,7 +67,7 @@ func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (
 		ExtraFiles: []*os.File{theirs}, // becomes control.FD
 		WaitDelay:  50 * time.Millisecond,
 		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags: namespaces,
+			Cloneflags: privilege.Namespaces,
 			Pdeathsig:  syscall.SIGKILL,
 			Setsid:     true, // Ctrl-C is for the orchestrator, which then ends the lab in order
 		},

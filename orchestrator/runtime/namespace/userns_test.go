@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"time"
+	"weft/internal/privilege"
 	"weft/internal/quiettest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/runtimetest"
 
@@ -23,8 +25,8 @@ import (
 // ordinaryUser is weft as an ordinary user runs it: outside it enters a user namespace, inside it
 // launches a lab and does what its arguments say.
 func ordinaryUser(args []string) int {
-	if NeedsUserNS() {
-		if err := Available(); err != nil {
+	if privilege.NeedsUserNS() {
+		if err := privilege.CheckNamespaces(); err != nil {
 			fmt.Fprintln(os.Stderr, "unavailable:", err)
 			return 77
 		}
@@ -71,13 +73,12 @@ func ordinaryUser(args []string) int {
 // asNobody runs the test program as an ordinary user.
 func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	testenv.NeedEmulation(t)
 	cmd := exec.Command("/proc/self/exe", append([]string{"enter"}, args...)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() == 0 {
-		if NeedsUserNS() {
-			t.Skip("root without privileges cannot become another user")
-		}
+		testenv.NeedRoot(t) // to become another user
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 	return cmd
@@ -166,9 +167,7 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 }
 
 func TestLaunchNeedsPrivileges(t *testing.T) {
-	if !NeedsUserNS() {
-		t.Skip("has them")
-	}
+	testenv.NeedOrdinaryUser(t)
 	if _, err := Launch(t.Context(), runtimetest.Lab(1)); !errors.Is(err, ErrNeedsUserNS) {
 		t.Errorf("got %v", err)
 	}

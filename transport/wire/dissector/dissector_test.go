@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weft/internal/golden"
+	"weft/internal/testenv"
 	"weft/transport/wire"
 	"weft/transport/wire/dissector"
 	"weft/units"
@@ -51,10 +52,7 @@ func capture(t *testing.T, frames ...[]byte) string {
 
 // tshark understands every type of packet, to the last field.
 func TestTsharkUnderstandsIt(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("tshark is not installed: nothing here can run the dissector")
-	}
+	tshark := testenv.NeedProgram(t, "tshark")[0]
 	script := filepath.Join(t.TempDir(), "weft.lua")
 	if err := os.WriteFile(script, dissector.Lua(), 0o644); err != nil {
 		t.Fatal(err)
