@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +40,19 @@ go:
 	@command -v go >/dev/null || { echo "Weft needs Go 1.26 or newer: install it from https://go.dev/dl/ and put it in PATH."; exit 1; }
 	@go env GOVERSION >/dev/null || { echo "Weft needs Go 1.26 or newer; this is $$(GOTOOLCHAIN=local go version). See https://go.dev/dl/."; exit 1; }
 
-tools:
-	@.ci/need ip iproute2 "no look into namespaces by hand" \
+TOOLS := ip iproute2 "no look into namespaces by hand" \
 	  ping iputils-ping "no test of ping between emulated hosts" \
 	  iperf3 iperf3 "no test of TCP between emulated hosts" \
 	  tshark tshark "no test that Wireshark understands captures and headers" \
 	  chromium chromium "no test of reports and of weft view in a browser" \
 	  dockerd docker.io "no test of the Docker runtime" \
 	  linux.uml user-mode-linux "no test of the kernel datapath, unless this kernel has all its qdiscs, and none of --kernel uml"
+
+tools: ## install what the tests use and this machine lacks (apt-get)
+	@.ci/need --install $(TOOLS)
+
+needs:
+	@.ci/need $(TOOLS)
 
 build: go modules ## build bin/weft, one static binary, and the modules of examples/cc
 	go build -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
@@ -76,8 +81,8 @@ demo: build ## build, then run the quickstart
 	bin/weft demo
 
 # vet compiles all packages, so that the three parts of e2e do not each do so.
-test: vet tools build labs ## everything that can be tested on this machine: minutes
-	@$(TEST) -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
+test: vet needs build labs ## everything that can be tested on this machine: minutes
+	@$(TEST) $(ISOLATE) -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
 	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
 	@echo "== tests, several packages at a time, and those of e2e in three parts beside them"
 	@bad=0; \
@@ -91,6 +96,19 @@ test: vet tools build labs ## everything that can be tested on this machine: min
 	@echo "== tests that measure time, one package at a time"
 	$(TEST) $(ISOLATE) -p 1 ./realtime ./tc-shaping/measure
 	$(TEST) $(ISOLATE) -run '$(QUIET)' ./orchestrator/emulate
+
+# What a user may and may not do shows in these packages, and in these end-to-end tests.
+test-user: build ## tests that depend on who runs them, as this user: some minutes
+	$(TEST) $(ISOLATE) -count=1 ./internal/... ./results/store ./orchestrator/sweep/... ./orchestrator/doctor ./orchestrator/runtime/... \
+	  ./nodeimg/boot ./tc-shaping/tcnl ./tc-shaping/probe
+	$(TEST) $(ISOLATE) -count=1 -run 'Need|Ordinary|Machines|CNI|LossIn|InterruptedVerbs|FullDisk|NoRoom|Choice' ./e2e
+
+test-docker: build ## tests of Docker, beside whatever engine runs on this machine: some minutes
+	$(TEST) $(ISOLATE) -count=1 -run 'Priv|Open' ./orchestrator/runtime/docker
+	$(TEST) $(ISOLATE) -count=1 -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e
+
+matrix: ## make demo and make test as root and as an ordinary user, with an engine and without, in odd places (root; hours; MATRIX='root-*' chooses some)
+	.ci/matrix $(MATRIX)
 
 test-all: ## the same with every case of what make test samples: each step killed, all of User Mode Linux (half an hour)
 	WEFT_TEST=all $(MAKE) test
