@@ -16,6 +16,7 @@ import (
 // pagesOfDocs returns the text of the README, the changes and all pages of docs, by name.
 func pagesOfDocs(t *testing.T) map[string]string {
 	t.Helper()
+	tellDirectory()
 	pages := map[string]string{}
 	for _, pattern := range []string{"README.md", "CHANGELOG.md", "docs/*.md", "docs/*/*.md"} {
 		names, err := filepath.Glob(pattern)

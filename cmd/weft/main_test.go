@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m.Run))
 }
 
+// tellDirectory tells go test the working directory, once: what TestMain does goes unseen, and the
+// result of an earlier test would be taken from the cache although a lab or a page has changed.
+var tellDirectory = sync.OnceFunc(func() { _ = os.Chdir(".") })
+
 // fake is an engine that runs nothing and records the requested runs.
 type fake struct {
 	mu   sync.Mutex
@@ -85,6 +89,7 @@ var errNothing = errors.New("no directory to write to")
 // weft runs a command line with an engine.
 func weft(t *testing.T, e series.Engine, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	tellDirectory()
 	var out, words strings.Builder
 	a := &app{stdout: &out, stderr: &words, engine: e}
 	code = a.execute(t.Context(), args)
