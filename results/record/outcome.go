@@ -37,14 +37,14 @@ func (o Outcome) String() string {
 		return "fidelity " + Invalid
 	case o.Missed > 0:
 		return fmt.Sprintf("missed %d of %d", o.Missed, o.Expected)
-	case o.doubtful():
+	case o.Doubtful():
 		return "fidelity " + o.Fidelity
 	}
 	return OK
 }
 
-// doubtful reports whether a fidelity was judged and is not ok.
-func (o Outcome) doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
+// Doubtful reports whether a fidelity was judged and is not ok.
+func (o Outcome) Doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
 
 // Grade says what an outcome means for whoever reads a list of runs.
 type Grade int
@@ -63,7 +63,7 @@ func (o Outcome) Grade() Grade {
 		return Doubt
 	case o.Status != OK || o.Fidelity == Invalid || o.Missed > 0:
 		return Bad
-	case o.doubtful():
+	case o.Doubtful():
 		return Doubt
 	}
 	return Good

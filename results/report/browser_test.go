@@ -34,7 +34,7 @@ func TestReportInChromium(t *testing.T) {
 	if len(fetched) > 0 {
 		t.Errorf("it fetched %v", fetched)
 	}
-	if verdict != "1 of 2 expectations missed" || figures != 8 || images != 1 {
+	if verdict != "missed 1 of 2 expectations" || figures != 8 || images != 1 {
 		t.Errorf("verdict %q, %d figures, %d images", verdict, figures, images)
 	}
 	if width > 360 || tall < 150 {

@@ -13,7 +13,6 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
-	"weft/results/table"
 	"weft/units"
 )
 
@@ -68,8 +67,8 @@ const (
 // same. By default only differences beyond noise count. With exact, any difference between
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
 // can cause it. If a side has one seed, the runs of that seed are compared. A number that differs
-// cannot be judged if nothing tells its noise: one emulation a side, few flows, or so few seeds that
-// no difference would count. worse is the number of differences for the worse.
+// cannot be judged if nothing tells its noise: one emulation a side, few flows, or so few seeds
+// that no difference would count. worse is the number of differences for the worse.
 func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	_, few := fewSeeds(all, exact)
 	for i := range all {
@@ -252,109 +251,6 @@ func (r *Run) pointWords(by nameParts) string {
 		parts = append(parts, words)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// A metric is a number of a summary that is compared.
-type metric struct {
-	name, unit string
-	sign       float64                       // of a change for the worse; 0: neither direction is worse
-	get        func(*record.Summary) float64 // NaN if not measured
-	counter    bool                          // see Difference
-}
-
-// metrics returns the metrics of a comparison, with the collectives of the given summary and what
-// its programs printed.
-func metrics(like *record.Summary) []metric {
-	completed := func(v func(*record.Summary) float64) func(*record.Summary) float64 {
-		return func(s *record.Summary) float64 {
-			if s.Flows.Count <= s.Flows.Unfinished {
-				return math.NaN()
-			}
-			return v(s)
-		}
-	}
-	number := func(name, unit string, sign float64, get func(*record.Summary) float64) metric {
-		return metric{name: name, unit: unit, sign: sign, get: get}
-	}
-	counter := func(name string, get func(*record.Summary) int64) metric {
-		return metric{name: name, sign: 1, counter: true, get: func(s *record.Summary) float64 { return float64(get(s)) }}
-	}
-	out := []metric{
-		number("flow completion, mean", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })),
-		number("flow completion, p99", "us", 1, completed(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })),
-		number("slowdown, p99", "", 1, completed(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })),
-		number("round trip, mean", "us", 1, func(s *record.Summary) float64 { return s.RTT.Mean }),
-		number("queueing, p99", "us", 1, func(s *record.Summary) float64 { return s.Network.QueueDelay.P99 }),
-		number("largest queue", "B", 1, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
-		number("CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }),
-		counter("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
-		counter("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
-		counter("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
-		counter("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
-		number("lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }),
-	}
-	for i, name := range like.CollectiveNames() {
-		if _, is := table.JobTime(like); i == 0 && is {
-			out = append(out, number(name+", time", "us", 1, func(s *record.Summary) float64 {
-				if v, is := table.JobTime(s); is {
-					return v
-				}
-				return math.NaN()
-			}))
-		}
-		out = append(out, number(name+", busbw", "Gb/s", -1, func(s *record.Summary) float64 {
-			if i >= len(s.Collectives) {
-				return math.NaN()
-			}
-			return s.Collectives[i].BusBWGbps
-		}))
-	}
-	return append(out, printed(like)...)
-}
-
-// median returns the median of a metric in lines with the given sizes; "": of one without sizes. It
-// is NaN if the run does not have it.
-func median(s *record.Summary, name, at string) float64 {
-	for i := range s.Metrics {
-		m := &s.Metrics[i]
-		if m.Name != name {
-			continue
-		}
-		if at == "" && len(m.Groups) == 0 {
-			return m.P50
-		}
-		for k := range m.Groups {
-			if m.Groups[k].At == at {
-				return m.Groups[k].P50
-			}
-		}
-	}
-	return math.NaN()
-}
-
-// printed returns the metrics that programs printed in the run of the given summary, each by the
-// sizes of its lines.
-func printed(like *record.Summary) []metric {
-	var out []metric
-	for i := range like.Metrics {
-		name := like.Metrics[i].Name
-		unit, scale := record.MetricUnit(name)
-		sign := map[string]float64{"us": 1, "Gb/s": -1}[unit]
-		groups := like.Metrics[i].Groups
-		if len(groups) == 0 {
-			groups = []record.MetricGroup{{}}
-		}
-		for _, g := range groups {
-			label := name
-			if g.At != "" {
-				label += ", " + g.At
-			}
-			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: func(s *record.Summary) float64 {
-				return scale * median(s, name, g.At)
-			}})
-		}
-	}
-	return out
 }
 
 // comparePoint returns the differences at one point, without those that are 0 on both sides.

@@ -11,8 +11,8 @@ import (
 	"weft/results/record"
 )
 
-// Tally counts the numbers of a comparison by their verdicts.
-type Tally struct {
+// Counts are the numbers of a comparison, counted by their verdicts.
+type Counts struct {
 	Numbers    int `json:"numbers"`
 	Worse      int `json:"worse"`
 	Better     int `json:"better"`
@@ -24,8 +24,8 @@ type Tally struct {
 }
 
 // Count counts differences by their verdicts.
-func Count(all []Difference) Tally {
-	t := Tally{Numbers: len(all)}
+func Count(all []Difference) Counts {
+	t := Counts{Numbers: len(all)}
 	for i := range all {
 		switch all[i].Verdict {
 		case Worse:
@@ -124,12 +124,15 @@ type Trouble struct {
 }
 
 func (t Trouble) String() string {
-	return fmt.Sprintf("%s is not ok: %s: %s", t.Side, cmp.Or(strings.TrimSpace(t.Point+" "+t.Run), "the run"), t.Outcome)
+	who := strings.TrimSpace(t.Point + " " + t.Run)
+	return fmt.Sprintf("%s is not ok: %s: %s", t.Side, cmp.Or(who, "the run"), t.Outcome)
 }
 
 // OfFidelity reports whether only the fidelity of the run is not ok, which table.Doubts tells.
 func (t Trouble) OfFidelity() bool {
-	return !slices.ContainsFunc(t.kinds, func(kind string) bool { return kind != record.Degraded && kind != record.Invalid })
+	return !slices.ContainsFunc(t.kinds, func(kind string) bool {
+		return kind != record.Degraded && kind != record.Invalid
+	})
 }
 
 // missedKind is the kind of trouble of a run that missed expectations. The others are statuses of
@@ -180,19 +183,19 @@ type Gate struct {
 
 // A Comparison is what a comparison found: the output of `weft results compare --json`.
 type Comparison struct {
-	Tally
+	Counts
 	Differences []Difference `json:"differences"`
 	Lacking     []Lack       `json:"lacking"`
 	Troubles    []Trouble    `json:"troubles"`
-	// Fails says why the gate of --fail-if does not let the change pass. It is empty if it does, and
-	// null without a gate.
+	// Fails says why the gate of --fail-if does not let the change pass. It is empty if it does,
+	// and null without a gate.
 	Fails []string `json:"fails"`
 }
 
 // NewComparison sums up the judged differences between two sides.
 func NewComparison(a, b Side, all []Difference) *Comparison {
 	by := namePartsOf(a, b)
-	c := &Comparison{Tally: Count(all), Differences: all, Lacking: Lacking(a, b),
+	c := &Comparison{Counts: Count(all), Differences: all, Lacking: Lacking(a, b),
 		Troubles: append(troubles(b, Changed, by), troubles(a, Base, by)...)}
 	if c.Differences == nil {
 		c.Differences = []Difference{} // JSON has no null for a list

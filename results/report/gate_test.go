@@ -19,8 +19,8 @@ func emulated(seed uint64, change func(*record.Summary)) *Run {
 	return &Run{Dir: "run", Manifest: &record.Manifest{Lab: "x", Engine: "emu", Seed: seed, Status: s.Status}, Summary: s}
 }
 
-// A gate lets a change pass only if it looked: each kind of what it cannot know, or of a run that is
-// no success, fails it, unless the command line accepts that kind; then nothing else does.
+// A gate lets a change pass only if it looked: each kind of what it cannot know, or of a run that
+// is no success, fails it, unless the command line accepts that kind; then nothing else does.
 func TestGate(t *testing.T) {
 	side := func(change func(*record.Summary), seeds ...uint64) (s Side) {
 		for _, seed := range seeds {

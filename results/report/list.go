@@ -28,21 +28,23 @@ type Listed struct {
 	Seed      uint64         `json:"seed"`
 	Started   string         `json:"started,omitempty"`
 	Status    string         `json:"status"`
-	Missed    int            `json:"missed"` // expectations missed
+	Outcome   string         `json:"outcome"` // see record.Outcome
+	Missed    int            `json:"missed"`  // expectations missed
 	Flows     int64          `json:"flows"`
 	Done      int64          `json:"flows_done"`
 	Slowdown  float64        `json:"slowdown_p99,omitempty"`
 	BusBW     float64        `json:"busbw_gbps,omitempty"` // of the first collective
 	Error     string         `json:"error,omitempty"`
 
-	slowdown, busbw, outcome string
+	slowdown, busbw string
+	grade           record.Grade
 }
 
 // Filter selects the runs of a list. The zero Filter selects all.
 type Filter struct {
 	Lab    string    // empty: every lab
 	Since  time.Time // runs that started then or later
-	Failed bool      // runs that are not ok, or that missed an expectation
+	Failed bool      // runs that are not ok, missed an expectation, or have an invalid fidelity
 	Last   int       // the newest runs, at most this number; 0: all
 }
 
@@ -54,8 +56,7 @@ func List(root string, filter Filter) ([]Listed, error) {
 	for _, dir := range dirs {
 		l := describeRun(dir)
 		began, err := time.Parse(time.RFC3339, l.Started)
-		good := (l.Status == record.OK || l.Status == record.Running) && l.Missed == 0
-		if err == nil && began.Before(filter.Since) || filter.Failed && good {
+		if err == nil && began.Before(filter.Since) || filter.Failed && l.grade != record.Bad {
 			continue
 		}
 		out = append(out, l)
@@ -79,15 +80,16 @@ const damaged = "damaged"
 // describeRun reads the list entry of a run.
 func describeRun(dir string) Listed {
 	l := Listed{Run: dir, slowdown: "–", busbw: "–"}
+	is := func(o record.Outcome) { l.Status, l.Outcome, l.grade = o.Status, o.String(), o.Grade() }
 	m, err := store.ReadManifest(dir)
 	if err != nil {
-		l.Status, l.outcome, l.Error = damaged, damaged, err.Error()
+		is(record.Outcome{Status: damaged})
+		l.Error = err.Error()
 		return l
 	}
-	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started,
-		m.Status, m.Error
+	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started, m.Error
 	l.Module, l.Transport = m.Module, m.Transport()
-	l.outcome = l.Status
+	is(m.Outcome())
 	for _, s := range m.Settings {
 		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
 			strings.HasPrefix(s.From, "command line: --retry-dilation")) {
@@ -99,10 +101,12 @@ func describeRun(dir string) Listed {
 	case errors.Is(err, store.ErrNoSummary) && m.Status != record.OK:
 		return l // in progress, or ended without one: the manifest has the reason
 	case err != nil:
-		l.Status, l.outcome, l.Error = damaged, damaged, err.Error()
+		is(record.Outcome{Status: damaged})
+		l.Error = err.Error()
 		return l
 	}
-	l.Transport, l.Missed, l.outcome = s.Transport, table.Missed(s), table.Outcome(s)
+	is(s.Outcome())
+	l.Transport, l.Missed = s.Transport, table.Missed(s)
 	l.slowdown, l.busbw = table.KeyMetrics(s)
 	l.Flows, l.Done, l.BusBW = s.Flows.Count, s.Flows.Count-s.Flows.Unfinished, table.BusBW(s)
 	// Quantiles over the flows that happened to complete would mislead.
@@ -147,7 +151,7 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		}),
 		settings,
 		slowdown, busbw,
-		of("status", 0, func(l *Listed) string { return l.outcome }),
+		of("status", 0, func(l *Listed) string { return l.Outcome }),
 		why,
 	}, "--json has all", st)
 }

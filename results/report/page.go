@@ -308,22 +308,23 @@ func doubts(s *record.Summary) []string {
 // verdict returns the result of the run in one line, and its class on the page.
 func (r *Run) verdict() (text, class string) {
 	s := r.Summary
-	if s == nil || s.Status != record.OK {
-		text = r.Manifest.Status
+	if status := r.status(); status != record.OK || s == nil {
+		text = status
 		if r.Manifest.Error != "" {
 			first, _, _ := strings.Cut(units.Spaced(r.Manifest.Error), "\n") // the other lines have a part of their own
 			text += ": " + first
 		}
 		return text, "bad"
 	}
-	missed := table.Missed(s)
+	o := s.Outcome()
+	class = map[record.Grade]string{record.Doubt: "doubt", record.Bad: "bad"}[o.Grade()]
 	switch {
-	case s.Fidelity.Invalid():
-		return "fidelity invalid: do not use these numbers", "bad"
-	case missed > 0:
-		return fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)), "bad"
-	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
-		return "fidelity " + s.Fidelity.Verdict, "doubt"
+	case o.Fidelity == record.Invalid:
+		return o.String() + ": do not use these numbers", class
+	case o.Missed > 0:
+		return o.String() + " expectations", class
+	case class != "":
+		return o.String(), class
 	case len(s.Expect) == 0:
 		return "ok, data verified", ""
 	}

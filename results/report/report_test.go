@@ -100,7 +100,7 @@ func renderPage(t testing.TB, dir string) string {
 func TestReportHasEverything(t *testing.T) {
 	text := renderPage(t, writeRun(t, 1, 10*us, nil))
 	for _, want := range []string{
-		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "got 200, expected == 1", "Flow completion times", "Queues over time", "Throughput of connections",
+		"missed 1 of 2 expectations", "drops == 0 &lt;b&gt;", "got 200, expected == 1", "Flow completion times", "Queues over time", "Throughput of connections",
 		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
 		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 of 200",
 	} {

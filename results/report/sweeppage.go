@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -127,13 +128,17 @@ func SweepPage(
 		p.Parts = append(p.Parts, expected)
 	}
 	if rows := table.Reasons(runs); len(rows) > 0 {
-		for _, row := range rows {
-			if len(row) > 3 { // what was found
-				row[3] = units.Spaced(row[3])
+		t := Table{Head: []string{"", "point", "error or expectation", "found"}, Links: map[[2]int]string{}}
+		for i, row := range rows {
+			if len(row.Cells) > 3 { // what was found
+				row.Cells[3] = units.Spaced(row.Cells[3])
 			}
+			if row.Run != "" && row.Cells[1] != "" {
+				t.Links[[2]int{i, 1}] = reportOf(row.Run)
+			}
+			t.Rows = append(t.Rows, row.Cells)
 		}
-		p.Parts = append(p.Parts, Part{Heading: "What went wrong",
-			Tables: []Table{{Head: []string{"", "point", "error or expectation", "found"}, Rows: rows}}})
+		p.Parts = append(p.Parts, Part{Heading: "What went wrong", Tables: []Table{t}})
 	}
 	if warned := table.Warned(runs); len(warned) > 0 {
 		t := Table{Head: []string{"runs", "warning"}}
@@ -172,6 +177,9 @@ func SweepPage(
 	return p, nil
 }
 
+// reportOf returns the address of a run's report from the page of its sweep.
+func reportOf(run string) string { return "../" + filepath.Base(run) + "/report.html" }
+
 // SweepRecord returns the contents of sweep.json. head has what identifies the sweep.
 func SweepRecord(head record.Sweep, runs []*record.Summary, across []record.Expect) record.Sweep {
 	head.Expect = across
@@ -189,17 +197,18 @@ func SweepRecord(head record.Sweep, runs []*record.Summary, across []record.Expe
 func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
 	failed, missed, expected, doubtful, invalid := 0, 0, len(across), 0, 0
 	for _, s := range runs {
-		if s.Status != record.OK && s.Status != record.Interrupted {
+		o := s.Outcome()
+		if o.Status != record.OK && o.Status != record.Interrupted {
 			failed++
 		}
-		if s.Fidelity != nil && s.Fidelity.Verdict != "ok" {
+		if o.Doubtful() {
 			doubtful++
 		}
-		if s.Fidelity.Invalid() {
+		if o.Fidelity == record.Invalid {
 			invalid++
 		}
-		expected += len(s.Expect)
-		missed += table.Missed(s)
+		expected += o.Expected
+		missed += o.Missed
 	}
 	skipped := 0
 	for _, e := range across {

@@ -218,7 +218,7 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 		if s.Run != "" {
 			base := filepath.Base(s.Run)
 			name = base[strings.LastIndexByte(base, '-')+1:]
-			t.Links[[2]int{i, 0}] = "../" + base + "/report.html"
+			t.Links[[2]int{i, 0}] = reportOf(s.Run)
 			watch = watch || viewed(s.Run)
 		}
 		row := []string{name}
@@ -311,7 +311,7 @@ func CSV(runs []*record.Summary) [][]string {
 		for _, n := range []int64{s.Flows.Count, s.Flows.Count - s.Flows.Unfinished, s.Network.Cut} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		out = append(out, append(numbers(s, row, metrics), csvStatus(s)))
+		out = append(out, append(numbers(s, row, metrics), table.Outcome(s)))
 	}
 	return out
 }
@@ -339,10 +339,3 @@ func numbers(s *record.Summary, row []string, metrics []table.Metric) []string {
 	return row
 }
 
-// csvStatus returns the status of a run; "missed" if it is ok but missed expectations.
-func csvStatus(s *record.Summary) string {
-	if s.Status == record.OK && table.Missed(s) > 0 {
-		return "missed"
-	}
-	return s.Status
-}

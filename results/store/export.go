@@ -33,7 +33,7 @@ func Export(w io.Writer, dir, name, form string) error {
 		var put func([]parquet.Value) error
 		var columns []string
 		for _, c := range f.Root().Columns() {
-			columns = append(columns, c.Name())
+			columns = append(columns, cleanText(c.Name(), false))
 		}
 		switch form {
 		case "csv":
@@ -128,7 +128,7 @@ func jsonRows(out io.Writer, columns []string) func([]parquet.Value) error {
 func text(v parquet.Value) string {
 	switch v.Kind() {
 	case parquet.ByteArray:
-		return string(v.ByteArray())
+		return cleanText(string(v.ByteArray()), false)
 	case parquet.Double:
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	case parquet.Int32:

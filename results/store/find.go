@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/clip"
 	"weft/internal/natural"
 	"weft/internal/nearest"
 	"weft/results/record"
@@ -35,14 +36,17 @@ func IsRun(dir string) bool {
 // directories cannot be read, it returns the other runs and the first reason. The error is
 // fs.ErrNotExist if there is no root.
 func Runs(root, lab string) (out []string, err error) {
+	var unread []error
 	labs, err := names(root)
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnprintable) && lab == "":
+		unread = append(unread, err)
+	case err != nil && !errors.Is(err, errUnprintable):
 		return nil, err
 	}
 	if lab != "" {
 		labs = []string{lab}
 	}
-	var unread []error
 	for _, l := range labs {
 		dirs, errs := runsIn(filepath.Join(root, l))
 		out, unread = append(out, dirs...), append(unread, errs...)
@@ -57,7 +61,10 @@ func Runs(root, lab string) (out []string, err error) {
 // that is no directory holds none.
 func runsIn(dir string) (out []string, unread []error) {
 	all, err := names(dir)
-	if err != nil && !isNoDirectory(err) {
+	switch {
+	case errors.Is(err, errUnprintable):
+		unread = append(unread, err)
+	case err != nil && !isNoDirectory(err):
 		return nil, []error{err}
 	}
 	for _, name := range all {
@@ -77,15 +84,23 @@ func isNoDirectory(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
-// names returns the names in a directory.
+// names returns the names in a directory that print, and errUnprintable if there are others.
 func names(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	out := make([]string, len(entries))
-	for i, e := range entries {
-		out[i] = e.Name()
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); cleanText(name, false) == name {
+			out = append(out, name)
+		} else if err == nil {
+			err = fmt.Errorf("%w: %s", errUnprintable, clip.Line(filepath.Join(dir, name)))
+		}
 	}
 	return out, err
 }
+
+// errUnprintable is returned for a directory with a name that is left out: messages would have it.
+var errUnprintable = fmt.Errorf("left out, since its name has characters that do not print (rename it): %w",
+	fs.ErrInvalid)
 
 // EntryNames returns the names in a directory, none if it cannot be read.
 func EntryNames(dir string) []string {
@@ -96,8 +111,8 @@ func EntryNames(dir string) []string {
 // Found is what a name of runs stands for.
 type Found struct {
 	Runs []string // directories; those of a sweep in the order of its points
-	// Points are the points of a sweep's runs, by directory. A reused run may have recorded another:
-	// it was made alone, or in a sweep of other settings.
+	// Points are the points of a sweep's runs, by directory. A reused run may have recorded
+	// another: it was made alone, or in a sweep of other settings.
 	Points map[string]map[string]any
 	// Lacking are the points of a sweep without a run, as summaries with the reason: an
 	// interruption left them out, or their directories are gone.

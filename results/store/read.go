@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"slices"
 
+	"weft/internal/clip"
 	"weft/internal/regular"
 	"weft/results/record"
 )
@@ -35,12 +38,26 @@ func ReadSummary(dir string) (*record.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range m.Files {
-		if f.Name == SummaryFile && (f.Bytes != int64(len(text)) || f.Sum != checksum(text)) {
-			return nil, fmt.Errorf("%s: %w", path, errChanged)
-		}
+	i := slices.IndexFunc(m.Files, func(f record.File) bool { return f.Name == SummaryFile })
+	switch {
+	case i < 0 && unsealed(m):
+		return nil, fmt.Errorf("%s: %w", dir, noSummaryError(dir)) // the run wrote it, and not yet its end
+	case i < 0:
+		return nil, fmt.Errorf("%s: %w", path, errUnlisted)
+	case m.Files[i].Bytes != int64(len(text)) || m.Files[i].Sum != checksum(text):
+		return nil, fmt.Errorf("%s: %w", path, errChanged)
 	}
 	return s, nil
+}
+
+// errUnlisted is returned for a file of a run that ended, which its manifest does not list: nothing
+// tells whether it is as the run left it.
+var errUnlisted = fmt.Errorf("changed or damaged: %s has no checksum of it", ManifestFile)
+
+// unsealed reports whether a run is in progress, or was killed before it wrote its end: then its
+// manifest lists no files.
+func unsealed(m *record.Manifest) bool {
+	return m.Ended == "" && len(m.Files) == 0 && (m.Status == record.Running || m.Status == record.Failed)
 }
 
 // ErrNoSummary is returned for a run that is in progress, or that ended without a summary.
@@ -93,15 +110,17 @@ func newerFormat(version int) error {
 	return fmt.Errorf("format %d is newer than %d, the newest that this weft reads: use a newer weft", version, Format)
 }
 
-// readJSON parses a JSON file of up to most bytes, and returns its text too.
+// readJSON parses a JSON file of up to most bytes, and returns its text too. It is the only reader
+// of the JSON files of runs and sweeps: what it returns is clean.
 func readJSON[T any](path string, most int64) (_ *T, text []byte, err error) {
 	if text, err = regular.Read(path, most); err != nil {
 		return nil, nil, err
 	}
 	v := new(T)
 	if err := json.Unmarshal(text, v); err != nil {
-		return nil, nil, fmt.Errorf("%s: damaged: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: damaged: %s", path, clip.Line(err.Error()))
 	}
+	clean(reflect.ValueOf(v), false)
 	return v, text, nil
 }
 

@@ -96,10 +96,12 @@ func (d *dataFile) checkManifest(dir, name string) error {
 	}
 	i := slices.IndexFunc(m.Files, func(f record.File) bool { return f.Name == name })
 	switch {
-	case i < 0 && len(m.Files) > 0:
-		return fmt.Errorf("%s: not part of this run: %s does not list it", d.name, ManifestFile)
-	case i < 0:
+	case i < 0 && unsealed(m):
 		return nil // in progress, or killed
+	case i < 0 && len(m.Files) == 0:
+		return fmt.Errorf("%s: %w", d.name, errUnlisted)
+	case i < 0:
+		return fmt.Errorf("%s: not part of this run: %s does not list it", d.name, ManifestFile)
 	}
 	info, err := d.file.Stat()
 	if err != nil {

@@ -10,7 +10,12 @@ import (
 )
 
 // escaped makes text safe for a cell of a Markdown table or for a line.
-var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
+var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "[", "\\[", "`", "\\`")
+
+// coded returns text as code on one line, which ends at its end.
+func coded(text string) string {
+	return "`" + strings.NewReplacer("`", "'", "\n", " ").Replace(text) + "`"
+}
 
 // Markdown writes runs for the job summary of GitHub: a table, then the reasons of failed runs and
 // their missed expectations.
@@ -29,7 +34,8 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 	}
 	b.WriteString("\n")
 	for _, s := range runs {
-		fmt.Fprintf(&b, "| %s | %s | %s |", escaped.Replace(s.Lab), escaped.Replace(Point(s.Point)), s.Engine)
+		fmt.Fprintf(&b, "| %s | %s | %s |", escaped.Replace(s.Lab), escaped.Replace(Point(s.Point)),
+			escaped.Replace(s.Engine))
 		if incomplete {
 			fmt.Fprintf(&b, " %s |", known(s.Flows.Count > 0, done(s)))
 		}
@@ -51,11 +57,11 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 		for _, e := range s.Expect {
 			switch {
 			case e.Skipped:
-				fmt.Fprintf(&b, "\n- ⏭️ %s: skipped `%s`: %s", who, e.That, escaped.Replace(e.Note))
+				fmt.Fprintf(&b, "\n- ⏭️ %s: skipped %s: %s", who, coded(e.That), escaped.Replace(e.Note))
 			case !e.OK:
-				fmt.Fprintf(&b, "\n- ❌ %s: `%s`: %s", who, e.That, escaped.Replace(Found(e)))
+				fmt.Fprintf(&b, "\n- ❌ %s: %s: %s", who, coded(e.That), escaped.Replace(Found(e)))
 			case e.Doubt != "":
-				fmt.Fprintf(&b, "\n- ⚠️ %s: `%s`: %s", who, e.That, escaped.Replace(Found(e)))
+				fmt.Fprintf(&b, "\n- ⚠️ %s: %s: %s", who, coded(e.That), escaped.Replace(Found(e)))
 			}
 		}
 	}
@@ -69,11 +75,7 @@ func Markdown(w io.Writer, runs []*record.Summary) error {
 
 // marked is the outcome of a run with a mark that is seen from afar.
 func marked(s *record.Summary) string {
-	switch {
-	case s.Status != record.OK || Missed(s) > 0:
-		return "❌ " + Outcome(s)
-	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
-		return "⚠️ " + Outcome(s)
-	}
-	return "✅ ok"
+	o := s.Outcome()
+	marks := map[record.Grade]string{record.Good: "✅ ", record.Doubt: "⚠️ ", record.Bad: "❌ "}
+	return marks[o.Grade()] + escaped.Replace(o.String())
 }

@@ -74,17 +74,9 @@ func Across(w io.Writer, judged []*record.Summary, st Style) error {
 
 // outcome returns the last column: in a word or two how the run ended.
 func outcome(s *record.Summary) cell {
-	switch missed := Missed(s); {
-	case s.Status != record.OK:
-		return cell{text: s.Status, colour: red}
-	case s.Fidelity.Invalid():
-		return cell{text: "fidelity invalid", colour: red}
-	case missed > 0:
-		return cell{text: fmt.Sprintf("missed %d of %d", missed, len(s.Expect)), colour: red}
-	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
-		return cell{text: "fidelity " + s.Fidelity.Verdict, colour: yellow}
-	}
-	return cell{text: "ok", colour: green}
+	o := s.Outcome()
+	colours := map[record.Grade]colour{record.Good: green, record.Doubt: yellow, record.Bad: red}
+	return cell{text: o.String(), colour: colours[o.Grade()]}
 }
 
 // Compare writes one lab in two engines side by side, with the difference of the second from the
@@ -173,8 +165,8 @@ func positive(v float64) float64 {
 func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	for _, row := range Reasons(runs) {
-		cells := []cell{{text: row[0], colour: red}}
-		for _, text := range row[1:] {
+		cells := []cell{{text: row.Cells[0], colour: red}}
+		for _, text := range row.Cells[1:] {
 			cells = append(cells, left(text))
 		}
 		g.row(cells...)
@@ -188,10 +180,16 @@ func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 	return g.write(w, st, "")
 }
 
+// A Reason is a row of Reasons.
+type Reason struct {
+	Cells []string
+	Run   string // directory of the first run that the row is about; empty: it has none
+}
+
 // Reasons lists, each once, why runs failed and which expectations they missed: the outcome, the
 // runs, and what happened. Further lines of a reason begin with empty cells. Rows of expectations
 // have a fourth cell with the value found.
-func Reasons(runs []*record.Summary) (rows [][]string) {
+func Reasons(runs []*record.Summary) (rows []Reason) {
 	type reason struct{ status, text string }
 	names := map[reason][]string{}
 	for _, s := range runs {
@@ -206,15 +204,15 @@ func Reasons(runs []*record.Summary) (rows [][]string) {
 				if who != "" {
 					line = units.Spaced(line) // the others may have values for a lab
 				}
-				rows = append(rows, []string{status, who, line})
+				rows = append(rows, Reason{[]string{status, who, line}, s.Run})
 				status, who = "", ""
 			}
 			names[why] = nil
 		}
 		for _, e := range s.Expect {
 			if e.Missed() {
-				rows = append(rows, []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That,
-					Found(e)})
+				cells := []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That, Found(e)}
+				rows = append(rows, Reason{cells, s.Run})
 			}
 		}
 	}

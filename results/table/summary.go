@@ -195,26 +195,26 @@ func verdict(s *record.Summary, st Style) string {
 	if !s.Complete() {
 		return st.paint(red, s.Status)
 	}
-	invalid := s.Fidelity.Invalid()
+	invalid, o := s.Fidelity.Invalid(), s.Outcome()
 	checked := len(s.Collectives) > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 // there was a workload
 	var out []string
 	switch {
 	case s.Status != record.OK:
 		out = append(out, st.paint(red, s.Status))
-	case invalid && checked:
+	case checked && o.Grade() != record.Good:
 		out = append(out, "data verified")
 	case checked:
 		out = append(out, st.paint(green, "ok, data verified"))
-	case !invalid:
+	case o.Grade() == record.Good:
 		out = append(out, st.paint(green, "ok"))
 	}
-	if missed := Missed(s); missed > 0 {
-		out = append(out, st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect))))
-	} else if len(s.Expect) > 0 && !invalid {
-		out[len(out)-1] += st.paint(green, ", every expectation met")
+	if o.Missed > 0 {
+		out = append(out, st.paint(red, fmt.Sprintf("missed %d of %d expectations", o.Missed, o.Expected)))
+	} else if o.Expected > 0 && !invalid {
+		out = append(out, st.paint(green, "every expectation met"))
 	}
-	if f := s.Fidelity; f != nil && f.Verdict != "ok" && !invalid {
-		out = append(out, st.paint(yellow, doubt(f)))
+	if o.Doubtful() && !invalid {
+		out = append(out, st.paint(yellow, doubt(s.Fidelity)))
 	}
 	text := strings.Join(out, ", ")
 	if invalid {
@@ -235,15 +235,7 @@ func doubt(f *record.Fidelity) string {
 }
 
 // Missed counts the missed expectations.
-func Missed(s *record.Summary) int {
-	n := 0
-	for _, e := range s.Expect {
-		if e.Missed() {
-			n++
-		}
-	}
-	return n
-}
+func Missed(s *record.Summary) int { return s.Outcome().Missed }
 
 // Links says how often and how long links were paused, and what they lost. It is empty if nothing
 // happened.

@@ -35,7 +35,7 @@ type Model struct {
 	Lab     string             `json:"-"`
 	Color   int                `json:"color"`  // of its transport: see transport.Facts
 	About   string             `json:"-"`      // what the lab says of itself
-	Status  string             `json:"status"` // of the manifest; fidelity invalid for a run that is ok else
+	Status  string             `json:"status"` // how the run ended: see record.Outcome
 	Facts   []string           `json:"facts"`
 	BeginUS float64            `json:"begin_us"` // start of the workload; the page counts from there
 	EndUS   float64            `json:"end_us"`
@@ -118,7 +118,7 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoFrames)
 	}
 	m := &Model{
-		Title: title(dir, manifest), Lab: manifest.Lab, Status: manifest.Status, Network: s.Network,
+		Title: title(dir, manifest), Lab: manifest.Lab, Status: manifest.Outcome().String(), Network: s.Network,
 		Faults: manifest.Faults,
 	}
 	m.Color = transport.FactsOf(manifest.Transport()).Color
@@ -129,9 +129,7 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
-		if m.Status == record.OK && summary.Fidelity.Invalid() {
-			m.Status = "fidelity " + summary.Fidelity.Verdict
-		}
+		m.Status = summary.Outcome().String()
 		if t := names.Transport(summary.Transport, manifest.Control); !strings.Contains(m.Title, t) {
 			m.Facts = append([]string{t}, m.Facts...)
 		}
@@ -248,7 +246,7 @@ func facts(s *record.Summary) []string {
 	if s.Network.Drops > 0 {
 		out = append(out, units.Count(s.Network.Drops)+" dropped")
 	}
-	if s.Fidelity != nil && !s.Fidelity.Invalid() { // else the status says so
+	if s.Fidelity != nil && !strings.HasPrefix(s.Outcome().String(), "fidelity") { // else the status says so
 		out = append(out, "fidelity "+s.Fidelity.Verdict)
 	}
 	return out
