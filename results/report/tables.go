@@ -338,4 +338,3 @@ func numbers(s *record.Summary, row []string, metrics []table.Metric) []string {
 	}
 	return row
 }
-
