@@ -213,8 +213,8 @@ func TestFlagsInMessagesExist(t *testing.T) {
 		}
 	}
 	visit((&app{}).root())
-	for _, other := range []string{ // of timeout, systemd-run, docker images, apt-get and linux.uml
-		"foreground", "user", "scope", "digests", "reinstall", "version",
+	for _, other := range []string{ // of timeout, systemd-run, docker images, apt-get, linux.uml and unshare
+		"foreground", "user", "scope", "digests", "reinstall", "version", "map-root-user",
 	} {
 		flags[other] = true
 	}
