@@ -203,8 +203,10 @@ func mountPoint(line string) (point string, flags uintptr, ok bool) {
 	for option := range strings.SplitSeq(f[5], ",") {
 		flags |= known[option]
 	}
-	return unescape.Replace(f[4]), flags, true
+	return Unescape(f[4]), flags, true
 }
 
-// unescape reverses the kernel's escapes for spaces, tabs, newlines and backslashes in mountinfo.
+// Unescape reverses the kernel's escapes for spaces, tabs, newlines and backslashes in mountinfo.
+func Unescape(path string) string { return unescape.Replace(path) }
+
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/nodeimg/boot"
 )
 
 // allowRealTime lets a process use real-time scheduling as this one does. If the kernel divides
@@ -54,7 +56,7 @@ func cpuGroup(proc string) (mount, group string) {
 		at := slices.Index(f, "-")
 		if at > 4 && len(f) == at+4 && f[at+1] == "cgroup" && slices.Contains(strings.Split(f[at+3], ","), "cpu") &&
 			f[3] == "/" {
-			return f[4], group
+			return boot.Unescape(f[4]), group
 		}
 	}
 	return "", ""

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 	"weft/units"
 )
@@ -270,7 +271,7 @@ func CleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []st
 		if len(f) < 5 || len(g) < 3 || g[0] != "cgroup2" && (g[0] != "cgroup" || !strings.Contains(g[2], "memory")) {
 			continue
 		}
-		err := filepath.WalkDir(f[4], func(path string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(boot.Unescape(f[4]), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
 				return nil // gone meanwhile, or not readable
 			}

@@ -28,13 +28,15 @@ func TestBoundingHierarchy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one := t.TempDir()
+	one := filepath.Join(t.TempDir(), "a space")
 	if err := os.MkdirAll(filepath.Join(one, "job/7"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mount1 := "30 20 0:26 / /elsewhere rw - cgroup cgroup rw,cpu\n31 20 0:27 / " + one + " rw shared:9 - cgroup cgroup rw,memory\n"
-	mount2 := "32 20 0:28 / " + unified + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-	inside := "31 20 0:27 /job " + one + " rw - cgroup cgroup rw,memory\n" // a container's view
+	// The kernel escapes spaces, which a path of TMPDIR may have.
+	shown := func(path string) string { return strings.ReplaceAll(path, " ", `\040`) }
+	mount1 := "30 20 0:26 / /elsewhere rw - cgroup cgroup rw,cpu\n31 20 0:27 / " + shown(one) + " rw shared:9 - cgroup cgroup rw,memory\n"
+	mount2 := "32 20 0:28 / " + shown(unified) + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+	inside := "31 20 0:27 /job " + shown(one) + " rw - cgroup cgroup rw,memory\n" // a container's view
 	for _, c := range []struct {
 		what, groups, mounts string
 		want                 hierarchy

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
 )
 
 // hierarchy is where control groups with a memory limit can be created: cgroups(7).
@@ -88,7 +90,8 @@ func findMount(mounts, path string, is func(kind, options string) bool) (root, g
 		if err != nil || below == ".." || strings.HasPrefix(below, "../") || strings.HasPrefix(path, "/..") {
 			continue
 		}
-		return f[4], filepath.Join(f[4], below), nil
+		root = boot.Unescape(f[4])
+		return root, filepath.Join(root, below), nil
 	}
 	return "", "", errors.New("no control group hierarchy with the memory controller is mounted")
 }
