@@ -38,7 +38,20 @@ type Group struct {
 }
 
 // GroupEnd is how a group ended, by rank.
-type GroupEnd struct{ Hosts []HostEnd }
+type GroupEnd struct {
+	Hosts []HostEnd
+	tcp   []connections // by rank
+}
+
+// Carrier returns what carried the packets of the groups' programs: "tcp cubic", or
+// record.Programs if that is not known.
+func (o *Outcome) Carrier() string {
+	var all []connections
+	for i := range o.Groups {
+		all = append(all, o.Groups[i].tcp...)
+	}
+	return carriedBy(all)
+}
 
 // HostEnd is how the program of a host ended, and what its tasks needed.
 type HostEnd struct {
@@ -104,6 +117,7 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 		node := r.cluster.Node(h)
 		names[i] = node.Name
 		watch.tasks[i].node, watch.tasks[i].udp = node.PID, !speaksUDP(&r.x.Plans[h])
+		watch.tasks[i].tcp = openConnections(node)
 		if g.LabTime {
 			var err error
 			if pages[i], err = r.clocks.Page(node.Name, h); err != nil {
@@ -133,6 +147,8 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 	stop()
 	for i := range endings {
 		t := &watch.tasks[i]
+		t.tcp.close()
+		end.tcp = append(end.tcp, t.tcp)
 		end.Hosts[i] = HostEnd{Ending: endings[i], CPU: t.ran, Busy: t.busy, Waited: t.waited,
 			Begin: r.labAt(endings[i].Began), End: r.labAt(endings[i].Over)}
 	}

@@ -25,6 +25,8 @@ type tasks struct {
 	traffic int64     // packets of the host at the last look
 	at      time.Time // of the last look
 
+	tcp connections
+
 	busy   time.Duration // in which packets were sent or received
 	waited time.Duration // of busy, in which some task waited for a processor, at most
 	ran    time.Duration // processor time of all tasks
@@ -59,6 +61,7 @@ func (t *tasks) look(now time.Time) {
 		t.waited += min(span, time.Duration(waited))
 	}
 	t.last, t.traffic, t.at = found, traffic, now
+	t.tcp.look()
 }
 
 // walk adds the threads of a process and of all that descend from it. with says that those of the

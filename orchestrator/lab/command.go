@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"weft/internal/clip"
+	"weft/results/record"
 )
 
-// Command is a program on the command line. It replaces the workload of a lab, and what is expected
-// of it: the lab has the network.
+// Command is a program on the command line. It replaces the workload of a lab, what is expected of
+// it, and the transport that it would have used: the lab has the network.
 type Command struct {
 	Args                                   []string
 	Hosts, Launch, Clock, Timeout, Metrics string // as in a lab file; "": the default. Hosts are separated by commas
@@ -64,7 +65,7 @@ func (c *Command) apply(r *report, root *node) *node {
 		}
 		item.add("files", texts("--file", names))
 	}
-	root = root.without("workload").without("expect")
+	root = root.without("workload").without("expect").without("transport")
 	root.add("workload", &node{kind: list, at: at(commandFlag), items: []*node{item}})
 	if sweep := root.get("sweep"); sweep != nil && sweep.kind == mapping {
 		edited := sweep
@@ -79,6 +80,15 @@ func (c *Command) apply(r *report, root *node) *node {
 		}
 	}
 	return root
+}
+
+// noteReplaced notes that a program of the command line does not use the transport of the file.
+func (l *Lab) noteReplaced(transport *node) {
+	if transport != nil && len(transport.keys) > 0 && l.Sends() == record.Programs {
+		l.sections["transport"] = transport.at
+		l.notes = append(l.notes, note{"transport", "the program does not use it, but the kernel's TCP or what it " +
+			"brings along"})
+	}
 }
 
 // file returns the content of one of its files.

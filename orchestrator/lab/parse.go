@@ -81,7 +81,9 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	var replaced *node // the file's transport, with which the replaced workload would have sent
 	if opts.Program != nil {
+		replaced = root.get("transport")
 		root = opts.Program.apply(r, root)
 	}
 	if opts.Files == nil && opts.Read != nil {
@@ -98,6 +100,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		l.Set = opts.Set
 		if opts.Program != nil {
 			l.Command = opts.Program.Given
+			l.noteReplaced(replaced)
 		}
 	}
 	return labs, nil
@@ -147,6 +150,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 			break
 		}
 	}
+	programsAlone(r, labs, opts.Only == nil)
 	for _, b := range blocked {
 		if !r.has(b.by) { // else that one explains it
 			r.add(b.at, b.path, "%s", b.message)

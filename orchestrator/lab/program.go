@@ -62,6 +62,40 @@ func (l *Lab) Sends() string {
 	return l.Transport.Kind
 }
 
+// programsAlone reports a transport that was chosen for labs that do not use it, since programs send
+// all their packets: once, where it was written. A sweep of it would name points by what none of
+// them has. One in the file is for other points of a sweep, if those have more than programs; whole
+// reports whether labs are all. The settings of the others do not list a transport.
+func programsAlone(r *report, labs []*Lab, whole bool) {
+	alone := func(l *Lab) bool { return l == nil || l.Sends() == record.Programs }
+	all := whole && !slices.ContainsFunc(labs, func(l *Lab) bool { return !alone(l) })
+	isTransport := func(s Source) bool { return s.Path == "transport" || strings.HasPrefix(s.Path, "transport.") }
+	told := false
+	for _, l := range labs {
+		if l == nil || !alone(l) {
+			continue
+		}
+		for _, s := range l.Sources {
+			if !told && isTransport(s) && l.Written(s.Path) && (all || l.swept(s.Path)) {
+				told = true
+				r.again(l.problem(s.Path, "only programs send here, over the kernel's TCP or what they bring along, "+
+					"whatever this says; leave it out (engine.tcp.congctl chooses TCP's congestion control)"))
+			}
+		}
+		l.Sources = slices.DeleteFunc(l.Sources, isTransport)
+	}
+}
+
+// swept reports whether the point of a sweep has the value at a path.
+func (l *Lab) swept(path string) bool {
+	for at := range l.Point {
+		if path == at || strings.HasPrefix(path, at+".") {
+			return true
+		}
+	}
+	return false
+}
+
 // Base returns the name of the file below /lab.
 func (f *ProgramFile) Base() string { return f.Name[strings.LastIndexByte(f.Name, '/')+1:] }
 

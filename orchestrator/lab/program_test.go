@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -135,5 +138,74 @@ func TestArgumentsAreText(t *testing.T) {
 		if err := schema.Validate(asJSON(t, text)); (err == nil) != (want != "") {
 			t.Errorf("%s: the schema says %v", item, err)
 		}
+	}
+}
+
+// A transport that was chosen for a lab of programs alone is one error, with its place, wherever it
+// was chosen. Beside a collective or background traffic it has a use, and so it has for other points
+// of a sweep.
+func TestTransportOfPrograms(t *testing.T) {
+	const program = "{program: [x]}"
+	cases := []struct {
+		rest string // of the file
+		set  []string
+		want string // "": it is right
+	}{
+		{"workload: [" + program + "]\n", nil, ""},
+		{"workload: [" + program + "]\ntransport: {}\n", nil, ""},
+		{"workload: [" + program + "]\ntransport: {kind: roce}\n", nil, "lab.yaml:5:19: transport.kind: only programs send here"},
+		{"workload: [" + program + "]\ntransport: {pc4: {beta: 0.4}}\n", nil, "lab.yaml:5:25: transport.pc4.beta: "},
+		{"workload: [" + program + "]\nsweep: {transport.kind: [pc4, roce, hpcc]}\n", nil, "lab.yaml:5:26: transport.kind: "},
+		{"workload: [" + program + "]\nsweep: {'transport.kind, queues.pfc': [[pc4, off], [roce, on]]}\n", nil, "transport.kind: "},
+		{"workload: [" + program + "]\n", []string{"transport.kind=roce"}, "--set transport.kind=roce: transport.kind: "},
+		{"workload: [" + program + "]\n", []string{"sweep.transport.kind=[pc4, roce]"}, "transport.kind: "},
+		{"workload: [" + program + "]\ntransport: {kind: roce}\nbackground: {load: 20%}\n", nil, ""},
+		{"workload: [" + program + ", {collective: all-reduce, size: 1KB}]\ntransport: {kind: roce}\n", nil, ""},
+		{"transport: {kind: roce}\nworkload: [" + program + "]\nsweep: {workload: [[" + program +
+			"], [{collective: all-reduce, size: 1KB}]]}\n", nil, ""},
+		{"workload: [" + program + "]\nsweep: {workload: [[" + program +
+			"], [{collective: all-reduce, size: 1KB}]], transport.kind: [roce, pc4]}\n", nil, "transport.kind: "},
+	}
+	for _, c := range cases {
+		labs, err := Parse("lab.yaml", []byte(programLab+c.rest), Options{Set: c.set})
+		var found Problems
+		errors.As(err, &found)
+		if c.want != "" {
+			if len(found) != 1 || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %v: %v; want %s", c.rest, c.set, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s %v: %v", c.rest, c.set, err)
+		}
+		for _, l := range labs {
+			if listed := l.sourced("transport.kind"); listed != (l.Sends() != record.Programs) {
+				t.Errorf("%s: transport.kind is listed: %t", c.rest, listed)
+			}
+		}
+	}
+}
+
+// sourced reports whether the settings of a lab list a path.
+func (l *Lab) sourced(path string) bool {
+	return slices.ContainsFunc(l.Sources, func(s Source) bool { return s.Path == path })
+}
+
+// A program of the command line takes the place of the file's transport, which is told.
+func TestTransportOfCommand(t *testing.T) {
+	o := Options{Program: &Command{Args: []string{"true"}}}
+	const text = programLab + "transport: {kind: roce}\nworkload: [{collective: all-reduce, size: 1KB}]\n"
+	labs, err := Parse("lab.yaml", []byte(text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := labs[0].Notes()
+	if len(notes) != 1 || notes[0].Path != "transport" || notes[0].Line != 4 {
+		t.Errorf("%+v", notes)
+	}
+	o.Set = []string{"transport.kind=roce"}
+	if _, err := Parse("lab.yaml", []byte(text), o); err == nil || !strings.Contains(err.Error(), "--set transport.kind=roce: ") {
+		t.Errorf("%v", err)
 	}
 }

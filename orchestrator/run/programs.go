@@ -168,6 +168,7 @@ func (all *programs) report(got *emulate.Outcome, out *summary.Outcome) {
 			out.Warnings = append(out.Warnings, text)
 		}
 	}
+	out.Carrier = got.Carrier()
 	for i := range all.x.Programs {
 		p, reader := &all.x.Programs[i], all.readers[i]
 		out.Metrics = append(out.Metrics, reader.Rows...)

@@ -288,7 +288,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		Version: o.Version, Program: o.Program, Go: goruntime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.placement.runtime, Dilation: e.dilation,
 		Machine: machine(), On: o.On, Faults: summary.FaultRows(x), Module: moduleOf(x.Lab),
-		Control: transport.FactsOf(x.Lab.Sends()).Control,
+		Sends: x.Lab.Sends(), Control: transport.FactsOf(x.Lab.Sends()).Control,
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, SHA256: t.Sum})

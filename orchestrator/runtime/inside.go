@@ -107,17 +107,29 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 	if err = n.start(ctx, &command, socket); err == nil {
 		return nil
 	}
-	for until := time.Now().Add(keeperTime); ; { // a program may notice before this process does
-		exits := dying(keeper.PID())
+	ended := time.Now()
+	for { // a program may notice before this process does
+		past := time.Since(ended)
+		over := keeper.Closed() || past > keeperTime || !dying(keeper.PID()) && (!wasKilled(err) || past > killedTime)
 		select {
 		case <-keeper.Lost():
 			return keeperLost(keeper)
 		case <-time.After(time.Millisecond):
 		}
-		if !exits || keeper.Closed() || time.Now().After(until) {
+		if over {
 			return err
 		}
 	}
+}
+
+// killedTime is how long a keeper may seem to be alive after it took a program with it, which the
+// kernel then kills. Our own choice: with one look at once, 1 of 20 keepers did on a busy machine.
+const killedTime = 100 * time.Millisecond
+
+// wasKilled reports whether err is that of a program that ended by SIGKILL.
+func wasKilled(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Code == 128+int(unix.SIGKILL)
 }
 
 // keeperTime bounds how long a keeper that has begun to exit may take until it has ended. Our own

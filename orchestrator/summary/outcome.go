@@ -49,6 +49,7 @@ type Outcome struct {
 	Refused   []record.Refused // packets that hosts or the network refused
 	Beside    int64            // packets carried that are no part of the workload
 	Programs  []record.Program
+	Carrier   string             // see record.Summary.Carried; "": not known
 	Metrics   []record.MetricRow // in the output of programs
 	Unkept    int64              // matches of metrics that were not kept
 	Dilation  float64            // the dilation that the run ended with; 0: the engine's

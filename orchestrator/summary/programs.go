@@ -171,6 +171,7 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if len(x.Programs) == 0 {
 		return
 	}
+	s.Carried = cmp.Or(o.Carrier, record.Programs)
 	s.Notes = append(s.Notes, dilated(cmp.Or(s.Dilation, 1)))
 	for i := range x.Programs {
 		p := &x.Programs[i]

@@ -9,13 +9,15 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"`      // settings of the command line, as path=value
-	Command   []string       `json:"command,omitempty"`  // flags, -- and a program that replaced the workload
-	Settings  []Setting      `json:"settings"`           // the resolved lab, with defaults
-	Traces    []Trace        `json:"traces,omitempty"`   // trace files that the lab names
-	Original  *Original      `json:"original,omitempty"` // the directory lacks files that the lab names
-	Module    *Module        `json:"module,omitempty"`   // the congestion control, if it is a module
-	Control   string         `json:"control,omitempty"`  // the transport's congestion control, if its name is another
+	Set       []string       `json:"set,omitempty"`       // settings of the command line, as path=value
+	Command   []string       `json:"command,omitempty"`   // flags, -- and a program that replaced the workload
+	Settings  []Setting      `json:"settings"`            // the resolved lab, with defaults
+	Traces    []Trace        `json:"traces,omitempty"`    // trace files that the lab names
+	Original  *Original      `json:"original,omitempty"`  // the directory lacks files that the lab names
+	Module    *Module        `json:"module,omitempty"`    // the congestion control, if it is a module
+	Sends     string         `json:"transport,omitempty"` // as in the summary; absent in older runs: see Transport
+	Carried   string         `json:"carried,omitempty"`   // as in the summary
+	Control   string         `json:"control,omitempty"`   // the transport's congestion control, if its name is another
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
@@ -40,13 +42,18 @@ type Manifest struct {
 	Files     []File         `json:"files,omitempty"`    // of a run that ended
 }
 
-// Programs is the Transport of a run whose packets are all sent by programs.
+// Programs is the Transport of a run whose packets are all sent by programs, and what carried the
+// packets of programs if nobody saw a TCP connection of theirs. Otherwise Carried is tcp with the
+// congestion controls that the connections had: "tcp bbr, cubic".
 const Programs = "programs"
 
 // Transport returns what sends the packets of the run, as Summary.Transport has it of a run that
 // ended: the kind of its transport, or Programs if the workload has nothing else and there is no
 // background traffic. It is empty if the settings have neither.
 func (m *Manifest) Transport() string {
+	if m.Sends != "" {
+		return m.Sends
+	}
 	kind, programs, others := "", map[string]bool{}, false
 	for _, s := range m.Settings {
 		switch {
@@ -66,6 +73,18 @@ func (m *Manifest) Transport() string {
 		return Programs
 	}
 	return kind
+}
+
+// Sender names what sends the packets of a run, from the name of its Transport and from Carried: one
+// or both.
+func Sender(transport, carried string) string {
+	switch {
+	case carried == "":
+		return transport
+	case transport == Programs:
+		return carried
+	}
+	return transport + " and " + carried
 }
 
 // Series identifies the runs of one lab by the same command line.

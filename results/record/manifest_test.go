@@ -29,3 +29,19 @@ func TestTransportOfManifest(t *testing.T) {
 		}
 	}
 }
+
+// A run is named by what carried its packets.
+func TestSender(t *testing.T) {
+	for want, x := range map[string][2]string{
+		"pc4": {"pc4", ""}, "tcp cubic": {Programs, "tcp cubic"}, Programs: {Programs, Programs},
+		"roce (DCQCN) and tcp bbr, cubic": {"roce (DCQCN)", "tcp bbr, cubic"}, "pc4 and programs": {"pc4", Programs},
+	} {
+		if got := Sender(x[0], x[1]); got != want {
+			t.Errorf("%v: %q, want %q", x, got, want)
+		}
+	}
+	m := Manifest{Sends: "hpcc", Settings: []Setting{{Path: "transport.kind", Value: "pc4"}}}
+	if got := m.Transport(); got != "hpcc" {
+		t.Error(got)
+	}
+}

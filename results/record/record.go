@@ -52,11 +52,12 @@ type Summary struct {
 	NIC       string         `json:"nic,omitempty"`      // emulation only: bypass, or some; absent: socket
 	Dilation  float64        `json:"dilation"`           // 1 in sim
 	Seed      uint64         `json:"seed"`
-	Transport string         `json:"transport"`        // Programs if nothing else sends
-	Module    *Module        `json:"module,omitempty"` // the congestion control, if it is a module
-	Status    string         `json:"status"`           // any but Running
-	Error     string         `json:"error,omitempty"`  // why Status is not ok
-	Verified  bool           `json:"verified"`         // every rank has the right result, checked in full
+	Transport string         `json:"transport"`         // Programs if nothing else sends
+	Carried   string         `json:"carried,omitempty"` // what carried the packets of programs; absent: it has none
+	Module    *Module        `json:"module,omitempty"`  // the congestion control, if it is a module
+	Status    string         `json:"status"`            // any but Running
+	Error     string         `json:"error,omitempty"`   // why Status is not ok
+	Verified  bool           `json:"verified"`          // every rank has the right result, checked in full
 
 	Fidelity    *Fidelity    `json:"fidelity,omitempty"` // emulation only
 	Retry       *Retry       `json:"retry,omitempty"`    // only of a run that repeats one with a worse fidelity

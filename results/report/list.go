@@ -88,7 +88,7 @@ func describeRun(dir string) Listed {
 		return l
 	}
 	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started, m.Error
-	l.Module, l.Transport = m.Module, m.Transport()
+	l.Module, l.Transport = m.Module, record.Sender(m.Transport(), m.Carried)
 	is(m.Outcome())
 	for _, s := range m.Settings {
 		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
@@ -106,7 +106,7 @@ func describeRun(dir string) Listed {
 		return l
 	}
 	is(s.Outcome())
-	l.Transport, l.Missed = s.Transport, table.Missed(s)
+	l.Transport, l.Missed = record.Sender(s.Transport, s.Carried), table.Missed(s)
 	l.slowdown, l.busbw = table.KeyMetrics(s)
 	l.Flows, l.Done, l.BusBW = s.Flows.Count, s.Flows.Count-s.Flows.Unfinished, table.BusBW(s)
 	// Quantiles over the flows that happened to complete would mislead.

@@ -277,7 +277,7 @@ func (r *Run) title() string {
 		return m.Lab + ": " + names.Point(m)
 	}
 	if kind := m.Transport(); kind != "" {
-		return m.Lab + ": " + names.Transport(kind, m.Control)
+		return m.Lab + ": " + record.Sender(names.Transport(kind, m.Control), m.Carried)
 	}
 	return m.Lab
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weft/internal/plural"
+	"weft/results/record"
 	"weft/transport"
 )
 
@@ -140,6 +141,9 @@ func (s Side) settings() map[string]settingValues {
 			continue
 		}
 		for _, one := range r.Manifest.Settings {
+			if r.Manifest.Transport() == record.Programs && strings.HasPrefix(one.Path, "transport.") {
+				continue // nothing used it; newer manifests leave it out
+			}
 			v := all[one.Path]
 			if !slices.Contains(v.values, one.Value) {
 				v.values = append(v.values, one.Value)

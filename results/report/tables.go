@@ -74,7 +74,7 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 		resent = ""
 	}
 	out := [][2]string{
-		{"transport", names.Transport(s.Transport, control)},
+		{"transport", record.Sender(names.Transport(s.Transport, control), s.Carried)},
 		{"base RTT", units.Shown(s.BaseRTTUS, "us") + " (longest path)"},
 		{"network", fmt.Sprintf("%s packets, %s CE marks,%s %s pauses", units.Count(n.Packets),
 			units.Count(n.CEMarks), resent, units.Count(n.Pauses))},

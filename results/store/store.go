@@ -399,7 +399,7 @@ func (r *Run) Finish(now time.Time, s *record.Summary) error {
 	}
 	r.closed = true
 	s.Run, s.Format = r.manifest.Run, Format
-	r.manifest.Fidelity = s.Fidelity
+	r.manifest.Fidelity, r.manifest.Carried = s.Fidelity, s.Carried
 	r.closeFiles()
 	if r.err != nil {
 		s.Status = record.Failed

@@ -176,7 +176,8 @@ func title(s *record.Summary) string {
 		}
 		engine += ", dilation " + units.Number(s.Dilation) + ")"
 	}
-	return strings.Join(append(parts, engine, s.Transport, fmt.Sprintf("seed %d", s.Seed)), "  ")
+	parts = append(parts, engine, record.Sender(s.Transport, s.Carried), fmt.Sprintf("seed %d", s.Seed))
+	return strings.Join(parts, "  ")
 }
 
 // Point formats the values of a sweep point in the order of their paths: "seed=2

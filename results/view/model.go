@@ -130,7 +130,8 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	if summary != nil {
 		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
 		m.Status = summary.Outcome().String()
-		if t := names.Transport(summary.Transport, manifest.Control); !strings.Contains(m.Title, t) {
+		t := record.Sender(names.Transport(summary.Transport, manifest.Control), summary.Carried)
+		if !strings.Contains(m.Title, t) {
 			m.Facts = append([]string{t}, m.Facts...)
 		}
 	}
@@ -217,7 +218,7 @@ func title(dir string, m *record.Manifest) string {
 	}
 	name := m.Lab + " " + m.Engine
 	if kind := m.Transport(); kind != "" {
-		name += ", " + names.Transport(kind, m.Control)
+		name += ", " + record.Sender(names.Transport(kind, m.Control), m.Carried)
 	}
 	return name
 }
