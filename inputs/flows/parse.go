@@ -122,8 +122,10 @@ func parseFlowTxt(s *scanner) (*List, error) {
 	if err := s.end(nil); err != nil {
 		return nil, err
 	}
-	if len(l.Flows) == count && s.next() && len(s.fields) == columns {
-		if _, err := strconv.Atoi(s.fields[0]); err == nil {
+	for len(l.Flows) == count && s.next() {
+		if len(s.fields) != columns {
+			l.Notes.Add(s.File, s.Number, "text after the last flow")
+		} else if _, err := strconv.Atoi(s.fields[0]); err == nil {
 			l.Notes.Add(s.File, s.Number, "a flow beyond the number of flows in the first line")
 		}
 	}

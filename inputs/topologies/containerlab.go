@@ -75,6 +75,8 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 			Links    []yaml.Node          `yaml:"links"`
 			Other    map[string]yaml.Node `yaml:",inline"`
 		} `yaml:"topology"`
+		Name  string               `yaml:"name"`
+		Other map[string]yaml.Node `yaml:",inline"`
 	}
 	if err := yaml.Unmarshal(text, &lab); err != nil {
 		return yamlError(n.file, err)
@@ -85,7 +87,15 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 		return graph.Errorf(n.file, max(1, t.Nodes.Line),
 			"no topology.nodes; expected those of containerlab by their names")
 	}
+	n.noteKeys(lab.Other, "the file")
 	n.noteKeys(t.Other, "topology")
+	n.noteKeys(t.Defaults.Other, "defaults")
+	for _, group := range slices.Sorted(maps.Keys(t.Groups)) {
+		n.noteKeys(t.Groups[group].Other, "groups")
+	}
+	if t.Kinds.Kind != 0 {
+		n.Notes.Add(n.file, t.Kinds.Line, "attribute kinds of topology")
+	}
 	for i := 0; i+1 < len(t.Nodes.Content); i += 2 {
 		name := t.Nodes.Content[i].Value
 		var x node

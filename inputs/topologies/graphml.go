@@ -66,6 +66,9 @@ func readGraphML(n *Network, r io.Reader) error {
 			if len(keys) == maxNodes {
 				return fail("more than %d keys; expected fewer", maxNodes)
 			}
+			if _, twice := keys[attr("id")]; twice {
+				return fail("a second key %s; expected different ids", clip.Text(attr("id")))
+			}
 			keys[attr("id")] = attr("attr.name")
 		case "hyperedge":
 			return fail("a hyperedge; expected links between two nodes")

@@ -30,12 +30,13 @@ type tree struct {
 	bundle            [maxTiers]int  // parallel links from a switch to each one below
 	rate              [maxTiers]units.Bandwidth
 	delay             [maxTiers]units.Time
-	delayed           [maxTiers]bool // the file says the delay
+	delayed           [maxTiers]bool  // the file says the delay
+	has               map[string]bool // the names of what the file has said: in all, and of each tier
 }
 
 // readHTSim reads a fat tree of 2 or 3 tiers of htsim.
 func readHTSim(n *Network, r io.Reader) error {
-	t := &tree{Network: n, bundle: [maxTiers]int{1, 1, 1}}
+	t := &tree{Network: n, bundle: [maxTiers]int{1, 1, 1}, has: map[string]bool{}}
 	tier := -1
 	w := source.NewLines(n.file, r)
 	for f := w.Fields(); f != nil; f = w.Fields() {
@@ -46,6 +47,18 @@ func readHTSim(n *Network, r io.Reader) error {
 		if err != nil || x < 0 || x > 1<<24 {
 			return w.Errorf("%s is %q; expected a whole number", clip.Text(f[0]), clip.Text(f[1]))
 		}
+		key := strings.ToLower(f[0])
+		switch key {
+		case "tier":
+			key += f[1]
+		case "nodes", "tiers", "podsize":
+		default:
+			key += fmt.Sprint(" of ", tier)
+		}
+		if t.has[key] {
+			return w.Errorf("%s is there already; expected it once", clip.Text(strings.Join(f, " ")))
+		}
+		t.has[key] = true
 		if err := t.set(strings.ToLower(f[0]), x, &tier); err != nil {
 			return w.Errorf("%w", err)
 		}
@@ -127,6 +140,14 @@ func (t *tree) network() error {
 		if !t.seen[i] || t.rate[i] == 0 {
 			return fmt.Errorf("tier %d has no downlink_speed_gbps; expected that of its links downwards", i)
 		}
+	}
+	for i := t.tiers; i < maxTiers; i++ {
+		if t.seen[i] {
+			return fmt.Errorf("tier %d in a tree of %d tiers; expected 0 to %d", i, t.tiers, t.tiers-1)
+		}
+	}
+	if t.up[t.tiers-1] > 0 {
+		t.Notes.Add(t.file, t.line, "radix_up of the highest tier, which has no links upwards,")
 	}
 	if t.nodes > maxNodes {
 		return fmt.Errorf("%d nodes; expected at most %d", t.nodes, maxNodes)

@@ -20,8 +20,8 @@ func looksNS3(_ string, head []byte) bool {
 }
 
 // readNS3 reads a topology of HPCC's simulator or of SimAI: a line of counts, the numbers of the
-// switches, and a line for each link with its ends, rate, delay and rate of packet errors. What
-// follows is not read by these simulators.
+// switches, and a line for each link with its ends, rate, delay and rate of packet errors. These
+// simulators do not read what follows; here it must not be a link.
 func readNS3(n *Network, r io.Reader) error {
 	w := source.NewLines(n.file, r)
 	first := w.Fields()
@@ -48,6 +48,9 @@ func readNS3(n *Network, r io.Reader) error {
 		for _, id := range ids {
 			if id >= nodes {
 				return w.Errorf("switch %d of %d nodes", id, nodes)
+			}
+			if isSwitch[id] {
+				return w.Errorf("switch %d is listed twice; the first line counts %d switches", id, switches)
 			}
 			isSwitch[id] = true
 		}
@@ -80,6 +83,9 @@ func readNS3(n *Network, r io.Reader) error {
 			return w.Errorf("a link from %s to %s of %d nodes", clip.Text(f[0]), clip.Text(f[1]),
 				nodes)
 		}
+		if len(f) > columns {
+			n.Notes.Add(n.file, w.Number, "a sixth word of a link")
+		}
 		l := Link{A: name(ends[0]), B: name(ends[1]), Line: w.Number}
 		for i, property := range []string{"rate", "delay", "loss"} {
 			if err := n.property(&l, property, f[2+i]); err != nil {
@@ -89,6 +95,16 @@ func readNS3(n *Network, r io.Reader) error {
 		if err := n.link(l); err != nil {
 			return err
 		}
+	}
+	for f := w.Fields(); f != nil; f = w.Fields() { // people write there what the columns are
+		const ends = 2
+		if _, ok := numbers(f[:min(len(f), ends)]); ok && len(f) >= ends {
+			return w.Errorf("a link beyond the %d that the first line counts; expected the count of all", links)
+		}
+		n.Notes.Add(n.file, w.Number, "text after the last link")
+	}
+	if err := w.Err(); err != nil {
+		return err
 	}
 	return n.finish(func(name string) (bool, bool) { return name[0] == 's', true })
 }

@@ -105,6 +105,8 @@ func TestRefuses(t *testing.T) {
 	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
 	for _, c := range []struct{ text, want string }{
 		{"", "f:1: unknown format"},
+		{"3 1 1\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "f:4: a link beyond the 1 that the first line counts"},
+		{"4 2 2\n0 0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "f:2: switch 0 is listed twice"},
 		{"graph { a -- b -- c -- a }", "0 hosts among 3 nodes"},
 		{"graph { s -- a; s -- b; a [role=host]; a -- b }", "f:1: host a has a second link"},
 		{"graph {\n subgraph x { a; b } -- c }", "f:2: a link of all nodes of a subgraph is not understood"},
@@ -207,4 +209,58 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %+v", text, n)
 		}
 	})
+}
+
+// What a file says is never lost: with a line left out, repeated or added, the network is another
+// one, the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	told := func(name, text string) string {
+		n, err := Parse(name, strings.NewReader(text))
+		if err != nil {
+			return err.Error()
+		}
+		var b strings.Builder
+		for _, node := range n.Nodes {
+			fmt.Fprintln(&b, node.Name, node.Switch)
+		}
+		for _, l := range n.Links {
+			fmt.Fprintln(&b, l.A, l.B, l.Rate, l.Delay, l.Loss)
+		}
+		return b.String() + fmt.Sprint(n.Notes)
+	}
+	added := map[string][]string{
+		"dot":          {"leaf0 -- server2\n", "x [colour=red]\n"},
+		"graphml":      {`<node id="x"/>`, `<edge source="leaf0" target="leaf0"/>`, `<colour/>`},
+		"containerlab": {"colour: red\n"},
+		"simai":        {"0 1 100Gbps 0.001ms 0\n", "0 2 100Gbps 0.001ms 0 9\n", "more\n", "7\n1 2\n"},
+		"htsim":        {"Colour 1\n", "Nodes 16\n", "Radix_Up 2\n", "Tier 2\n"},
+	}
+	for name, text := range samples {
+		was := told(name, text)
+		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+		lines[len(lines)-1] += "\n"
+		for i, line := range lines {
+			if slices.ContainsFunc([]string{"layout=", "subgraph cluster", "// Air", "name: fabric", "that is all"},
+				func(s string) bool { return strings.Contains(line, s) }) {
+				continue // for pictures, names and people
+			}
+			less := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "")
+			if told(name, less) == was && line != "      kind: linux\n" { // that is the default there
+				t.Errorf("%s: nothing tells that %q is missing", name, line)
+			}
+			more := strings.Join(slices.Insert(slices.Clone(lines), i, line), "")
+			if told(name, more) == was {
+				t.Errorf("%s: nothing tells that %q is there twice", name, line)
+			}
+		}
+		for _, line := range added[name] {
+			at := len(lines)
+			if name == "dot" || name == "graphml" {
+				at--
+			}
+			if told(name, strings.Join(slices.Insert(slices.Clone(lines), at, line), "")) == was {
+				t.Errorf("%s: nothing tells that %q was added", name, line)
+			}
+		}
+	}
 }
