@@ -44,6 +44,41 @@ func (n *Network) noteKeys(keys map[string]yaml.Node, of string) {
 	}
 }
 
+// clabFile is a containerlab file. Other holds the keys that are not used.
+type clabFile struct {
+	Topology struct {
+		Defaults clabNode             `yaml:"defaults"`
+		Groups   map[string]clabNode  `yaml:"groups"`
+		Kinds    yaml.Node            `yaml:"kinds"`
+		Nodes    yaml.Node            `yaml:"nodes"`
+		Links    []yaml.Node          `yaml:"links"`
+		Other    map[string]yaml.Node `yaml:",inline"`
+	} `yaml:"topology"`
+	Name  string               `yaml:"name"`
+	Other map[string]yaml.Node `yaml:",inline"`
+}
+
+// clabNode is a node of it, or the defaults of some.
+type clabNode struct {
+	Kind  string               `yaml:"kind"`
+	Group string               `yaml:"group"`
+	Other map[string]yaml.Node `yaml:",inline"`
+}
+
+// noteUnused notes what is not used outside of nodes and links.
+func (n *Network) noteUnused(lab *clabFile) {
+	t := &lab.Topology
+	n.noteKeys(lab.Other, "the file")
+	n.noteKeys(t.Other, "topology")
+	n.noteKeys(t.Defaults.Other, "defaults")
+	for _, group := range slices.Sorted(maps.Keys(t.Groups)) {
+		n.noteKeys(t.Groups[group].Other, "groups")
+	}
+	if t.Kinds.Kind != 0 {
+		n.Notes.Add(n.file, t.Kinds.Line, "attribute kinds of topology")
+	}
+}
+
 // readContainerlab reads the nodes and links of a containerlab topology. A node of kind linux with
 // one link is a host; all others are switches. Programs, images and addresses are not part of the
 // network and stay behind.
@@ -61,23 +96,7 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 		return graph.Errorf(n.file, 1+bytes.Count(text, []byte("\n")),
 			"more than %d MiB of YAML; expected a smaller file", maxYAML>>20)
 	}
-	type node struct {
-		Kind  string               `yaml:"kind"`
-		Group string               `yaml:"group"`
-		Other map[string]yaml.Node `yaml:",inline"`
-	}
-	var lab struct {
-		Topology struct {
-			Defaults node                 `yaml:"defaults"`
-			Groups   map[string]node      `yaml:"groups"`
-			Kinds    yaml.Node            `yaml:"kinds"`
-			Nodes    yaml.Node            `yaml:"nodes"`
-			Links    []yaml.Node          `yaml:"links"`
-			Other    map[string]yaml.Node `yaml:",inline"`
-		} `yaml:"topology"`
-		Name  string               `yaml:"name"`
-		Other map[string]yaml.Node `yaml:",inline"`
-	}
+	var lab clabFile
 	if err := yaml.Unmarshal(text, &lab); err != nil {
 		return yamlError(n.file, err)
 	}
@@ -87,18 +106,10 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 		return graph.Errorf(n.file, max(1, t.Nodes.Line),
 			"no topology.nodes; expected those of containerlab by their names")
 	}
-	n.noteKeys(lab.Other, "the file")
-	n.noteKeys(t.Other, "topology")
-	n.noteKeys(t.Defaults.Other, "defaults")
-	for _, group := range slices.Sorted(maps.Keys(t.Groups)) {
-		n.noteKeys(t.Groups[group].Other, "groups")
-	}
-	if t.Kinds.Kind != 0 {
-		n.Notes.Add(n.file, t.Kinds.Line, "attribute kinds of topology")
-	}
+	n.noteUnused(&lab)
 	for i := 0; i+1 < len(t.Nodes.Content); i += 2 {
 		name := t.Nodes.Content[i].Value
-		var x node
+		var x clabNode
 		if err := t.Nodes.Content[i+1].Decode(&x); err != nil {
 			return yamlError(n.file, err)
 		}

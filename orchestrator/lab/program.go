@@ -62,10 +62,10 @@ func (l *Lab) Sends() string {
 	return l.Transport.Kind
 }
 
-// programsAlone reports a transport that was chosen for labs that do not use it, since programs send
-// all their packets: once, where it was written. A sweep of it would name points by what none of
-// them has. One in the file is for other points of a sweep, if those have more than programs; whole
-// reports whether labs are all. The settings of the others do not list a transport.
+// programsAlone reports a transport that was chosen for labs that do not use it, since programs
+// send all their packets: once, where it was written. A sweep of it would name points by what none
+// of them has. One in the file is for other points of a sweep, if those have more than programs;
+// whole reports whether labs are all. The settings of the others do not list a transport.
 func programsAlone(r *report, labs []*Lab, whole bool) {
 	alone := func(l *Lab) bool { return l == nil || l.Sends() == record.Programs }
 	all := whole && !slices.ContainsFunc(labs, func(l *Lab) bool { return !alone(l) })

@@ -141,9 +141,9 @@ func TestArgumentsAreText(t *testing.T) {
 	}
 }
 
-// A transport that was chosen for a lab of programs alone is one error, with its place, wherever it
-// was chosen. Beside a collective or background traffic it has a use, and so it has for other points
-// of a sweep.
+// A transport that was chosen for a lab of programs alone is one error, with its place, wherever
+// it was chosen. Beside a collective or background traffic it has a use, and so it has for other
+// points of a sweep.
 func TestTransportOfPrograms(t *testing.T) {
 	const program = "{program: [x]}"
 	cases := []struct {

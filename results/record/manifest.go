@@ -75,8 +75,8 @@ func (m *Manifest) Transport() string {
 	return kind
 }
 
-// Sender names what sends the packets of a run, from the name of its Transport and from Carried: one
-// or both.
+// Sender names what sends the packets of a run, from the name of its Transport and from Carried:
+// one or both.
 func Sender(transport, carried string) string {
 	switch {
 	case carried == "":
