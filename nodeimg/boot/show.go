@@ -133,6 +133,7 @@ func (s *Showing) Place() (program string, err error) {
 
 // point makes the folder or file to mount on.
 func (s *Showing) point() error {
+	defer unix.Umask(unix.Umask(0o022)) // as in plant
 	if s.what != s.program {
 		return os.MkdirAll(s.what, 0o755)
 	}
