@@ -76,7 +76,8 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 	}
 	f := cmd.Flags()
 	f.IntVarP(&flags.last, "last", "n", 0, "only this number of runs, the newest (default all)")
-	f.BoolVar(&flags.failed, "failed", false, "only runs that are not ok, missed an expectation or have an invalid fidelity")
+	f.BoolVar(&flags.failed, "failed", false,
+		"only runs that are not ok, missed an expectation or have an invalid fidelity")
 	f.StringVar(&flags.since, "since", "",
 		"only runs that began later: a time ago, such as 2h or 3d, or a date, such as 2026-01-31 or 2026-01-31T15:04")
 	f.BoolVar(&flags.json, "json", false, "print JSON")

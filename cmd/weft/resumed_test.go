@@ -88,11 +88,13 @@ func TestResumedSweepsAreWhole(t *testing.T) {
 		t.Errorf("show by the name of the lab has %d points", n)
 	}
 	write(t, "s.yaml", text("[1, 2, 3, 4, 5]"))
+	// Directories are named by the second, and the newest decides which sweep a name stands for.
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	run(exitOK, 0, "new", "--set", "topology.link.delay=1100ns", "--resume")
 	for _, name := range names("new") {
 		compare(name, "BASE lacks a successful run for 4 runs of NEW", 16)
-		if got := results(t, exitMissed, "compare", "base", name, "--fail-if", "worse"); !strings.Contains(got, "not compared: BASE lacks workload.0.size=16KB seed=5: not run\n") {
+		got := results(t, exitMissed, "compare", "base", name, "--fail-if", "worse")
+		if !strings.Contains(got, "not compared: BASE lacks workload.0.size=16KB seed=5: not run\n") {
 			t.Errorf("%s, with a fifth seed: %s", name, got)
 		}
 		compare(name, "worse by more than 1%", 16, "--partial")

@@ -158,7 +158,7 @@ func packages() []entry {
 			"compares numbers of a record; suggests names"},
 		{"results/names", "results/record units", "writes settings of a record as words"},
 		{"results/plot", "units", "draws numbers, in the units that people read"},
-		{"results/store", "internal/natural internal/nearest internal/regular results/frames results/record results/stats units",
+		{"results/store", "internal/clip internal/natural internal/nearest internal/regular results/frames results/record results/stats units",
 			"writes and reads records, and suggests names of runs"},
 		{"results/view", "results/frames results/names results/record results/store transport units", "shows what is stored in a browser"},
 		{"results/watch", "results/expect results/frames results/record units", "shows a run that goes on as text"},
