@@ -131,7 +131,7 @@ func TestCommandsOfDocsWork(t *testing.T) {
 		commands int
 		codes    map[string]int // codes other than 0, by a part of the command
 	}{
-		{"ci.md", 2, nil},
+		{"ci.md", 4, nil},
 		{"teaching-worksheet.md", 8, map[string]int{"queues.pfc=off": exitMissed}},
 		{"faults.md", 2, map[string]int{"down: 1s}]": exitFailed}},
 	} {
