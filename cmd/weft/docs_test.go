@@ -178,6 +178,12 @@ func TestCIPageIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, flags, _ := weft(t, &fake{}, "run", "--help")
+	_, gate, _ := weft(t, &fake{}, "results", "compare", "--help")
+	matrix, err := os.ReadFile(".ci/matrix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags += gate + string(matrix)
 	dir := t.TempDir()
 	code, _, _ := weft(t, orchestrated{}, "run", "labs/smoke/star.yaml", "--engine", "sim", "--out", dir, "-q")
 	if code != exitOK {
@@ -190,7 +196,7 @@ func TestCIPageIsTrue(t *testing.T) {
 		switch target := m[2] + m[4]; {
 		case m[3] != "":
 			if !strings.Contains(flags, m[3]) && m[3] != "--user" && m[3] != "--security-opt" && m[3] != "--cap-add" { // those are Docker's
-				t.Errorf("weft run has no %s", m[3])
+				t.Errorf("none of weft run, weft results compare and .ci/matrix has %s", m[3])
 			}
 		case m[1] != "weft":
 			if !strings.Contains(string(makefile), "\n"+target+":") {

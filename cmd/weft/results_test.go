@@ -468,7 +468,7 @@ func TestLabInTheTutorial(t *testing.T) {
 	}
 	got := results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4")
 	for _, want := range []string{
-		"settings that differ (A / B): transport.kind roce / pc4; and ", "0.029", "mine: the newest sweep, " + root,
+		"settings that differ (A / B): transport.kind roce / pc4; and ", "0.029", "mine: the newest sweep, 8 runs, " + root,
 		"note: in B a controller that knows all flows",
 	} {
 		if !strings.Contains(got, want) {

@@ -36,8 +36,8 @@ var empty = []string{"/tmp", "/run", "/etc", "/home", "/mnt", "/opt", "/root", "
 // plant makes the tree at /tmp and then replaces the machine's by it.
 func (t *tree) plant() error {
 	const stage = "/tmp"
-	// Programs of the node, which have another user, read these files whatever umask weft was started
-	// with.
+	// Programs of the node, which have another user, read these files whatever umask weft was
+	// started with.
 	defer unix.Umask(unix.Umask(0o022))
 	if err := tmpfs(stage, "mode=755,size=16m,nr_inodes=16k"); err != nil {
 		return err
