@@ -76,7 +76,7 @@ func happened(s *record.Summary) []render.Event {
 	if err != nil {
 		return nil // the report itself reports the error
 	}
-	locations, more := report.FaultLocations(m.Faults, s.LabTimeUS)
+	locations, more := report.FaultLocations(m.Faults, s.End())
 	var events []render.Event
 	for i := range locations {
 		p := &locations[i]

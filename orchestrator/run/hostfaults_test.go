@@ -40,3 +40,35 @@ func TestFaultsAfterTheEndGiveAWarning(t *testing.T) {
 		t.Errorf("%s: %s; %q, want %q last", s.Status, s.Error, s.Warnings, want)
 	}
 }
+
+// A fault is told as unreached by the end of the run, which clocks make later than that of the
+// workload. Whatever the kind of the fault.
+func TestFaultsHappenUntilTheEndOfTheRun(t *testing.T) {
+	const text = `
+weft: 1
+name: late
+topology: {kind: star, hosts: 4}
+clocks: {sync: ptp, offset: off, for: 10ms}
+workload: [{flows: [{from: h1, to: h2, size: 1MB}]}]
+faults: [{at: AT, FAULT}]
+`
+	for _, fault := range []string{
+		"link: h1-switch0, down: 1ms", "link: h1-switch0, loss: 1%", "link: h1-switch0, rate: 1Gbps",
+		"link: h1-switch0, delay: 2us", "link: h1-switch0, bit_errors: 1e-9", "host: h3, pause: 1us", "host: h3, kill: true",
+		"clock: h1, step: 1us", "clock: h1, skew: 1ppm", "clock: h1, sync: off, for: 1ms", "clock: h1, lies: 1us",
+	} {
+		for at, unreached := range map[string]bool{"3ms": false, "20ms": true} {
+			s, err := simulateLab(t, strings.NewReplacer("AT", at, "FAULT", fault).Replace(text))
+			if err != nil || s.Status != "ok" {
+				t.Errorf("%s at %s: %v, %+v", fault, at, err, s)
+				continue
+			}
+			if s.LabTimeUS > 1000 || s.End() != 10_000 {
+				t.Errorf("%s at %s: the workload ended at %v us, the run at %v us", fault, at, s.LabTimeUS, s.End())
+			}
+			if told := strings.Contains(strings.Join(s.Warnings, "\n"), "never happened"); told != unreached {
+				t.Errorf("%s at %s: %q, want unreached %v", fault, at, s.Warnings, unreached)
+			}
+		}
+	}
+}

@@ -199,7 +199,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	if s.Fidelity != nil {
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
-	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
+	by := out.End()
 	if ctx.Err() == nil && noProgress(runErr) {
 		runErr = failure.Explain(x, runErr, out, e.datapath == lab.DatapathKernel, by)
 	}

@@ -55,6 +55,22 @@ type Outcome struct {
 	Dilation  float64            // the dilation that the run ended with; 0: the engine's
 }
 
+// completed returns the instant of the last completion, or that of the end of a run that failed.
+func (o *Outcome) completed() units.Time {
+	last := o.Elapsed
+	for i := range o.Flows {
+		last = max(last, o.Flows[i].Acked)
+	}
+	for i := range o.Dones {
+		last = max(last, o.Dones[i].End)
+	}
+	return last
+}
+
+// End returns the instant at which the run ended: with its last completion, or later because clocks
+// or programs went on.
+func (o *Outcome) End() units.Time { return max(o.Ended, o.completed()) }
+
 // Summarize fills in the measured part of a summary. It sorts the rows of o.
 func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	sortOutcome(o)
@@ -103,15 +119,13 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if text := unbounded(&s.Clocks, x.Lab.Clocks.Kind(), o.Fabric.Dropped); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
-	s.LabTimeUS = o.Elapsed.Microseconds()
+	completed := o.completed()
 	if len(x.Items) == 0 {
-		s.LabTimeUS = o.Ended.Microseconds()
+		completed = max(completed, o.Ended)
 	}
-	for _, f := range o.Flows {
-		s.LabTimeUS = max(s.LabTimeUS, f.Acked.Microseconds())
-	}
-	for _, d := range o.Dones {
-		s.LabTimeUS = max(s.LabTimeUS, d.End.Microseconds())
+	s.LabTimeUS = completed.Microseconds()
+	if end := o.End(); end > completed {
+		s.EndUS = end.Microseconds()
 	}
 	addPrograms(x, o, s)
 	s.Verified = verified(x, o.Dones)

@@ -27,6 +27,9 @@ func (s *Summary) Complete() bool {
 	return s.Status == OK || s.Status == Unverified || s.Status == Unfinished
 }
 
+// End returns the instant at which the run ended, in microseconds of lab time.
+func (s *Summary) End() float64 { return max(s.LabTimeUS, s.EndUS) }
+
 // NotRun returns the summary of a lab or point that did not run, with a status and the reason.
 func NotRun(lab string, point map[string]any, engine, status, why string) *Summary {
 	return &Summary{Lab: lab, Point: point, Engine: engine, Status: status, Error: why,
@@ -81,7 +84,8 @@ type Summary struct {
 	Warnings    []string     `json:"warnings,omitempty"`
 	Notes       []string     `json:"notes,omitempty"` // what to know when reading the numbers
 
-	LabTimeUS float64 `json:"lab_time_us"` // of the last completion
+	LabTimeUS float64 `json:"lab_time_us"`      // of the last completion
+	EndUS     float64 `json:"end_us,omitempty"` // of the run; absent if it ended with the last completion
 	WallS     float64 `json:"wall_s"`
 	Events    int64   `json:"events"`         // simulator events
 	Memo      *Memo   `json:"memo,omitempty"` // of the simulator; absent for a workload of one step

@@ -104,7 +104,7 @@ func (r *Run) endUS() float64 {
 	if r.Summary == nil {
 		return math.Inf(1)
 	}
-	return r.Summary.LabTimeUS
+	return r.Summary.End()
 }
 
 // maxNotes is the number of places of faults that a page names at its top. Our choice.

@@ -128,7 +128,7 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 		}
 	}
 	if summary != nil {
-		m.EndUS, m.Facts = summary.LabTimeUS, facts(summary)
+		m.EndUS, m.Facts = summary.End(), facts(summary)
 		m.Status = summary.Outcome().String()
 		t := record.Sender(names.Transport(summary.Transport, manifest.Control), summary.Carried)
 		if !strings.Contains(m.Title, t) {
