@@ -22,10 +22,14 @@ func (d *decoder) clocksAlone(l *Lab) {
 	l.Workload, l.Programs = nil, nil
 	l.Measure.Rates, l.Measure.Events = 0, ""
 	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return !strings.HasPrefix(e.Text, "clock_") })
-	l.Sources = slices.DeleteFunc(l.Sources, func(s Source) bool { return strings.HasPrefix(s.Path, "workload.") })
 	if l.Clocks.For == 0 {
 		l.Clocks.For = l.Clocks.Alone()
 	}
+}
+
+// withoutWorkload removes the settings of a workload that was removed, once conditions were decided.
+func (l *Lab) withoutWorkload() {
+	l.Sources = slices.DeleteFunc(l.Sources, func(s Source) bool { return strings.HasPrefix(s.Path, "workload.") })
 }
 
 // refuse reports a problem with the value at a path of a lab that was read.

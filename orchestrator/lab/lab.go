@@ -25,6 +25,7 @@ type Lab struct {
 	Workload   []Item    // in the file's order; may be empty: a lab to deploy and use by hand
 	Faults     []Fault
 	Measure    Measure
+	Unmet      []Expectation // those whose condition the lab does not meet
 	Expect     []Expectation
 	Report     []string // of record.Charts: what pages of results begin with
 	Engine     Engine
@@ -156,8 +157,22 @@ type Fault struct {
 // Expectation is one line of the expect section, without its condition.
 type Expectation struct {
 	Text         string
-	Index        int // position in the lab file's expect
+	When         string // its condition; "": none
+	Why          string // what the lab has in place of what When says; "": the condition holds
+	Index        int    // position in the lab file's expect
 	Line, Column int
+	Flag         string // of the command line that it is from; "": the file
+}
+
+// origin returns where the expectation is written.
+func (e *Expectation) origin() origin { return origin{line: e.Line, column: e.Column, flag: e.Flag} }
+
+// That returns the expectation as it is written, with its condition.
+func (e *Expectation) That() string {
+	if e.When == "" {
+		return e.Text
+	}
+	return e.Text + " when " + e.When
 }
 
 // Rows returns the number of rows of a run's summary: one for each item of the file and each

@@ -110,8 +110,7 @@ func interval(to *units.Time) params.Value {
 }
 
 // expect reads the expectations and keeps them as text: package results/expect knows their
-// language. One with a condition, such as "drops == 0 when transport.kind == roce", is kept without
-// the condition if that holds for this lab, and dropped otherwise.
+// language. Which of those with a condition apply is decided once all labs of the file are known.
 func (d *decoder) expect(f field) []Expectation {
 	var expect []Expectation
 	for _, item := range f.items(maxExpect) {
@@ -125,66 +124,11 @@ func (d *decoder) expect(f field) []Expectation {
 		if !ok {
 			continue
 		}
-		text, condition, conditional := strings.Cut(text, " when ")
-		if !conditional || item.holds(condition) {
-			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Index: item.index, Line: item.at.line,
-				Column: item.at.column})
-		}
+		text, condition, _ := strings.Cut(text, " when ")
+		expect = append(expect, Expectation{Text: strings.TrimSpace(text), When: strings.TrimSpace(condition),
+			Index: item.index, Line: item.at.line, Column: item.at.column, Flag: item.at.flag})
 	}
 	return expect
-}
-
-// holds reports whether a condition on settings that were read before is true. Its parts compare
-// with == or != and are joined by "and". Parts after the first false one are not evaluated, so they
-// may be about settings that only some runs have.
-func (f field) holds(condition string) bool {
-	for part := range strings.SplitSeq(condition, " and ") {
-		if !f.holdsPart(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// holdsPart is holds for one part.
-func (f field) holdsPart(condition string) bool {
-	op := "=="
-	path, want, ok := strings.Cut(condition, op)
-	if !ok {
-		op = "!="
-		path, want, ok = strings.Cut(condition, op)
-	}
-	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
-	if !ok || path == "" || want == "" {
-		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce",
-			clip.Text(condition))
-		return false
-	}
-	for _, s := range f.d.sources {
-		if s.Path == path {
-			return sameValue(s.Value, want) == (op == "==")
-		}
-	}
-	f.problem("the condition names the unknown setting %q; `weft explain` lists all settings",
-		clip.Text(path))
-	return false
-}
-
-// sameValue reports whether two texts are the same value, even if they write a quantity
-// differently: 0s and 0ns, 50% and 0.5.
-func sameValue(a, b string) bool {
-	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) ||
-		sameAs(units.ParseBandwidth, a, b) || sameAs(params.OrPercent(parseNumber), a, b)
-}
-
-// sameAs reports whether parse reads the same value from both texts.
-func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
-	x, err := parse(a)
-	if err != nil {
-		return false
-	}
-	y, err := parse(b)
-	return err == nil && x == y
 }
 
 func parseNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }

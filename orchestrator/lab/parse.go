@@ -121,8 +121,8 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		}
 	}
 	jobs := map[jobKey]*job{}
-	one := func(r *report, tree *node, values map[string]any) *Lab {
-		for _, s := range sets {
+	one := func(r *report, tree *node, values map[string]any, more ...override) *Lab {
+		for _, s := range slices.Concat(sets, more) {
 			tree = s.apply(r, tree)
 		}
 		if opts.Retry != "" {
@@ -137,6 +137,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		return l
 	}
 	var labs []*Lab
+	trees := map[*Lab]*node{}
 	for _, p := range points(axes) {
 		if opts.Only != nil && !opts.Only(len(labs)) && !repeating(axes, kinds) {
 			labs = append(labs, nil)
@@ -145,6 +146,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		tree, values := p.apply(r, root, axes)
 		if l := one(r, tree, values); !p.without(values, axes, l.Transport.Kind) {
 			labs = append(labs, l)
+			trees[l] = tree
 		}
 		if r.full() {
 			break
@@ -163,6 +165,16 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	replaced(r, root, axes, scratch)
 	for i := range blocked {
 		blocked[i].check(r, root, scratch)
+	}
+	c := conditions{report: r, labs: slices.DeleteFunc(slices.Clone(labs), func(l *Lab) bool { return l == nil })}
+	c.try = func(r *report, l *Lab, path []string, value *node) *Lab {
+		return one(r, trees[l], nil, override{path: path, value: value})
+	}
+	c.decide(len(opts.Set) > 0 || opts.Only != nil || opts.Program != nil || opts.ClocksAlone)
+	for _, l := range c.labs {
+		if opts.ClocksAlone {
+			l.withoutWorkload()
+		}
 	}
 	return labs
 }

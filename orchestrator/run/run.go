@@ -211,7 +211,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		if text := summary.Unreached(x, by); text != "" {
 			s.Warnings = append(s.Warnings, text)
 		}
-		s.Expect = expect.All(expectations(l), s, l.Scope())
+		s.Expect = append(expect.All(expectations(l), s, l.Scope()), skipped(l)...)
 	case ctx.Err() != nil:
 		s.Status, s.Error = record.Interrupted, context.Cause(ctx).Error()
 	default:
@@ -280,6 +280,17 @@ func expectations(l *lab.Lab) []string {
 		lines[i] = e.Text
 	}
 	return lines
+}
+
+// skipped returns the expectations whose condition a lab without a sweep does not meet. In a sweep,
+// a condition selects points.
+func skipped(l *lab.Lab) (out []record.Expect) {
+	for i := range l.Unmet {
+		if e := &l.Unmet[i]; len(l.Point) == 0 {
+			out = append(out, record.Expect{That: e.That(), Skipped: true, Note: e.Why})
+		}
+	}
+	return out
 }
 
 func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {

@@ -131,6 +131,21 @@ func expectationsOf(jobs []Job, which []int) []string {
 	return out
 }
 
+// unmet returns the expectations whose condition no point of a sweep meets, since the command line
+// took or changed those that did.
+func unmet(jobs []Job, which []int) (out []record.Expect) {
+	var labs []*lab.Lab
+	for _, i := range which {
+		if l := jobs[i].Lab; len(l.Point) > 0 {
+			labs = append(labs, l)
+		}
+	}
+	for _, e := range lab.Unmet(labs) {
+		out = append(out, record.Expect{That: e.That(), Skipped: true, Note: "no point meets its condition: " + e.Why})
+	}
+	return out
+}
+
 // Across judges the expectations across the points of each sweep, and writes the table and page of
 // each sweep with more than one run. runs has the summary of each job. judged has a summary for
 // each sweep with such expectations. version is that of weft, for the pages; say receives lines for
@@ -144,7 +159,7 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 			say(fmt.Sprintf("note: seeds make no difference to %s: "+
 				"simulations that differ only in the seed gave the same result", jobs[which[0]].Lab.Name))
 		}
-		across := expect.Sweep(expectationsOf(jobs, which), points)
+		across := append(expect.Sweep(expectationsOf(jobs, which), points), unmet(jobs, which)...)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{

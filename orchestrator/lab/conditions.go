@@ -1,0 +1,208 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weft/internal/clip"
+	"weft/internal/nearest"
+	"weft/params"
+	"weft/units"
+)
+
+// conditions decides which expectations of the labs of a file apply: those without a condition such
+// as "when transport.kind == roce", and those whose condition holds. Its parts compare a setting
+// with == or != and are joined by "and". Parts after the first false one may be about settings that
+// only some runs have.
+type conditions struct {
+	report *report
+	labs   []*Lab
+	values map[*Lab]map[string]string // settings by path
+	known  map[[2]string]meaning      // by path and value as conditions write them
+	// try reads a lab again with a value at a path, into another report.
+	try func(r *report, l *Lab, path []string, value *node) *Lab
+}
+
+// meaning is what a value of a condition means.
+type meaning struct {
+	shown string // as a lab would show it
+	err   error  // why no lab can have it; nil: one can
+}
+
+// settle moves the expectations of each lab whose condition does not hold to Unmet.
+func (c *conditions) settle() {
+	c.values, c.known = map[*Lab]map[string]string{}, map[[2]string]meaning{}
+	for _, l := range c.labs {
+		applies := l.Expect[:0:0]
+		for _, e := range l.Expect {
+			why, err := c.unmet(l, e.When)
+			switch {
+			case err != nil:
+				c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", err)
+			case why == "":
+				applies = append(applies, e)
+			default:
+				e.Why = why
+				l.Unmet = append(l.Unmet, e)
+			}
+		}
+		l.Expect = applies
+	}
+}
+
+// decide settles the expectations, unless the file has other problems, and reports conditions that
+// no point of a sweep meets, unless the command line left out or changed points.
+func (c *conditions) decide(reduced bool) {
+	if c.report.total > 0 {
+		for _, l := range c.labs {
+			l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return e.When != "" })
+		}
+		return
+	}
+	if c.settle(); reduced || len(c.labs) < 2 {
+		return
+	}
+	for _, e := range Unmet(c.labs) {
+		if e.Flag == "" {
+			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "no point of the sweep meets the condition %q, so "+
+				"nothing judges this line: %s", clip.Text(e.When), e.Why)
+		}
+	}
+}
+
+// Unmet returns the expectations whose condition none of the labs meets.
+func Unmet(labs []*Lab) (all []Expectation) {
+	type line struct {
+		index int
+		when  string
+	}
+	met := map[line]bool{}
+	for _, l := range labs {
+		for _, e := range l.Expect {
+			met[line{e.Index, e.When}] = true
+		}
+	}
+	for _, l := range labs {
+		for _, e := range l.Unmet {
+			if at := (line{e.Index, e.When}); !met[at] {
+				met[at] = true
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// unmet returns the part of a condition that does not hold for a lab, as what the lab has instead;
+// "" if all hold.
+func (c *conditions) unmet(l *Lab, condition string) (why string, err error) {
+	if condition == "" {
+		return "", nil
+	}
+	for part := range strings.SplitSeq(condition, " and ") {
+		path, want, equal := strings.Cut(part, "==")
+		if !equal {
+			path, want, _ = strings.Cut(part, "!=")
+		}
+		path, want = strings.TrimSpace(path), strings.TrimSpace(want)
+		if path == "" || want == "" {
+			return "", fmt.Errorf("%q is not a condition; expected a setting and a value such as "+
+				"transport.kind == roce", clip.Text(part))
+		}
+		value, ok := c.settings(l)[path]
+		if !ok {
+			return "", fmt.Errorf("the condition names the unknown setting %q%s; `weft explain` lists all settings",
+				clip.Text(path), hintAt(path, slices.Sorted(maps.Keys(c.settings(l)))))
+		}
+		same := sameValue(value, want)
+		if !same {
+			m := c.meaning(l, path, want)
+			if m.err != nil {
+				return "", m.err
+			}
+			same = sameValue(value, m.shown)
+		}
+		if same != equal {
+			return path + " is " + clip.Text(value), nil
+		}
+	}
+	return "", nil
+}
+
+// settings returns the settings of a lab by path.
+func (c *conditions) settings(l *Lab) map[string]string {
+	if c.values[l] == nil {
+		c.values[l] = make(map[string]string, len(l.Sources))
+		for _, s := range l.Sources {
+			c.values[l][s.Path] = s.Value
+		}
+	}
+	return c.values[l]
+}
+
+// meaning returns what a value that a lab does not have at a path means there.
+func (c *conditions) meaning(l *Lab, path, want string) meaning {
+	key := [2]string{path, want}
+	if m, ok := c.known[key]; ok {
+		return m
+	}
+	m := meaning{shown: want}
+	if !slices.ContainsFunc(c.labs, func(l *Lab) bool {
+		value, ok := c.settings(l)[path]
+		return ok && sameValue(value, want)
+	}) {
+		m = c.read(l, path, want)
+	}
+	c.known[key] = m
+	return m
+}
+
+// read reads a value in the place of that of a lab at a path.
+func (c *conditions) read(l *Lab, path, want string) meaning {
+	r := newReport(c.report.file)
+	names, err := splitPath(path)
+	value := load(r, []byte(want), func(int, int) origin { return origin{} })
+	if err != nil || value == nil {
+		return meaning{err: fmt.Errorf("the condition compares %s with %q, which is not a value", path, clip.Text(want))}
+	}
+	other := c.try(r, l, names, value)
+	for _, p := range r.found {
+		if p.Path == path || strings.HasPrefix(p.Path, path+".") {
+			return meaning{err: fmt.Errorf("no run meets the condition %s == %s: %s", path, clip.Text(want), p.Message)}
+		}
+	}
+	if i := slices.IndexFunc(other.Sources, func(s Source) bool { return s.Path == path }); i >= 0 {
+		return meaning{shown: other.Sources[i].Value}
+	}
+	return meaning{shown: want}
+}
+
+// hintAt returns a hint at the path most like one that is unknown, or "".
+func hintAt(path string, known []string) string {
+	best, hint := max(1, len(path)/3)+1, ""
+	for _, k := range known {
+		if d := nearest.Edits(path, k); d < best {
+			best, hint = d, didYouMean(k)
+		}
+	}
+	return hint
+}
+
+// sameValue reports whether two texts are the same value, even if they write a quantity
+// differently: 0s and 0ns, 50% and 0.5.
+func sameValue(a, b string) bool {
+	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) ||
+		sameAs(units.ParseBandwidth, a, b) || sameAs(params.OrPercent(parseNumber), a, b)
+}
+
+// sameAs reports whether parse reads the same value from both texts.
+func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
+	x, err := parse(a)
+	if err != nil {
+		return false
+	}
+	y, err := parse(b)
+	return err == nil && x == y
+}

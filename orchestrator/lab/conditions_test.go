@@ -1,0 +1,81 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+)
+
+// A condition whose value no lab can have, that no point of a sweep meets, or that names no setting
+// is a problem of its line. In a single run it is told as unmet; a command line that takes points
+// away makes no problem of it.
+func TestConditions(t *testing.T) {
+	const sweep = "\nsweep: {transport.kind: [pc4, roce], seed: [1, 2]}"
+	const ranks = "\nsweep: {workload.0.ranks: [2, 4]}"
+	for _, c := range []struct {
+		when, more, says string // says: of the problem; "": none
+		applies, unmet   int    // in all points together
+		set              string
+	}{
+		{"transport.kind == roce", "", "", 0, 1, ""},
+		{"transport.kind == pc4", "", "", 1, 0, ""},
+		{"transport.kind != roce", "", "", 1, 0, ""},
+		{"transport.kind == rocee", "", `did you mean "roce"?`, 0, 0, ""},
+		{"transport.kind != rocee", "", `did you mean "roce"?`, 0, 0, ""},
+		{"seed == 77", "", "", 0, 1, ""},
+		{"seed == many", "", "seed == many", 0, 0, ""},
+		{"topology.link.rate == 100", "", "topology.link.rate == 100", 0, 0, ""},
+		{"topology.link.rate == 0.1Tbps", "", "", 1, 0, ""},
+		{"topology.link.loss == 200%", "", "topology.link.loss == 200%", 0, 0, ""},
+		{"queues.pfc == off", "", "", 1, 0, ""},
+		{"transport.knd == pc4", "", `did you mean "transport.kind"?`, 0, 0, ""},
+		{"transport.kind == roce and transport.roce.qps == 4", "", "", 0, 1, ""},
+		{"transport.kind == pc4 or seed == 2", "", "transport.kind == pc4 or seed", 0, 0, ""},
+		{"transport.kind", "", "is not a condition", 0, 0, ""},
+		{"engine.kind == sim", "", "", 0, 1, ""},
+
+		{"transport.kind == roce", sweep, "", 2, 2, ""},
+		{"transport.kind == roce and seed == 2", sweep, "", 1, 3, ""},
+		{"transport.kind == hpcc", sweep, "no point of the sweep meets the condition", 0, 0, ""},
+		{"transport.kind == rocee", sweep, `did you mean "roce"?`, 0, 0, ""},
+		{"seed == 77", sweep, "no point of the sweep meets the condition", 0, 0, ""},
+		{"transport.kind == roce and seed == 77", sweep, "no point of the sweep meets the condition", 0, 0, ""},
+		{"workload.0.ranks == 3", ranks, "no point of the sweep meets the condition", 0, 0, ""},
+		{"transport.kind == roce", sweep, "", 0, 2, "transport.kind=pc4"},
+		{"seed == 2", sweep, "", 0, 2, "seed=1"},
+		{"transport.kind == rocee", sweep, `did you mean "roce"?`, 0, 0, "seed=1"},
+	} {
+		text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nworkload: [{collective: incast, ranks: 2, size: 1KB}]\n" +
+			"transport: {kind: pc4}\nexpect:\n  - drops == 0 when " + c.when + c.more
+		if c.more == sweep {
+			text = strings.Replace(text, "transport: {kind: pc4}\n", "", 1)
+		}
+		var opts Options
+		if c.set != "" {
+			opts.Set = []string{c.set}
+		}
+		labs, err := Parse("lab.yaml", []byte(text), opts)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), ":5: expect.0: ") {
+				t.Errorf("%s%s: %v, want %q at the line", c.when, c.more, err, c.says)
+			}
+			continue
+		}
+		applies, unmet := 0, 0
+		for _, l := range labs {
+			applies, unmet = applies+len(l.Expect), unmet+len(l.Unmet)
+		}
+		if err != nil || applies != c.applies || unmet != c.unmet {
+			t.Errorf("%s%s, %s: %d apply, %d do not, %v; want %d and %d", c.when, c.more, c.set, applies, unmet, err, c.applies, c.unmet)
+		}
+	}
+}
+
+// A shard reads some points of a sweep. Conditions that only others meet are no problem of it.
+func TestConditionsOfAShard(t *testing.T) {
+	text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nexpect:\n  - drops == 0 when seed == 2\n" +
+		"  - drops == 0 when seed == 9\nsweep: {seed: [1, 2]}"
+	labs, err := Parse("lab.yaml", []byte(text), Options{Only: func(point int) bool { return point == 0 }})
+	if err != nil || len(labs) != 2 || labs[1] != nil || len(labs[0].Unmet) != 2 {
+		t.Errorf("%v, %v", labs, err)
+	}
+}
