@@ -140,6 +140,7 @@ type Done struct {
 	Start, End         units.Time // Start is the end of the computation
 	Wrong              int64      // elements of the result that differ from the reference
 	Checked            int64      // elements compared
+	Alike              bool       `json:",omitempty"` // not executed: a step that was is identical
 	Blame              *Blame     `json:",omitempty"` // origin of wrong elements; nil: unknown or none
 }
 

@@ -217,7 +217,7 @@ func (h *Host) Skip(since any, times int, by units.Time) error {
 		for _, d := range dones {
 			p := to[at[position{h.runOf(d.Item), int32(d.Repeat)}]]
 			d.Item, d.Repeat = h.runs[p.run].item.Index, int(p.repeat)
-			d.Start, d.End = d.Start+shift, d.End+shift
+			d.Start, d.End, d.Alike = d.Start+shift, d.End+shift, true
 			h.dones = append(h.dones, d)
 		}
 	}

@@ -27,7 +27,8 @@ func (d *decoder) clocksAlone(l *Lab) {
 	}
 }
 
-// withoutWorkload removes the settings of a workload that was removed, once conditions were decided.
+// withoutWorkload removes the settings of a workload that was removed, once conditions were
+// decided.
 func (l *Lab) withoutWorkload() {
 	l.Sources = slices.DeleteFunc(l.Sources, func(s Source) bool { return strings.HasPrefix(s.Path, "workload.") })
 }

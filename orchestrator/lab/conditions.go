@@ -66,8 +66,8 @@ func (c *conditions) decide(reduced bool) {
 	}
 	for _, e := range Unmet(c.labs) {
 		if e.Flag == "" {
-			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "no point of the sweep meets the condition %q, so "+
-				"nothing judges this line: %s", clip.Text(e.When), e.Why)
+			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "no point of the sweep meets the condition "+
+				"%q, so nothing judges this line: %s", clip.Text(e.When), e.Why)
 		}
 	}
 }
@@ -165,7 +165,8 @@ func (c *conditions) read(l *Lab, path, want string) meaning {
 	names, err := splitPath(path)
 	value := load(r, []byte(want), func(int, int) origin { return origin{} })
 	if err != nil || value == nil {
-		return meaning{err: fmt.Errorf("the condition compares %s with %q, which is not a value", path, clip.Text(want))}
+		return meaning{err: fmt.Errorf("the condition compares %s with %q, which is not a value", path,
+			clip.Text(want))}
 	}
 	other := c.try(r, l, names, value)
 	for _, p := range r.found {

@@ -64,13 +64,16 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 			}
 		}
 	}
-	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
-	q := follow.Describe(finer * units.Nanosecond)
-	s.Reference = &q
-	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
-	if pairs > 0 {
-		s.RMS = math.Sqrt(squares / float64(pairs))
+	if pairs == 0 { // all down, or the run ended before measure.from
+		return s
 	}
+	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
+	if follow.Count() > 0 {
+		q := follow.Describe(finer * units.Nanosecond)
+		s.Reference = &q
+	}
+	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
+	s.RMS = math.Sqrt(squares / float64(pairs))
 	if bounded > 0 {
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share

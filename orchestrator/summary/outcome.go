@@ -11,6 +11,7 @@ import (
 	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
+	"weft/internal/clip"
 	"weft/orchestrator/experiment"
 	"weft/results/frames"
 	"weft/results/record"
@@ -98,7 +99,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Network.Refused += r.Packets
 	}
 	s.Warnings = append(s.Warnings, refusals(o.Refused)...)
-	if o.Events != nil {
+	if o.Events != nil && o.Events.Count() > 0 {
 		q := o.Events.Describe(units.Microsecond)
 		s.Network.QueueEventDelay = &q
 	}
@@ -128,8 +129,13 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.EndUS = end.Microseconds()
 	}
 	addPrograms(x, o, s)
-	s.Verified = verified(x, o.Dones)
+	s.Verified = len(x.Items) > 0 && verified(x, o.Dones)
 	s.Warnings = append(s.Warnings, wrong(x, o.Dones)...)
+	lack(x, o, s)
+	if paths := s.DropNonFinite(); len(paths) > 0 {
+		s.Warnings = append(s.Warnings, "without a value, because they are infinite or no numbers: "+
+			clip.Text(strings.Join(paths, ", ")))
+	}
 }
 
 // sortOutcome sorts the rows, so that no engine's scheduling shows in their order.

@@ -60,7 +60,8 @@ func (r *Reader) Line(rank int, line []byte, at units.Time) {
 		row := record.MetricRow{Item: r.item, Host: r.hosts[rank], Line: int(number), At: at, Name: name,
 			Text: strings.ToValidUTF8(string(m[i][:min(len(m[i]), maxMetricText)]), "?")}
 		v, err := strconv.ParseFloat(row.Text, 64)
-		row.Number = err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && len(m[i]) <= maxMetricText
+		row.Infinite = math.IsInf(v, 0) || math.IsNaN(v) // beyond the range too
+		row.Number = err == nil && !row.Infinite && len(m[i]) <= maxMetricText
 		if row.Number {
 			row.Value = v
 		}
@@ -96,7 +97,7 @@ func metricsOf(rows []record.MetricRow) (all []record.Metric) {
 		groups []string // by first appearance
 		of     map[string][]float64
 	}
-	metrics := map[string]*metric{}
+	metrics, infinite := map[string]*metric{}, map[string]int{}
 	for len(rows) > 0 {
 		line, first := rows, &rows[0]
 		for n := range rows {
@@ -109,6 +110,9 @@ func metricsOf(rows []record.MetricRow) (all []record.Metric) {
 		at := sizes(line)
 		for i := range line {
 			r := &line[i]
+			if r.Infinite {
+				infinite[r.Name]++
+			}
 			if !r.Number {
 				continue
 			}
@@ -132,6 +136,7 @@ func metricsOf(rows []record.MetricRow) (all []record.Metric) {
 		m := &all[i]
 		found := metrics[m.Name]
 		v := found.values
+		m.NonFinite = infinite[m.Name]
 		m.Count, m.Values = len(v), slices.Clone(v[:min(len(v), record.MaxMetricValues)])
 		m.Min, m.Mean, m.P50, m.Max = spread(v)
 		if len(found.groups) > record.MaxMetricGroups {

@@ -92,12 +92,13 @@ func (r *row) sum() record.Collective {
 		return all
 	}
 	all.Repeat *= len(r.steps)
-	all.TimeUS, all.FastestUS, all.AlgBWGbps, all.BusBWGbps, all.Wrong, all.Checked = 0, 0, 0, 0, 0, 0
+	all.TimeUS, all.FastestUS, all.AlgBWGbps, all.BusBWGbps, all.Wrong, all.Checked, all.Alike = 0, 0, 0, 0, 0, 0, 0
 	finished, alg, bus := 0.0, 0.0, 0.0 // the bandwidths of a step of 1 us
 	for i := range r.steps {
 		c := &r.steps[i]
 		all.Wrong += c.Wrong
 		all.Checked += c.Checked
+		all.Alike += c.Alike
 		if c.TimeUS > 0 {
 			finished++
 			all.TimeUS += c.TimeUS
@@ -117,6 +118,7 @@ func (r *row) sum() record.Collective {
 func join(all, c *record.Collective) {
 	all.Wrong += c.Wrong
 	all.Checked += c.Checked
+	all.Alike += c.Alike
 	all.FastestUS = min(all.FastestUS, c.TimeUS)
 	if all.FastestUS == 0 {
 		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = 0, 0, 0
@@ -145,6 +147,9 @@ func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
 			first, last = min(first, d.Start), max(last, d.End)
 			c.Wrong += d.Wrong
 			c.Checked += d.Checked
+			if d.Alike {
+				c.Alike += d.Checked
+			}
 		}
 		if parts == len(it.Ranks) {
 			total += last - first

@@ -17,6 +17,8 @@ const tolerance = 1e-9
 var (
 	errDivide = errors.New("division by zero")
 	errRoot   = errors.New("square root of a negative number")
+
+	errNotFinite = errors.New("the result is infinite or not a number")
 )
 
 // Eval evaluates the expression for the summary of a run. Got is the left side of the comparison in
@@ -26,10 +28,11 @@ var (
 func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	out := record.Expect{That: e.text}
 	if err := e.Check(s); err != nil {
-		out.Note = err.Error()
+		out.Note, out.Unmeasured = err.Error(), true
 		return out
 	}
 	if e.Cross() {
+		out.Unmeasured = true
 		out.Note = "the line compares points of a sweep, but this is one run"
 		return out
 	}
@@ -48,7 +51,7 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	for i, side := range sides {
 		v, err := s.eval(side, sum)
 		if err != nil {
-			out.Note = err.Error()
+			out.Note, out.Unmeasured = err.Error(), true
 			return math.Inf(-1)
 		}
 		got[i] = v
@@ -111,7 +114,7 @@ func All(lines []string, sum *record.Summary, s Scope) []record.Expect {
 	for _, line := range lines {
 		e, err := Parse(line)
 		if err != nil {
-			out = append(out, record.Expect{That: line, Note: err.Error()})
+			out = append(out, record.Expect{That: line, Note: err.Error(), Unmeasured: true})
 			continue
 		}
 		if !e.Cross() {
@@ -185,8 +188,14 @@ func apply(n *node, args []value) (value, error) {
 	case "min", "max", "mean", "median":
 		a, err = aggregate(n.op, args)
 	}
+	if err == nil && !finite(a) {
+		err = fmt.Errorf("%s: %w", n.op, errNotFinite)
+	}
 	return value{typ: t, num: a}, err
 }
+
+// finite reports whether n is a number that comparisons and JSON can express.
+func finite(n float64) bool { return !math.IsInf(n, 0) && !math.IsNaN(n) }
 
 // aggregate returns the minimum, maximum, mean or median of the arguments and of the lists in them.
 func aggregate(op string, args []value) (float64, error) {

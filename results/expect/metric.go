@@ -2,6 +2,7 @@ package expect
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -57,9 +58,13 @@ func metricNumber(s *record.Summary, name, field string) (float64, error) {
 		if m.Name != name {
 			continue
 		}
-		switch field {
-		case "count":
+		if field == "count" {
 			return float64(m.Count), nil
+		}
+		if m.NonFinite > 0 {
+			return 0, fmt.Errorf("%d lines have an infinite value or none (nan)", m.NonFinite)
+		}
+		switch field {
 		case "max":
 			return m.Max, nil
 		case "mean":

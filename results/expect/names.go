@@ -1,7 +1,9 @@
 package expect
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,10 +24,73 @@ type entry struct {
 // get returns the value of the name for a run.
 func (e entry) get(s *record.Summary) (value, error) {
 	if e.typ == wordType {
-		return value{typ: wordType, word: verdict(s)}, nil
+		word, err := verdict(s)
+		return value{typ: wordType, word: word}, err
+	}
+	if why := s.Lacks(Path(e.name)); why != "" {
+		return value{}, fmt.Errorf("not measured: %s", why)
 	}
 	n, err := e.number(s)
+	if err == nil && !finite(n) {
+		err = errNotFinite
+	}
 	return value{typ: e.typ, num: n}, err
+}
+
+// Path returns the path in summary.json of a name whose field may lack a value, such as
+// flows.fct_us for fct.p99; "" for other names.
+func Path(name string) string {
+	if path := paths[name]; path != "" {
+		return path
+	}
+	distribution, part, _ := strings.Cut(name, ".")
+	if path := paths[distribution]; path != "" {
+		return path + "." + part
+	}
+	return ""
+}
+
+// paths maps names of numbers and distributions to their fields of summary.json.
+var paths = map[string]string{
+	"clock_share":        "clocks.share",
+	"clock_steps":        "clocks.steps",
+	"clock_resets":       "clocks.resets",
+	"clock_falsetickers": "clocks.falsetickers",
+	"clock_no_majority":  "clocks.no_majority",
+	"clock_refused":      "clocks.refused",
+	"verified":           "verified",
+	"flows":              "flows.count",
+	"unfinished":         "flows.unfinished",
+	"bytes":              "flows.bytes",
+	"base_rtt":           "base_rtt_us",
+	"lab_time":           "lab_time_us",
+	"packets":            "network.packets",
+	"data_packets":       "network.data_packets",
+	"delivered":          "network.delivered",
+	"drops":              "network.drops",
+	"ce_marks":           "network.ce_marks",
+	"refused":            "network.refused",
+	"lost":               "network.lost",
+	"cut":                "network.cut",
+	"duplicated":         "network.duplicated",
+	"late":               "network.late",
+	"reordered":          "network.reordered",
+	"path_switches":      "network.path_switches",
+	"pauses":             "network.pauses",
+	"paused":             "network.paused_us",
+	"retransmits":        "network.retransmits",
+	"trims":              "network.trims",
+	"credits":            "network.credits",
+	"timeouts":           "network.timeouts",
+	"max_queue":          "network.max_queue_bytes",
+	"max_queue_after":    "network.after.max_queue_bytes",
+	"fct":                "flows.fct_us",
+	"fct_slowdown":       "flows.slowdown",
+	"rtt":                "rtt_us",
+	"queue_delay":        "network.queue_delay_us",
+	"clock_error":        "clocks.error_ns",
+	"clock_error.p999":   "clocks.error_ns",
+	"clock_error.rms":    "clocks.error_ns",
 }
 
 var (
@@ -43,6 +108,10 @@ var (
 	errApart     = errors.New("at the end the clocks differed by more than clocks.limit")
 	errNoAfter   = errors.New("counters from an instant on were not measured (measure.from)")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
+	errUnchecked = errors.New("no result of this collective was checked")
+	errNoRate    = errors.New("this item has no bandwidth")
+	errNoPath    = errors.New("no connection has a path")
+	errNoTime    = errors.New("nothing ran")
 )
 
 // entries lists every name that does not depend on the lab.
@@ -63,8 +132,8 @@ func entries() []entry {
 		count("flows", func(s *record.Summary) int64 { return s.Flows.Count }),
 		count("unfinished", func(s *record.Summary) int64 { return s.Flows.Unfinished }),
 		in("bytes", size, func(s *record.Summary) float64 { return float64(s.Flows.Bytes) }),
-		in("base_rtt", duration, func(s *record.Summary) float64 { return s.BaseRTTUS }),
-		in("lab_time", duration, func(s *record.Summary) float64 { return s.LabTimeUS }),
+		in("base_rtt", duration, func(s *record.Summary) float64 { return s.BaseRTTUS }).positive(errNoPath),
+		in("lab_time", duration, func(s *record.Summary) float64 { return s.LabTimeUS }).positive(errNoTime),
 		in("dilation", plain, func(s *record.Summary) float64 { return s.Dilation }),
 		count("packets", func(s *record.Summary) int64 { return s.Network.Packets }),
 		count("data_packets", func(s *record.Summary) int64 { return s.Network.DataPackets }),
@@ -95,7 +164,12 @@ func entries() []entry {
 		rates("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
 		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
 		acks("acks.connections", plain, func(a *record.Acks) float64 { return float64(a.Connections) }),
-		acks("acks.first_marked", plain, func(a *record.Acks) float64 { return float64(a.FirstMarked) }),
+		entry{"acks.first_marked", plain, func(s *record.Summary) (float64, error) {
+			if s.Acks == nil || s.Acks.Connections == 0 {
+				return 0, errNoAcks
+			}
+			return float64(s.Acks.FirstMarked), nil
+		}},
 		acks("acks.mark", duration, func(a *record.Acks) float64 { return a.MarkUS }).positive(errNoAcks),
 		acks("acks.mark_rtt", duration, func(a *record.Acks) float64 { return a.MarkRTTUS }).positive(errNoAcks),
 		acks("acks.delay", duration, func(a *record.Acks) float64 { return a.DelayUS }).positive(errNoAcks),
@@ -125,7 +199,7 @@ func entries() []entry {
 		return record.Quantiles{}, errNoEvents
 	})
 	quantiles("queue_delay", duration, func(s *record.Summary) (record.Quantiles, error) {
-		return s.Network.QueueDelay, errorIf(s.Network.Delivered == 0, errNoPacket)
+		return s.Network.QueueDelay, errorIf(s.Network.Delivered == 0 || s.ProgramsAlone(), errNoPacket)
 	})
 	return append(out, clockEntries()...)
 }
@@ -191,9 +265,16 @@ func (e entry) positive(missing error) entry {
 	return e
 }
 
-// noFlow returns an error without a completed flow: then the quantiles are 0 and mean nothing.
+// noFlow returns an error if some flows did not finish: then the quantiles are those of the
+// fastest, or of none.
 func noFlow(s *record.Summary) error {
-	return errorIf(s.Flows.Count <= s.Flows.Unfinished, errNoFlow)
+	switch f := &s.Flows; {
+	case f.Count <= f.Unfinished:
+		return errNoFlow
+	case f.Unfinished > 0:
+		return fmt.Errorf("%d of %d flows did not finish, so the slowest are not known", f.Unfinished, f.Count)
+	}
+	return nil
 }
 
 // errorIf returns err if bad, else nil.
@@ -204,12 +285,19 @@ func errorIf(bad bool, err error) error {
 	return nil
 }
 
-// verdict returns the fidelity of a run. The simulator keeps its schedule by definition.
-func verdict(s *record.Summary) string {
-	if s.Fidelity == nil {
-		return "ok"
+// verdict returns the fidelity of a run, or an error if it was not judged. The simulator keeps its
+// schedule by definition.
+func verdict(s *record.Summary) (string, error) {
+	switch f := s.Fidelity; {
+	case f == nil:
+		return "ok", nil
+	case f.OfNothing() && f.Verdict == "ok":
+		return "", errors.New("not judged: no packet or timer was measured")
+	case !slices.Contains(verdicts(), f.Verdict):
+		return "", fmt.Errorf("not judged: %s", cmp.Or(strings.Join(f.Reasons, "; "), "nothing was measured"))
+	default:
+		return f.Verdict, nil
 	}
-	return s.Fidelity.Verdict
 }
 
 // quantileEntries returns the names of a distribution.
@@ -321,7 +409,7 @@ func collectiveNumber(s *record.Summary, i int, field string) (float64, error) {
 	case "ranks":
 		return float64(c.Ranks), nil
 	case "wrong":
-		return float64(c.Wrong), nil
+		return float64(c.Wrong), errorIf(c.Checked == 0, errUnchecked)
 	case "checked":
 		return float64(c.Checked), nil
 	case "bytes":
@@ -336,7 +424,10 @@ func collectiveNumber(s *record.Summary, i int, field string) (float64, error) {
 	case field == "busbw":
 		n = c.BusBWGbps * gbps
 	}
-	return n, errorIf(c.TimeUS <= 0, errNoOutcome)
+	if c.TimeUS <= 0 {
+		return 0, errNoOutcome
+	}
+	return n, errorIf(n <= 0, errNoRate)
 }
 
 // suggestion returns "; did you mean x?" with the name of a word in tables or the nearest name,

@@ -1,6 +1,9 @@
 package expect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Limits of a line, far above any sensible one: bytes, and levels of nesting.
 const (
@@ -211,7 +214,8 @@ func nameNode(t token) (*node, error) {
 	switch t.text {
 	case "true", "false":
 		return &node{at: t.at, lit: truthValue(t.text == "true")}, nil
-	case "ok", "degraded", "invalid":
+	}
+	if slices.Contains(verdicts(), t.text) {
 		return &node{at: t.at, lit: value{typ: wordType, word: t.text}}, nil
 	}
 	if _, ok := findEntry(t.text); !ok && !setting(t.text) {
@@ -219,6 +223,9 @@ func nameNode(t token) (*node, error) {
 	}
 	return &node{op: "name", at: t.at, name: t.text}, nil
 }
+
+// verdicts lists the fidelities of a run that was judged.
+func verdicts() []string { return []string{"ok", "degraded", "invalid"} }
 
 // setting reports whether name looks like a path of a lab file.
 func setting(name string) bool {

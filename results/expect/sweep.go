@@ -19,11 +19,11 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	out := record.Expect{That: e.text}
 	x, err := e.bindPoints(points)
 	if err != nil {
-		out.Note = err.Error()
+		out.Note, out.Unmeasured = err.Error(), true
 		return out
 	}
 	if len(x.groups) == 0 {
-		out.Note = "no point of the sweep was run"
+		out.Note, out.Unmeasured = "no point of the sweep was run", true
 		return out
 	}
 	met, smallest := 0, math.Inf(1)
@@ -32,7 +32,7 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	for k, g := range x.groups {
 		s := x.scopeOf(g)
 		if err := e.Check(s); err != nil {
-			return record.Expect{That: e.text, Note: err.Error()}
+			return record.Expect{That: e.text, Note: err.Error(), Unmeasured: true}
 		}
 		doubt = cmp.Or(doubt, x.timeoutDoubt(g))
 		one := record.Expect{That: e.text}

@@ -107,6 +107,9 @@ func quantity(text string) (value, error) {
 		return value{typ: plain, num: n}, nil
 	}
 	for _, u := range suffixes() {
+		if u.name == text[end:] && !finite(n*u.factor) {
+			return value{}, fmt.Errorf("%q is too large", text)
+		}
 		if u.name == text[end:] {
 			return value{typ: u.typ, num: n * u.factor}, nil
 		}

@@ -124,10 +124,13 @@ func describe(s *record.Summary, strict string) suite {
 	}
 	ended := s.Status == record.OK || s.Status == record.Unverified
 	out.add("run", ended, s.Status, cmp.Or(s.Error, s.Status))
-	if ended {
+	switch why := s.Lacks("verified"); {
+	case ended && why != "":
+		out.skip("data verified", why)
+	case ended:
 		out.add("data verified", s.Verified, record.Unverified,
 			cmp.Or(s.Error, "the data of a collective is wrong or was not checked"))
-	} else {
+	default:
 		out.skip("data verified", "the run did not end: "+s.Status)
 	}
 	if f := s.Fidelity; f != nil {

@@ -7,12 +7,14 @@ import "fmt"
 type Outcome struct {
 	Status           string // of the run, as in its manifest
 	Fidelity         string // verdict of an emulation; empty: none was judged
-	Missed, Expected int    // expectations
+	Missed, Expected int    // expectations that were judged
+	Skipped          int    // those that were not
 }
 
 // Outcome returns how the run ended.
 func (s *Summary) Outcome() Outcome {
-	o := Outcome{Status: s.Status, Expected: len(s.Expect)}
+	o := Outcome{Status: s.Status}
+	o.Expected, o.Skipped = s.Judged()
 	if s.Fidelity != nil {
 		o.Fidelity = s.Fidelity.Verdict
 	}
@@ -28,7 +30,7 @@ func (s *Summary) Outcome() Outcome {
 func (m *Manifest) Outcome() Outcome { return Outcome{Status: m.Status} }
 
 // String returns the outcome in a word or two, the worst first: a status other than ok, "fidelity
-// invalid", "missed 1 of 3", "fidelity degraded", or ok.
+// invalid", "missed 1 of 3", "fidelity degraded", "ok, 1 skipped" or ok.
 func (o Outcome) String() string {
 	switch {
 	case o.Status != OK:
@@ -39,6 +41,8 @@ func (o Outcome) String() string {
 		return fmt.Sprintf("missed %d of %d", o.Missed, o.Expected)
 	case o.Doubtful():
 		return "fidelity " + o.Fidelity
+	case o.Skipped > 0:
+		return fmt.Sprintf("%s, %d skipped", OK, o.Skipped)
 	}
 	return OK
 }

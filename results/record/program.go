@@ -51,6 +51,8 @@ type Metric struct {
 	P50   float64 `json:"p50"`
 	Max   float64 `json:"max"`
 
+	NonFinite int `json:"non_finite,omitempty"` // lines with nan or inf, which are in no other number
+
 	Values []float64 `json:"values"` // the first MaxMetricValues, in the order of output
 
 	// Groups are the same numbers of the lines that name the same sizes, by first appearance.
@@ -105,4 +107,6 @@ type MetricRow struct {
 	Text   string
 	Value  float64 // of the text
 	Number bool    // the text is a number
+	// Infinite reports whether the text is nan, inf or beyond the range of numbers.
+	Infinite bool
 }

@@ -60,7 +60,7 @@ type Summary struct {
 	Module    *Module        `json:"module,omitempty"`  // the congestion control, if it is a module
 	Status    string         `json:"status"`            // any but Running
 	Error     string         `json:"error,omitempty"`   // why Status is not ok
-	Verified  bool           `json:"verified"`          // every rank has the right result, checked in full
+	Verified  bool           `json:"verified"`          // every result is right and checked in full; null: none
 
 	Fidelity    *Fidelity    `json:"fidelity,omitempty"` // emulation only
 	Retry       *Retry       `json:"retry,omitempty"`    // only of a run that repeats one with a worse fidelity
@@ -83,6 +83,10 @@ type Summary struct {
 	Refused     []Refused    `json:"refused,omitempty"` // packets outside the workload, by host and reason
 	Warnings    []string     `json:"warnings,omitempty"`
 	Notes       []string     `json:"notes,omitempty"` // what to know when reading the numbers
+
+	// Unmeasured has the fields of this file that have no value, by path, and why: nobody measured
+	// network.retransmits of programs. They are null, with all that they hold.
+	Unmeasured map[string]string `json:"unmeasured,omitempty"`
 
 	LabTimeUS float64 `json:"lab_time_us"`      // of the last completion
 	EndUS     float64 `json:"end_us,omitempty"` // of the run; absent if it ended with the last completion
@@ -164,8 +168,11 @@ type Collective struct {
 	AlgBWGbps float64 `json:"algbw_gbps"`
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`
-	Checked   int64   `json:"checked"`
-	Items     string  `json:"items,omitempty"` // its items in the data files, such as 0 or 2-5,9
+	Checked   int64   `json:"checked"` // elements compared with the reference
+	// Alike is the part of Checked in steps that the simulator skipped, since it had checked an
+	// identical step.
+	Alike int64  `json:"checked_alike,omitempty"`
+	Items string `json:"items,omitempty"` // its items in the data files, such as 0 or 2-5,9
 
 	// FCT are the completion times of its messages; absent if it is the only item, or no message
 	// finished.
@@ -399,6 +406,9 @@ const (
 	Invalid  = "invalid"
 )
 
+// OfNothing reports whether nothing was judged: no packet or timer was measured.
+func (f *Fidelity) OfNothing() bool { return f.BaseRTTNS > 0 && f.LatenessP99NS == 0 }
+
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
 func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }
 
@@ -421,7 +431,7 @@ type Retry struct {
 // Expect is an expectation and its result.
 type Expect struct {
 	That string  `json:"that"` // its text
-	Got  float64 `json:"got"`  // the left side
+	Got  float64 `json:"got"`  // the left side; null if Unmeasured
 	// Unit of Got and Want: us, B, Gb/s, or bool (1 is true); absent for a plain number or a word.
 	Unit string `json:"unit,omitempty"`
 	Word string `json:"word,omitempty"` // the left side if it is a word, such as a fidelity; then Got is 0
@@ -433,8 +443,11 @@ type Expect struct {
 	// the number of points that meet it, and the closest one.
 	Note string `json:"note,omitempty"`
 
-	// Skipped is set if the command line left no points to judge it by. It is neither met nor
-	// missed.
+	// Unmeasured is set if a side has no value, which Note explains. The expectation is missed.
+	Unmeasured bool `json:"unmeasured,omitempty"`
+
+	// Skipped is set if its condition does not hold, or the command line left no points to judge it
+	// by. It is neither met nor missed.
 	Skipped bool `json:"skipped,omitempty"`
 
 	Doubt string `json:"doubt,omitempty"` // why the result may not mean what it seems to

@@ -15,6 +15,13 @@ type metric struct {
 	counter    bool                          // see Difference
 }
 
+// fields are the fields of summary.json that metrics come from and that may lack a value.
+var fields = map[string]string{
+	"round trip, mean": "rtt_us", "queueing, p99": "network.queue_delay_us", "largest queue": "network.max_queue_bytes",
+	"CE marks": "network.ce_marks", "drops": "network.drops", "retransmits": "network.retransmits",
+	"trims": "network.trims", "pauses": "network.pauses",
+}
+
 // metrics returns the metrics of a comparison, with the collectives of the given summary and what
 // its programs printed.
 func metrics(like *record.Summary) []metric {
@@ -48,6 +55,15 @@ func metrics(like *record.Summary) []metric {
 		counter("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
 		counter("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
 		number("lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }),
+	}
+	for i := range out {
+		get, path := out[i].get, fields[out[i].name]
+		out[i].get = func(s *record.Summary) float64 {
+			if s.Lacks(path) != "" {
+				return math.NaN()
+			}
+			return get(s)
+		}
 	}
 	for i, name := range like.CollectiveNames() {
 		if _, is := table.JobTime(like); i == 0 && is {

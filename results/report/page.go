@@ -318,6 +318,10 @@ func (r *Run) verdict() (text, class string) {
 	}
 	o := s.Outcome()
 	class = map[record.Grade]string{record.Doubt: "doubt", record.Bad: "bad"}[o.Grade()]
+	ok := "ok, data verified"
+	if s.Lacks("verified") != "" {
+		ok = "ok"
+	}
 	switch {
 	case o.Fidelity == record.Invalid:
 		return o.String() + ": do not use these numbers", class
@@ -325,10 +329,14 @@ func (r *Run) verdict() (text, class string) {
 		return o.String() + " expectations", class
 	case class != "":
 		return o.String(), class
-	case len(s.Expect) == 0:
-		return "ok, data verified", ""
 	}
-	return "ok, data verified, every expectation met", ""
+	if o.Expected > 0 {
+		ok += ", every expectation met"
+	}
+	if o.Skipped > 0 {
+		ok += ", " + table.Skipped(o.Skipped)
+	}
+	return ok, ""
 }
 
 // about returns the names of the charts that the lab's report key names.

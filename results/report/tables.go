@@ -45,8 +45,10 @@ func tiles(s *record.Summary, first []string) [][2]string {
 		of("rtt", "round trip, mean", units.Shown(s.RTT.Mean, "us"))
 	}
 	n := &s.Network
-	if n.Packets > 0 || n.Delivered > 0 {
+	if s.Lacks("network.max_queue_bytes") == "" && n.Packets+n.Delivered > 0 {
 		of("queues", "largest queue", units.Shown(float64(n.MaxQueue), "B"))
+	}
+	if s.Lacks("network.drops") == "" && n.Packets+n.Delivered > 0 {
 		add("dropped", units.Count(n.Drops))
 	}
 	if n.Trims > 0 {
@@ -69,16 +71,11 @@ func tiles(s *record.Summary, first []string) [][2]string {
 // summaryFacts returns what the tiles and tables of a run leave out, as pairs of a name and a text.
 func summaryFacts(s *record.Summary, control string) [][2]string {
 	n := &s.Network
-	resent := fmt.Sprintf(" %s retransmits, %s timeouts,", units.Count(n.Retransmits), units.Count(n.Timeouts))
-	if s.ProgramsAlone() {
-		resent = ""
+	out := [][2]string{{"transport", record.Sender(names.Transport(s.Transport, control), s.Carried)}}
+	if s.Lacks("base_rtt_us") == "" {
+		out = append(out, [2]string{"base RTT", units.Shown(s.BaseRTTUS, "us") + " (longest path)"})
 	}
-	out := [][2]string{
-		{"transport", record.Sender(names.Transport(s.Transport, control), s.Carried)},
-		{"base RTT", units.Shown(s.BaseRTTUS, "us") + " (longest path)"},
-		{"network", fmt.Sprintf("%s packets, %s CE marks,%s %s pauses", units.Count(n.Packets),
-			units.Count(n.CEMarks), resent, units.Count(n.Pauses))},
-	}
+	out = append(out, [2]string{"network", table.Packets(s)})
 	if text := table.Links(n); text != "" {
 		out = append(out, [2]string{"links", text})
 	}
@@ -126,7 +123,7 @@ func distributionTable(s *record.Summary) Table {
 	if s.RTT.Max > 0 {
 		add("round trip", s.RTT, "us")
 	}
-	if n := &s.Network; n.Delivered > 0 && !s.ProgramsAlone() {
+	if n := &s.Network; n.Delivered > 0 && !s.ProgramsAlone() && s.Lacks("network.queue_delay_us") == "" {
 		add("switch queues", n.QueueDelay, "us")
 	}
 	if q := s.Network.QueueEventDelay; q != nil {
@@ -144,13 +141,25 @@ func collectiveTable(s *record.Summary) Table {
 		"checked", "wrong"}, Numbers: 2, Words: 9}
 	calls := s.CollectiveNames()
 	for i, c := range s.Collectives {
+		wrong := "–"
+		if c.Checked > 0 {
+			wrong = units.Count(c.Wrong)
+		}
 		t.Rows = append(t.Rows, []string{
 			calls[i], c.Algorithm, strconv.Itoa(c.Ranks), units.Shown(float64(c.Bytes), "B"),
-			units.Shown(c.TimeUS, "us"), units.Shown(c.AlgBWGbps, "Gb/s"), units.Shown(c.BusBWGbps, "Gb/s"),
-			units.Count(c.Checked), units.Count(c.Wrong),
+			shown(c.TimeUS, "us"), shown(c.AlgBWGbps, "Gb/s"), shown(c.BusBWGbps, "Gb/s"),
+			table.Checked(c.Checked, c.Alike), wrong,
 		})
 	}
 	return t
+}
+
+// shown formats a positive number; a dash stands for one that was not measured.
+func shown(v float64, unit string) string {
+	if v <= 0 {
+		return "–"
+	}
+	return units.Shown(v, unit)
 }
 
 // programsPart tells how the programs of the workload ended on each host, and what they printed.

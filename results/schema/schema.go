@@ -43,11 +43,40 @@ func describe(v any, title, about string, statuses ...any) []byte {
 		p.Enum = statuses
 	}
 	addUnits(s)
+	for _, name := range []string{"verified", "base_rtt_us", "rtt_us", "flows", "network", "clocks", "expect"} {
+		if p, ok := s.Properties.Get(name); ok {
+			mayLack(p)
+		}
+	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		panic(fmt.Sprintf("schema: it cannot be written: %v", err)) // cannot happen: plain data of this module
 	}
 	return append(text, '\n')
+}
+
+// mayLack lets the numbers and truths in s be null: without a value (record.Summary.Unmeasured).
+func mayLack(s *jsonschema.Schema) {
+	switch s.Type {
+	case "number", "integer", "boolean":
+		s.OneOf, s.Type = []*jsonschema.Schema{{Type: s.Type}, {Type: "null"}}, ""
+		return
+	}
+	for _, one := range s.OneOf {
+		if one.Items != nil && one.Items.Properties != nil {
+			if got, ok := one.Items.Properties.Get("got"); ok {
+				mayLack(got)
+			}
+		}
+	}
+	if s.Properties == nil {
+		return
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if p.Value.Type != "array" {
+			mayLack(p.Value)
+		}
+	}
 }
 
 // addUnits adds the unit to the description of every number whose name ends in one.

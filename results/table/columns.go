@@ -269,12 +269,12 @@ func MetricsOf(runs []*record.Summary) []Metric {
 // Metrics returns the most important numbers of every run, in the order of columns.
 func Metrics() []Metric {
 	whole := func(v float64) string { return units.Count(int64(v)) }
-	counter := func(name string, drop int, of func(*record.Network) int64) Metric {
+	counter := func(name, path string, drop int, of func(*record.Network) int64) Metric {
 		return Metric{Name: name, drop: drop, write: whole, Of: func(s *record.Summary) (float64, bool) {
-			return float64(of(&s.Network)), s.Network.Packets > 0
+			return float64(of(&s.Network)), s.Network.Packets > 0 && s.Lacks("network."+path) == ""
 		}}
 	}
-	trims := counter("trims", 4, func(n *record.Network) int64 { return n.Trims })
+	trims := counter("trims", "trims", 4, func(n *record.Network) int64 { return n.Trims })
 	trims.rare = true
 	return []Metric{
 		{Name: "FCT p50", Unit: "us", drop: 5, write: micros,
@@ -290,8 +290,8 @@ func Metrics() []Metric {
 			Of: func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }},
 		{Name: "queue p99", Unit: "us", drop: 3, write: micros,
 			Of: func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) }},
-		counter("marks", 8, func(n *record.Network) int64 { return n.CEMarks }),
-		counter("drops", 4, func(n *record.Network) int64 { return n.Drops }),
+		counter("marks", "ce_marks", 8, func(n *record.Network) int64 { return n.CEMarks }),
+		counter("drops", "drops", 4, func(n *record.Network) int64 { return n.Drops }),
 		trims,
 	}
 }
@@ -340,7 +340,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	}
 	if slices.ContainsFunc(runs, func(s *record.Summary) bool { return s.Network.Cut > 0 }) {
 		cols = append(cols, number("cut", 4, func(s *record.Summary) string {
-			return known(s.Network.Packets > 0, units.Count(s.Network.Cut))
+			return known(s.Network.Packets > 0 && s.Lacks("network.cut") == "", units.Count(s.Network.Cut))
 		}))
 	}
 	status := Column{Name: "status"}

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"strings"
+
 	"weft/results/record"
 	"weft/units"
 )
@@ -22,8 +24,39 @@ func done(s *record.Summary) string {
 func ended(s *record.Summary) bool { return s.Flows.Count > s.Flows.Unfinished }
 
 // answered reports whether any packet was acknowledged, so that there are round trips.
-func answered(s *record.Summary) bool { return s.RTT.Max > 0 }
+func answered(s *record.Summary) bool { return s.RTT.Max > 0 && s.Lacks("rtt_us") == "" }
 
 // delivered reports whether switches delivered any packet whose queueing delay is known, and may be
 // 0: it is not of packets of programs.
-func delivered(s *record.Summary) bool { return s.Network.Delivered > 0 && !s.ProgramsAlone() }
+func delivered(s *record.Summary) bool {
+	return s.Network.Delivered > 0 && !s.ProgramsAlone() && s.Lacks("network.queue_delay_us") == ""
+}
+
+// Packets says in words what the network and its endpoints counted, without what nobody did.
+func Packets(s *record.Summary) string {
+	n, parts := &s.Network, []string(nil)
+	add := func(path, text string) {
+		if s.Lacks("network."+path) == "" {
+			parts = append(parts, text)
+		}
+	}
+	add("packets", units.Count(n.Packets)+" packets")
+	add("ce_marks", units.Count(n.CEMarks)+" CE marks")
+	add("drops", units.Count(n.Drops)+" drops")
+	if !s.ProgramsAlone() {
+		add("retransmits", units.Count(n.Retransmits)+" retransmits")
+		add("timeouts", units.Count(n.Timeouts)+" timeouts")
+	}
+	add("max_queue_bytes", "largest queue "+size(n.MaxQueue))
+	return strings.Join(parts, ", ")
+}
+
+// Checked says how many elements were compared with the reference, and how many of them were not
+// compared again because an identical step had been.
+func Checked(checked, alike int64) string {
+	text := known(checked > 0, units.Count(checked-alike))
+	if alike > 0 {
+		text += " (" + units.Count(alike) + " more in identical steps)"
+	}
+	return text
+}

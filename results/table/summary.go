@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/results/record"
 	"weft/units"
 )
@@ -46,12 +47,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)),
 		micros(s.WallS*1e6)))
 	n := s.Network
-	resent := fmt.Sprintf(" %s retransmits, %s timeouts,", units.Count(n.Retransmits), units.Count(n.Timeouts))
-	if s.ProgramsAlone() {
-		resent = ""
-	}
-	add("network", fmt.Sprintf("%s packets, %s CE marks, %s drops,%s largest queue %s", units.Count(n.Packets),
-		units.Count(n.CEMarks), units.Count(n.Drops), resent, size(n.MaxQueue)))
+	add("network", Packets(s))
 	if text := Links(&n); text != "" {
 		add("links", text)
 	}
@@ -126,8 +122,9 @@ func Flows(s *record.Summary) string {
 func Fidelity(f *record.Fidelity) string {
 	text := f.Verdict
 	switch {
-	case f.BaseRTTNS > 0 && f.LatenessP99NS == 0:
-		text += ", of nothing: no packet or timer was measured"
+	case f.OfNothing() && f.Verdict == "ok":
+		text = "not judged: no packet or timer was measured"
+	case f.OfNothing():
 	case f.BaseRTTNS > 0:
 		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, "+
 			"degraded: up to %s)", micros(f.LatenessP99NS/1e3),
@@ -197,7 +194,8 @@ func verdict(s *record.Summary, st Style) string {
 		return st.paint(red, s.Status)
 	}
 	invalid, o := s.Fidelity.Invalid(), s.Outcome()
-	checked := len(s.Collectives) > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0 // there was a workload
+	checked := s.Lacks("verified") == "" && // there was a workload
+		(len(s.Collectives) > 0 || s.Clocks.Samples == 0 && len(s.Programs) == 0)
 	var out []string
 	switch {
 	case s.Status != record.OK:
@@ -209,10 +207,14 @@ func verdict(s *record.Summary, st Style) string {
 	case o.Grade() == record.Good:
 		out = append(out, st.paint(green, "ok"))
 	}
-	if o.Missed > 0 {
+	switch {
+	case o.Missed > 0:
 		out = append(out, st.paint(red, fmt.Sprintf("missed %d of %d expectations", o.Missed, o.Expected)))
-	} else if o.Expected > 0 && !invalid {
+	case o.Expected > 0 && !invalid:
 		out = append(out, st.paint(green, "every expectation met"))
+	}
+	if o.Skipped > 0 {
+		out = append(out, st.paint(yellow, Skipped(o.Skipped)))
 	}
 	if o.Doubtful() && !invalid {
 		out = append(out, st.paint(yellow, doubt(s.Fidelity)))
@@ -234,6 +236,9 @@ func doubt(f *record.Fidelity) string {
 	}
 	return "fidelity " + f.Verdict
 }
+
+// Skipped says how many expectations were not judged.
+func Skipped(n int) string { return plural.Count(n, "expectation") + " skipped" }
 
 // Missed counts the missed expectations.
 func Missed(s *record.Summary) int { return s.Outcome().Missed }
@@ -337,10 +342,11 @@ func collectives(s *record.Summary) *grid {
 			name = fmt.Sprintf("%s, %d sizes or groups", first.Name, len(row))
 		}
 		all := make([]record.Collective, len(row))
-		repeat, checked, wrong := 0, int64(0), int64(0)
+		repeat, checked, alike, wrong := 0, int64(0), int64(0), int64(0)
 		for k, i := range row {
 			all[k] = s.Collectives[i]
 			repeat, checked, wrong = repeat+all[k].Repeat, checked+all[k].Checked, wrong+all[k].Wrong
+			alike += all[k].Alike
 		}
 		done := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.TimeUS <= 0 })
 		sized := done && first.Bytes > 0 // a job that only calls collectives has no bytes of its own
@@ -355,7 +361,7 @@ func collectives(s *record.Summary) *grid {
 			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
-			right(known(checked > 0, units.Count(checked))), bad)
+			right(Checked(checked, alike)), bad)
 	}
 	return g
 }
@@ -410,6 +416,8 @@ func ranks(c record.Collective) string {
 // if the other side was computed: its value alone would read as that of rtt.p50.
 func Got(e record.Expect) string {
 	switch {
+	case e.Unmeasured || e.Skipped:
+		return ""
 	case e.Word != "":
 		return e.Word
 	case e.Want == nil:

@@ -179,7 +179,7 @@ func TestFidelityTellsRoundTrips(t *testing.T) {
 	if got := Fidelity(&f); strings.Contains(got, "round trips") {
 		t.Error(got)
 	}
-	if got := Fidelity(&record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000}); got != "ok, of nothing: no packet or timer was measured" {
+	if got := Fidelity(&record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000}); got != "not judged: no packet or timer was measured" {
 		t.Error(got)
 	}
 	f.RoundTripP99NS = 9000

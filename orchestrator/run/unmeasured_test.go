@@ -1,0 +1,121 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/summary"
+	"weft/results/expect"
+	"weft/results/record"
+)
+
+// names returns every name that an expectation can use, with 0 for an index.
+func names() (all []string) {
+	for _, name := range expect.Names() {
+		all = append(all, strings.NewReplacer(".N.", ".0.", "NAME", "time_us").Replace(name))
+	}
+	return all
+}
+
+// valued returns the names that have a value for a run. All others are missed, each with a reason.
+func valued(t *testing.T, s *record.Summary) (with []string) {
+	t.Helper()
+	for _, name := range names() {
+		e, err := expect.Parse(map[bool]string{true: "fidelity == ok", false: name + " == " + name}[name == "fidelity"])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := e.Eval(s, expect.Scope{})
+		if got.Unmeasured != !got.OK || got.Unmeasured && !strings.HasPrefix(got.Note, name+": ") {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got.OK {
+			with = append(with, name)
+		}
+	}
+	return with
+}
+
+// Names with a value in every run that sent packets, and in every run with messages.
+const (
+	always   = "dilation lab_time packets delivered fidelity "
+	counted  = "ce_marks cut drops duplicated late lost max_queue path_switches paused pauses refused trims "
+	messages = "base_rtt bytes credits data_packets flows reordered retransmits timeouts unfinished verified ranks " +
+		"fct.mean fct.p50 fct.p99 fct.max fct_slowdown.mean fct_slowdown.p50 fct_slowdown.p99 fct_slowdown.max " +
+		"rtt.mean rtt.p50 rtt.p99 rtt.max queue_delay.mean queue_delay.p50 queue_delay.p99 queue_delay.max " +
+		"collective.0.algbw collective.0.busbw collective.0.bytes collective.0.checked collective.0.fastest " +
+		"collective.0.ranks collective.0.time collective.0.wrong "
+	apart = "clock_error.mean clock_error.p50 clock_error.p99 clock_error.max clock_error.p999 clock_error.rms " +
+		"clock_reference.mean clock_reference.p50 clock_reference.p99 clock_reference.max " +
+		"clock_stability.0.adev clock_stability.0.mdev clock_stability.0.mtie clock_stability.0.tau clock_stability.0.tdev " +
+		"clock_stability.max clock_stability.mean "
+	synchronized = "clock_share clock_steps clock_resets clock_refused clock_falsetickers clock_no_majority "
+)
+
+// Every name an expectation can use, in every kind of run: only what was measured has a value.
+func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
+	const head = "weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\n"
+	const work = "workload: [{collective: all-to-all, size: 100KB, repeat: 4}]\n"
+	count := "metric.time_us.count "
+	simulated := func(text string) func(*testing.T) *record.Summary {
+		return func(t *testing.T) *record.Summary {
+			s, err := simulateLab(t, head+text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+	}
+	// An emulated run of which only the counters of its network are known.
+	emulated := func(text, datapath string, packets int64) func(*testing.T) *record.Summary {
+		return func(t *testing.T) *record.Summary {
+			labs, err := lab.Parse("lab.yaml", []byte(head+text), lab.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := experiment.Build(labs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := summary.NewOutcome()
+			o.Fabric.Injected, o.Fabric.Delivered, o.Ended = packets, packets, 1000
+			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(packets)}
+			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: labs[0].Sends()}
+			summary.Summarize(x, o, s)
+			return s
+		}
+	}
+	const programs = "workload: [{program: [/bin/true]}]\nengine: {kind: emu}\n"
+	for _, c := range []struct {
+		name   string
+		run    func(*testing.T) *record.Summary
+		valued string
+	}{
+		{"collective", simulated(work), always + counted + messages + count},
+		{"memoized", simulated(work + "engine: {memo: auto}\n"), always + counted + messages + count},
+		{"flows", simulated("workload: [{flows: [{from: h0, to: h1, size: 1KB}]}]\n"), always + counted + messages + count},
+		{"unsynchronized", simulated(work + "clocks: {sync: none, offset: off}\n"),
+			always + counted + messages + count + apart + "clock_converged"},
+		{"clocks alone", simulated("clocks: {sync: ptp, for: 20ms}\n"), always + counted + count + apart + synchronized +
+			"flows base_rtt clock_converged clock_bound.mean clock_bound.p50 clock_bound.p99 clock_bound.max clock_coverage"},
+		{"programs", emulated(programs, "fabric", 9), always + counted + count},
+		{"silent programs", emulated(programs, "fabric", 0), strings.Replace(always, "fidelity ", "", 1) + count},
+		{"programs over the kernel", emulated(programs+"measure: {queues: off}\n", "kernel", 9), always + count +
+			"ce_marks drops lost path_switches paused pauses refused trims"},
+		{"programs over the kernel, sampled", emulated(programs+"measure: {queues: 10us}\n", "kernel", 9), always + count +
+			"ce_marks drops lost path_switches paused pauses refused trims max_queue"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := strings.Fields(c.valued)
+			got := valued(t, c.run(t))
+			for _, name := range names() {
+				if has := slices.Contains(got, name); has != slices.Contains(want, name) {
+					t.Errorf("%s has a value: %v", name, has)
+				}
+			}
+		})
+	}
+}

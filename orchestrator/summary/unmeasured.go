@@ -1,0 +1,61 @@
+package summary
+
+import (
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/results/record"
+)
+
+// Reasons for which fields of a summary have no value.
+const (
+	ofPrograms = "only programs sent, and nobody looks into their packets"
+	noMessage  = "no message was sent"
+	noPacket   = "no packet entered the network"
+	notKernel  = "the kernel datapath does not count it"
+)
+
+// lack names the fields of a summary that nobody measured.
+func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
+	if len(x.Items) == 0 {
+		s.Lack("the lab has no collective or flow whose data could be checked", "verified")
+	}
+	// what Weft's endpoints count
+	endpoints := []string{"flows.unfinished", "flows.bytes", "flows.fct_us", "flows.slowdown", "rtt_us",
+		"network.data_packets", "network.retransmits", "network.timeouts", "network.reordered", "network.credits",
+		"network.queue_delay_us"}
+	switch {
+	case s.ProgramsAlone():
+		s.Lack(ofPrograms, append(endpoints, "flows.count", "base_rtt_us")...)
+	case s.Flows.Count == 0:
+		s.Lack(noMessage, endpoints...)
+	case s.Flows.Count == s.Flows.Unfinished:
+		s.Lack("no message was finished", "flows.fct_us", "flows.slowdown")
+	}
+	if o.RTT.Count() == 0 {
+		s.Lack("no acknowledgement arrived", "rtt_us")
+	}
+	if o.Delays == nil || o.Delays.Count() == 0 {
+		s.Lack("no data packet was delivered", "network.queue_delay_us")
+	}
+	if s.Network.Packets == 0 {
+		s.Lack(noPacket, "network.drops", "network.ce_marks", "network.lost", "network.cut", "network.duplicated",
+			"network.late", "network.trims", "network.path_switches", "network.pauses", "network.paused_us",
+			"network.refused", "network.max_queue_bytes")
+	}
+	if s.Datapath == lab.DatapathKernel {
+		s.Lack(notKernel, "network.cut", "network.duplicated", "network.late")
+		if x.Lab.Measure.Queues == 0 {
+			s.Lack("the kernel datapath only samples queues; set measure.queues", "network.max_queue_bytes")
+		}
+	}
+	if o.After != nil && x.Lab.Measure.Queues == 0 {
+		s.Lack("measure.queues is off", "network.after.max_queue_bytes")
+	}
+	if !x.Lab.Clocks.Kind().Perfect && s.Clocks.Samples == 0 {
+		s.Lack("no two clocks were compared", "clocks.error_ns")
+	}
+	if s.Clocks.Samples > 0 && s.Clocks.Packets == 0 {
+		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",
+			"clocks.falsetickers", "clocks.no_majority")
+	}
+}

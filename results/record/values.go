@@ -1,0 +1,163 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Lacks returns why a field of summary.json has no value, by its path such as
+// network.retransmits; "" if it has one. A field lacks a value with all that it holds.
+func (s *Summary) Lacks(path string) (why string) {
+	for at := path; ; {
+		if why, lacks := s.Unmeasured[at]; lacks {
+			return why
+		}
+		cut := strings.LastIndexByte(at, '.')
+		if cut < 0 {
+			return ""
+		}
+		at = at[:cut]
+	}
+}
+
+// Lack says why fields of summary.json have no value. The first reason of a field stays.
+func (s *Summary) Lack(why string, paths ...string) {
+	for _, path := range paths {
+		if s.Lacks(path) != "" {
+			continue
+		}
+		if s.Unmeasured == nil {
+			s.Unmeasured = map[string]string{}
+		}
+		s.Unmeasured[path] = why
+	}
+}
+
+// notFinite is why a number that JSON cannot express has no value.
+const notFinite = "the result is infinite or not a number"
+
+// DropNonFinite takes their value from all numbers that are infinite or not a number, which JSON
+// cannot express, and returns their paths.
+func (s *Summary) DropNonFinite() (paths []string) {
+	dropNonFinite(reflect.ValueOf(s).Elem(), "", &paths)
+	s.Lack(notFinite, paths...)
+	return paths
+}
+
+// dropNonFinite sets the numbers in v, whose path is at, that are not finite to 0, and adds their
+// paths.
+func dropNonFinite(v reflect.Value, at string, paths *[]string) {
+	below := func(name string) string { return strings.TrimPrefix(at+"."+name, ".") }
+	switch v.Kind() {
+	case reflect.Float64:
+		if f := v.Float(); math.IsInf(f, 0) || math.IsNaN(f) {
+			v.SetFloat(0)
+			*paths = append(*paths, at)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			dropNonFinite(v.Elem(), at, paths)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			dropNonFinite(v.Index(i), below(strconv.Itoa(i)), paths)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			dropNonFinite(v.Field(i), below(name), paths)
+		}
+	}
+}
+
+// MarshalJSON returns the summary with null for each number and truth without a value.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	text, err := encode(plain(s))
+	if err != nil || len(s.Unmeasured) == 0 {
+		return text, err
+	}
+	var out bytes.Buffer
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = s.copyJSON(d, &out, "")
+	return out.Bytes(), err
+}
+
+// copyJSON copies the next value of d, which is at a path of the summary.
+func (s *Summary) copyJSON(d *json.Decoder, out *bytes.Buffer, path string) error {
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, nests := t.(json.Delim)
+	if !nests {
+		if _, is := t.(string); !is && s.Lacks(path) != "" {
+			t = nil
+		}
+		text, err := encode(t)
+		out.Write(text)
+		return err
+	}
+	out.WriteRune(rune(open))
+	for i := 0; d.More(); i++ {
+		name := strconv.Itoa(i)
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name = fmt.Sprint(key)
+			text, err := encode(name)
+			if err != nil {
+				return err
+			}
+			out.Write(append(text, ':'))
+		}
+		if err := s.copyJSON(d, out, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+			return err
+		}
+	}
+	end, err := d.Token()
+	out.WriteString(fmt.Sprint(end))
+	return err
+}
+
+// MarshalJSON returns the expectation with null for a left side without a value.
+func (e Expect) MarshalJSON() ([]byte, error) {
+	type plain Expect
+	if !e.Unmeasured {
+		return encode(plain(e))
+	}
+	return encode(struct {
+		plain
+		Got *float64 `json:"got"`
+	}{plain: plain(e)})
+}
+
+// encode returns v as JSON in which <= stays readable.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// Judged returns the number of expectations that were judged, and of those that were skipped.
+func (s *Summary) Judged() (judged, skipped int) {
+	for i := range s.Expect {
+		if s.Expect[i].Skipped {
+			skipped++
+		}
+	}
+	return len(s.Expect) - skipped, skipped
+}
