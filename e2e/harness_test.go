@@ -39,10 +39,11 @@ func newWorkspace(t testing.TB) *workspace {
 	return &workspace{t: t, dir: t.TempDir(), temp: t.TempDir(), state: filepath.Join(t.TempDir(), "state")}
 }
 
-// writeLab writes a lab file and returns its name.
+// writeLab writes a lab file, which every user may read, whatever the umask, and returns its name.
 func (d *workspace) writeLab(name, text string) string {
 	d.t.Helper()
-	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644); err != nil {
+	path := filepath.Join(d.dir, name)
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chmod(path, 0o644)); err != nil {
 		d.t.Fatal(err)
 	}
 	return name

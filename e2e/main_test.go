@@ -68,6 +68,9 @@ func buildAndTest(m *testing.M) (code int, err error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build weft: %w\n%s", err, out)
 	}
+	if err := os.Chmod(weft, 0o755); err != nil { // whatever the umask
+		return 0, err
+	}
 	return m.Run(), nil
 }
 

@@ -420,7 +420,7 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := errors.Join(os.WriteFile(dir+odd, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
+	if err := errors.Join(os.WriteFile(dir+odd, self, 0o755), os.Chmod(dir+odd, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(dir + odd)
