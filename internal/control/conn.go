@@ -32,14 +32,16 @@ func (e *RemoteError) Error() string { return clip.Lines(e.Text) }
 // call Recv. Close unblocks both.
 //
 // Send blocks while the peer does not read, so a process must not send without limit while it
-// leaves its own side unread.
+// leaves its own side unread. One that has no time to wait calls Postpone.
 type Conn struct {
 	sock *net.UnixConn
 	most int    // see Limit
 	src  source // owned by Recv; unbuffered, so that it holds nothing that Recv has not returned: see Inherit
 
-	mu  sync.Mutex // guards out and the order of frames
-	out []byte
+	mu   sync.Mutex // guards what follows and the order of frames
+	out  []byte
+	keep int    // see Postpone
+	kept []byte // not sent yet
 }
 
 // New returns a connection over a connected Unix stream socket and takes ownership of the socket.
@@ -151,6 +153,17 @@ func (c *Conn) Send(m Message, fds ...int) error {
 	if cap(b) <= 1<<20 { // do not keep the buffer of one large result for the rest of the run
 		c.out = b
 	}
+	if len(fds) == 0 && len(c.kept)+len(b) <= c.keep {
+		c.kept = append(c.kept, b...)
+		if err := c.sendKept(); err != nil {
+			return fmt.Errorf("control: send %q: %w", m.Kind, err)
+		}
+		return nil
+	}
+	if _, err := c.sock.Write(c.kept); err != nil {
+		return fmt.Errorf("control: send %q: %w", m.Kind, err)
+	}
+	c.kept = nil
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
@@ -163,6 +176,43 @@ func (c *Conn) Send(m Message, fds ...int) error {
 		return fmt.Errorf("control: send %q: %w", m.Kind, err)
 	}
 	return nil
+}
+
+// Postpone makes Send keep up to most bytes that the peer does not take at once, and return: a peer
+// that stands still does not hold up this process. Later calls of Send send what was kept. After
+// Postpone(0) the next one sends all of it and waits, as Send does for more than most bytes.
+func (c *Conn) Postpone(most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep = most
+}
+
+// sendKept sends what was kept until the peer takes no more.
+func (c *Conn) sendKept() error {
+	raw, err := c.sock.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		for len(c.kept) > 0 && failed == nil {
+			var n int
+			if n, failed = unix.Write(int(fd), c.kept); n > 0 {
+				c.kept = c.kept[n:]
+			}
+			if failed == unix.EINTR {
+				failed = nil
+			}
+		}
+		return true
+	})
+	if failed == unix.EAGAIN {
+		failed = nil
+	}
+	if len(c.kept) == 0 {
+		c.kept = nil
+	}
+	return errors.Join(err, failed)
 }
 
 // SendValue sends v as the JSON body of a message. A nil v sends an empty body.
