@@ -218,11 +218,17 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram)
 	}
 	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
 		l.report.Early++
+		if ok && at >= 0 && c.shape.Data() {
+			l.report.Unborn++
+		}
 		l.net.Put(p)
 		return
 	}
 	if ok && l.blames(p.Src, now, at) {
 		l.report.Departure.Record(max(now-at, 0))
+		l.behind.Late.Record(at, now)
+	} else if pushed := l.behind.pushed; !ok && pushed != 0 && l.blames(p.Src, now, pushed) {
+		l.behind.Record(pushed, now)
 	}
 	if ok && c.shape.Data() {
 		c.leaves = onTime
@@ -318,7 +324,9 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 		written = l.clock.Now()
 	}
 	l.rest.frames++
-	l.report.Delivery.Record(max(l.scale.Lab(written)-now, 0))
+	late := l.scale.Lab(written)
+	l.report.Delivery.Record(max(late-now, 0))
+	l.behind.Record(now, late)
 	if c.leaves != anytime {
 		l.report.QueueDelay.Record(p.Queued)
 	}

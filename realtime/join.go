@@ -497,6 +497,9 @@ func (j *coordinator) state() *State {
 
 // report returns the report on the whole network.
 func (j *coordinator) report() *Report {
+	for k := range j.parts {
+		j.parts[k].report.Stalls[0].Who = j.members[k].Name
+	}
 	whole := j.parts[0].report
 	for k := 1; k < len(j.parts); k++ {
 		whole.add(j.parts[k].report)
@@ -524,7 +527,9 @@ func (r *Report) add(o *Report) {
 	}
 	addAll(r.Beside, o.Beside)
 	addAll(r.Answers, o.Answers)
+	r.Stalls = append(r.Stalls, o.Stalls...)
 	r.Early += o.Early
+	r.Unborn += o.Unborn
 	r.Halted += o.Halted
 	r.ARP += o.ARP
 	r.Backlog = max(r.Backlog, o.Backlog)

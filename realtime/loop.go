@@ -57,6 +57,7 @@ type loop struct {
 	quotes   []quotes        // by host: the last packets carried to it
 	own      []int64         // by host: packets carried that are, or claim to be, Weft's own
 	report   Report
+	behind   behind // when it was
 
 	samples  []Sample       // not sent yet
 	frames   []frames.Frame // not sent yet
@@ -95,6 +96,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		report: Report{
 			Delivery: stats.NewDist(), Departure: stats.NewDist(), QueueDelay: stats.NewDist(),
 		},
+		behind: newBehind(&cfg),
 	}
 	for h, a := range cfg.Hosts {
 		ip := binary.BigEndian.Uint32(a.IP[:])
@@ -156,6 +158,8 @@ func (l *loop) run() error {
 	if err := l.poll.Add(fd, controlToken); err != nil {
 		return err
 	}
+	l.conn.Postpone(maxKept)
+	defer l.conn.Postpone(0)
 	for !l.stop {
 		now := l.labNow()
 		l.fire(now)
@@ -178,6 +182,10 @@ func (l *loop) fail(err error) {
 	}
 }
 
+// maxKept is how much waits for an orchestrator that does not read, in bytes: the frames of half a
+// minute. Ours.
+const maxKept = 64 << 20
+
 // controlToken is the poller's token of the control connection. Those of ports are the numbers of
 // hosts.
 const controlToken = -1
@@ -193,6 +201,7 @@ func (l *loop) turn() error {
 	if err := l.wait(); err != nil {
 		return err
 	}
+	l.behind.awake(l)
 	for _, h := range l.poll.Ready {
 		if h == controlToken {
 			if err := l.handle(); err != nil {
@@ -267,6 +276,7 @@ func (l *loop) begin(t0 int64) {
 	}
 	l.armScript()
 	l.report.CPU = -poller.CPU()
+	l.behind.begin(l)
 }
 
 // armScript arms the entity of the next planned change.
@@ -377,8 +387,10 @@ func (l *loop) end() error {
 	}
 	l.fail(l.part.send(l, l.events.Last()))
 	l.report.Crossings = l.part.crossings()
+	l.report.Stalls = []Stalls{l.behind.Stalls}
 	l.report.CPU += poller.CPU()
 	l.report.Elapsed = max(l.labNow(), 0)
+	l.conn.Postpone(0)
 	l.report.Network, l.report.Ports = l.net.Counters(), make([]fabric.PortCounters, l.net.Ports())
 	for i := range l.report.Ports {
 		l.report.Ports[i] = l.net.PortCounters(i)

@@ -50,6 +50,8 @@ type nic struct {
 	at    units.Time // when the next frame to write arrives at its host, in the model
 
 	written int64 // when the last frame was written, CLOCK_MONOTONIC in ns
+
+	pushed units.Time // departure of the last frame that was read, as its agent says
 }
 
 // Read implements cable.
@@ -62,7 +64,7 @@ func (n *nic) Read(frame []byte) (size int, again bool, err error) {
 		return 0, false, fmt.Errorf("%w: a frame of %d bytes; the lab's have up to %d", rings.ErrLie, len(f.Bytes),
 			len(frame))
 	}
-	size = copy(frame, f.Bytes)
+	size, n.pushed = copy(frame, f.Bytes), units.Time(f.At)
 	n.in.Release()
 	return size, false, nil
 }
@@ -201,7 +203,9 @@ func (l *loop) readNIC(h fabric.HostID, port *port) error {
 		l.rest.frames++
 		l.report.Backlog = max(l.report.Backlog, got)
 		p.Header = p.Header[:n]
+		l.behind.pushed = port.nic.pushed
 		l.take(h, p)
+		l.behind.pushed = 0
 	}
 	return nil
 }

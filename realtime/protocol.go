@@ -5,6 +5,7 @@ import (
 
 	"weft/clocksync"
 	"weft/fabric"
+	"weft/internal/stalls"
 	"weft/results/frames"
 	"weft/results/stats"
 	"weft/units"
@@ -205,6 +206,11 @@ type Config struct {
 	// possible.
 	Pause units.Time
 
+	// Stall is the length of the shortest stall that is recorded; 0: none is. Programs says that
+	// hosts send through their interfaces although they have bypass NICs.
+	Stall    units.Time
+	Programs bool
+
 	// Departs says that data packets and synchronization messages end with their departure instant
 	// (wire.AppendDeparture), because their stamps are of imperfect clocks. It is removed.
 	Departs bool
@@ -256,6 +262,13 @@ type Sample struct {
 	Drops  int64 // packets
 }
 
+// Stalls is when a process was behind: see package stalls.
+type Stalls struct {
+	Who string // a part of the network; empty: all of it is one
+	stalls.Log
+	Late stalls.Log // when data packets of its hosts that should have left came late
+}
+
 // Report is the fabric process's report at the end. Times are lab time.
 type Report struct {
 	Elapsed units.Time // lab time at the end
@@ -266,6 +279,8 @@ type Report struct {
 	Departure  *stats.Dist // by how much each data packet of Weft's was read after its departure instant
 	QueueDelay *stats.Dist // time in switch queues, by delivered data packet
 
+	Stalls []Stalls // of the process, or of that of each part
+
 	Refused  int64      // frames that the destination's kernel did not take: losses that the model did not order
 	Refusals []Refusals // by sending host
 	// Beside is, by sending host, the packets carried that are neither Weft's own nor among
@@ -275,6 +290,7 @@ type Report struct {
 	// the host and that its kernel had no use for.
 	Answers []int64
 	Early   int64 // frames before the start of lab time
+	Unborn  int64 // of these, data packets of Weft's that were to leave later: this process began late
 	Halted  int64 // frames that halted hosts sent or should have received
 	ARP     int64 // requests answered
 	Backlog int   // largest number of frames read in a row from one port

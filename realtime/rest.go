@@ -108,17 +108,19 @@ func (l *loop) wait() error {
 		return l.sleep(poller.Forever)
 	}
 	now := l.clock.Now()
+	l.behind.worked(l, now)
 	l.rest.look(now)
 	if until := l.rest.until(); now < until {
+		l.behind.until = until
 		poller.Sleep(clock.Kernel(until))
 		l.rest.woke = l.clock.Now()
 		return l.poll.Wait(0)
 	}
-	at := l.nextDelivery()
-	if at == units.Never {
-		return l.sleep(time.Duration(max(0, l.beat-now)))
+	l.behind.until = l.behind.nap(now, l.beat)
+	if at := l.nextDelivery(); at != units.Never {
+		l.behind.until = min(l.behind.until, l.scale.Mono(at))
 	}
-	timeout := time.Duration(min(l.scale.Mono(at), l.beat) - now)
+	timeout := time.Duration(l.behind.until - now)
 	if timeout <= tooShort {
 		return l.poll.Wait(0)
 	}

@@ -128,5 +128,8 @@ func (c *Config) checkReport(r *Report) error {
 			len(r.Refusals))
 	}
 	r.Scheduler, r.Broken = clip.Line(r.Scheduler), clip.Line(r.Broken)
-	return nil
+	if len(r.Stalls) != 1 {
+		return fmt.Errorf("%w: stalls of %d processes", errPart, len(r.Stalls))
+	}
+	return errors.Join(r.Stalls[0].Check(), r.Stalls[0].Late.Check())
 }

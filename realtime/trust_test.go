@@ -9,6 +9,7 @@ import (
 	"weft/fabric"
 	"weft/internal/control"
 	"weft/internal/fuzztest"
+	"weft/internal/stalls"
 	"weft/results/frames"
 	"weft/results/stats"
 )
@@ -35,7 +36,7 @@ func reportOf(c *Config) *Report {
 	return &Report{
 		Ports: make([]fabric.PortCounters, len(c.Network.Ports)), Refusals: make([]Refusals, len(c.Hosts)),
 		Beside: make([]int64, len(c.Hosts)), Answers: make([]int64, len(c.Hosts)),
-		Delivery: stats.NewDist(), Departure: stats.NewDist(), QueueDelay: stats.NewDist(),
+		Delivery: stats.NewDist(), Departure: stats.NewDist(), QueueDelay: stats.NewDist(), Stalls: make([]Stalls, 1),
 		Crossings: &Crossings{Lateness: stats.NewDist(), Slack: stats.NewDist()},
 	}
 }
@@ -79,6 +80,8 @@ func TestAnswersThatNoPartGives(t *testing.T) {
 		"a report, ports":       {KindReport, report(func(r *Report) { r.Ports = r.Ports[1:] })},
 		"a report, refusals":    {KindReport, report(func(r *Report) { r.Refusals = nil })},
 		"a report, crossings":   {KindReport, report(func(r *Report) { r.Crossings = nil })},
+		"a report, no stalls":   {KindReport, report(func(r *Report) { r.Stalls = nil })},
+		"a report, stalls":      {KindReport, report(func(r *Report) { r.Stalls[0].Late.Spans = make([]stalls.Span, 2) })},
 		"a report, lateness":    {KindReport, report(func(r *Report) { r.Crossings.Lateness = nil })},
 		"a report, deliveries":  {KindReport, report(func(r *Report) { r.Delivery = nil })},
 		"many bytes":            {KindSamples, strings.Repeat("x", 1<<20)},

@@ -48,6 +48,7 @@ func packages() []entry {
 		{"internal/rings", "", "moves frames through memory, whatever is in them"},
 		{"internal/terminal", "", "terminals, whatever runs on them"},
 		{"internal/thread", "", "a thread for a function"},
+		{"internal/stalls", "units", "when processes were behind, in lab time"},
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
 		{"internal/browsertest", "internal/quiettest", "opens pages for tests, whatever they show"},
 		{"internal/regular", "", "opens files, whatever is in them"},
@@ -131,14 +132,14 @@ func packages() []entry {
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
 				"distributions; what was executed before is skipped; hosts are asked for ahead"},
 		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clip internal/clock " +
-			"internal/control internal/poller internal/rings internal/splitmix results/frames results/stats " +
+			"internal/control internal/poller internal/rings internal/splitmix internal/stalls results/frames results/stats " +
 			"transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part, over TAPs and shared " +
 				"memory; switches hold PTP clocks"},
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host " +
 			"internal/bypass internal/clock internal/control internal/poller internal/rings internal/sandbox " +
-			"results/frames results/stats transport transport/cc/wasm transport/wire units",
+			"internal/stalls results/frames results/stats transport transport/cc/wasm transport/wire units",
 			"drives a host by the machine's clock, over sockets or shared memory, with real buffers"},
 		{"nodeimg/labclock", "internal/clip internal/clock internal/control",
 			"changes the clocks of programs in a process that is told whose; reads the machine's"},
@@ -234,7 +235,7 @@ func packages() []entry {
 		{"orchestrator/emulate", "clocksync clocksync/clock clocksync/labtime clocksync/node collectives/schedule fabric host " +
 			"internal/bypass internal/cleanup internal/clip internal/clock internal/control internal/plural internal/poller " +
 			"internal/regular " +
-			"internal/rings nodeimg/agent nodeimg/boot nodeimg/labclock nodeimg/tcp " +
+			"internal/rings internal/stalls nodeimg/agent nodeimg/boot nodeimg/labclock nodeimg/tcp " +
 			"orchestrator/kernelpath orchestrator/launcher orchestrator/runtime orchestrator/runtime/namespace " +
 			"orchestrator/together orchestrator/uml realtime results/frames results/record results/stats tc-shaping/ports tc-shaping/qdisc " +
 			"transport transport/cc/pc4 transport/cc/wasm transport/wire units",

@@ -14,6 +14,7 @@ import (
 	"weft/internal/bypass"
 	"weft/internal/fuzztest"
 	"weft/internal/rings"
+	"weft/internal/stalls"
 	"weft/results/stats"
 	"weft/transport"
 	"weft/units"
@@ -144,6 +145,7 @@ func TestBypassIsBounded(t *testing.T) {
 func TestBypassArrival(t *testing.T) {
 	l := &loop{scale: labtime.NewClock(labtime.Scale{T0: 1000, Dilation: 10})}
 	l.results.Reaction = stats.NewDist()
+	l.results.Stalls = new(stalls.Log)
 	l.now = l.scale.Lab(6000)
 	if at := l.arrival(datagram{lab: 300 * units.Nanosecond, mono: 5000}); at != 300*units.Nanosecond {
 		t.Errorf("arrived at %v", at)

@@ -19,6 +19,8 @@ type driver struct {
 
 	bypasses bool  // all nodes have bypass NICs: what is urgent comes through rings
 	asked    int64 // when the poller was last asked, CLOCK_MONOTONIC in ns
+	woke     int64 // when the last wait ended, CLOCK_MONOTONIC in ns; 0: none has
+	least    int64 // length of the shortest stall that is recorded, in real ns
 }
 
 // askEvery is how often busy nodes with bypass NICs ask the poller, in nanoseconds. Ours: a system
@@ -57,6 +59,7 @@ func (d *driver) run(dilation float64) (failed int, err error) {
 	for _, l := range d.loops {
 		if !l.over() {
 			l.begin(dilation)
+			d.least = l.scale.RealSpan(l.results.Stalls.Least)
 		}
 	}
 	for !d.all((*loop).over) {
@@ -87,6 +90,7 @@ func (d *driver) turn() error {
 	if err := d.wait(wake); err != nil {
 		return err
 	}
+	d.woke = d.loops[0].clock.Now()
 	for _, token := range d.poll.Ready {
 		if token < 0 {
 			d.bells[-1-token].Clear()
@@ -125,6 +129,7 @@ func (d *driver) turn() error {
 // more: what was pushed in between rings nobody.
 func (d *driver) wait(wake int64) error {
 	now := d.loops[0].clock.Now()
+	d.worked(now)
 	ns := wake - now
 	if d.bypasses && ns <= 0 && now-d.asked < askEvery {
 		d.poll.Ready = d.poll.Ready[:0]
@@ -148,6 +153,14 @@ func (d *driver) wait(wake int64) error {
 		b.Awake()
 	}
 	return err
+}
+
+// worked records that the process has been busy since the last wait until now. It was behind if
+// that took long: answers to what it had taken by then waited.
+func (d *driver) worked(now int64) {
+	if l := d.loops[0]; d.woke != 0 && now-d.woke > d.least && l.scale.T0 != 0 {
+		l.results.Stalls.Record(l.scale.Lab(d.woke), l.scale.Lab(now))
+	}
 }
 
 // listen adds a bell to the poller.

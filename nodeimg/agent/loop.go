@@ -61,6 +61,8 @@ type loop struct {
 	// next instant at which the loop acts by itself, or never
 	due  units.Time
 	full bool // the NIC accepts no more packets for now
+	// last instant at which the network held data back: what was due before waited rightly
+	paused units.Time
 
 	// the network holds early packets until they are due: not Config.Switched
 	holds bool
@@ -129,6 +131,7 @@ func (l *loop) begin(dilation float64) {
 	l.scale = labtime.NewClock(labtime.Scale{T0: l.t0, Dilation: dilation})
 	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
 	l.next = l.clock.Now()
+	l.results.Stalls.Record(0, l.scale.Lab(l.next)) // what is due at 0 leaves in the first turn
 	l.housekeeping(l.next)
 	l.wake = l.wakeUp()
 }
@@ -202,7 +205,7 @@ func (l *loop) early() units.Time {
 func (l *loop) pump(now units.Time) {
 	acted, transmit, woken := false, l.machine.Transmit, l.due-l.early()
 	if l.nic.until != 0 && l.nic.held(l.clock.Now()) {
-		transmit = l.machine.TransmitControl
+		transmit, l.paused = l.machine.TransmitControl, now
 	}
 	l.full = false
 	horizon := now + l.early()
@@ -231,6 +234,7 @@ func (l *loop) pump(now units.Time) {
 	}
 	if acted && woken <= now { // the loop woke for this, not for a packet
 		l.results.Timer.Record(max(now-l.due, 0))
+		l.results.Stalls.Record(max(l.due, l.paused), now)
 	}
 	l.due = units.Never
 	if l.full {
@@ -338,7 +342,9 @@ func (l *loop) refuse(src transport.HostID, why transport.Refusal) {
 // stamp is of when it was written.
 func (l *loop) arrival(d datagram) units.Time {
 	if d.mono != 0 {
-		l.results.Reaction.Record(max(0, l.now-l.scale.Lab(d.mono)))
+		written := l.scale.Lab(d.mono)
+		l.results.Reaction.Record(max(0, l.now-written))
+		l.results.Stalls.Record(written, l.now)
 		return min(l.now, max(0, d.lab))
 	}
 	at := l.now
@@ -346,6 +352,7 @@ func (l *loop) arrival(d datagram) units.Time {
 		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
 	}
 	l.results.Reaction.Record(l.now - at)
+	l.results.Stalls.Record(at, l.now)
 	return at
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/clock"
 	"weft/internal/poller"
+	"weft/internal/stalls"
 	"weft/results/stats"
 	"weft/transport"
 	"weft/transport/wire"
@@ -126,6 +127,7 @@ func runLoopOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilat
 	}
 	t.Cleanup(l.out.close)
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
+	l.results.Stalls = new(stalls.Log)
 	l.report = func(done bool) error { l.stop = l.stop || done; return nil }
 	l.t0 = l.clock.Now() + int64(5*time.Millisecond)
 	l.prepare()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weft/internal/clock"
+	"weft/internal/stalls"
 	"weft/results/stats"
 	"weft/transport/wire"
 	"weft/units"
@@ -54,6 +55,7 @@ func TestNICHandlesPauses(t *testing.T) {
 func TestLoopRefusesForgedPauses(t *testing.T) {
 	l := loop{clock: clock.NewClock(), network: 0x0afffffe, self: 3}
 	l.results.Reaction = stats.NewDist()
+	l.results.Stalls = new(stalls.Log)
 	good := wire.Pause{Host: 3, Seq: 1, Class: 1, Held: true}
 	other, damaged := good, encodePause(good)
 	other.Host = 4
@@ -82,6 +84,7 @@ func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
 	l := loop{machine: m, clock: clock.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
+	l.results.Stalls = new(stalls.Log)
 	l.take(datagram{data: encodePause(wire.Pause{Seq: 1, Class: 1, Held: true}), from: 1})
 	l.pump(1000)
 	if m.controls != 1 || len(m.departed) != 0 {

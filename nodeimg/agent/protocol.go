@@ -3,6 +3,7 @@ package agent
 import (
 	clocks "weft/clocksync/node"
 	"weft/host"
+	"weft/internal/stalls"
 	"weft/results/frames"
 	"weft/results/stats"
 	"weft/transport"
@@ -76,6 +77,7 @@ type Config struct {
 	// the lab stays up for its users, who may take the host's interface away: what cannot leave is
 	// lost, and ends nothing
 	Standing bool
+	Stall    units.Time // length of the shortest stall that is recorded; 0: none is
 }
 
 // Start says when lab time begins.
@@ -118,6 +120,9 @@ type Results struct {
 	// Timer and Reaction are the node's lateness: Timer for its own deadlines and the NIC becoming
 	// free, Reaction for packets, from their arrival in the kernel until they are handled.
 	Timer, Reaction *stats.Dist
+	// Stalls is when the process that drives the node was behind. Of those that it drives, one has
+	// them.
+	Stalls *stalls.Log
 
 	// what the congestion control printed, if it is a module
 	Printed []Printed `json:",omitempty"`

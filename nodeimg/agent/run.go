@@ -20,6 +20,7 @@ import (
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
+	"weft/internal/stalls"
 	"weft/results/frames"
 	"weft/results/stats"
 	"weft/transport"
@@ -157,6 +158,8 @@ func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (fai
 		if err := n.conn.SendValue(KindReady, nil); err != nil {
 			return i, err
 		}
+		n.conn.Postpone(maxKept)
+		defer n.conn.Postpone(0)
 	}
 	if failed, err = d.run(nodes[0].dilation); err != nil {
 		return failed, err
@@ -166,6 +169,7 @@ func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (fai
 			n.conn.Close()
 			continue
 		}
+		n.conn.Postpone(0)
 		if err := n.results().send(n.conn); err != nil {
 			return i, err
 		}
@@ -174,23 +178,28 @@ func driveAll(nodes []*node, bells bells, takeOver func(room int64) string) (fai
 	return 0, nil
 }
 
-// share makes a node record times in the distributions of another node of its process: the results
-// of all nodes are merged, and few distributions stay in the cache.
+// share makes a node record times in the distributions of another node of its process, and its
+// stalls there: the results of all nodes are merged, and few distributions stay in the cache.
 func (n *node) share(with *node) {
 	n.observer.rtt, n.observer.oneWay = with.observer.rtt, with.observer.oneWay
 	n.loop.results.Timer, n.loop.results.Reaction = with.loop.results.Timer, with.loop.results.Reaction
+	n.loop.results.Stalls = with.loop.results.Stalls
 }
 
-// unshare empties the distributions, which the node has sent.
+// unshare empties the distributions and the stalls, which the node has sent.
 func (n *node) unshare() {
 	r := &n.loop.results
 	for _, d := range []*stats.Dist{n.observer.rtt, n.observer.oneWay, r.Timer, r.Reaction} {
 		*d = *stats.NewDist()
 	}
+	*r.Stalls = stalls.Log{Least: r.Stalls.Least}
 }
 
 // standingRoom is the MemoryRoom of a node that only keeps its clock, for days. Ours.
 const standingRoom = 16 << 20
+
+// maxKept is how much waits for an orchestrator that does not read, in bytes. Ours.
+const maxKept = 16 << 20
 
 // touchedAhead is the size of the buffers in bytes whose pages a node touches before lab time 0,
 // which takes 10 to 30 ms.
@@ -271,6 +280,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
+	l.results.Stalls = &stalls.Log{Least: cfg.Stall}
 	own, peers := cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches)
 	if b != nil {
 		b.own, b.peers, b.scale = own, peers, &l.scale.Scale

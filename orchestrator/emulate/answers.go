@@ -13,8 +13,11 @@ import (
 // process in the node, beside whatever else runs there, and the code from here on uses their values
 // as indices.
 func checkResults(p *host.Plan, hosts int, n *agent.Results) error {
-	if n.RTT == nil || n.OneWay == nil || n.Timer == nil || n.Reaction == nil {
+	if n.RTT == nil || n.OneWay == nil || n.Timer == nil || n.Reaction == nil || n.Stalls == nil {
 		return errors.New("results without a distribution")
+	}
+	if err := n.Stalls.Check(); err != nil {
+		return fmt.Errorf("results with %w", err)
 	}
 	type part struct{ item, rank int }
 	items := make(map[part]*host.Item, len(p.Items))

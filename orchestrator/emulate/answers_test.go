@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weft/host"
+	"weft/internal/stalls"
 	"weft/nodeimg/agent"
 	"weft/results/stats"
 	"weft/transport"
@@ -18,7 +19,8 @@ func TestResultsAreHeldAgainstThePlan(t *testing.T) {
 	good := func() *agent.Results {
 		return &agent.Results{
 			RTT: stats.NewDist(), OneWay: stats.NewDist(), Timer: stats.NewDist(), Reaction: stats.NewDist(),
-			Flows: []host.Flow{{Conn: conn}}, Windows: []agent.Window{{Conn: conn}}, Steps: []agent.Step{{Conn: conn}},
+			Stalls: new(stalls.Log),
+			Flows:  []host.Flow{{Conn: conn}}, Windows: []agent.Window{{Conn: conn}}, Steps: []agent.Step{{Conn: conn}},
 			Dones: []host.Done{{Item: plan.Items[0].Index, Repeat: 1, Rank: 1, Blame: &host.Blame{Peer: 2}}},
 		}
 	}

@@ -203,7 +203,11 @@ func (p *peerState) why() string {
 // judge computes the verdict on the run.
 func (r *run) judge() {
 	o := r.outcome
-	e := evidence{baseRTT: r.x.BaseRTT, target: r.x.DelayTarget, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
+	e := evidence{baseRTT: r.x.BaseRTT, target: r.x.DelayTarget, cpu: o.Fidelity.CPUMax, late: latenessOf(o),
+		dilation: r.x.Dilation, behind: r.allStalls(), rto: r.x.minRTO()}
+	if len(e.behind) > 0 {
+		e.work = r.work()
+	}
 	var sockets int64
 	ours, others := unsent{}, unsent{}
 	var silent []string
@@ -237,7 +241,8 @@ func (r *run) judge() {
 	if f := o.Report; f == nil {
 		e.broken = append(e.broken, r.carrier.who+" did not report what it lost")
 	} else {
-		e.drops = append(e.drops, drops{where: into, n: f.Refused})
+		e.drops = append(e.drops, drops{where: into, n: f.Refused}, drops{where: "a network that began late",
+			n: f.Unborn})
 		if f.Broken != "" {
 			e.broken = append(e.broken, f.Broken)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"weft/host"
 	"weft/internal/control"
+	"weft/internal/stalls"
 	"weft/nodeimg/agent"
 	"weft/realtime"
 	"weft/results/frames"
@@ -48,7 +49,7 @@ func endingRun(t *testing.T) (r *run, said func(peer int, kind string, body any)
 // noResults are the results of a host without a part in any collective.
 func noResults() *agent.Results {
 	return &agent.Results{RTT: stats.NewDist(), OneWay: stats.NewDist(), Timer: stats.NewDist(),
-		Reaction: stats.NewDist()}
+		Reaction: stats.NewDist(), Stalls: new(stalls.Log)}
 }
 
 // A run fails if a host's results are lost at its end, and the error names the hosts and the

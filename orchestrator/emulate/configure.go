@@ -234,6 +234,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Pause:   x.pause(),
 		Departs: x.departs(),
 		More:    x.more,
+		Stall:   x.minStall(), Programs: len(x.Groups)+len(x.Programs) > 0,
 	}
 	if x.Parts != nil {
 		c.Part = &realtime.Part{Of: x.Parts}
@@ -280,7 +281,7 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 		Plan:   x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
-		Steers: x.steers(i),
+		Steers: x.steers(i), Stall: x.minStall(),
 	}
 }
 

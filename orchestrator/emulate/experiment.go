@@ -102,6 +102,9 @@ type Experiment struct {
 
 	Processes Processes
 
+	// Rows is the row of the summary that shows an item, by item; nil: each has its own.
+	Rows []int
+
 	// Sockets says which hosts send through sockets although the others have bypass NICs, by host;
 	// nil: none.
 	Sockets []bool
@@ -238,6 +241,19 @@ func (x *Experiment) rto() (longest units.Time) {
 		}
 	}
 	return longest
+}
+
+// minRTO returns the smallest minimum retransmission timeout of the connections; 0: there are
+// none.
+func (x *Experiment) minRTO() (least units.Time) {
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			if rto := x.Plans[h].Conns[i].RTOMin; least == 0 || rto < least {
+				least = rto
+			}
+		}
+	}
+	return least
 }
 
 // settle returns the real time without progress after which the hosts' last reports are up to date:

@@ -37,6 +37,11 @@ type evidence struct {
 	crossings *realtime.Crossings // between the parts of a network; nil: it is in one piece
 	broken    []string            // reasons that make the run worthless, whatever the numbers
 
+	dilation float64
+	behind   []behind // of all processes
+	work     []work
+	rto      units.Time // shortest retransmission timeout; 0: there is none
+
 	waits   float64 // share of the time in which tasks of programs waited for a processor
 	waiting string  // the program and host with this share; "": no program used the network
 }
@@ -105,6 +110,7 @@ func judge(e evidence) record.Fidelity {
 		f.Reasons = append(f.Reasons, d)
 	}
 	e.judgeCrossings(&f)
+	e.judgeStalls(&f)
 	for _, b := range e.broken {
 		f.Verdict = Invalid
 		f.Reasons = append(f.Reasons, b)
@@ -157,16 +163,22 @@ const (
 )
 
 // Helps reports whether a higher dilation can improve a verdict. It cannot if a node sends too fast
-// by itself: its losses are the same at any dilation.
+// by itself: its losses are the same at any dilation. A stall has a length in real time, so it is
+// shorter in lab time at a higher one; and another run may have none.
 func Helps(f *record.Fidelity) bool {
-	return f.Lateness() > 1 || f.LateCrossings > 0 || f.UnorderedDrops > f.ForeignDrops
+	return f.Lateness() > 1 || f.LateCrossings > 0 || f.UnorderedDrops > f.ForeignDrops || stood(f)
 }
+
+// stood reports whether stalls make a verdict worse.
+func stood(f *record.Fidelity) bool { return f.Stalled > record.OKLateness || f.Timeout }
 
 // Slower returns the dilation for another try after a run that was not ok, the factor by which it
 // is higher, and the reason.
 func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string) {
 	late := f.Lateness()
 	switch wanted := late / retryShare; {
+	case late <= 1 && stood(f):
+		factor, why = minRetry, "processes stood, which another run may not; if they do, it weighs half as much"
 	case late <= 1:
 		factor, why = minRetry, "packets were lost, or parts of the run could not be judged"
 	case wanted > maxRetry:
@@ -205,6 +217,10 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	if f.ProgramWait > record.OKLateness {
 		use += "; programs waited for processors, and those that poll, as MPI does, or compute all the time need one " +
 			"for each host at any dilation, on a machine that does nothing else"
+	}
+	if stood(f) {
+		use += "; processes stood, so find out what stopped them, such as another program, a debugger, or a virtual " +
+			"machine that was paused, and run it again"
 	}
 	if retries {
 		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)

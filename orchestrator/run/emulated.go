@@ -245,6 +245,9 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: hostPrograms(x),
 		TCP: x.Lab.Engine.TCP,
 	}
+	for i := range x.Lab.Workload {
+		spec.Rows = append(spec.Rows, x.Lab.Workload[i].Row)
+	}
 	spec.Parts, _ = x.Parts() // Emulable has returned the errors
 	spec.Sockets, _ = x.Sockets()
 	if x.Lab.Engine.OnKernel() {

@@ -375,11 +375,25 @@ type Fidelity struct {
 	ForeignDrops   int64   `json:"foreign_drops,omitempty"` // of these, in nodes that sent foreign packets
 	// packets that went from one part of the network to another, and of these how many came after
 	// their instant; 0 in one piece
-	Crossings     int64    `json:"crossings,omitempty"`
-	LateCrossings int64    `json:"late_crossings,omitempty"`
-	CPUMax        float64  `json:"cpu_max"` // busiest second, as a share of all processors
-	Reasons       []string `json:"reasons,omitempty"`
-	Advice        string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+	Crossings     int64 `json:"crossings,omitempty"`
+	LateCrossings int64 `json:"late_crossings,omitempty"`
+	// share of the time of the messages, collectives or programs that it has most of in which some
+	// process was stopped or late, and what these are; and its longest stalls
+	Stalled     float64  `json:"stalled,omitempty"`
+	StalledWork string   `json:"stalled_work,omitempty"`
+	Stalls      []Stall  `json:"stalls,omitempty"`
+	Timeout     bool     `json:"stalled_timeout,omitempty"` // one was as long as a retransmission timeout
+	CPUMax      float64  `json:"cpu_max"`                   // busiest second, as a share of all processors
+	Reasons     []string `json:"reasons,omitempty"`
+	Advice      string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+}
+
+// Stall is a time in which processes of an emulated lab did nothing that was due.
+type Stall struct {
+	Process string  `json:"process"`
+	FromUS  float64 `json:"from_us"` // lab time
+	ForUS   float64 `json:"for_us"`  // lab time
+	RealS   float64 `json:"real_s"`  // its length in real time
 }
 
 // The largest p99 lateness that is still ok or degraded, as a share of the base round trip.
