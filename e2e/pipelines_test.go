@@ -53,6 +53,16 @@ func runShell(t *testing.T, dir string, env []string, lines string) string {
 // one fails.
 func tryShell(t *testing.T, dir string, env []string, lines string) (string, error) {
 	t.Helper()
+	out, err := shell(t, dir, env, lines).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", lines, err, out)
+	}
+	return string(out), nil
+}
+
+// shell returns a command that runs lines as both CI services do.
+func shell(t *testing.T, dir string, env []string, lines string) *exec.Cmd {
+	t.Helper()
 	kept, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // below XDG_CACHE_HOME, otherwise
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +76,7 @@ func tryShell(t *testing.T, dir string, env []string, lines string) (string, err
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 		"GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@x", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@x",
 	}, env)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", lines, err, out)
-	}
-	return string(out), nil
+	return cmd
 }
 
 // readYAML reads a YAML file of a clone.
@@ -89,13 +95,14 @@ func readYAML(t *testing.T, file string, into any) {
 type workflow struct {
 	Env  map[string]string
 	Jobs map[string]struct {
-		Steps []struct{ Uses, Run string }
+		Steps []struct{ If, Uses, Run string }
 	}
 }
 
 // unrun are the actions that do not run here: a clone is there, Go is, and nothing is kept or
 // published.
-var unrun = []string{"actions/checkout@v4", "actions/setup-go@v5", "actions/cache@v4", "actions/upload-artifact@v4"}
+var unrun = []string{"actions/checkout@v4", "actions/setup-go@v5", "actions/cache/restore@v4", "actions/cache/save@v4",
+	"actions/upload-artifact@v4"}
 
 var expression = regexp.MustCompile(`\$\{\{(.*?)\}\}`)
 
@@ -128,21 +135,31 @@ func evaluate(t *testing.T, text string, inputs map[string]string) string {
 	})
 }
 
-// runGitHubJob runs the shell lines of a job in a clone, and returns what they print.
-func runGitHubJob(t *testing.T, dir string, w *workflow, job string, inputs map[string]string, env ...string) string {
+// gitHubSteps returns the shell lines of the steps of a job, and its environment.
+func gitHubSteps(t *testing.T, w *workflow, job string, inputs map[string]string) (steps, env []string) {
 	t.Helper()
 	for name, value := range w.Env {
 		env = append(env, name+"="+evaluate(t, value, inputs))
 	}
-	out := ""
 	for _, step := range w.Jobs[job].Steps {
 		switch {
 		case step.Run == "" && slices.Contains(unrun, step.Uses):
 		case step.Run == "" || expression.MatchString(step.Run):
 			t.Fatalf("job %s: step %+v is not known to this test", job, step)
-		default:
-			out += runShell(t, dir, env, step.Run)
+		case step.If == "" || evaluate(t, "${{"+step.If+"}}", inputs) != "":
+			steps = append(steps, step.Run)
 		}
+	}
+	return steps, env
+}
+
+// runGitHubJob runs the shell lines of a job in a clone, and returns what they print.
+func runGitHubJob(t *testing.T, dir string, w *workflow, job string, inputs map[string]string, env ...string) string {
+	t.Helper()
+	steps, own := gitHubSteps(t, w, job, inputs)
+	out := ""
+	for _, step := range steps {
+		out += runShell(t, dir, slices.Concat(own, env), step)
 	}
 	if out == "" {
 		t.Fatalf("job %s ran nothing", job)
@@ -233,18 +250,45 @@ func TestPrivPipelinesOfGitHub(t *testing.T) {
 	}
 }
 
+// gitLabJob is the part of a GitLab job that is tested.
+type gitLabJob struct {
+	Variables map[string]string
+	Before    []string `yaml:"before_script"`
+	Script    []string
+}
+
+// gitLabLabs is the part of .ci/gitlab-labs.yml that is tested.
+type gitLabLabs struct {
+	Variables         map[string]string
+	Weft              gitLabJob `yaml:".weft"`
+	Simulate, Emulate gitLabJob
+}
+
+// env returns the environment of the jobs in a clone.
+func (all *gitLabLabs) env(dir string) []string {
+	env := []string{"CI_PROJECT_DIR=" + dir}
+	for _, variables := range []map[string]string{all.Variables, all.Weft.Variables} {
+		for name, value := range variables {
+			if name != "GOCACHE" && name != "GOMODCACHE" { // what is there is not built again
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	return env
+}
+
+// lines returns the shell lines of a job.
+func (all *gitLabLabs) lines(t *testing.T, j gitLabJob) string {
+	t.Helper()
+	if len(j.Script) == 0 {
+		t.Fatal("a job runs nothing")
+	}
+	return strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n")
+}
+
 func TestPrivPipelinesOfGitLab(t *testing.T) {
 	clone := cloneOfTree(t)
-	type job struct {
-		Variables map[string]string
-		Before    []string `yaml:"before_script"`
-		Script    []string
-	}
-	var all struct {
-		Variables         map[string]string
-		Weft              job `yaml:".weft"`
-		Simulate, Emulate job
-	}
+	var all gitLabLabs
 	readYAML(t, filepath.Join(clone, ".ci/gitlab-labs.yml"), &all)
 	type repository struct {
 		name, dir string
@@ -256,22 +300,11 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 			"LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
 	) {
 		t.Run(c.name, func(t *testing.T) {
-			env := []string{"CI_PROJECT_DIR=" + c.dir}
-			for _, variables := range []map[string]string{all.Variables, all.Weft.Variables} {
-				for name, value := range variables {
-					if name != "GOCACHE" && name != "GOMODCACHE" { // what is there is not built again
-						env = append(env, name+"="+value)
-					}
-				}
-			}
-			env = append(env, c.env...)
-			run := func(j job) error {
+			env := append(all.env(c.dir), c.env...)
+			run := func(j gitLabJob) error {
 				t.Helper()
-				if len(j.Script) == 0 {
-					t.Fatal("a job runs nothing")
-				}
 				os.RemoveAll(filepath.Join(c.dir, ".weft")) // each job has a clone of its own
-				_, err := tryShell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
+				_, err := tryShell(t, c.dir, env, all.lines(t, j))
 				return err
 			}
 			if err := run(all.Simulate); err != nil {

@@ -343,7 +343,10 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 
 // showComparison prints what differs, or that nothing does.
 func (a *app) showComparison(names [2]string, c *report.Comparison, flags compareFlags) error {
-	gate := flags.failIf != ""
+	tolerance := ""
+	if flags.failIf != "" {
+		tolerance = flags.tolerance
+	}
 	shown := c.Differences
 	if !flags.all {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(d report.Difference) bool {
@@ -354,10 +357,8 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 	case flags.json:
 		return writeJSON(a.stdout, c)
 	case len(c.Differences) == 0:
-	case len(shown) == 0 && gate:
-		fmt.Fprintf(a.stderr, "%s and %s; --all shows them\n", report.NoneDiffers(c.Differences, gate), flags.tolerance)
 	case len(shown) == 0:
-		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(c.Differences, gate))
+		fmt.Fprintf(a.stderr, "%s; --all shows them\n", report.NoneDiffers(c.Differences, tolerance))
 	default:
 		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
 		t := report.ComparisonTable(shown)

@@ -100,3 +100,32 @@ func TestResumedSweepsAreWhole(t *testing.T) {
 		compare(name, "worse by more than 1%", 16, "--partial")
 	}
 }
+
+// A single run that --resume takes from an earlier command line is the newest of its lab, and not a
+// later one of other settings: a gate compares what the command line asked for.
+func TestResumedRunsAreNewest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "s.yaml", "weft: 1\nname: s\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 64KB}]\n")
+	run := func(out, delay string, more ...string) {
+		t.Helper()
+		args := append([]string{"run", "s.yaml", "--engine", "sim", "--out", out, "--set", "topology.link.delay=" + delay}, more...)
+		if code, _, words := weft(t, orchestrated{}, args...); code != exitOK {
+			t.Fatal(code, words)
+		}
+		// The next command line begins in another second, which orders them.
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	}
+	run("base", "1us")
+	for _, delay := range []string{"1300ns", "1us"} {
+		run("new", delay)
+	}
+	for delay, want := range map[string]int{"1300ns": exitMissed, "1us": exitOK} {
+		run("new", delay, "--resume")
+		if runs, err := filepath.Glob("new/s/2*"); len(runs) != 2 {
+			t.Errorf("%d runs: %v", len(runs), err)
+		}
+		for _, name := range []string{"new", "new/s"} {
+			results(t, want, "compare", "base", name, "--fail-if", "worse")
+		}
+	}
+}

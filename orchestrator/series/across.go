@@ -39,17 +39,24 @@ func Claim(jobs []Job, root string) error {
 		if len(which) < 2 {
 			continue
 		}
-		first := &jobs[which[0]]
-		dir, err := store.Claim(root, first.Lab.Name, "sweep-"+first.Series.Stamp()+"-"+first.Engine, "",
-			store.NewFolder)
+		dir, err := claim(&jobs[which[0]], root)
 		if err != nil {
-			return fmt.Errorf("create a directory for the sweep: %w", err)
+			return err
 		}
 		for _, i := range which {
 			jobs[i].Sweep, jobs[i].Series.Sweep = dir, filepath.Base(dir)
 		}
 	}
 	return nil
+}
+
+// claim creates a new directory for the sweep of a job below root.
+func claim(j *Job, root string) (string, error) {
+	dir, err := store.Claim(root, j.Lab.Name, "sweep-"+j.Series.Stamp()+"-"+j.Engine, "", store.NewFolder)
+	if err != nil {
+		return "", fmt.Errorf("create a directory for the sweep: %w", err)
+	}
+	return dir, nil
 }
 
 // Drop removes the directories of sweeps without a run.
@@ -68,10 +75,16 @@ func Drop(jobs []Job) {
 
 // begin writes sweep.json of each sweep before its first run: whoever reads the sweep meanwhile, or
 // after it was killed, finds the runs of earlier command lines that it reuses, by index of the job,
-// and every other point as running.
-func begin(jobs []Job, reused map[int]*record.Summary, version string) error {
+// and every other point as running. A single run that is reused gets a sweep.json below root as
+// well: nothing else tells that it is the newest of its lab, and not one of other settings.
+func begin(jobs []Job, reused map[int]*record.Summary, root, version string) (err error) {
 	for _, which := range sweepsOf(jobs) {
 		dir := jobs[which[0]].Sweep
+		if dir == "" && len(which) == 1 && reused[which[0]] != nil {
+			if dir, err = claim(&jobs[which[0]], root); err != nil {
+				return err
+			}
+		}
 		if dir == "" {
 			continue
 		}

@@ -93,7 +93,7 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 			r.Watcher.Skipped(len(before), len(jobs))
 		}
 	}
-	if err := begin(jobs, before, r.Options.Version); err != nil {
+	if err := begin(jobs, before, r.Options.Root, r.Options.Version); err != nil {
 		errs = append(errs, err)
 	}
 	each := *r // with the options of every job

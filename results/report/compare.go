@@ -470,17 +470,22 @@ func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
 }
 
 // NoneDiffers says that no number differs beyond noise, and first, if that is so, that there are
-// too few seeds to tell. Numbers that cannot be judged are counted apart.
-func NoneDiffers(all []Difference, gate bool) string {
-	text := fmt.Sprintf("none of %d numbers differs beyond noise", len(all))
+// too few seeds to tell. Numbers that cannot be judged are counted apart. tolerance is that of a
+// gate, as the user wrote it; empty: there is none.
+func NoneDiffers(all []Difference, tolerance string) string {
+	beyond := "noise"
+	if tolerance != "" {
+		beyond += " and " + tolerance
+	}
+	text := fmt.Sprintf("none of %d numbers differs beyond %s", len(all), beyond)
 	switch unjudged := Count(all).Unjudged; {
 	case unjudged == len(all) && unjudged > 0:
 		text = fmt.Sprintf("none of %d numbers can be judged", len(all))
 	case unjudged > 0:
-		text = fmt.Sprintf("none of the %d numbers that can be judged differs beyond noise; %d of %d cannot be judged",
-			len(all)-unjudged, unjudged, len(all))
+		text = fmt.Sprintf("none of the %d numbers that can be judged differs beyond %s; %d of %d cannot be judged",
+			len(all)-unjudged, beyond, unjudged, len(all))
 	}
-	if FewSeedsWarning(all, gate) != "" {
+	if FewSeedsWarning(all, tolerance != "") != "" {
 		return "too few seeds to tell: " + text
 	}
 	return text

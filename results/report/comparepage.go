@@ -40,7 +40,7 @@ func ComparePage(version string, from [2]string, a, b Side, all []Difference, no
 	p.Verdict = fmt.Sprintf("of %d numbers in B: %s", len(all), strings.Join(parts, ", "))
 	switch {
 	case len(differing) == 0:
-		p.Verdict = NoneDiffers(all, false)
+		p.Verdict = NoneDiffers(all, "")
 	case count[Worse] > 0 && count[Better] > 0:
 		p.Class = "doubt"
 	case count[Worse] > 0:

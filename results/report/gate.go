@@ -69,8 +69,8 @@ func UnjudgedNote(all []Difference) string {
 	if why == nil {
 		return ""
 	}
-	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side %d seeds or more", Count(all).Unjudged,
-		plural.Count(len(all), "number"), strings.Join(why, ", and "), minSeeds)
+	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side at least %d seeds, and more where many "+
+		"numbers are compared", Count(all).Unjudged, plural.Count(len(all), "number"), strings.Join(why, ", and "), minSeeds)
 }
 
 // The sides of a comparison, as messages and JSON name them.
@@ -197,9 +197,9 @@ func NewComparison(a, b Side, all []Difference) *Comparison {
 	by := namePartsOf(a, b)
 	c := &Comparison{Counts: Count(all), Differences: all, Lacking: Lacking(a, b),
 		Troubles: append(troubles(b, Changed, by), troubles(a, Base, by)...)}
-	if c.Differences == nil {
-		c.Differences = []Difference{} // JSON has no null for a list
-	}
+	// JSON has no null for a list.
+	c.Differences, c.Lacking = slices.Concat([]Difference{}, c.Differences), slices.Concat([]Lack{}, c.Lacking)
+	c.Troubles = slices.Concat([]Trouble{}, c.Troubles)
 	return c
 }
 

@@ -115,8 +115,8 @@ func TestGateIsExact(t *testing.T) {
 		if shows != (seeds >= 5) || (FewSeedsWarning(d, false) == "") != shows {
 			t.Errorf("%d seeds: worse beyond noise: %t, and the warning is %q", seeds, shows, FewSeedsWarning(d, false))
 		}
-		if strings.HasPrefix(NoneDiffers(d, false), "too few seeds to tell: none of") == shows {
-			t.Errorf("%d seeds: %q", seeds, NoneDiffers(d, false))
+		if strings.HasPrefix(NoneDiffers(d, ""), "too few seeds to tell: none of") == shows {
+			t.Errorf("%d seeds: %q", seeds, NoneDiffers(d, ""))
 		}
 		if seeds == 4 && FewSeedsWarning(d, false) != "4 seeds on each side cannot show a difference at one of 3 points among 12 numbers, however large; use at least 5" {
 			t.Errorf("the warning is %q", FewSeedsWarning(d, false))
