@@ -60,6 +60,9 @@ const (
 	Bad                // anything else
 )
 
+// String returns good, doubt or bad.
+func (g Grade) String() string { return [...]string{"good", "doubt", "bad"}[g] }
+
 // Grade returns the grade of the outcome.
 func (o Outcome) Grade() Grade {
 	switch {

@@ -131,6 +131,10 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 	slowdown, busbw := of("slowdown", 1, func(l *Listed) string { return l.slowdown }),
 		of("busbw", 2, func(l *Listed) string { return l.busbw })
 	slowdown.Right, busbw.Right = true, true
+	status := of("status", 0, func(l *Listed) string { return l.Outcome })
+	for i := range all {
+		status.Grades = append(status.Grades, all[i].grade)
+	}
 	settings := of("settings", 0, func(l *Listed) string {
 		return strings.TrimSpace(table.Point(l.Point) + " " + strings.Join(l.Set, " "))
 	})
@@ -151,7 +155,7 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		}),
 		settings,
 		slowdown, busbw,
-		of("status", 0, func(l *Listed) string { return l.Outcome }),
+		status,
 		why,
 	}, "--json has all", st)
 }

@@ -76,9 +76,10 @@ func mark(cell string) string {
 	switch cell {
 	case "met", "pass", "ok", Better:
 		return "met"
-	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted, Worse:
+	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted, Worse,
+		"fidelity " + record.Invalid:
 		return "missed"
-	case "skipped", "fidelity degraded", "fidelity invalid":
+	case "skipped", "fidelity " + record.Degraded:
 		return "skipped"
 	}
 	if strings.HasPrefix(cell, "missed ") {

@@ -20,8 +20,10 @@ type Column struct {
 	Drop     int  // without enough room the columns with the highest Drop go first; 0 stays
 	MaxWidth int  // most characters of a cell, however much room there is; 0: any
 
-	vary    bool   // left out if all its cells are alike
-	colours []cell // coloured cells, in place of Cells
+	// Grades colour the cells, in place of their words, and no cell is shortened. nil: none has a grade.
+	Grades []record.Grade
+
+	vary bool // left out if all its cells are alike
 }
 
 // Columns writes a table. In a terminal that is too narrow it leaves out columns, then shortens
@@ -72,12 +74,12 @@ func listed(before string, names []string, after string) string {
 
 // all returns the cells of a column.
 func (c *Column) all() []cell {
-	if c.colours != nil {
-		return c.colours
-	}
 	out := make([]cell, len(c.Cells))
 	for i, text := range c.Cells {
 		out[i] = cell{text: text, right: c.Right, colour: colourOf(text)}
+		if c.Grades != nil {
+			out[i].colour = gradeColours[c.Grades[i]]
+		}
 	}
 	return out
 }
@@ -136,7 +138,7 @@ func fit(cols []Column, width int) (kept []Column, dropped []string) {
 	for over := total() - width; over > 0; over = total() - width {
 		widest := -1
 		for i := range kept {
-			if !kept[i].Right && kept[i].colours == nil && (widest < 0 || kept[i].width() > kept[widest].width()) {
+			if !kept[i].Right && kept[i].Grades == nil && (widest < 0 || kept[i].width() > kept[widest].width()) {
 				widest = i
 			}
 		}
@@ -345,7 +347,7 @@ func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	}
 	status := Column{Name: "status"}
 	for _, s := range runs {
-		status.colours = append(status.colours, outcome(s))
+		status.Cells, status.Grades = append(status.Cells, Outcome(s)), append(status.Grades, s.Outcome().Grade())
 	}
 	return Columns(w, append(cols, status), "--json has all", st)
 }

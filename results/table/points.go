@@ -72,11 +72,13 @@ func Across(w io.Writer, judged []*record.Summary, st Style) error {
 	return nil
 }
 
+// gradeColours are the colours of outcomes.
+var gradeColours = map[record.Grade]colour{record.Good: green, record.Doubt: yellow, record.Bad: red}
+
 // outcome returns the last column: in a word or two how the run ended.
 func outcome(s *record.Summary) cell {
 	o := s.Outcome()
-	colours := map[record.Grade]colour{record.Good: green, record.Doubt: yellow, record.Bad: red}
-	return cell{text: o.String(), colour: colours[o.Grade()]}
+	return cell{text: o.String(), colour: gradeColours[o.Grade()]}
 }
 
 // Compare writes one lab in two engines side by side, with the difference of the second from the

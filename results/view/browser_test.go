@@ -90,7 +90,8 @@ func TestViewInChromium(t *testing.T) {
 func TestProgramsInChromium(t *testing.T) {
 	ctx := browsertest.Open(t)
 	m := mustLoad(t, writeRun(t, 50))
-	m.Conns, m.Parts, m.Status = nil, nil, "fidelity invalid"
+	m.Conns, m.Parts = nil, nil
+	m.ended(record.Outcome{Status: record.OK, Fidelity: record.Invalid})
 	page, err := Page("mine", "", []*Model{m})
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ type Model struct {
 	Color   int                `json:"color"`  // of its transport: see transport.Facts
 	About   string             `json:"-"`      // what the lab says of itself
 	Status  string             `json:"status"` // how the run ended: see record.Outcome
+	Grade   string             `json:"grade"`  // of the status: see record.Grade
 	Facts   []string           `json:"facts"`
 	BeginUS float64            `json:"begin_us"` // start of the workload; the page counts from there
 	EndUS   float64            `json:"end_us"`
@@ -118,9 +119,9 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoFrames)
 	}
 	m := &Model{
-		Title: title(dir, manifest), Lab: manifest.Lab, Status: manifest.Outcome().String(), Network: s.Network,
-		Faults: manifest.Faults,
+		Title: title(dir, manifest), Lab: manifest.Lab, Network: s.Network, Faults: manifest.Faults,
 	}
+	m.ended(manifest.Outcome())
 	m.Color = transport.FactsOf(manifest.Transport()).Color
 	for _, v := range manifest.Settings {
 		if v.Path == "about" {
@@ -129,7 +130,7 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	}
 	if summary != nil {
 		m.EndUS, m.Facts = summary.End(), facts(summary)
-		m.Status = summary.Outcome().String()
+		m.ended(summary.Outcome())
 		t := record.Sender(names.Transport(summary.Transport, manifest.Control), summary.Carried)
 		if !strings.Contains(m.Title, t) {
 			m.Facts = append([]string{t}, m.Facts...)
@@ -151,6 +152,9 @@ func Make(dir string, manifest *record.Manifest, summary *record.Summary, s Sour
 	return m, nil
 }
 
+// ended sets how the run ended.
+func (m *Model) ended(o record.Outcome) { m.Status, m.Grade = o.String(), o.Grade().String() }
+
 // addConns adds the first connections.
 func (m *Model) addConns(all []record.Conn) {
 	n := min(len(all), MaxConns)
@@ -171,7 +175,8 @@ func (m *Model) addConns(all []record.Conn) {
 
 // NewModel returns the model of a run that goes on, from its network and its frames so far.
 func NewModel(title string, n *record.NetworkMap, all []frames.Frame) *Model {
-	m := &Model{Title: title, Status: record.Running, Network: n, Frames: pack(all, len(n.Ports))}
+	m := &Model{Title: title, Network: n, Frames: pack(all, len(n.Ports))}
+	m.ended(record.Outcome{Status: record.Running})
 	m.begin(all)
 	return m
 }

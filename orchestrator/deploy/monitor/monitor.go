@@ -164,9 +164,10 @@ func (w *Monitor) fault(f record.Fault, is bool, at units.Time) {
 // Model returns what a page shows after the last snapshot.
 func (w *Monitor) Model(s *deploy.State) *view.Model {
 	m := view.NewModel(s.Lab, w.network, w.recorder.Frames())
-	m.Links, m.Faults, m.Status = w.links, w.faults, "up"
+	m.Links, m.Faults = w.links, w.faults
+	m.Status, m.Grade = "up", record.Good.String()
 	if s.Broken != "" {
-		m.Status = "broken"
+		m.Status, m.Grade = "broken", record.Bad.String()
 	}
 	m.Facts = append([]string{s.Runtime}, s.Notes...)
 	return m

@@ -33,7 +33,7 @@ function show(models) {
       head.append(view.swatch, run.title, " ");
     }
     head.append(state);
-    state.className = `status ${{ ok: "good", up: "good", running: "" }[run.model.status] ?? "bad"}`;
+    state.className = `status ${run.model.grade}`;
     state.textContent = run.model.status;
     const facts = document.createElement("p");
     facts.className = "facts";
