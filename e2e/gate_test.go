@@ -10,14 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"weft/internal/quiettest"
 )
 
-// The regression gate of both pipelines works with what an interrupted job has kept of its sweep: it
-// fails for a regression, with the exit code of weft, and passes without one. A single run that a
-// job reuses is compared, and not a newer one of other settings.
+// The regression gate of both pipelines works with what an interrupted job has kept of its sweep:
+// it fails for a regression, with the exit code of weft, and passes without one. A single run that
+// a job reuses is compared, and not a newer one of other settings.
 func TestPrivPipelinesGate(t *testing.T) {
 	clone := cloneOfTree(t)
 	me, err := user.Current()
@@ -124,12 +123,15 @@ func interruptSweep(t *testing.T, dir string, env []string, lines string) {
 		t.Fatal(err)
 	}
 	before := made()
-	for end := time.Now().Add(quiettest.Patience); made() < before+4 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond) // nothing tells of a run but its directory
-	}
+	quiettest.Await(t, func() error {
+		if n := made() - before; n < 4 {
+			return fmt.Errorf("%d runs of the sweep began", n)
+		}
+		return nil
+	})
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // as Ctrl-C does; it may have ended
 	err := cmd.Wait()
 	if n := made(); err == nil || n < 4 || n > 29 {
-		t.Fatalf("%d runs of 30 were made before the interruption: %v\n%s", n, err, fmt.Sprint(&out))
+		t.Fatalf("%d runs of 30 were made before the interruption: %v\n%s", n, err, out.String())
 	}
 }

@@ -312,7 +312,7 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 	}
 	for _, lines := range [][]string{left, troubles} {
 		for _, line := range lines[:min(len(lines), maxNamed)] {
-			fmt.Fprintln(a.stderr, line)
+			fmt.Fprintln(a.stderr, clip.OneLine(line))
 		}
 		if more := len(lines) - maxNamed; more > 0 {
 			fmt.Fprintf(a.stderr, "and %d more, which --json has\n", more)
@@ -331,7 +331,7 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 	}
 	if !flags.json {
 		for _, note := range notes {
-			fmt.Fprintln(a.stderr, note)
+			fmt.Fprintln(a.stderr, clip.OneLine(note))
 		}
 	}
 	if len(c.Fails) == 0 {

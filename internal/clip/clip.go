@@ -49,6 +49,13 @@ func Lines(text string) string {
 	}, text)
 }
 
+// oneLine has what stands for the ends of lines and tabs in a line.
+var oneLine = strings.NewReplacer("\r\n", "↵", "\n", "↵", "\r", "↵", "\t", " ")
+
+// OneLine returns a text of several lines as one, with ↵ for the ends of its lines and a blank for
+// a tab: for a cell of a table, whose lines no text may add to.
+func OneLine(text string) string { return oneLine.Replace(text) }
+
 // visible returns a text with U+FFFD for each character that is Forbidden.
 func visible(text string) string {
 	return strings.Map(func(c rune) rune {

@@ -36,3 +36,9 @@ func TestLines(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	if got := OneLine("a\nok\tb\r\nc\r"); got != "a↵ok b↵c↵" {
+		t.Errorf("got %q", got)
+	}
+}

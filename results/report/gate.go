@@ -70,7 +70,8 @@ func UnjudgedNote(all []Difference) string {
 		return ""
 	}
 	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side at least %d seeds, and more where many "+
-		"numbers are compared", Count(all).Unjudged, plural.Count(len(all), "number"), strings.Join(why, ", and "), minSeeds)
+		"numbers are compared", Count(all).Unjudged, plural.Count(len(all), "number"), strings.Join(why, ", and "),
+		minSeeds)
 }
 
 // The sides of a comparison, as messages and JSON name them.

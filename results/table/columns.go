@@ -20,7 +20,8 @@ type Column struct {
 	Drop     int  // without enough room the columns with the highest Drop go first; 0 stays
 	MaxWidth int  // most characters of a cell, however much room there is; 0: any
 
-	// Grades colour the cells, in place of their words, and no cell is shortened. nil: none has a grade.
+	// Grades colour the cells, in place of their words, and no cell is shortened. nil: none has a
+	// grade.
 	Grades []record.Grade
 
 	vary bool // left out if all its cells are alike

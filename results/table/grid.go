@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"weft/internal/clip"
 	"weft/results/record"
 )
 
@@ -56,7 +57,13 @@ type grid struct {
 	rows [][]cell
 }
 
-func (g *grid) row(cells ...cell) { g.rows = append(g.rows, cells) }
+// row adds a row. No text adds a line of its own.
+func (g *grid) row(cells ...cell) {
+	for i := range cells {
+		cells[i].text = clip.OneLine(cells[i].text)
+	}
+	g.rows = append(g.rows, cells)
+}
 
 // write prints every row after indent, with two spaces between columns and none at the end of a
 // line. The columns of a header row take the alignment of the row below it.
