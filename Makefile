@@ -144,7 +144,8 @@ reference: go ## write what docs/ has from the code: the reference of the lab fi
 
 fuzz: go ## run every fuzz target for FUZZTIME (10s); make test tries 500 mutations of each
 	@for pkg in $$(go list ./...); do \
-	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	  list=$$(go test -list '^Fuzz' $$pkg); \
+	  for target in $$(grep '^Fuzz' <<<"$$list" || true); do \
 	    echo "== $$pkg $$target"; \
 	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
 	  done; \
