@@ -80,32 +80,36 @@ release: go ## make dist/: archives for linux amd64 and arm64 (static binary, ma
 demo: build ## build, then run the quickstart
 	bin/weft demo
 
-# vet compiles all packages, so that the three parts of e2e do not each do so.
+# vet compiles all packages, so that the three parts of e2e do not each do so. A part that fails ends none of the others.
 test: vet needs build labs ## everything that can be tested on this machine: minutes
-	@$(TEST) $(ISOLATE) -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
-	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
-	@echo "== tests, several packages at a time, and those of e2e in three parts beside them"
 	@bad=0; \
+	$(TEST) $(ISOLATE) -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
+	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p' || bad=1; \
+	echo "== tests, several packages at a time, and those of e2e in three parts beside them"; \
 	$(TEST) $(ISOLATE) -run '$(ONE)' ./e2e & one=$$!; \
 	$(TEST) $(ISOLATE) -run '$(TWO)' -skip '$(ONE)' ./e2e & two=$$!; \
 	$(TEST) $(ISOLATE) -skip '$(ONE)|$(TWO)' ./e2e & three=$$!; \
 	$(TEST) $(ISOLATE) -skip '$(QUIET)' ./orchestrator/emulate & wait=$$!; \
 	$(TEST) $(ISOLATE) -p 2 $$(go list ./... | grep -vE '$(MEASURE)|^weft/e2e$$') || bad=1; \
-	wait $$one || bad=1; wait $$two || bad=1; wait $$three || bad=1; \
-	wait $$wait || bad=1; exit $$bad
-	@echo "== tests that measure time, one package at a time"
-	$(TEST) $(ISOLATE) -p 1 ./realtime ./tc-shaping/measure
-	$(TEST) $(ISOLATE) -run '$(QUIET)' ./orchestrator/emulate
+	wait $$one || bad=1; wait $$two || bad=1; wait $$three || bad=1; wait $$wait || bad=1; \
+	echo "== tests that measure time, one package at a time"; \
+	$(TEST) $(ISOLATE) -p 1 ./realtime ./tc-shaping/measure || bad=1; \
+	$(TEST) $(ISOLATE) -run '$(QUIET)' ./orchestrator/emulate || bad=1; \
+	exit $$bad
 
 # What a user may and may not do shows in these packages, and in these end-to-end tests.
 test-user: build ## tests that depend on who runs them, as this user: some minutes
+	@bad=0; \
 	$(TEST) $(ISOLATE) -count=1 ./internal/... ./results/store ./orchestrator/sweep/... ./orchestrator/doctor ./orchestrator/runtime/... \
-	  ./nodeimg/boot ./tc-shaping/tcnl ./tc-shaping/probe
-	$(TEST) $(ISOLATE) -count=1 -run 'Need|Ordinary|Machines|CNI|LossIn|InterruptedVerbs|FullDisk|NoRoom|Choice' ./e2e
+	  ./nodeimg/boot ./tc-shaping/tcnl ./tc-shaping/probe || bad=1; \
+	$(TEST) $(ISOLATE) -count=1 -run 'Need|Ordinary|Machines|CNI|LossIn|InterruptedVerbs|FullDisk|NoRoom|Choice' ./e2e || bad=1; \
+	exit $$bad
 
 test-docker: build ## tests of Docker, beside whatever engine runs on this machine: some minutes
-	$(TEST) $(ISOLATE) -count=1 -run 'Priv|Open' ./orchestrator/runtime/docker
-	$(TEST) $(ISOLATE) -count=1 -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e
+	@bad=0; \
+	$(TEST) $(ISOLATE) -count=1 -run 'Priv|Open' ./orchestrator/runtime/docker || bad=1; \
+	$(TEST) $(ISOLATE) -count=1 -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e || bad=1; \
+	exit $$bad
 
 matrix: ## make demo and make test as root and as an ordinary user, with an engine and without, in odd places (root; hours; MATRIX='root-*' chooses some)
 	.ci/matrix $(MATRIX)
