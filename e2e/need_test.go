@@ -30,7 +30,7 @@ func TestNeedInstallsWhenAsked(t *testing.T) {
 			for name, script := range map[string]string{
 				"id":      "echo " + c.user,
 				"sudo":    "[ " + c.sudo + " = 0 ] || exit 1\n[ \"$1\" != -n ] || shift\nexec \"$@\"",
-				"apt-get": "echo \"$@\" >>" + filepath.Join(bin, "asked"),
+				"apt-get": "echo \"$@\" >>'" + filepath.Join(bin, "asked") + "'",
 			} {
 				if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 					t.Fatal(err)

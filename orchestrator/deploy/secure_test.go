@@ -42,7 +42,7 @@ func TestNamesDoNotEscape(t *testing.T) {
 func TestStateDirectoryIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o755); err != nil {
+	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o755)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "file")
