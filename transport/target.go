@@ -13,7 +13,14 @@ import (
 // the connection's rate. 0 means that delays do not matter to it, or that the idle path already
 // exceeds its target. It returns an error if cfg or s is invalid.
 func DelayTarget(cfg Config, s *Spec) (units.Time, error) {
-	l, _, err := connect(cfg, s)
+	err := cfg.check()
+	if err == nil {
+		err = s.check(s.Src)
+	}
+	if err != nil {
+		return 0, err
+	}
+	sch, err := newScheme(s)
 	if err != nil {
 		return 0, err
 	}
@@ -27,7 +34,8 @@ func DelayTarget(cfg Config, s *Spec) (units.Time, error) {
 	if err != nil || k.target == nil {
 		return 0, err
 	}
-	return max(0, k.target(s, p, l)), nil
+	echo := newEcho(s.Forward, sch.telemetry)
+	return max(0, k.target(s, p, linkOf(cfg, s, sch, echo.size()))), nil
 }
 
 // aims adds the queueing delay that a transport aims at.
