@@ -3,6 +3,8 @@ package runtime
 import (
 	goruntime "runtime"
 	"sync"
+
+	"weft/nodeimg/boot"
 )
 
 // AtOnce returns the number of processes or containers of a launch that are brought up at once. It
@@ -39,10 +41,10 @@ func (b *Boot) Wait() error {
 // Switched are a runtime's steps to boot the nodes, by number, of a lab that the machine's kernel
 // switches.
 type Switched struct {
-	Switch func(i int) error       // starts a switch and waits until it is up
-	Host   func(i int) error       // starts a host, which then waits for its cable
-	WireUp func(i int) error       // continues the boot of a host that has its cable
-	Find   func(node string) *Proc // returns nil if there is none
+	Switch func(i int) error // starts a switch and waits until it is up
+	Host   func(i int) error // starts a host, which then waits for its cable
+	WireUp func(i int) error // continues the boot of a host that has its cable
+	Plug   func(cables []boot.Cable) error
 }
 
 // Switched brings up a lab whose switches are nodes: all processes, then the cables between them,
@@ -59,7 +61,7 @@ func (b *Boot) Switched(spec *Spec, by Switched) error {
 	}
 	b.Do(func() error {
 		op := Op{Do: "plug cables", Kind: Process, Name: spec.Switches[0].Name} // cables end with their nodes
-		return spec.Do(op, func() error { return Plug(spec.Cables, by.Find) })
+		return spec.Do(op, func() error { return by.Plug(spec.Cables) })
 	})
 	if err := b.Wait(); err != nil {
 		return err

@@ -43,9 +43,9 @@ func TestSwitchedLabsBootInOrder(t *testing.T) {
 			return nil
 		}
 		do := func(name string) func(int) error { return func(int) error { return step(name) } }
-		spec.Ahead = func(Op) (func(error) error, error) { return nil, step("plug") }
+		plug := func([]boot.Cable) error { return step("plug") }
 		b := Boot{HangUp: func() {}}
-		if err := b.Switched(&spec, Switched{Switch: do("switch"), Host: do("host"), WireUp: do("wired")}); (err != nil) != (fails != "") {
+		if err := b.Switched(&spec, Switched{Switch: do("switch"), Host: do("host"), WireUp: do("wired"), Plug: plug}); (err != nil) != (fails != "") {
 			t.Errorf("%q fails: %v", fails, err)
 		}
 		slices.Sort(got[:3])

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"syscall"
 	"time"
@@ -66,11 +67,33 @@ func (p *Proc) Process() *Proc { return p }
 // Do calls f on a thread in the network namespace of p. f must not rely on goroutines that it
 // starts: they run elsewhere.
 func (p *Proc) Do(f func() error) error {
-	return ns.WithNetNSPath(p.network(), func(ns.NetNS) error { return f() })
+	network, err := p.network()
+	if err != nil {
+		return err
+	}
+	defer network.Close()
+	return network.Do(func(ns.NetNS) error { return f() })
 }
 
-// network returns the path of the process's network namespace.
-func (p *Proc) network() string { return fmt.Sprintf("/proc/%d/ns/net", p.PID) }
+// network opens the network namespace of the process. The error is an *EndedError if the process
+// has none any more.
+func (p *Proc) network() (ns.NetNS, error) {
+	network, err := ns.GetNS(fmt.Sprintf("/proc/%d/ns/net", p.PID))
+	var missing ns.NSPathNotExistErr
+	if errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) {
+		return nil, &EndedError{p, err}
+	}
+	return network, err
+}
+
+// EndedError means that a process has ended, although nobody has reported its exit yet. Err is how
+// that showed.
+type EndedError struct {
+	Proc *Proc
+	Err  error
+}
+
+func (e *EndedError) Error() string { return fmt.Sprintf("%s: it has ended: %v", e.Proc.Name, e.Err) }
 
 // Exit is the unexpected end of a process.
 type Exit struct {

@@ -68,8 +68,13 @@ func NewMembers[P Member](s *Spec) *Members[P] {
 // ErrClosing is returned by operations on a lab that is being closed.
 var ErrClosing = errors.New("the lab is being closed")
 
-// exitWait is the time limit for a process whose connection broke to have exited. Our own choice.
-const exitWait = 5 * time.Second
+// exitWait is the time limit for a process whose connection broke to have exited, and endedWait
+// that for the runtime to report one that has surely ended, which a busy Docker Engine does late.
+// Our own choice.
+const (
+	exitWait  = 5 * time.Second
+	endedWait = 20 * time.Second
+)
 
 // Launch calls start to start a lab, and arranges for end to end it: in Close, and at once if start
 // fails or ctx ends. The first failing step ends the waits of the others.
@@ -201,18 +206,28 @@ func (m *Members[P]) Started() []P {
 	return slices.Clone(m.started)
 }
 
-// Failed adds the name of the process to err. If err is a broken connection, Failed returns how the
-// process ended instead.
+// Failed adds the name of the process to err. If err is a broken connection or an *EndedError of
+// the process, Failed returns how the process ended instead.
 func (m *Members[P]) Failed(p P, err error) error {
 	if err == nil {
 		return nil
 	}
-	if control.Gone(err) {
+	var gone *EndedError
+	wait := time.Duration(0)
+	if errors.As(err, &gone) && gone.Proc == p.Process() {
+		wait = endedWait
+	} else if control.Gone(err) {
+		wait = exitWait
+	}
+	if wait > 0 {
 		select {
 		case <-p.Ended():
 			return p.Exit()
-		case <-time.After(exitWait):
+		case <-time.After(wait):
 		}
+	}
+	if gone != nil {
+		return err // which has the name
 	}
 	return fmt.Errorf("%s: %w", p.Process().Name, err)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -94,6 +97,35 @@ func TestMembersNameTheFailedProcess(t *testing.T) {
 	}
 	if err := m.Failed(p, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// An operation on a process whose namespaces are gone is reported as its end, however late that is
+// known, and so are cables to a node that has ended.
+func TestMembersNameTheEndedProcess(t *testing.T) {
+	m, start := newMembers(t)
+	defer m.HangUp()
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dead := gone.Process.Pid // free again
+	cable := []boot.Cable{{A: boot.CableEnd{Node: "h0", Interface: "a"}, B: boot.CableEnd{Node: "h1", Interface: "b"}}}
+	for name, fails := range map[string]func(p *member) error{
+		"do":    func(p *member) error { return m.Failed(p, p.Do(func() error { t.Error("done"); return nil })) },
+		"cable": func(*member) error { return m.Plug(cable) },
+		"ended before": func(p *member) error {
+			<-p.ended
+			return m.Plug(cable)
+		},
+	} {
+		h0, h1 := start("h0"), start("h1")
+		h0.PID, h1.PID = os.Getpid(), dead
+		time.AfterFunc(50*time.Millisecond, func() { close(h1.ended) })
+		var exit *ExitError
+		if err := fails(h1); !errors.As(err, &exit) || exit.Name != "h1" {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

@@ -1,18 +1,40 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
-
-	"github.com/containernetworking/plugins/pkg/ns"
 
 	"weft/nodeimg/boot"
 )
 
-// Plug creates cables between nodes, whose processes find returns by name. cables may be all of a
-// lab, or those of one node. Each veth pair is created inside the namespaces of its ends, so it is
-// never visible elsewhere and is gone with either node.
-func Plug(cables []boot.Cable, find func(node string) *Proc) error {
+// Plug creates cables between nodes: all of the lab, or those of one node. Each veth pair is
+// created inside the namespaces of its ends, so it is never visible elsewhere and is gone with
+// either node. If a node has ended, the error says how.
+func (m *Members[P]) Plug(cables []boot.Cable) error {
+	err := plugAll(cables, m.Find)
+	var gone *EndedError
+	for _, p := range slices.Backward(m.Started()) {
+		if errors.As(err, &gone) && gone.Proc == p.Process() {
+			return m.Failed(p, err)
+		}
+		var missing *missingError
+		if errors.As(err, &missing) && missing.node == p.Process().Name && ended(p) {
+			return p.Exit()
+		}
+	}
+	return err
+}
+
+// missingError is an ErrNoNode with the node's name.
+type missingError struct{ node string }
+
+func (e *missingError) Error() string { return e.node + ": " + ErrNoNode.Error() }
+func (e *missingError) Unwrap() error { return ErrNoNode }
+
+// plugAll creates cables between nodes, whose processes find returns by name.
+func plugAll(cables []boot.Cable, find func(node string) *Proc) error {
 	byNode := map[string][]*boot.Cable{}
 	for i := range cables {
 		c := &cables[i]
@@ -24,7 +46,7 @@ func Plug(cables []boot.Cable, find func(node string) *Proc) error {
 		group.Go(func() {
 			p := find(node)
 			if p == nil {
-				errs <- fmt.Errorf("%s: %w", node, ErrNoNode)
+				errs <- &missingError{node}
 				return
 			}
 			for _, c := range mine {
@@ -43,11 +65,11 @@ func Plug(cables []boot.Cable, find func(node string) *Proc) error {
 // plug creates one cable from the network namespace of a to that of b.
 func plug(a *Proc, c *boot.Cable, b *Proc) error {
 	if b == nil {
-		return fmt.Errorf("%s: %w", c.B.Node, ErrNoNode)
+		return &missingError{c.B.Node}
 	}
-	far, err := ns.GetNS(b.network())
+	far, err := b.network()
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.Name, err)
+		return err
 	}
 	defer far.Close()
 	if err := a.Do(func() error { return boot.Plug(c, int(far.Fd())) }); err != nil {

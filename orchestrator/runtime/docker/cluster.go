@@ -21,12 +21,12 @@ import (
 const (
 	defaultGrace = time.Second            // for processes to exit once their connection is closed
 	bootTime     = time.Minute            // for a process to accept control, unless it ends
-	exitTime     = 100 * time.Millisecond // from the loss of a process's namespaces to its exit
+	exitTime     = 100 * time.Millisecond // from the loss of a connection to a process to its exit
 	readTime     = 50 * time.Millisecond  // for reading a process's last output
 	removeTime   = 20 * time.Second       // for the engine to remove containers that have ended
 )
 
-// errEnded means that a process that was just started cannot be found.
+// errEnded means that a container ended right after its start.
 var errEnded = errors.New("it ended right after its start")
 
 // proc is one process of the lab, the first of its container.
@@ -169,7 +169,7 @@ func (c *Cluster) bootFabric() error {
 		return err
 	}
 	if err := c.takeControl(p, boot.FabricSpec{Links: c.Nodes()}, 0); err != nil {
-		return c.failed(p, err)
+		return c.Failed(p, err)
 	}
 	poller.Prefer(p.PID, poller.Urgent) // a failure shows in the fidelity verdict, if it matters
 	c.Set(runtime.Carrier, 0, p)
@@ -188,7 +188,7 @@ func (c *Cluster) bootNode(i int) error {
 	if fabric == nil {
 		return runtime.ErrClosing
 	}
-	return c.failed(fabric, fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
+	return c.Failed(fabric, fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
 }
 
 // startNode boots one node and returns the other end of its cable.
@@ -203,7 +203,7 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 		}
 	}()
 	if err = c.takeControl(p, spec, spec.Nice); err != nil {
-		return p, -1, c.failed(p, err)
+		return p, -1, c.Failed(p, err)
 	}
 	cable = p.Link.FD
 	p.Link.Index, p.Link.FD = i, 0
@@ -213,17 +213,4 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 	}
 	c.Set(runtime.Host, i, p)
 	return p, cable, nil
-}
-
-// failed adds the name of the process to err. If the process has just ended it waits for the
-// engine, which may be slow, to report how.
-func (c *Cluster) failed(p *proc, err error) error {
-	if errors.Is(err, errEnded) {
-		select {
-		case <-p.died:
-			return p.Exit()
-		case <-time.After(removeTime):
-		}
-	}
-	return c.Failed(p, err)
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -34,8 +35,11 @@ func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	pid, pidfd, err := c.startContainer(c.life, p.container)
 	p.PID, p.pidfd = pid, pidfd
 	close(p.begun)
+	if errors.Is(err, errEnded) {
+		err = &runtime.EndedError{Proc: &p.Proc, Err: err}
+	}
 	if err != nil {
-		return nil, c.failed(p, err)
+		return nil, c.Failed(p, err)
 	}
 	return p, nil
 }
@@ -79,11 +83,11 @@ func (c *Cluster) takeControl(p *proc, spec any, nice int) error {
 	return c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, spec, fds...) })
 }
 
-// orEnded returns errEnded instead of err if the process has exited. A process loses its namespaces
-// before its exit can be seen.
+// orEnded returns err as an *EndedError if the process has exited.
 func (p *proc) orEnded(err error) error {
-	if err != nil && len(runtime.AwaitExit([]int{p.pidfd}, exitTime)) == 0 {
-		return errEnded
+	var gone *runtime.EndedError
+	if err != nil && !errors.As(err, &gone) && len(runtime.AwaitExit([]int{p.pidfd}, exitTime)) == 0 {
+		return &runtime.EndedError{Proc: &p.Proc, Err: err}
 	}
 	return err
 }

@@ -19,7 +19,7 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 			return err
 		},
 		WireUp: func(i int) error { return c.wireUp(i, c.Of(runtime.Host, i)) },
-		Find:   c.Find,
+		Plug:   c.Plug,
 	})
 }
 
@@ -32,7 +32,7 @@ func (c *Cluster) bootSwitch(i int) error {
 	}
 	c.Set(runtime.Switch, i, p)
 	if err := c.takeControl(p, spec, spec.Nice); err != nil {
-		return c.failed(p, err)
+		return c.Failed(p, err)
 	}
 	return c.Up(p)
 }
@@ -46,14 +46,14 @@ func (c *Cluster) startWired(i int) (*proc, error) {
 		return nil, err
 	}
 	err = p.Do(func() error { return c.dial(p) })
-	return p, c.failed(p, p.orEnded(err))
+	return p, c.Failed(p, p.orEnded(err))
 }
 
 // wireUp continues the boot of a host after its cable was plugged in.
 func (c *Cluster) wireUp(i int, p *proc) error {
 	spec := &c.spec.Nodes[i]
 	if err := c.takeControl(p, spec, spec.Nice); err != nil {
-		return c.failed(p, err)
+		return c.Failed(p, err)
 	}
 	p.Link.Index = i
 	return c.Up(p)
@@ -68,7 +68,7 @@ func (c *Cluster) restartWired(i int) (boot.Link, error) {
 		}
 		return boot.Link{}, err
 	}
-	if err = runtime.Plug(c.spec.CablesOf(p.Name), c.Find); err == nil {
+	if err = c.Plug(c.spec.CablesOf(p.Name)); err == nil {
 		err = c.wireUp(i, p)
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 			})
 		},
 		WireUp: func(i int) error { return c.bootPlugged(c.Of(runtime.Host, i)) },
-		Find:   c.Find,
+		Plug:   c.Plug,
 	})
 }
 
@@ -46,7 +46,7 @@ func (c *Cluster) replug(ctx context.Context, p *proc) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := runtime.Plug(c.spec.CablesOf(p.Name), c.Find); err != nil {
+	if err := c.Plug(c.spec.CablesOf(p.Name)); err != nil {
 		return err
 	}
 	return c.bootPlugged(p)
