@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo screenshots test test-all killtest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest stalltest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100)
 	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^Test(Priv|UML)KilledAtEveryStep$$' -v ./orchestrator/deploy
 	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivProgramsKilledAtRandom$$' -v ./e2e
 	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^TestPrivLossInEachPhase$$' -v ./e2e
+
+stalltest: go ## stop processes of emulated labs 204 times at random: a run that is ok has the numbers of an undisturbed one (root; 20 minutes)
+	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^TestPrivStopped$$' -v ./orchestrator/emulate
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	@bad=0; CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 2 $$(go list ./... | grep -vE '$(MEASURE)') || bad=1; \

@@ -1,0 +1,207 @@
+package emulate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/sample"
+	"weft/internal/stalls"
+	"weft/internal/testenv"
+	"weft/orchestrator/runtime"
+	"weft/units"
+)
+
+// Whatever is stopped, when, for how long and how often: either the mean and the median of flows
+// and collectives and the end of the run are within 5 % of undisturbed runs, or the verdict is not
+// ok. Undisturbed runs are the reference, and not the simulator, from which they differ by a
+// per cent or two: what matters is that results compare.
+func TestPrivStopped(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	labs := []stoppedLab{
+		{"all-to-all, bypass", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
+			return allToAll(6, 10, 8, 4000)
+		}},
+		{"all-to-all, TAP", func(*Experiment) {}, func() Experiment { return allToAll(6, 10, 8, 4000) }},
+		{"all-to-all, veth", func(x *Experiment) { x.Processes.Veth = true }, func() Experiment {
+			return allToAll(6, 10, 8, 4000)
+		}},
+		{"many small ones", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
+			return allToAll(4, 1, 60, 8000)
+		}},
+		{"incast, DCQCN", func(*Experiment) {}, func() Experiment { return twoToOne("roce", 500, 8000) }},
+		{"incast, HPCC", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
+			return twoToOne("hpcc", 500, 8000)
+		}},
+	}
+	const all, some, each = 204, 3, 3
+	rounds := 1
+	if sample.All() {
+		rounds = all / len(labs)
+	} else {
+		labs = sample.Of(t, 1, labs...)
+		rounds = some
+	}
+	for _, lab := range labs {
+		t.Run(lab.name, func(t *testing.T) {
+			var base []map[string]float64
+			for tries := 0; len(base) < each; tries++ {
+				if tries == 4*each {
+					t.Skip("undisturbed runs are not ok: the machine is busy")
+				}
+				if o := lab.run(t, nil); o.Fidelity.Verdict == OK {
+					base = append(base, numbersOf(o))
+				}
+			}
+			rng := sample.Rand(t)
+			caught := 0
+			for i := range rounds {
+				s := randomStop(rng, time.Duration(base[0]["the end"]*lab.make().Dilation)*time.Microsecond)
+				o := lab.run(t, s)
+				f := &o.Fidelity
+				key, off := farthest(numbersOf(o), base)
+				t.Logf("%d: %v: %s, %.1f %% of %s; %s is off by %.1f %%", i, s, f.Verdict, 100*f.Stalled, f.StalledWork,
+					key, 100*off)
+				if f.Verdict != OK {
+					caught++
+				} else if math.Abs(off) > 0.05 {
+					t.Errorf("%v: ok, and %s is off by %.1f %%", s, key, 100*off)
+				}
+			}
+			t.Logf("%d of %d are not ok", caught, rounds)
+		})
+	}
+}
+
+// stoppedLab is a lab for TestPrivStopped.
+type stoppedLab struct {
+	name  string
+	setUp func(*Experiment)
+	make  func() Experiment
+}
+
+// run runs the lab with a stop; nil: undisturbed.
+func (l *stoppedLab) run(t *testing.T, s *stop) *Outcome {
+	x := l.make()
+	l.setUp(&x)
+	if s != nil {
+		x.During = s.during
+	}
+	return mustRun(t, x)
+}
+
+// stop stops processes of a run some times.
+type stop struct {
+	who   string
+	after time.Duration // from lab time 0
+	times int
+	long  time.Duration // and as long between two
+}
+
+func (s *stop) String() string {
+	return fmt.Sprintf("%s stopped %d times for %v after %v", s.who, s.times, s.long.Round(time.Millisecond),
+		s.after.Round(time.Millisecond))
+}
+
+// randomStop returns a stop during a run of a length.
+func randomStop(rng *rand.Rand, length time.Duration) *stop {
+	s := &stop{who: []string{"the fabric", "an agent", "the nodes", "all", "weft"}[rng.IntN(5)], times: 1,
+		after: time.Duration(rng.Float64() * float64(length)),
+		long:  time.Duration(math.Pow(10, 3*rng.Float64()) * float64(time.Millisecond))}
+	if rng.IntN(3) == 0 {
+		s.times = 1 + rng.IntN(1+int(length/(2*s.long)))
+	}
+	return s
+}
+
+// during stops the processes by a shell, which is not stopped with them.
+func (s *stop) during(ctx context.Context, c runtime.Cluster) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(s.after):
+	}
+	var pids []string
+	add := func(p *runtime.Proc) { pids = append(pids, strconv.Itoa(p.PID)) }
+	if s.who == "the fabric" || s.who == "all" {
+		add(c.Fabric())
+	}
+	for _, p := range drivers(c) {
+		if s.who == "an agent" && len(pids) == 0 || s.who == "the nodes" || s.who == "all" {
+			add(p)
+		}
+	}
+	for i := range c.Nodes() {
+		if s.who == "the nodes" || s.who == "all" {
+			add(c.Node(i))
+		}
+	}
+	if s.who == "weft" {
+		pids = append(pids, strconv.Itoa(os.Getpid()))
+	}
+	who, long := strings.Join(pids, " "), s.long.Seconds()
+	script := fmt.Sprintf("for i in $(seq %d); do kill -STOP %s; sleep %.4f; kill -CONT %s; sleep %.4f; done 2>/dev/null",
+		s.times, who, long, who, long)
+	_ = exec.Command("sh", "-c", script).Run() // processes that have ended cannot be stopped
+	return nil
+}
+
+// numbersOf returns what the verdict vouches for, in microseconds.
+func numbersOf(o *Outcome) map[string]float64 {
+	n := map[string]float64{}
+	add := func(what string, spans []stalls.Span) {
+		var sum units.Time
+		each := make([]units.Time, len(spans))
+		for i, s := range spans {
+			each[i] = s.Len()
+			sum += s.Len()
+		}
+		slices.Sort(each)
+		n["the mean of "+what] = sum.Microseconds() / float64(len(spans))
+		n["the median of "+what] = each[len(each)/2].Microseconds()
+	}
+	var flows, collectives []stalls.Span
+	var end units.Time
+	for _, f := range o.Flows {
+		flows, end = append(flows, stalls.Span{From: f.Start, To: f.Acked}), max(end, f.Acked)
+	}
+	repeats := map[int]stalls.Span{}
+	for _, d := range o.Dones {
+		s, ok := repeats[d.Repeat]
+		if !ok {
+			s.From = units.Never
+		}
+		repeats[d.Repeat] = stalls.Span{From: min(s.From, d.Start), To: max(s.To, d.End)}
+	}
+	for _, s := range repeats {
+		collectives = append(collectives, s)
+	}
+	add("flows", flows)
+	add("collectives", collectives)
+	n["the end"] = end.Microseconds()
+	return n
+}
+
+// farthest returns the number that is farthest outside of those of undisturbed runs, and by how
+// much.
+func farthest(n map[string]float64, base []map[string]float64) (key string, off float64) {
+	for k, v := range n {
+		least, most := math.Inf(1), 0.0
+		for _, b := range base {
+			least, most = min(least, b[k]), max(most, b[k])
+		}
+		by := max(0, v/most-1) + min(0, v/least-1)
+		if math.Abs(by) >= math.Abs(off) {
+			key, off = k, by
+		}
+	}
+	return key, off
+}
