@@ -49,17 +49,24 @@ const (
 	recovery  = 50
 )
 
+// recovery returns how long senders send less after a stall.
+func (e *evidence) recovery(s stalls.Span) units.Time {
+	if s.Len() < deepStall*e.baseRTT {
+		return 0
+	}
+	return max(s.Len(), recovery*e.baseRTT)
+}
+
 // weigh returns how much of the time of each work some process was behind. It is the share of the
 // mean or of the median, whichever is larger. Stalls whose instants are not known may have been in
-// any work, and count for each. A deep one counts until senders send as before.
-func weigh(all []behind, work []work, baseRTT units.Time) (s stalled) {
+// any work, and count for each. after returns how long senders send less after a stall, which
+// counts as well.
+func weigh(all []behind, work []work, after func(stalls.Span) units.Time) (s stalled) {
 	var spans []stalls.Span
 	for i := range all {
 		s.rest += all[i].Rest
 		for _, p := range all[i].Spans {
-			if p.Len() >= deepStall*baseRTT {
-				p.To += max(p.Len(), recovery*baseRTT)
-			}
+			p.To += after(p)
 			spans = append(spans, p)
 		}
 	}
@@ -243,7 +250,8 @@ const shownStalls = 8
 // judgeStalls judges how much of the time of the work some process was behind. Events cannot tell:
 // a process that stands still has few.
 func (e *evidence) judgeStalls(f *record.Fidelity) {
-	s := weigh(e.behind, e.work, e.baseRTT)
+	s := weigh(e.behind, e.work, func(stalls.Span) units.Time { return 0 })
+	senders := weigh(e.behind, e.work, e.recovery)
 	f.Stalled, f.StalledWork = s.share, s.what
 	f.Stalls = longest(e.behind, e.dilation)
 	if len(f.Stalls) == 0 {
@@ -266,8 +274,14 @@ func (e *evidence) judgeStalls(f *record.Fidelity) {
 		f.Reasons = append(f.Reasons, fmt.Sprintf("processes stood or ran late during %.1f %% of the time of %s; ok "+
 			"is up to %g %%: %s", 100*s.share, s.what, 100*record.OKLateness, which))
 	}
+	if verdict == OK && verdictOf(senders.share) != OK {
+		verdict, f.Slowed = Degraded, true
+		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a queue: with the %d round trips "+
+			"that they may need to send as before, it is %.1f %% of the time of %s, and ok is up to %g %%: %s", recovery,
+			100*senders.share, senders.what, 100*record.OKLateness, which))
+	}
 	if e.rto > 0 && top.ForUS >= e.rto.Microseconds() {
-		verdict, f.Timeout = Worse(verdict, Degraded), true
+		verdict, f.Slowed = Worse(verdict, Degraded), true
 		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a loss, with a retransmission "+
 			"timeout of %v: %s", e.rto, which))
 	}

@@ -46,12 +46,12 @@ func TestStallsAreWeighedByTime(t *testing.T) {
 		{"the median has more of it than the mean", []behind{was("a", span(0, 10))}, []work{halves}, 0.5, "halves"},
 		{"as long as a round trip", []behind{was("a", span(20, 70))}, []work{{"messages", []stalls.Span{span(0, 1000)}}},
 			0.05, "messages"},
-		{"as long as two", []behind{was("a", span(0, 100))}, []work{{"messages", []stalls.Span{span(0, 10_000)}}}, 0.26,
-			"messages"},
+		{"as long as two, and 50 more", []behind{was("a", span(0, 100))}, []work{{"messages", []stalls.Span{span(0, 10_000)}}},
+			0.26, "messages"},
 		{"instants unknown", []behind{{who: "a", Log: stalls.Log{Spans: []stalls.Span{span(20, 30)}, Rest: 5 * us}}},
 			[]work{long}, 0.15, "messages"},
 	} {
-		s := weigh(c.all, c.work, 50*us)
+		s := weigh(c.all, c.work, (&evidence{baseRTT: 50 * us}).recovery)
 		if math.Abs(s.share-c.share) > 1e-9 || s.what != c.what {
 			t.Errorf("%s: %g of %q, want %g of %q", c.name, s.share, s.what, c.share, c.what)
 		}
@@ -60,7 +60,7 @@ func TestStallsAreWeighedByTime(t *testing.T) {
 
 // A verdict says which process stood, when and for how long, in lab time and real.
 func TestStallsAreJudged(t *testing.T) {
-	run := []work{{"messages", []stalls.Span{span(0, 1000)}}}
+	run := []work{{"messages", []stalls.Span{span(0, 1000)}}, {"a long one", []stalls.Span{span(50_000, 150_000)}}}
 	for _, c := range []struct {
 		name    string
 		behind  []behind
@@ -81,6 +81,8 @@ func TestStallsAreJudged(t *testing.T) {
 		{"only others noticed it", []behind{{who: "some host", noticed: true, Log: stalls.Log{Spans: []stalls.Span{span(100,
 			162)}}}}, 0, Degraded, "some host was stopped or late"},
 		{"shorter than a timeout", []behind{was("a", span(100, 140))}, 41 * us, OK, ""},
+		{"taken for a queue", []behind{was("a", span(99_000, 100_000))}, 0, Degraded, "with the 50 round trips that they may need to " +
+			"send as before, it is 21.0 % of the time of a long one, and ok is up to 5 %: a was stopped"},
 		{"as long as a timeout", []behind{was("a", span(100, 140))}, 40 * us, Degraded,
 			"senders may have taken a stall for a loss, with a retransmission timeout of 40us: a was stopped"},
 	} {

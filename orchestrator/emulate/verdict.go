@@ -170,7 +170,7 @@ func Helps(f *record.Fidelity) bool {
 }
 
 // stood reports whether stalls make a verdict worse.
-func stood(f *record.Fidelity) bool { return f.Stalled > record.OKLateness || f.Timeout }
+func stood(f *record.Fidelity) bool { return f.Stalled > record.OKLateness || f.Slowed }
 
 // Slower returns the dilation for another try after a run that was not ok, the factor by which it
 // is higher, and the reason.

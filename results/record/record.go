@@ -379,13 +379,14 @@ type Fidelity struct {
 	LateCrossings int64 `json:"late_crossings,omitempty"`
 	// share of the time of the messages, collectives or programs that it has most of in which some
 	// process was stopped or late, and what these are; and its longest stalls
-	Stalled     float64  `json:"stalled,omitempty"`
-	StalledWork string   `json:"stalled_work,omitempty"`
-	Stalls      []Stall  `json:"stalls,omitempty"`
-	Timeout     bool     `json:"stalled_timeout,omitempty"` // one was as long as a retransmission timeout
-	CPUMax      float64  `json:"cpu_max"`                   // busiest second, as a share of all processors
-	Reasons     []string `json:"reasons,omitempty"`
-	Advice      string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
+	Stalled     float64 `json:"stalled,omitempty"`
+	StalledWork string  `json:"stalled_work,omitempty"`
+	Stalls      []Stall `json:"stalls,omitempty"`
+	// one was so long that senders may have taken it for a queue or a loss, and sent less afterwards
+	Slowed  bool     `json:"stalled_senders,omitempty"`
+	CPUMax  float64  `json:"cpu_max"` // busiest second, as a share of all processors
+	Reasons []string `json:"reasons,omitempty"`
+	Advice  string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
 }
 
 // Stall is a time in which processes of an emulated lab did nothing that was due.
