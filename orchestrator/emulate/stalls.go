@@ -258,7 +258,7 @@ func (e *evidence) judgeStalls(f *record.Fidelity) {
 		return
 	}
 	top := &f.Stalls[0]
-	which := fmt.Sprintf("%s was stopped or late for %.2g s from %.3g s after the start on, which is %v of lab time "+
+	which := fmt.Sprintf("%s stood or ran late for %.2g s from %.3g s after the start on, which is %v of lab time "+
 		"from %v on", top.Process, top.RealS, top.FromUS*e.dilation/1e6, micros(top.ForUS), micros(top.FromUS))
 	verdict := verdictOf(s.share)
 	if verdict != OK {
@@ -276,9 +276,9 @@ func (e *evidence) judgeStalls(f *record.Fidelity) {
 	}
 	if verdict == OK && verdictOf(senders.share) != OK {
 		verdict, f.Slowed = Degraded, true
-		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a queue: with the %d round trips "+
-			"that they may need to send as before, it is %.1f %% of the time of %s, and ok is up to %g %%: %s", recovery,
-			100*senders.share, senders.what, 100*record.OKLateness, which))
+		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a queue: with the %d round "+
+			"trips that they may need to send as before, it is %.1f %% of the time of %s, and ok is up to %g %%: %s",
+			recovery, 100*senders.share, senders.what, 100*record.OKLateness, which))
 	}
 	if e.rto > 0 && top.ForUS >= e.rto.Microseconds() {
 		verdict, f.Slowed = Worse(verdict, Degraded), true

@@ -71,20 +71,20 @@ func TestStallsAreJudged(t *testing.T) {
 		{"nothing", nil, 0, OK, ""},
 		{"at the bound", []behind{was("a", span(100, 150))}, 0, OK, ""},
 		{"beyond it", []behind{was("the fabric process", span(100, 160))}, 0, Degraded,
-			"processes stood or ran late during 6.0 % of the time of messages; ok is up to 5 %: the fabric process was " +
-				"stopped or late for 0.18 s from 0.3 s after the start on, which is 60us of lab time from 100us on"},
+			"processes stood or ran late during 6.0 % of the time of messages; ok is up to 5 %: the fabric process " +
+				"stood or ran late for 0.18 s from 0.3 s after the start on, which is 60us of lab time from 100us on"},
 		{"far beyond it", []behind{was("a", span(100, 301))}, 0, Invalid, "20.1 %"},
 		{"all at once", []behind{was("a", span(100, 160)), was("b", span(100, 158)), was("c", span(100, 110))}, 0, Degraded,
-			"3 stalls, in the longest of which a and b was stopped"},
+			"3 stalls, in the longest of which a and b stood"},
 		{"others noticed it", []behind{{who: "some host", noticed: true, Log: stalls.Log{Spans: []stalls.Span{span(100,
-			162)}}}, was("a", span(100, 160))}, 0, Degraded, ": a was stopped or late"},
+			162)}}}, was("a", span(100, 160))}, 0, Degraded, ": a stood or ran late"},
 		{"only others noticed it", []behind{{who: "some host", noticed: true, Log: stalls.Log{Spans: []stalls.Span{span(100,
-			162)}}}}, 0, Degraded, "some host was stopped or late"},
+			162)}}}}, 0, Degraded, "some host stood or ran late"},
 		{"shorter than a timeout", []behind{was("a", span(100, 140))}, 41 * us, OK, ""},
 		{"taken for a queue", []behind{was("a", span(99_000, 100_000))}, 0, Degraded, "with the 50 round trips that they may need to " +
-			"send as before, it is 21.0 % of the time of a long one, and ok is up to 5 %: a was stopped"},
+			"send as before, it is 21.0 % of the time of a long one, and ok is up to 5 %: a stood"},
 		{"as long as a timeout", []behind{was("a", span(100, 140))}, 40 * us, Degraded,
-			"senders may have taken a stall for a loss, with a retransmission timeout of 40us: a was stopped"},
+			"senders may have taken a stall for a loss, with a retransmission timeout of 40us: a stood"},
 	} {
 		e := evidence{baseRTT: 400 * us, behind: c.behind, work: run, rto: c.rto, dilation: 3000}
 		f := judge(e)
