@@ -14,6 +14,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 	"weft/units"
 )
 
@@ -191,4 +192,41 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What a file says is never lost: with a record left out, repeated or added, the job is another one,
+// the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	names, files := written(t, job())
+	var records []string
+	for in := files[names[0]]; len(in) > 0; {
+		n, used := protowire.ConsumeVarint(in)
+		records, in = append(records, string(in[:used+int(n)])), in[used+int(n):]
+	}
+	message := func(m []byte) string { return string(append(protowire.AppendVarint(nil, uint64(len(m))), m...)) }
+	comp := func() []byte {
+		return appendNumber(appendNumber(appendNumber(nil, nodeID, 77), nodeType, compNode), nodeDuration, 1)
+	}
+	a := appendNumber(appendBytes(nil, attrName, []byte(stream)), attrInt64, 1)
+	losttest.Check(t, losttest.Sample{Records: records, At: len(records), Told: func(text string) string {
+		files := map[string][]byte{names[0]: []byte(text), names[1]: files[names[1]], names[2]: files[names[2]]}
+		g, err := Parse(names, 0, opener(files))
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(g.Ranks, g.Calls, g.Notes)
+	}, Added: []string{message(comp()), "\x05", message(appendNumber(comp(), nodeDuration, 2))}})
+	for what, m := range map[string][]byte{
+		"field 99 of nodes":         appendNumber(comp(), 99, 1),
+		"attribute stream is there": appendBytes(appendBytes(comp(), nodeAttr, a), nodeAttr, a),
+		"attribute stream has no whole number": appendBytes(comp(), nodeAttr, appendBytes(
+			appendBytes(nil, attrName, []byte(stream)), attrString, []byte("1"))),
+		"field 7 is there twice": appendNumber(comp(), nodeDuration, 2),
+	} {
+		g, err := Parse([]string{"a.0.et"}, 0, opener(map[string][]byte{"a.0.et": trace(m)}))
+		if told := fmt.Sprint(err); err == nil && !strings.Contains(fmt.Sprint(g.Notes.Texts()), what) ||
+			err != nil && !strings.Contains(told, what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

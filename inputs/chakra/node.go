@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"weft/internal/clip"
 )
 
 // maxMessage is the maximum size of a node in bytes, and maxName that of the name of its group.
@@ -27,6 +29,9 @@ type node struct {
 	group    string
 	cpu      bool
 	unused   []string // attributes
+	strange  []int    // numbers of fields that no node of the format has
+	once     map[int]bool
+	names    map[string]bool // of attributes so far
 }
 
 // reader reads the messages of a file.
@@ -102,9 +107,23 @@ func fields(b []byte, f func(field int, number uint64, data []byte) error) error
 // decode reads a node.
 func (x *node) decode(b []byte) error {
 	x.id, x.kind, x.duration, x.deps, x.name, x.group, x.cpu = 0, 0, 0, x.deps[:0], x.name[:0], "", false
-	x.unused = x.unused[:0]
+	x.unused, x.strange = x.unused[:0], x.strange[:0]
 	clear(x.numbers)
+	if x.once == nil {
+		x.once, x.names, x.numbers = map[int]bool{}, map[string]bool{}, map[string]int64{}
+	}
+	clear(x.once)
+	clear(x.names)
 	return fields(b, func(field int, number uint64, data []byte) error {
+		if field == nodeID || field == nodeName || field == nodeType || field == nodeDuration {
+			if x.once[field] {
+				return fmt.Errorf("field %d is there twice", field)
+			}
+			if (data != nil) != (field == nodeName) {
+				return errWire
+			}
+			x.once[field] = true
+		}
 		switch field {
 		case nodeID:
 			x.id = number
@@ -128,6 +147,21 @@ func (x *node) decode(b []byte) error {
 			}
 		case nodeAttr:
 			return x.attribute(data)
+		default:
+			if !irrelevant[field] {
+				x.strange = append(x.strange, field)
+			}
+		}
+		return nil
+	})
+}
+
+// checkMetadata returns an error unless b is the message at the beginning of a trace: a node in its
+// place would be lost.
+func checkMetadata(b []byte) error {
+	return fields(b, func(field int, _ uint64, data []byte) error {
+		if data == nil || field != metaVersion && field != metaAttr {
+			return errors.New("the trace begins with another message; expected its metadata, and then its nodes")
 		}
 		return nil
 	})
@@ -137,6 +171,7 @@ func (x *node) decode(b []byte) error {
 func (x *node) attribute(b []byte) error {
 	var name, text []byte
 	var value int64
+	whole := false
 	err := fields(b, func(field int, number uint64, data []byte) error {
 		switch {
 		case field == attrName:
@@ -145,12 +180,19 @@ func (x *node) attribute(b []byte) error {
 			text = data
 		case field == attrInt32 || field == attrInt64 || field == attrUint32 || field == attrUint64 ||
 			field == attrBool || fixed[field]:
-			value = int64(number)
+			value, whole = int64(number), data == nil
 		case signed[field]:
-			value = protowire.DecodeZigZag(number)
+			value, whole = protowire.DecodeZigZag(number), data == nil
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if x.names[string(name)] {
+		return fmt.Errorf("attribute %s is there twice", clip.Text(string(name)))
+	}
+	x.names[string(name)] = true
 	switch string(name) {
 	case pgName:
 		if len(text) > maxName {
@@ -160,8 +202,8 @@ func (x *node) attribute(b []byte) error {
 	case isCPUOp:
 		x.cpu = value != 0
 	case stream, commType, commSize, commSrc, commDst, commTag, commRoot, numOps:
-		if x.numbers == nil {
-			x.numbers = map[string]int64{}
+		if !whole {
+			return fmt.Errorf("attribute %s has no whole number", clip.Text(string(name)))
 		}
 		x.numbers[string(name)] = value
 	default:

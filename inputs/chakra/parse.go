@@ -123,7 +123,11 @@ const maxDeps = 1 << 26
 // rank reads the trace of a rank and returns its parts in collectives.
 func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) {
 	in := newReader(r)
-	if _, err := in.next(); err != nil { // the metadata
+	meta, err := in.next()
+	if err == nil {
+		err = checkMetadata(meta)
+	}
+	if err != nil {
 		return nil, graph.At(file+": metadata", err)
 	}
 	at := map[uint64]int32{}
@@ -152,6 +156,9 @@ func (p *parser) rank(file string, rank int, r io.Reader) ([]graph.Part, error) 
 		}
 		for _, name := range x.unused {
 			p.graph.Notes.AddAt("attribute "+clip.Text(name)+" of nodes", place)
+		}
+		for _, field := range x.strange {
+			p.graph.Notes.AddAt(fmt.Sprintf("field %d of nodes", field), place)
 		}
 		if _, twice := at[x.id]; twice {
 			return nil, refuse(errors.New("the id is used twice"))

@@ -8,6 +8,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 	"weft/units"
 )
 
@@ -127,4 +128,32 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q becomes a graph that cannot run: %v", text, err)
 		}
 	})
+}
+
+// What a file says is never lost: with a record left out, repeated or added, the job is another one,
+// the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	told := func(text string) string {
+		l, err := Parse("f", strings.NewReader(text))
+		if err != nil {
+			return err.Error()
+		}
+		for i := range l.Flows { // places tell of any line that is missing
+			l.Flows[i].Line = 0
+		}
+		return fmt.Sprint(l.Nodes, l.Flows, l.Notes)
+	}
+	matrix := losttest.Lines(chain)
+	losttest.Check(t, losttest.Sample{Records: matrix, Told: told, At: len(matrix), Idle: []string{"# three flows"},
+		// Counts of what the file has anyway: a file may have none of them, and 4 nodes have a flow or none.
+		Default: []string{"Connections 3\n", "Triggers 2\n"},
+		Added:   []string{"0->1 id 4 start 0 size 1\n", "trigger id 7 oneshot\n", "Colour 1\n", "Nodes 9\n"}})
+	losttest.Check(t, losttest.Sample{Records: losttest.Lines("2\n0 3 3 0 200000 2\n1 3 3 0 70 0.000001\n"), Told: told, At: 3,
+		Added: []string{"1 2 3 0 70 0\n", "1 2 3\n", "a flow of six words here\n"}})
+	for old, now := range map[string]string{"size 2000": "size 2000 size 3", "trigger 1\n": "trigger 8\n",
+		"Triggers 2": "Triggers 3", "id 1 oneshot": "id 1 oneshot count 2", "count 1": "count 1 count 1"} {
+		if text := strings.Replace(chain, old, now, 1); told(text) == told(chain) {
+			t.Errorf("nothing tells %s instead of %s", now, old)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func parseMatrix(s *scanner) (*List, error) {
 		case first == "trigger":
 			err = m.trigger()
 		case slices.Contains([]string{"Nodes", "Connections", "Triggers", "Failures"}, first) && len(s.fields) == 2:
+			if _, twice := m.said[first]; twice {
+				return nil, s.Errorf("%s is there twice", first)
+			}
 			m.said[first], err = s.number(first, s.fields[1], maxFlows)
 			if err == nil && first == "Failures" && m.said[first] > 0 {
 				err = s.Errorf("failures of links belong to the lab's faults; expected Failures 0")
@@ -74,8 +78,13 @@ func (m *matrix) connection() error {
 		return err
 	}
 	at, id, message, start, trigger := len(m.list.Flows), 0, false, false, 0
+	said := map[string]bool{}
 	for i := 1; i < len(m.fields); i++ {
 		word := m.fields[i]
+		if said[word] {
+			return m.Errorf("%s is there twice", clip.Text(word))
+		}
+		said[word] = true
 		if word == "msg" { // with a number, or alone
 			message = true
 			if i+1 < len(m.fields) && m.fields[i+1][0] >= '0' && m.fields[i+1][0] <= '9' {
@@ -101,8 +110,9 @@ func (m *matrix) connection() error {
 			trigger, err = m.number(word, value, maxFlows)
 			m.waits[trigger] = append(m.waits[trigger], at)
 		case "send_done_trigger", "recv_done_trigger":
-			n, err = m.number(word, value, maxFlows)
-			m.fires[n] = append(m.fires[n], After{at, word == "recv_done_trigger"})
+			if n, err = m.number(word, value, maxFlows); n > 0 { // 0: none
+				m.fires[n] = append(m.fires[n], After{at, word == "recv_done_trigger"})
+			}
 		case "prio":
 			err = m.Errorf("prio: all flows here have one priority; leave it out")
 		default:
@@ -135,9 +145,15 @@ func (m *matrix) connection() error {
 func (m *matrix) trigger() error {
 	t := &trigger{line: m.Number}
 	id := 0
+	said := map[string]bool{}
 	for i := 1; i < len(m.fields); i++ {
 		var err error
-		switch word := m.fields[i]; {
+		word := m.fields[i]
+		if said[word] || t.kind != "" && (word == "oneshot" || word == "barrier") {
+			return m.Errorf("%s is there twice, or besides another kind", clip.Text(word))
+		}
+		said[word] = true
+		switch {
 		case (word == "id" || word == "count") && i+1 < len(m.fields):
 			i++
 			n := 0
@@ -161,6 +177,9 @@ func (m *matrix) trigger() error {
 	if id == 0 || t.kind == "" {
 		return m.Errorf("a trigger without an id or a kind")
 	}
+	if said["count"] && t.kind == "oneshot" {
+		return m.Errorf("a count of a oneshot trigger; expected barrier, or no count")
+	}
 	if old := m.triggers[id]; old != nil {
 		return m.Errorf("trigger %d is on line %d, too", id, old.line)
 	}
@@ -181,6 +200,16 @@ func (m *matrix) finish() (*List, error) {
 		return nil, m.end(fmt.Errorf("a connection of node %d; the header says there are %d nodes", l.Nodes-1, n))
 	}
 	l.Nodes = max(l.Nodes, m.said["Nodes"])
+	for _, id := range slices.Sorted(maps.Keys(m.fires)) {
+		if m.triggers[id] == nil {
+			return nil, graph.Errorf(l.File, l.Flows[m.fires[id][0].Flow].Line, "trigger %d is nowhere", id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.triggers)) {
+		if m.waits[id] == nil {
+			l.Notes.Add(l.File, m.triggers[id].line, "a trigger that no connection waits for")
+		}
+	}
 	for id, flows := range m.waits {
 		t := m.triggers[id]
 		line := l.Flows[flows[0]].Line

@@ -125,7 +125,7 @@ func parseFlowTxt(s *scanner) (*List, error) {
 	for len(l.Flows) == count && s.next() {
 		if len(s.fields) != columns {
 			l.Notes.Add(s.File, s.Number, "text after the last flow")
-		} else if _, err := strconv.Atoi(s.fields[0]); err == nil {
+		} else {
 			l.Notes.Add(s.File, s.Number, "a flow beyond the number of flows in the first line")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 	"weft/units"
 )
 
@@ -148,4 +149,22 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What a file says is never lost: with a record left out, repeated or added, the job is another one,
+// the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	losttest.Check(t, losttest.Sample{Records: losttest.Lines(small), Told: func(text string) string {
+		g, err := Parse("f", strings.NewReader(text))
+		if err != nil {
+			return err.Error()
+		}
+		for _, ops := range g.Ranks { // places tell of any line that is missing
+			for i := range ops {
+				ops[i].Place = 0
+			}
+		}
+		return fmt.Sprint(g.Ranks, g.Notes)
+	}, Idle: []string{"// a comment", "/* and", "   another"}, At: 4, Added: []string{"calc 5\n", "rank 1 {\n", "colour 1\n",
+		"send 1b to 1 tag 1 tag 2\n", "calc 1 cpu 1 cpu 2\n", "num_ranks 2\n", "l1 requires l9\n"}})
 }

@@ -138,6 +138,9 @@ func Parse(file string, r io.Reader) (*graph.Graph, error) {
 	case p.rank >= 0 || p.comment:
 		return nil, p.errorf("the file ends within a rank or a comment")
 	}
+	if rank := slices.Index(p.seen, false); rank >= 0 {
+		return nil, p.errorf("rank %d of %d is not there; an idle rank has an empty block", rank, len(p.seen))
+	}
 	return p.graph, nil
 }
 
@@ -397,8 +400,13 @@ func (p *parser) operation() error {
 		return p.errorf("%q is not understood; expected calc, send, recv, requires or irequires",
 			clip.Text(string(w[0])))
 	}
-	for ; len(w) >= 2; w = w[2:] {
+	for all := w; len(w) >= 2; w = w[2:] {
 		word := option(w[0])
+		for before := all; len(before) > len(w); before = before[2:] {
+			if bytes.Equal(before[0], w[0]) {
+				return p.errorf("%s is there twice", clip.Text(string(w[0])))
+			}
+		}
 		if word == "tag" && string(w[1]) == "-1" {
 			return p.errorf("a message with any tag: which one it takes depends on the run; expected a number")
 		}

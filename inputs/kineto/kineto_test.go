@@ -9,6 +9,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 	"weft/units"
 )
 
@@ -130,4 +131,38 @@ func FuzzParse(f *testing.F) {
 		}
 		_, _, _ = graph.Compile(g)
 	})
+}
+
+// What a file says is never lost: with a record left out, repeated or added, the job is another one,
+// the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	lines := losttest.Lines(profileOf(0))
+	told := func(text string) string {
+		g, err := Parse([]string{"a", "b"}, 0, opener(map[string]string{"a": text, "b": profileOf(1)}))
+		if err != nil {
+			return err.Error()
+		}
+		for _, ops := range g.Ranks { // places tell of any line that is missing
+			for i := range ops {
+				ops[i].Place = 0
+			}
+		}
+		for i := range g.Calls {
+			g.Calls[i].Place = 0
+		}
+		return fmt.Sprint(g.Ranks, g.Calls, len(g.Notes.Texts()))
+	}
+	losttest.Check(t, losttest.Sample{Records: lines, Told: told, Idle: []string{"cpu_op", "process_name"}, At: 4,
+		Added: []string{`{"ph": "X", "cat": "kernel", "name": "x", "ts": 1, "dur": 1},`,
+			`{"ph": "X", "cat": "kernel", "name": "x", "ts": 1, "args": {"stream": 7}},`,
+			`{"ph": "B", "cat": "kernel", "name": "x", "ts": 1, "args": {"stream": 7}},`,
+			`{"ph": "X", "cat": "colour", "name": "x", "ts": 1, "args": {"stream": 7}},`}})
+	for old, now := range map[string]string{"]}": "]} {}", "\n]}": "\n], \"traceEvents\": []}", `"traceEvents"`: `"events"`,
+		`{"schemaVersion": 1`: `{"colour": 1`, "\"allreduce\"": "\"alltoall\", \"In split size\": \"[1, 999]\""} {
+		text := profileOf(0)
+		i := strings.LastIndex(text, old)
+		if told(text[:i]+now+text[i+len(old):]) == told(text) {
+			t.Errorf("nothing tells %s instead of %s", now, old)
+		}
+	}
 }

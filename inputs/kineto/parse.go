@@ -25,13 +25,20 @@ func Looks(head []byte) bool {
 		bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)))
 }
 
+// irrelevant are the keys of a profile that do not change what the job does: how it was recorded, on
+// what, and how it is shown.
+var irrelevant = []string{"schemaVersion", "deviceProperties", "displayTimeUnit", "baseTimeNanoseconds", "traceName",
+	"trace_id", "trace_name", "record_shapes", "with_flops", "with_modules", "with_stack", "profile_memory",
+	"cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version", "hip_driver_version",
+	"roctracer_version", "rocprofiler_version", "host_name", "otherData", "metadata", "systemTraceEvents", "stackFrames"}
+
 // event has the fields of an event that are used.
 type event struct {
-	Phase string  `json:"ph"`
-	Cat   string  `json:"cat"`
-	Name  string  `json:"name"`
-	At    float64 `json:"ts"`  // us
-	Dur   float64 `json:"dur"` // us
+	Phase string   `json:"ph"`
+	Cat   string   `json:"cat"`
+	Name  string   `json:"name"`
+	At    *float64 `json:"ts"`  // us
+	Dur   *float64 `json:"dur"` // us
 	Args  struct {
 		Stream     *int64          `json:"stream"`
 		Collective string          `json:"Collective name"`
@@ -244,6 +251,7 @@ func (p *profile) read(r io.Reader) error {
 	if t, err := d.token(); err != nil || t != json.Delim('{') {
 		return wrong(cmp.Or(err, errors.New("expected a profile, which begins with {")))
 	}
+	events := false
 	for d.more() {
 		t, err := d.token()
 		if err != nil {
@@ -253,8 +261,16 @@ func (p *profile) read(r io.Reader) error {
 		case "distributedInfo":
 			err = p.distributed(d)
 		case "traceEvents":
+			if events {
+				return wrong(errors.New("traceEvents is there twice; expected it once"))
+			}
+			events = true
 			err = p.events(d)
 		default:
+			if name, _ := t.(string); !slices.Contains(irrelevant, name) {
+				p.notes.AddAt("key "+clip.Text(name)+" of profiles",
+					func() string { return fmt.Sprintf("%s: byte %d", p.file, d.InputOffset()) })
+			}
 			err = skip(d)
 		}
 		if err != nil {
@@ -263,6 +279,12 @@ func (p *profile) read(r io.Reader) error {
 	}
 	if _, err := d.token(); err != nil {
 		return wrong(err)
+	}
+	if _, err := d.token(); !errors.Is(err, io.EOF) {
+		return wrong(cmp.Or(err, errors.New("the file continues after the profile; expected its end")))
+	}
+	if !events {
+		return p.errorf("a profile without traceEvents")
 	}
 	if p.vague > 0 {
 		return &graph.Error{At: p.file + ": " + p.first, Err: fmt.Errorf("it does not say its collective, group or "+
@@ -320,6 +342,9 @@ func (p *profile) distributed(d *decoder) error {
 	p.world = info.World
 	for _, g := range info.Groups {
 		if len(g.Ranks) > 0 {
+			if _, twice := p.groups[word(g.Name)]; twice {
+				return fmt.Errorf("group %s of pg_config is there twice", clip.Text(word(g.Name)))
+			}
 			p.groups[word(g.Name)] = g.Ranks
 		}
 	}
@@ -356,26 +381,34 @@ func (p *profile) events(d *decoder) error {
 
 // event handles an event. Those of the CPU show as gaps between kernels.
 func (p *profile) event(number int, e *event) error {
+	gpu := slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"}, e.Cat)
 	switch {
+	case gpu && e.Phase == "X" && (e.Args.Stream == nil || e.At == nil || e.Dur == nil):
+		return errors.New("an event of a GPU without its stream, ts or dur")
+	case gpu && e.Phase != "X":
+		p.notes.AddAt("phase "+clip.Text(e.Phase)+" of GPU events",
+			func() string { return fmt.Sprintf("%s: event %d", p.file, number) })
+		return nil
 	case e.Phase != "X" || e.Args.Stream == nil:
 		return nil
-	case !slices.Contains([]string{"kernel", "gpu_memcpy", "gpu_memset"}, e.Cat):
+	case !gpu:
 		p.notes.AddAt("category "+clip.Text(e.Cat)+" of events with a stream",
 			func() string { return fmt.Sprintf("%s: event %d", p.file, number) })
 		return nil
 	}
 	const latest = 1e15 // us: 30 years
-	if !(e.At >= 0 && e.At < latest && e.Dur >= 0 && e.Dur <= float64(graph.MaxTime/units.Microsecond)) {
-		return fmt.Errorf("begins at %v us and takes %v us", e.At, e.Dur)
+	at, dur := *e.At, *e.Dur
+	if !(at >= 0 && at < latest && dur >= 0 && dur <= float64(graph.MaxTime/units.Microsecond)) {
+		return fmt.Errorf("begins at %v us and takes %v us", at, dur)
 	}
 	if len(p.kernels) >= graph.MaxOps/2 {
 		return fmt.Errorf("more than %d kernels", graph.MaxOps/2)
 	}
 	// Nanoseconds: a profile's times are from the epoch, and picoseconds would not fit.
-	start := math.Round(e.At * 1000)
+	start := math.Round(at * 1000)
 	k := kernel{number: number, start: units.Time(start), stream: *e.Args.Stream,
-		end: units.Time(start) + units.Time(math.Round(e.Dur*1000))}
-	if strings.HasPrefix(e.Name, "nccl") {
+		end: units.Time(start) + units.Time(math.Round(dur*1000))}
+	if strings.HasPrefix(e.Name, "nccl") || e.Args.Collective != "" {
 		c, err := p.communication(e)
 		if err != nil {
 			return err
@@ -404,8 +437,13 @@ func (p *profile) communication(e *event) (*comm, error) {
 	}
 	k, ok := kinds[a.Collective]
 	const most = 1 << 40
+	other := "[]" // of one split that is not written
+	if a.Collective == "all_to_allv" {
+		other = ""
+	}
 	switch {
-	case a.Collective == "all_to_allv" && !(equal(a.InSplit) && equal(a.OutSplit)):
+	case (a.Collective == "all_to_allv" || a.InSplit != "" || a.OutSplit != "") && k.collective == "all-to-all" &&
+		!(equal(cmp.Or(a.InSplit, other)) && equal(cmp.Or(a.OutSplit, other))):
 		return nil, fmt.Errorf("%s of blocks of %s and %s elements is not understood: only collectives that move "+
 			"equal blocks between all ranks are", a.Collective, clip.Text(cmp.Or(a.InSplit, "unknown")),
 			clip.Text(cmp.Or(a.OutSplit, "unknown")))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 	"weft/units"
 )
 
@@ -153,4 +154,25 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What a file says is never lost: with a record left out, repeated or added, the job is another one,
+// the file is refused, or a note tells what was skipped.
+func TestNothingIsLost(t *testing.T) {
+	lines := losttest.Lines(ring(2))
+	losttest.Check(t, losttest.Sample{Records: lines, Told: func(text string) string {
+		a, err := Parse("f", strings.NewReader(text))
+		if err != nil {
+			return err.Error()
+		}
+		for _, blocks := range a.gpus { // places tell of any line that is missing
+			for _, b := range blocks {
+				for i := range b.steps {
+					b.steps[i].line = 0
+				}
+			}
+		}
+		return fmt.Sprint(a.Ranks, a.gpus, a.scratch, a.declared, a.Notes)
+	}, At: 3, Added: []string{"text\n", "<colour/>\n", `<step s="0" s="1"/>`, `<tb id="1" send="-1" recv="-1" chan="0"/>`,
+		`<tb id="1" send="-1" recv="-1" chan="0" cnt="3"/>`}})
 }

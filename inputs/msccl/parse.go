@@ -92,13 +92,18 @@ var collectives = map[string]string{
 	"alltoall":      "all-to-all",
 }
 
-// attributes are those that are used, and those by which NCCL chooses an algorithm. Others are
-// noted.
-var attributes = []string{
-	"name", "coll", "inplace", "ngpus", "nchunksperloop", "id", "i_chunks", "o_chunks", "s_chunks", "send",
-	"recv", "chan", "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep",
-	"proto", "nchannels", "minBytes", "maxBytes", "outofplace",
+// attributes are, by element, those that are used, and those by which NCCL chooses an algorithm.
+// hasdep repeats what depid says of others. Other attributes are noted.
+var attributes = map[string][]string{
+	"algo": {"name", "coll", "inplace", "outofplace", "ngpus", "nchunksperloop", "proto", "nchannels", "minBytes",
+		"maxBytes"},
+	"gpu":  {"id", "i_chunks", "o_chunks", "s_chunks"},
+	"tb":   {"id", "send", "recv", "chan"},
+	"step": steps,
+	"op":   steps,
 }
+
+var steps = []string{"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep"}
 
 // Looks reports whether a file that begins with head is an algorithm.
 func Looks(head []byte) bool { return bytes.Contains(head, []byte("<algo ")) }
@@ -126,14 +131,20 @@ func Parse(file string, r io.Reader) (*Algorithm, error) {
 		if err != nil {
 			return nil, graph.At(fmt.Sprintf("%s:%d", file, p.line), err)
 		}
+		if text, ok := t.(xml.CharData); ok && len(bytes.TrimSpace(text)) > 0 {
+			return nil, p.errorf("text %q between elements", clip.Text(string(bytes.TrimSpace(text))))
+		}
 		start, ok := t.(xml.StartElement)
 		if !ok {
 			continue
 		}
 		p.attrs = map[string]string{}
 		for _, a := range start.Attr {
+			if _, twice := p.attrs[a.Name.Local]; twice {
+				return nil, p.errorf("attribute %s is there twice", clip.Text(a.Name.Local))
+			}
 			p.attrs[a.Name.Local] = a.Value
-			if !slices.Contains(attributes, a.Name.Local) {
+			if !slices.Contains(attributes[start.Name.Local], a.Name.Local) {
 				p.Notes.Add(file, p.line, "attribute "+clip.Text(a.Name.Local)+" of "+clip.Text(start.Name.Local))
 			}
 		}
@@ -249,6 +260,9 @@ func (p *parser) algo() error {
 	coll := p.attrs["coll"]
 	if p.Collective = collectives[coll]; p.Collective == "" {
 		return p.errorf("collective %q; expected allreduce, allgather, reduce_scatter or alltoall", clip.Text(coll))
+	}
+	if !slices.Contains([]string{"", "0", "1"}, p.attrs["inplace"]) {
+		return p.errorf("inplace is %q; expected 0 or 1", clip.Text(p.attrs["inplace"]))
 	}
 	p.Name, p.inplace = p.attrs["name"], p.attrs["inplace"] == "1"
 	p.chunks, err = p.number("nchunksperloop", 1, maxChunks)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weft/internal/fuzztest"
+	"weft/internal/losttest"
 )
 
 // fabric is one network in every format that can have names.
@@ -236,31 +237,15 @@ func TestNothingIsLost(t *testing.T) {
 		"htsim":        {"Colour 1\n", "Nodes 16\n", "Radix_Up 2\n", "Tier 2\n"},
 	}
 	for name, text := range samples {
-		was := told(name, text)
-		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
-		lines[len(lines)-1] += "\n"
-		for i, line := range lines {
-			if slices.ContainsFunc([]string{"layout=", "subgraph cluster", "// Air", "name: fabric", "that is all"},
-				func(s string) bool { return strings.Contains(line, s) }) {
-				continue // for pictures, names and people
-			}
-			less := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "")
-			if told(name, less) == was && line != "      kind: linux\n" { // that is the default there
-				t.Errorf("%s: nothing tells that %q is missing", name, line)
-			}
-			more := strings.Join(slices.Insert(slices.Clone(lines), i, line), "")
-			if told(name, more) == was {
-				t.Errorf("%s: nothing tells that %q is there twice", name, line)
-			}
+		lines := losttest.Lines(text)
+		at := len(lines)
+		if name == "dot" || name == "graphml" {
+			at--
 		}
-		for _, line := range added[name] {
-			at := len(lines)
-			if name == "dot" || name == "graphml" {
-				at--
-			}
-			if told(name, strings.Join(slices.Insert(slices.Clone(lines), at, line), "")) == was {
-				t.Errorf("%s: nothing tells that %q was added", name, line)
-			}
-		}
+		t.Run(name, func(t *testing.T) {
+			losttest.Check(t, losttest.Sample{Records: lines, Told: func(text string) string { return told(name, text) },
+				Added: added[name], At: at, Default: []string{"      kind: linux\n"},
+				Idle: []string{"layout=", "subgraph cluster", "// Air", "name: fabric", "that is all"}})
+		})
 	}
 }
