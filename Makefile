@@ -31,7 +31,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo screenshots test test-all killtest stalltest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest stalltest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps transport-grid clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -235,6 +235,9 @@ baselines: build ## simulate what the baselines and Table II of the PC4 paper ar
 
 clocks: build ## the experiments on clocks, simulated: some minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/clocksync/*.yaml labs/pc4/noise.yaml labs/pc4/sync.yaml
+
+transport-grid: go ## every transport with its defaults over rates, delays, queues and packets: goodput beside the closed form, and the warnings (an hour)
+	WEFT_GRID=1 WEFT_TEST=all $(TEST) -count=1 -timeout 6h -run '^TestDefaultsFitOrWarn$$' ./orchestrator/run
 
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
 SEEDED := $(filter-out labs/clocksync/huygens-load.yaml, $(wildcard labs/clocksync/*.yaml))

@@ -49,6 +49,9 @@ type incastResult struct {
 // jitter].
 func incast(t testing.TB, cfg netConfig, n int, size units.Bytes, p pc4.Params, jitter units.Time, seed uint64) incastResult {
 	t.Helper()
+	if p.TargetQtime == pc4.Auto {
+		p.TargetQtime = 2 * units.Microsecond // what it is on these links
+	}
 	m := &meanRTT{}
 	cfg.Hosts = n + 1
 	cfg.Observer = func(int) transport.Observer { return m }

@@ -24,7 +24,8 @@ import (
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
 // for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, helped what a
 // controller tells it, and drawn its colour in charts. needs, lossless and around list the
-// conditions under which the transport does what its authors describe.
+// conditions under which the transport does what its authors describe. Conditions about numbers are
+// those of its parameters (cc.Conditional) and of selective repeat (Misfits): docs/adr/0231.
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).
 		helped("base_rate", pc4.Off, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"slices"
 
 	"weft/params"
@@ -132,7 +133,7 @@ type RoCE struct {
 func (s *RoCE) Keys() []params.Key {
 	return slices.Concat(s.Params.Keys(), []params.Key{
 		params.New("qps", params.Integer(&s.QPs, 1, 16),
-			"Queue pairs per connection, each with its own source port, sequence and rate.").
+			"Queue pairs per connection, each with port, sequence, rate.").
 			Default("1", "NCCL: NCCL_IB_QPS_PER_CONNECTION"),
 		params.New(splitKey, params.Word(&s.Split, "messages", "round-robin"),
 			"Split messages over all queue pairs, or rotate.").
@@ -203,8 +204,8 @@ func (s *STrack) Set(c *Spec) {
 // Keys returns the keys of selective repeat.
 func (s *Selective) Keys() []params.Key {
 	return []params.Key{
-		params.New("ack_every", params.Bytes(&s.AckEvery, 1, units.GB), "Bytes per acknowledgement.").
-			Default("16KiB", "ours: four packets of 4 KiB, as in UEC; the STrack paper leaves it open"),
+		ackEvery(&s.AckEvery).
+			Default("auto", "ours: four packets of 4 KiB, as in UEC; the STrack paper leaves it open"),
 		params.New("threshold", params.Integer(&s.Threshold, 1, 10_000),
 			"Reordered packets before a loss is inferred.").
 			Default("5", "STrack paper, section 3.3.2"),
@@ -212,6 +213,12 @@ func (s *Selective) Keys() []params.Key {
 			"Base RTTs without acknowledgement before a probe.").
 			Default("3", "STrack paper, section 3.3.2"),
 	}
+}
+
+// ackEvery returns the key of Selective.AckEvery.
+func ackEvery(to *units.Bytes) params.Key {
+	return params.New("ack_every", params.Bytes(to, 1, units.GB).Or("auto", 0),
+		"Bytes per acknowledgement; auto: 16KiB, less for small windows.")
 }
 
 // UEC is the section of Ultra Ethernet.
@@ -223,8 +230,7 @@ type UEC struct {
 
 // Keys implements params.Section.
 func (s *UEC) Keys() []params.Key {
-	every := params.New("ack_every", params.Bytes(&s.AckEvery, 1, units.GB), "Bytes per acknowledgement.").
-		Default("16KiB", "uet-htsim")
+	every := ackEvery(&s.AckEvery).Default("auto", "uet-htsim")
 	return slices.Concat(s.Params.Keys(), []params.Key{every}, s.Timeouts.Keys())
 }
 
@@ -246,7 +252,7 @@ type CCM struct {
 	Swift    plainSection[swift.Params, *swift.Params]
 	PC4      plainSection[pc4.Params, *pc4.Params]
 	Recovery string     // GoBackN, SelectiveRepeat
-	Timeout  units.Time // validity of an incast notice at its source
+	Timeout  units.Time // validity of an incast notice at its source; 0: see ccm.Params
 	Paths    int        // source ports that a source may change between
 	Last     string     // ccm.Tag or ccm.Untagged: what a source does about a last resort
 	Coordination
@@ -285,9 +291,9 @@ func (s *CCM) Keys() []params.Key {
 				}
 				return "", ""
 			}).Default(SelectiveRepeat, "ours: packets of a flow overtake each other when it takes another path"),
-		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most),
-			"Validity of incast notifications.").
-			Default("1ms", "ours: the CCM draft does not say what heals a lost notification"),
+		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most).Or("auto", 0),
+			"Validity of notices; auto: 1ms, at least 2 RTTs.").
+			Default("auto", "ours: the CCM draft does not say what heals a lost notification"),
 		params.New("paths", params.Integer(&s.Paths, 1, 256), "Source ports to switch between; 1: never asked to.").
 			Default("1", "ours: hosts have one card, and switches choose"),
 		params.New("last_resort", params.Word(&s.Last, ccm.Tag, ccm.Untagged),
@@ -329,8 +335,9 @@ func (s *CCM) Rules(r params.Rules) {
 	if s.Strict {
 		r.Idle("last_resort", "strict", "with strict: true no source is told of a last resort; leave it out")
 	}
-	if r.Good("timeout") && s.Refresh >= s.Timeout {
-		r.Refuse("refresh", "%v is not below timeout, %v, after which sources forget", s.Refresh, s.Timeout)
+	if r.Good("timeout") && s.Refresh >= cmp.Or(s.Timeout, units.Millisecond) {
+		r.Refuse("refresh", "%v is not below timeout, %v, after which sources forget", s.Refresh,
+			cmp.Or(s.Timeout, units.Millisecond))
 	}
 }
 

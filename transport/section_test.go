@@ -12,7 +12,7 @@ import (
 func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 	var s Selective
 	params.SetDefaults(&s)
-	if want := (Selective{DefaultAckEvery, DefaultThreshold, DefaultProbeAfter}); s != want {
+	if want := (Selective{0, DefaultThreshold, DefaultProbeAfter}); s != want {
 		t.Errorf("selective repeat: %+v, want %+v", s, want)
 	}
 	for _, kind := range Kinds() {

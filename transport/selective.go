@@ -17,6 +17,9 @@ import (
 // the bitmaps and the 16 bits of the out-of-order count in acknowledgements.
 const maxSpan = 1 << 15
 
+// MaxThreshold is the largest Selective.Threshold: more packets are never on their way.
+const MaxThreshold = maxSpan
+
 // arrivals is the state of a receiving half. Sizes are bytes on the wire.
 type arrivals struct {
 	expected   uint64      `state:"idle"`  // EPSN: all packets before it have arrived

@@ -131,9 +131,11 @@ func (s *Spec) check(host HostID) error {
 		return fmt.Errorf("transport: connection %d from host %d to %d has no end at host %d", s.ID, s.Src, s.Dst, host)
 	case s.NetRTT < 0 || s.NetRTT > wire.MaxBaseline:
 		return fmt.Errorf("transport: connection %d: network RTT of %d ps is out of range", s.ID, s.NetRTT)
-	case s.Selective.AckEvery < 0 || s.Selective.Threshold < 0 || s.Selective.Threshold > maxSpan:
-		return fmt.Errorf("transport: connection %d: acknowledgements every %d bytes or a threshold of %d packets "+
-			"is out of range", s.ID, s.Selective.AckEvery, s.Selective.Threshold)
+	case s.Selective.AckEvery < 0:
+		return fmt.Errorf("transport: connection %d: acknowledgements every %d bytes", s.ID, s.Selective.AckEvery)
+	case s.Selective.Threshold < 0 || s.Selective.Threshold > MaxThreshold:
+		return fmt.Errorf("transport: connection %d: a threshold of %d reordered packets, at most %d are on their way",
+			s.ID, s.Selective.Threshold, MaxThreshold)
 	case !(s.Selective.ProbeAfter >= 0 && s.Selective.ProbeAfter <= 1e6):
 		return fmt.Errorf("transport: connection %d: probes after %v RTTs", s.ID, s.Selective.ProbeAfter)
 	case s.RTOMin < 0 || s.Tries < 0 || s.Initial < 0:

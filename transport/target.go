@@ -13,14 +13,7 @@ import (
 // the connection's rate. 0 means that delays do not matter to it, or that the idle path already
 // exceeds its target. It returns an error if cfg or s is invalid.
 func DelayTarget(cfg Config, s *Spec) (units.Time, error) {
-	err := cfg.check()
-	if err == nil {
-		err = s.check(s.Src)
-	}
-	if err != nil {
-		return 0, err
-	}
-	sch, err := newScheme(s)
+	l, _, err := connect(cfg, s)
 	if err != nil {
 		return 0, err
 	}
@@ -34,8 +27,7 @@ func DelayTarget(cfg Config, s *Spec) (units.Time, error) {
 	if err != nil || k.target == nil {
 		return 0, err
 	}
-	echo := newEcho(s.Forward, sch.telemetry)
-	return max(0, k.target(s, p, linkOf(cfg, s, sch, echo.size()))), nil
+	return max(0, k.target(s, p, l)), nil
 }
 
 // aims adds the queueing delay that a transport aims at.

@@ -11,6 +11,7 @@ import (
 	"weft/transport/cc/pc4"
 	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -42,10 +43,10 @@ func TestDelayTarget(t *testing.T) {
 		s    *Spec
 		want units.Time
 	}{
-		{"PC4", spec("pc4", pc), 2 * us},
+		{"PC4, a packet of which takes 8.8 us", spec("pc4", pc), units.Gbps.TransmitTime(b.Packet)},
 		{"PC4 without adjustment", spec("pc4", still), 0},
 		{"PC4 scaled, two flows planned", planned, 2 * link.Delay(b.Packet)},
-		{"PC4 inside CCM", spec("ccm", inside), 2 * us},
+		{"PC4 inside CCM", spec("ccm", inside), units.Gbps.TransmitTime(b.Packet + wire.CoordinationSize)},
 		{"Swift", spec("swift", sw), 110*us - b.BaseRTT},
 		{"Swift with a target below the idle round trip", spec("swift", tight), 0},
 		{"STrack", spec("strack", st), 7 * us},

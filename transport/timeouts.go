@@ -23,13 +23,11 @@ type RTO struct {
 func (t *Timeouts) Keys() []params.Key {
 	return []params.Key{
 		params.New("rto_min", rtoMin(&t.RTO),
-			"Minimum retransmission timeout; auto: 4 base RTTs and longer than queues hold a packet, at least 1ms. "+
-				"strack: 8 base RTTs, at least 100us (STrack, UEC); htsim: 100us (Swift of csg-htsim); "+
-				"nccl: 4.29s (NCCL_IB_TIMEOUT).").
-			Default("auto", "ours, docs/adr/0190: as long as the network can hold a packet, at least 1 ms; "+
-				"one rule for every transport"),
+			"Minimum retransmission timeout; auto: longer than queues hold packets, at least 4 RTTs, 1ms. "+
+				"strack: 8 base RTTs, at least 100us; htsim: 100us; nccl: 4.29s.").
+			Default("auto", "ours, docs/adr/0190: one rule for every transport"),
 		params.New("tries", params.Integer(&t.Tries, 1, 1000),
-			"Unanswered retries in a row after which a connection fails.").
+			"Unanswered retries before a connection fails.").
 			Default(strconv.Itoa(DefaultTries), "NCCL: NCCL_IB_RETRY_CNT"),
 	}
 }

@@ -195,10 +195,11 @@ type ECN struct {
 func (e *ECN) Keys() []params.Key {
 	return []params.Key{
 		params.New("kmin", params.Amount(&e.Kmin),
-			"No marks up to this length. roce and ccm with roce: the preset's (nvidia: 100KB/25Gbps).").
+			"No marks up to this length. roce, ccm: the preset's (100KB/25Gbps).").
 			Default("25%bdp", "STrack paper, section 4.1"),
 		params.New("kmax", params.Amount(&e.Kmax),
-			"Every packet is marked above this length. roce: the preset's (400KB/25Gbps).").
+			"Every packet is marked above this length. roce: the preset's (400KB/25Gbps); beyond the "+
+				"buffer: half of it.").
 			Default("75%bdp", "STrack paper, section 4.1"),
 		params.New("pmax", params.Share(&e.Pmax, 0, 1), "Marking probability at kmax. roce: the preset's (0.2).").
 			Default("1", "ours: the STrack paper leaves it open; its authors' simulator marks linearly up to 1"),

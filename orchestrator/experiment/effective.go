@@ -130,9 +130,25 @@ func (e *effective) queues() {
 				e.add(at+key, text, e.origin(e.m.path(first, key)))
 			}
 		}
+		derived := slices.ContainsFunc(ports, func(p int) bool {
+			k := &e.g.Links[p/2]
+			if e.m.at(k).ECN == nil {
+				return false
+			}
+			_, _, derived := e.m.marks(k, topology.NodeID(cfg.Ports[p].From))
+			return derived
+		})
+		addMark := func(key string, of func(port int) units.Bytes) {
+			if text := spread(ports, of); derived && text != "0B" {
+				e.add(at+key, text, "from the buffer, because no queue reaches the default: kmax is half of it; "+
+					e.origin(e.m.path(first, key)))
+				return
+			}
+			add(key, of)
+		}
 		add("buffer", func(p int) units.Bytes { return cfg.Ports[p].Buffer })
-		add("ecn.kmin", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
-		add("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
+		addMark("ecn.kmin", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
+		addMark("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
 		if e.m.coord != nil {
 			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }),
 				e.origin("transport."+e.lab.Transport.Kind+".light"))
@@ -240,6 +256,12 @@ func (e *effective) transport(x *Experiment) error {
 		"of "+e.lab.Transport.Kind)
 	e.add(at+"rto_min", spread(begins, func(b transport.Beginning) units.Time { return Short(b.RTO) }),
 		e.timeout(x, at+"rto_min"))
+	key := at + "ack_every"
+	if _, ok := e.lab.Scope().Setting(key); ok {
+		e.add(key, spread(x.Conns[:min(len(x.Conns), kept)],
+			func(s transport.Spec) units.Bytes { return s.Selective.AckEvery }),
+			"less than 16KiB only where the window would not fill the path otherwise; "+e.origin(key))
+	}
 	for i, v := range begins[0].Values {
 		value := v.Value
 		for _, b := range begins[1:] {

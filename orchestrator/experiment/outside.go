@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	clocks "weft/clocksync/node"
-	"weft/fabric/queues"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
-	"weft/params"
 	"weft/transport"
 	"weft/units"
 )
@@ -82,12 +80,48 @@ func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 	return all
 }
 
-// Outside is Outside of the experiment's lab.
-func (x *Experiment) Outside() lab.Problems {
-	return (&lastNetwork{&x.Lab.Topology, x.Graph}).outside(x.Lab)
+// Outside is Outside of the experiment's lab, after a run of some time whose switches marked that
+// many packets.
+func (x *Experiment) Outside(took units.Time, marks int64) lab.Problems {
+	if marks == 0 {
+		took = 0
+	}
+	return append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
 }
 
+// outside returns the conditions of a lab's transport that its settings and its paths do not meet.
 func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
+	all := n.unmetBy(l)
+	if g := n.graph(l); g != nil && Runnable(l) == nil {
+		if x, err := SketchOn(l, g); err == nil { // otherwise building the experiment says why
+			all = append(all, x.misfits(0)...)
+		}
+	}
+	return all
+}
+
+// misfits returns the parameters of the transport that do not work on the paths of its connections.
+func (x *Experiment) misfits(took units.Time) (all lab.Problems) {
+	seen := map[string]bool{}
+	for i := range x.Extremes {
+		s := &x.Extremes[i]
+		found, err := transport.Misfits(x.endpoint(s), s, took)
+		if err != nil {
+			return nil // opening the connection says so
+		}
+		for _, m := range found {
+			if !seen[m.Key] {
+				seen[m.Key] = true
+				all = append(all, problemAt(x.Lab, m.Key, fmt.Sprintf("%s is outside its conditions: %s",
+					x.Lab.Transport.Kind, m.What)))
+			}
+		}
+	}
+	return all
+}
+
+// unmetBy returns what the settings of a lab lack that its transport assumes.
+func (n *lastNetwork) unmetBy(l *lab.Lab) lab.Problems {
 	if len(l.Workload) == 0 {
 		return nil // programs bring transports of their own
 	}
@@ -211,11 +245,11 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 	if !some {
 		return "queues.ecn", "no switch marks any packet; expected queues.ecn: on"
 	}
-	if path, most := m.unreached("ecn.kmin", func(e *queues.ECN) params.Size { return e.Kmin }); path != "" {
+	if path, most := m.unreached("ecn.kmin", func(kmin, _ units.Bytes) units.Bytes { return kmin }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmin, %v, so that no packet is marked; expected a "+
 			"smaller kmin, a larger buffer or %s", most, pfcOn(l))
 	}
-	if path, most := m.unreached("ecn.kmax", func(e *queues.ECN) params.Size { return e.Kmax }); path != "" {
+	if path, most := m.unreached("ecn.kmax", func(_, kmax units.Bytes) units.Bytes { return kmax }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmax, %v: queues drop packets before they mark every "+
 			"one; expected a smaller kmax, a larger buffer or %s", most, pfcOn(l))
 	}
@@ -224,7 +258,9 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 
 // unreached returns the path of a marking threshold that no queue reaches, and its largest value;
 // no path if some queue reaches it.
-func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) (path string, most units.Bytes) {
+func (m *memory) unreached(
+	key string, threshold func(kmin, kmax units.Bytes) units.Bytes,
+) (path string, most units.Bytes) {
 	for _, long := range m.reached(threshold) {
 		if long {
 			return "", 0
@@ -232,8 +268,11 @@ func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) 
 	}
 	for i := range m.g.Links {
 		k := &m.g.Links[i]
-		if q := m.at(k); q.ECN != nil {
-			path, most = m.path(k, key), max(most, m.on(threshold(q.ECN), k.Rate))
+		for _, sw := range []topology.NodeID{k.A, k.B} {
+			if m.at(k).ECN != nil && int(sw) >= m.g.Hosts {
+				kmin, kmax, _ := m.marks(k, sw)
+				path, most = m.path(k, key), max(most, threshold(kmin, kmax))
+			}
 		}
 	}
 	return path, most

@@ -9,6 +9,14 @@ import (
 	"weft/orchestrator/lab"
 )
 
+// withNetwork returns a lab with the given sections, and a star unless they have a network.
+func withNetwork(text string) string {
+	if !strings.Contains(text, "topology: ") {
+		text = "topology: {kind: star, hosts: 4}\n" + text
+	}
+	return "weft: 1\nname: lab\nworkload: [{collective: permute, size: 1MB}]\n" + text
+}
+
 // A lab that lacks what its transport relies on gets a warning with a place and a way out; one that
 // has it gets none.
 func TestTransportsOutsideTheirConditions(t *testing.T) {
@@ -16,31 +24,41 @@ func TestTransportsOutsideTheirConditions(t *testing.T) {
 		"and queues drop packets without PFC; expected queues.pfc: on%s, or transport.roce.recovery: selective-repeat"
 	for text, want := range map[string][]string{
 		"transport: {kind: pc4}": nil,
-		"transport: {kind: pc4}\nclocks: {sync: none, offset: ±1ms}":                        {"clocks.sync"},
-		"transport: {kind: pc4}\nclocks: {sync: none, offset: off, skew: off, wander: off}": nil,
-		"transport: {kind: swift}\nclocks: {sync: none}":                                    nil,
-		"transport: {kind: swift}\nqueues: {routing: spray}":                                {"queues.routing"},
-		"transport: {kind: roce}\nqueues: {buffer: 1MB}":                                    {"queues.ecn.kmax", "queues.pfc"}, // 1.6MB
-		"transport: {kind: roce}\nqueues: {buffer: 2MB}":                                    {"queues.pfc"},
-		"transport: {kind: roce}\nqueues: {pfc: on}":                                        nil,
-		"transport: {kind: roce}\nqueues: {ecn: off, shared: {total: 32MB}, pfc: on}":       {"queues.ecn"},
-		"transport: {kind: roce}\nqueues: {ecn: off, routing: adaptive}":                    {"queues.ecn", "queues.pfc", "queues.routing"},
-		"transport: {kind: roce}":                                                           {"queues.ecn.kmin", "queues.pfc"}, // 400KB, and queues of 234KB
-		"transport: {kind: strack}":                                                         nil,
+		"transport: {kind: pc4}\nclocks: {sync: none, offset: ±1ms}":                                                                     {"clocks.sync"},
+		"transport: {kind: pc4}\nclocks: {sync: none, offset: off, skew: off, wander: off}":                                              nil,
+		"transport: {kind: swift}\nclocks: {sync: none}":                                                                                 nil,
+		"transport: {kind: swift}\nqueues: {routing: spray}":                                                                             {"queues.routing"},
+		"transport: {kind: roce}\nqueues: {buffer: 1MB}":                                                                                 {"queues.pfc"}, // marks are derived
+		"transport: {kind: roce}\nqueues: {buffer: 1MB, ecn: {kmin: 100KB, kmax: 1.6MB}}":                                                {"queues.ecn.kmax", "queues.pfc"},
+		"transport: {kind: roce}\nqueues: {buffer: 1MB, ecn: {kmin: 1.2MB, kmax: 1.6MB}}":                                                {"queues.ecn.kmin", "queues.pfc"},
+		"transport: {kind: swift, swift: {base_target: 10us}}\ntopology: {kind: star, hosts: 4, link: {delay: 10us}}":                    {"transport.swift.base_target"},
+		"transport: {kind: ccm, ccm: {inner: swift, swift: {base_target: 10us}}}\ntopology: {kind: star, hosts: 4, link: {delay: 10us}}": {"transport.ccm.swift.base_target"},
+		"transport: {kind: ccm}\ntopology: {kind: star, hosts: 4, link: {delay: 2ms}}":                                                   nil,
+		"transport: {kind: ccm, ccm: {timeout: 1ms}}\ntopology: {kind: star, hosts: 4, link: {delay: 2ms}}":                              {"transport.ccm.timeout"},
+		"transport: {kind: pc4, pc4: {target_qtime: 100ns}}":                                                                             {"transport.pc4.target_qtime"},
+		"transport: {kind: strack, strack: {max_cwnd: 0.5}}":                                                                             {"transport.strack.max_cwnd"},
+		"transport: {kind: strack, strack: {ack_every: 64KiB}}":                                                                          {"transport.strack.max_cwnd"},
+		"transport: {kind: spray}\ntopology: {kind: star, hosts: 4, link: {delay: 10ms}}":                                                {"topology.mtu"},
+		"transport: {kind: roce}\nqueues: {buffer: 2MB}":                                                                                 {"queues.pfc"},
+		"transport: {kind: roce}\nqueues: {pfc: on}":                                                                                     nil,
+		"transport: {kind: roce}\nqueues: {ecn: off, shared: {total: 32MB}, pfc: on}":                                                    {"queues.ecn"},
+		"transport: {kind: roce}\nqueues: {ecn: off, routing: adaptive}":                                                                 {"queues.ecn", "queues.pfc", "queues.routing"},
+		"transport: {kind: roce}":   {"queues.pfc"},
+		"transport: {kind: strack}": nil,
 
 		"transport: {kind: roce, roce: {recovery: selective-repeat}}\nqueues: {buffer: 2MB, routing: spray}": nil,
 		"transport: {kind: hpcc}":                                                                                {"queues.pfc"},
 		"transport: {kind: strack}\nqueues: {routing: spray}":                                                    nil,
 		"transport: {kind: strack}\nqueues: {ecn: off}":                                                          {"queues.ecn"},
-		"transport: {kind: ccm}":                                                                                 {"queues.ecn.kmin"},
+		"transport: {kind: ccm}":                                                                                 nil,
 		"transport: {kind: ccm}\nqueues: {buffer: 2MB}":                                                          nil,
 		"transport: {kind: ccm, ccm: {recovery: go-back-n}}\nqueues: {pfc: on}":                                  {"transport.ccm.recovery"},
 		"transport: {kind: ccm, ccm: {inner: pc4}}\nclocks: {sync: none}":                                        {"clocks.sync", "transport.ccm.recovery"},
-		"transport: {kind: roce}\nqueues: {pfc: on}\nsweep: {queues.pfc: [on, off]}":                             {"queues.ecn.kmin", "queues.pfc"},
+		"transport: {kind: roce}\nqueues: {pfc: on}\nsweep: {queues.pfc: [on, off]}":                             {"queues.pfc"},
 		"transport: {kind: swift}\nsweep: {topology.link.jitter: [1us, 2us]}":                                    {"topology.link"},
 		"transport: {kind: roce}\nqueues: {pfc: on}\nsweep: {transport.kind: [roce, hpcc, swift], seed: [1, 2]}": nil,
 	} {
-		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\n"+text), lab.Options{})
+		labs, err := lab.Parse("lab.yaml", []byte(withNetwork(text)), lab.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -87,12 +105,12 @@ func TestAdviceOnPFCWorks(t *testing.T) {
 // with the section beside the default.
 func TestConditionsHavePlaces(t *testing.T) {
 	for text, want := range map[string]string{
-		"transport: {kind: roce}":                                   "lab.yaml:5:19: queues.ecn.kmin: ",
-		"transport: {kind: roce}\nqueues: {buffer: 1MB}":            "lab.yaml:6:9: queues.ecn.kmax: ",
-		"transport: {kind: roce}\nqueues: {pfc: off}":               "lab.yaml:6:9: queues.ecn.kmin: ",
+		"transport: {kind: roce}":                                   "lab.yaml:5:19: queues.pfc: ",
+		"transport: {kind: roce}\nqueues: {buffer: 1MB}":            "lab.yaml:6:9: queues.pfc: ",
+		"transport: {kind: roce}\nqueues: {pfc: off}":               "lab.yaml:6:15: queues.pfc: ",
 		"clocks: {sync: none, offset: ±1ms}":                        "lab.yaml:5:16: clocks.sync: ",
 		"queues: {pfc: on}\nsweep: {transport.kind: [swift, roce]}": "",
-		"sweep: {transport.kind: [swift, roce]}":                    "lab.yaml:5:33: queues.ecn.kmin: ",
+		"sweep: {transport.kind: [swift, roce]}":                    "lab.yaml:5:33: queues.pfc: ",
 	} {
 		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\n"+text), lab.Options{})
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"weft/fabric/queues"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
-	"weft/params"
 	"weft/transport"
 	"weft/transport/cc"
 	"weft/transport/wire"
@@ -67,12 +66,12 @@ func (x *compiler) checkRates(path string, section transport.Section) error {
 // marking reports for the ECN settings of links without PFC whether some of their queues can be
 // long enough to be marked.
 func (m *memory) marking() map[*queues.ECN]bool {
-	return m.reached(func(e *queues.ECN) params.Size { return e.Kmin })
+	return m.reached(func(kmin, _ units.Bytes) units.Bytes { return kmin })
 }
 
 // reached reports for the ECN settings of links without PFC whether some of their queues can exceed
 // a threshold. With PFC, a rule of losslessness covers this.
-func (m *memory) reached(threshold func(*queues.ECN) params.Size) map[*queues.ECN]bool {
+func (m *memory) reached(threshold func(kmin, kmax units.Bytes) units.Bytes) map[*queues.ECN]bool {
 	marks := map[*queues.ECN]bool{}
 	for i := range m.g.Links {
 		k := &m.g.Links[i]
@@ -84,9 +83,9 @@ func (m *memory) reached(threshold func(*queues.ECN) params.Size) map[*queues.EC
 			if int(sw) < m.g.Hosts {
 				continue
 			}
-			room := m.room(k, sw)
-			tooSmall := room < m.least(sw) // which is reported
-			marks[q.ECN] = marks[q.ECN] || m.on(threshold(q.ECN), k.Rate) < room || tooSmall
+			tooSmall := m.room(k, sw) < m.least(sw) // which is reported
+			kmin, kmax, _ := m.marks(k, sw)
+			marks[q.ECN] = marks[q.ECN] || threshold(kmin, kmax) < m.longest(k, sw) || tooSmall
 		}
 	}
 	return marks

@@ -28,12 +28,13 @@ type memory struct {
 	worst  []worstLink       // by port: the worst case for headroom
 	fast   []units.Bandwidth // by node: the fastest of its ports
 	all    []units.Bandwidth // by node: its ports together
+	own    map[*queues.ECN]*thresholds
 }
 
 func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 	m := &memory{
 		lab: l, queues: &l.Queues, g: g, packet: largest(l),
-		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire),
+		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire), own: map[*queues.ECN]*thresholds{},
 	}
 	m.coord = transport.CoordinationOf(l.Transport.Section)
 	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
@@ -105,12 +106,9 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 			p.Trim = fabric.TrimConfig{On: true, Size: t.Size, Fair: t.Fair}
 		}
 		if e := q.ECN; e != nil {
-			p.ECN = fabric.ECNConfig{
-				On: true, Kmin: m.on(e.Kmin, k.Rate), Kmax: m.on(e.Kmax, k.Rate), Pmax: e.Pmax, Ingress: e.Ingress,
-			}
+			p.ECN = fabric.ECNConfig{On: true, Pmax: e.Pmax, Ingress: e.Ingress}
+			p.ECN.Kmin, p.ECN.Kmax, _ = m.marks(k, from)
 		}
-	}
-	if int(from) >= m.g.Hosts {
 		m.paths(&p)
 	}
 	if int(k.Other(from)) >= m.g.Hosts && q.PFC != nil {
@@ -119,11 +117,52 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 	return p
 }
 
+// thresholds say which marking thresholds of some ports the lab writes.
+type thresholds struct{ kmin, kmax bool }
+
+// marks returns the marking thresholds of a port of switch sw on link k, which marks. Defaults that
+// its queue cannot reach are derived from what the queue holds: kmax is half of it, and kmin has
+// the proportion to kmax that the defaults have. With PFC, a switch pauses ports before it drops,
+// and a rule of losslessness asks that it marks before.
+func (m *memory) marks(k *topology.Link, sw topology.NodeID) (kmin, kmax units.Bytes, derived bool) {
+	q := m.at(k)
+	e := q.ECN
+	kmin, kmax = m.on(e.Kmin, k.Rate), m.on(e.Kmax, k.Rate)
+	own := m.own[e]
+	if own == nil {
+		own = &thresholds{m.lab.Written(m.path(k, "ecn.kmin")), m.lab.Written(m.path(k, "ecn.kmax"))}
+		m.own[e] = own
+	}
+	room := m.longest(k, sw)
+	if q.PFC != nil || own.kmax || kmax < room {
+		return kmin, kmax, false
+	}
+	half := room / 2
+	if !own.kmin {
+		kmin = units.Bytes(float64(half) * float64(kmin) / float64(max(kmax, 1)))
+	}
+	return kmin, max(kmin, half), true
+}
+
+// longest returns the most that can wait in the queue of a link at switch sw. Of a shared memory
+// without PFC a queue gets alpha times what is free.
+func (m *memory) longest(k *topology.Link, sw topology.NodeID) units.Bytes {
+	room := m.room(k, sw)
+	if b := m.of(sw); b.Total > 0 && b.Alpha > 0 {
+		room = units.Bytes(float64(room) * b.Alpha / (1 + b.Alpha))
+	}
+	return room
+}
+
 // paths adds what a port of a switch needs to choose paths per packet.
 func (m *memory) paths(p *fabric.PortConfig) {
 	switch {
 	case m.coord != nil:
 		p.Light, p.Congested = m.on(m.coord.Light, p.Rate), m.on(m.coord.Congested, p.Rate)
+		if p.ECN.On && p.Congested > p.ECN.Kmin && !m.lab.Written(transport.CongestedPath) {
+			p.Congested = p.ECN.Kmin // where queues begin to mark, as by default
+			p.Light = min(p.Light, p.Congested/2)
+		}
 	case m.queues.Balance().ByLight():
 		p.Light = m.on(m.queues.Light, p.Rate)
 	}

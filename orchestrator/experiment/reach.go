@@ -23,6 +23,10 @@ type reach struct {
 
 	switches int // on the longest path, which is from src to dst
 	src, dst transport.HostID
+
+	// far and near are the connections with the longest and the shortest idle round trip.
+	far, near transport.Spec
+	nearest   units.Time
 }
 
 func newReach(g *topology.Graph) reach { return reach{graph: g} }
@@ -34,7 +38,12 @@ func (r *reach) some() bool { return r.slowest != 0 }
 func (r *reach) note(s *transport.Spec, mtu units.Bytes) {
 	packet, line := dataWire(mtu), s.Forward.Rates[0]
 	rtt := s.Forward.Delay(packet+beside(s)) + s.Reverse.Delay(replyWire(s))
-	r.rtt = max(r.rtt, rtt)
+	if rtt > r.rtt {
+		r.rtt, r.far = rtt, *s
+	}
+	if !r.some() || rtt < r.nearest {
+		r.nearest, r.near = rtt, *s
+	}
 	r.bdp = max(r.bdp, (line.BytesIn(rtt)+packet-1)/packet*packet)
 	if !r.some() || line < r.slowest {
 		r.slow, r.slowest = s.Src, line

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"weft/orchestrator/topology"
 	"weft/transport"
 	"weft/units"
 )
@@ -11,9 +10,7 @@ import (
 func (x *Experiment) DelayTarget() (shortest units.Time) {
 	for i := range x.Conns[:min(len(x.Conns), kept)] {
 		s := &x.Conns[i]
-		target, err := transport.DelayTarget(transport.Config{
-			Host: s.Src, MTU: x.Lab.Topology.MTU, LineRate: x.NICRate(topology.NodeID(s.Src)),
-		}, s)
+		target, err := transport.DelayTarget(x.endpoint(s), s)
 		if err == nil && target > 0 && (shortest == 0 || target < shortest) {
 			shortest = target
 		}

@@ -21,6 +21,10 @@ type Transport struct {
 	// packet there, its acknowledgement back, store and forward.
 	BaseRTT units.Time
 
+	// Extremes are the connections with the longest and the shortest idle round trip, for the
+	// conditions of the transport; none without connections.
+	Extremes []transport.Spec
+
 	RTOMin units.Time // the longest minimum retransmission timeout of a connection; 0: there is none
 	RTOKey string     // the setting that it comes from
 }
@@ -57,18 +61,42 @@ func (x *compiler) tune() {
 	}
 	own := x.Lab.Transport.Section.Retries()
 	x.RTOKey = settingsOf(&x.Lab.Transport) + ".rto_min"
+	if x.reach.some() {
+		x.Extremes = []transport.Spec{x.reach.far, x.reach.near}
+		for i := range x.Extremes {
+			x.Extremes[i].NetRTT = base
+			x.coalesce(&x.Extremes[i])
+		}
+	}
 	for i := range x.Conns {
 		s := &x.Conns[i]
 		s.NetRTT = base
+		x.coalesce(s)
 		if s.RTOMin = max(s.RTOMin, units.Time(own.RTORTTs)*s.NetRTT); s.RTOMin == 0 {
 			s.RTOMin = max(transport.DefaultRTOMin, 4*net+x.Drain(s))
 		}
 		if s.Selective.Threshold == 0 && manyPaths(x.Lab) {
-			s.Selective.Threshold = x.overtaking(s, net)
+			s.Selective.Threshold = min(x.overtaking(s, net), transport.MaxThreshold)
 		}
 		x.RTOMin = max(x.RTOMin, s.RTOMin)
 		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
 		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, *s)
+	}
+}
+
+// coalesce sets how many bytes of a connection are acknowledged together, if its section leaves
+// that open.
+func (x *compiler) coalesce(s *transport.Spec) {
+	if s.Selective.AckEvery == 0 && s.Selects() {
+		// An error is one of Open, which reports it.
+		s.Selective.AckEvery, _ = transport.AckEvery(x.endpoint(s), s)
+	}
+}
+
+// endpoint returns the configuration of a connection's sender that its path depends on.
+func (x *Experiment) endpoint(s *transport.Spec) transport.Config {
+	return transport.Config{
+		Host: s.Src, MTU: x.Lab.Topology.MTU, LineRate: x.NICRate(topology.NodeID(s.Src)),
 	}
 }
 
@@ -84,8 +112,9 @@ func manyPaths(l *lab.Lab) bool {
 func (x *compiler) overtaking(s *transport.Spec, net units.Time) int {
 	line := s.Forward.Rates[0]
 	size := line.BytesIn(2 * net)
-	if c := transport.CoordinationOf(x.Lab.Transport.Section); c != nil {
-		size += c.Congested.On(line, line.BytesIn(net))
+	if transport.CoordinationOf(x.Lab.Transport.Section) != nil {
+		dst := topology.NodeID(s.Dst)
+		size += x.Fabric.Ports[x.Graph.Port(x.Graph.Uplink(dst), x.Graph.Home(dst))].Congested
 	} else {
 		size += x.Lab.Queues.Light.On(line, line.BytesIn(net))
 	}

@@ -192,14 +192,17 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
-	for _, p := range append(l.Notes(), x.Outside()...) {
-		s.Warnings = append(s.Warnings, p.Path+": "+p.Message)
-	}
 	summary.Summarize(x, out, s)
 	if s.Fidelity != nil {
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
 	by := out.End()
+	took := units.Time(s.LabTimeUS * float64(units.Microsecond))
+	var first []string
+	for _, p := range append(l.Notes(), x.Outside(took, s.Network.CEMarks)...) {
+		first = append(first, p.Path+": "+p.Message)
+	}
+	s.Warnings = append(first, s.Warnings...)
 	if ctx.Err() == nil && noProgress(runErr) {
 		runErr = failure.Explain(x, runErr, out, e.datapath == lab.DatapathKernel, by)
 	}

@@ -6,7 +6,6 @@ package starter
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"weft/orchestrator/experiment"
@@ -47,11 +46,7 @@ func (l *Lab) Text() (string, error) {
 			n.upDown = true
 		}
 	}
-	if err == nil {
-		n.deep = slices.ContainsFunc(experiment.Outside(labs[0]),
-			func(p lab.Problem) bool { return strings.HasPrefix(p.Path, "queues.ecn.") })
-	}
-	if n.upDown || n.deep {
+	if n.upDown {
 		text = l.text(n)
 		labs, err = parse(text)
 	}
@@ -72,7 +67,6 @@ func parse(text string) ([]*lab.Lab, error) {
 type needs struct {
 	lossless bool // PFC
 	upDown   bool // routes without a cyclic buffer dependency
-	deep     bool // buffers larger than the marking thresholds
 	trims    bool // switches that trim packets
 }
 
@@ -91,10 +85,6 @@ func (l *Lab) text(n needs) string {
 	}
 	if n.trims {
 		fmt.Fprintf(&b, "\nqueues:\n  trim: on # %s learns of losses by the headers of trimmed packets\n", l.Transport)
-	}
-	if n.deep {
-		fmt.Fprintf(&b, "\nqueues:\n  buffer: 40bdp # %s slows down by marks, and its switches mark beyond the "+
-			"default buffer\n", l.Transport)
 	}
 	fmt.Fprintf(&b, "\ntransport:\n  kind: %s\n", l.Transport)
 	if l.Collective != NoWork {

@@ -42,6 +42,29 @@ type Fitted interface {
 	Exceeds(host string, line units.Bandwidth, bdp units.Bytes) (key, why string)
 }
 
+// Conditional are Params that only work on some networks: a target below the base RTT, for example.
+type Conditional interface {
+	// Misfits returns the parameters that do not work on a network, with their default as well as
+	// written.
+	Misfits(n Network) []Misfit
+}
+
+// Network is what a connection runs over, for Conditional.
+type Network struct {
+	Link
+	Most units.Bytes // data that recovery lets be on its way; 0: any amount
+	Took units.Time  // of a run that is over and whose switches marked packets; else 0
+}
+
+// BDP returns the bandwidth-delay product of the path.
+func (l Link) BDP() units.Bytes { return l.Line.BytesIn(l.BaseRTT) }
+
+// Misfit is a parameter that does not work on a network.
+type Misfit struct {
+	Key  string // of the transport's section; with a dot: a path of the lab, such as topology.mtu
+	What string // the reason, with the number, and a way out
+}
+
 // A Controller decides how much of one connection may be in flight and how fast it may leave. It
 // learns of a packet after it was sent. The endpoint reads Window and PacingRate again after every
 // call.

@@ -19,7 +19,7 @@ type Params struct {
 
 	// Timeout is how long the CC indicator stays set without a confirming notice, because the
 	// notice that would clear it may be lost. Switches confirm more often than that. A notice that
-	// is older is a replay.
+	// is older is a replay. 0: 1 ms, or twice the base RTT if that is longer.
 	Timeout units.Time
 
 	// Paths is the number of source ports among which the source changes when a switch asks for
@@ -56,7 +56,7 @@ func (p Params) Check() error {
 	switch {
 	case len(inner) != 1:
 		return fmt.Errorf("ccm: %d congestion controls inside, not 1", len(inner))
-	case p.Timeout <= 0:
+	case p.Timeout < 0:
 		return fmt.Errorf("ccm: a timeout of %d ps", p.Timeout)
 	case p.Paths < 1 || p.Paths > 256:
 		return fmt.Errorf("ccm: %d paths, not 1 to 256", p.Paths)
@@ -101,7 +101,7 @@ type switchTime struct {
 // NewSender returns a sender for a connection on path l, with the CC indicator off. planned is the
 // base rate that PC4 starts with. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
-	s := &Sender{timeout: p.Timeout, tag: p.LastResort == Tag, baseRTT: l.BaseRTT, lastResort: -1, forgotten: -1}
+	s := &Sender{timeout: p.timeout(l), tag: p.LastResort == Tag, baseRTT: l.BaseRTT, lastResort: -1, forgotten: -1}
 	switch {
 	case p.Swift != nil:
 		s.inner = swift.NewSender(*p.Swift, l)
@@ -114,6 +114,24 @@ func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 	s.held, _ = s.inner.(cc.Held)
 	s.cnp, _ = s.inner.(cc.Notified)
 	return s
+}
+
+// timeout returns Timeout, or what a path needs: a notice is as old as its way.
+func (p Params) timeout(l cc.Link) units.Time {
+	if p.Timeout == 0 {
+		return max(units.Millisecond, 2*l.BaseRTT)
+	}
+	return p.Timeout
+}
+
+// Misfits implements cc.Conditional: notices that have expired when they arrive.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	if p.timeout(n.Link) > n.BaseRTT {
+		return nil
+	}
+	return []cc.Misfit{{Key: "timeout", What: fmt.Sprintf("notices of switches are valid for %v, and the base RTT is "+
+		"%v, so that sources take them for replays; expected at least %v, or auto", p.Timeout, n.BaseRTT.Rounded(),
+		(2 * n.BaseRTT).Rounded())}}
 }
 
 // Indicated implements cc.Coordinated. It reports whether packets carry the CC indicator.

@@ -269,7 +269,7 @@ func TestParams(t *testing.T) {
 	for want, change := range map[string]func(*Params){
 		"0 congestion controls": func(p *Params) { p.DCQCN = nil },
 		"2 congestion controls": func(p *Params) { p.Swift = &w },
-		"timeout":               func(p *Params) { p.Timeout = 0 },
+		"timeout":               func(p *Params) { p.Timeout = -1 },
 		"paths":                 func(p *Params) { p.Paths = 257 },
 		"dcqcn":                 func(p *Params) { d := *p.DCQCN; d.G = 2; p.DCQCN = &d },
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weft/params"
+	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -81,7 +82,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("mode", params.Word(&p.Mode, Paper, Mellanox),
 			"Algorithm of the DCQCN paper, or of NVIDIA (Mellanox) NICs."),
 		params.New("clamp", params.Word(&p.Clamp, ClampAlways, ClampAfterIncrease, ClampAfterBytes),
-			"When a cut lowers the target rate: always, after an increase, or after a byte-counter increase."),
+			"When a cut lowers the target rate."),
 		params.New("cnp_interval", params.Time(&p.CNPInterval, 0, most),
 			"Minimum between CNPs of a connection; 0s: one per mark."),
 		params.New("g", params.Gain(&p.G), "Gain of alpha."),
@@ -139,6 +140,22 @@ func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, 
 			p.MinRate, host, line)
 	}
 	return "", ""
+}
+
+// Misfits implements cc.Conditional: rates that marks have lowered stay low for more
+// than a tenth of a run.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	key, step := "rai", p.RAI.At(n.Line)
+	if p.Mode == Mellanox { // hyper increase follows the first additive one
+		key, step = "rhai", p.RHAI.At(n.Line)
+	}
+	regains := units.Time(float64(n.Line) / 2 / float64(max(step, 1)) * float64(p.RPTimer))
+	if n.Took == 0 || regains <= n.Took/10 {
+		return nil
+	}
+	return []cc.Misfit{{Key: key, What: fmt.Sprintf("DCQCN takes %v to regain half of %v (%v every %v), and the run "+
+		"took %v: rates that marks lowered stayed low while others ended; expected longer flows, or a larger %s",
+		regains.Rounded(), n.Line, step, p.RPTimer, n.Took.Rounded(), key)}}
 }
 
 // Check returns an error that names the first parameter out of range or unused by the mode, or nil.

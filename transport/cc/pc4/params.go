@@ -56,10 +56,17 @@ const (
 // (section III-C).
 const Scaled units.Time = -1
 
+// Auto as Params.TargetQtime is 2 us, or the transmission time of a packet if that is longer: below
+// it a packet that waits for one other slows its sender down.
+const Auto units.Time = -2
+
+// autoTarget is the target of links on which a packet takes less time.
+const autoTarget = 2 * units.Microsecond
+
 // Params are the parameters of Algorithms 1 and 2. For many of them the paper gives no value;
 // docs/adr/0011 says how the defaults were chosen.
 type Params struct {
-	// TargetQtime is the target of the one-way queueing delay: at least 0, or Scaled.
+	// TargetQtime is the target of the one-way queueing delay: at least 0, Scaled or Auto.
 	TargetQtime units.Time
 	// AdjustInterval is the least time between adjustments, in base RTTs. It is above 1 (section
 	// III-C: "set to exceed one RTT"). 0 turns adjustment off: the rate stays at the base rate
@@ -96,9 +103,10 @@ type Start struct {
 func (p *Params) Keys() []params.Key {
 	const noValue = "ours, docs/adr/0011: the PC4 paper gives no value"
 	return []params.Key{
-		params.New("target_qtime", params.Time(&p.TargetQtime, 0, 10*units.Second).Or("scaled", Scaled),
-			"Target one-way queueing delay; scaled: by baseline and flow count.").
-			Default("2us", "ours: the PC4 paper recommends tuning it (section IV-C)"),
+		params.New("target_qtime",
+			params.Time(&p.TargetQtime, 0, 10*units.Second).Or("scaled", Scaled).Or("auto", Auto),
+			"Target queueing delay; auto: 2us, at least a packet; scaled: by baseline, flows.").
+			Default("auto", "ours: the PC4 paper recommends tuning it (section IV-C)"),
 		params.New("adjust_interval", roundTrips(&p.AdjustInterval),
 			"Minimum between adjustments, above 1 RTT; off: rates stay at the base rate.").
 			Default("2rtt", "ours, docs/adr/0011: the PC4 paper wants more than one RTT (section III-C)"),
@@ -135,7 +143,7 @@ func (p *Params) Rules(r params.Rules) {
 	if p.RTT == MeasuredRTT {
 		r.Idle("paced_below", "rtt", "with rtt: measured every window is paced; leave it out, or expected rtt: base")
 	}
-	if r.Good("target_qtime", "epsilon") && p.TargetQtime != Scaled && p.TargetQtime <= p.Epsilon {
+	if r.Good("target_qtime", "epsilon") && p.TargetQtime >= 0 && p.TargetQtime <= p.Epsilon {
 		r.Idle("ai", "target_qtime", "is added when there is a queue below target_qtime, "+
 			"but %v is not above epsilon, %v, up to which there is none; "+
 			"leave it out, or expected a longer target_qtime", p.TargetQtime, p.Epsilon)

@@ -1,6 +1,7 @@
 package pc4
 
 import (
+	"fmt"
 	"math"
 
 	"weft/transport/cc"
@@ -174,7 +175,11 @@ func (s *Sender) target() units.Time {
 
 // target returns the target on a path, with the given base rate or, if that is 0, without one.
 func (p *Params) target(l cc.Link, base units.Bandwidth) units.Time {
-	if p.TargetQtime != Scaled {
+	switch p.TargetQtime {
+	case Scaled:
+	case Auto:
+		return max(autoTarget, l.Line.TransmitTime(l.Packet))
+	default:
 		return p.TargetQtime
 	}
 	n := 1.0
@@ -191,6 +196,17 @@ func (p Params) DelayTarget(l cc.Link, base units.Bandwidth) units.Time {
 		return 0
 	}
 	return p.target(l, base)
+}
+
+// Misfits implements cc.Conditional: a target below the time of one packet.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	packet := n.Line.TransmitTime(n.Packet)
+	if p.AdjustInterval == 0 || p.TargetQtime == Scaled || p.target(n.Link, 0) >= packet {
+		return nil
+	}
+	return []cc.Misfit{{Key: "target_qtime", What: fmt.Sprintf("%v is less than a packet takes at %v, %v, so that a "+
+		"packet that waits for one other slows its sender down; expected at least that, or auto", p.TargetQtime,
+		n.Line, packet.Rounded())}}
 }
 
 // Constants of the scaled target. They are ours: the paper gives none.

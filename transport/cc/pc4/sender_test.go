@@ -335,7 +335,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*pc4.Params){
-		"target":   func(p *pc4.Params) { p.TargetQtime = -2 },
+		"target":   func(p *pc4.Params) { p.TargetQtime = -3 },
 		"interval": func(p *pc4.Params) { p.AdjustInterval = 1 },
 		"ai":       func(p *pc4.Params) { p.AI = -0.1 },
 		"hai":      func(p *pc4.Params) { p.HAI = 2 },

@@ -14,7 +14,7 @@ type Params struct {
 	Beta   float64 // β, the strength of the multiplicative decrease
 	MaxMDF float64 // the largest decrease in one step, as a ratio of the window
 
-	BaseTarget units.Time // target delay of a path without hops
+	BaseTarget units.Time // target delay of a path without hops; 0: Bolt's, or what the path needs
 	PerHop     units.Time // ħ, added per link of the path
 	FSRange    units.Time // the largest addition of flow scaling; 0: no flow scaling
 	FSMin      float64    // window in packets at which flow scaling adds FSRange
@@ -37,8 +37,9 @@ func (p *Params) Keys() []params.Key {
 		params.New("beta", params.Share(&p.Beta, 0.001, 1),
 			"Decrease: window × (1 - beta (RTT - target) / RTT).").Default("0.8", bolt),
 		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").Default("0.5", bolt),
-		params.New("base_target", params.Time(&p.BaseTarget, units.Nanosecond, maxDelay), "Target delay without hops.").
-			Default("10us", bolt),
+		params.New("base_target", params.Time(&p.BaseTarget, units.Nanosecond, maxDelay).Or("auto", 0),
+			"Target without hops; auto: 10us, more on long paths.").
+			Default("auto", bolt),
 		params.New("per_hop", params.Time(&p.PerHop, 0, maxDelay), "Added to the target per link of the path.").
 			Default("1us", bolt),
 		params.New("fs_range", params.Time(&p.FSRange, 0, maxDelay), "Maximum flow scaling of the target; 0s: off.").
@@ -53,7 +54,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("initial_window", params.Bytes(&p.InitialWindow, 1, units.GB).Or("bdp", 0), "Initial window.").
 			Default("bdp", bolt),
 		params.New("retx_reset", params.Integer(&p.RetxReset, 1, 1000),
-			"Consecutive timeouts before the window drops to its minimum.").
+			"Timeouts in a row before the minimum window.").
 			Default("5", "csg-htsim, swift.cpp; Bolt has no such rule"),
 		params.New("bolt_compat", params.Flag(&p.BoltCompat), "Target as in Bolt's simulator, 4us higher.").
 			Default("false", "ours: Bolt's target is above the paper's at every window"),

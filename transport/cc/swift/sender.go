@@ -13,6 +13,7 @@ type Sender struct {
 	params    Params          `state:"fixed"`
 	target    target          `state:"fixed"`
 	line      units.Bandwidth `state:"fixed"`
+	hops      int             `state:"fixed"` // links of the path
 	packet    float64         `state:"fixed"` // size of a full packet in bytes on the wire
 	minWindow float64         `state:"fixed"` // packets
 	maxWindow float64         `state:"fixed"` // packets
@@ -42,7 +43,7 @@ func NewSender(p Params, l cc.Link) *Sender {
 		initial = bdp
 	}
 	s := &Sender{
-		params: p, target: newTarget(p, l.Hops), line: l.Line, packet: packet,
+		params: p, target: newTarget(p, l), line: l.Line, hops: l.Hops, packet: packet,
 		minWindow: float64(p.MinWindow) / packet, maxWindow: maxWindow / packet, cwnd: initial / packet, rtt: l.BaseRTT,
 	}
 	s.clamp()
@@ -163,6 +164,8 @@ func (s *Sender) Target() units.Time { return s.target.delay(s.cwnd) }
 // Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
+		{Key: "base_target", Value: (s.target.fixed - units.Time(s.hops)*s.params.PerHop).Rounded().String(),
+			Why: "auto is 10us; on a longer path it is what lets a window that fills the path stay above its base RTT"},
 		{Key: "target", Value: s.target.delay(s.cwnd).String(),
 			Why: "the target of the path at the first window, hops and flow scaling included"},
 		{Key: "max_window", Value: units.Bytes(s.maxWindow * s.packet).String(),

@@ -180,7 +180,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"ai: ":              func(p *swift.Params) { p.AI = math.Inf(1) },
 		"beta":              func(p *swift.Params) { p.Beta = math.NaN() },
 		"max_mdf":           func(p *swift.Params) { p.MaxMDF = 1 },
-		"base_target":       func(p *swift.Params) { p.BaseTarget = 0 },
+		"base_target":       func(p *swift.Params) { p.BaseTarget = -us },
 		"per_hop":           func(p *swift.Params) { p.PerHop = -1 },
 		"range":             func(p *swift.Params) { p.FSRange = 2 * units.Second },
 		"flow scaling from": func(p *swift.Params) { p.FSMax = p.FSMin },

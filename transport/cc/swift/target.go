@@ -1,6 +1,7 @@
 package swift
 
 import (
+	"fmt"
 	"math"
 
 	"weft/transport/cc"
@@ -17,19 +18,54 @@ type target struct {
 
 // newTarget returns the target of a path. α_fs and β_fs are such that flow scaling adds FSRange at
 // FSMin packets and nothing at FSMax.
-func newTarget(p Params, hops int) target {
+func newTarget(p Params, l cc.Link) target {
 	span := float64(p.FSRange)
 	alpha := span / (1/math.Sqrt(p.FSMin) - 1/math.Sqrt(p.FSMax))
-	return target{
-		fixed: p.BaseTarget + units.Time(hops)*p.PerHop, span: span,
+	t := target{
+		fixed: p.BaseTarget + units.Time(l.Hops)*p.PerHop, span: span,
 		alpha: alpha, beta: -alpha / math.Sqrt(p.FSMax), compat: p.BoltCompat,
 	}
+	if p.BaseTarget == 0 {
+		t.fixed = max(boltTarget+t.fixed, needed(l)-units.Time(t.scaling(filling(l))))
+	}
+	return t
+}
+
+// boltTarget is the base target of Bolt's simulations.
+const boltTarget = 10 * units.Microsecond
+
+// needed returns the target delay that lets a window fill a path: the base RTT, and room for a
+// queue. Below the base RTT every acknowledgement shrinks the window, on an idle path too. The room
+// is ours.
+func needed(l cc.Link) units.Time {
+	return l.BaseRTT + max(l.BaseRTT/10, 4*l.Line.TransmitTime(l.Packet))
+}
+
+// filling returns the window that fills a path, in whole packets, at least one.
+func filling(l cc.Link) float64 {
+	return max(math.Ceil(float64(l.Line)*l.BaseRTT.Seconds()/8/float64(l.Packet)), 1)
+}
+
+// Misfits implements cc.Conditional: a target below the base RTT shrinks windows on an idle path.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	t := newTarget(p, n.Link)
+	got := t.delay(filling(n.Link))
+	if p.BaseTarget == 0 || got > n.BaseRTT {
+		return nil
+	}
+	auto := p
+	auto.BaseTarget = 0
+	return []cc.Misfit{{Key: "base_target", What: fmt.Sprintf("the target delay on a path of %[2]d links is %[1]v for "+
+		"a window that fills it, and the base RTT is %[3]v, so that windows shrink without any queue; expected at "+
+		"least %[4]v, or auto",
+		got.Rounded(), n.Hops,
+		n.BaseRTT.Rounded(), (newTarget(auto, n.Link).fixed - units.Time(n.Hops)*p.PerHop).Rounded())}}
 }
 
 // DelayTarget returns the part of the target delay of a large window that is left for queues. It is
 // negative if the idle path takes longer than the target.
 func (p Params) DelayTarget(l cc.Link) units.Time {
-	t := newTarget(p, l.Hops)
+	t := newTarget(p, l)
 	return t.delay(p.FSMax) - l.BaseRTT
 }
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"weft/params"
+	"weft/transport/cc"
 	"weft/transport/cc/swift"
 	"weft/units"
 )
 
 // scaled returns what flow scaling adds to the target for a window in packets.
 func scaled(t *testing.T, p swift.Params, packets float64) units.Time {
-	p.MaxWindow = units.MB
+	p.MaxWindow, p.BaseTarget = units.MB, 10*us
 	c := newScript(t, p, packets)
 	return c.s.Target() - p.BaseTarget - 2*p.PerHop
 }
@@ -68,5 +69,41 @@ func TestTopologyScaling(t *testing.T) {
 		if got := swift.NewSender(p, l).Target(); got != want {
 			t.Errorf("%d hops: target %v, want %v", hops, got, want)
 		}
+	}
+}
+
+// With base_target: auto a window that fills a path has a target above the base RTT, with room for
+// some packets, on every path; where Bolt's 10 us suffice it is Bolt's. A written target without
+// that room is named.
+func TestTargetFitsThePath(t *testing.T) {
+	bolt := params.Defaults[swift.Params]()
+	bolt.BaseTarget = 10 * us
+	same, misfits := 0, 0
+	for _, line := range []units.Bandwidth{gbps, 10 * gbps, 100 * gbps, 800 * gbps} {
+		for _, delay := range []units.Time{10 * units.Nanosecond, us, 10 * us, units.Millisecond} {
+			for _, size := range []units.Bytes{256, 1078, 9078} {
+				packet := line.TransmitTime(size)
+				l := cc.Link{Line: line, MTU: size - 78, Packet: size, Hops: 2, BaseRTT: 4*delay + 2*packet}
+				auto := swift.NewSender(params.Defaults[swift.Params](), l)
+				if auto.Target() < l.BaseRTT+4*packet-2 { // ps of rounding
+					t.Errorf("%v, %v, %v: target %v, base RTT %v", line, delay, size, auto.Target(), l.BaseRTT)
+				}
+				fixed := swift.NewSender(bolt, l)
+				if fixed.Target() == auto.Target() {
+					same++
+				}
+				found := bolt.Misfits(cc.Network{Link: l})
+				if short := fixed.Target() <= l.BaseRTT; short != (len(found) == 1 && found[0].Key == "base_target") {
+					t.Errorf("%v, %v, %v: target %v, base RTT %v: %v", line, delay, size, fixed.Target(), l.BaseRTT, found)
+				}
+				misfits += len(found)
+			}
+		}
+	}
+	if same == 0 || misfits == 0 {
+		t.Errorf("the grid has %d paths that suit Bolt's target, and %d that do not", same, misfits)
+	}
+	if found := params.Defaults[swift.Params]().Misfits(cc.Network{Link: path()}); found != nil {
+		t.Errorf("by default: %v", found)
 	}
 }
