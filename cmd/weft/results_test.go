@@ -170,7 +170,7 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 	if head := strings.Fields(lines[0]); head[1] != "done" {
 		t.Errorf("columns %q", head)
 	}
-	for i, want := range []string{"2 2 of 2 1.167 ms", "3 0 of 3 – – – –", "4 3 of 4 – – – –"} {
+	for i, want := range []string{"2 2 of 2 456.6 us", "3 0 of 3 – – – –", "4 3 of 4 – – – –"} {
 		if row := strings.Join(strings.Fields(lines[i+1]), " "); !strings.HasPrefix(row, want) {
 			t.Errorf("row %q, want %q", row, want)
 		}
