@@ -153,9 +153,9 @@ func (p Params) Misfits(n cc.Network) []cc.Misfit {
 	if n.Took == 0 || regains <= n.Took/10 {
 		return nil
 	}
-	return []cc.Misfit{{Key: key, What: fmt.Sprintf("DCQCN takes %v to regain half of %v (%v every %v), and the run "+
-		"took %v: rates that marks lowered stayed low while others ended; expected longer flows, or a larger %s",
-		regains.Rounded(), n.Line, step, p.RPTimer, n.Took.Rounded(), key)}}
+	return []cc.Misfit{{Key: key, What: fmt.Sprintf("DCQCN takes %v to regain half of %v (%v every %v), more than a "+
+		"tenth of the run: rates that marks lowered stayed low while others ended; expected longer flows, or a "+
+		"larger %s", regains.Rounded(), n.Line, step, p.RPTimer, key)}}
 }
 
 // Check returns an error that names the first parameter out of range or unused by the mode, or nil.
