@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/clip"
 	"weft/internal/nearest"
+	"weft/internal/plural"
 	"weft/params"
 	"weft/units"
 )
@@ -72,7 +73,11 @@ func (c *conditions) decide(reduced bool) {
 	}
 }
 
-// Unmet returns the expectations whose condition none of the labs meets.
+// reasons is the number of labs' reasons that Unmet lists. Ours.
+const reasons = 4
+
+// Unmet returns the expectations whose condition none of the labs meets, with what the labs have
+// instead.
 func Unmet(labs []*Lab) (all []Expectation) {
 	type line struct {
 		index int
@@ -84,13 +89,25 @@ func Unmet(labs []*Lab) (all []Expectation) {
 			met[line{e.Index, e.When}] = true
 		}
 	}
+	why := map[line][]string{}
 	for _, l := range labs {
 		for _, e := range l.Unmet {
-			if at := (line{e.Index, e.When}); !met[at] {
-				met[at] = true
+			at := line{e.Index, e.When}
+			if met[at] || slices.Contains(why[at], e.Why) {
+				continue
+			}
+			if why[at] == nil {
 				all = append(all, e)
 			}
+			why[at] = append(why[at], e.Why)
 		}
+	}
+	for i := range all {
+		whys := why[line{all[i].Index, all[i].When}]
+		if n := len(whys) - reasons; n > 0 {
+			whys = append(whys[:reasons:reasons], fmt.Sprintf("%d others", n))
+		}
+		all[i].Why = plural.Or(whys)
 	}
 	return all
 }

@@ -79,3 +79,20 @@ func TestConditionsOfAShard(t *testing.T) {
 		t.Errorf("%v, %v", labs, err)
 	}
 }
+
+// The reason why no point meets a condition names what all points have, up to a few.
+func TestUnmetNamesAllPoints(t *testing.T) {
+	for seeds, want := range map[string]string{
+		"[1]": "seed is 1", "[1, 2]": "seed is 1 or seed is 2",
+		"[1, 2, 4, 5, 6, 7]": "seed is 1, seed is 2, seed is 4, seed is 5 or 2 others",
+	} {
+		text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nexpect:\n  - drops == 0 when seed == 3\nsweep: {seed: [3]}"
+		labs, err := Parse("lab.yaml", []byte(text), Options{Set: []string{"sweep.seed=" + seeds}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := Unmet(labs); len(all) != 1 || all[0].Why != want {
+			t.Errorf("%s: %+v, want %s", seeds, all, want)
+		}
+	}
+}
