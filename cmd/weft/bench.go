@@ -57,10 +57,7 @@ minute. --engine emu emulates however long it takes; --dilation and --runtime al
 
 Without --iters, sizes up to 1 MiB are measured 20 times; larger ones as often as 20 MiB allow, at
 least twice. With --topology, networks for roce and hpcc are lossless (queues.pfc: on), and those for
-uec trim packets (queues.trim: on). On a star, whose round trip is 5 us, a single flow of strack gets
-73 % of its link: it is acknowledged every 16 KiB of a window of 55 KB. With --set
-transport.strack.ack_every=4KiB it gets 91 %. On a dumbbell it gets 81 %, on a leaf-spine 97 %, on a
-fat-tree 88 %.
+uec trim packets (queues.trim: on).
 
 Exit codes: 0 all done and correct; 1 a run failed, or elements were wrong; 2 the command line or the
 lab file is wrong; 130 interrupted.`,

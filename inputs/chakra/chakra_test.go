@@ -194,8 +194,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a file says is never lost: with a record left out, repeated or added, the job is another one,
-// the file is refused, or a note tells what was skipped.
+// What a file says is never lost: with a record left out, repeated or added, the job is another
+// one, the file is refused, or a note tells what was skipped.
 func TestNothingIsLost(t *testing.T) {
 	names, files := written(t, job())
 	var records []string

@@ -42,7 +42,8 @@ const (
 )
 
 // irrelevant are the fields of a node that do not change what it does: when it began on the machine
-// that was traced (6), and the tensors that it read and wrote (8, 9), whose dependencies are its own.
+// that was traced (6), and the tensors that it read and wrote (8, 9), whose dependencies are its
+// own.
 var irrelevant = map[int]bool{6: true, 8: true, 9: true}
 
 // signed are the fields of attributes with zigzag numbers (sint32, sint64). fixed are those of 4 or

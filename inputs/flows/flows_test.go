@@ -130,8 +130,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a file says is never lost: with a record left out, repeated or added, the job is another one,
-// the file is refused, or a note tells what was skipped.
+// What a file says is never lost: with a record left out, repeated or added, the job is another
+// one, the file is refused, or a note tells what was skipped.
 func TestNothingIsLost(t *testing.T) {
 	told := func(text string) string {
 		l, err := Parse("f", strings.NewReader(text))
@@ -145,7 +145,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	matrix := losttest.Lines(chain)
 	losttest.Check(t, losttest.Sample{Records: matrix, Told: told, At: len(matrix), Idle: []string{"# three flows"},
-		// Counts of what the file has anyway: a file may have none of them, and 4 nodes have a flow or none.
+		// Counts of what the file has anyway: a file may have none of them, and 4 nodes have a flow
+		// or none.
 		Default: []string{"Connections 3\n", "Triggers 2\n"},
 		Added:   []string{"0->1 id 4 start 0 size 1\n", "trigger id 7 oneshot\n", "Colour 1\n", "Nodes 9\n"}})
 	losttest.Check(t, losttest.Sample{Records: losttest.Lines("2\n0 3 3 0 200000 2\n1 3 3 0 70 0.000001\n"), Told: told, At: 3,

@@ -151,8 +151,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// What a file says is never lost: with a record left out, repeated or added, the job is another one,
-// the file is refused, or a note tells what was skipped.
+// What a file says is never lost: with a record left out, repeated or added, the job is another
+// one, the file is refused, or a note tells what was skipped.
 func TestNothingIsLost(t *testing.T) {
 	losttest.Check(t, losttest.Sample{Records: losttest.Lines(small), Told: func(text string) string {
 		g, err := Parse("f", strings.NewReader(text))

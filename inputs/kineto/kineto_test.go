@@ -133,8 +133,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a file says is never lost: with a record left out, repeated or added, the job is another one,
-// the file is refused, or a note tells what was skipped.
+// What a file says is never lost: with a record left out, repeated or added, the job is another
+// one, the file is refused, or a note tells what was skipped.
 func TestNothingIsLost(t *testing.T) {
 	lines := losttest.Lines(profileOf(0))
 	told := func(text string) string {

@@ -25,12 +25,13 @@ func Looks(head []byte) bool {
 		bytes.Contains(head, []byte(`"schemaVersion"`)) || bytes.Contains(head, []byte(`"distributedInfo"`)))
 }
 
-// irrelevant are the keys of a profile that do not change what the job does: how it was recorded, on
-// what, and how it is shown.
+// irrelevant are the keys of a profile that do not change what the job does: how it was recorded,
+// on what, and how it is shown.
 var irrelevant = []string{"schemaVersion", "deviceProperties", "displayTimeUnit", "baseTimeNanoseconds", "traceName",
 	"trace_id", "trace_name", "record_shapes", "with_flops", "with_modules", "with_stack", "profile_memory",
 	"cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version", "hip_driver_version",
-	"roctracer_version", "rocprofiler_version", "host_name", "otherData", "metadata", "systemTraceEvents", "stackFrames"}
+	"roctracer_version", "rocprofiler_version", "host_name", "otherData", "metadata", "systemTraceEvents",
+	"stackFrames"}
 
 // event has the fields of an event that are used.
 type event struct {

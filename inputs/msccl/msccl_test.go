@@ -156,8 +156,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a file says is never lost: with a record left out, repeated or added, the job is another one,
-// the file is refused, or a note tells what was skipped.
+// What a file says is never lost: with a record left out, repeated or added, the job is another
+// one, the file is refused, or a note tells what was skipped.
 func TestNothingIsLost(t *testing.T) {
 	lines := losttest.Lines(ring(2))
 	losttest.Check(t, losttest.Sample{Records: lines, Told: func(text string) string {

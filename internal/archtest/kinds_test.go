@@ -64,7 +64,6 @@ func others() map[string]string {
 		"clocksync/huygens/config.go huygens":           "where an error is, in the protocol's own package",
 		"cmd/weft/bench.go all-reduce":                  initial,
 		"cmd/weft/bench.go star":                        initial,
-		"cmd/weft/bench.go transport.strack":            example,
 		"cmd/weft/describe.go transport.pc4":            example,
 		"cmd/weft/deploy.go none":                       "deploy.ActionNone",
 		"cmd/weft/generate.go all-reduce":               initial,

@@ -38,6 +38,7 @@ func packages() []entry {
 		{"internal/control", "internal/clip", "messages and descriptors between processes, whatever is in them"},
 		{"internal/crew", "", "workers for any rounds of work"},
 		{"internal/fuzztest", "", "seeds and mutations for any fuzz target"},
+		{"internal/losttest", "", "what a reader says of files with records left out, repeated or added"},
 		{"internal/golden", "", "compares text with files"},
 		{"internal/mac", "", "MAC addresses of nodes"},
 		{"internal/natural", "", "orders names"},
@@ -175,8 +176,8 @@ func packages() []entry {
 		{"orchestrator/together", "orchestrator/launcher", "runs what a launcher asks for"},
 		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule " +
 			"collectives/graph collectives/trace fabric/queues inputs inputs/flows inputs/source inputs/topologies " +
-			"internal/clip internal/nearest internal/splitmix nodeimg/tcp orchestrator/launcher orchestrator/topology params " +
-			"results/expect results/record transport units",
+			"internal/clip internal/nearest internal/plural internal/splitmix nodeimg/tcp orchestrator/launcher " +
+			"orchestrator/topology params results/expect results/record transport units",
 			"collects the keys that the core declares; checks expectations and names of charts; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
