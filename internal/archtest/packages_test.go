@@ -212,8 +212,8 @@ func packages() []entry {
 		{"orchestrator/uml/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml",
 			"runs tests under another kernel"},
 
-		{"orchestrator/runtime", "clocksync/clock internal/cleanup internal/control internal/poller internal/thread nodeimg/boot " +
-			"nodeimg/labclock units",
+		{"orchestrator/runtime", "clocksync/clock internal/cleanup internal/control internal/poller internal/stalls internal/thread " +
+			"nodeimg/boot nodeimg/labclock units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down, lab time of programs"},
 		{"orchestrator/runtime/runtimetest", "nodeimg/boot orchestrator/runtime", "labs that all runtimes start in tests"},
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller internal/privilege " +

@@ -41,6 +41,8 @@ type Group struct {
 type GroupEnd struct {
 	Hosts []HostEnd
 	tcp   []connections // by rank
+
+	behind []behind // when programs stood
 }
 
 // Carrier returns what carried the packets of the groups' programs: "tcp cubic", or
@@ -140,8 +142,9 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 		if c := r.x.Plans[g.Hosts[p.Rank]].Clock; c != nil {
 			command.Model = &c.Clock
 		}
+		begun := time.Now()
 		end, err := r.execOne(ctx, names[p.Rank], command, watch, p.Rank)
-		watch.used(t, command.Watch)
+		watch.used(t, command.Watch, begun)
 		return end, err
 	})
 	stop()
@@ -149,6 +152,9 @@ func (r *run) runGroup(ctx context.Context, g *Group, end *GroupEnd) error {
 		t := &watch.tasks[i]
 		t.tcp.close()
 		end.tcp = append(end.tcp, t.tcp)
+		for _, s := range append(t.far, t.seen) {
+			end.behind = append(end.behind, r.stood(g.Name+" on "+names[i], &s)...)
+		}
 		end.Hosts[i] = HostEnd{Ending: endings[i], CPU: t.ran, Busy: t.busy, Waited: t.waited,
 			Begin: r.labAt(endings[i].Began), End: r.labAt(endings[i].Over)}
 	}
@@ -202,7 +208,7 @@ func Exec(ctx context.Context, cluster runtime.Cluster, host int, command runtim
 		defer func() {
 			stop()
 			t := &watch.tasks[0]
-			w.CPU, w.Busy, w.Waited = t.ran, t.busy, t.waited
+			w.CPU, w.Busy, w.Waited, w.Seen = t.ran, t.busy, t.waited, t.seen.Seen
 		}()
 	}
 	return execTree(ctx, cluster, node.Name, command, watch, 0)
@@ -291,12 +297,13 @@ func (w *groupWatch) remove(rank, pid int) {
 	}
 }
 
-// used adds what another machine has measured.
-func (w *groupWatch) used(t *tasks, u *runtime.Watch) {
+// used adds what another machine has measured since an instant.
+func (w *groupWatch) used(t *tasks, u *runtime.Watch, begun time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.ran += u.CPU
 	t.busy, t.waited = max(t.busy, u.Busy), max(t.waited, u.Waited) // programs of a host share its network
+	t.far = append(t.far, sightings{begun, u.Seen})
 }
 
 // begin looks at the tasks from time to time, until stop.
@@ -307,9 +314,10 @@ func (w *groupWatch) begin() (stop func()) {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		for {
+			own := ownTime()
 			w.mu.Lock()
 			for i := range w.tasks {
-				w.tasks[i].look(time.Now())
+				w.tasks[i].look(time.Now(), own)
 			}
 			w.mu.Unlock()
 			select {

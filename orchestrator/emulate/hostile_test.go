@@ -188,9 +188,15 @@ func TestUMLHostileNode(t *testing.T) {
 
 // The same from a container.
 func TestPrivHostileContainer(t *testing.T) {
+	x := allToAll(4, 20, 20, 1000)
+	x.Processes = containers(t)
+	checkRefusals(t, runAttacked(t, x), 80)
+}
+
+// containers returns how to run a lab in containers of an engine of the test's own.
+func containers(t *testing.T) Processes {
 	testenv.NeedNamespaces(t)
 	host := dockertest.Host(t)
-	t.Cleanup(dockertest.Stop)
 	if _, err := docker.Probe(t.Context(), host); err != nil {
 		t.Skip(err)
 	}
@@ -201,7 +207,5 @@ func TestPrivHostileContainer(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	x := allToAll(4, 20, 20, 1000)
-	x.Processes = Processes{Launch: docker.Launch, Runtime: "docker", Self: weft}
-	checkRefusals(t, runAttacked(t, x), 80)
+	return Processes{Launch: docker.Launch, Runtime: "docker", Self: weft}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/internal/control"
+	"weft/internal/dockertest"
 	"weft/orchestrator/uml/umltest"
 )
 
@@ -16,7 +17,7 @@ func TestMain(m *testing.M) {
 		process = map[string]func(*control.Conn) error{"node": NodeProcess, "fabric": FabricProcess}[os.Args[1]]
 	}
 	if process == nil {
-		umltest.Main(m)
+		umltest.Main(m, dockertest.Stop)
 	}
 	conn, err := control.Open(control.FD)
 	if err == nil {

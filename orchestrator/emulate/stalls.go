@@ -122,7 +122,23 @@ func (r *run) allStalls() (all []behind) {
 			all = append(all, behind{who: r.drives(i), Log: *n.Stalls})
 		}
 	}
+	for i := range r.outcome.Groups {
+		all = append(all, r.outcome.Groups[i].behind...)
+	}
 	return all
+}
+
+// stood returns when a program was stopped, and when nobody looked at it.
+func (r *run) stood(who string, s *sightings) []behind {
+	lab := func(l stalls.Log) stalls.Log {
+		for i, p := range l.Spans {
+			l.Spans[i] = stalls.Span{From: r.labAt(s.begun.Add(p.From.Duration())),
+				To: r.labAt(s.begun.Add(p.To.Duration()))}
+		}
+		l.Rest = units.Time(float64(l.Rest) / r.x.Dilation)
+		return l
+	}
+	return []behind{{who: who, Log: lab(s.Stood)}, {who: "weft, which watches programs,", Log: lab(s.Unseen)}}
 }
 
 // drives names the process that drives a host's node, by its hosts.

@@ -17,8 +17,47 @@ import (
 	"weft/internal/stalls"
 	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
+	"weft/params"
+	"weft/transport"
 	"weft/units"
 )
+
+// stoppedLabs are the labs of TestPrivStopped: kinds of NIC, short collectives, and incasts of
+// transports that answer to delays, marks, telemetry and rates.
+func stoppedLabs(t *testing.T) []stoppedLab {
+	bypass := func(x *Experiment) { x.Processes.Bypass = true }
+	tap := func(*Experiment) {}
+	mesh := func() Experiment { return allToAll(6, 10, 8, 4000) }
+	labs := []stoppedLab{
+		{name: "all-to-all, bypass", setUp: bypass, make: mesh},
+		{name: "all-to-all, TAP", setUp: tap, make: mesh},
+		{name: "all-to-all, veth", setUp: func(x *Experiment) { x.Processes.Veth = true }, make: mesh},
+		{name: "many small ones", setUp: bypass, make: func() Experiment { return allToAll(4, 1, 60, 8000) }},
+		{name: "parts of a network", setUp: func(x *Experiment) { makeRacks(t, x) }, make: mesh},
+		{name: "incast, DCQCN", setUp: tap, make: func() Experiment { return twoToOne("roce", 500, 8000) }},
+		{name: "incast, HPCC", setUp: bypass, make: func() Experiment { return twoToOne("hpcc", 500, 8000) }},
+	}
+	for i, kind := range []string{"pc4", "strack", "swift", "ccm"} {
+		labs = append(labs, stoppedLab{name: "incast, " + kind, setUp: []func(*Experiment){bypass, tap}[i%2],
+			make: func() Experiment { return incastOf(kind, 500, 8000) }})
+	}
+	return labs
+}
+
+// incastOf is twoToOne over any transport with its defaults.
+func incastOf(kind string, packets int, dilation float64) Experiment {
+	x := twoToOne("roce", packets, dilation)
+	section, _, _ := transport.SectionOf(kind)
+	params.SetDefaults(section)
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			c := &x.Plans[h].Conns[i]
+			c.Kind, c.NetRTT = kind, x.BaseRTT
+			section.Set(c)
+		}
+	}
+	return x
+}
 
 // Whatever is stopped, when, for how long and how often: either the mean and the median of flows
 // and collectives and the end of the run are within 5 % of undisturbed runs, or the verdict is not
@@ -26,23 +65,16 @@ import (
 // per cent or two: what matters is that results compare.
 func TestPrivStopped(t *testing.T) {
 	testenv.NeedNamespaces(t)
-	labs := []stoppedLab{
-		{"all-to-all, bypass", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
-			return allToAll(6, 10, 8, 4000)
-		}},
-		{"all-to-all, TAP", func(*Experiment) {}, func() Experiment { return allToAll(6, 10, 8, 4000) }},
-		{"all-to-all, veth", func(x *Experiment) { x.Processes.Veth = true }, func() Experiment {
-			return allToAll(6, 10, 8, 4000)
-		}},
-		{"many small ones", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
-			return allToAll(4, 1, 60, 8000)
-		}},
-		{"incast, DCQCN", func(*Experiment) {}, func() Experiment { return twoToOne("roce", 500, 8000) }},
-		{"incast, HPCC", func(x *Experiment) { x.Processes.Bypass = true }, func() Experiment {
-			return twoToOne("hpcc", 500, 8000)
-		}},
-	}
-	const all, some, each = 204, 3, 3
+	checkStopped(t, Processes{})
+}
+
+// The same for containers.
+func TestPrivStoppedDocker(t *testing.T) { checkStopped(t, containers(t)) }
+
+// checkStopped runs labs whose processes are stopped at random.
+func checkStopped(t *testing.T, p Processes) {
+	labs := stoppedLabs(t)
+	const all, some, each = 200, 3, 3
 	rounds := 1
 	if sample.All() {
 		rounds = all / len(labs)
@@ -51,34 +83,38 @@ func TestPrivStopped(t *testing.T) {
 		rounds = some
 	}
 	for _, lab := range labs {
-		t.Run(lab.name, func(t *testing.T) {
-			var base []map[string]float64
-			for tries := 0; len(base) < each; tries++ {
-				if tries == 4*each {
-					t.Skip("undisturbed runs are not ok: the machine is busy")
-				}
-				if o := lab.run(t, nil); o.Fidelity.Verdict == OK {
-					base = append(base, numbersOf(o))
-				}
-			}
-			rng := sample.Rand(t)
-			caught := 0
-			for i := range rounds {
-				s := randomStop(rng, time.Duration(base[0]["the end"]*lab.make().Dilation)*time.Microsecond)
-				o := lab.run(t, s)
-				f := &o.Fidelity
-				key, off := farthest(numbersOf(o), base)
-				t.Logf("%d: %v: %s, %.1f %% of %s; %s is off by %.1f %%", i, s, f.Verdict, 100*f.Stalled, f.StalledWork,
-					key, 100*off)
-				if f.Verdict != OK {
-					caught++
-				} else if math.Abs(off) > 0.05 {
-					t.Errorf("%v: ok, and %s is off by %.1f %%", s, key, 100*off)
-				}
-			}
-			t.Logf("%d of %d are not ok", caught, rounds)
-		})
+		lab.processes = p
+		t.Run(lab.name, func(t *testing.T) { lab.check(t, rounds, each) })
 	}
+}
+
+// check compares runs with stops with undisturbed ones, of which there are each.
+func (l *stoppedLab) check(t *testing.T, rounds, each int) {
+	var base []map[string]float64
+	for tries := 0; len(base) < each; tries++ {
+		if tries == 4*each {
+			t.Skip("undisturbed runs are not ok: the machine is busy")
+		}
+		if o := l.run(t, nil); o.Fidelity.Verdict == OK {
+			base = append(base, numbersOf(o))
+		}
+	}
+	rng := sample.Rand(t)
+	caught := 0
+	for i := range rounds {
+		s := randomStop(rng, time.Duration(base[0]["the end"]*l.make().Dilation)*time.Microsecond)
+		o := l.run(t, s)
+		f := &o.Fidelity
+		key, off := farthest(numbersOf(o), base)
+		t.Logf("%d: %v: %s, %.1f %% of %s; %s is off by %.1f %%", i, s, f.Verdict, 100*f.Stalled, f.StalledWork,
+			key, 100*off)
+		if f.Verdict != OK {
+			caught++
+		} else if math.Abs(off) > 0.05 {
+			t.Errorf("%v: ok, and %s is off by %.1f %%", s, key, 100*off)
+		}
+	}
+	t.Logf("%d of %d are not ok", caught, rounds)
 }
 
 // stoppedLab is a lab for TestPrivStopped.
@@ -86,11 +122,14 @@ type stoppedLab struct {
 	name  string
 	setUp func(*Experiment)
 	make  func() Experiment
+
+	processes Processes // of the runtime
 }
 
 // run runs the lab with a stop; nil: undisturbed.
 func (l *stoppedLab) run(t *testing.T, s *stop) *Outcome {
 	x := l.make()
+	x.Processes = l.processes
 	l.setUp(&x)
 	if s != nil {
 		x.During = s.during
@@ -113,7 +152,7 @@ func (s *stop) String() string {
 
 // randomStop returns a stop during a run of a length.
 func randomStop(rng *rand.Rand, length time.Duration) *stop {
-	s := &stop{who: []string{"the fabric", "an agent", "the nodes", "all", "weft"}[rng.IntN(5)], times: 1,
+	s := &stop{who: []string{"the fabric", "an agent", "the nodes", "all", "a machine", "weft"}[rng.IntN(6)], times: 1,
 		after: time.Duration(rng.Float64() * float64(length)),
 		long:  time.Duration(math.Pow(10, 3*rng.Float64()) * float64(time.Millisecond))}
 	if rng.IntN(3) == 0 {
@@ -131,16 +170,26 @@ func (s *stop) during(ctx context.Context, c runtime.Cluster) error {
 	}
 	var pids []string
 	add := func(p *runtime.Proc) { pids = append(pids, strconv.Itoa(p.PID)) }
-	if s.who == "the fabric" || s.who == "all" {
-		add(c.Fabric())
+	parts := []runtime.Cluster{c}
+	if m, ok := c.(*machines); ok {
+		parts = m.all
+	}
+	if s.who == "a machine" { // all of it that takes part
+		c, parts = parts[len(parts)-1], parts[len(parts)-1:]
+	}
+	everybody := s.who == "all" || s.who == "a machine"
+	for i, part := range parts {
+		if s.who == "the fabric" && i == 0 || everybody {
+			add(part.Fabric())
+		}
 	}
 	for _, p := range drivers(c) {
-		if s.who == "an agent" && len(pids) == 0 || s.who == "the nodes" || s.who == "all" {
+		if s.who == "an agent" && len(pids) == 0 || s.who == "the nodes" || everybody {
 			add(p)
 		}
 	}
 	for i := range c.Nodes() {
-		if s.who == "the nodes" || s.who == "all" {
+		if s.who == "the nodes" || everybody {
 			add(c.Node(i))
 		}
 	}

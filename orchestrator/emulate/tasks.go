@@ -14,6 +14,8 @@ import (
 	clocks "weft/clocksync/node"
 	"weft/host"
 	"weft/internal/poller"
+	"weft/orchestrator/runtime"
+	"weft/units"
 )
 
 // tasks finds the tasks of a host's programs and measures how long they wait for a processor.
@@ -21,15 +23,25 @@ type tasks struct {
 	node    int   // the host's process, which orphans of programs become children of
 	roots   []int // processes of the programs
 	last    map[task]schedstat
-	udp     bool      // datagrams of UDP are the programs'
-	traffic int64     // packets of the host at the last look
-	at      time.Time // of the last look
+	udp     bool          // datagrams of UDP are the programs'
+	traffic int64         // packets of the host at the last look
+	at      time.Time     // of the last look
+	own     time.Duration // see look; at the last one
 
 	tcp connections
 
 	busy   time.Duration // in which packets were sent or received
 	waited time.Duration // of busy, in which some task waited for a processor, at most
 	ran    time.Duration // processor time of all tasks
+
+	seen sightings
+	far  []sightings // of programs on another machine
+}
+
+// sightings are when programs stood, from an instant on.
+type sightings struct {
+	begun time.Time
+	runtime.Seen
 }
 
 // task is a thread by its IDs.
@@ -39,7 +51,8 @@ type task struct{ process, thread int }
 type schedstat struct{ ran, waited int64 }
 
 // look measures what has happened since the last look. A task that has ended since then is missed.
-func (t *tasks) look(now time.Time) {
+// own is the time in which this process's threads have run or waited for a processor so far.
+func (t *tasks) look(now time.Time, own time.Duration) {
 	found := map[task]schedstat{}
 	for _, root := range t.roots {
 		walk(root, true, found)
@@ -47,6 +60,7 @@ func (t *tasks) look(now time.Time) {
 	walk(t.node, false, found)
 	traffic, known := packets(t.node, t.udp)
 	span := now.Sub(t.at)
+	t.stood(found, now, own)
 	var waited, ran int64
 	for k, s := range found {
 		if before, ok := t.last[k]; ok {
@@ -62,6 +76,41 @@ func (t *tasks) look(now time.Time) {
 	}
 	t.last, t.traffic, t.at = found, traffic, now
 	t.tcp.look()
+}
+
+// stood records whether a process of the programs was stopped, as the look at now finds it, and
+// whether this process was stopped since the last look: the look is late by more than the time in
+// which it ran or waited for a processor. Programs that were stopped and continued between two
+// looks are missed; of many stops, looks find the share that they are of the time.
+func (t *tasks) stood(found map[task]schedstat, now time.Time, own time.Duration) {
+	busy := own - t.own
+	t.own = own
+	if t.seen.begun.IsZero() {
+		t.seen.begun = now
+		t.seen.Stood.Least, t.seen.Unseen.Least = 1, units.FromDuration(lookEvery)
+	}
+	if t.at.IsZero() || len(found) == 0 {
+		return
+	}
+	from, to := units.FromDuration(t.at.Sub(t.seen.begun)), units.FromDuration(now.Sub(t.seen.begun))
+	t.seen.Unseen.Record(from+units.FromDuration(lookEvery+busy), to)
+	for k := range found {
+		if k.process == k.thread && runtime.Stopped(k.process) {
+			t.seen.Stood.Record(from, to)
+			return
+		}
+	}
+}
+
+// ownTime returns the time in which this process's threads have run or waited for a processor.
+func ownTime() time.Duration {
+	var sum int64
+	threads, _ := poller.Threads(os.Getpid())
+	for _, thread := range threads {
+		s, _ := readSchedstat(fmt.Sprintf("/proc/self/task/%d/schedstat", thread)) // zero if it has ended
+		sum += s.ran + s.waited
+	}
+	return time.Duration(sum)
 }
 
 // walk adds the threads of a process and of all that descend from it. with says that those of the

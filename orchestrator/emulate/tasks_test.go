@@ -1,6 +1,23 @@
 package emulate
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/clocksync/labtime"
+	"weft/internal/clock"
+	"weft/internal/quiettest"
+	"weft/internal/stalls"
+	"weft/orchestrator/runtime"
+	"weft/units"
+)
 
 // What a host sends to itself is no use of the lab's network: a run of one host is not judged by
 // how long its tasks waited for a processor.
@@ -12,5 +29,81 @@ func TestLoopbackIsNoUseOfTheNetwork(t *testing.T) {
 `
 	if n := linkPackets(dev); n != 42 {
 		t.Errorf("%d packets, want 17 received and 25 sent", n)
+	}
+}
+
+// A look finds a process of a program that was stopped, also a child, and that this process
+// itself was.
+func TestLooksFindStoppedPrograms(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "sleep 1000 & echo $!; wait")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Kill(child, unix.SIGKILL)
+		_ = cmd.Wait()
+	})
+	begin := time.Now()
+	looks := tasks{roots: []int{cmd.Process.Pid}}
+	look := func(after, own time.Duration) { looks.look(begin.Add(after), own) }
+	signal := func(s unix.Signal, stopped bool) {
+		t.Helper()
+		if err := unix.Kill(child, s); err != nil {
+			t.Fatal(err)
+		}
+		quiettest.Await(t, func() error {
+			if runtime.Stopped(child) != stopped {
+				return fmt.Errorf("after %v it is stopped: %t", s, !stopped)
+			}
+			return nil
+		})
+	}
+	look(0, 0)
+	look(lookEvery, 0)
+	signal(unix.SIGSTOP, true)
+	look(2*lookEvery, 0)
+	look(3*lookEvery, 0)
+	signal(unix.SIGCONT, false)
+	look(4*lookEvery, 0)
+	look(20*lookEvery, 5*lookEvery)
+	look(30*lookEvery, 15*lookEvery) // it waited for a processor, as programs may
+	lab := func(from, to time.Duration) []stalls.Span {
+		return []stalls.Span{{From: units.FromDuration(from), To: units.FromDuration(to)}}
+	}
+	if got, want := looks.seen.Stood.Spans, lab(lookEvery, 3*lookEvery); !slices.Equal(got, want) {
+		t.Errorf("stood %v, want %v", got, want)
+	}
+	if got, want := looks.seen.Unseen.Spans, lab(10*lookEvery, 20*lookEvery); !slices.Equal(got, want) {
+		t.Errorf("unseen %v, want %v", got, want)
+	}
+}
+
+// A program that stood, here or on another machine, makes a run not ok, by name, in lab time.
+func TestStoppedProgramsCount(t *testing.T) {
+	const dilation = 1000
+	begun := time.Now()
+	r := &run{x: &Experiment{Dilation: dilation, BaseRTT: 10 * units.Microsecond}, outcome: &Outcome{}}
+	r.scale = labtime.Scale{T0: clock.Monotonic() - int64(time.Since(begun)), Dilation: dilation}
+	s := sightings{begun: begun}
+	s.Stood.Least, s.Unseen.Least = 1, 1
+	s.Stood.Record(units.FromDuration(time.Second), units.FromDuration(2*time.Second))
+	s.Unseen.Record(units.FromDuration(5*time.Second), units.FromDuration(6*time.Second))
+	all := r.stood("sleep on h0", &s)
+	e := evidence{baseRTT: r.x.BaseRTT, dilation: dilation, behind: all,
+		work: []work{{"sleep", []stalls.Span{{To: 10 * units.Millisecond}}}}}
+	f := judge(e)
+	text := strings.Join(f.Reasons, "; ")
+	if f.Verdict == OK || math.Abs(f.Stalled-0.2) > 0.001 || len(f.Stalls) != 2 ||
+		!strings.Contains(text, "sleep on h0 stood or ran late for 1 s from 1 s after the start") &&
+			!strings.Contains(text, "weft, which watches programs, stood or ran late for 1 s from 5 s after") {
+		t.Errorf("%+v", f)
 	}
 }

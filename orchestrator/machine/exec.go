@@ -162,10 +162,20 @@ func (c *cluster) Exec(ctx context.Context, node string, command runtime.Command
 	case err != nil:
 		return c.cutOff(ctx, i, err)
 	}
-	if command.Watch != nil && end.Watch != nil {
-		*command.Watch = *end.Watch
+	return cmp.Or(end.watched(command.Watch, node), end.err(node))
+}
+
+// watched copies what the machine has measured of a program, and refuses what no machine measures.
+func (e *ended) watched(w *runtime.Watch, node string) error {
+	if w == nil || e.Watch == nil {
+		return nil
 	}
-	return end.err(node)
+	*w = *e.Watch
+	if err := w.Check(); err != nil {
+		*w = runtime.Watch{}
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
 }
 
 // cutOff returns why the connection of a program in a node failed: its machine is lost, as the

@@ -15,6 +15,7 @@ import (
 
 	"weft/clocksync/clock"
 	"weft/internal/control"
+	"weft/internal/stalls"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/labclock"
 )
@@ -164,7 +165,17 @@ type Watch struct {
 	// real time in which the node's network was in use, and in which some task waited for a
 	// processor meanwhile, at most
 	Busy, Waited time.Duration
+	Seen
 }
+
+// Seen is what looks at the tasks of a program have found, in real time since the first.
+type Seen struct {
+	Stood  stalls.Log // when some process was stopped
+	Unseen stalls.Log // when who looks was stopped: nobody knows whether processes stood
+}
+
+// Check returns an error for what another process says that no looks have found.
+func (s *Seen) Check() error { return errors.Join(s.Stood.Check(), s.Unseen.Check()) }
 
 // A Restarter is a cluster whose nodes can be killed and restarted. Exits also reports a node that
 // Kill ended.

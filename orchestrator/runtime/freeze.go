@@ -72,6 +72,12 @@ func runs(pid int) bool {
 	})
 }
 
+// Stopped reports whether a process was stopped by a signal (job control).
+func Stopped(pid int) bool {
+	f := statOf(fmt.Sprintf("/proc/%d", pid))
+	return len(f) > 0 && f[0] == "T"
+}
+
 // processesInside returns the processes in the PID namespace of a process. Nodes cannot create
 // nested namespaces.
 func processesInside(pid int) ([]int, error) {

@@ -48,12 +48,20 @@ var done struct {
 	skip    string // why nothing was run
 }
 
-// Main runs the tests; TestMain calls it. It also runs as the first process of the new kernel.
-func Main(m *testing.M) {
+// Main runs the tests, and then after; TestMain calls it. It also runs as the first process of the
+// new kernel.
+func Main(m *testing.M, after ...func()) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
 	}
-	os.Exit(testenv.Main(m.Run))
+	os.Exit(testenv.Main(func() int {
+		defer func() {
+			for _, f := range after {
+				f()
+			}
+		}()
+		return m.Run()
+	}))
 }
 
 // Inside reports whether this process runs under User Mode Linux.
