@@ -24,9 +24,9 @@ func was(who string, spans ...stalls.Span) behind {
 
 // What counts is the time that stalls take of each number: its mean, or its median.
 func TestStallsAreWeighedByTime(t *testing.T) {
-	long := work{"messages", []stalls.Span{span(0, 100), span(0, 100), span(0, 100), span(0, 100)}}
-	short := work{"the collective", []stalls.Span{span(40, 50)}}
-	halves := work{"halves", []stalls.Span{span(0, 10), span(10, 20), span(0, 20), span(0, 1000), span(0, 1000)}}
+	long := work{what: "messages", spans: []stalls.Span{span(0, 100), span(0, 100), span(0, 100), span(0, 100)}}
+	short := work{what: "the collective", spans: []stalls.Span{span(40, 50)}}
+	halves := work{what: "halves", spans: []stalls.Span{span(0, 10), span(10, 20), span(0, 20), span(0, 1000), span(0, 1000)}}
 	for _, c := range []struct {
 		name  string
 		all   []behind
@@ -41,12 +41,12 @@ func TestStallsAreWeighedByTime(t *testing.T) {
 		{"outside of a short one", []behind{was("a", span(20, 30))}, []work{short}, 0, ""},
 		{"two at once count once", []behind{was("a", span(20, 30)), was("b", span(22, 28))}, []work{long}, 0.1, "messages"},
 		{"one after the other", []behind{was("a", span(20, 30)), was("b", span(60, 65))}, []work{long}, 0.15, "messages"},
-		{"before and after", []behind{was("a", span(90, 190))}, []work{{"messages", []stalls.Span{span(100, 150)}}}, 1,
+		{"before and after", []behind{was("a", span(90, 190))}, []work{{what: "messages", spans: []stalls.Span{span(100, 150)}}}, 1,
 			"messages"},
 		{"the median has more of it than the mean", []behind{was("a", span(0, 10))}, []work{halves}, 0.5, "halves"},
-		{"as long as a round trip", []behind{was("a", span(20, 70))}, []work{{"messages", []stalls.Span{span(0, 1000)}}},
+		{"as long as a round trip", []behind{was("a", span(20, 70))}, []work{{what: "messages", spans: []stalls.Span{span(0, 1000)}}},
 			0.05, "messages"},
-		{"as long as two, and 50 more", []behind{was("a", span(0, 100))}, []work{{"messages", []stalls.Span{span(0, 10_000)}}},
+		{"as long as two, and 50 more", []behind{was("a", span(0, 100))}, []work{{what: "messages", spans: []stalls.Span{span(0, 10_000)}}},
 			0.26, "messages"},
 		{"instants unknown", []behind{{who: "a", Log: stalls.Log{Spans: []stalls.Span{span(20, 30)}, Rest: 5 * us}}},
 			[]work{long}, 0.15, "messages"},
@@ -60,7 +60,7 @@ func TestStallsAreWeighedByTime(t *testing.T) {
 
 // A verdict says which process stood, when and for how long, in lab time and real.
 func TestStallsAreJudged(t *testing.T) {
-	run := []work{{"messages", []stalls.Span{span(0, 1000)}}, {"a long one", []stalls.Span{span(50_000, 150_000)}}}
+	run := []work{{what: "messages", spans: []stalls.Span{span(0, 1000)}}, {what: "a long one", spans: []stalls.Span{span(50_000, 150_000)}}}
 	for _, c := range []struct {
 		name    string
 		behind  []behind
@@ -108,5 +108,35 @@ func TestLongestStalls(t *testing.T) {
 	}
 	if top := got[0]; top.Process != "a and b" || top.FromUS != 1900 || top.ForUS != 20 || math.Abs(top.RealS-40e-6) > 1e-9 {
 		t.Errorf("%+v", top)
+	}
+}
+
+// Ranks that a stall drew apart stay so: each later repeat may take up to half a base round trip
+// longer, and not a run of one collective, nor messages.
+func TestRanksStayApart(t *testing.T) {
+	const us = units.Microsecond
+	repeats := work{what: "all-to-all", ranks: true}
+	for i := range units.Time(60) {
+		repeats.spans = append(repeats.spans, stalls.Span{From: 13 * i * us, To: 13 * (i + 1) * us})
+	}
+	for _, c := range []struct {
+		name    string
+		from    units.Time
+		length  units.Time
+		ranks   bool
+		verdict string
+	}{
+		{"at the begin, of a whole repeat", us, 11 * us, true, Degraded},
+		{"at the begin, of a hundredth of a repeat", us, us / 8, true, OK},
+		{"at the end", 13 * 58 * us, 11 * us, true, OK},
+		{"of messages", us, 11 * us, false, OK},
+	} {
+		repeats.ranks = c.ranks
+		e := evidence{baseRTT: 13 * us, dilation: 1000, work: []work{repeats}, behind: []behind{{who: "an agent",
+			Log: stalls.Log{Least: 1, Spans: []stalls.Span{{From: c.from, To: c.from + c.length}}}}}}
+		f := judge(e)
+		if f.Verdict != c.verdict || f.Slowed != (c.verdict != OK) {
+			t.Errorf("%s: %s, %q", c.name, f.Verdict, f.Reasons)
+		}
 	}
 }

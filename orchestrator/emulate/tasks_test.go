@@ -98,7 +98,7 @@ func TestStoppedProgramsCount(t *testing.T) {
 	s.Unseen.Record(units.FromDuration(5*time.Second), units.FromDuration(6*time.Second))
 	all := r.stood("sleep on h0", &s)
 	e := evidence{baseRTT: r.x.BaseRTT, dilation: dilation, behind: all,
-		work: []work{{"sleep", []stalls.Span{{To: 10 * units.Millisecond}}}}}
+		work: []work{{what: "sleep", spans: []stalls.Span{{To: 10 * units.Millisecond}}}}}
 	f := judge(e)
 	text := strings.Join(f.Reasons, "; ")
 	if f.Verdict == OK || math.Abs(f.Stalled-0.2) > 0.001 || len(f.Stalls) != 2 ||
