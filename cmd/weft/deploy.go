@@ -277,21 +277,27 @@ func (a *app) cleanCommand() *cobra.Command {
 		Long: `Remove what is left of labs whose deployment was killed, or whose supervisor has ended. Labs that are
 up stay, unless their state directory is gone, so that no command can reach them. On a machine of a
 swarm, the services and ended containers of sweeps and agents that are over are removed, and so are
-Slurm's jobs of agents whose command has ended, and files that agents had for programs. Only what a journal of Weft names or what has Weft's
-mark is removed.`,
+Slurm's jobs of agents whose command has ended, and files that agents had for programs. Only what a
+journal of Weft names or what has Weft's mark is removed. What cannot be looked for, such as
+containers of an engine that does not answer, is listed as not looked at, with the reason.`,
 		Example: "  weft clean\n  weft clean --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
-			tasks, failed := swarm.Clean(cmd.Context())
-			tasks = append(tasks, slurm.CleanAgents(cmd.Context())...)
-			err = cleanup.Join(err, failed)
-			for _, name := range tasks {
-				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of a sweep or a lab that is over"})
+			add := func(kind, why string) func(removed []string, unseen, failed error) {
+				return func(removed []string, unseen, failed error) {
+					for _, name := range removed {
+						swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: why})
+					}
+					if unseen != nil {
+						swept = append(swept, deploy.Swept{Lab: kind, What: deploy.NotLookedAt, Why: unseen.Error()})
+					}
+					err = cleanup.Join(err, failed)
+				}
 			}
-			for _, name := range machine.CleanFiles() {
-				swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "of an agent that has ended"})
-			}
+			add("tasks on a swarm", "of a sweep or a lab that is over")(swarm.Clean(cmd.Context()))
+			add("jobs of Slurm", "of a lab that is over")(slurm.CleanAgents(cmd.Context()))
+			add("files of agents", "of an agent that has ended")(machine.CleanFiles())
 			if asJSON {
 				if swept == nil {
 					swept = []deploy.Swept{}

@@ -18,9 +18,12 @@ import (
 // Swept is one result of Clean: a lab, or something else that was left, and what became of it.
 type Swept struct {
 	Lab  string `json:"lab"`
-	What string `json:"what"` // removed, running, broken, busy, failed
+	What string `json:"what"` // removed, running, broken, busy, failed, NotLookedAt
 	Why  string `json:"why,omitempty"`
 }
+
+// NotLookedAt is what became of a kind of leftovers that Clean could not look for; Why has the reason.
+const NotLookedAt = "not looked at"
 
 func (s Swept) String() string {
 	if s.Why == "" {
@@ -39,18 +42,34 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	swept, err := cleanDeployments(ctx, path, o)
 	strays, failed := cleanStrays(ctx, path)
 	swept, err = append(swept, strays...), cleanup.Join(err, failed)
-	containers, failed := docker.Clean(ctx, "", runtime.Owner.Dead)
+	containers, unseen, failed := cleanContainers(ctx, "", runtime.Owner.Dead)
 	for _, name := range containers {
 		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
 	}
-	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // no engine, no containers
-		err = cleanup.Join(err, failed)
+	if unseen != "" {
+		swept = append(swept, Swept{"containers of labs", NotLookedAt, unseen})
 	}
+	err = cleanup.Join(err, failed)
 	groups, failed := namespace.CleanGroups(ctx, runtime.Owner.Dead)
 	for _, name := range groups {
 		swept = append(swept, Swept{filepath.Base(name), "removed", "a control group whose owner is gone"})
 	}
 	return swept, cleanup.Join(err, failed)
+}
+
+// cleanContainers removes the containers of dead owners on the engine at host (empty: DOCKER_HOST or
+// the default one) and returns their names. unseen is why it could not look for them; it is empty if
+// it looked, or if the default engine is not there.
+func cleanContainers(ctx context.Context, host string, dead func(runtime.Owner) bool) (names []string, unseen string,
+	err error) {
+	names, err = docker.Clean(ctx, host, dead)
+	switch {
+	case !errors.Is(err, docker.ErrUnusable):
+		return names, "", err
+	case missing(err) && host == "" && os.Getenv(docker.HostVar) == "": // no engine, no containers
+		return names, "", nil
+	}
+	return names, strings.TrimPrefix(err.Error(), docker.ErrUnusable.Error()+": "), nil
 }
 
 // cleanDeployments removes the crashed labs of a state directory.

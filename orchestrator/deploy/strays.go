@@ -117,25 +117,22 @@ func (s *runningSupervisor) stateDir() (*os.Root, error) {
 }
 
 // end kills a supervisor with its lab and removes the containers and control groups that they
-// leave.
-func (s *runningSupervisor) end(ctx context.Context) error {
+// leave. unseen is why it could not look for containers, if it could not.
+func (s *runningSupervisor) end(ctx context.Context) (unseen string, err error) {
 	if err := killMarked(ctx, s.deployment); err != nil {
-		return fmt.Errorf("lab %s: %w", s.lab, err)
+		return "", fmt.Errorf("lab %s: %w", s.lab, err)
 	}
 	// A process that is exiting has lost its mark but still counts as the owner of its resources.
 	if err := awaitEnd(s.pid, killTime); err != nil {
-		return fmt.Errorf("lab %s: %w", s.lab, err)
+		return "", fmt.Errorf("lab %s: %w", s.lab, err)
 	}
 	dead := func(o runtime.Owner) bool { return o.Is(s.owner) && o.Dead() }
-	_, err := docker.Clean(ctx, s.engine, dead)
-	if errors.Is(err, docker.ErrUnusable) { // without an engine there are no containers
-		err = nil
-	}
+	_, unseen, err = cleanContainers(ctx, s.engine, dead)
 	_, failed := namespace.CleanGroups(ctx, dead)
 	if err = cleanup.Join(err, failed); err != nil {
-		return fmt.Errorf("lab %s: %w", s.lab, err)
+		return unseen, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	return nil
+	return unseen, nil
 }
 
 // Strays returns the names of this user's labs that have an unreachable supervisor. Down ends
@@ -204,7 +201,11 @@ func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err
 		}
 		o.say("%s: its folder in %s is gone; ending its supervisor (process %d) and everything it started", s.lab,
 			s.path, s.pid)
-		if err := s.end(ctx); err != nil {
+		unseen, err := s.end(ctx)
+		if unseen != "" {
+			o.say("%s: its containers, if it had any, were not looked at: %s", s.lab, unseen)
+		}
+		if err != nil {
 			return n, err
 		}
 		n++
@@ -215,9 +216,12 @@ func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err
 // cleanStrays ends unreachable supervisors, and processes whose launcher is gone.
 func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 	for _, s := range supervisors("") {
-		ended, failed := s.endIfUnreachable(ctx, path)
+		ended, unseen, failed := s.endIfUnreachable(ctx, path)
 		if ended {
 			swept = append(swept, Swept{s.lab, "removed", "a supervisor without a folder"})
+		}
+		if unseen != "" {
+			swept = append(swept, Swept{"containers of " + s.lab, NotLookedAt, unseen})
 		}
 		err = cleanup.Join(err, failed)
 	}
@@ -231,28 +235,31 @@ func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 // endIfUnreachable ends a supervisor if it is unreachable and nobody is changing its lab. If it
 // belongs to the state directory at path, the lab's lock is taken first: a supervisor is started
 // under that lock, after its journal was begun.
-func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) (ended bool, err error) {
+func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) (ended bool, unseen string, err error) {
 	if s.path != path {
 		if !s.unreachable(nil) {
-			return false, nil
+			return false, "", nil
 		}
-		return true, s.end(ctx)
+		unseen, err = s.end(ctx)
+		return true, unseen, err
 	}
 	r, lock, err := beginWithin(path, s.lab, 0)
 	if errors.Is(err, ErrLocked) {
-		return false, nil // the lock's holder deploys or destroys it
+		return false, "", nil // the lock's holder deploys or destroys it
 	}
 	if err != nil {
 		if s.unreachable(nil) { // the state directory is gone, and another cannot be made in its place
-			return true, s.end(ctx)
+			unseen, err = s.end(ctx)
+			return true, unseen, err
 		}
-		return false, err
+		return false, "", err
 	}
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
 	if !s.unreachable(r) {
-		return false, nil
+		return false, "", nil
 	}
-	return true, s.end(ctx)
+	unseen, err = s.end(ctx)
+	return true, unseen, err
 }

@@ -349,21 +349,36 @@ func placeFiles(files map[string][]byte) (folder string, err error) {
 }
 
 // CleanFiles removes the folders of placeFiles whose agent, a process of this user on this machine,
-// has ended. It returns those that it removed.
-func CleanFiles() (removed []string) {
-	all, _ := filepath.Glob(filepath.Join(os.TempDir(), filesPrefix+"*_*")) // the pattern is right
-	for _, name := range all {
-		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(name), filesPrefix), "_")
+// has ended, and returns them. unseen is why it could not look for them.
+func CleanFiles() (removed []string, unseen, err error) {
+	all, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return nil, err, nil
+	}
+	var failed cleanup.Errors
+	for _, entry := range all {
+		text, prefixed := strings.CutPrefix(entry.Name(), filesPrefix)
+		text, _, numbered := strings.Cut(text, "_")
 		owner, ok := runtime.ParseOwner(text)
-		if !ok || !owner.Dead() {
+		if !prefixed || !numbered || !ok || !owner.Dead() {
 			continue
 		}
+		name := filepath.Join(os.TempDir(), entry.Name())
 		var s unix.Stat_t
-		if unix.Lstat(name, &s) == nil && int(s.Uid) == os.Geteuid() && os.RemoveAll(name) == nil {
-			removed = append(removed, name)
+		err := unix.Lstat(name, &s)
+		switch {
+		case errors.Is(err, unix.ENOENT) || err == nil && int(s.Uid) != os.Geteuid(): // removed meanwhile, or not ours
+			continue
+		case err == nil:
+			err = os.RemoveAll(name)
 		}
+		if err != nil {
+			failed.Add(err)
+			continue
+		}
+		removed = append(removed, name)
 	}
-	return removed
+	return removed, nil, failed.Err()
 }
 
 func writeAll(root *os.Root, files map[string][]byte) error {

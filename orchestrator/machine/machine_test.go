@@ -1007,8 +1007,8 @@ func TestFilesOfAKilledAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if removed := CleanFiles(); !slices.Equal(removed, []string{killed}) {
-		t.Errorf("removed %v", removed)
+	if removed, unseen, err := CleanFiles(); !slices.Equal(removed, []string{killed}) || unseen != nil || err != nil {
+		t.Errorf("removed %v, %v, %v", removed, unseen, err)
 	}
 	for _, name := range stay {
 		if _, err := os.Stat(name); err != nil {

@@ -272,8 +272,12 @@ func CleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []st
 			continue
 		}
 		err := filepath.WalkDir(boot.Unescape(f[4]), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return nil // gone meanwhile, or not readable
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !d.IsDir() {
+				return nil // gone meanwhile
+			}
+			if err != nil {
+				all.Add(err)
+				return nil
 			}
 			o, ok := groupOwner(d.Name())
 			if !ok {

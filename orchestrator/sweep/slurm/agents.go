@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/cleanup"
 	"weft/internal/clip"
 	"weft/internal/thread"
 	"weft/orchestrator/machine"
@@ -174,22 +175,28 @@ func cancel(ctx context.Context, conf, name string) error {
 const agentTime = 3 * time.Second
 
 // CleanAgents cancels jobs of agents whose weft run, on this machine, has ended, and returns their
-// names. Those that run end by themselves; one that waits would not before it has run. Without
-// Slurm there is nothing to do.
-func CleanAgents(ctx context.Context) (cancelled []string) {
+// names. Those that run end by themselves; one that waits would not before it has run. unseen is why
+// it could not look for jobs; without Slurm's commands there are none.
+func CleanAgents(ctx context.Context) (cancelled []string, unseen, err error) {
 	text, err := ask(ctx, "squeue", "--me", "--noheader", "--format=%j|%k")
-	if err != nil {
-		return nil
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, nil, nil
 	}
+	if err != nil {
+		return nil, err, nil
+	}
+	var all cleanup.Errors
 	for line := range strings.Lines(text) {
 		name, comment, _ := strings.Cut(strings.TrimSpace(line), "|")
 		owner, ok := runtime.ParseOwner(comment)
 		if !ok || !strings.HasPrefix(name, machine.Prefix) || !owner.Gone() {
 			continue
 		}
-		if _, err := ask(ctx, "scancel", "--quiet", "--name="+name); err == nil {
-			cancelled = append(cancelled, clip.Line(name))
+		if _, err := ask(ctx, "scancel", "--quiet", "--name="+name); err != nil {
+			all.Add(fmt.Errorf("job %s: %w", clip.Line(name), err))
+			continue
 		}
+		cancelled = append(cancelled, clip.Line(name))
 	}
-	return cancelled
+	return cancelled, nil, all.Err()
 }

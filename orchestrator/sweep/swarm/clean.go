@@ -89,11 +89,12 @@ func removeContainers(ctx context.Context, api *client.Client, service string) e
 // Clean removes what sweeps and agents left on the engine: services whose tasks have all ended or
 // whose sweep is over or gone, secrets, and ended containers of services that no longer exist. A
 // worker of a swarm knows no services, so only its ended containers are removed. Sweeps that run
-// are left alone.
-func Clean(ctx context.Context) (removed []string, err error) {
+// are left alone. unseen is why it could not look for them; it is nil if it looked, or if the default
+// engine is not there.
+func Clean(ctx context.Context) (removed []string, unseen, err error) {
 	api, err := open()
 	if err != nil {
-		return nil, nil //nolint:nilerr // DOCKER_HOST names no engine, so there are no containers
+		return nil, err, nil // DOCKER_HOST names no engine
 	}
 	defer api.Close() //nolint:errcheck // nothing is buffered
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
@@ -103,6 +104,15 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	services, err := api.ServiceList(ctx, swarm.ServiceListOptions{
 		Filters: filters.NewArgs(filters.Arg("label", labelSweep))})
 	manager := err == nil
+	switch {
+	case client.IsErrConnectionFailed(err):
+		if noDefaultEngine() {
+			return nil, nil, nil
+		}
+		return nil, err, nil
+	case err != nil && !errdefs.IsUnavailable(err): // which is what an engine says that manages no swarm
+		all.Add(err)
+	}
 	for _, s := range services {
 		fresh := time.Since(s.CreatedAt) < freshTime
 		if !over(s.Spec.Labels) && active(ctx, api, s.Spec.Name, fresh) {
@@ -133,9 +143,6 @@ func Clean(ctx context.Context) (removed []string, err error) {
 	left, err := api.ContainerList(ctx, container.ListOptions{All: true,
 		Filters: filters.NewArgs(filters.Arg("label", labelSweep))})
 	if err != nil {
-		if client.IsErrConnectionFailed(err) {
-			return removed, all.Err() // no engine, no containers
-		}
 		all.Add(err)
 	}
 	for _, c := range left {
@@ -153,7 +160,13 @@ func Clean(ctx context.Context) (removed []string, err error) {
 		}
 		removed = append(removed, strings.TrimPrefix(strings.Join(c.Names, " "), "/"))
 	}
-	return removed, all.Err()
+	return removed, nil, all.Err()
+}
+
+// noDefaultEngine reports whether DOCKER_HOST is not set and the default engine has no socket.
+func noDefaultEngine() bool {
+	_, err := os.Stat(strings.TrimPrefix(client.DefaultDockerHost, "unix://"))
+	return os.Getenv(client.EnvOverrideHost) == "" && errors.Is(err, os.ErrNotExist)
 }
 
 // active reports whether a service has tasks that run or will. One that is fresh may have none yet.

@@ -199,7 +199,7 @@ func TestScheduler(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if removed, err := Clean(ctx); err != nil || strings.Join(removed, " ") != "weft.1.x" {
+	if removed, unseen, err := Clean(ctx); err != nil || unseen != nil || strings.Join(removed, " ") != "weft.1.x" {
 		t.Errorf("%v, %v", removed, err)
 	}
 	want := "POST /services/create, DELETE /services/weft-abcdefghijkl-1, DELETE /containers/c, DELETE /secrets/weft-abcdefghijkl-1, " +
@@ -234,19 +234,19 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Without an engine there is nothing to clean, and a submission says what is missing.
+// Without an engine Clean says that it did not look, and a submission says what is missing.
 func TestNoManager(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none"))
-	if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
-		t.Errorf("%v, %v", removed, err)
+	if removed, unseen, err := Clean(context.Background()); len(removed) > 0 || unseen == nil || err != nil {
+		t.Errorf("%v, %v, %v", removed, unseen, err)
 	}
 	if err := (Scheduler{}).Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), "docker swarm init") {
 		t.Error(err)
 	}
 	for host, why := range map[string]string{"garbage": "expected unix:///PATH", "ssh://m1": "ssh -L"} {
 		t.Setenv("DOCKER_HOST", host)
-		if removed, err := Clean(context.Background()); len(removed) > 0 || err != nil {
-			t.Errorf("%v, %v", removed, err)
+		if removed, unseen, err := Clean(context.Background()); len(removed) > 0 || unseen == nil || err != nil {
+			t.Errorf("%v, %v, %v", removed, unseen, err)
 		}
 		if err := (Scheduler{}).Check(t.Context(), "sim"); err == nil || !strings.Contains(err.Error(), why) {
 			t.Error(err)
