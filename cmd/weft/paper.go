@@ -86,12 +86,14 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	page := &report.Page{Title: p.Title, About: p.About, Footer: "weft " + versionText(), Docs: docsFrom(flags.out)}
 	var rows []paper.Row
 	var failures []error // of runs
+	ran := false         // the labs of a figure
 	began := time.Now()
 	for i := range p.Figures {
 		f := &p.Figures[i]
 		if len(flags.only) > 0 && !slices.Contains(flags.only, f.ID) {
 			continue
 		}
+		ran = ran || !flags.quick || !f.Quick.Skip
 		figureRows, part, pictures, failed, err := a.figure(ctx, p, f, flags)
 		if err == nil {
 			err = pages.Pictures(stem+"-"+f.ID, pictures)
@@ -125,8 +127,13 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		err = table.Rows(a.stdout, claims.Head, claims.Rows, style(a.stdout))
 	}
 	fmt.Fprintf(a.stderr, "%s, in %v: %s\n", page.Verdict, time.Since(began).Round(time.Second), file)
-	if err = errors.Join(append(failures, err)...); err == nil && failed > 0 {
+	err = errors.Join(append(failures, err)...)
+	switch {
+	case err != nil:
+	case failed > 0:
 		err = errMissed
+	case passed == 0 && (skipped > 0 || !ran):
+		err = errors.New("no claim was judged: --quick skips all of these figures")
 	}
 	return err
 }

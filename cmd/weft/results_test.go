@@ -459,6 +459,14 @@ func TestPaperPasses(t *testing.T) {
 	}
 }
 
+// Figures that were all skipped do not pass.
+func TestPaperWithoutAJudgedClaim(t *testing.T) {
+	code, out, words := weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "S10", "--out", t.TempDir())
+	if code != exitFailed || !strings.Contains(words, "no claim was judged") {
+		t.Errorf("code %d: %s%s", code, out, words)
+	}
+}
+
 // The lab in the tutorial does what the tutorial says.
 func TestLabInTheTutorial(t *testing.T) {
 	example := labOnPage(t, "docs/tutorial.md")

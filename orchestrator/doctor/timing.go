@@ -116,13 +116,45 @@ func pwait2(context.Context) (string, error) {
 	return "waits in nanoseconds", p.Wait(time.Microsecond)
 }
 
+// timestamps sends a datagram to itself over loopback, since a kernel may accept the option and stamp
+// nothing.
 func timestamps(context.Context) (string, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
 	defer unix.Close(fd)
-	return "SO_TIMESTAMPNS", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		return "", err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return "", fmt.Errorf("not tried: loopback: %w", err)
+	}
+	self, err := unix.Getsockname(fd)
+	if err == nil {
+		err = unix.Sendto(fd, []byte("weft"), 0, self)
+	}
+	if err == nil { // where loopback is down nothing arrives
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})
+	}
+	if err != nil {
+		return "", fmt.Errorf("not tried: loopback: %w", err)
+	}
+	control := make([]byte, 128)
+	_, n, _, _, err := unix.Recvmsg(fd, make([]byte, 16), control, 0)
+	if err != nil {
+		return "", fmt.Errorf("not tried: nothing arrives over loopback: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:n])
+	if err != nil {
+		return "", err
+	}
+	for _, m := range messages {
+		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS {
+			return "SO_TIMESTAMPNS, received one", nil
+		}
+	}
+	return "", errors.New("a datagram arrived without one")
 }
 
 // enough is the size of a receive buffer that holds the window of a long path several times. Our

@@ -126,7 +126,7 @@ func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	if c.Bound == "at most" && apart <= 0 || c.Bound == "at least" && apart >= 0 {
 		return nil
 	}
-	if math.Abs(apart) > within.Value*math.Abs(theirs.Value)*(1+1e-9) {
+	if near := math.Abs(apart) <= within.Value*math.Abs(theirs.Value)*(1+1e-9); !near { // or ours is no number
 		r.Verdict = Fail
 	}
 	return nil

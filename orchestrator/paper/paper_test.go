@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -63,6 +64,28 @@ func TestClaimsAreJudged(t *testing.T) {
 		}
 		if text := strings.Join(got, " | "); text != c.want {
 			t.Errorf("got %s, want %s", text, c.want)
+		}
+	}
+	for _, number := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		rows := p.Figures[0].Judge([]expect.Point{point("1", number), point("2", 11)}, false)
+		if rows[0].Verdict != Fail || rows[0].Ours != "" || rows[2].Verdict != Fail || rows[3].Verdict != Fail {
+			t.Errorf("%v: %+v", number, rows)
+		}
+		r := Row{Verdict: Pass}
+		if err := p.Figures[0].Claims[0].compare(expect.Quantity{Value: number, Unit: "us"}, &r); err != nil || r.Verdict != Fail {
+			t.Errorf("%v: %+v, %v", number, r, err)
+		}
+	}
+	// A value of one run, without a selection, needs a run that is ok.
+	alone := Claim{Claim: "it is fast", Paper: "10us", Ours: "fct.p99", Within: "10%", Class: "T1"}
+	for status, want := range map[string]string{"ok": Pass, "failed": Fail, "": Fail} {
+		one := point("1", 10)
+		if one.Summary.Status = status; status == "" {
+			one.Summary = nil
+		}
+		var r Row
+		if alone.judge([]expect.Point{one}, &r); r.Verdict != want {
+			t.Errorf("status %q: %+v", status, r)
 		}
 	}
 	if got := p.Figures[0].Claims[3].tolerance(); got != "±25%, and must hold" {

@@ -104,6 +104,18 @@ func (p *Point) value(path string) (string, bool) {
 	return v, ok
 }
 
+// measured returns an error unless the run of the point left a summary and is ok.
+func (p *Point) measured() error {
+	run := strings.TrimSuffix("the run of "+pointText(p.At, nil), " of ")
+	switch {
+	case p.Summary == nil:
+		return fmt.Errorf("%s has no summary", run)
+	case p.Summary.Status != record.OK:
+		return fmt.Errorf("%s is %s", run, p.Summary.Status)
+	}
+	return nil
+}
+
 // CheckSweep returns an *Error for a selection that no point of the sweep meets, for a name whose
 // point is ambiguous, and for one that lacks a point for a combination that its line leaves open.
 // It uses only At and Fixed of the points.
@@ -419,11 +431,8 @@ func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
 	found := x.selected(n, group)
 	for _, i := range found {
 		p := x.points[i]
-		if p.Summary == nil {
-			return value{}, fmt.Errorf("%s: the run of %s has no summary", n.name, pointText(p.At, nil))
-		}
-		if p.Summary.Status != record.OK {
-			return value{}, fmt.Errorf("%s: the run of %s is %s", n.name, pointText(p.At, nil), p.Summary.Status)
+		if err := p.measured(); err != nil {
+			return value{}, fmt.Errorf("%s: %w", n.name, err)
 		}
 		v, err := e.get(p.Summary)
 		if err != nil {

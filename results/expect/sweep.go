@@ -198,6 +198,9 @@ func ParseValue(text string) (*Expr, error) {
 // must agree in the paths that its selections leave open.
 func (e *Expr) Value(points []Point) (Quantity, error) {
 	if !e.Cross() && len(points) == 1 {
+		if err := points[0].measured(); err != nil {
+			return Quantity{}, err
+		}
 		v, err := points[0].Scope.eval(e.root, points[0].Summary)
 		if err != nil {
 			return Quantity{}, err
