@@ -107,8 +107,8 @@ test-user: build ## tests that depend on who runs them, as this user: some minut
 
 test-docker: build ## tests of Docker, beside whatever engine runs on this machine: some minutes
 	@bad=0; \
-	$(TEST) $(ISOLATE) -count=1 -run 'Priv|Open' ./orchestrator/runtime/docker || bad=1; \
-	$(TEST) $(ISOLATE) -count=1 -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'Priv|Open' ./orchestrator/runtime/docker || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e || bad=1; \
 	exit $$bad
 
 matrix: ## make demo and make test as root and as an ordinary user, with an engine and without, in odd places (root; hours; MATRIX='root-*' chooses some)
@@ -120,13 +120,13 @@ test-all: ## the same with every case of what make test samples: each step kille
 KILLS ?= 100
 
 killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100) times at random, from KILL_SEED on, then at every step, in runs with programs, and on other machines in each phase (root; an hour)
-	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivKilledAtRandom$$' -v ./orchestrator/deploy
-	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^Test(Priv|UML)KilledAtEveryStep$$' -v ./orchestrator/deploy
-	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivProgramsKilledAtRandom$$' -v ./e2e
-	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^TestPrivLossInEachPhase$$' -v ./e2e
+	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) .ci/ran $(TEST) $(ISOLATE) -count=1 -run '^TestPrivKilledAtRandom$$' -v ./orchestrator/deploy
+	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -run '^Test(Priv|UML)KilledAtEveryStep$$' -v ./orchestrator/deploy
+	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) .ci/ran $(TEST) $(ISOLATE) -count=1 -run '^TestPrivProgramsKilledAtRandom$$' -v ./e2e
+	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -run '^TestPrivLossInEachPhase$$' -v ./e2e
 
 stalltest: go ## stop processes of emulated labs 198 times at random, in each runtime: a run that is ok has the numbers of an undisturbed one (root; 40 minutes; STALLED=Docker$$ chooses)
-	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -timeout 2h -run '^TestPrivStopped$(STALLED)' -v ./orchestrator/emulate
+	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -timeout 2h -run '^TestPrivStopped$(STALLED)' -v ./orchestrator/emulate
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	@bad=0; CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 2 $$(go list ./... | grep -vE '$(MEASURE)') || bad=1; \
@@ -168,11 +168,12 @@ cluster-down: ## end what make cluster started
 
 # Short paths: that of a socket has at most 107 bytes.
 cluster-test: go ## sweeps on a swarm and on Slurm, three machines each, which die or are cut off (root; half an hour; CLUSTER_RUN=Sweep chooses some; CLUSTER_POINTS=1000 CLUSTER_SIZE=340MB: points of a second)
+	@command -v slurmd >/dev/null || echo "no slurmd here: the tests of Slurm are skipped (apt-get install slurm-wlm munge)"; \
 	dir=$$(mktemp -d /tmp/weft-XXXXXX); \
 	trap '.ci/cluster down "$$dir/swarm"; .ci/slurm down "$$dir/slurm"; rm -rf "$$dir"' EXIT; chmod 755 "$$dir"; \
 	.ci/cluster up "$$dir/swarm"; ! command -v slurmd >/dev/null || .ci/slurm up "$$dir/slurm"; \
 	WEFT_CLUSTER_POINTS='$(CLUSTER_POINTS)' WEFT_CLUSTER_SIZE='$(CLUSTER_SIZE)' WEFT_CLUSTER="$$dir/swarm" WEFT_SLURM="$$([ ! -e "$$dir/slurm" ] || echo "$$dir/slurm")" \
-	  $(TEST) -count=1 -timeout 2h -run '^TestCluster$(CLUSTER_RUN)' -v ./e2e
+	  .ci/ran $(TEST) -count=1 -timeout 2h -run '^TestCluster$(CLUSTER_RUN)' -v ./e2e
 
 bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; weft view; emulation, Docker (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./eventqueue ./fabric ./transport ./sim
@@ -195,7 +196,7 @@ bench-large: build ## 8,192 hosts send SIZE (2MB) each, simulated, and how long 
 	  --out "$$dir" --set workload.0.size=$(SIZE)
 
 screenshots: go ## make the pictures of docs/view.md anew, in Chromium
-	WEFT_PICTURES='$(CURDIR)/docs/pictures' $(TEST) -count=1 -run '^TestShow$$' -v ./cmd/weft
+	WEFT_PICTURES='$(CURDIR)/docs/pictures' .ci/ran $(TEST) -count=1 -run '^TestShow$$' -v ./cmd/weft
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)
@@ -227,7 +228,7 @@ collectives: build ## every algorithm against its closed form, simulated: a minu
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/collectives/*.yaml
 
 stream: go ## read a job of a gigabyte, and a million operations, and say in how much memory and time
-	WEFT_GIGABYTE=1 $(TEST) ./inputs -run Gigabyte -count=1 -v
+	WEFT_GIGABYTE=1 .ci/ran $(TEST) ./inputs -run Gigabyte -count=1 -v
 	$(TEST) ./inputs/goal -run '^$$' -bench Load -benchtime 5x
 
 baselines: build ## simulate what the baselines and Table II of the PC4 paper are held to (a minute)
@@ -237,7 +238,7 @@ clocks: build ## the experiments on clocks, simulated: some minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/clocksync/*.yaml labs/pc4/noise.yaml labs/pc4/sync.yaml
 
 transport-grid: go ## every transport with its defaults over rates, delays, queues and packets: goodput beside the closed form, and the warnings (an hour)
-	WEFT_GRID=1 WEFT_TEST=all $(TEST) -count=1 -timeout 6h -run '^TestDefaultsFitOrWarn$$' ./orchestrator/run
+	WEFT_GRID=1 WEFT_TEST=all .ci/ran $(TEST) -count=1 -v -timeout 6h -run '^TestDefaultsFitOrWarn$$' ./orchestrator/run
 
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
 SEEDED := $(filter-out labs/clocksync/huygens-load.yaml, $(wildcard labs/clocksync/*.yaml))
