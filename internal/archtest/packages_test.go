@@ -289,7 +289,7 @@ func packages() []entry {
 		{"orchestrator/sweep/collect", "internal/clip internal/regular internal/remote orchestrator/sweep " +
 			"orchestrator/sweep/shard results/record results/store",
 			"puts the runs of tasks without a shared directory where shards put theirs, once they are runs of the sweep"},
-		{"orchestrator/sweep/slurm", "internal/clip internal/regular internal/shell internal/thread orchestrator/machine orchestrator/runtime " +
+		{"orchestrator/sweep/slurm", "internal/cleanup internal/clip internal/regular internal/shell internal/thread orchestrator/machine orchestrator/runtime " +
 			"orchestrator/sweep orchestrator/sweep/shard", "starts shards, and agents of one lab, as tasks of Slurm"},
 		{"orchestrator/sweep/swarm", "internal/cleanup internal/clip nodeimg/image orchestrator/machine " +
 			"orchestrator/runtime orchestrator/sweep orchestrator/sweep/collect orchestrator/sweep/shard",

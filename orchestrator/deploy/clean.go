@@ -22,7 +22,8 @@ type Swept struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// NotLookedAt is what became of a kind of leftovers that Clean could not look for; Why has the reason.
+// NotLookedAt is what became of a kind of leftovers that Clean could not look for. Why has the
+// reason.
 const NotLookedAt = "not looked at"
 
 func (s Swept) String() string {
@@ -57,9 +58,9 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	return swept, cleanup.Join(err, failed)
 }
 
-// cleanContainers removes the containers of dead owners on the engine at host (empty: DOCKER_HOST or
-// the default one) and returns their names. unseen is why it could not look for them; it is empty if
-// it looked, or if the default engine is not there.
+// cleanContainers removes the containers of dead owners on the engine at host (empty: DOCKER_HOST
+// or the default one) and returns their names. unseen is why it could not look for them; it is
+// empty if it looked, or if the default engine is not there.
 func cleanContainers(ctx context.Context, host string, dead func(runtime.Owner) bool) (names []string, unseen string,
 	err error) {
 	names, err = docker.Clean(ctx, host, dead)

@@ -116,8 +116,8 @@ func pwait2(context.Context) (string, error) {
 	return "waits in nanoseconds", p.Wait(time.Microsecond)
 }
 
-// timestamps sends a datagram to itself over loopback, since a kernel may accept the option and stamp
-// nothing.
+// timestamps sends a datagram to itself over loopback, since a kernel may accept the option and
+// stamp nothing.
 func timestamps(context.Context) (string, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -175,8 +175,8 @@ func cancel(ctx context.Context, conf, name string) error {
 const agentTime = 3 * time.Second
 
 // CleanAgents cancels jobs of agents whose weft run, on this machine, has ended, and returns their
-// names. Those that run end by themselves; one that waits would not before it has run. unseen is why
-// it could not look for jobs; without Slurm's commands there are none.
+// names. Those that run end by themselves; one that waits would not before it has run. unseen is
+// why it could not look for jobs; without Slurm's commands there are none.
 func CleanAgents(ctx context.Context) (cancelled []string, unseen, err error) {
 	text, err := ask(ctx, "squeue", "--me", "--noheader", "--format=%j|%k")
 	if errors.Is(err, exec.ErrNotFound) {

@@ -89,8 +89,8 @@ func removeContainers(ctx context.Context, api *client.Client, service string) e
 // Clean removes what sweeps and agents left on the engine: services whose tasks have all ended or
 // whose sweep is over or gone, secrets, and ended containers of services that no longer exist. A
 // worker of a swarm knows no services, so only its ended containers are removed. Sweeps that run
-// are left alone. unseen is why it could not look for them; it is nil if it looked, or if the default
-// engine is not there.
+// are left alone. unseen is why it could not look for them; it is nil if it looked, or if the
+// default engine is not there.
 func Clean(ctx context.Context) (removed []string, unseen, err error) {
 	api, err := open()
 	if err != nil {
