@@ -28,6 +28,9 @@ func (x *NICs) FreeFor(h HostID, class uint8) bool {
 	return x.busy[h]&(linkBusy|isDown|1<<class) == 0
 }
 
+// Down reports whether the link of the NIC of h is down.
+func (x *NICs) Down(h HostID) bool { return x.busy[h]&isDown != 0 }
+
 // Paused reports whether a class of the NIC of h is paused.
 func (x *NICs) Paused(h HostID) bool { return x.busy[h]&^(linkBusy|isDown) != 0 }
 

@@ -15,6 +15,9 @@ import (
 // wait for its acknowledgements and its time.
 func (h *Host) Done() bool { return h.over == len(h.runs) && h.passed || h.halts.forGood() }
 
+// Until returns the instant before which the host is not done, 0 if there is none.
+func (h *Host) Until() units.Time { return h.plan.Until }
+
 // Flows returns a record of every message sent: the acknowledged ones in order of acknowledgement,
 // then those that never were (Acked is 0).
 func (h *Host) Flows() []Flow {

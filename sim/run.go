@@ -233,6 +233,7 @@ func (p *partition) arm(now units.Time, h int) {
 	if at <= now {
 		if st.advanced == now {
 			if !p.net.NICs.Free(fabric.HostID(h)) {
+				p.await(now, h)
 				return // it was advanced and waits for its NIC: Idle settles it again
 			}
 			if st.spins > maxSpins {
@@ -245,6 +246,26 @@ func (p *partition) arm(now units.Time, h int) {
 	}
 	st.timer = at
 	p.queue.Set(st.entity, at)
+}
+
+// await arms the entity of host h, which waits for a NIC whose link is down, for the instant before
+// which it is not done: the link may stay down for good.
+func (p *partition) await(now units.Time, h int) {
+	st := &p.sim.hosts[h]
+	if st.done || !p.net.NICs.Down(fabric.HostID(h)) {
+		return
+	}
+	if l, ok := st.host.(Lasting); ok && l.Until() > now && l.Until() < st.timer {
+		st.timer = l.Until()
+		p.queue.Set(st.entity, st.timer)
+	}
+}
+
+// cutOff reports whether host h waits for a NIC whose link is down and stays so.
+func (s *Sim) cutOff(now units.Time, h int) bool {
+	st := &s.hosts[h]
+	at, ok := st.host.Deadline()
+	return s.nextAction == units.Never && ok && at <= now && st.partition.net.NICs.Down(fabric.HostID(h))
 }
 
 // stall returns the StallError of the present state.
@@ -288,7 +309,7 @@ func (s *Sim) look(next units.Time) error {
 	if s.nextStall == now {
 		if since, stuck := s.net.Stuck(); stuck && now-since >= s.opts.Stall {
 			s.failure = s.stall(since)
-		} else if s.failure == nil && s.resting() {
+		} else if s.failure == nil && s.resting(now) {
 			s.failure = s.stall(-1)
 		}
 		s.nextStall += s.opts.Stall
@@ -314,9 +335,9 @@ func (s *Sim) look(next units.Time) error {
 	return s.firstFailure()
 }
 
-// resting reports whether all hosts rest, and rested without progress at the previous check as
-// well. In the time between two checks, packets that are not paused have arrived.
-func (s *Sim) resting() bool {
+// resting reports whether all hosts rest or are cut off, and did so without progress at the previous
+// check as well. In the time between two checks, packets that are not paused have arrived.
+func (s *Sim) resting(now units.Time) bool {
 	moved, rest := units.Bytes(0), true
 	for h := range s.hosts {
 		r, ok := s.hosts[h].host.(Resting)
@@ -325,7 +346,7 @@ func (s *Sim) resting() bool {
 		}
 		done, _ := r.Progress()
 		moved += done
-		rest = rest && r.Resting()
+		rest = rest && (r.Resting() || s.cutOff(now, h))
 	}
 	before := s.moved
 	s.moved = -1

@@ -34,6 +34,11 @@ type Host interface {
 	Failed() error
 }
 
+// A Lasting is a Host that is not done before an instant, whatever it has to send.
+type Lasting interface {
+	Until() units.Time
+}
+
 // Controls is a Host that can send only packets of class 0: acknowledgements and notifications.
 // These leave while its NIC is paused for data. Other hosts are silent during a pause.
 type Controls interface {

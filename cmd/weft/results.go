@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,13 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 				}
 				if point := found.Points[dir]; point != nil {
 					s.Point = point
+				}
+				m, err := store.ReadManifest(dir)
+				if err != nil {
+					return err
+				}
+				if damage := store.Damage(dir, m); damage != "" {
+					s.Warnings = append(s.Warnings, "files "+damage)
 				}
 				runs = append(runs, s)
 			}
@@ -250,9 +258,11 @@ func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
 func sideNamed(root, name string) (side report.Side, newest string, err error) {
 	found, err := runsNamed(root, name)
 	if err != nil {
-		if found = store.Newest(name); len(found.Runs) == 0 {
-			return nil, "", err
+		newest, unread := store.Newest(name)
+		if len(newest.Runs) == 0 || unread != nil {
+			return nil, "", cmp.Or(unread, err)
 		}
+		found = newest
 	}
 	if _, err := os.Stat(name); err != nil {
 		dirs := found.Runs
@@ -466,6 +476,8 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 				switch s, err := store.ReadSummary(dir); {
 				case dir != dirs[0]:
 					fmt.Fprintf(a.stderr, "%s did not end; this is %s, the newest run that did\n", dirs[0], dir)
+				case err != nil && !errors.Is(err, store.ErrNoSummary):
+					return err
 				case err != nil || !s.Complete():
 					fmt.Fprintf(a.stderr, "warning: %s did not end; its timeline may be empty\n", dir)
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -192,7 +193,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		Module: moduleOf(l), Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
-	summary.Summarize(x, out, s)
+	summary.Summarize(x, out, s, after(ctx, summaryTime))
 	if s.Fidelity != nil {
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
@@ -242,8 +243,12 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	if o.Kept != nil && network != nil {
 		o.Kept(Kept{Network: network, Frames: out.Frames, Conns: summary.Conns(x, out), Parts: parts})
 	}
-	if err := storeAll(x, out, parts, dir); err == nil || runErr == nil {
+	short, err := storeAll(x, out, parts, dir, after(ctx, summaryTime))
+	if err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
+	}
+	if len(short) > 0 {
+		s.Warnings = append(s.Warnings, strings.Join(short, " and ")+" lack rows, since the run was interrupted")
 	}
 	if err := dir.Finish(time.Now(), s); err != nil && !errors.Is(runErr, err) {
 		runErr = errors.Join(runErr, err)
@@ -267,6 +272,22 @@ func storeNetwork(x *experiment.Experiment, dir *store.Run, o *Options) (*record
 		}
 	}
 	return network, dir.Network(network)
+}
+
+// summaryTime is how long the summary of an interrupted run may take, and the writing of its data
+// files: who has asked for the end waits for it. Ours.
+const summaryTime = 300 * time.Millisecond
+
+// after returns a function that reports whether ctx has been done for some time since the first call
+// that saw it.
+func after(ctx context.Context, some time.Duration) func() bool {
+	var since time.Time
+	return func() bool {
+		if since.IsZero() && ctx.Err() != nil {
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) > some
+	}
 }
 
 // judgeRetry returns r with Counts set. Another try counts if it ran to its end with a fidelity

@@ -84,7 +84,7 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			o.Fabric.Injected, o.Fabric.Delivered, o.Ended = packets, packets, 1000
 			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(packets)}
 			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: labs[0].Sends()}
-			summary.Summarize(x, o, s)
+			summary.Summarize(x, o, s, func() bool { return false })
 			return s
 		}
 	}

@@ -19,17 +19,18 @@ import (
 // are closer than that. Errors above two seconds count as two.
 const finer = 512
 
-// clocksOf sums up the errors of the hosts' clocks, and the cost of synchronization.
-func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
+// clocksOf sums up the errors of the hosts' clocks, and the cost of synchronization. cut reports that
+// stopped returned true before the errors were evaluated: then s has only the cost.
+func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s record.Clocks, cut bool) {
 	c := &x.Lab.Clocks
-	s := record.Clocks{Sync: c.Sync}
+	s = record.Clocks{Sync: c.Sync}
 	if len(o.Clocks) == 0 || c.Kind().Perfect {
-		return s
+		return s, false
 	}
 	account(x, o, &s)
 	grid := shortest(o.Clocks)
 	if grid == 0 {
-		return s
+		return s, false
 	}
 	apart, bounds, follow := stats.NewDist(), stats.NewDist(), stats.NewDist()
 	converged := metrics.Convergence{Limit: c.Limit}
@@ -37,7 +38,11 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 	reference := int(x.Plans[0].Clock.Setup.Reference)
 	var bounded, covered, pairs int64
 	var squares float64
+	cost := s
 	for k := range grid {
+		if k%stoppedEvery == 0 && stopped() {
+			return cost, true
+		}
 		for h := range o.Clocks {
 			p := &o.Clocks[h].Samples[k]
 			at[h] = metrics.Reading{Error: p.Error, Bound: p.Bound, Known: p.State != clocksync.Free}
@@ -65,7 +70,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 		}
 	}
 	if pairs == 0 { // all down, or the run ended before measure.from
-		return s
+		return s, false
 	}
 	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
 	if follow.Count() > 0 {
@@ -78,14 +83,19 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share
 	}
-	s.Stability = stability(o.Clocks, reference, grid, since)
+	if s.Stability = stability(o.Clocks, reference, grid, since, stopped); stopped() {
+		return cost, true
+	}
 	s.LimitNS = c.Limit.Nanoseconds()
 	if at, ok := converged.Since(); ok {
 		us := at.Microseconds()
 		s.ConvergedUS = &us
 	}
-	return s
+	return s, false
 }
+
+// stoppedEvery is the number of samples between two looks whether to stop. Ours.
+const stoppedEvery = 256
 
 // unsynchronized returns a warning about a run in which the protocol never corrected some clocks,
 // or "".

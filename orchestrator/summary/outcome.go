@@ -72,8 +72,9 @@ func (o *Outcome) completed() units.Time {
 // or programs went on.
 func (o *Outcome) End() units.Time { return max(o.Ended, o.completed()) }
 
-// Summarize fills in the measured part of a summary. It sorts the rows of o.
-func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
+// Summarize fills in the measured part of a summary. It sorts the rows of o. It leaves out the
+// statistics of clocks, which take as long as their samples are many, once stopped returns true.
+func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped func() bool) {
 	sortOutcome(o)
 	s.BaseRTTUS = x.BaseRTT.Microseconds()
 	s.Flows = flowsOf(x, o.Flows)
@@ -110,7 +111,11 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Warnings = append(s.Warnings, decided(x, s))
 	}
 	s.Unadjusted = o.Transport.DataPackets > 0 && o.Transport.Adjusted == 0 && o.Transport.Credits == 0
-	s.Clocks = clocksOf(x, o)
+	var cut bool
+	s.Clocks, cut = clocksOf(x, o, stopped)
+	if cut {
+		s.Warnings = append(s.Warnings, "clocks: their errors were not evaluated, since the run was interrupted")
+	}
 	if text := undecided(o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}

@@ -24,7 +24,7 @@ func TestSummaryTellsOfRefusedPackets(t *testing.T) {
 		{Host: "h2", By: record.ByHost, From: "h1", Why: "unreadable", Packets: 3},
 	}
 	var s record.Summary
-	Summarize(x, o, &s)
+	Summarize(x, o, &s, never)
 	if s.Network.Refused != 31 || s.Network.Beside != 7 || !slices.Equal(s.Refused, o.Refused) {
 		t.Errorf("%d refused, %d beside, %+v", s.Network.Refused, s.Network.Beside, s.Refused)
 	}

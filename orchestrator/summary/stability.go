@@ -19,8 +19,8 @@ const (
 // stability returns the stability of the hosts' clocks against the reference from an instant on:
 // that of the worst host at each averaging time. It returns nil if there are too few samples or no
 // host to measure. A host whose protocol was down in that time is left out, because nothing kept
-// its clock.
-func stability(clocks []node.Report, reference, grid int, since units.Time) *record.Stability {
+// its clock. If stopped returns true, some hosts are left out.
+func stability(clocks []node.Report, reference, grid int, since units.Time, stopped func() bool) *record.Stability {
 	first := 0
 	for first < grid && clocks[0].Samples[first].At < since {
 		first++
@@ -35,7 +35,7 @@ func stability(clocks []node.Report, reference, grid int, since units.Time) *rec
 	tau0 := span(reference)[1].At - span(reference)[0].At
 	s := &record.Stability{Classes: classes()}
 	for h := range clocks {
-		if h == reference || wasDown(span(h)) {
+		if h == reference || stopped() || wasDown(span(h)) {
 			continue
 		}
 		s.Hosts++
@@ -47,7 +47,7 @@ func stability(clocks []node.Report, reference, grid int, since units.Time) *rec
 			s.MaxTE = max(s.MaxTE, math.Abs(x.X[k]))
 		}
 		s.Constant = max(s.Constant, math.Abs(mean)/float64(len(x.X)))
-		widen(s, x)
+		widen(s, x, stopped)
 	}
 	if s.Hosts == 0 {
 		return nil
@@ -56,8 +56,8 @@ func stability(clocks []node.Report, reference, grid int, since units.Time) *rec
 }
 
 // widen includes a host's clock, in nanoseconds, in the worst of all.
-func widen(s *record.Stability, x metrics.Series) {
-	for i, m := 0, 1; minTaus*m < len(x.X); i, m = i+1, m*longer {
+func widen(s *record.Stability, x metrics.Series, stopped func() bool) {
+	for i, m := 0, 1; minTaus*m < len(x.X) && !stopped(); i, m = i+1, m*longer {
 		if i == len(s.At) {
 			s.At = append(s.At, record.Averaged{TauUS: float64(m) * x.Tau0 / 1e3})
 		}

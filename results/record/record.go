@@ -8,6 +8,7 @@ import (
 // The status of a run. docs/results.md has the same table.
 const (
 	Running     = "running"     // in progress; in a manifest only
+	Damaged     = "damaged"     // its manifest or summary cannot be read; in lists and pages only
 	OK          = "ok"          // every message finished, and every result was checked in full and is right
 	Unverified  = "unverified"  // ran to its end, but a result is wrong or was not checked in full
 	Unfinished  = "unfinished"  // ran to its end, but a message or a rank did not finish

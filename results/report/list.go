@@ -74,16 +74,13 @@ func List(root string, filter Filter) ([]Listed, error) {
 	return out, err
 }
 
-// damaged is the status of a run whose manifest or summary cannot be read.
-const damaged = "damaged"
-
 // describeRun reads the list entry of a run.
 func describeRun(dir string) Listed {
 	l := Listed{Run: dir, slowdown: "–", busbw: "–"}
 	is := func(o record.Outcome) { l.Status, l.Outcome, l.grade = o.Status, o.String(), o.Grade() }
 	m, err := store.ReadManifest(dir)
 	if err != nil {
-		is(record.Outcome{Status: damaged})
+		is(record.Outcome{Status: record.Damaged})
 		l.Error = err.Error()
 		return l
 	}
@@ -101,11 +98,14 @@ func describeRun(dir string) Listed {
 	case errors.Is(err, store.ErrNoSummary) && m.Status != record.OK:
 		return l // in progress, or ended without one: the manifest has the reason
 	case err != nil:
-		is(record.Outcome{Status: damaged})
+		is(record.Outcome{Status: record.Damaged})
 		l.Error = err.Error()
 		return l
 	}
 	is(s.Outcome())
+	if damage := store.Damage(dir, m); damage != "" {
+		l.Error = strings.TrimPrefix(l.Error+"; "+damage, "; ")
+	}
 	l.Transport, l.Missed = record.Sender(s.Transport, s.Carried), table.Missed(s)
 	l.slowdown, l.busbw = table.KeyMetrics(s)
 	l.Flows, l.Done, l.BusBW = s.Flows.Count, s.Flows.Count-s.Flows.Unfinished, table.BusBW(s)

@@ -140,11 +140,12 @@ func Find(root, name string) (Found, error) {
 		if !isNoDirectory(err) {
 			unread = append(unread, err)
 		}
-		if found := sweepRuns(dir); len(found.Runs) > 0 {
-			return found, nil
-		}
-		if found := newestRuns(dir); len(found.Runs) > 0 {
-			return found, nil
+		for _, find := range []func(string) (Found, error){sweepRuns, newestRuns} {
+			if found, err := find(dir); err != nil {
+				unread = append(unread, err)
+			} else if len(found.Runs) > 0 {
+				return found, nil
+			}
 		}
 		_, errs := runsIn(dir)
 		unread = append(unread, errs...)
@@ -166,7 +167,8 @@ func Near(root, name string) string {
 		}
 		for _, candidate := range EntryNames(parent) {
 			path := filepath.Join(parent, candidate)
-			if d := nearest.Edits(base, candidate); d < distance && (IsRun(path) || len(newestRuns(path).Runs) > 0) {
+			found, _ := newestRuns(path) // what cannot be read is not proposed
+			if d := nearest.Edits(base, candidate); d < distance && (IsRun(path) || len(found.Runs) > 0) {
 				best, distance = folder+candidate, d
 			}
 		}
@@ -174,12 +176,15 @@ func Near(root, name string) string {
 	return best
 }
 
-// Newest returns the newest runs of every lab below root.
-func Newest(root string) (all Found) {
+// Newest returns the newest runs of every lab below root. The error is that of the first lab whose
+// runs cannot be read.
+func Newest(root string) (all Found, unread error) {
 	for _, lab := range EntryNames(root) {
-		all.add(newestRuns(filepath.Join(root, lab)))
+		found, err := newestRuns(filepath.Join(root, lab))
+		all.add(found)
+		unread = cmp.Or(unread, err)
 	}
-	return all
+	return all, unread
 }
 
 // sweepPrefix begins the names of the directories of sweeps; the second in which the sweep started
@@ -202,8 +207,9 @@ type command struct {
 // newestRuns returns the runs in the directory of a lab that belong to its last command line: the
 // points of its sweeps, reused ones among them, and its other runs in the order of their numbers.
 // Several command lines may have begun in the same second, which names of runs and sweeps have;
-// their series tells them apart. Of a run and its retry it returns the one that counts.
-func newestRuns(folder string) (found Found) {
+// their series tells them apart. Of a run and its retry it returns the one that counts. The error is
+// that the last command line left a sweep that cannot be read.
+func newestRuns(folder string) (found Found, err error) {
 	all := EntryNames(folder)
 	isSweep := func(name string) bool { return strings.HasPrefix(name, sweepPrefix) && isSweep(folder, name) }
 	stamp := ""
@@ -256,9 +262,9 @@ func newestRuns(folder string) (found Found) {
 		}
 	}
 	if last != nil {
-		found = last.found(folder)
+		return last.found(folder)
 	}
-	return found
+	return found, nil
 }
 
 // isSweep reports whether a directory of a lab's directory is about a sweep.
@@ -268,9 +274,13 @@ func isSweep(folder, name string) bool {
 }
 
 // found returns the runs of a command line in the directory of a lab.
-func (c *command) found(folder string) (found Found) {
+func (c *command) found(folder string) (found Found, err error) {
 	for _, sweep := range slices.Sorted(maps.Keys(c.sweeps)) {
-		found.add(sweepRuns(filepath.Join(folder, sweep)))
+		of, err := sweepRuns(filepath.Join(folder, sweep))
+		if err != nil {
+			return found, err
+		}
+		found.add(of)
 	}
 	have := map[string]bool{}
 	for _, dir := range found.Runs {
@@ -281,7 +291,7 @@ func (c *command) found(folder string) (found Found) {
 			found.Runs = append(found.Runs, dir)
 		}
 	}
-	return found
+	return found, nil
 }
 
 // counting returns the names of the runs in the order of their numbers, without those that a retry
@@ -310,10 +320,16 @@ func (c *command) counting() []string {
 // sweepRuns returns the points of the sweep that dir is about; nothing if dir is not about a sweep.
 // The runs are beside dir, and may be of earlier command lines. While a sweep runs, or if it was
 // killed, its runs are those whose manifests name it.
-func sweepRuns(dir string) (found Found) {
+func sweepRuns(dir string) (found Found, err error) {
 	sweep, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile), maxJSON)
+	if isNoDirectory(err) {
+		return found, nil
+	}
+	if err == nil && len(sweep.Points) == 0 {
+		err = fmt.Errorf("%s: damaged: it has no points", filepath.Join(dir, SweepFile))
+	}
 	if err != nil {
-		return found
+		return found, err
 	}
 	folder := filepath.Dir(filepath.Clean(dir))
 	found.Points = map[string]map[string]any{}
@@ -341,7 +357,7 @@ func sweepRuns(dir string) (found Found) {
 		}
 		found.Lacking = append(found.Lacking, s)
 	}
-	return found
+	return found, nil
 }
 
 // runsOf returns the names of the runs in the directory of a lab whose manifests name a sweep, by

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,11 +55,53 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%s) = %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if got := Newest(root).Runs; len(got) != 3 {
-		t.Errorf("newest runs: %q", got)
+	if all, err := Newest(root); len(all.Runs) != 3 || err != nil {
+		t.Errorf("newest runs: %q, %v", all.Runs, err)
 	}
 	if found, _ := Find(root, filepath.Join(root, "a/sweep-1")); len(found.Lacking) != 1 || found.Lacking[0].Error != "its directory gone is gone" {
 		t.Errorf("the sweep lacks %+v", found.Lacking)
+	}
+	// A sweep whose sweep.json cannot be read may have reused runs, which nothing else names.
+	put("c/20260103T000000-1/"+ManifestFile, record.Manifest{
+		Format: Format, Lab: "c", Started: "2026-01-03T00:00:00Z", Status: record.OK,
+		Series: &record.Series{ID: "z", Number: 1, Sweep: "sweep-20260103T000000"},
+	})
+	put("c/sweep-20260103T000000/"+SweepFile, record.Sweep{Points: []record.SweepPoint{{Run: "20260103T000000-1"}}})
+	for _, text := range []string{"", "{", "{}", "[]", "null", `{"points": []}`, `{"points": 3}`, `{"points": {}}`} {
+		if err := os.WriteFile(filepath.Join(root, "c/sweep-20260103T000000", SweepFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"c", "c/sweep-20260103T000000"} {
+			if found, err := Find(root, name); err == nil || len(found.Runs) > 0 {
+				t.Errorf("%s with sweep.json %q: %+v, %v", name, text, found, err)
+			}
+		}
+		if _, err := Newest(root); err == nil {
+			t.Errorf("all labs with sweep.json %q: no error", text)
+		}
+	}
+}
+
+// A file that was removed, shortened, replaced or emptied after the run is named.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	m := &record.Manifest{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		m.Files = append(m.Files, record.File{Name: name, Bytes: 3})
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("abc"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Damage(dir, m); got != "" {
+		t.Errorf("intact: %q", got)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.Remove(in("a")), os.Truncate(in("b"), 2), os.Truncate(in("c"), 0), os.Remove(in("d")),
+		os.Mkdir(in("d"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Damage(dir, m), "removed after the run: a; changed or damaged after the run: b, c, d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -128,7 +171,7 @@ func TestFindSweeps(t *testing.T) {
 				"lab":      func() (Found, error) { return Find(root, "a") },
 				"path":     func() (Found, error) { return Find("", filepath.Join(root, "a")) },
 				"sweep":    func() (Found, error) { return Find(root, "a/"+resumed) },
-				"all labs": func() (Found, error) { return Newest(root), nil },
+				"all labs": func() (Found, error) { return Newest(root) },
 			} {
 				found, err := find()
 				var got, lacking []string

@@ -124,7 +124,7 @@ func FuzzTextsOfRuns(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := sweepRuns(dir)
+		found, _ := sweepRuns(dir)
 		if len(found.Runs)+len(found.Lacking) != 1 {
 			t.Fatalf("the sweep has %+v", found)
 		}

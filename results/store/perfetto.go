@@ -18,13 +18,17 @@ func Perfetto(w io.Writer, dir string) error {
 		return err
 	}
 	t := &timeline{out: bufio.NewWriterSize(w, 1<<16), hosts: map[string]int{}, names: map[int]string{}}
-	if s, err := ReadSummary(dir); err == nil { // a run that was killed has none
+	s, err := ReadSummary(dir)
+	if err != nil && !errors.Is(err, ErrNoSummary) { // a run that was killed has none
+		return err
+	}
+	if err == nil {
 		for i, name := range s.CollectiveNames() {
 			t.call(name, s.Collectives[i].Items)
 		}
 	}
 	t.out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
-	err := errors.Join(t.parts(dir), t.flows(dir), t.queues(dir))
+	err = errors.Join(t.parts(dir), t.flows(dir), t.queues(dir))
 	t.out.WriteString("\n]}\n")
 	return errors.Join(err, t.out.Flush())
 }

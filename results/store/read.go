@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"weft/internal/clip"
 	"weft/internal/regular"
@@ -92,6 +94,31 @@ func ReadManifest(dir string) (*record.Manifest, error) {
 		m.Status, m.Error = record.Failed, "the run was killed"
 	}
 	return m, nil
+}
+
+// Damage says which files that the manifest lists are gone or have another size than the run left,
+// "" if none. It does not read them: Scan compares checksums.
+func Damage(dir string, m *record.Manifest) string {
+	var gone, changed []string
+	for _, f := range m.Files {
+		info, err := os.Lstat(filepath.Join(dir, filepath.Base(f.Name)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			gone = append(gone, f.Name)
+		case err != nil || !info.Mode().IsRegular() || info.Size() != f.Bytes:
+			changed = append(changed, f.Name)
+		}
+	}
+	var parts []string
+	for _, is := range []struct {
+		names []string
+		what  string
+	}{{gone, "removed"}, {changed, "changed or damaged"}} {
+		if len(is.names) > 0 {
+			parts = append(parts, fmt.Sprintf("%s after the run: %s", is.what, strings.Join(is.names, ", ")))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // checkFormat returns an error for a format that this program cannot read.

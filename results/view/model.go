@@ -109,7 +109,11 @@ func Load(dir string) (*Model, error) {
 	if err != nil {
 		summary = nil // the run is damaged, or has not ended: what it wrote can be seen
 	}
-	return Make(dir, manifest, summary, s)
+	m, failed := Make(dir, manifest, summary, s)
+	if failed == nil && err != nil && (!errors.Is(err, store.ErrNoSummary) || manifest.Status == record.OK) {
+		m.ended(record.Outcome{Status: record.Damaged})
+	}
+	return m, failed
 }
 
 // Make returns the model of a run from what was recorded of it. It reads only clocks from the run's
