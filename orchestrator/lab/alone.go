@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	clocks "weft/clocksync/node"
+	"weft/results/expect"
 )
 
 // clocksAlone removes the workload from a lab that was read, and the measurements and expectations
@@ -21,7 +22,15 @@ func (d *decoder) clocksAlone(l *Lab) {
 	}
 	l.Workload, l.Programs = nil, nil
 	l.Measure.Rates, l.Measure.Events = 0, ""
-	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return !strings.HasPrefix(e.Text, "clock_") })
+	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool {
+		of, err := expect.Parse(e.Text)
+		if err != nil || of.Of("clock_") { // an error is reported later
+			return false
+		}
+		e.Why = "not about clocks alone, and weft clock leaves the workload out"
+		l.Unmet = append(l.Unmet, e)
+		return true
+	})
 	if l.Clocks.For == 0 {
 		l.Clocks.For = l.Clocks.Alone()
 	}

@@ -10,6 +10,7 @@ import (
 	"weft/internal/nearest"
 	"weft/internal/plural"
 	"weft/params"
+	"weft/results/expect"
 	"weft/units"
 )
 
@@ -38,7 +39,7 @@ func (c *conditions) settle() {
 	for _, l := range c.labs {
 		applies := l.Expect[:0:0]
 		for _, e := range l.Expect {
-			why, err := c.unmet(l, e.When)
+			why, err := c.unmet(l, e.When, e.WhenAt)
 			switch {
 			case err != nil:
 				c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", err)
@@ -67,8 +68,9 @@ func (c *conditions) decide(reduced bool) {
 	}
 	for _, e := range Unmet(c.labs) {
 		if e.Flag == "" {
-			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "no point of the sweep meets the condition "+
-				"%q, so nothing judges this line: %s", clip.Text(e.When), e.Why)
+			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", &expect.Error{Offset: e.WhenAt,
+				Msg: fmt.Sprintf("no point of the sweep meets the condition %q, so nothing judges this line: %s",
+					clip.Text(e.When), e.Why)})
 		}
 	}
 }
@@ -113,31 +115,37 @@ func Unmet(labs []*Lab) (all []Expectation) {
 }
 
 // unmet returns the part of a condition that does not hold for a lab, as what the lab has instead;
-// "" if all hold.
-func (c *conditions) unmet(l *Lab, condition string) (why string, err error) {
+// "" if all hold. The condition begins at an offset of its line.
+func (c *conditions) unmet(l *Lab, condition string, offset int) (why string, err error) {
 	if condition == "" {
 		return "", nil
 	}
 	for part := range strings.SplitSeq(condition, " and ") {
+		blank := len(part) - len(strings.TrimLeft(part, " "))
+		at := offset + blank
+		offset += len(part) + len(" and ")
+		bad := func(at int, format string, args ...any) error {
+			return &expect.Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
+		}
 		path, want, equal := strings.Cut(part, "==")
 		if !equal {
 			path, want, _ = strings.Cut(part, "!=")
 		}
 		path, want = strings.TrimSpace(path), strings.TrimSpace(want)
 		if path == "" || want == "" {
-			return "", fmt.Errorf("%q is not a condition; expected a setting and a value such as "+
+			return "", bad(at, "%q is not a condition; expected a setting and a value such as "+
 				"transport.kind == roce", clip.Text(part))
 		}
 		value, ok := c.settings(l)[path]
 		if !ok {
-			return "", fmt.Errorf("the condition names the unknown setting %q%s; `weft explain` lists all settings",
+			return "", bad(at, "the condition names the unknown setting %q%s; `weft explain` lists all settings",
 				clip.Text(path), hintAt(path, slices.Sorted(maps.Keys(c.settings(l)))))
 		}
 		same := sameValue(value, want)
 		if !same {
 			m := c.meaning(l, path, want)
 			if m.err != nil {
-				return "", m.err
+				return "", bad(at-blank+strings.LastIndex(part, want), "%v", m.err)
 			}
 			same = sameValue(value, m.shown)
 		}

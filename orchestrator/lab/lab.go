@@ -158,6 +158,7 @@ type Fault struct {
 type Expectation struct {
 	Text         string
 	When         string // its condition; "": none
+	WhenAt       int    // where that begins in the line, in bytes
 	Why          string // what the lab has in place of what When says; "": the condition holds
 	Index        int    // position in the lab file's expect
 	Line, Column int

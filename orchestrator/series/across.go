@@ -154,7 +154,11 @@ func unmet(jobs []Job, which []int) (out []record.Expect) {
 		}
 	}
 	for _, e := range lab.Unmet(labs) {
-		out = append(out, record.Expect{That: e.That(), Skipped: true, Note: "no point meets its condition: " + e.Why})
+		note := e.Why
+		if e.When != "" {
+			note = "no point meets its condition: " + e.Why
+		}
+		out = append(out, record.Expect{That: e.That(), Skipped: true, Note: note})
 	}
 	return out
 }

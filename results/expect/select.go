@@ -84,6 +84,22 @@ func (e *Expr) selected() []*node {
 	return out
 }
 
+// Of reports whether the expression has names of the summary, and all begin with a prefix.
+func (e *Expr) Of(prefix string) bool {
+	some, all := false, true
+	var walk func(*node)
+	walk = func(n *node) {
+		if _, measured := findEntry(n.name); n.op == "name" && measured {
+			some, all = true, all && strings.HasPrefix(n.name, prefix)
+		}
+		for _, a := range n.args {
+			walk(a)
+		}
+	}
+	walk(e.root)
+	return some && all
+}
+
 // A Point is one run of a sweep.
 type Point struct {
 	// At are the values of the point by path, as `weft explain` prints them.
