@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"weft/internal/plural"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -153,9 +152,6 @@ func (r *run) merge() (lost []string) {
 			at[why] = append(at[why], r.name(i))
 			continue
 		}
-		if n.Uncorrupted > 0 {
-			o.Warnings = append(o.Warnings, Spared(r.name(i), n.Uncorrupted))
-		}
 		o.Flows = append(o.Flows, n.Flows...)
 		o.Dones = append(o.Dones, n.Dones...)
 		o.Windows = append(o.Windows, n.Windows...)
@@ -185,11 +181,6 @@ func (r *run) merge() (lost []string) {
 	}
 	o.QueueDelay.Merge(o.Report.QueueDelay)
 	return lost
-}
-
-// Spared warns about planned corruptions at a host that were never applied.
-func Spared(name string, n int) string {
-	return fmt.Sprintf("%s: %s not applied: no data arrived", name, plural.Count(n, "planned corruption"))
 }
 
 // why says why a process did not answer.

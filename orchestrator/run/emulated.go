@@ -93,6 +93,11 @@ func emulated(
 		out.Elapsed = got.Elapsed // a run that succeeds ends with its last completion
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
+	for h, n := range got.Results {
+		if n != nil && n.Uncorrupted > 0 {
+			out.Spare(x.Plans[h].Name, n.Uncorrupted)
+		}
+	}
 	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
 	check(errors.Join(addReport(x, got.Report, dir, out), addPrinted(x, got, dir, out)))

@@ -13,6 +13,7 @@ import (
 	"weft/orchestrator/summary"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/results/table"
 )
 
 // A run ends although a host's only link goes down for good, whatever it waits for and however long
@@ -82,5 +83,27 @@ func TestInterruptedRunLeavesOut(t *testing.T) {
 		if err := dir.Abandon(time.Now(), context.Canceled); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A planned corruption that finds no data is told as one that did not happen, and no other is.
+func TestSparedCorruption(t *testing.T) {
+	s, err := simulateLab(t, star+"workload: [{collective: broadcast, size: 1MB}]\nclocks: {for: 10ms}\n"+
+		"faults: [{corrupt: h1, at: 3ms}, {corrupt: h1, at: 0us}, {corrupt: h2, at: 1us}, {corrupt: h0, at: 1us}, {corrupt: h1, at: 1s}]")
+	if s == nil {
+		t.Fatal(err)
+	}
+	m, err := store.ReadManifest(s.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range m.Faults {
+		got = append(got, table.When(m.Faults[i], s.End()))
+	}
+	want := []string{"did not happen: no data arrived from 3 ms on", "at 0 us", "at 1 us",
+		"did not happen: no data arrived from 1 us on", "did not happen: the run ended before 1 s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

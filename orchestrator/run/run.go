@@ -233,7 +233,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	if o.Machines != nil {
 		update(func(m *record.Manifest) { m.Machines = o.Machines.Names() })
 	}
-	if faults := summary.FaultRows(x); len(faults) > 0 && out.CutBy != nil {
+	faults := summary.SparedRows(x, summary.FaultRows(x), out)
+	if len(faults) > 0 && (out.CutBy != nil || len(out.Spared) > 0) {
 		update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) })
 	}
 	parts := summary.Parts(x, out)

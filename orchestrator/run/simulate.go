@@ -207,7 +207,7 @@ func addHosts(o *summary.Outcome, hosts []*host.Host, dir string) error {
 		o.Transport.Add(h.Counters())
 		o.TimedOut = append(o.TimedOut, h.TimedOut()...)
 		if n := h.Uncorrupted(); n > 0 {
-			o.Warnings = append(o.Warnings, emulate.Spared(h.Name(), n))
+			o.Spare(h.Name(), n)
 		}
 	}
 	var all []printed

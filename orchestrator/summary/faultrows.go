@@ -65,6 +65,25 @@ func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []r
 	return rows
 }
 
+// SparedRows returns rows with Spared set for the corruptions that found no data: the last ones of a
+// host, of which o has the numbers.
+func SparedRows(x *experiment.Experiment, rows []record.Fault, o *Outcome) []record.Fault {
+	rows = slices.Clone(rows)
+	for host, n := range o.Spared {
+		var of []int
+		for i := range rows {
+			if x.Faults.All[i].Corrupt != "" && rows[i].Host == host {
+				of = append(of, i)
+			}
+		}
+		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(rows[a].FromUS, rows[b].FromUS) })
+		for _, i := range of[max(0, len(of)-n):] {
+			rows[i].Spared = true
+		}
+	}
+	return rows
+}
+
 // Unreached returns a warning about the faults that were to begin after the end of a run, or "".
 func Unreached(x *experiment.Experiment, end units.Time) string {
 	var named []string

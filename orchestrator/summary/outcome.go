@@ -3,6 +3,7 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/internal/clip"
+	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/results/frames"
 	"weft/results/record"
@@ -46,6 +48,7 @@ type Outcome struct {
 	Fidelity  *record.Fidelity   // of an emulated run; nil: simulated
 	Frames    []frames.Frame     // of the network; nil: not recorded
 	Diary     *Diary             // of coordinated congestion management; nil: there is none
+	Spared    map[string]int     // by host: planned corruptions, the last ones, that found no data
 	Warnings  []string
 	Refused   []record.Refused // packets that hosts or the network refused
 	Beside    int64            // packets carried that are no part of the workload
@@ -68,6 +71,14 @@ func (o *Outcome) completed() units.Time {
 	return last
 }
 
+// Spare adds planned corruptions of a host that found no data.
+func (o *Outcome) Spare(host string, n int) {
+	if o.Spared == nil {
+		o.Spared = map[string]int{}
+	}
+	o.Spared[host] += n
+}
+
 // End returns the instant at which the run ended: with its last completion, or later because clocks
 // or programs went on.
 func (o *Outcome) End() units.Time { return max(o.Ended, o.completed()) }
@@ -81,7 +92,12 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	s.RTT = o.RTT.Describe(units.Microsecond)
 	s.Collectives = collectivesOf(x, o.Dones)
 	completionByItem(x, o.Flows, s.Collectives)
-	s.Fidelity, s.Warnings = o.Fidelity, append(s.Warnings, o.Warnings...)
+	s.Fidelity = o.Fidelity
+	for _, host := range slices.Sorted(maps.Keys(o.Spared)) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %s not applied: no data arrived", host,
+			plural.Count(o.Spared[host], "planned corruption")))
+	}
+	s.Warnings = append(s.Warnings, o.Warnings...)
 	s.Memo = o.Memo
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{

@@ -105,6 +105,10 @@ type Fault struct {
 	UntilUS float64 `json:"until_us,omitempty"` // end; absent if Once, or if it lasts to the end of the run
 	Once    bool    `json:"once,omitempty"`     // it is an instant without a duration
 
+	// Spared means that it changed nothing: no data arrived from its instant on that a byte could be
+	// corrupted of.
+	Spared bool `json:"spared,omitempty"`
+
 	// RerouteUS is the delay after a link goes down or up until all switches know; absent if they
 	// never do.
 	RerouteUS float64 `json:"reroute_us,omitempty"`
@@ -119,7 +123,7 @@ const LinkDown = "down"
 
 // Began reports whether the fault started in a run that ended at endUS, in microseconds of lab
 // time.
-func (f Fault) Began(endUS float64) bool { return f.FromUS <= endUS }
+func (f Fault) Began(endUS float64) bool { return f.FromUS <= endUS && !f.Spared }
 
 // File is an entry of the manifest for a file of the run.
 type File struct {

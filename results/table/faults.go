@@ -9,8 +9,10 @@ import (
 // to 1ms".
 func When(f record.Fault, endUS float64) string {
 	switch {
-	case !f.Began(endUS):
+	case f.FromUS > endUS:
 		return "did not happen: the run ended before " + micros(f.FromUS)
+	case f.Spared:
+		return "did not happen: no data arrived from " + micros(f.FromUS) + " on"
 	case f.Once:
 		return "at " + micros(f.FromUS)
 	case f.UntilUS == 0:
