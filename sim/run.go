@@ -335,8 +335,8 @@ func (s *Sim) look(next units.Time) error {
 	return s.firstFailure()
 }
 
-// resting reports whether all hosts rest or are cut off, and did so without progress at the previous
-// check as well. In the time between two checks, packets that are not paused have arrived.
+// resting reports whether all hosts rest or are cut off, and did so without progress at the
+// previous check as well. In the time between two checks, packets that are not paused have arrived.
 func (s *Sim) resting(now units.Time) bool {
 	moved, rest := units.Bytes(0), true
 	for h := range s.hosts {

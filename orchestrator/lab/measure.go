@@ -128,7 +128,8 @@ func (d *decoder) expect(f field) []Expectation {
 		text, condition, _ := strings.Cut(line, " when ")
 		condition = strings.TrimLeft(condition, " ")
 		expect = append(expect, Expectation{Text: strings.TrimSpace(text), When: strings.TrimSpace(condition),
-			WhenAt: len(line) - len(condition), Index: item.index, Line: item.at.line, Column: item.at.column, Flag: item.at.flag})
+			WhenAt: len(line) - len(condition), Index: item.index,
+			Line: item.at.line, Column: item.at.column, Flag: item.at.flag})
 	}
 	return expect
 }

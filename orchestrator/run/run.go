@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -233,9 +232,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	if o.Machines != nil {
 		update(func(m *record.Manifest) { m.Machines = o.Machines.Names() })
 	}
-	faults := summary.SparedRows(x, summary.FaultRows(x), out)
-	if len(faults) > 0 && (out.CutBy != nil || len(out.Spared) > 0) {
-		update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) })
+	if faults := summary.Happened(x, out); faults != nil {
+		update(func(m *record.Manifest) { m.Faults = faults })
 	}
 	parts := summary.Parts(x, out)
 	if o.Parts != nil {
@@ -245,11 +243,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		o.Kept(Kept{Network: network, Frames: out.Frames, Conns: summary.Conns(x, out), Parts: parts})
 	}
 	short, err := storeAll(x, out, parts, dir, after(ctx, summaryTime))
-	if err == nil || runErr == nil {
+	if s.Warnings = append(s.Warnings, short...); err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
-	}
-	if len(short) > 0 {
-		s.Warnings = append(s.Warnings, strings.Join(short, " and ")+" lack rows, since the run was interrupted")
 	}
 	if err := dir.Finish(time.Now(), s); err != nil && !errors.Is(runErr, err) {
 		runErr = errors.Join(runErr, err)
@@ -279,8 +274,8 @@ func storeNetwork(x *experiment.Experiment, dir *store.Run, o *Options) (*record
 // files: who has asked for the end waits for it. Ours.
 const summaryTime = 300 * time.Millisecond
 
-// after returns a function that reports whether ctx has been done for some time since the first call
-// that saw it.
+// after returns a function that reports whether ctx has been done for some time since the first
+// call that saw it.
 func after(ctx context.Context, some time.Duration) func() bool {
 	var since time.Time
 	return func() bool {

@@ -37,7 +37,7 @@ func storeClocks(x *experiment.Experiment, o *summary.Outcome, dir *store.Run, s
 }
 
 // storeAll writes the data files. Once stopped returns true it leaves out rows of clocks and flows,
-// and returns which files lack them.
+// and returns warnings that name the files.
 func storeAll(x *experiment.Experiment, o *summary.Outcome, parts []record.Part, dir *store.Run,
 	stopped func() bool) (short []string, err error) {
 	for _, f := range []struct {
@@ -52,8 +52,8 @@ func storeAll(x *experiment.Experiment, o *summary.Outcome, parts []record.Part,
 		switch {
 		case !errors.Is(failed, errStopped):
 			err = errors.Join(err, failed)
-		case !slices.Contains(short, f.name):
-			short = append(short, f.name)
+		default:
+			short = append(short, f.name+" lacks rows, since the run was interrupted")
 		}
 	}
 	err = errors.Join(err, dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))

@@ -19,8 +19,8 @@ import (
 // are closer than that. Errors above two seconds count as two.
 const finer = 512
 
-// clocksOf sums up the errors of the hosts' clocks, and the cost of synchronization. cut reports that
-// stopped returned true before the errors were evaluated: then s has only the cost.
+// clocksOf sums up the errors of the hosts' clocks, and the cost of synchronization. cut reports
+// that stopped returned true before the errors were evaluated: then s has only the cost.
 func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s record.Clocks, cut bool) {
 	c := &x.Lab.Clocks
 	s = record.Clocks{Sync: c.Sync}

@@ -65,9 +65,18 @@ func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []r
 	return rows
 }
 
-// SparedRows returns rows with Spared set for the corruptions that found no data: the last ones of a
-// host, of which o has the numbers.
-func SparedRows(x *experiment.Experiment, rows []record.Fault, o *Outcome) []record.Fault {
+// Happened returns the rows of the lab's faults with what became of them in a run; nil if o says
+// nothing about it.
+func Happened(x *experiment.Experiment, o *Outcome) []record.Fault {
+	if o.CutBy == nil && len(o.Spared) == 0 {
+		return nil
+	}
+	return CutRows(x, sparedRows(x, FaultRows(x), o), o.CutBy)
+}
+
+// sparedRows returns rows with Spared set for the corruptions that found no data: the last ones of
+// a host, of which o has the numbers.
+func sparedRows(x *experiment.Experiment, rows []record.Fault, o *Outcome) []record.Fault {
 	rows = slices.Clone(rows)
 	for host, n := range o.Spared {
 		var of []int

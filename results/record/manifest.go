@@ -105,8 +105,8 @@ type Fault struct {
 	UntilUS float64 `json:"until_us,omitempty"` // end; absent if Once, or if it lasts to the end of the run
 	Once    bool    `json:"once,omitempty"`     // it is an instant without a duration
 
-	// Spared means that it changed nothing: no data arrived from its instant on that a byte could be
-	// corrupted of.
+	// Spared means that it changed nothing: no data arrived from its instant on of which a byte
+	// could be corrupted.
 	Spared bool `json:"spared,omitempty"`
 
 	// RerouteUS is the delay after a link goes down or up until all switches know; absent if they

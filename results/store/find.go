@@ -207,8 +207,8 @@ type command struct {
 // newestRuns returns the runs in the directory of a lab that belong to its last command line: the
 // points of its sweeps, reused ones among them, and its other runs in the order of their numbers.
 // Several command lines may have begun in the same second, which names of runs and sweeps have;
-// their series tells them apart. Of a run and its retry it returns the one that counts. The error is
-// that the last command line left a sweep that cannot be read.
+// their series tells them apart. Of a run and its retry it returns the one that counts. The error
+// is that the last command line left a sweep that cannot be read.
 func newestRuns(folder string) (found Found, err error) {
 	all := EntryNames(folder)
 	isSweep := func(name string) bool { return strings.HasPrefix(name, sweepPrefix) && isSweep(folder, name) }
