@@ -49,6 +49,9 @@ func incastOf(kind string, packets int, dilation float64) Experiment {
 	x := twoToOne("roce", packets, dilation)
 	section, _, _ := transport.SectionOf(kind)
 	params.SetDefaults(section)
+	if ccm, ok := section.(*transport.CCM); ok {
+		params.SetDefaults(&ccm.RoCE)
+	}
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
 			c := &x.Plans[h].Conns[i]
