@@ -63,9 +63,9 @@ func runChecked(t *testing.T, x Experiment) (*Outcome, error) {
 			t.Errorf("the fabric refused of host %d: %+v", h, r)
 		}
 	}
-	if o.Fabric.Injected != o.Transport.DataPackets+o.Transport.Acks {
-		t.Errorf("the network carried %d packets, hosts sent %d and %d acknowledgements", o.Fabric.Injected,
-			o.Transport.DataPackets, o.Transport.Acks)
+	if n := &o.Transport; o.Fabric.Injected != n.DataPackets+n.Acks+n.Probes {
+		t.Errorf("the network carried %d packets, hosts sent %d, %d acknowledgements and %d probes", o.Fabric.Injected,
+			n.DataPackets, n.Acks, n.Probes)
 	}
 	t.Logf("verdict %s %v", o.Fidelity.Verdict, o.Fidelity.Reasons)
 	return o, nil
