@@ -143,18 +143,13 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 		refused.NotRouted++
 		return false
 	}
-	switch {
-	case d.proto == protoUDP && own(d.dport):
+	switch answered, own := l.isICMPAnswer(h, p.Header, &d), d.proto == protoUDP && own(d.dport); {
+	case own || answered == toOwn:
 		l.own[h]++
-	case l.isICMPAnswer(h, p.Header, &d):
+	case answered == toOther:
 		l.answers[h]++
 	default:
 		l.beside[h]++
-	}
-	if d.proto != protoUDP || d.dport != wire.Port { // agents receive all of these: no ICMP error answers them
-		if q, ok := quoteOf(p.Header[ethLen:]); ok {
-			l.quotes[dst].add(q)
-		}
 	}
 	fill(p, h, dst, &d)
 	l.depart(l.labNow(), p, c, &d)
@@ -207,6 +202,11 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d *datagram) {
 func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram) {
 	l.fire(now)
 	at, ok := l.cut(p, c)
+	if d.proto != protoUDP || d.dport != wire.Port { // agents receive all of these: no ICMP error answers them
+		if q, ok := quoteOf(p.Header[ethLen:]); ok {
+			l.quotes[p.Dst].add(q, d.proto == protoUDP && own(d.dport))
+		}
+	}
 	if c.shape.Data() {
 		p.INT, p.Keep = c.shape.Asks(), c.shape.Keep()
 		if l.cfg.Network.CCM != nil {

@@ -38,42 +38,66 @@ func quoteOf(packet []byte) (q quote, ok bool) {
 // Our own choice: kernels answer at most about six per second and host (icmp_ratelimit), at once.
 const memory = 1024
 
-// quotes are the last packets carried to a host that do not belong to Weft's transport.
+// quotes are the last packets carried to a host, as it received them, that do not belong to Weft's
+// transport.
 type quotes struct {
-	ring []quote
+	ring []carried
 	next int
 }
 
-func (m *quotes) add(q quote) {
+// carried is a packet that was carried; own says that it is of clock synchronization.
+type carried struct {
+	quote
+	own bool
+}
+
+func (m *quotes) add(q quote, own bool) {
 	if len(m.ring) < memory {
-		m.ring = append(m.ring, q)
+		m.ring = append(m.ring, carried{q, own})
 		return
 	}
-	m.ring[m.next] = q
+	m.ring[m.next] = carried{q, own}
 	m.next = (m.next + 1) % memory
 }
 
-// take reports whether a packet is among them, and forgets it: it is answered once.
-func (m *quotes) take(q quote) bool {
-	i := slices.Index(m.ring, q)
-	if i >= 0 {
-		m.ring[i] = quote{}
+// take reports what a packet is among them, and forgets it: it is answered once.
+func (m *quotes) take(q quote) answer {
+	i := slices.IndexFunc(m.ring, func(c carried) bool { return c.quote == q })
+	if i < 0 {
+		return toNothing
 	}
-	return i >= 0
+	own := m.ring[i].own
+	m.ring[i] = carried{}
+	if own {
+		return toOwn
+	}
+	return toOther
 }
 
-// isICMPAnswer reports whether the frame of d, which host h has sent, is an ICMP error about a
-// packet that its destination has sent to h. Any other ICMP error is not an answer, whatever it
+// answer says what an ICMP error answers.
+type answer int
+
+const (
+	toNothing answer = iota // no packet that was carried to the sender
+	toOwn                   // a packet of clock synchronization: its host's agent has ended
+	toOther                 // any other packet
+)
+
+// isICMPAnswer returns what the frame of d, which host h has sent, answers: as an ICMP error about
+// a packet that its destination has sent to h. Any other ICMP error is not an answer, whatever it
 // quotes.
-func (l *loop) isICMPAnswer(h fabric.HostID, frame []byte, d *datagram) bool {
+func (l *loop) isICMPAnswer(h fabric.HostID, frame []byte, d *datagram) answer {
 	if !icmpError(frame, d) {
-		return false
+		return toNothing
 	}
 	const icmpLen = 8
 	at := ethLen + int(frame[ethLen]&0x0f)*4 + icmpLen
 	if at > len(frame) {
-		return false
+		return toNothing
 	}
 	q, ok := quoteOf(frame[at:])
-	return ok && q.src == d.dst && q.dst == d.src && l.quotes[h].take(q)
+	if !ok || q.src != d.dst || q.dst != d.src {
+		return toNothing
+	}
+	return l.quotes[h].take(q)
 }

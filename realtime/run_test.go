@@ -454,6 +454,33 @@ func TestForgedErrorsAreNoAnswers(t *testing.T) {
 	}
 }
 
+// An ICMP error about a message of clock synchronization, whose receiver has ended, is Weft's own: it
+// quotes the message as it was delivered, without its departure.
+func TestErrorsAboutSynchronizationAreOwn(t *testing.T) {
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}, Departs: true})
+	l.begin(1)
+	message := func(trailer bool) []byte {
+		body := append(make([]byte, udpLen), "measures a clock"...)
+		if trailer {
+			body = wire.AppendDeparture(body, 0)
+		}
+		binary.BigEndian.PutUint16(body[2:], clocksync.ProbePort)
+		binary.BigEndian.PutUint16(body[udpLengthAt:], uint16(len(body)))
+		return udpFrame(addrOf(0), addrOf(1), 0, body)
+	}
+	for _, trailer := range []bool{false, true} {
+		l.write(0, message(trailer))
+		delivered := l.read(1)
+		answer := udpFrame(addrOf(1), addrOf(0), 0xc0, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, delivered[ethLen:]...))
+		answer[ethLen+9] = protoICMP
+		l.write(1, answer)
+		l.read(0)
+	}
+	if r := l.finish(); !slices.Equal(r.Answers, []int64{0, 0}) || !slices.Equal(r.Beside, []int64{0, 0}) {
+		t.Errorf("answers %v, beside the workload %v", r.Answers, r.Beside)
+	}
+}
+
 // To Weft's own ports, and as the network, a host speaks under its own addresses alone; what it
 // forwards for others passes.
 func TestDropsWhatIsNotFromItsSender(t *testing.T) {

@@ -478,7 +478,11 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 	var doubtful, missed error
 	for _, s := range runs {
 		if !s.Fidelity.Accepted(strict) {
-			doubtful = fmt.Errorf("%s: the fidelity is %s, and %w", s.Lab, s.Fidelity.Verdict, errFidelity)
+			is := "is " + s.Fidelity.Verdict
+			if why := s.Fidelity.Unjudged(); why != "" {
+				is = "was not judged (" + why + ")"
+			}
+			doubtful = fmt.Errorf("%s: the fidelity %s, and %w", s.Lab, is, errFidelity)
 			break
 		}
 	}

@@ -46,7 +46,7 @@ type senders struct {
 	// opens the sockets; nil: this process does
 	keeper *keeper
 	spare  map[socketKey]int // sockets opened in advance, without TOS
-	missed int64             // sockets opened while a packet waited
+	missed int64             // sockets opened while a packet of a connection waited
 }
 
 // maxSockets is the largest number of sockets that a node sends from. Beyond it the oldest is
@@ -226,7 +226,9 @@ func (s *senders) get(k socketKey) (fd int, err error) {
 	bare := socketKey{dst: k.dst, port: k.port, to: k.to}
 	fd, ok := s.spare[bare]
 	if !ok {
-		s.missed++
+		if k.to == 0 { // synchronization opens its own with its first messages
+			s.missed++
+		}
 		return s.open(k)
 	}
 	delete(s.spare, bare)

@@ -179,9 +179,30 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	other := new(clocks.Protocols)
 	for _, k := range other.Keys(nil, func() bool { return c.PeerToPeer }) {
 		r.aside(k.Name, k.Open())
+		if c.Sync != k.Name {
+			r.field(k.Name).unused(r.field("sync"), "nothing runs it with sync: %s; expected sync: %s", c.Sync, k.Name)
+		}
 	}
+	c.noteErrors(r)
 	s.close()
 	return c
+}
+
+// noteErrors notes errors of clocks that are written and that clocks without errors do not have:
+// they are for runs with another sync.
+func (c *Clocks) noteErrors(r *keyReader) {
+	if !c.Kind().Perfect {
+		return
+	}
+	for _, e := range []struct {
+		key string
+		has bool
+	}{{"preset", c.Preset != ""}, {"offset", c.Offset != 0}, {"skew", c.Skew != 0}, {"wander", c.Wander != 0}} {
+		if e.has {
+			r.field(e.key).unused(r.field("sync"), "clocks show lab time with sync: %s; expected sync: %s", c.Sync,
+				clocks.With(func(f clocks.Facts) bool { return !f.Perfect }))
+		}
+	}
 }
 
 // aside checks the section of a protocol that this run does not use: other points of the sweep do.

@@ -154,10 +154,30 @@ func (s *section) unknown() (keys []key) {
 func (f field) written() bool { return f.n != nil && f.at.source == "" }
 
 // idle reports f, if it is written, because another setting makes it have no effect. It does not
-// report if a sweep varies that other one: f is then for other points of the sweep.
+// report if a sweep varies that other one: f is then for other points of the sweep. If only the
+// command line has the other one, what the file says is for runs without that, and is noted.
 func (f field) idle(because field, format string, args ...any) {
-	if f.written() && (because.n == nil || because.n.at.sweep == nil) {
+	switch {
+	case !f.written() || because.n != nil && because.n.at.sweep != nil:
+	case because.n != nil && because.n.at.flag != "" && f.at.flag == "":
+		f.noted(format, args...)
+	default:
 		f.problem(format, args...)
+	}
+}
+
+// unused notes that f, if it is written, has no effect because of another setting, unless a sweep
+// varies that one: f is then for other points of the sweep.
+func (f field) unused(because field, format string, args ...any) {
+	if f.written() && (because.n == nil || because.n.at.sweep == nil) {
+		f.noted(format, args...)
+	}
+}
+
+// noted makes a note of what the file says and this run does not do.
+func (f field) noted(format string, args ...any) {
+	if !f.silent && f.d.aside == 0 {
+		f.d.notes = append(f.d.notes, note{f.path, fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -206,9 +206,12 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 		b.open().all(&l.Background)
 	}
 	l.Transport = d.transport(s.section("transport"))
-	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && len(d.kinds) == 1 {
-		s.section("queues").field("routing").
-			idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
+	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated {
+		const says = "the switches of %s choose paths by the packet, whatever this says; leave it out"
+		routing, because := s.section("queues").field("routing"), s.section("transport").field("kind")
+		if routing.idle(because, says, kind); routing.written() && because.n != nil && because.n.at.sweep != nil {
+			routing.noted(says, kind)
+		}
 	}
 	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
 	r.take(work.key(), "workload", s.field("workload"))

@@ -1,7 +1,6 @@
 package expect
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -288,16 +287,14 @@ func errorIf(bad bool, err error) error {
 // verdict returns the fidelity of a run, or an error if it was not judged. The simulator keeps its
 // schedule by definition.
 func verdict(s *record.Summary) (string, error) {
-	switch f := s.Fidelity; {
-	case f == nil:
-		return "ok", nil
-	case f.OfNothing() && f.Verdict == "ok":
-		return "", errors.New("not judged: no packet or timer was measured")
-	case !slices.Contains(verdicts(), f.Verdict):
-		return "", fmt.Errorf("not judged: %s", cmp.Or(strings.Join(f.Reasons, "; "), "nothing was measured"))
-	default:
-		return f.Verdict, nil
+	f := s.Fidelity
+	if f == nil {
+		return record.OK, nil
 	}
+	if why := f.Unjudged(); why != "" {
+		return "", fmt.Errorf("not judged: %s", why)
+	}
+	return f.Verdict, nil
 }
 
 // quantileEntries returns the names of a distribution.

@@ -135,7 +135,10 @@ func describe(s *record.Summary, strict string) suite {
 	}
 	if f := s.Fidelity; f != nil {
 		why := "fidelity " + f.Verdict + ": " + strings.Join(f.Reasons, "\n")
-		if f.Verdict != "ok" && f.Accepted(strict) {
+		if not := f.Unjudged(); not != "" {
+			why = "fidelity not judged: " + not
+		}
+		if (f.Verdict != record.OK || f.Unjudged() != "") && f.Accepted(strict) {
 			out.skip("fidelity", why)
 		} else {
 			out.add("fidelity", f.Accepted(strict), f.Verdict, why)

@@ -54,6 +54,13 @@ func TestRunsLeftOut(t *testing.T) {
 // --strict decides which fidelity is a failure, as for the exit code; otherwise a low fidelity is
 // only reported.
 func TestFidelityFailsUnderStrictOnly(t *testing.T) {
+	nothing := &record.Fidelity{Verdict: record.OK, BaseRTTNS: 1000}
+	for strict, failures := range map[string]int{"": 0, "ok": 1, "degraded": 1} {
+		s := &record.Summary{Lab: "x", Engine: "emu", Status: "ok", Verified: true, Fidelity: nothing}
+		if got := describe(s, strict); got.Failures != failures || got.Skipped != 1-failures {
+			t.Errorf("not judged, under %q: %+v", strict, got)
+		}
+	}
 	for _, c := range []struct {
 		verdict, strict   string
 		failures, skipped int

@@ -3,6 +3,8 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // The status of a run. docs/results.md has the same table.
@@ -429,9 +431,24 @@ func (f *Fidelity) OfNothing() bool { return f.BaseRTTNS > 0 && f.LatenessP99NS 
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
 func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }
 
-// Accepted reports whether the verdict passes `weft run --strict`: ok, or the value of strict.
+// Unjudged returns why a run has no verdict; "" if it has one. The simulator keeps its schedule by
+// definition, and its runs have no Fidelity.
+func (f *Fidelity) Unjudged() string {
+	switch {
+	case f == nil:
+		return ""
+	case f.Verdict == OK && f.OfNothing():
+		return "no packet or timer was measured"
+	case !slices.Contains([]string{OK, Degraded, Invalid}, f.Verdict):
+		return cmp.Or(strings.Join(f.Reasons, "; "), "nothing was measured")
+	}
+	return ""
+}
+
+// Accepted reports whether the verdict passes `weft run --strict`: ok, or the value of strict. A
+// run that was not judged does not.
 func (f *Fidelity) Accepted(strict string) bool {
-	return f == nil || strict == "" || f.Verdict == "ok" || f.Verdict == strict
+	return f == nil || strict == "" || f.Unjudged() == "" && (f.Verdict == OK || f.Verdict == strict)
 }
 
 // Retry describes the run that this one repeats at a higher dilation, because its fidelity was not

@@ -122,8 +122,8 @@ func Flows(s *record.Summary) string {
 func Fidelity(f *record.Fidelity) string {
 	text := f.Verdict
 	switch {
-	case f.OfNothing() && f.Verdict == "ok":
-		text = "not judged: no packet or timer was measured"
+	case f.Unjudged() != "":
+		text = "not judged: " + f.Unjudged()
 	case f.OfNothing():
 	case f.BaseRTTNS > 0:
 		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, "+
