@@ -454,8 +454,8 @@ func TestForgedErrorsAreNoAnswers(t *testing.T) {
 	}
 }
 
-// An ICMP error about a message of clock synchronization, whose receiver has ended, is Weft's own: it
-// quotes the message as it was delivered, without its departure.
+// An ICMP error about a message of clock synchronization, whose receiver has ended, is Weft's own:
+// it quotes the message as it was delivered, without its departure.
 func TestErrorsAboutSynchronizationAreOwn(t *testing.T) {
 	l := startLab(t, Config{Network: twoHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}, Departs: true})
 	l.begin(1)

@@ -160,7 +160,7 @@ func (f field) idle(because field, format string, args ...any) {
 	switch {
 	case !f.written() || because.n != nil && because.n.at.sweep != nil:
 	case because.n != nil && because.n.at.flag != "" && f.at.flag == "":
-		f.noted(format, args...)
+		f.addNote(format, args...)
 	default:
 		f.problem(format, args...)
 	}
@@ -170,12 +170,12 @@ func (f field) idle(because field, format string, args ...any) {
 // varies that one: f is then for other points of the sweep.
 func (f field) unused(because field, format string, args ...any) {
 	if f.written() && (because.n == nil || because.n.at.sweep == nil) {
-		f.noted(format, args...)
+		f.addNote(format, args...)
 	}
 }
 
-// noted makes a note of what the file says and this run does not do.
-func (f field) noted(format string, args ...any) {
+// addNote adds a note of what the file says and this run does not do.
+func (f field) addNote(format string, args ...any) {
 	if !f.silent && f.d.aside == 0 {
 		f.d.notes = append(f.d.notes, note{f.path, fmt.Sprintf(format, args...)})
 	}

@@ -210,7 +210,7 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 		const says = "the switches of %s choose paths by the packet, whatever this says; leave it out"
 		routing, because := s.section("queues").field("routing"), s.section("transport").field("kind")
 		if routing.idle(because, says, kind); routing.written() && because.n != nil && because.n.at.sweep != nil {
-			routing.noted(says, kind)
+			routing.addNote(says, kind)
 		}
 	}
 	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
