@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,14 +10,15 @@ import (
 )
 
 // Misfits returns the parameters of a connection's transport that do not work on its path: those of
-// its congestion control, of the one inside, and of its recovery. Keys are paths of the lab. run is
-// nil before a run. It returns an error if cfg or s is invalid.
-func Misfits(cfg Config, s *Spec, run *cc.Run) ([]cc.Misfit, error) {
+// its congestion control, of the one inside, and of its recovery. Keys are paths of the lab. took
+// is how long a run took whose switches marked packets, 0 before it. It returns an error if cfg or
+// s is invalid.
+func Misfits(cfg Config, s *Spec, took units.Time) ([]cc.Misfit, error) {
 	l, sch, err := connect(cfg, s)
 	if err != nil {
 		return nil, err
 	}
-	n := cc.Network{Link: l, Run: run}
+	n := cc.Network{Link: l, Took: took}
 	if sch.selective {
 		n.Most = units.Bytes(min(sch.span(l), maxSpan)) * l.Packet
 	}
@@ -32,7 +32,7 @@ func Misfits(cfg Config, s *Spec, run *cc.Run) ([]cc.Misfit, error) {
 		name, p := k.inner(s.CC)
 		all = append(all, misfits(p, n, path+name+".")...)
 	}
-	all = append(all, at(unfilled(s, l, sch, run), path)...)
+	all = append(all, at(unfilled(s, l, sch), path)...)
 	if n.Most > 0 && n.Most < l.BDP() {
 		all = append(all, cc.Misfit{Key: "topology.mtu", What: fmt.Sprintf("its recovery keeps track of %v of data on "+
 			"their way, and the longest path holds %v (%v at a base RTT of %v): one connection fills %d %% of it; "+
@@ -41,6 +41,9 @@ func Misfits(cfg Config, s *Spec, run *cc.Run) ([]cc.Misfit, error) {
 	}
 	return all, nil
 }
+
+// filled is the least share of an idle path that the window of one connection should fill. Ours.
+const filled = 0.9
 
 // AckEvery returns the bytes per acknowledgement of a connection that leaves them open:
 // DefaultAckEvery, or fewer whole packets where the window would not fill the path otherwise. It
@@ -51,7 +54,7 @@ func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 		return DefaultAckEvery, err
 	}
 	window, every := sch.controller(l).Window(), DefaultAckEvery
-	for every > l.Packet && fill(l, window, every) < cc.Filled {
+	for every > l.Packet && fill(l, window, every) < filled {
 		every = (every - 1) / l.Packet * l.Packet
 	}
 	return every, nil
@@ -66,22 +69,17 @@ func fill(l cc.Link, window, every units.Bytes) float64 {
 }
 
 // unfilled returns a misfit if the window of one connection leaves more than a tenth of its path
-// empty. It does not matter to a run whose hosts received what their links carry.
-func unfilled(s *Spec, l cc.Link, sch scheme, run *cc.Run) []cc.Misfit {
+// empty.
+func unfilled(s *Spec, l cc.Link, sch scheme) []cc.Misfit {
 	window, every := sch.controller(l).Window(), s.Selective.ackEvery()
 	share := fill(l, window, every)
-	if !sch.windowed || share >= cc.Filled || run != nil && !run.Short() {
+	if !sch.windowed || share >= filled {
 		return nil
 	}
-	// Whole packets, so that the window that is rounded down still fills the path.
-	together := (max(every, l.Packet) + l.Packet - 1) / l.Packet
-	packets := math.Ceil(float64(l.BDP())/float64(l.Packet)) + float64(together)
-	enough := math.Ceil(100*packets*float64(l.Packet)/float64(max(l.Line.BytesIn(l.NetRTT), 1))) / 100
-	return []cc.Misfit{{Key: "max_cwnd", Set: fmt.Sprint(enough), What: fmt.Sprintf(
-		"its window is %v, the path holds %v (%v at a base RTT of "+
-			"%v), and every %v are acknowledged together: one connection may fill only %.0f %% of it; expected a "+
-			"max_cwnd of %g, or a smaller topology.mtu or ack_every", window, l.BDP(), l.Line, l.BaseRTT.Rounded(),
-		max(every, l.Packet), 100*share, enough)}}
+	return []cc.Misfit{{Key: "max_cwnd", What: fmt.Sprintf("its window is %v, the path holds %v (%v at a base RTT of "+
+		"%v), and every %v are acknowledged together: one connection may fill only %.0f %% of it; expected a larger "+
+		"max_cwnd, or a smaller topology.mtu or ack_every", window, l.BDP(), l.Line, l.BaseRTT.Rounded(),
+		max(every, l.Packet), 100*share)}}
 }
 
 // connect returns what the congestion control of a connection knows of its path, and its scheme. It

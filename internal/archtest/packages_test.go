@@ -196,7 +196,7 @@ func packages() []entry {
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench " +
 			"collectives/schedule fabric host " +
 			"internal/clip internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology results/frames " +
-			"results/plot results/record results/stats transport transport/cc transport/wire units",
+			"results/plot results/record results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so " +
 				"that the same outcome has the same record"},
 		{"orchestrator/failure", "collectives/schedule fabric host internal/plural orchestrator/experiment " +
@@ -254,7 +254,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
-			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport transport/cc units",
+			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +

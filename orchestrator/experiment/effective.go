@@ -270,11 +270,7 @@ func (e *effective) transport(x *Experiment) error {
 				break
 			}
 		}
-		key := v.Key
-		if !strings.Contains(key, ".") {
-			key = at + key
-		}
-		e.add(key, value, v.Why+"; "+e.origin(key))
+		e.add(at+v.Key, value, v.Why+"; "+e.origin(at+v.Key))
 	}
 	return nil
 }

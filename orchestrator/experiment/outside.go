@@ -12,7 +12,6 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
-	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -81,25 +80,13 @@ func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 	return all
 }
 
-// Outside is Outside of the experiment's lab after a run.
-func (x *Experiment) Outside(run *cc.Run) lab.Problems {
-	all := (&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab)
-	for _, p := range x.misfits(run) {
-		if !slices.ContainsFunc(all, func(o lab.Problem) bool { return o.Path == p.Path }) {
-			all = append(all, p)
-		}
+// Outside is Outside of the experiment's lab, after a run of some time whose switches marked that
+// many packets.
+func (x *Experiment) Outside(took units.Time, marks int64) lab.Problems {
+	if marks == 0 {
+		took = 0
 	}
-	return all
-}
-
-// WaysOut returns the settings that the misfits of a run name as a way out, as path=value.
-func (x *Experiment) WaysOut(run *cc.Run) (all []string) {
-	for _, m := range x.found(run) {
-		if m.Set != "" {
-			all = append(all, m.Key+"="+m.Set)
-		}
-	}
-	return all
+	return append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
 }
 
 // outside returns the conditions of a lab's transport that its settings and its paths do not meet.
@@ -107,60 +94,30 @@ func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
 	all := n.unmetBy(l)
 	if g := n.graph(l); g != nil && Runnable(l) == nil {
 		if x, err := SketchOn(l, g); err == nil { // otherwise building the experiment says why
-			all = append(all, x.misfits(nil)...)
+			all = append(all, x.misfits(0)...)
 		}
 	}
 	return all
 }
 
 // misfits returns the parameters of the transport that do not work on the paths of its connections.
-func (x *Experiment) misfits(run *cc.Run) (all lab.Problems) {
-	for _, m := range x.found(run) {
-		all = append(all, problemAt(x.Lab, m.Key, fmt.Sprintf("%s is outside its conditions: %s",
-			x.Lab.Transport.Kind, m.What)))
-	}
-	return all
-}
-
-// found returns the first misfit of each key.
-func (x *Experiment) found(run *cc.Run) (all []cc.Misfit) {
-	if m := x.dropped(run); m.Key != "" {
-		all = append(all, m)
-	}
+func (x *Experiment) misfits(took units.Time) (all lab.Problems) {
+	seen := map[string]bool{}
 	for i := range x.Extremes {
 		s := &x.Extremes[i]
-		found, err := transport.Misfits(x.endpoint(s), s, run)
+		found, err := transport.Misfits(x.endpoint(s), s, took)
 		if err != nil {
 			return nil // opening the connection says so
 		}
 		for _, m := range found {
-			if !slices.ContainsFunc(all, func(o cc.Misfit) bool { return o.Key == m.Key }) {
-				all = append(all, m)
+			if !seen[m.Key] {
+				seen[m.Key] = true
+				all = append(all, problemAt(x.Lab, m.Key, fmt.Sprintf("%s is outside its conditions: %s",
+					x.Lab.Transport.Kind, m.What)))
 			}
 		}
 	}
 	return all
-}
-
-// dropped returns the misfit of queues that dropped packets in a run in which a host received less
-// than its link carries.
-func (x *Experiment) dropped(run *cc.Run) (m cc.Misfit) {
-	if !run.Short() || run.Drops == 0 || len(x.Extremes) == 0 || x.Lab.Queues.PFC != nil {
-		return m
-	}
-	m.Key = "queues.pfc"
-	m.What = fmt.Sprintf("full queues dropped %d packets, and %d of %d data packets were sent again; expected %s",
-		run.Drops, run.Resent, run.Data, pfcOn(x.Lab))
-	var largest units.Bytes
-	for i := range x.Fabric.Ports {
-		largest = max(largest, x.Fabric.Ports[i].Buffer)
-	}
-	path := x.Extremes[0].Forward.Rates[0].BytesIn(x.BaseRTT)
-	if largest > 0 && largest < 4*path {
-		m.Key, m.Set = "queues.buffer", "5bdp"
-		m.What += fmt.Sprintf(", or a buffer of 5bdp in place of %v", largest)
-	}
-	return m
 }
 
 // unmetBy returns what the settings of a lab lack that its transport assumes.

@@ -32,12 +32,6 @@ type Transport struct {
 // dataWire is the size on the wire of a data packet that carries payload bytes and no telemetry.
 func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize + wire.Overhead }
 
-// OnWire returns the size on the wire of payload in full packets, without telemetry.
-func (x *Experiment) OnWire(payload units.Bytes) units.Bytes {
-	mtu := x.Lab.Topology.MTU
-	return payload + (payload+mtu-1)/mtu*(dataWire(mtu)-mtu)
-}
-
 // ackWire is the size on the wire of an acknowledgement without telemetry.
 const ackWire units.Bytes = wire.AckSize + wire.Overhead
 

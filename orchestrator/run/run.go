@@ -24,14 +24,11 @@ import (
 	"weft/results/record"
 	"weft/results/store"
 	"weft/transport"
-	"weft/transport/cc"
 	"weft/units"
 )
 
 // Options are the settings of a run beside its lab. The zero value runs the lab as its file says.
 type Options struct {
-	ended func(*cc.Run) // of tests: called with what the conditions of the transport ask of the run
-
 	// Engine is auto, sim or emu. Empty means the lab's engine.
 	Engine string
 	// Why is the reason for a simulation that the user did not request. It may be empty.
@@ -200,12 +197,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
 	by := out.End()
-	conditions := summary.Conditions(x, out, s)
-	if o.ended != nil {
-		o.ended(conditions)
-	}
+	took := units.Time(s.LabTimeUS * float64(units.Microsecond))
 	var first []string
-	for _, p := range append(l.Notes(), x.Outside(conditions)...) {
+	for _, p := range append(l.Notes(), x.Outside(took, s.Network.CEMarks)...) {
 		first = append(first, p.Path+": "+p.Message)
 	}
 	s.Warnings = append(first, s.Warnings...)

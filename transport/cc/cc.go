@@ -25,11 +25,7 @@
 // in example_test.go is a complete controller.
 package cc
 
-import (
-	"math"
-
-	"weft/units"
-)
+import "weft/units"
 
 // Params are the parameters of a congestion control. They are plain data: written as JSON, they are
 // read back into the same type.
@@ -57,33 +53,7 @@ type Conditional interface {
 type Network struct {
 	Link
 	Most units.Bytes // data that recovery lets be on its way; 0: any amount
-	Run  *Run        // the run that is over; nil before it
-}
-
-// Filled is the share of a link from which on a receiver, or a window, lacks nothing. Ours.
-const Filled = 0.9
-
-// Run is what Conditional learns of a run that is over.
-type Run struct {
-	Took   units.Time // lab time
-	Marks  int64      // packets that switches marked
-	Drops  int64      // packets that full queues dropped
-	Resent int64      // data packets that were sent again
-	Data   int64      // data packets, those sent again too
-	Queued units.Time // the longest time in which a packet waited in all queues of its path
-	Used   float64    // the least share of its link that a host received which received much
-}
-
-// Short reports whether a host received less than nine tenths of what its link carries. A nil Run
-// is not short.
-func (r *Run) Short() bool { return r != nil && r.Used < Filled }
-
-// Cuts returns how many times a window that shrinks by up to most once per base RTT is cut before
-// senders see the queue get shorter, and what is left of it: a queue makes round trips longer than
-// the base RTT.
-func (r *Run) Cuts(rtt units.Time, most float64) (n int, left float64) {
-	n = 1 + int(r.Queued/max(rtt, 1))
-	return n, math.Pow(1-most, float64(n))
+	Took units.Time  // of a run that is over and whose switches marked packets; else 0
 }
 
 // BDP returns the bandwidth-delay product of the path.
@@ -93,7 +63,6 @@ func (l Link) BDP() units.Bytes { return l.Line.BytesIn(l.BaseRTT) }
 type Misfit struct {
 	Key  string // of the transport's section; with a dot: a path of the lab, such as topology.mtu
 	What string // the reason, with the number, and a way out
-	Set  string // the value of Key that is a way out; "": none is known, or another key is one
 }
 
 // A Controller decides how much of one connection may be in flight and how fast it may leave. It

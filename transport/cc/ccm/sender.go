@@ -260,11 +260,8 @@ func (s *Sender) Advance(now units.Time) {
 
 // Resolved implements cc.Resolved: the values of the inner controller.
 func (s *Sender) Resolved() []cc.Value {
-	var all []cc.Value
 	if r, ok := s.inner.(cc.Resolved); ok {
-		all = r.Resolved()
+		return r.Resolved()
 	}
-	return append(all, cc.Value{
-		Key: "transport.ccm.timeout", Value: s.timeout.String(), Why: "auto: 1ms, at least twice the base RTT",
-	})
+	return nil
 }

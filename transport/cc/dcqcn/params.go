@@ -142,29 +142,20 @@ func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, 
 	return "", ""
 }
 
-// slow is the share of a run from which on the recovery of a rate shows in what a host receives:
-// marks lower rates again and again. Ours.
-const slow = 1.0 / 100
-
-// Misfits implements cc.Conditional: a host did not receive what its link carries, because marks
-// lower rates more often than they rise.
+// Misfits implements cc.Conditional: rates that marks have lowered stay low for more
+// than a tenth of a run.
 func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	step := p.RAI.At(n.Line)
+	key, step := "rai", p.RAI.At(n.Line)
 	if p.Mode == Mellanox { // hyper increase follows the first additive one
-		step = p.RHAI.At(n.Line)
+		key, step = "rhai", p.RHAI.At(n.Line)
 	}
 	regains := units.Time(float64(n.Line) / 2 / float64(max(step, 1)) * float64(p.RPTimer))
-	if !n.Run.Short() || n.Run.Marks == 0 || float64(regains) <= slow*float64(n.Run.Took) ||
-		p.CNPInterval >= p.RPTimer {
+	if n.Took == 0 || regains <= n.Took/10 {
 		return nil
 	}
-	return []cc.Misfit{{
-		Key: "cnp_interval", Set: p.RPTimer.String(),
-		What: fmt.Sprintf("marks lower rates every %v, and they rise by %v every %v: half of %v takes %v to "+
-			"regain, in a run of %v, so that hosts received less than their links carry; expected longer flows, or a "+
-			"cnp_interval of %v", p.CNPInterval, step, p.RPTimer, n.Line, regains.Rounded(), n.Run.Took.Rounded(),
-			p.RPTimer),
-	}}
+	return []cc.Misfit{{Key: key, What: fmt.Sprintf("DCQCN takes %v to regain half of %v (%v every %v), more than a "+
+		"tenth of the run: rates that marks lowered stayed low while others ended; expected longer flows, or a "+
+		"larger %s", regains.Rounded(), n.Line, step, p.RPTimer, key)}}
 }
 
 // Check returns an error that names the first parameter out of range or unused by the mode, or nil.

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"weft/params"
-	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -65,26 +64,6 @@ func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, 
 			p.MinRate, host, line)
 	}
 	return "", ""
-}
-
-// Misfits implements cc.Conditional: a host did not receive what its link carries, because the
-// windows of several flows on a path of few packets rise by too little to use what is free. The
-// bounds are ours: the grid of ADR 231.
-func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	wai := p.WAI
-	if wai == 0 {
-		wai = max(units.Bytes(float64(n.BDP())*(1-p.Eta)/float64(max(p.Flows, 1))), 1)
-	}
-	if !n.Run.Short() || n.BDP() >= 8*n.Packet || wai >= n.Packet/8 {
-		return nil
-	}
-	enough := max(units.KB, n.Packet/4)
-	return []cc.Misfit{{
-		Key: "wai", Set: enough.String(),
-		What: fmt.Sprintf("windows rise by %v per round trip, %.2g %% of a packet, and the path holds %v, so "+
-			"what others left was not used; expected a wai of %v", wai,
-			100*float64(wai)/float64(n.Packet), n.BDP(), enough),
-	}}
 }
 
 // Check returns an error that names the first parameter out of range or unused, or nil.

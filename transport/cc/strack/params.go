@@ -1,9 +1,6 @@
 package strack
 
 import (
-	"fmt"
-	"strconv"
-
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
@@ -51,25 +48,6 @@ func netRTT(l cc.Link) units.Time {
 		return l.BaseRTT
 	}
 	return l.NetRTT
-}
-
-// calmer is a decrease that leaves some of the window after a few. Ours: the grid of ADR 231.
-const calmer = 0.2
-
-// Misfits implements cc.Conditional: a host did not receive what its link carries, because windows
-// shrank again and again before senders saw the queue get shorter.
-func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	if !n.Run.Short() || n.Run.Queued <= p.DelayTarget(n.Link) || p.MaxMDF <= calmer {
-		return nil
-	}
-	cuts, left := n.Run.Cuts(n.BaseRTT, p.MaxMDF)
-	return []cc.Misfit{{
-		Key: "max_mdf", Set: strconv.FormatFloat(calmer, 'g', -1, 64),
-		What: fmt.Sprintf("a queue of %v is longer than the target, %v, and windows shrink by up to %g %% per "+
-			"base RTT of %v: %d times, down to %.2g %%, before senders see that it gets shorter, so that it runs "+
-			"empty; expected a max_mdf of %g", n.Run.Queued.Rounded(), p.DelayTarget(n.Link).Rounded(), 100*p.MaxMDF,
-			n.BaseRTT.Rounded(), cuts, 100*left, calmer),
-	}}
 }
 
 // Keys implements params.Section.

@@ -1,12 +1,7 @@
 package uec
 
 import (
-	"cmp"
-	"fmt"
-	"strconv"
-
 	"weft/params"
-	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -70,33 +65,6 @@ type Params struct {
 
 // htsim is the source of all defaults. The fields of Params name the symbols.
 const htsim = "uet-htsim"
-
-// calmer is a decrease that leaves some of the window after a few. Ours: the grid of ADR 231.
-const calmer = 0.2
-
-// Misfits implements cc.Conditional: a host did not receive what its link carries, because windows
-// shrank again and again before senders saw the queue get shorter.
-func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	if !n.Run.Short() || p.CC == RCCC || n.Run.Queued <= p.target(n.Link) || p.MaxMDF <= calmer {
-		return nil
-	}
-	cuts, left := n.Run.Cuts(n.BaseRTT, p.MaxMDF)
-	return []cc.Misfit{{
-		Key: "max_mdf", Set: strconv.FormatFloat(calmer, 'g', -1, 64),
-		What: fmt.Sprintf("a queue of %v is longer than the target, %v, and windows shrink by up to %g %% per "+
-			"base RTT of %v: %d times, down to %.2g %%, before senders see that it gets shorter, so that it runs "+
-			"empty; expected a max_mdf of %g", n.Run.Queued.Rounded(), p.target(n.Link).Rounded(), 100*p.MaxMDF,
-			n.BaseRTT.Rounded(), cuts, 100*left, calmer),
-	}}
-}
-
-// target returns the queueing delay at which the window settles.
-func (p Params) target(l cc.Link) units.Time {
-	if p.Target > 0 {
-		return p.Target
-	}
-	return max(units.Time(p.TargetRTT*float64(cmp.Or(l.NetRTT, l.BaseRTT))), 1)
-}
 
 // Keys implements params.Section.
 func (p *Params) Keys() []params.Key {

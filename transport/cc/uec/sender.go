@@ -59,8 +59,11 @@ func NewSender(p Params, l cc.Link) *Sender {
 		net = l.BaseRTT
 	}
 	s := &Sender{
-		params: p, line: float64(l.Line), packet: float64(l.Packet), netRTT: net, baseRTT: net, target: p.target(l),
+		params: p, line: float64(l.Line), packet: float64(l.Packet), netRTT: net, baseRTT: net, target: p.Target,
 		decreased: never,
+	}
+	if s.target == 0 {
+		s.target = max(units.Time(p.TargetRTT*float64(net)), 1)
 	}
 	s.high = units.Time(p.QAHigh * float64(s.target))
 	scale := s.bdp() / referenceBDP                    // _scaling_factor_a
