@@ -197,12 +197,7 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
 	by := out.End()
-	took := units.Time(s.LabTimeUS * float64(units.Microsecond))
-	var first []string
-	for _, p := range append(l.Notes(), x.Outside(took, s.Network.CEMarks)...) {
-		first = append(first, p.Path+": "+p.Message)
-	}
-	s.Warnings = append(first, s.Warnings...)
+	s.Warnings = append(warnings(x, s), s.Warnings...)
 	if ctx.Err() == nil && noProgress(runErr) {
 		runErr = failure.Explain(x, runErr, out, e.datapath == lab.DatapathKernel, by)
 	}
@@ -250,6 +245,16 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		runErr = errors.Join(runErr, err)
 	}
 	return s, runErr
+}
+
+// warnings returns what the lab says and the run did not do, and conditions of its transport that
+// did not hold.
+func warnings(x *experiment.Experiment, s *record.Summary) (all []string) {
+	took := units.Time(s.LabTimeUS * float64(units.Microsecond))
+	for _, p := range append(x.Lab.Notes(), x.Outside(took, s.Network.CEMarks)...) {
+		all = append(all, p.Path+": "+p.Message)
+	}
+	return all
 }
 
 // storeNetwork writes the network that frames are of, and has o.Frames called with it. The network

@@ -145,17 +145,17 @@ func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, 
 // Misfits implements cc.Conditional: rates that marks have lowered stay low for more
 // than a tenth of a run.
 func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	key, step := "rai", p.RAI.At(n.Line)
+	step := p.RAI.At(n.Line)
 	if p.Mode == Mellanox { // hyper increase follows the first additive one
-		key, step = "rhai", p.RHAI.At(n.Line)
+		step = p.RHAI.At(n.Line)
 	}
 	regains := units.Time(float64(n.Line) / 2 / float64(max(step, 1)) * float64(p.RPTimer))
-	if n.Took == 0 || regains <= n.Took/10 {
+	if n.Took == 0 || regains <= n.Took/10 || p.CNPInterval >= p.RPTimer {
 		return nil
 	}
-	return []cc.Misfit{{Key: key, What: fmt.Sprintf("DCQCN takes %v to regain half of %v (%v every %v), more than a "+
-		"tenth of the run: rates that marks lowered stayed low while others ended; expected longer flows, or a "+
-		"larger %s", regains.Rounded(), n.Line, step, p.RPTimer, key)}}
+	return []cc.Misfit{{Key: "cnp_interval", What: fmt.Sprintf("marks lower rates every %v, and they rise by %v every "+
+		"%v: DCQCN takes %v to regain half of %v, more than a tenth of the run; expected longer flows, or a "+
+		"cnp_interval of %v", p.CNPInterval, step, p.RPTimer, regains.Rounded(), n.Line, p.RPTimer)}}
 }
 
 // Check returns an error that names the first parameter out of range or unused by the mode, or nil.
