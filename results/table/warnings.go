@@ -57,10 +57,14 @@ func Warned(runs []*record.Summary) (rows [][2]string) {
 	return rows
 }
 
-// idle returns the transports whose congestion control never acted in any of the runs.
+// idle returns the transports whose congestion control never acted in any of the runs that came to
+// their end.
 func idle(runs []*record.Summary) (names []string) {
 	acted := map[string]bool{}
 	for _, s := range runs {
+		if !s.Complete() {
+			continue
+		}
 		if _, known := acted[s.Transport]; !known {
 			names = append(names, s.Transport)
 		}

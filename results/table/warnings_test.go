@@ -161,7 +161,7 @@ func TestUnadjusted(t *testing.T) {
 // Below a sweep's table are the transports whose congestion control acted in none of its runs.
 func TestWarnedOfIdleControls(t *testing.T) {
 	run := func(transport string, still bool) *record.Summary {
-		return &record.Summary{Transport: transport, Unadjusted: still}
+		return &record.Summary{Transport: transport, Unadjusted: still, Status: record.OK}
 	}
 	runs := []*record.Summary{run("roce", true), run("uec", true), run("roce", true), run("uec", false), run("pc4", true)}
 	got := Warned(runs)
@@ -170,6 +170,11 @@ func TestWarnedOfIdleControls(t *testing.T) {
 	}
 	if got := Warned(runs[3:4]); len(got) != 0 {
 		t.Error(got)
+	}
+	unfinished := run("hpcc", true)
+	unfinished.Status = record.Interrupted
+	if got := Warned([]*record.Summary{unfinished}); len(got) != 0 {
+		t.Errorf("of a run that was interrupted: %v", got)
 	}
 }
 
