@@ -146,6 +146,31 @@ func unbounded(c *record.Clocks, kind node.Facts, drops int64) string {
 	return text
 }
 
+// judgeClocks makes an emulation degraded if a stall may have thrown its clocks off: one that is as
+// long as their error, which is beyond clocks.limit. Messages that a stall holds up measure wrong
+// delays, long before the workload too, of whose time the verdict knows.
+func judgeClocks(f *record.Fidelity, c *record.Clocks, kind node.Facts) {
+	if f == nil || !kind.Talks || c.Samples == 0 || c.Error.P99 <= c.LimitNS {
+		return
+	}
+	var longest record.Stall
+	for _, s := range f.Stalls {
+		if s.ForUS > longest.ForUS {
+			longest = s
+		}
+	}
+	if longest.ForUS*1000 < c.Error.P99 {
+		return
+	}
+	ns := func(t float64) units.Time { return units.Time(t * float64(units.Nanosecond)).Rounded() }
+	if f.Slowed = true; f.Verdict == record.OK {
+		f.Verdict = record.Degraded
+	}
+	f.Reasons = append(f.Reasons, fmt.Sprintf("a stall may have thrown clocks off: their error, %v (p99), is above "+
+		"clocks.limit, %v, and %s stood or ran late for %v of lab time from %v on", ns(c.Error.P99), ns(c.LimitNS),
+		longest.Process, ns(1000*longest.ForUS), ns(1000*longest.FromUS)))
+}
+
 // undecided returns a warning about a run in which hosts found no majority among their time
 // servers, or "".
 func undecided(o *Outcome) string {

@@ -132,6 +132,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	if cut {
 		s.Warnings = append(s.Warnings, "clocks: their errors were not evaluated, since the run was interrupted")
 	}
+	judgeClocks(s.Fidelity, &s.Clocks, x.Lab.Clocks.Kind())
 	if text := undecided(o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}

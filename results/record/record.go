@@ -385,8 +385,8 @@ type Fidelity struct {
 	Stalled     float64 `json:"stalled,omitempty"`
 	StalledWork string  `json:"stalled_work,omitempty"`
 	Stalls      []Stall `json:"stalls,omitempty"`
-	// senders may have taken a stall for a queue or a loss, and sent less after it, or ranks may
-	// have stayed apart
+	// senders may have taken a stall for a queue or a loss, and sent less after it, ranks may have
+	// stayed apart, or clocks may have been thrown off
 	Slowed  bool     `json:"stalled_senders,omitempty"`
 	CPUMax  float64  `json:"cpu_max"` // busiest second, as a share of all processors
 	Reasons []string `json:"reasons,omitempty"`
