@@ -29,7 +29,8 @@ expect: [flows > 0, clock_coverage >= 99%]
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != exitOK {
 		t.Fatalf("code %d, %v\n%s", code, err, stderr)
 	}
-	if s.Flows.Count != 0 || s.LabTimeUS != 30_000 || s.Clocks.Samples != 3001 || len(s.Expect) != 1 {
+	if s.Flows.Count != 0 || s.LabTimeUS != 30_000 || s.Clocks.Samples != 3001 || len(s.Expect) != 2 ||
+		!s.Expect[0].OK || !s.Expect[1].Skipped || s.Expect[1].That != "flows > 0" {
 		t.Errorf("%+v", s)
 	}
 	if st := s.Clocks.Stability; st == nil || st.Hosts != 2 || len(st.At) != 3 || st.At[2].TauUS != 1000 || st.At[2].MTIE <= 0 || len(st.Classes) != 3 {

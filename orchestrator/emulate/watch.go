@@ -123,11 +123,11 @@ func (r *run) hung(now time.Time) error {
 		if peer != fabricPeer {
 			quiet = max(quiet, r.crew.quiet(peer, now))
 		}
+		if quiet > patience()/2 && r.starves(peer, now) {
+			state.waits = now
+		}
 		if quiet <= patience() {
 			continue
-		}
-		if r.starves(peer, now) {
-			state.waits = now
 		}
 		if now.Sub(state.waits) <= arriving && quiet <= starving*patience() {
 			continue
@@ -146,8 +146,8 @@ func (r *run) hung(now time.Time) error {
 	return nil
 }
 
-// starves reports whether the silent process of a host or of the network waits for a processor of
-// this machine.
+// starves reports whether the silent process of a host or of the network waits for a processor or
+// for memory of this machine.
 func (r *run) starves(peer int, now time.Time) bool {
 	switch {
 	case peer == fabricPeer:

@@ -49,7 +49,8 @@ func killed(pid int) bool {
 	return pending&(1<<(unix.SIGKILL-1)) != 0
 }
 
-// Waits reports whether a thread of a process of this machine runs or waits for a processor.
+// Waits reports whether a thread of a process of this machine runs, or waits for a processor, or
+// for memory or a disk.
 func (p *Proc) Waits() bool {
 	if p == nil || p.PID == 0 {
 		return false
@@ -57,7 +58,7 @@ func (p *Proc) Waits() bool {
 	threads, _ := poller.Threads(p.PID) // none: it is gone
 	return slices.ContainsFunc(threads, func(tid int) bool {
 		f := statOf(fmt.Sprintf("/proc/%d/task/%d", p.PID, tid))
-		return len(f) > 0 && f[0] == "R"
+		return len(f) > 0 && (f[0] == "R" || f[0] == "D")
 	})
 }
 
