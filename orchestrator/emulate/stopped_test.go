@@ -92,7 +92,7 @@ func checkStopped(t *testing.T, p Processes) {
 	}
 }
 
-// check compares runs with stops with undisturbed ones, of which there are each.
+// check compares each of several runs whose processes are stopped with undisturbed runs.
 func (l *stoppedLab) check(t *testing.T, rounds, each int) {
 	var base []map[string]float64
 	for tries := 0; len(base) < each; tries++ {

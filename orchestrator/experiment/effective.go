@@ -125,11 +125,12 @@ func (e *effective) queues() {
 		if len(ports) == 0 {
 			continue
 		}
-		add := func(key string, of func(port int) units.Bytes) {
-			if text := spread(ports, of); text != "0B" {
-				e.add(at+key, text, e.origin(e.m.path(first, key)))
+		addFor := func(key, why string, of func(port int) units.Bytes) {
+			if slices.ContainsFunc(ports, func(p int) bool { return of(p) != 0 }) {
+				e.add(at+key, spread(ports, of), why+e.origin(e.m.path(first, key)))
 			}
 		}
+		add := func(key string, of func(port int) units.Bytes) { addFor(key, "", of) }
 		derived := slices.ContainsFunc(ports, func(p int) bool {
 			k := &e.g.Links[p/2]
 			if e.m.at(k).ECN == nil {
@@ -138,17 +139,13 @@ func (e *effective) queues() {
 			_, _, derived := e.m.marks(k, topology.NodeID(cfg.Ports[p].From))
 			return derived
 		})
-		addMark := func(key string, of func(port int) units.Bytes) {
-			if text := spread(ports, of); derived && text != "0B" {
-				e.add(at+key, text, "from the buffer, because no queue reaches the default: kmax is half of it; "+
-					e.origin(e.m.path(first, key)))
-				return
-			}
-			add(key, of)
+		marks := ""
+		if derived {
+			marks = "from the buffer, because no queue reaches the default: kmax is half of it; "
 		}
 		add("buffer", func(p int) units.Bytes { return cfg.Ports[p].Buffer })
-		addMark("ecn.kmin", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
-		addMark("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
+		addFor("ecn.kmin", marks, func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
+		addFor("ecn.kmax", marks, func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
 		if e.m.coord != nil {
 			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }),
 				e.origin("transport."+e.lab.Transport.Kind+".light"))

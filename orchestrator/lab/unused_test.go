@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What a lab says and this run does not do is told, each key once, unless a sweep varies what
-// makes it so.
+// A setting without effect in a run has one note, unless the sweep varies the setting that disables
+// it.
 func TestUnusedSettingsAreNoted(t *testing.T) {
 	const errors = "clocks: {preset: bad, offset: ±1ms, skew: ±9ppm, wander: 1ppm/√s}"
 	const routed = "queues: {routing: spray}"

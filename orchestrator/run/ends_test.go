@@ -86,7 +86,7 @@ func TestInterruptedRunLeavesOut(t *testing.T) {
 	}
 }
 
-// A planned corruption that finds no data is told as one that did not happen, and no other is.
+// Only a planned corruption that finds no data is reported as not having happened.
 func TestSparedCorruption(t *testing.T) {
 	s, err := simulateLab(t, star+"workload: [{collective: broadcast, size: 1MB}]\nclocks: {for: 10ms}\n"+
 		"faults: [{corrupt: h1, at: 3ms}, {corrupt: h1, at: 0us}, {corrupt: h2, at: 1us}, {corrupt: h0, at: 1us}, {corrupt: h1, at: 1s}]")

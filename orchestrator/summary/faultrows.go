@@ -74,8 +74,8 @@ func Happened(x *experiment.Experiment, o *Outcome) []record.Fault {
 	return CutRows(x, sparedRows(x, FaultRows(x), o), o.CutBy)
 }
 
-// sparedRows returns rows with Spared set for the corruptions that found no data: the last ones of
-// a host, of which o has the numbers.
+// sparedRows returns rows with Spared set for the corruptions that found no data: the last
+// o.Spared of each host.
 func sparedRows(x *experiment.Experiment, rows []record.Fault, o *Outcome) []record.Fault {
 	rows = slices.Clone(rows)
 	for host, n := range o.Spared {

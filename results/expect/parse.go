@@ -3,6 +3,8 @@ package expect
 import (
 	"slices"
 	"strings"
+
+	"weft/results/record"
 )
 
 // Limits of a line, far above any sensible one: bytes, and levels of nesting.
@@ -215,7 +217,7 @@ func nameNode(t token) (*node, error) {
 	case "true", "false":
 		return &node{at: t.at, lit: truthValue(t.text == "true")}, nil
 	}
-	if slices.Contains(verdicts(), t.text) {
+	if slices.Contains(record.Verdicts(), t.text) {
 		return &node{at: t.at, lit: value{typ: wordType, word: t.text}}, nil
 	}
 	if _, ok := findEntry(t.text); !ok && !setting(t.text) {
@@ -223,9 +225,6 @@ func nameNode(t token) (*node, error) {
 	}
 	return &node{op: "name", at: t.at, name: t.text}, nil
 }
-
-// verdicts lists the fidelities of a run that was judged.
-func verdicts() []string { return []string{"ok", "degraded", "invalid"} }
 
 // setting reports whether name looks like a path of a lab file.
 func setting(name string) bool {

@@ -431,6 +431,9 @@ func (f *Fidelity) OfNothing() bool { return f.BaseRTTNS > 0 && f.LatenessP99NS 
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
 func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }
 
+// Verdicts lists the fidelities of a run that was judged.
+func Verdicts() []string { return []string{OK, Degraded, Invalid} }
+
 // Unjudged returns why a run has no verdict; "" if it has one. The simulator keeps its schedule by
 // definition, and its runs have no Fidelity.
 func (f *Fidelity) Unjudged() string {
@@ -439,7 +442,7 @@ func (f *Fidelity) Unjudged() string {
 		return ""
 	case f.Verdict == OK && f.OfNothing():
 		return "no packet or timer was measured"
-	case !slices.Contains([]string{OK, Degraded, Invalid}, f.Verdict):
+	case !slices.Contains(Verdicts(), f.Verdict):
 		return cmp.Or(strings.Join(f.Reasons, "; "), "nothing was measured")
 	}
 	return ""
