@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -160,6 +162,43 @@ func TestPrivRemountEach(t *testing.T) {
 	if err := unix.Statfs("/", &st); err != nil || st.Flags&unix.ST_RDONLY != 0 {
 		t.Fatal("the test's own file system became read-only")
 	}
+}
+
+// A tree becomes read-only also while other threads of the process start programs. A child has its
+// parent's files until it runs its program, and a file that can be written keeps a mount writable
+// (EBUSY).
+func TestPrivSealWhileProgramsStart(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	over := make(chan struct{})
+	var starters sync.WaitGroup
+	for range 4 {
+		starters.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_ = exec.Command("/bin/true").Run()
+				}
+			}
+		})
+	}
+	for range 100 {
+		result := make(chan error, 1)
+		thread.Own(func() {
+			if err := ownMounts(); err != nil {
+				result <- err
+				return
+			}
+			result <- (&tree{user: 1000}).seal()
+		})
+		if err := <-result; err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(over)
+	starters.Wait()
 }
 
 // A process that was not started by an orchestrator says so, and does nothing.

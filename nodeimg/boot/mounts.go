@@ -3,8 +3,10 @@ package boot
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -124,11 +126,9 @@ func makeDev() error {
 		if _, err := os.Stat("/dev/" + name); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		f, err := os.OpenFile(stage+"/"+name, os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
+		if err := create(stage+"/"+name, nil, 0o600); err != nil {
 			return err
 		}
-		f.Close()
 		if err := unix.Mount("/dev/"+name, stage+"/"+name, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("bind /dev/%s: %w", name, err)
 		}
@@ -145,6 +145,15 @@ func makeDev() error {
 		return fmt.Errorf("move the new /dev into place: %w", err)
 	}
 	return nil
+}
+
+// create makes a file of a tree, or writes it again. No program is started while the file is open:
+// the child would have it open, too, until it runs its program, and a mount with a file that can be
+// written does not become read-only (EBUSY).
+func create(name string, text []byte, mode fs.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(name, text, mode)
 }
 
 func tmpfs(dir, options string) error {

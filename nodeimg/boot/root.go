@@ -91,7 +91,7 @@ func graft(from, to string) error {
 	case info.IsDir():
 		err = os.MkdirAll(to, 0o755)
 	case info.Mode().IsRegular():
-		err = os.WriteFile(to, nil, 0o644)
+		err = create(to, nil, 0o644)
 	default:
 		return nil
 	}
@@ -141,7 +141,7 @@ func replace(name string, text []byte) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(name, text, 0o644)
+	return create(name, text, 0o644)
 }
 
 // turn makes the mount at dir the root, and detaches the old one.

@@ -140,11 +140,7 @@ func (s *Showing) point() error {
 	if err := os.MkdirAll(filepath.Dir(s.what), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(s.what, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return create(s.what, nil, 0o755)
 }
 
 // within reports whether path is dir or below it.
