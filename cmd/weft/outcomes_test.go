@@ -29,10 +29,10 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 		s    record.Summary
 		want string
 	}{
-		{record.Summary{Status: record.OK}, "ok"},
-		{record.Summary{Status: record.OK, Expect: []record.Expect{met}}, "ok"},
-		{record.Summary{Status: record.OK, Expect: []record.Expect{met, missed}}, "missed 1 of 2"},
-		{record.Summary{Status: record.OK, Expect: []record.Expect{{That: "x", Skipped: true}}}, "ok, 1 skipped"},
+		{record.Summary{Status: record.OK}, "fidelity unjudged"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met}}, "ok"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met, missed}}, "missed 1 of 2"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{{That: "x", Skipped: true}}}, "ok, 1 skipped"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok")}, "ok"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("degraded")}, "fidelity degraded"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("degraded"), Expect: []record.Expect{missed}}, "missed 1 of 1"},

@@ -477,9 +477,9 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 	}
 	var doubtful, missed error
 	for _, s := range runs {
-		if !s.Fidelity.Accepted(strict) {
-			is := "is " + s.Fidelity.Verdict
-			if why := s.Fidelity.Unjudged(); why != "" {
+		if !s.Accepted(strict) {
+			is := "is " + s.Outcome().Fidelity
+			if why := s.Unjudged(); why != "" {
 				is = "was not judged (" + why + ")"
 			}
 			doubtful = fmt.Errorf("%s: the fidelity %s, and %w", s.Lab, is, errFidelity)
@@ -488,7 +488,7 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 	}
 	for _, s := range runs {
 		across := s.Run == "" && s.Engine != "sim" // depends on the fidelity of all emulations
-		if table.Missed(s) > 0 && s.Fidelity.Accepted(strict) && (doubtful == nil || !across) {
+		if table.Missed(s) > 0 && s.Accepted(strict) && (doubtful == nil || !across) {
 			missed = errMissed
 		}
 	}

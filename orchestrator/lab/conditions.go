@@ -39,7 +39,7 @@ func (c *conditions) settle() {
 	for _, l := range c.labs {
 		applies := l.Expect[:0:0]
 		for _, e := range l.Expect {
-			why, err := c.unmet(l, e.When, e.WhenAt)
+			why, err := c.unmet(l, &e)
 			switch {
 			case err != nil:
 				c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", err)
@@ -114,13 +114,15 @@ func Unmet(labs []*Lab) (all []Expectation) {
 	return all
 }
 
-// unmet returns the part of a condition that does not hold for a lab, as what the lab has instead;
-// "" if all hold. The condition begins at an offset of its line.
-func (c *conditions) unmet(l *Lab, condition string, offset int) (why string, err error) {
-	if condition == "" {
+// unmet returns the part of an expectation's condition that does not hold for a lab, as what the
+// lab has instead; "" if all hold. If the lab leaves open the engine that the condition names, it
+// becomes that of the expectation.
+func (c *conditions) unmet(l *Lab, e *Expectation) (why string, err error) {
+	if e.When == "" {
 		return "", nil
 	}
-	for part := range strings.SplitSeq(condition, " and ") {
+	offset := e.WhenAt
+	for part := range strings.SplitSeq(e.When, " and ") {
 		blank := len(part) - len(strings.TrimLeft(part, " "))
 		at := offset + blank
 		offset += len(part) + len(" and ")
@@ -141,6 +143,10 @@ func (c *conditions) unmet(l *Lab, condition string, offset int) (why string, er
 			return "", bad(at, "the condition names the unknown setting %q%s; `weft explain` lists all settings",
 				clip.Text(path), hintAt(path, slices.Sorted(maps.Keys(c.settings(l)))))
 		}
+		if engine := openEngine(path, value, want, equal); engine != "" {
+			e.Engine = engine
+			continue
+		}
 		same := sameValue(value, want)
 		if !same {
 			m := c.meaning(l, path, want)
@@ -154,6 +160,19 @@ func (c *conditions) unmet(l *Lab, condition string, offset int) (why string, er
 		}
 	}
 	return "", nil
+}
+
+// openEngine returns the engine in which a part of a condition holds if only the run decides that;
+// "" for any other part.
+func openEngine(path, value, want string, equal bool) string {
+	other, ok := map[string]string{"sim": "emu", "emu": "sim"}[want]
+	switch {
+	case path != "engine.kind" || value != "auto" && value != both || !ok:
+		return ""
+	case equal:
+		return want
+	}
+	return other
 }
 
 // settings returns the settings of a lab by path.

@@ -31,7 +31,7 @@ func TestConditions(t *testing.T) {
 		{"transport.kind == roce and transport.roce.qps == 4", "", "", 0, 1, ""},
 		{"transport.kind == pc4 or seed == 2", "", "transport.kind == pc4 or seed", 0, 0, ""},
 		{"transport.kind", "", "is not a condition", 0, 0, ""},
-		{"engine.kind == sim", "", "", 0, 1, ""},
+		{"engine.kind == sim", "", "", 1, 0, ""}, // which the run decides
 
 		{"transport.kind == roce", sweep, "", 2, 2, ""},
 		{"transport.kind == roce and seed == 2", sweep, "", 1, 3, ""},
@@ -80,6 +80,17 @@ func TestConditionsOfAShard(t *testing.T) {
 	}
 }
 
+// The engine of a command line may leave out a line of a sweep that another engine judges.
+func TestConditionsOfASweepInAnotherEngine(t *testing.T) {
+	text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nexpect:\n  - fidelity == ok when engine.kind == emu\nsweep: {seed: [1, 2]}"
+	for kind, unmet := range map[string]int{"": 0, "sim": 2, "emu": 0, "both": 0} {
+		labs, err := Parse("lab.yaml", []byte(text), Options{Engine: EngineOptions{Kind: kind}})
+		if err != nil || len(labs) != 2 || len(labs[0].Unmet)+len(labs[1].Unmet) != unmet {
+			t.Errorf("--engine %q: %v, %v", kind, labs, err)
+		}
+	}
+}
+
 // The reason why no point meets a condition names what all points have, up to a few.
 func TestUnmetNamesAllPoints(t *testing.T) {
 	for seeds, want := range map[string]string{
@@ -93,6 +104,38 @@ func TestUnmetNamesAllPoints(t *testing.T) {
 		}
 		if all := Unmet(labs); len(all) != 1 || all[0].Why != want {
 			t.Errorf("%s: %+v, want %s", seeds, all, want)
+		}
+	}
+}
+
+// A lab that leaves its engine open, or asks for both, has a condition on it decided by each run.
+func TestConditionsOnAnOpenEngine(t *testing.T) {
+	for _, c := range []struct {
+		kind, when, engines string // engines: in which the line is judged
+	}{
+		{"auto", "engine.kind == emu", "emu"}, {"both", "engine.kind == emu", "emu"},
+		{"auto", "engine.kind != emu", "sim"}, {"both", "engine.kind == sim and seed == 1", "sim"},
+		{"auto", "engine.kind == emu and seed == 2", ""}, {"auto", "engine.kind == auto", "sim emu"},
+		{"sim", "engine.kind == emu", ""}, {"emu", "engine.kind == emu", "sim emu"}, {"auto", "seed == 1", "sim emu"},
+	} {
+		text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nworkload: [{collective: incast, ranks: 2, size: 1KB}]\n" +
+			"engine: {kind: " + c.kind + "}\nexpect:\n  - drops == 0 when " + c.when
+		labs, err := Parse("lab.yaml", []byte(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var judged []string
+		for _, engine := range []string{"sim", "emu"} {
+			in := labs[0].In(engine)
+			if len(in.Expect) == 1 {
+				judged = append(judged, engine)
+			}
+			if len(in.Expect)+len(in.Unmet) != 1 || len(in.Unmet) == 1 && in.Unmet[0].Why == "" {
+				t.Errorf("%+v in %s: %+v, not judged: %+v", c, engine, in.Expect, in.Unmet)
+			}
+		}
+		if got := strings.Join(judged, " "); got != c.engines {
+			t.Errorf("%+v: judged in %q", c, got)
 		}
 	}
 }

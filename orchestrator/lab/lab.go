@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"slices"
+
 	"weft/collectives/schedule"
 	"weft/fabric/queues"
 	"weft/orchestrator/topology"
@@ -160,9 +162,26 @@ type Expectation struct {
 	When         string // its condition; "": none
 	WhenAt       int    // where that begins in the line, in bytes
 	Why          string // what the lab has in place of what When says; "": the condition holds
+	Engine       string // sim or emu: for runs in that engine, which the lab leaves open; "": for all
 	Index        int    // position in the lab file's expect
 	Line, Column int
 	Flag         string // of the command line that it is from; "": the file
+}
+
+// In returns the lab with the expectations of a run in an engine: sim, emu, or auto for a run that
+// was left out.
+func (l *Lab) In(engine string) *Lab {
+	in := *l
+	in.Expect, in.Unmet = nil, slices.Clone(l.Unmet)
+	for _, e := range l.Expect {
+		if e.Engine == "" || e.Engine == engine || engine == "auto" {
+			in.Expect = append(in.Expect, e)
+			continue
+		}
+		e.Why = "the engine is " + engine
+		in.Unmet = append(in.Unmet, e)
+	}
+	return &in
 }
 
 // origin returns where the expectation is written.

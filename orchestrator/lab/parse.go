@@ -170,7 +170,8 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	c.try = func(r *report, l *Lab, path []string, value *node) *Lab {
 		return one(r, trees[l], nil, override{path: path, value: value})
 	}
-	c.decide(len(opts.Set) > 0 || opts.Only != nil || opts.Program != nil || opts.ClocksAlone)
+	c.decide(len(opts.Set) > 0 || opts.Engine != (EngineOptions{}) || opts.Only != nil || opts.Program != nil ||
+		opts.ClocksAlone)
 	for _, l := range c.labs {
 		if opts.ClocksAlone {
 			l.withoutWorkload()

@@ -209,7 +209,8 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		if text := summary.Unreached(x, by); text != "" {
 			s.Warnings = append(s.Warnings, text)
 		}
-		s.Expect = append(expect.All(expectations(l), s, l.Scope()), skipped(l)...)
+		in := l.In(e.name)
+		s.Expect = append(expect.All(expectations(in), s, l.Scope()), skipped(in)...)
 	case ctx.Err() != nil:
 		s.Status, s.Error = record.Interrupted, context.Cause(ctx).Error()
 	default:

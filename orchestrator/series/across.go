@@ -131,11 +131,19 @@ func flagSettings(l *lab.Lab) map[string]string {
 	return out
 }
 
-// expectationsOf returns the expectations of the labs of a sweep, each once.
-func expectationsOf(jobs []Job, which []int) []string {
-	var out []string
+// labsOf returns the labs of a sweep, each with the expectations of its run.
+func labsOf(jobs []Job, runs []*record.Summary, which []int) (out []*lab.Lab) {
 	for _, i := range which {
-		for _, e := range jobs[i].Lab.Expect {
+		out = append(out, jobs[i].Lab.In(runs[i].Engine))
+	}
+	return out
+}
+
+// expectationsOf returns the expectations of the labs of a sweep, each once.
+func expectationsOf(labs []*lab.Lab) []string {
+	var out []string
+	for _, l := range labs {
+		for _, e := range l.Expect {
 			if !slices.Contains(out, e.Text) {
 				out = append(out, e.Text)
 			}
@@ -145,14 +153,9 @@ func expectationsOf(jobs []Job, which []int) []string {
 }
 
 // unmet returns the expectations whose condition no point of a sweep meets, since the command line
-// took or changed those that did.
-func unmet(jobs []Job, which []int) (out []record.Expect) {
-	var labs []*lab.Lab
-	for _, i := range which {
-		if l := jobs[i].Lab; len(l.Point) > 0 {
-			labs = append(labs, l)
-		}
-	}
+// took or changed those that did, or all ran in the other engine.
+func unmet(labs []*lab.Lab) (out []record.Expect) {
+	labs = slices.DeleteFunc(slices.Clone(labs), func(l *lab.Lab) bool { return len(l.Point) == 0 })
 	for _, e := range lab.Unmet(labs) {
 		note := e.Why
 		if e.When != "" {
@@ -176,7 +179,8 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 			say(fmt.Sprintf("note: seeds make no difference to %s: "+
 				"simulations that differ only in the seed gave the same result", jobs[which[0]].Lab.Name))
 		}
-		across := append(expect.Sweep(expectationsOf(jobs, which), points), unmet(jobs, which)...)
+		labs := labsOf(jobs, runs, which)
+		across := append(expect.Sweep(expectationsOf(labs), points), unmet(labs)...)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{

@@ -13,6 +13,7 @@ import (
 // incastSummary returns the summary of eight flows that share a link fairly.
 func incastSummary() *record.Summary {
 	return &record.Summary{
+		Engine: "emu", Fidelity: &record.Fidelity{Verdict: "ok", LatenessP99NS: 1},
 		Verified: true, Dilation: 1, BaseRTTUS: 4, LabTimeUS: 1000,
 		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}, Slowdown: record.Quantiles{P99: 8.2, Max: 8.25}},
@@ -105,6 +106,22 @@ func TestNotesOfMisses(t *testing.T) {
 		got := e.Eval(broken, labScope())
 		if got.OK || math.Abs(got.Got-c.got) > 1e-9 || got.Note != c.note {
 			t.Errorf("%s: got %+v, want %v and %q", c.text, got, c.got, c.note)
+		}
+	}
+}
+
+// Nobody judges the fidelity of a simulation. An emulation without a verdict was not judged either.
+func TestFidelityThatNobodyJudged(t *testing.T) {
+	for engine, says := range map[string]string{
+		"sim": "when engine.kind == emu", "emu": "the summary has no verdict", "": "the summary has no verdict",
+	} {
+		for _, line := range []string{"fidelity == ok", "fidelity != invalid"} {
+			sum := incastSummary()
+			sum.Engine, sum.Fidelity = engine, nil
+			got := All([]string{line}, sum, labScope())[0]
+			if got.OK || !got.Unmeasured || !strings.HasPrefix(got.Note, "fidelity: not judged: ") || !strings.Contains(got.Note, says) {
+				t.Errorf("%s in engine %q: %+v", line, engine, got)
+			}
 		}
 	}
 }

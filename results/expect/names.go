@@ -284,17 +284,16 @@ func errorIf(bad bool, err error) error {
 	return nil
 }
 
-// verdict returns the fidelity of a run, or an error if it was not judged. The simulator keeps its
-// schedule by definition.
+// verdict returns the fidelity of a run, or an error if it was not judged.
 func verdict(s *record.Summary) (string, error) {
-	f := s.Fidelity
-	if f == nil {
-		return record.OK, nil
+	why := s.Unjudged()
+	switch {
+	case why == "":
+		return s.Fidelity.Verdict, nil
+	case s.Engine == "sim":
+		why += "; `when engine.kind == emu` at the end of the line keeps it for emulations"
 	}
-	if why := f.Unjudged(); why != "" {
-		return "", fmt.Errorf("not judged: %s", why)
-	}
-	return f.Verdict, nil
+	return "", fmt.Errorf("not judged: %s", why)
 }
 
 // quantileEntries returns the names of a distribution.

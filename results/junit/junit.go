@@ -133,15 +133,15 @@ func describe(s *record.Summary, strict string) suite {
 	default:
 		out.skip("data verified", "the run did not end: "+s.Status)
 	}
-	if f := s.Fidelity; f != nil {
-		why := "fidelity " + f.Verdict + ": " + strings.Join(f.Reasons, "\n")
-		if not := f.Unjudged(); not != "" {
-			why = "fidelity not judged: " + not
+	if verdict := s.Outcome().Fidelity; verdict != "" {
+		why := "fidelity not judged: " + s.Unjudged()
+		if s.Unjudged() == "" {
+			why = "fidelity " + verdict + ": " + strings.Join(s.Fidelity.Reasons, "\n")
 		}
-		if (f.Verdict != record.OK || f.Unjudged() != "") && f.Accepted(strict) {
+		if (verdict != record.OK || s.Unjudged() != "") && s.Accepted(strict) {
 			out.skip("fidelity", why)
 		} else {
-			out.add("fidelity", f.Accepted(strict), f.Verdict, why)
+			out.add("fidelity", s.Accepted(strict), verdict, why)
 		}
 	}
 	out.expect(s)

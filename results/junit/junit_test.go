@@ -61,6 +61,12 @@ func TestFidelityFailsUnderStrictOnly(t *testing.T) {
 			t.Errorf("not judged, under %q: %+v", strict, got)
 		}
 	}
+	bare := &record.Summary{Lab: "x", Run: "runs/x/1", Engine: "emu", Status: "ok", Verified: true}
+	for strict, failures := range map[string]int{"": 0, "ok": 1, "degraded": 1} {
+		if got := describe(bare, strict); got.Failures != failures || got.Skipped != 1-failures {
+			t.Errorf("an emulation without a verdict, under %q: %+v", strict, got)
+		}
+	}
 	for _, c := range []struct {
 		verdict, strict   string
 		failures, skipped int
@@ -72,7 +78,7 @@ func TestFidelityFailsUnderStrictOnly(t *testing.T) {
 		s := &record.Summary{Lab: "x", Engine: "emu", Status: "ok", Verified: true,
 			Fidelity: &record.Fidelity{Verdict: c.verdict, Reasons: []string{"late"}}}
 		got := describe(s, c.strict)
-		if got.Failures != c.failures || got.Skipped != c.skipped || got.Failures > 0 == s.Fidelity.Accepted(c.strict) {
+		if got.Failures != c.failures || got.Skipped != c.skipped || got.Failures > 0 == s.Accepted(c.strict) {
 			t.Errorf("%s under %q: %+v", c.verdict, c.strict, got)
 		}
 		if c.skipped > 0 && got.Cases[2].Skipped.Message != "fidelity "+c.verdict+": late" {

@@ -6,7 +6,7 @@ import "fmt"
 // here, so that all say the same of one run.
 type Outcome struct {
 	Status           string // of the run, as in its manifest
-	Fidelity         string // verdict of an emulation; empty: none was judged
+	Fidelity         string // verdict of an emulation, or Unjudged; empty: none is due
 	Missed, Expected int    // expectations that were judged
 	Skipped          int    // those that were not
 }
@@ -15,8 +15,11 @@ type Outcome struct {
 func (s *Summary) Outcome() Outcome {
 	o := Outcome{Status: s.Status}
 	o.Expected, o.Skipped = s.Judged()
-	if s.Fidelity != nil {
+	switch {
+	case s.Fidelity != nil:
 		o.Fidelity = s.Fidelity.Verdict
+	case s.lacksVerdict():
+		o.Fidelity = Unjudged
 	}
 	for i := range s.Expect {
 		if s.Expect[i].Missed() {
@@ -47,7 +50,7 @@ func (o Outcome) String() string {
 	return OK
 }
 
-// Doubtful reports whether a fidelity was judged and is not ok.
+// Doubtful reports whether a fidelity is not ok, or should have been judged and was not.
 func (o Outcome) Doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
 
 // Grade says what an outcome means for whoever reads a list of runs.

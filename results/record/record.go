@@ -419,10 +419,12 @@ func (f *Fidelity) Lateness() (times float64) {
 	return max(times, f.ProgramWait/OKLateness)
 }
 
-// The verdicts of a Fidelity that are not OK.
+// The verdicts of a Fidelity that are not OK, and Unjudged in the place of one for an emulation
+// that has none.
 const (
 	Degraded = "degraded"
 	Invalid  = "invalid"
+	Unjudged = "unjudged"
 )
 
 // OfNothing reports whether nothing was judged: no packet or timer was measured.
@@ -434,12 +436,9 @@ func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }
 // Verdicts lists the fidelities of a run that was judged.
 func Verdicts() []string { return []string{OK, Degraded, Invalid} }
 
-// Unjudged returns why a run has no verdict; "" if it has one. The simulator keeps its schedule by
-// definition, and its runs have no Fidelity.
+// Unjudged returns why an emulation has no verdict; "" if it has one.
 func (f *Fidelity) Unjudged() string {
 	switch {
-	case f == nil:
-		return ""
 	case f.Verdict == OK && f.OfNothing():
 		return "no packet or timer was measured"
 	case !slices.Contains(Verdicts(), f.Verdict):
@@ -448,10 +447,31 @@ func (f *Fidelity) Unjudged() string {
 	return ""
 }
 
-// Accepted reports whether the verdict passes `weft run --strict`: ok, or the value of strict. A
-// run that was not judged does not.
-func (f *Fidelity) Accepted(strict string) bool {
-	return f == nil || strict == "" || f.Unjudged() == "" && (f.Verdict == OK || f.Verdict == strict)
+// Unjudged returns why the run has no verdict on its fidelity; "" if it has one. Nobody judges a
+// simulation: it keeps its schedule by definition.
+func (s *Summary) Unjudged() string {
+	switch {
+	case s.Fidelity != nil:
+		return s.Fidelity.Unjudged()
+	case s.Engine == "sim":
+		return "the simulator keeps its schedule by definition"
+	}
+	return "the summary has no verdict"
+}
+
+// lacksVerdict reports whether an emulation came to its end without a verdict.
+func (s *Summary) lacksVerdict() bool {
+	return s.Fidelity == nil && s.Engine == "emu" && s.Run != "" && s.Status == OK
+}
+
+// Accepted reports whether the run passes `weft run --strict`: a simulation, or an emulation whose
+// verdict is ok or the value of strict. An emulation that was not judged does not.
+func (s *Summary) Accepted(strict string) bool {
+	f := s.Fidelity
+	if f == nil {
+		return strict == "" || !s.lacksVerdict()
+	}
+	return strict == "" || f.Unjudged() == "" && (f.Verdict == OK || f.Verdict == strict)
 }
 
 // Retry describes the run that this one repeats at a higher dilation, because its fidelity was not

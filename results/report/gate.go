@@ -132,7 +132,7 @@ func (t Trouble) String() string {
 // OfFidelity reports whether only the fidelity of the run is not ok, which table.Doubts tells.
 func (t Trouble) OfFidelity() bool {
 	return !slices.ContainsFunc(t.kinds, func(kind string) bool {
-		return kind != record.Degraded && kind != record.Invalid
+		return kind != record.Degraded && kind != record.Invalid && kind != record.Unjudged
 	})
 }
 
@@ -140,8 +140,8 @@ func (t Trouble) OfFidelity() bool {
 // runs and verdicts of fidelities.
 const missedKind = "missed"
 
-// UnjudgedKind is what Gate.Accept has for numbers that cannot be judged.
-const UnjudgedKind = "unjudged"
+// UnjudgedKind is what Gate.Accept has for numbers, and fidelities, that cannot be judged.
+const UnjudgedKind = record.Unjudged
 
 // Kinds are what a gate can be told to accept in NEW.
 var Kinds = []string{missedKind, record.Degraded, record.Invalid, record.Unverified, record.Unfinished, record.Failed,
@@ -159,7 +159,7 @@ func troubles(s Side, side string, by nameParts) (all []Trouble) {
 		switch {
 		case o.Status != record.OK:
 			t.kinds = []string{o.Status}
-		case o.Fidelity == record.Invalid || o.Fidelity == record.Degraded:
+		case o.Doubtful():
 			t.kinds = []string{o.Fidelity}
 		}
 		if o.Status == record.OK && o.Missed > 0 {
@@ -259,7 +259,7 @@ func troubleText(side, kind string, n int) string {
 	switch kind {
 	case missedKind:
 		return runs + " missed expectations"
-	case record.Degraded, record.Invalid:
+	case record.Degraded, record.Invalid, record.Unjudged:
 		return "fidelity " + kind + " in " + runs
 	}
 	return runs + " " + kind

@@ -65,6 +65,7 @@ func TestGate(t *testing.T) {
 		{"degraded and missed", was, is(func(s *record.Summary) { s.Fidelity.Verdict, s.Expect[0].OK = record.Degraded, false }),
 			"fidelity degraded in|missed expectations", "missed degraded"},
 		{"invalid", was, is(func(s *record.Summary) { s.Fidelity.Verdict = record.Invalid }), "fidelity invalid in 1 run of NEW", "invalid"},
+		{"not judged", was, is(func(s *record.Summary) { s.Run, s.Fidelity = "runs/x/1", nil }), "fidelity unjudged in 1 run of NEW", "unjudged"},
 		{"BASE is invalid", is(func(s *record.Summary) { s.Fidelity.Verdict = record.Invalid }), is(nil), "fidelity invalid in 1 run of BASE", "invalid"},
 		{"unverified", swept(nil, 1, 2), swept(func(s *record.Summary) {
 			if s.Seed == 2 {

@@ -217,11 +217,11 @@ func verdict(s *record.Summary, st Style) string {
 		out = append(out, st.paint(yellow, Skipped(o.Skipped)))
 	}
 	if o.Doubtful() && !invalid {
-		out = append(out, st.paint(yellow, doubt(s.Fidelity)))
+		out = append(out, st.paint(yellow, doubt(s)))
 	}
 	text := strings.Join(out, ", ")
 	if invalid {
-		text = strings.TrimSuffix(st.paint(red, doubt(s.Fidelity)+"; "+doNotUse)+"; "+text, "; ")
+		text = strings.TrimSuffix(st.paint(red, doubt(s)+"; "+doNotUse)+"; "+text, "; ")
 	}
 	return text
 }
@@ -230,11 +230,12 @@ func verdict(s *record.Summary, st Style) string {
 const doNotUse = "do not use its numbers"
 
 // doubt says that a fidelity is not ok.
-func doubt(f *record.Fidelity) string {
-	if f.Advice != "" {
-		return "fidelity " + f.Verdict + ": see advice"
+func doubt(s *record.Summary) string {
+	text := "fidelity " + s.Outcome().Fidelity
+	if f := s.Fidelity; f != nil && f.Advice != "" {
+		text += ": see advice"
 	}
-	return "fidelity " + f.Verdict
+	return text
 }
 
 // Skipped says how many expectations were not judged.

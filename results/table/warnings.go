@@ -117,8 +117,8 @@ func Doubts(sides ...Side) (notes []string) {
 			switch f := s.Fidelity; {
 			case f.Invalid():
 				all.add("fidelity invalid; "+doNotUse, s)
-			case f != nil && f.Verdict != "ok":
-				all.add("fidelity "+f.Verdict, s)
+			case s.Outcome().Doubtful():
+				all.add("fidelity "+s.Outcome().Fidelity, s)
 			}
 		}
 	}
