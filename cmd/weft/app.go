@@ -27,7 +27,7 @@ const (
 	exitUsage       = 2
 	exitMissed      = 3
 	exitFidelity    = 4
-	exitInterrupted = 130
+	exitInterrupted = namespace.Interrupted
 )
 
 // errMissed ends a command that missed an expectation. The table has already shown which.
@@ -54,7 +54,7 @@ type app struct {
 	engine         series.Engine
 	args           []string
 	// enter executes a command line in a user namespace; nil: never.
-	enter func(args []string) (code int, err error)
+	enter func(ctx context.Context, args []string) (code int, err error)
 	// boot executes a command line under User Mode Linux.
 	boot     func(ctx context.Context, args []string) (code int, err error)
 	deployed *deployed        // answers completion's questions; nil: from this machine

@@ -133,7 +133,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		return err
 	}
 	if cases[0].job.Engine != "sim" {
-		if err := a.elevate(cases[0].job.Lab.Engine.Runtime); err != nil {
+		if err := a.elevate(ctx, cases[0].job.Lab.Engine.Runtime); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ interrupted.`,
 				return err
 			}
 			if machines == nil {
-				if err := a.elevate(l.Engine.Runtime); err != nil {
+				if err := a.elevate(cmd.Context(), l.Engine.Runtime); err != nil {
 					return err
 				}
 			}

@@ -22,7 +22,7 @@ machine, which limits the dilation. Everything that a test creates is removed.`,
 		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.elevate("auto"); err != nil {
+			if err := a.elevate(cmd.Context(), "auto"); err != nil {
 				return err
 			}
 			var o doctor.Options

@@ -51,7 +51,7 @@ weft run --on swarm:N and --on slurm:N start agents by themselves.`,
 			if err := privilege.CheckNamespaces(); err != nil {
 				return err
 			}
-			if err := a.elevate("namespace"); err != nil {
+			if err := a.elevate(cmd.Context(), "namespace"); err != nil {
 				return err
 			}
 			os.Unsetenv(machine.SecretVar) // the processes of labs do not need it

@@ -256,7 +256,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	if series.Emulates(jobs) && flags.machines == nil {
 		restoreGC()
-		if err := a.elevate(series.Runtime(jobs)); err != nil {
+		if err := a.elevate(ctx, series.Runtime(jobs)); err != nil {
 			return err
 		}
 	}

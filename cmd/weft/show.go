@@ -67,7 +67,7 @@ the first page and in docs/teaching.md.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if emulated {
-				if err := a.elevate("auto"); err != nil {
+				if err := a.elevate(cmd.Context(), "auto"); err != nil {
 					return err
 				}
 			}

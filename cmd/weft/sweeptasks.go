@@ -113,7 +113,7 @@ func (a *app) shardCommand() *cobra.Command {
 					Stderr: a.stderr})
 			}
 			if sub.Kind != "sim" {
-				if err := a.elevate(sub.Engine.Runtime); err != nil {
+				if err := a.elevate(cmd.Context(), sub.Engine.Runtime); err != nil {
 					return err
 				}
 			} else {

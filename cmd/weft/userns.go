@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"weft/internal/privilege"
@@ -15,11 +16,11 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 // emulation on the given runtime (auto, namespace or docker) needs that here. It returns the
 // outcome as an exitCode, or nil if the command can continue in this process. It never does so for
 // docker: containers cannot be reached from a user namespace.
-func (a *app) elevate(runtime string) error {
+func (a *app) elevate(ctx context.Context, runtime string) error {
 	if a.enter == nil || runtime == "docker" || !privilege.NeedsUserNS() || privilege.CheckNamespaces() != nil {
 		return nil
 	}
-	code, err := a.enter(a.args)
+	code, err := a.enter(ctx, a.args)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "enter":
 		if privilege.NeedsUserNS() {
-			code, err := namespace.Enter(os.Args[1:])
+			code, err := namespace.Enter(context.Background(), os.Args[1:])
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				code = 1

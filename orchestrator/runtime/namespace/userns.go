@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,15 +21,22 @@ import (
 var ErrNeedsUserNS = errors.New("this process may not create namespaces, and has not entered a user namespace where " +
 	"it may")
 
+// Interrupted is weft's exit code after a signal that asks it to end.
+const Interrupted = 130
+
 // Enter runs this program again with other arguments as root of a new user namespace, and returns
-// its exit code: 128 plus the signal's number if a signal ended it. Standard output and error, the
-// working directory and all files are the same, and the files it creates belong to this user. It
-// dies when this process does. Enter passes on signals that ask a program to end, and standard
-// input unless it is a terminal; the terminal's signals only reach this process.
+// its exit code. Standard output and error, the working directory and all files are the same, and
+// the files it creates belong to this user. It dies when this process does. Enter passes on signals
+// that ask a program to end, and standard input unless it is a terminal; the terminal's signals
+// only reach this process. A signal that came before Enter is one that ended ctx.
+//
+// SIGINT, SIGTERM and SIGHUP kill a child that does not handle signals yet. It has done nothing by
+// then, so that this is an orderly end, and the exit code is Interrupted. Any other signal that
+// kills it makes that 128 plus the signal's number.
 //
 // Only the user namespace and a mount namespace that belongs to it are new: Launch creates the
 // others for each process of a lab.
-func Enter(args []string) (code int, err error) {
+func Enter(ctx context.Context, args []string) (code int, err error) {
 	if os.Getenv(privilege.EnteredVar) != "" {
 		return 0, privilege.ErrNone
 	}
@@ -54,6 +62,9 @@ func Enter(args []string) (code int, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("enter user namespace: %w", err)
 	}
+	if ctx.Err() != nil && len(signals) == 0 {
+		signals <- unix.SIGINT
+	}
 	done := make(chan struct{})
 	passed := make(chan struct{})
 	go func() {
@@ -77,8 +88,13 @@ func Enter(args []string) (code int, err error) {
 	case !errors.As(err, &exit):
 		return 0, fmt.Errorf("in user namespace: %w", err)
 	}
-	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), nil
+	w, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !w.Signaled() {
+		return exit.ExitCode(), nil
 	}
-	return exit.ExitCode(), nil
+	switch w.Signal() {
+	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
+		return Interrupted, nil
+	}
+	return 128 + int(w.Signal()), nil
 }

@@ -30,12 +30,21 @@ func ordinaryUser(args []string) int {
 			fmt.Fprintln(os.Stderr, "unavailable:", err)
 			return 77
 		}
-		code, err := Enter(append([]string{"enter"}, args...))
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if args[1] == "late" {
+			cancel()
+		}
+		code, err := Enter(ctx, append([]string{"enter"}, args...))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return code
+	}
+	if args[1] == "early" || args[1] == "late" {
+		fmt.Println("in")
+		time.Sleep(time.Hour) // a child that does not handle signals yet, and is killed
 	}
 	spec := runtimetest.Lab(4)
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
@@ -162,6 +171,38 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 		t.Logf("%v: %d processes gone after %v", s.signal, len(pids), time.Since(sent).Round(time.Millisecond))
 		if len(left) > 0 {
 			t.Errorf("%v: %d of %d processes still run", s.signal, len(left), len(pids))
+		}
+	}
+}
+
+// A signal that comes before Enter, or before the child handles signals, is an interruption.
+func TestPrivInterruptedEarly(t *testing.T) {
+	for _, c := range []struct {
+		when   string
+		signal syscall.Signal // 0: none
+	}{{"early", unix.SIGINT}, {"early", unix.SIGTERM}, {"early", unix.SIGHUP}, {"late", 0}} {
+		cmd := asNobody(t, "mark", c.when)
+		var out buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Process.Kill() // if it does not end
+		if c.signal != 0 {
+			quiettest.Await(t, func() error {
+				if out.String() == "" {
+					return errors.New("the child does not run")
+				}
+				return nil
+			})
+			cmd.Process.Signal(c.signal)
+		}
+		cmd.Wait()
+		if strings.Contains(out.String(), "unavailable") {
+			t.Skip(out.String())
+		}
+		if code := cmd.ProcessState.ExitCode(); code != Interrupted {
+			t.Errorf("%s, %v: exit code %d, want %d: %s", c.when, c.signal, code, Interrupted, out.String())
 		}
 	}
 }
