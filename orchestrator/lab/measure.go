@@ -47,7 +47,8 @@ func (m *Measure) Keys() []params.Key {
 			Default("false", "ours"),
 		params.New("view", params.Time(&m.View, minInterval, maxInterval).Or("off", 0).Or("auto", ViewAuto),
 			"Interval of frames for `weft view`.").Default("auto", "ours"),
-		params.New("from", params.Time(&m.From, 0, maxFor), "Statistics start here; earlier is warm-up.").
+		params.New("from", params.Time(&m.From, 0, maxFor),
+			"Delays, rates, clock errors start here.").
 			Default("0s", "ours"),
 	}
 }

@@ -47,5 +47,6 @@ func (a *afterCounts) result(total fabric.Counters) *record.After {
 	if a == nil || a.base == nil {
 		return nil
 	}
-	return &record.After{Drops: total.Dropped - a.base.Dropped, MaxQueue: int64(a.maxQueue)}
+	return &record.After{FromUS: a.from.Microseconds(), Drops: total.Dropped - a.base.Dropped,
+		MaxQueue: int64(a.maxQueue)}
 }

@@ -55,6 +55,43 @@ const (
 	synchronized = "clock_share clock_steps clock_resets clock_refused clock_falsetickers clock_no_majority "
 )
 
+// A run that ends before its warm-up has no value for what leaves that out. Each miss and a warning
+// name measure.from; all else has a value.
+func TestRunThatEndsInItsWarmUp(t *testing.T) {
+	run := func(from string) *record.Summary {
+		s, err := simulateLab(t, "weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\n"+
+			"workload: [{collective: incast, ranks: 2, size: 1MB}]\nmeasure: {rates: 10us, queue_events: switch0->h0, from: "+from+"}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := run("5ms")
+	early, ended := valued(t, run("50us")), valued(t, s)
+	for _, name := range early {
+		if slices.Contains(ended, name) {
+			continue
+		}
+		e, err := expect.Parse(name + " == " + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Eval(s, expect.Scope{}); got.Note != name+": not measured: the run ended before measure.from (5ms)" {
+			t.Errorf("%+v", got)
+		}
+	}
+	want := strings.Fields("drops_after flow_rate.max flow_rate.mean flow_rate.min goodput jain max_queue_after queue_delay.max " +
+		"queue_delay.mean queue_delay.p50 queue_delay.p99 queue_event_delay.max queue_event_delay.mean queue_event_delay.p50 " +
+		"queue_event_delay.p99 rtt.max rtt.mean rtt.p50 rtt.p99")
+	left := slices.DeleteFunc(early, func(name string) bool { return slices.Contains(ended, name) })
+	if slices.Sort(left); !slices.Equal(left, want) {
+		t.Errorf("without a value:\n%v, want\n%v", left, want)
+	}
+	if !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "measure.from: the run ended at ") }) {
+		t.Errorf("warnings: %q", s.Warnings)
+	}
+}
+
 // Every name an expectation can use, in every kind of run: only what was measured has a value.
 func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 	const head = "weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\n"

@@ -1,6 +1,8 @@
 package summary
 
 import (
+	"fmt"
+
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/record"
@@ -31,11 +33,15 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	case s.Flows.Count == s.Flows.Unfinished:
 		s.Lack("no message was finished", "flows.fct_us", "flows.slowdown")
 	}
+	since := warmUp(x, o, s)
 	if o.RTT.Count() == 0 {
-		s.Lack("no acknowledgement arrived", "rtt_us")
+		s.Lack("no acknowledgement arrived"+since, "rtt_us")
 	}
 	if o.Delays == nil || o.Delays.Count() == 0 {
-		s.Lack("no data packet was delivered", "network.queue_delay_us")
+		s.Lack("no data packet was delivered"+since, "network.queue_delay_us")
+	}
+	if x.Measure.Watched >= 0 && s.Network.QueueEventDelay == nil {
+		s.Lack("no packet left the queue of measure.queue_events"+since, "network.queue_event_delay_us")
 	}
 	if s.Network.Packets == 0 {
 		s.Lack(noPacket, "network.drops", "network.ce_marks", "network.lost", "network.cut", "network.duplicated",
@@ -51,11 +57,32 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if o.After != nil && x.Lab.Measure.Queues == 0 {
 		s.Lack("measure.queues is off", "network.after.max_queue_bytes")
 	}
+	if x.Lab.Measure.Rates > 0 && s.Rates == nil {
+		s.Lack("the connections were never all open at once for measure.rates"+since, "rates")
+	}
 	if !x.Lab.Clocks.Kind().Perfect && s.Clocks.Samples == 0 {
-		s.Lack("no two clocks were compared", "clocks.error_ns")
+		s.Lack("no two clocks were compared"+since, "clocks.error_ns")
 	}
 	if s.Clocks.Samples > 0 && s.Clocks.Packets == 0 {
 		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",
 			"clocks.falsetickers", "clocks.no_majority")
 	}
+}
+
+// warmUp returns from when on the statistics are that leave out a warm-up, as the end of a reason
+// why one has no value; "" if they are of the whole run. It names those of a run that ended before,
+// and warns of it.
+func warmUp(x *experiment.Experiment, o *Outcome, s *record.Summary) (since string) {
+	from := x.Measure.From
+	if from == 0 {
+		return ""
+	}
+	since = fmt.Sprintf(" from measure.from (%v) on", from)
+	if end := o.End(); end < from {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("measure.from: the run ended at %v, before %v, from which "+
+			"on delays and rates are measured", end.Rounded(), from))
+		s.Lack(fmt.Sprintf("the run ended before measure.from (%v)", from), "rtt_us", "network.queue_delay_us",
+			"network.queue_event_delay_us", "network.after", "rates")
+	}
+	return since
 }

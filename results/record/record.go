@@ -259,10 +259,12 @@ type Step struct {
 	LastUS  float64 `json:"last_us"`
 }
 
-// After has counters of the fabric from measure.from on.
+// After has counters of the fabric from measure.from on. Round trips, queueing delays, queue events
+// and rates of the summary are from then on as well; all else is of the whole run.
 type After struct {
-	Drops    int64 `json:"drops"`
-	MaxQueue int64 `json:"max_queue_bytes"` // of one switch port, at a sampling instant (measure.queues)
+	FromUS   float64 `json:"from_us"` // measure.from, after the clocks' warm-up
+	Drops    int64   `json:"drops"`
+	MaxQueue int64   `json:"max_queue_bytes"` // of one switch port, at a sampling instant (measure.queues)
 }
 
 // Acks says when senders first learned of congestion, by marks and by delay.

@@ -54,6 +54,11 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if text := Trimming(&n); text != "" {
 		add("trimming", text)
 	}
+	if a := n.After; a != nil {
+		add("from", fmt.Sprintf("%s on: %s, largest queue %s; other counts and completion times are of the whole run",
+			micros(a.FromUS), plural.Count(int(a.Drops), "drop"),
+			known(s.Lacks("network.after.max_queue_bytes") == "", size(a.MaxQueue))))
+	}
 	if s.Unadjusted {
 		add("control", "congestion control changed no window and no rate")
 	}
