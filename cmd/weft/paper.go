@@ -124,7 +124,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if flags.json {
 		err = writeJSON(a.stdout, rows)
 	} else {
-		err = table.Rows(a.stdout, claims.Head, claims.Rows, style(a.stdout))
+		err = table.Rows(a.stdout, claims.Head, claims.Rows, claims.Results, style(a.stdout))
 	}
 	fmt.Fprintf(a.stderr, "%s, in %v: %s\n", page.Verdict, time.Since(began).Round(time.Second), file)
 	err = errors.Join(append(failures, err)...)

@@ -372,7 +372,7 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 	default:
 		fmt.Fprintf(a.stdout, "A: %s\nB: %s\n\n", clip.Line(names[0]), clip.Line(names[1]))
 		t := report.ComparisonTable(shown)
-		return table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
+		return table.Rows(a.stdout, t.Head, t.Rows, t.Results, style(a.stdout))
 	}
 	return nil
 }

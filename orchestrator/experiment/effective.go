@@ -179,8 +179,9 @@ func (e *effective) queues() {
 	for i := range cfg.Switches {
 		memory = append(memory, cfg.Switches[i].Buffer.Total)
 	}
-	if text := spread(memory, func(b units.Bytes) units.Bytes { return b }); text != "0B" {
-		e.add("queues.memory", text, "of a switch; "+e.origin("queues.shared.total"))
+	if slices.ContainsFunc(memory, func(b units.Bytes) bool { return b != 0 }) {
+		e.add("queues.memory", spread(memory, func(b units.Bytes) units.Bytes { return b }),
+			"of a switch; "+e.origin("queues.shared.total"))
 	}
 }
 

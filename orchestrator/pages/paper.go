@@ -15,6 +15,7 @@ import (
 	"weft/results/expect"
 	"weft/results/names"
 	"weft/results/plot"
+	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
 	"weft/units"
@@ -147,10 +148,17 @@ func one(d report.Drawing, err error) ([][]byte, error) {
 	return nil, err
 }
 
+// verdictColumn is where Claims has the verdict, and claimGrades what that means.
+const verdictColumn = 6
+
+var claimGrades = map[string]record.Grade{paper.Pass: record.Good, paper.Fail: record.Bad, paper.Skipped: record.Doubt}
+
 // Claims returns the table of claims.
 func Claims(rows []paper.Row) report.Table {
 	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "verdict", "note"}}
-	for _, r := range rows {
+	t.Column = verdictColumn
+	for i, r := range rows {
+		t.Set(i, claimGrades[r.Verdict])
 		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class,
 			r.Verdict, r.Note})
 	}
@@ -165,11 +173,10 @@ func FigureClaims(rows []paper.Row) report.Table {
 		return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict)
 	})
 	t := Claims(rows)
-	const verdict = 6
 	verdictFirst := func(row []string) []string {
-		return slices.Concat(row[verdict:verdict+1], row[1:verdict], row[verdict+1:])
+		return slices.Concat(row[verdictColumn:verdictColumn+1], row[1:verdictColumn], row[verdictColumn+1:])
 	}
-	t.Head = verdictFirst(t.Head)
+	t.Head, t.Column = verdictFirst(t.Head), 0
 	for i, row := range t.Rows {
 		for _, k := range []int{2, 3, 7} {
 			row[k] = strings.ReplaceAll(units.Spaced(row[k]), " %", "\u00a0%")

@@ -13,6 +13,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
+	"weft/results/table"
 	"weft/units"
 )
 
@@ -493,8 +494,15 @@ func NoneDiffers(all []Difference, tolerance string) string {
 
 // ComparisonTable lists differences: ~ is no difference beyond noise, ? cannot be judged.
 func ComparisonTable(all []Difference) Table {
-	t := Table{Head: []string{"point", "metric", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 2, Words: 6}
-	for _, d := range all {
+	t := Table{Head: []string{"point", "metric", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 2, Words: 6,
+		Results: table.Results{Column: 7}}
+	for i, d := range all {
+		switch d.Verdict {
+		case Better:
+			t.Set(i, record.Good)
+		case Worse:
+			t.Set(i, record.Bad)
+		}
 		change, word := "~", ""
 		switch {
 		case d.Verdict == Unknown:

@@ -96,7 +96,7 @@ func compareTable(all []Difference) Table {
 		for i := range t.Rows {
 			t.Rows[i] = t.Rows[i][1:]
 		}
-		t.Numbers, t.Words = t.Numbers-1, t.Words-1
+		t.Numbers, t.Words, t.Column = t.Numbers-1, t.Words-1, t.Column-1
 	}
 	return t
 }

@@ -63,6 +63,7 @@ type Table struct {
 	Rows           [][]string
 	Numbers, Words int               // 0, 0: no column has numbers
 	Links          map[[2]int]string // addresses by row and column
+	table.Results
 }
 
 // Link returns the address that a cell leads to; empty if none.
@@ -71,19 +72,13 @@ func (t Table) Link(row, column int) string { return t.Links[[2]int{row, column}
 // Right reports whether a column has numbers.
 func (t Table) Right(column int) bool { return column >= t.Numbers && column < t.Words }
 
-// mark returns the CSS class of a cell that holds a result.
-func mark(cell string) string {
-	switch cell {
-	case "met", "pass", "ok", Better:
-		return "met"
-	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted, Worse,
-		"fidelity " + record.Invalid:
-		return "missed"
-	case "skipped", "fidelity " + record.Degraded:
-		return "skipped"
-	}
-	if strings.HasPrefix(cell, "missed ") {
-		return "missed"
+// gradeClasses are the CSS classes of results.
+var gradeClasses = map[record.Grade]string{record.Good: "met", record.Doubt: "skipped", record.Bad: "missed"}
+
+// Class returns the CSS class of a cell; empty if it is no result.
+func (t Table) Class(row, column int) string {
+	if grade, is := t.Grade(row, column); is {
+		return gradeClasses[grade]
 	}
 	return ""
 }
@@ -119,7 +114,7 @@ func (p *Page) linked(text string) template.HTML {
 
 // Write writes the page as one HTML file.
 func (p *Page) Write(w io.Writer) error {
-	functions := template.FuncMap{"mark": mark, "columns": columns, "linked": p.linked}
+	functions := template.FuncMap{"columns": columns, "linked": p.linked}
 	t, err := template.New("").Funcs(functions).Parse(layout)
 	if err != nil {
 		return err

@@ -527,3 +527,23 @@ func TestAxesOfDependentPaths(t *testing.T) {
 		}
 	}
 }
+
+// The class of a cell is that of the result it stands for, whatever the words of the table are.
+func TestWordsOfTablesHaveNoClass(t *testing.T) {
+	t1 := Table{Head: []string{"setting", "result"}, Rows: [][]string{{"missed", "ok"}, {"ok", "fail"}, {"fail", "ok"}}}
+	t1.Column = 1
+	t1.Set(0, record.Good)
+	t1.Set(1, record.Bad)
+	var out strings.Builder
+	p := Page{Parts: []Part{{Heading: "x", Tables: []Table{t1}}}}
+	if err := p.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for cell, n := range map[string]int{
+		`<td class="met">ok</td>`: 1, `<td class="missed">fail</td>`: 1, `<td class="">ok</td>`: 2, `<td class="">missed</td>`: 1, `<td class="">fail</td>`: 1,
+	} {
+		if got := strings.Count(out.String(), cell); got != n {
+			t.Errorf("%s: %d, want %d", cell, got, n)
+		}
+	}
+}

@@ -53,5 +53,5 @@ const layout = `{{define "page"}}<!doctype html>
 </section>{{end}}</main>
 <footer><p><small>{{.Footer}}</small></p></footer></body></html>
 {{end}}{{define "table"}}{{$t := .}}<div class="scroll{{if gt (len .Rows) 40}} tall{{end}}"{{if gt (len .Rows) 40}} tabindex="0"{{end}}><table>{{if .Head}}<thead><tr>{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}} scope="col">{{$h}}</th>{{end}}</tr></thead>{{end}}
-<tbody>{{range $r, $row := .Rows}}<tr>{{range $i, $c := $row}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{with $t.Link $r $i}}<a href="{{.}}">{{$c}}</a>{{else}}{{linked $c}}{{end}}</td>{{end}}</tr>
+<tbody>{{range $r, $row := .Rows}}<tr>{{range $i, $c := $row}}<td class="{{if $t.Right $i}}n {{end}}{{$t.Class $r $i}}">{{with $t.Link $r $i}}<a href="{{.}}">{{$c}}</a>{{else}}{{linked $c}}{{end}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}`

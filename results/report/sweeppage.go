@@ -136,6 +136,7 @@ func SweepPage(
 			if row.Run != "" && row.Cells[1] != "" {
 				t.Links[[2]int{i, 1}] = reportOf(row.Run)
 			}
+			t.Set(i, row.Grade)
 			t.Rows = append(t.Rows, row.Cells)
 		}
 		p.Parts = append(p.Parts, Part{Heading: "What went wrong", Tables: []Table{t}})

@@ -170,10 +170,11 @@ func programsPart(s *record.Summary) Part {
 		p := &s.Programs[i]
 		for k := range p.Hosts {
 			h := &p.Hosts[k]
-			word, waited := "ok", "–"
+			word, grade, waited := "ok", record.Good, "–"
 			if h.Failed() {
-				word = record.Failed
+				word, grade = record.Failed, record.Bad
 			}
+			ends.Set(len(ends.Rows), grade)
 			if share, judged := h.Waited(); judged {
 				waited = units.Shown(100*share, "%")
 			}
@@ -195,14 +196,15 @@ func programsPart(s *record.Summary) Part {
 // expectationTable lists expectations with their results.
 func expectationTable(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}}
-	for _, e := range all {
-		word, got := "missed", table.Got(e)
+	for i, e := range all {
+		word, grade, got := "missed", record.Bad, table.Got(e)
 		switch {
 		case e.OK:
-			word = "met"
+			word, grade = "met", record.Good
 		case e.Skipped:
-			word, got = "skipped", ""
+			word, grade, got = "skipped", record.Doubt, ""
 		}
+		t.Set(i, grade)
 		t.Rows = append(t.Rows, []string{word, e.That, got, strings.Trim(e.Note+"; "+e.Doubt, "; ")})
 	}
 	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[3] != "" }) {
@@ -267,7 +269,11 @@ func pointTable(runs []*record.Summary, viewed func(run string) bool) Table {
 		})
 	}
 	t.Words = len(t.Head)
+	t.Column = len(t.Head)
 	add("status", table.Outcome)
+	for i, s := range runs {
+		t.Set(i, s.Outcome().Grade())
+	}
 	if watch {
 		at := len(t.Head)
 		add("over time", func(s *record.Summary) string {

@@ -20,8 +20,7 @@ type Column struct {
 	Drop     int  // without enough room the columns with the highest Drop go first; 0 stays
 	MaxWidth int  // most characters of a cell, however much room there is; 0: any
 
-	// Grades colour the cells, in place of their words, and no cell is shortened. nil: none has a
-	// grade.
+	// Grades colour the cells, and no cell is shortened. nil: none has a grade.
 	Grades []record.Grade
 
 	vary bool // left out if all its cells are alike
@@ -77,7 +76,7 @@ func listed(before string, names []string, after string) string {
 func (c *Column) all() []cell {
 	out := make([]cell, len(c.Cells))
 	for i, text := range c.Cells {
-		out[i] = cell{text: text, right: c.Right, colour: colourOf(text)}
+		out[i] = cell{text: text, right: c.Right}
 		if c.Grades != nil {
 			out[i].colour = gradeColours[c.Grades[i]]
 		}

@@ -100,38 +100,45 @@ func (g *grid) write(w io.Writer, s Style, indent string) error {
 	return err
 }
 
+// Results say how what the rows of a table are about ended: a column of words for it, and the
+// grades of the rows that have one.
+type Results struct {
+	Column int
+	Grades map[int]record.Grade // by row; nil: no cell is a result
+}
+
+// Grade returns the grade of a cell, if it is a result.
+func (r *Results) Grade(row, column int) (g record.Grade, is bool) {
+	g, is = r.Grades[row]
+	return g, is && column == r.Column
+}
+
+// Set sets the grade of a row.
+func (r *Results) Set(row int, g record.Grade) {
+	if r.Grades == nil {
+		r.Grades = map[int]record.Grade{}
+	}
+	r.Grades[row] = g
+}
+
 // Rows writes a table of text: a header, and rows of the same length.
-func Rows(w io.Writer, head []string, rows [][]string, st Style) error {
+func Rows(w io.Writer, head []string, rows [][]string, results Results, st Style) error {
 	var g grid
 	var cells []cell
 	for _, h := range head {
 		cells = append(cells, header(h))
 	}
 	g.row(cells...)
-	for _, row := range rows {
+	for r, row := range rows {
 		cells = nil
-		for _, text := range row {
+		for i, text := range row {
 			c := left(text)
-			c.colour = colourOf(text)
+			if grade, is := results.Grade(r, i); is {
+				c.colour = gradeColours[grade]
+			}
 			cells = append(cells, c)
 		}
 		g.row(cells...)
 	}
 	return g.write(w, st, "")
-}
-
-// colourOf returns the colour of a word for a result.
-func colourOf(text string) colour {
-	switch text {
-	case "pass", "ok":
-		return green
-	case "fail", "damaged", record.Unverified, record.Unfinished, record.Failed, record.Interrupted:
-		return red
-	case "skipped", record.Running:
-		return yellow
-	}
-	if strings.HasPrefix(text, "missed ") {
-		return red
-	}
-	return 0
 }

@@ -185,7 +185,8 @@ func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 // A Reason is a row of Reasons.
 type Reason struct {
 	Cells []string
-	Run   string // directory of the first run that the row is about; empty: it has none
+	Grade record.Grade // of the outcome
+	Run   string       // directory of the first run that the row is about; empty: it has none
 }
 
 // Reasons lists, each once, why runs failed and which expectations they missed: the outcome, the
@@ -206,7 +207,7 @@ func Reasons(runs []*record.Summary) (rows []Reason) {
 				if who != "" {
 					line = units.Spaced(line) // the others may have values for a lab
 				}
-				rows = append(rows, Reason{[]string{status, who, line}, s.Run})
+				rows = append(rows, Reason{[]string{status, who, line}, s.Outcome().Grade(), s.Run})
 				status, who = "", ""
 			}
 			names[why] = nil
@@ -214,7 +215,7 @@ func Reasons(runs []*record.Summary) (rows []Reason) {
 		for _, e := range s.Expect {
 			if e.Missed() {
 				cells := []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That, Found(e)}
-				rows = append(rows, Reason{cells, s.Run})
+				rows = append(rows, Reason{cells, record.Bad, s.Run})
 			}
 		}
 	}

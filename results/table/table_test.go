@@ -256,3 +256,34 @@ func TestCollectivesShareARow(t *testing.T) {
 		t.Errorf("%q, want %s", got, want)
 	}
 }
+
+// A text has a colour by what it stands for: a lab, a host or a value may be called as a result is.
+func TestWordsHaveNoColour(t *testing.T) {
+	words := []string{"ok", "pass", "fail", "failed", "missed 1 of 2", "skipped", "running", "damaged", "unverified", "interrupted"}
+	var rows [][]string
+	for _, word := range words {
+		rows = append(rows, []string{word, word})
+	}
+	results := Results{Column: 1}
+	results.Set(0, record.Good)
+	results.Set(2, record.Bad)
+	st := Style{Colour: true}
+	var out strings.Builder
+	if err := Rows(&out, []string{"setting", "result"}, rows, results, st); err != nil {
+		t.Fatal(err)
+	}
+	want := st.paint(green, "ok") + st.paint(red, "fail")
+	var got string
+	for line := range strings.SplitSeq(strings.TrimRight(out.String(), "\n"), "\n") {
+		if first, result, _ := strings.Cut(line, "  "); strings.Contains(result, "\x1b") && !strings.Contains(first, "\x1b") {
+			got += strings.TrimSpace(result)
+		}
+	}
+	if got != want {
+		t.Errorf("%q is coloured, want %q in\n%s", got, want, out.String())
+	}
+	out.Reset()
+	if err := Columns(&out, []Column{{Name: "lab", Cells: words}}, "", st); err != nil || strings.Count(out.String(), "\x1b") != 2 {
+		t.Errorf("%v: more than the header is coloured in\n%q", err, out.String())
+	}
+}
