@@ -105,10 +105,15 @@ test-user: build ## tests that depend on who runs them, as this user: some minut
 	$(TEST) $(ISOLATE) -count=1 -run 'Need|Ordinary|Machines|CNI|LossIn|InterruptedVerbs|FullDisk|NoRoom|Choice' ./e2e || bad=1; \
 	exit $$bad
 
+# internal/archtest holds the patterns to what the tests call.
 test-docker: build ## tests of Docker, beside whatever engine runs on this machine: some minutes
 	@bad=0; \
-	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'Priv|Open' ./orchestrator/runtime/docker || bad=1; \
-	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'Docker' ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate ./orchestrator/deploy ./e2e || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run . ./orchestrator/runtime/docker || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'PrivDocker|StoppedDocker|Container|PrivForwards$$|PrivShapes' \
+	  ./orchestrator/doctor ./orchestrator/kernelpath ./orchestrator/emulate || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'ExecIn|InLabTime|PrivKilled|KeeperKilled$$|MatchesPlan|WithoutItsFolder|TracedByItsParent|SynchronizedClocks' \
+	  -skip UML ./orchestrator/deploy || bad=1; \
+	.ci/ran $(TEST) $(ISOLATE) -count=1 -v -run 'InDocker|Image|KnowsTheEngine|ShellInANode|TerminalOfARun|ToolsInNodes' ./e2e || bad=1; \
 	exit $$bad
 
 matrix: ## make demo and make test as root and as an ordinary user, with an engine and without, in odd places (root; hours; MATRIX='root-*' chooses some)

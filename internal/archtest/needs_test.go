@@ -16,47 +16,64 @@ func needy(pkg, name string) bool {
 		pkg == "umltest" && name == "Outside"
 }
 
-// silent returns the functions of a package's tests that say nothing of what they need although
-// their names, TestPriv or TestUML and the like, promise that they need something. A call counts
-// wherever it is: in the function itself or in those that it calls, by their names.
-func silent(files []*source) (bad []string) {
-	calls, at := map[string]map[string]bool{}, map[string]string{}
-	says := map[string]bool{"Outside": true} // umltest's, in its own tests
-	for _, s := range files {
-		for _, d := range s.tree.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
-			}
-			name := f.Name.Name
-			at[name] = s.at(f)
-			if calls[name] == nil {
-				calls[name] = map[string]bool{}
-			}
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.Ident:
-					calls[name][n.Name] = true
-				case *ast.SelectorExpr:
-					if x, ok := n.X.(*ast.Ident); ok && needy(x.Name, n.Sel.Name) {
-						says[name] = true
-					}
-				}
-				return true
-			})
+// reaching returns the functions of a package's tests in which there is such a call, wherever it
+// is: in the function itself or in those that it calls, by their names. The package "" is the
+// tests' own.
+func reaching(files []*source, such func(pkg, name string) bool) map[string]bool {
+	calls, reach := map[string]map[string]bool{}, map[string]bool{}
+	eachFunc(files, func(s *source, f *ast.FuncDecl) {
+		name := f.Name.Name
+		if calls[name] == nil {
+			calls[name] = map[string]bool{}
 		}
-	}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				calls[name][n.Name] = true
+				if such("", n.Name) {
+					reach[name] = true
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && such(x.Name, n.Sel.Name) {
+					reach[name] = true
+				}
+			}
+			return true
+		})
+	})
 	for changed := true; changed; {
 		changed = false
 		for name, callees := range calls {
 			for callee := range callees {
-				if says[callee] && !says[name] {
-					says[name], changed = true, true
+				if reach[callee] && !reach[name] {
+					reach[name], changed = true, true
 				}
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(calls)) {
+	return reach
+}
+
+// eachFunc calls do for every function of a package's files.
+func eachFunc(files []*source, do func(s *source, f *ast.FuncDecl)) {
+	for _, s := range files {
+		for _, d := range s.tree.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				do(s, f)
+			}
+		}
+	}
+}
+
+// silent returns the functions of a package's tests that say nothing of what they need although
+// their names, TestPriv or TestUML and the like, promise that they need something.
+func silent(files []*source) (bad []string) {
+	says := reaching(files, func(pkg, name string) bool {
+		return needy(pkg, name) || pkg == "" && name == "Outside" // umltest's, in its own tests
+	})
+	at := map[string]string{}
+	eachFunc(files, func(s *source, f *ast.FuncDecl) { at[f.Name.Name] = s.at(f) })
+	for _, name := range slices.Sorted(maps.Keys(at)) {
 		kind := strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Benchmark")
 		if kind != name && (strings.HasPrefix(kind, "Priv") || strings.HasPrefix(kind, "UML")) && !says[name] {
 			bad = append(bad, at[name]+" "+name+" does not say what it needs, and fails or waits where it is missing: call "+
@@ -112,14 +129,21 @@ func mentions(part ast.Node, names ...string) (found bool) {
 	return found
 }
 
-func TestTestsSayWhatTheyNeed(t *testing.T) {
-	each(t, checkSkips)
+// testFiles returns the files of tests by package.
+func testFiles(t *testing.T) map[string][]*source {
+	t.Helper()
 	files := map[string][]*source{}
 	for _, s := range load(t) {
 		if strings.HasSuffix(s.name, "_test.go") {
 			files[path.Dir(s.name)] = append(files[path.Dir(s.name)], s)
 		}
 	}
+	return files
+}
+
+func TestTestsSayWhatTheyNeed(t *testing.T) {
+	each(t, checkSkips)
+	files := testFiles(t)
 	for _, pkg := range slices.Sorted(maps.Keys(files)) {
 		for _, complaint := range silent(files[pkg]) {
 			t.Error(complaint)
