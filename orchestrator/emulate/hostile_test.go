@@ -35,6 +35,15 @@ func attackTimes(t *testing.T) (d, rest time.Duration) {
 // runAttacked runs an all-to-all of four hosts, the last of which sends whatever can be sent.
 func runAttacked(t *testing.T, x Experiment) *Outcome {
 	t.Helper()
+	o, err := Run(t.Context(), attacked(t, x))
+	if err != nil {
+		t.Fatalf("the lab ended: %v", err)
+	}
+	return o
+}
+
+// attacked returns x with a last host that sends whatever can be sent.
+func attacked(t *testing.T, x Experiment) Experiment {
 	x.During = func(ctx context.Context, c runtime.Cluster) error {
 		d, rest := attackTimes(t)
 		on := target{network: [4]byte{10, 255, 255, 254}}
@@ -63,11 +72,7 @@ func runAttacked(t *testing.T, x Experiment) *Outcome {
 		return nil
 	}
 	x.Processes.Stderr = os.Stderr
-	o, err := Run(t.Context(), x)
-	if err != nil {
-		t.Fatalf("the lab ended: %v", err)
-	}
-	return o
+	return x
 }
 
 // checkRefusals checks that the data is right, and that the run reports the refused
@@ -174,7 +179,7 @@ func TestUMLHostileNode(t *testing.T) {
 	if !underUML(t) {
 		return
 	}
-	o := runAttacked(t, onKernel(allToAll(4, 20, 1, 40_000)))
+	o := runOnKernel(t, attacked(t, onKernel(allToAll(4, 20, 1, 40_000))))
 	checkData(t, o, 4)
 	checkRefused(t, o,
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "without a destination"},
