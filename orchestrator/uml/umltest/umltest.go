@@ -113,6 +113,10 @@ func Outside(t *testing.T) bool {
 	return true
 }
 
+// others matches the names that do not begin with TestUML: of tests that are for the machine's own
+// kernel, though a pattern chooses them together with those for User Mode Linux.
+const others = "^[^T]|^Test($|[^U]|U($|[^M])|UM($|[^L]))"
+
 // runAll runs this program again under User Mode Linux.
 func runAll(t *testing.T) {
 	ctx := t.Context()
@@ -128,11 +132,13 @@ func runAll(t *testing.T) {
 		defer cancel()
 		args = append(args, "-test.timeout="+max(time.Until(d)-bootTime, time.Second).String())
 	}
-	pattern := "^TestUML"
+	pattern, skip := "^TestUML", others
 	flag.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "test.run":
 			pattern = f.Value.String()
+		case "test.skip":
+			skip += "|" + f.Value.String()
 		case "test.v", "test.timeout", "test.paniconexit0", "test.testlogfile", "test.coverprofile", "test.gocoverdir",
 			"test.cpuprofile", "test.memprofile", "test.trace", "test.outputdir", "test.fuzz", "test.bench",
 			"test.parallel":
@@ -140,7 +146,7 @@ func runAll(t *testing.T) {
 			args = append(args, "-"+f.Name+"="+f.Value.String())
 		}
 	})
-	args = append(args, "-test.run="+pattern)
+	args = append(args, "-test.run="+pattern, "-test.skip="+skip)
 	self, err := os.Executable()
 	if err != nil {
 		done.err = err

@@ -2,6 +2,7 @@ package umltest
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,4 +43,20 @@ func TestUMLSkips(t *testing.T) {
 		return
 	}
 	t.Skip("as it should")
+}
+
+// Tests of the machine's own kernel that a pattern chooses too are not run under User Mode Linux.
+func TestOthersStayOutside(t *testing.T) {
+	skipped := regexp.MustCompile(others)
+	for name, want := range map[string]bool{
+		"TestUMLSkips": false, "TestUML": false,
+		"Test": true, "TestU": true, "TestUM": true, "TestUMSkips": true, "TestOthersStayOutside": true, "ExampleUML": true,
+	} {
+		if skipped.MatchString(name) != want {
+			t.Errorf("%s: skipped %v, want %v", name, !want, want)
+		}
+	}
+	if Inside() {
+		t.Error("it is run there")
+	}
 }
