@@ -90,25 +90,14 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 			if err != nil && len(dirs) == 1 && filepath.Base(dirs[0]) != filepath.Base(args[0]) && !asJSON {
 				fmt.Fprintf(a.stderr, "this is the newest run of %s; `weft results ls` lists all\n", args[0])
 			}
-			var runs []*record.Summary
-			for _, dir := range dirs {
-				s, err := store.ReadSummary(dir)
-				if err != nil {
-					return err
-				}
-				if point := found.Points[dir]; point != nil {
-					s.Point = point
-				}
-				m, err := store.ReadManifest(dir)
-				if err != nil {
-					return err
-				}
-				if damage := store.Damage(dir, m); damage != "" {
-					s.Warnings = append(s.Warnings, "files "+damage)
-				}
-				runs = append(runs, s)
+			runs, err := summariesOf(found)
+			if err != nil {
+				return err
 			}
-			runs = append(runs, found.Lacking...)
+			note := table.Interrupted(runs)
+			if found.Open {
+				note = table.Unended(runs)
+			}
 			switch {
 			case asJSON:
 				for _, s := range runs {
@@ -116,15 +105,45 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 						return err
 					}
 				}
+				if found.Open {
+					fmt.Fprintln(a.stderr, note)
+				}
 				return nil
 			case len(runs) == 1:
 				return table.Summary(a.stdout, runs[0], style(a.stdout))
 			}
-			return a.showSeveral(runs)
+			return a.showSeveral(runs, note)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per run")
 	return cmd
+}
+
+// summariesOf reads the summaries of runs, and those of points without one: a point of a sweep that
+// was killed says so, and the others are there.
+func summariesOf(found store.Found) (runs []*record.Summary, err error) {
+	for _, dir := range found.Runs {
+		m, err := store.ReadManifest(dir)
+		if err != nil {
+			return nil, err
+		}
+		s, err := store.ReadSummary(dir)
+		if errors.Is(err, store.ErrNoSummary) && m.Status != record.OK && len(found.Runs)+len(found.Lacking) > 1 {
+			s, err = record.NotRun(m.Lab, m.Point, m.Engine, m.Status, m.Error), nil
+			s.Run, s.Seed, s.Transport = dir, m.Seed, m.Transport()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if point := found.Points[dir]; point != nil {
+			s.Point = point
+		}
+		if damage := store.Damage(dir, m); damage != "" {
+			s.Warnings = append(s.Warnings, "files "+damage)
+		}
+		runs = append(runs, s)
+	}
+	return append(runs, found.Lacking...), nil
 }
 
 // compareFlags are the flags of weft results compare.

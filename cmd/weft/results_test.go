@@ -152,6 +152,55 @@ func TestInterruptedSweep(t *testing.T) {
 	}
 }
 
+// A sweep that was killed is shown with the points that it has, and with what it lacks.
+func TestKilledSweep(t *testing.T) {
+	root, _, _, _ := simulateSweep(t, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 3}\n"+
+		"workload: [{collective: incast, ranks: 2, size: 1KB}]\nsweep: {workload.0.size: [1KB, 2KB, 3KB]}\n")
+	edit := func(pattern string, change func(i int, file map[string]any)) {
+		files, _ := filepath.Glob(filepath.Join(root, "sweep", pattern))
+		for i, path := range files {
+			var file map[string]any
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = json.Unmarshal(text, &file)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(i, file)
+			if text, err = json.Marshal(file); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, string(text))
+		}
+	}
+	edit("sweep-*/"+store.SweepFile, func(_ int, sweep map[string]any) {
+		for _, p := range sweep["points"].([]any) {
+			p.(map[string]any)["status"], p.(map[string]any)["run"] = record.Running, ""
+		}
+	})
+	edit("[0-9]*/"+store.ManifestFile, func(i int, m map[string]any) { // the process of the second is gone
+		if i == 1 {
+			m["status"], m["files"] = record.Running, []any{}
+			m["process"].(map[string]any)["started_ticks"] = 1
+		}
+	})
+	dirs, _ := filepath.Glob(filepath.Join(root, "sweep", "[0-9]*"))
+	if len(dirs) != 3 || os.Remove(filepath.Join(dirs[1], store.SummaryFile)) != nil || os.RemoveAll(dirs[2]) != nil {
+		t.Fatal(dirs)
+	}
+	got := results(t, exitOK, "--out", root, "show", "sweep")
+	for _, want := range []string{"\n1KB ", "\n2KB ", "the run was killed",
+		"the sweep did not end (it was killed): 1 of 3 points have a result"} {
+		if !strings.Contains(strings.ReplaceAll(got, "\n ", "\n"), want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(results(t, exitOK, "--out", root, "show", "sweep", "--json"), `"lab":"sweep"`); n != 3 {
+		t.Errorf("results show --json has %d points, want 3", n)
+	}
+}
+
 // If points of a sweep fail, the table, the page and the files show how far each got and why it
 // failed. They show no times of the flows that happened to finish.
 func TestSweepWithFailedPoints(t *testing.T) {

@@ -536,7 +536,7 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 			fmt.Fprintln(a.stdout)
 		}
 	default:
-		if err := a.showSeveral(runs); err != nil {
+		if err := a.showSeveral(runs, table.Interrupted(runs)); err != nil {
 			return err
 		}
 	}
@@ -554,11 +554,10 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	return nil
 }
 
-// showSeveral prints a table of runs, and below it missed expectations, warnings and how many runs
-// an interruption left out.
-func (a *app) showSeveral(runs []*record.Summary) error {
+// showSeveral prints a table of runs, and below it missed expectations, warnings and a note, such
+// as how many runs an interruption left out.
+func (a *app) showSeveral(runs []*record.Summary, note string) error {
 	st := style(a.stdout)
-	note := table.Interrupted(runs)
 	runs = table.Started(runs)
 	err := errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs),
 		table.Misses(a.stdout, runs, st), table.Warnings(a.stdout, runs, st))

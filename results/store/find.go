@@ -117,9 +117,12 @@ type Found struct {
 	// Lacking are the points of a sweep without a run, as summaries with the reason: an
 	// interruption left them out, or their directories are gone.
 	Lacking []*record.Summary
+	// Open says that a sweep of the runs has not ended: it continues, or was killed.
+	Open bool
 }
 
 func (f *Found) add(other Found) {
+	f.Open = f.Open || other.Open
 	f.Runs, f.Lacking = append(f.Runs, other.Runs...), append(f.Lacking, other.Lacking...)
 	if f.Points == nil {
 		f.Points = map[string]map[string]any{}
@@ -336,6 +339,7 @@ func sweepRuns(dir string) (found Found, err error) {
 	var own map[string]string // by point; nil: not read yet
 	for _, p := range sweep.Points {
 		run, why := p.Run, p.Error
+		found.Open = found.Open || p.Status == record.Running
 		if run == "" && p.Status == record.Running {
 			if own == nil {
 				own = runsOf(folder, filepath.Base(filepath.Clean(dir)))

@@ -249,3 +249,20 @@ func Interrupted(runs []*record.Summary) string {
 	}
 	return fmt.Sprintf("interrupted: %d of %d points ran", ran, len(runs))
 }
+
+// Unended says how many points of a sweep that has not ended have a result.
+func Unended(runs []*record.Summary) string {
+	have, running := 0, false
+	for _, s := range runs {
+		running = running || s.Status == record.Running
+		if s.Run != "" && s.Complete() {
+			have++
+		}
+	}
+	end := "did not end (it was killed)"
+	if running {
+		end = "has not ended yet"
+	}
+	return fmt.Sprintf("the sweep %s: %d of %d points have a result, and nothing was judged across points", end, have,
+		len(runs))
+}
