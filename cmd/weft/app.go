@@ -88,17 +88,17 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
+	case errors.Is(err, errMissed): // of runs that all ended, even if a signal arrived meanwhile
+		return exitMissed
+	case errors.Is(err, errFidelity):
+		fmt.Fprintf(a.stderr, "weft: %v\n", err)
+		return exitFidelity
 	case ctx.Err() != nil && errors.As(err, &on):
 		fmt.Fprintf(a.stderr, "weft: %v\n", err)
 		return exitInterrupted
 	case ctx.Err() != nil:
 		fmt.Fprintf(a.stderr, "weft: %v; everything was torn down\n", context.Cause(ctx))
 		return exitInterrupted
-	case errors.Is(err, errMissed):
-		return exitMissed
-	case errors.Is(err, errFidelity):
-		fmt.Fprintf(a.stderr, "weft: %v\n", err)
-		return exitFidelity
 	case errors.As(err, &problems), errors.As(err, &problem):
 		fmt.Fprintln(a.stderr, err)
 		return exitUsage

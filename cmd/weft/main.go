@@ -71,7 +71,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// toldInterruption is true once weft has printed that it ends the runs.
+// toldInterruption is true once weft has printed that it ends the runs, until they have ended.
 var toldInterruption atomic.Bool
 
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, so that everything

@@ -139,6 +139,9 @@ func TestInterruptedSweep(t *testing.T) {
 	}
 	shown := results(t, exitOK, "--out", out, "show", "sweep")
 	note := regexp.MustCompile(`interrupted: [1-3] of 8 points ran`)
+	if text := stdout.String(); !strings.Contains(text, "not tested: the sweep was interrupted") || strings.Contains(text, "of 4 met") {
+		t.Errorf("an expectation that was not tested is not told as that:\n%s", text)
+	}
 	for what, text := range map[string]string{"table": stdout.String(), "page": string(page), "results show": shown} {
 		if !note.MatchString(text) || strings.Contains(text, "runs failed") {
 			t.Errorf("%s:\n%s", what, text)
@@ -149,6 +152,41 @@ func TestInterruptedSweep(t *testing.T) {
 	}
 	if n := strings.Count(results(t, exitOK, "--out", out, "show", "sweep", "--json"), `"lab":"sweep"`); n != 8 {
 		t.Errorf("results show --json has %d points, want 8", n)
+	}
+}
+
+// late is an engine whose last run receives a signal as it ends.
+type late struct {
+	orchestrated
+	stop context.CancelFunc
+	left *atomic.Int32 // runs
+}
+
+func (e late) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	s, err := e.orchestrated.Run(ctx, x, o)
+	if e.left.Add(-1) == 0 {
+		e.stop()
+	}
+	return s, err
+}
+
+// A signal that arrives when all runs have ended changes no exit code: 0, or 3 for a miss.
+func TestSignalAfterTheLastRun(t *testing.T) {
+	for expect, want := range map[string]int{"drops == 0": exitOK, "drops > 0": exitMissed} {
+		root := t.TempDir()
+		file := filepath.Join(root, "sweep.yaml")
+		write(t, file, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 3}\nsweep: {seed: [1, 2]}\n"+
+			"workload: [{collective: incast, ranks: 2, size: 1KB}]\nexpect: ["+expect+"]\n")
+		ctx, stop := context.WithCancel(t.Context())
+		e := late{stop: stop, left: new(atomic.Int32)}
+		e.left.Store(2)
+		var stdout, stderr strings.Builder
+		a := &app{stdout: &stdout, stderr: &stderr, engine: e}
+		code := a.execute(ctx, []string{"run", file, "--engine", "sim", "--out", filepath.Join(root, "results")})
+		if code != want || strings.Contains(stderr.String(), "torn down") {
+			t.Errorf("%s: code %d, want %d\n%s%s", expect, code, want, &stdout, &stderr)
+		}
+		stop()
 	}
 }
 

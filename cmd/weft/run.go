@@ -348,6 +348,7 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 		w.Say("interrupted: ending the run, which may take seconds; Ctrl-C again stops at once")
 	})()
 	runs, errs := r.Run(ctx, jobs)
+	toldInterruption.Store(false) // a second Ctrl-C no longer costs the summary
 	w.clear()
 	return runs, append([]error{w.err}, errs...)
 }
@@ -462,9 +463,11 @@ func writeReport(what string, f *os.File, write func(io.Writer) error) error {
 	return nil
 }
 
-// verdict returns the error that decides the exit code of all runs, the worst first.
+// verdict returns the error that decides the exit code of all runs, the worst first. A signal that
+// arrived once all runs had ended changes nothing.
 func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict string) error {
-	if err := context.Cause(ctx); err != nil {
+	if err := context.Cause(ctx); err != nil && (runErr != nil || len(runs) == 0 ||
+		slices.ContainsFunc(runs, func(s *record.Summary) bool { return !s.Complete() })) {
 		return err
 	}
 	if runErr != nil {

@@ -24,9 +24,9 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	}
 	if len(x.groups) == 0 {
 		out.Note, out.Unmeasured = "no point of the sweep was run", true
-		return out
+		return x.untested(out)
 	}
-	met, smallest := 0, math.Inf(1)
+	met, missed, smallest := 0, false, math.Inf(1)
 	alike := true // all combinations have the same margin
 	var doubt string
 	for k, g := range x.groups {
@@ -40,6 +40,7 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		if one.OK {
 			met++
 		}
+		missed = missed || !one.OK && !one.Unmeasured
 		alike = alike && (k == 0 || margin == smallest)
 		if k > 0 && margin >= smallest {
 			continue
@@ -52,7 +53,11 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		}
 		out = one
 	}
+	if !missed {
+		out = x.untested(out)
+	}
 	switch of := fmt.Sprintf("%d of %d met", met, len(x.groups)); {
+	case out.Skipped:
 	case len(x.groups) == 1 && out.OK:
 		out.Note = ""
 	case len(x.groups) == 1:
@@ -62,6 +67,17 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		out.Note = of + "; " + out.Note
 	}
 	out.Doubt = strings.Trim(x.fidelityDoubt()+"; "+doubt, "; ")
+	return out
+}
+
+// untested returns the result of a line that could not be judged: if runs of the sweep were
+// interrupted, it was not tested, which is no miss.
+func (x *sweepEval) untested(out record.Expect) record.Expect {
+	if out.Unmeasured && slices.ContainsFunc(x.points, func(p Point) bool {
+		return p.Summary != nil && p.Summary.Status == record.Interrupted
+	}) {
+		return record.Expect{That: out.That, Skipped: true, Note: "not tested: the sweep was interrupted"}
+	}
 	return out
 }
 
