@@ -37,6 +37,7 @@ Errors are measured from measure.from on; the default is from the start.`,
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	runCaptureFlag(cmd, &flags.capture)
 	strictFlag(cmd, &flags.strict)
+	quietFlag(cmd, &flags.quiet)
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
 }

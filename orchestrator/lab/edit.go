@@ -23,8 +23,8 @@ func splitPath(path string) ([]string, error) {
 	}
 	switch parts[0] {
 	case "sweep":
-		return nil, fmt.Errorf("a path cannot lead into the sweep; expected all values of one path, as in --set " +
-			"'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1")
+		return nil, fmt.Errorf("a sweep is given one path at a time, with all its values: --set " +
+			"'sweep.seed=[1, 2]', and another --set for another path; --set seed=1 takes a path out of the sweep")
 	case "weft":
 		return nil, fmt.Errorf("the version of the format cannot be set by a path; leave it out")
 	}

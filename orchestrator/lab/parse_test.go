@@ -313,7 +313,7 @@ func TestSetProblems(t *testing.T) {
 		`--set seed=two: seed: "two" is not a seed; expected a whole number from 0 to 18446744073709551615`,
 		`--set seed=`+"\uFFFD"+`: the byte 0xff is not UTF-8`,
 		`--set sweep.seed=2: sweep.seed: is the single value "2"; expected a list of values such as [1, 2, 3]`,
-		`--set sweep=1: a path cannot lead into the sweep; expected all values of one path, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1`,
+		`--set sweep=1: a sweep is given one path at a time, with all its values: --set 'sweep.seed=[1, 2]', and another --set for another path; --set seed=1 takes a path out of the sweep`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
 		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, report, sweep, engine`,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,9 +52,10 @@ func Count(all []Difference) Counts {
 // UnjudgedNote says how many numbers cannot be judged, and what would let them be; "" if all can.
 func UnjudgedNote(all []Difference) string {
 	noises := map[string]bool{}
+	fewest := math.MaxInt // seeds of a side
 	for i := range all {
-		if all[i].Verdict == Unknown {
-			noises[all[i].Noise] = true
+		if d := &all[i]; d.Verdict == Unknown {
+			noises[d.Noise], fewest = true, min(fewest, d.A.N, d.B.N)
 		}
 	}
 	var why []string
@@ -69,9 +71,12 @@ func UnjudgedNote(all []Difference) string {
 	if why == nil {
 		return ""
 	}
-	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side at least %d seeds, and more where many "+
-		"numbers are compared", Count(all).Unjudged, plural.Count(len(all), "number"), strings.Join(why, ", and "),
-		minSeeds)
+	seeds := fmt.Sprintf("at least %d seeds, and more where many numbers are compared", minSeeds)
+	if fewest >= minSeeds {
+		seeds = fmt.Sprintf("more than %d seeds, since many numbers are compared", fewest)
+	}
+	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side %s", Count(all).Unjudged,
+		plural.Count(len(all), "number"), strings.Join(why, ", and "), seeds)
 }
 
 // The sides of a comparison, as messages and JSON name them.

@@ -134,3 +134,14 @@ func TestGate(t *testing.T) {
 		}
 	}
 }
+
+// Who has the seeds that a test needs at least is told to take more than that.
+func TestUnjudgedNoteCountsSeeds(t *testing.T) {
+	for n, want := range map[int]string{1: "at least 4 seeds", 3: "at least 4 seeds", 4: "more than 4 seeds", 6: "more than 6 seeds"} {
+		d := Difference{Verdict: Unknown, Noise: "seeds"}
+		d.A.N, d.B.N = n, n+1
+		if got := UnjudgedNote([]Difference{d}); !strings.Contains(got, "give each side "+want) {
+			t.Errorf("%d seeds: %s", n, got)
+		}
+	}
+}

@@ -233,6 +233,19 @@ func TestTwiceNamesWhatTheVerdictDoesNotCover(t *testing.T) {
 	}
 }
 
+// Two runs of programs differ by chance too: the machine is not blamed for that.
+func TestTwiceOfProgramsNamesChance(t *testing.T) {
+	for _, programs := range [][]record.Program{nil, {{Command: "iperf3"}}} {
+		first, second := simulated(), simulated()
+		first.Programs, second.Programs = programs, programs
+		var out strings.Builder
+		if err := Twice(&out, first, second, Style{}); err != nil || strings.Contains(out.String(), "or chance") != (programs != nil) ||
+			strings.Contains(out.String(), "not the lab's") != (programs == nil) {
+			t.Errorf("%v, %s", err, out.String())
+		}
+	}
+}
+
 // Beyond maxCollectives, collectives that differ in size and group share a row.
 func TestCollectivesShareARow(t *testing.T) {
 	s := &record.Summary{Collectives: []record.Collective{{Name: "graph", Label: "job", Algorithm: "given", Ranks: 8, Repeat: 1, TimeUS: 9}}}

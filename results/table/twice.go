@@ -86,8 +86,12 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	if err := g.write(w, st, "  "); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "  the largest difference is %.1f %%; what moves with the dilation is this machine's, "+
-		"and not the lab's\n", 100*most)
+	cause := "what moves with the dilation is this machine's, and not the lab's"
+	if len(first.Programs) > 0 {
+		cause = "it is this machine's, or chance: programs begin at other instants and take other ports, so ECMP " +
+			"chooses other paths; --twice again shows how much two draws differ"
+	}
+	_, err := fmt.Fprintf(w, "  the largest difference is %.1f %%; %s\n", 100*most, cause)
 	trusted := func(s *record.Summary) bool { return s.Fidelity != nil && s.Fidelity.Verdict == "ok" }
 	if err == nil && len(unsure) > 0 && trusted(first) && trusted(second) {
 		_, err = fmt.Fprintf(w, "  fidelity ok does not cover %s: moved by more than %s; run it slower\n",

@@ -70,11 +70,10 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64, e
 	top := margin + lineFeed*(heading+2)
 	p.arrangement.place(float64(top))
 	height := p.bottom + margin
-	width := max(p.width+2*margin, 480)
+	width := max(p.width+2*margin, 480, 2*margin+headWidth*utf8.RuneCountInString(title+": "+g.Title))
 	style := svgStyle
 	if len(p.frames)+len(p.notes) > 0 {
 		style += noteStyle
-		width = max(width, 2*margin+headWidth*utf8.RuneCountInString(title+": "+g.Title))
 	}
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
 		width, height, width, height)
