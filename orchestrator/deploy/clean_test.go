@@ -159,7 +159,7 @@ func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
 	if !ok {
 		t.Fatalf("process %d is not taken for a supervisor", pid)
 	}
-	if ended, _, err := s.endIfUnreachable(t.Context(), r.Path()); ended || err != nil {
+	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended != nil || err != nil {
 		t.Errorf("the lab's own supervisor was ended (%v), %v", ended, err)
 	}
 	lock, err := r.Lock("young", 0)
@@ -169,7 +169,7 @@ func TestPrivLabThatComesUpIsNotAStray(t *testing.T) {
 	if err := r.dir.Rename(filepath.Join("young", journalFile), filepath.Join("young", "kept")); err != nil {
 		t.Fatal(err)
 	}
-	if ended, _, err := s.endIfUnreachable(t.Context(), r.Path()); ended || err != nil {
+	if ended, err := s.endIfUnreachable(t.Context(), r.Path()); ended != nil || err != nil {
 		t.Errorf("ended under somebody else's lock (%v), %v", ended, err)
 	}
 	if err := r.dir.Rename(filepath.Join("young", "kept"), filepath.Join("young", journalFile)); err != nil {

@@ -117,22 +117,26 @@ func (s *runningSupervisor) stateDir() (*os.Root, error) {
 }
 
 // end kills a supervisor with its lab and removes the containers and control groups that they
-// leave. unseen is why it could not look for containers, if it could not.
-func (s *runningSupervisor) end(ctx context.Context) (unseen string, err error) {
+// leave. It returns what became of them.
+func (s *runningSupervisor) end(ctx context.Context) (swept []Swept, err error) {
 	if err := killMarked(ctx, s.deployment); err != nil {
-		return "", fmt.Errorf("lab %s: %w", s.lab, err)
+		return nil, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
 	// A process that is exiting has lost its mark but still counts as the owner of its resources.
 	if err := awaitEnd(s.pid, killTime); err != nil {
-		return "", fmt.Errorf("lab %s: %w", s.lab, err)
+		return nil, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
+	swept = []Swept{{s.lab, "removed", "a supervisor without a folder"}}
 	dead := func(o runtime.Owner) bool { return o.Is(s.owner) && o.Dead() }
-	_, unseen, err = cleanContainers(ctx, s.engine, dead)
+	_, unseen, err := cleanContainers(ctx, s.engine, dead)
+	if unseen != "" {
+		swept = append(swept, Swept{"containers of " + s.lab, NotLookedAt, unseen})
+	}
 	_, failed := namespace.CleanGroups(ctx, dead)
 	if err = cleanup.Join(err, failed); err != nil {
-		return unseen, fmt.Errorf("lab %s: %w", s.lab, err)
+		return swept, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
-	return unseen, nil
+	return swept, nil
 }
 
 // Strays returns the names of this user's labs that have an unreachable supervisor. Down ends
@@ -201,9 +205,9 @@ func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err
 		}
 		o.say("%s: its folder in %s is gone; ending its supervisor (process %d) and everything it started", s.lab,
 			s.path, s.pid)
-		unseen, err := s.end(ctx)
-		if unseen != "" {
-			o.say("%s: its containers, if it had any, were not looked at: %s", s.lab, unseen)
+		swept, err := s.end(ctx)
+		for _, is := range swept {
+			o.say("%v", is)
 		}
 		if err != nil {
 			return n, err
@@ -216,14 +220,8 @@ func (r *Root) endStrays(ctx context.Context, lab string, o Options) (n int, err
 // cleanStrays ends unreachable supervisors, and processes whose launcher is gone.
 func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 	for _, s := range supervisors("") {
-		ended, unseen, failed := s.endIfUnreachable(ctx, path)
-		if ended {
-			swept = append(swept, Swept{s.lab, "removed", "a supervisor without a folder"})
-		}
-		if unseen != "" {
-			swept = append(swept, Swept{"containers of " + s.lab, NotLookedAt, unseen})
-		}
-		err = cleanup.Join(err, failed)
+		of, failed := s.endIfUnreachable(ctx, path)
+		swept, err = append(swept, of...), cleanup.Join(err, failed)
 	}
 	names, failed := namespace.CleanProcesses(ctx)
 	for _, name := range names {
@@ -235,31 +233,28 @@ func cleanStrays(ctx context.Context, path string) (swept []Swept, err error) {
 // endIfUnreachable ends a supervisor if it is unreachable and nobody is changing its lab. If it
 // belongs to the state directory at path, the lab's lock is taken first: a supervisor is started
 // under that lock, after its journal was begun.
-func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) (ended bool, unseen string, err error) {
+func (s *runningSupervisor) endIfUnreachable(ctx context.Context, path string) ([]Swept, error) {
 	if s.path != path {
 		if !s.unreachable(nil) {
-			return false, "", nil
+			return nil, nil
 		}
-		unseen, err = s.end(ctx)
-		return true, unseen, err
+		return s.end(ctx)
 	}
 	r, lock, err := beginWithin(path, s.lab, 0)
 	if errors.Is(err, ErrLocked) {
-		return false, "", nil // the lock's holder deploys or destroys it
+		return nil, nil // the lock's holder deploys or destroys it
 	}
 	if err != nil {
 		if s.unreachable(nil) { // the state directory is gone, and another cannot be made in its place
-			unseen, err = s.end(ctx)
-			return true, unseen, err
+			return s.end(ctx)
 		}
-		return false, "", err
+		return nil, err
 	}
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
 	if !s.unreachable(r) {
-		return false, "", nil
+		return nil, nil
 	}
-	unseen, err = s.end(ctx)
-	return true, unseen, err
+	return s.end(ctx)
 }
