@@ -88,15 +88,20 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	var failures []error // of runs
 	ran := false         // the labs of a figure
 	began := time.Now()
-	for i := range p.Figures {
-		f := &p.Figures[i]
-		if len(flags.only) > 0 && !slices.Contains(flags.only, f.ID) {
-			continue
+	work, err := loadPaper(p, flags)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, work.total())
+	for n := range work.figures {
+		w := &work.figures[n]
+		ran = ran || len(w.jobs) > 0
+		if len(w.jobs) > 0 {
+			fmt.Fprintf(a.stderr, "%s (%s), %s: %s\n", w.ID, work.place(n), w.Figure.Figure, w.Title)
 		}
-		ran = ran || !flags.quick || !f.Quick.Skip
-		figureRows, part, pictures, failed, err := a.figure(ctx, p, f, flags)
+		figureRows, part, pictures, failed, err := a.figure(ctx, p, w, flags)
 		if err == nil {
-			err = pages.Pictures(stem+"-"+f.ID, pictures)
+			err = pages.Pictures(stem+"-"+w.ID, pictures)
 		}
 		if err != nil {
 			return err
@@ -161,32 +166,24 @@ func docsFrom(folder string) func(name string) string {
 
 // figure runs the labs of a figure, judges its claims and draws it. failed has the errors of its
 // runs; claims about a run that failed fail too.
-func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags paperFlags) (
+func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags paperFlags) (
 	rows []paper.Row, part report.Part, pictures [][]byte, failed, err error,
 ) {
-	name := p.Name
+	name, f := p.Name, w.Figure
 	part = report.Part{ID: f.ID, Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
 		part.Text = "Skipped by --quick. " + part.Text
 		return f.Judge(nil, true), part, nil, nil, nil
 	}
-	files, set := f.Work(flags.quick)
-	var all []labfile.File
-	for _, l := range files {
-		one, err := embedded(path.Join(name, l), set)
-		if err != nil {
-			return nil, part, nil, nil, fmt.Errorf("%s of %s: %w", f.ID, name, err)
-		}
-		all = append(all, one)
-	}
-	fmt.Fprintf(a.stderr, "%s, %s: %s\n", f.ID, f.Figure, f.Title)
-	jobs := series.Jobs(all, time.Now())
+	jobs, all := w.jobs, w.files
+	series.Number(jobs, time.Now())
 	labs := make([]*lab.Lab, len(jobs))
 	for i := range jobs {
 		labs[i] = jobs[i].Lab
 	}
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
 	runs, errs := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
+	w.took(runs)
 	failed = joinErrors(errs, func(series.Failed) bool { return false })
 	if ctx.Err() != nil {
 		return nil, part, nil, nil, context.Cause(ctx)

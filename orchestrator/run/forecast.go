@@ -202,15 +202,19 @@ const crossingTime = 600 * time.Nanosecond
 // worthTelling is the shortest simulation whose duration is announced. Our own choice.
 const worthTelling = 10 * time.Second
 
+// SimTime returns about how long one idle processor takes to simulate an experiment.
+func SimTime(x *experiment.Experiment) time.Duration {
+	return time.Duration(min(x.Packets*float64(x.Links)*float64(crossingTime), math.MaxInt64/2))
+}
+
 // forecastSim says how many packets a simulation is of and about how long it takes. It is empty for
 // a short one.
 func forecastSim(x *experiment.Experiment) string {
-	ns := x.Packets * float64(x.Links) * float64(crossingTime)
-	if ns < float64(worthTelling) {
+	if SimTime(x) < worthTelling {
 		return ""
 	}
 	return fmt.Sprintf("; simulates about %.1f million packets, which takes %s on an idle processor", x.Packets/1e6,
-		AboutTime(time.Duration(min(ns, math.MaxInt64/2))))
+		AboutTime(SimTime(x)))
 }
 
 // forecast says about how long a run takes.
