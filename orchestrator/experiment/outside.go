@@ -171,7 +171,7 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 	switch c {
 	case transport.Lossless:
 		if l.Queues.PFC == nil {
-			return "queues.pfc", "queues drop packets without PFC; expected " + pfcOn(l)
+			return "queues.pfc", "queues drop packets without PFC; expected " + PFCOn(l)
 		}
 	case transport.Marks:
 		return n.unmarked(l)
@@ -190,8 +190,8 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 	return "", ""
 }
 
-// pfcOn returns the advice to turn PFC on, with the written settings that PFC does not allow.
-func pfcOn(l *lab.Lab) string {
+// PFCOn returns the advice to turn PFC on, with the written settings that PFC does not allow.
+func PFCOn(l *lab.Lab) string {
 	var without []string
 	for _, s := range l.Sources {
 		if !l.Written(s.Path) || !strings.HasPrefix(s.Path, "topology.") && !strings.HasPrefix(s.Path, "queues.") {
@@ -247,11 +247,11 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 	}
 	if path, most := m.unreached("ecn.kmin", func(kmin, _ units.Bytes) units.Bytes { return kmin }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmin, %v, so that no packet is marked; expected a "+
-			"smaller kmin, a larger buffer or %s", most, pfcOn(l))
+			"smaller kmin, a larger buffer or %s", most, PFCOn(l))
 	}
 	if path, most := m.unreached("ecn.kmax", func(_, kmax units.Bytes) units.Bytes { return kmax }); path != "" {
 		return path, fmt.Sprintf("no queue reaches kmax, %v: queues drop packets before they mark every "+
-			"one; expected a smaller kmax, a larger buffer or %s", most, pfcOn(l))
+			"one; expected a smaller kmax, a larger buffer or %s", most, PFCOn(l))
 	}
 	return "", ""
 }

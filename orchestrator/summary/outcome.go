@@ -123,6 +123,9 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	if s.RTOMinUS = x.RTOMin.Microseconds(); s.RTOMinUS > 0 {
 		s.RTOMinKey = x.RTOKey
 	}
+	if text := overflowed(x, &s.Network); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
 	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil {
 		s.Warnings = append(s.Warnings, decided(x, s))
 	}
