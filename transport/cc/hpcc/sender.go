@@ -42,7 +42,7 @@ func NewSender(p Params, l cc.Link) *Sender {
 	t := cmp.Or(p.BaseRTT, l.NetRTT, l.BaseRTT)
 	winit := initialWindow(l.Line, t)
 	return &Sender{
-		params: p, line: l.Line, t: t, winit: winit, increase: p.increase(winit),
+		params: p, line: l.Line, t: t, winit: winit, increase: p.increase(winit, l.Packet),
 		minWindow: min(initialWindow(p.MinRate.At(l.Line), t), winit),
 		window:    winit, base: winit, u: 1,
 	}
@@ -152,7 +152,8 @@ func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
 		{Key: "t", Value: s.t.String(), Why: "the base RTT of the network, unless it is written"},
 		{Key: "wai", Value: units.Bytes(s.increase).String(),
-			Why: "unless it is written, the first window times 1 - eta, over flows"},
+			Why: "unless it is written, the first window times 1 - eta, over flows; a 16th of a packet on paths of " +
+				"few"},
 		{Key: "min_rate", Value: units.Bytes(s.minWindow).String(), Why: "the least window, over t"},
 	}
 }

@@ -14,12 +14,12 @@ type Params struct {
 	Target  units.Time // target_Qdelay; 0: the base RTT of the network
 	High    float64    // target_Qhigh in targets (Table 1: 3; the text: "twice the target delay")
 	EWMA    float64    // weight of the newest delay in the average
-	Alpha   float64    // increase below the target: packets per window, at 100 Gb/s and 12 us
-	Beta    float64    // increase above Qhigh without a mark: packets per window, before scaling
-	Eta     float64    // increase for fairness: packets per base RTT, before scaling
-	Gamma   float64    // γ, the strength of the multiplicative decrease
-	MaxMDF  float64    // the largest multiplicative decrease (Algorithm 4, line 15: a half)
-	MaxCWND float64    // maximum and initial window, in bandwidth-delay products of the network
+	Alpha   cc.Proportional
+	Beta    float64 // increase above Qhigh without a mark: packets per window, before scaling
+	Eta     float64 // increase for fairness: packets per base RTT, before scaling
+	Gamma   float64 // γ, the strength of the multiplicative decrease
+	MaxMDF  float64 // the largest multiplicative decrease (Algorithm 4, line 15: a half)
+	MaxCWND float64 // maximum and initial window, in bandwidth-delay products of the network
 
 	// MDRequiresECN decreases the window on marked packets only (section 3, scenario 4), unlike
 	// Algorithm 4 as printed.
@@ -60,9 +60,9 @@ func (p *Params) Keys() []params.Key {
 		params.New("high", params.Decimal(&p.High, 1, most),
 			"Delay, in targets, that resets the window to what was achieved.").Default("3", table),
 		params.New("ewma", params.Gain(&p.EWMA), "Weight of the newest delay.").Default("0.125", table),
-		params.New("alpha", params.Decimal(&p.Alpha, 0, most),
-			"Increase below target (packets at 100Gbps and 12us, scaled).").Default("4", table),
-		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay (likewise).").
+		params.New("alpha", params.Decimal((*float64)(&p.Alpha), 0, most).Or("auto", float64(cc.Auto)),
+			"Increase below target; auto: 4 packets at 100Gbps, 12us.").Default("auto", table),
+		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay, likewise.").
 			Default("5", table),
 		params.New("eta", params.Decimal(&p.Eta, 0, most), "Fairness increase (likewise).").Default("0.15", table),
 		params.New("gamma", params.Share(&p.Gamma, 0.001, 1),
@@ -77,6 +77,11 @@ func (p *Params) Keys() []params.Key {
 			"Source ports per connection; spray: a power of two.").
 			Default("256", "STrack paper, section 4.1: up to 256 paths"),
 	}
+}
+
+// Misfits implements cc.Conditional: an increase that is too steep for the path.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	return p.Alpha.Misfits(n.Link, p.DelayTarget(n.Link))
 }
 
 // Rules implements params.Ruled. It rejects parameters without effect.

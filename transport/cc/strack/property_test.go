@@ -19,7 +19,7 @@ func drawParams(t *rapid.T) strack.Params {
 	p := params.Defaults[strack.Params]()
 	p.Target = units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(units.Nanosecond), int64(units.Millisecond))).Draw(t, "target"))
 	p.High, p.EWMA = rapid.Float64Range(1, 10).Draw(t, "high"), rapid.Float64Range(0.001, 1).Draw(t, "ewma")
-	p.Alpha, p.Beta = rapid.Float64Range(0, 100).Draw(t, "alpha"), rapid.Float64Range(0, 100).Draw(t, "beta")
+	p.Alpha, p.Beta = cc.Proportional(rapid.Float64Range(0, 100).Draw(t, "alpha")), rapid.Float64Range(0, 100).Draw(t, "beta")
 	p.Eta, p.Gamma = rapid.Float64Range(0, 10).Draw(t, "eta"), rapid.Float64Range(0.01, 1).Draw(t, "gamma")
 	p.MaxMDF, p.MaxCWND = rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), rapid.Float64Range(0.01, 100).Draw(t, "max")
 	p.MDRequiresECN, p.Paths = rapid.Bool().Draw(t, "ecn"), rapid.IntRange(1, 256).Draw(t, "paths")

@@ -8,12 +8,6 @@ import (
 	"weft/units"
 )
 
-// Table 1 gives parameters for 100 Gb/s and 12 us, and scales them to other networks.
-const (
-	scaleBDP   = 150_000 // bytes: 100 Gb/s times 12 us
-	scaleDelay = 12 * units.Microsecond
-)
-
 // minWindow is the smallest window in packets. Nothing is paced below it: with 128 senders to one
 // the ideal window is 1.3 packets, and "the inflight packets tend to vary between 1 or 2" (section
 // 4.2).
@@ -55,11 +49,12 @@ const unknown units.Bytes = math.MaxInt64
 func NewSender(p Params, l cc.Link) *Sender {
 	net := netRTT(l)
 	bdp := float64(l.Line) * net.Seconds() / 8
-	sf := bdp / scaleBDP
+	sf := bdp / cc.ReferenceBDP
+	target := p.DelayTarget(l)
 	s := &Sender{
-		params: p, packet: float64(l.Packet), target: p.DelayTarget(l), baseRTT: l.BaseRTT, lastDecrease: never,
+		params: p, packet: float64(l.Packet), target: target, baseRTT: l.BaseRTT, lastDecrease: never,
 		// α = 4·bdp_sf·delay_sf/base_rtt, where delay_sf/base_rtt is 1/12 us on every path.
-		alpha: p.Alpha * sf / float64(scaleDelay), beta: p.Beta * sf, eta: p.Eta * sf,
+		alpha: p.Alpha.On(l, target) * sf / float64(cc.ReferenceRTT), beta: p.Beta * sf, eta: p.Eta * sf,
 	}
 	s.high = units.Time(p.High * float64(s.target))
 	s.maxWindow = max(p.MaxCWND*bdp/s.packet, minWindow)
@@ -160,7 +155,8 @@ func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
 		{Key: "target", Value: s.target.String(), Why: "the base RTT of the network, unless it is written"},
 		{Key: "high", Value: s.high.String(), Why: "targets"},
-		{Key: "alpha", Value: number(s.alpha * float64(s.target)), Why: scaled + ", for a delay of a target"},
+		{Key: "alpha", Value: number(s.alpha * float64(s.target)), Why: scaled +
+			", for a delay of a target; auto: 4, or what adds 1/32 to 1/2 of a bandwidth-delay product"},
 		{Key: "beta", Value: number(s.beta), Why: scaled},
 		{Key: "eta", Value: number(s.eta), Why: scaled},
 		{Key: "max_cwnd", Value: units.Bytes(s.maxWindow * s.packet).String(),

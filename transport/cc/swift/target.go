@@ -46,8 +46,23 @@ func filling(l cc.Link) float64 {
 	return max(math.Ceil(float64(l.Line)*l.BaseRTT.Seconds()/8/float64(l.Packet)), 1)
 }
 
-// Misfits implements cc.Conditional: a target below the base RTT shrinks windows on an idle path.
-func (p Params) Misfits(n cc.Network) []cc.Misfit {
+// longRegain is the number of base RTTs from which on the time to regain a halved window is warned
+// of: four flows on a path of 1,220 packets have 87 % of the line, with an ai of 100 95 %. Ours.
+const longRegain = 250
+
+// Misfits implements cc.Conditional: windows that rise by too little for a path of many packets,
+// and a target below the base RTT, which shrinks windows on an idle path.
+func (p Params) Misfits(n cc.Network) (all []cc.Misfit) {
+	if regain := filling(n.Link) / 2 / p.AI; regain > longRegain {
+		all = append(all, cc.Misfit{Key: "ai", What: fmt.Sprintf("the path holds %.0f packets, so that a halved "+
+			"window is regained in %.0f base RTTs of %v; expected an ai of at least %.0f", filling(n.Link), regain,
+			n.BaseRTT.Rounded(), math.Ceil(filling(n.Link)/2/longRegain))})
+	}
+	return append(all, p.below(n)...)
+}
+
+// below returns a misfit if the target is below the base RTT.
+func (p Params) below(n cc.Network) []cc.Misfit {
 	t := newTarget(p, n.Link)
 	got := t.delay(filling(n.Link))
 	if p.BaseTarget == 0 || got > n.BaseRTT {

@@ -93,8 +93,15 @@ func TestTargetFitsThePath(t *testing.T) {
 					same++
 				}
 				found := bolt.Misfits(cc.Network{Link: l})
-				if short := fixed.Target() <= l.BaseRTT; short != (len(found) == 1 && found[0].Key == "base_target") {
+				named := map[string]bool{}
+				for _, m := range found {
+					named[m.Key] = true
+				}
+				if short := fixed.Target() <= l.BaseRTT; short != named["base_target"] {
 					t.Errorf("%v, %v, %v: target %v, base RTT %v: %v", line, delay, size, fixed.Target(), l.BaseRTT, found)
+				}
+				if slow := l.BDP() > 501*size; slow != named["ai"] && l.BDP() > 499*size {
+					t.Errorf("%v, %v, %v: a path of %v: %v", line, delay, size, l.BDP(), found)
 				}
 				misfits += len(found)
 			}

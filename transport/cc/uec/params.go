@@ -1,7 +1,10 @@
 package uec
 
 import (
+	"cmp"
+
 	"weft/params"
+	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -43,14 +46,14 @@ type Params struct {
 	CWND    int // initial window in packets; 0: the maximum (UecSrc::initNscc)
 
 	// NSCC.
-	Target    units.Time // queueing delay to settle at; 0: TargetRTT of the network (_target_Qdelay)
-	TargetRTT float64    // the simulator has 0.75 with trimming, and 1 without
-	EWMA      float64    // weight of the newest delay in the average (_delay_alpha)
-	Alpha     float64    // proportional increase: packets per window without delay, at the reference network (_alpha)
-	Fair      float64    // fair increase: packets per window, likewise (_fi)
-	Eta       float64    // addition per round trip: packets, likewise (_eta)
-	Fast      float64    // fast increase: share of what is acknowledged, likewise (_fi_scale)
-	FastBelow units.Time // fast increase follows a window of delays below it (fast_increase)
+	Target    units.Time      // queueing delay to settle at; 0: TargetRTT of the network (_target_Qdelay)
+	TargetRTT float64         // the simulator has 0.75 with trimming, and 1 without
+	EWMA      float64         // weight of the newest delay in the average (_delay_alpha)
+	Alpha     cc.Proportional // (_alpha)
+	Fair      float64         // fair increase: packets per window, likewise (_fi)
+	Eta       float64         // addition per round trip: packets, likewise (_eta)
+	Fast      float64         // fast increase: share of what is acknowledged, likewise (_fi_scale)
+	FastBelow units.Time      // fast increase follows a window of delays below it (fast_increase)
 	// Gamma is the strength of the multiplicative decrease: the window times
 	// 1 - Gamma (d - target) / d, for an average delay d (_gamma).
 	Gamma  float64
@@ -61,6 +64,22 @@ type Params struct {
 	// RCCC.
 	CreditRate float64     // credits are granted at this share of the line rate (main_uec.cpp: UecPullPacer)
 	PerCredit  units.Bytes // credit of one message (_credit_per_pull)
+}
+
+// target returns the queueing delay at which the window settles.
+func (p Params) target(l cc.Link) units.Time {
+	if p.Target > 0 {
+		return p.Target
+	}
+	return max(units.Time(p.TargetRTT*float64(cmp.Or(l.NetRTT, l.BaseRTT))), 1)
+}
+
+// Misfits implements cc.Conditional: an increase that is too steep for the path.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	if p.CC == RCCC {
+		return nil
+	}
+	return p.Alpha.Misfits(n.Link, p.target(n.Link))
 }
 
 // htsim is the source of all defaults. The fields of Params name the symbols.
@@ -101,8 +120,8 @@ func (p *Params) Keys() []params.Key {
 				return window()
 			}),
 		params.New("ewma", params.Gain(&p.EWMA), "Weight of the newest delay.").Default("0.0125", htsim).Only(window),
-		params.New("alpha", params.Decimal(&p.Alpha, 0, most), "Proportional increase, in packets.").
-			Default("4", htsim).Only(window),
+		params.New("alpha", params.Decimal((*float64)(&p.Alpha), 0, most).Or("auto", float64(cc.Auto)),
+			"Proportional increase; auto: about 4 packets.").Default("auto", htsim).Only(window),
 		params.New("fair", params.Decimal(&p.Fair, 0, most), "Fair increase, in packets.").
 			Default("5", htsim).Only(window),
 		params.New("eta", params.Decimal(&p.Eta, 0, most), "Packets added per RTT.").

@@ -7,13 +7,6 @@ import (
 	"weft/units"
 )
 
-// The reference network, to which parameters are scaled (initNsccParams,
-// _reference_network_linkspeed and _reference_network_rtt).
-const (
-	referenceBDP = 150_000 // bytes: 100 Gb/s times 12 us
-	referenceRTT = 12 * units.Microsecond
-)
-
 // adjustPackets is the number of packets after which increases are applied
 // (_adjust_bytes_threshold).
 const adjustPackets = 8
@@ -59,17 +52,14 @@ func NewSender(p Params, l cc.Link) *Sender {
 		net = l.BaseRTT
 	}
 	s := &Sender{
-		params: p, line: float64(l.Line), packet: float64(l.Packet), netRTT: net, baseRTT: net, target: p.Target,
+		params: p, line: float64(l.Line), packet: float64(l.Packet), netRTT: net, baseRTT: net, target: p.target(l),
 		decreased: never,
 	}
-	if s.target == 0 {
-		s.target = max(units.Time(p.TargetRTT*float64(net)), 1)
-	}
 	s.high = units.Time(p.QAHigh * float64(s.target))
-	scale := s.bdp() / referenceBDP                    // _scaling_factor_a
-	delay := float64(s.target) / float64(referenceRTT) // _scaling_factor_b
-	mss := float64(l.MTU)                              // _mss
-	s.alpha = p.Alpha * mss * scale * delay / float64(s.target)
+	scale := s.bdp() / cc.ReferenceBDP                    // _scaling_factor_a
+	delay := float64(s.target) / float64(cc.ReferenceRTT) // _scaling_factor_b
+	mss := float64(l.MTU)                                 // _mss
+	s.alpha = p.Alpha.On(l, s.target) * mss * scale * delay / float64(s.target)
 	s.fair, s.eta, s.fast = p.Fair*mss*scale, p.Eta*mss*scale, p.Fast*scale
 	s.bound()
 	s.cwnd = s.maxWindow
@@ -246,7 +236,8 @@ func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
 		{Key: "target", Value: s.target.String(), Why: "target_rtt times the base RTT, unless it is written"},
 		{Key: "qa_high", Value: s.high.String(), Why: "targets"},
-		{Key: "alpha", Value: size(s.alpha * float64(s.target)), Why: scaled + ", for a delay of 0"},
+		{Key: "alpha", Value: size(s.alpha * float64(s.target)), Why: scaled +
+			", for a delay of 0; auto: 4 packets, or what adds 1/32 to 1/2 of a bandwidth-delay product"},
 		{Key: "fair", Value: size(s.fair), Why: scaled},
 		{Key: "eta", Value: size(s.eta), Why: scaled},
 		{Key: "max_cwnd", Value: size(s.maxWindow), Why: "bandwidth-delay products of the network"},

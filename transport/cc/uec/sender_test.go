@@ -232,7 +232,7 @@ func TestSenderStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := params.Defaults[uec.Params]()
 		p.MaxCWND, p.EWMA = rapid.Float64Range(0.1, 100).Draw(t, "max"), rapid.Float64Range(0.001, 1).Draw(t, "ewma")
-		p.Alpha, p.Fair = rapid.Float64Range(0, 100).Draw(t, "alpha"), rapid.Float64Range(0, 100).Draw(t, "fair")
+		p.Alpha, p.Fair = cc.Proportional(rapid.Float64Range(0, 100).Draw(t, "alpha")), rapid.Float64Range(0, 100).Draw(t, "fair")
 		p.Eta, p.Fast = rapid.Float64Range(0, 10).Draw(t, "eta"), rapid.Float64Range(0, 10).Draw(t, "fast")
 		p.Gamma, p.MaxMDF = rapid.Float64Range(0.01, 1).Draw(t, "gamma"), rapid.Float64Range(0.01, 0.99).Draw(t, "mdf")
 		p.QAGate, p.QAHigh = rapid.IntRange(0, 30).Draw(t, "gate"), rapid.Float64Range(0, 10).Draw(t, "high")
