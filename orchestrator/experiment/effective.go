@@ -268,7 +268,11 @@ func (e *effective) transport(x *Experiment) error {
 				break
 			}
 		}
-		e.add(at+v.Key, value, v.Why+"; "+e.origin(at+v.Key))
+		key := v.Key
+		if !strings.Contains(key, ".") {
+			key = at + key
+		}
+		e.add(key, value, v.Why+"; "+e.origin(key))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/orchestrator/lab"
+	"weft/transport"
 )
 
 // What explain says a lab comes to is what its runs have, with where it is from.
@@ -42,7 +43,7 @@ func TestEffectiveSettings(t *testing.T) {
 			"links.leaf.bdp":                {"", "rate times"},
 			"transport.first_window":        {"", "pc4"},
 			"queues.host.buffer":            {"", "queues.buffer: 5bdp"},
-			"transport.pc4.target_qtime":    {"-", ""},
+			"transport.pc4.target_qtime":    {"2us", "at least the time of a packet"},
 			"queues.host.ecn.kmax":          {"", "75%bdp"},
 		}},
 		{"roce", leaves + "queues: {pfc: on}\ntransport: {kind: roce, roce: {rai: 5Mbps/25Gbps}}\nengine: {kind: sim}\n" + incast, map[string][2]string{
@@ -123,6 +124,34 @@ func TestEffectiveSettingsAreTheExperiments(t *testing.T) {
 		if got[at] != Short(x.RTOMin).String() || got["queues.host.ecn.kmin"] != port.ECN.Kmin.String() || got["queues.host.buffer"] != port.Buffer.String() {
 			t.Errorf("%s: timeout %s, kmin %s, buffer %s; want %v, %v, %v", kind, got[at], got["queues.host.ecn.kmin"], got["queues.host.buffer"],
 				x.RTOMin, port.ECN.Kmin, port.Buffer)
+		}
+	}
+}
+
+// Settings of every transport that are derived, which a lab file has as auto or bdp, show the value
+// they have here, and the rule that it follows.
+func TestDerivedSettingsHaveReasons(t *testing.T) {
+	for _, kind := range transport.Kinds() {
+		if transport.FactsOf(kind).Module {
+			continue // it needs a file
+		}
+		l := parse(t, star+"transport: {kind: "+kind+"}\nworkload: [{collective: incast, size: 1MB}]\n")
+		all, err := Effective(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		derived := map[string]string{}
+		for _, s := range all {
+			derived[s.Path] = s.Value
+			if what, _, _ := strings.Cut(s.From, ";"); strings.TrimSpace(what) == "" {
+				t.Errorf("%s: %s is %s for no reason: %q", kind, s.Path, s.Value, s.From)
+			}
+		}
+		for _, s := range l.Sources {
+			word := s.Value == "auto" || s.Value == "bdp"
+			if value := derived[s.Path]; word && strings.HasPrefix(s.Path, "transport.") && (value == "" || value == s.Value) {
+				t.Errorf("%s: %s is %s, and explain does not say which value that is here", kind, s.Path, s.Value)
+			}
 		}
 	}
 }

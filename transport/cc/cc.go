@@ -177,7 +177,7 @@ type Resolved interface {
 
 // Value is the value that a parameter results in.
 type Value struct {
-	Key   string // key of the parameter in a lab file
+	Key   string // of the transport's section in a lab file; with a dot: a path of the lab
 	Value string // with its unit
 	Why   string // what else it depends on
 }

@@ -258,10 +258,13 @@ func (s *Sender) Advance(now units.Time) {
 	}
 }
 
-// Resolved implements cc.Resolved: the values of the inner controller.
+// Resolved implements cc.Resolved: the values of the inner controller, and its own.
 func (s *Sender) Resolved() []cc.Value {
+	var all []cc.Value
 	if r, ok := s.inner.(cc.Resolved); ok {
-		return r.Resolved()
+		all = r.Resolved()
 	}
-	return nil
+	return append(all, cc.Value{
+		Key: "transport.ccm.timeout", Value: s.timeout.String(), Why: "auto is 1ms, at least twice the base RTT",
+	})
 }

@@ -287,6 +287,11 @@ func (s *Sender) Resolved() []cc.Value {
 		{Key: "adjust_interval", Value: s.interval.String(), Why: "base RTTs of the connection"},
 		{Key: "rtt", Value: s.rtt.String(), Why: rtt},
 	}
+	if s.params.TargetQtime == Auto && s.params.AdjustInterval > 0 {
+		all = append(all, cc.Value{
+			Key: "target_qtime", Value: s.target().String(), Why: "auto is 2us, at least the time of a packet",
+		})
+	}
 	if s.planned > 0 {
 		share := func(of float64) string { return units.Bandwidth(of * float64(s.planned)).String() }
 		why := "a share of the base rate, " + s.planned.String()
