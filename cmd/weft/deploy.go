@@ -68,10 +68,11 @@ does not work). Docker Swarm and Slurm start agents, which end with the lab; age
 
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
 is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,
-and the exit code is 1; the same if the lab was up and a program has failed since.
+and the exit code is 1; the same if the lab was up and a program or a host has failed since. What
+weft node and weft link changed in a lab that is up stays, and is listed.
 
-Exit codes: 0 up; 1 not up, or a program failed; 2 the command line or the lab file is wrong; 130
-interrupted.`,
+Exit codes: 0 up; 1 not up, or a program or a host failed; 2 the command line or the lab file is
+wrong; 130 interrupted.`,
 		Example: `  weft deploy labs/quickstart.yaml
   weft deploy labs/quickstart.yaml --dry-run
   weft exec h0 -- ping -c3 h15
@@ -178,7 +179,7 @@ func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
 func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	var failed error
 	if len(c.Failed) > 0 {
-		failed = fmt.Errorf("lab %s is up, but not every program runs (weft inspect shows them):\n%s", c.Lab,
+		failed = fmt.Errorf("lab %s is up, but not all of it runs (weft inspect shows more):\n%s", c.Lab,
 			strings.Join(c.Failed, "\n"))
 	}
 	if asJSON {
@@ -186,7 +187,11 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	}
 	d := c.Deployment
 	if c.Action == deploy.ActionNone {
-		fmt.Fprintf(a.stdout, "%s is up already, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
+		text := fmt.Sprintf("%s is up already, since %s", c.Lab, d.Began.Local().Format("15:04:05"))
+		if len(c.Changed) > 0 {
+			text += ", and was changed:\n" + strings.Join(c.Changed, "\n")
+		}
+		fmt.Fprintln(a.stdout, text)
 		return failed
 	}
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)

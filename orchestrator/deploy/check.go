@@ -43,12 +43,29 @@ type Measured struct {
 
 	LinkRateBPS  float64 `json:"link_rate_bps,omitempty"` // with Bound, the rate of the link itself in the lab file
 	AskedRateBPS float64 `json:"asked_rate_bps"`
-	RateBPS      float64 `json:"rate_bps"`
+	RateBPS      float64 `json:"rate_bps,omitempty"` // absent: packets overtook each other, or none came
 	AskedDelayUS float64 `json:"asked_delay_us"`
-	DelayUS      float64 `json:"delay_us"`
+	DelayUS      float64 `json:"delay_us,omitempty"` // absent: no packet came
 	AskedLoss    float64 `json:"asked_loss"`
 	Loss         float64 `json:"loss"`
 	Probes       int64   `json:"loss_probes"` // packets that loss was measured with
+}
+
+// MarshalJSON leaves out the values of a link that was not measured: zeros would be taken for them.
+func (m Measured) MarshalJSON() ([]byte, error) {
+	type all Measured // without this method
+	if m.Tried {
+		return json.Marshal(all(m))
+	}
+	return json.Marshal(struct {
+		Link  string `json:"link"`
+		From  string `json:"from,omitempty"`
+		To    string `json:"to,omitempty"`
+		Why   string `json:"why"`
+		Tried bool   `json:"measured"`
+		OK    bool   `json:"ok"`
+		Tries int    `json:"tries"`
+	}{m.Link, m.From, m.To, m.Why, m.Tried, m.OK, m.Tries})
 }
 
 // Checked is the end of a check.

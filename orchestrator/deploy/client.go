@@ -201,11 +201,16 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 }
 
 // Events calls f for every event so far. With follow it then calls f for new events until the lab
-// or ctx ends.
+// or ctx ends. A supervisor that ends without a last word is an error: it was killed.
 func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) error {
 	err := stream(ctx, h, kindEvents, Follow{follow}, kindEvent, f, kindDone, nil)
-	if ctx.Err() != nil || control.Gone(err) { // the lab has ended
+	if ctx.Err() != nil {
 		return nil
+	}
+	if control.Gone(err) {
+		if _, gone := Open(h.root, h.name); gone != nil {
+			return gone
+		}
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weft/internal/clip"
-	"weft/internal/plural"
 	"weft/orchestrator/runtime"
 )
 
@@ -89,26 +88,54 @@ func (p *hostPrograms) describe(host int, out *NodeState) {
 	}
 }
 
-// maxFailed is the number of failed programs that a deployment names one by one.
+// maxFailed is the number of failed programs, or of changes, that a deployment names one by one.
 const maxFailed = 8
 
-// failed returns the programs of a lab that have failed, a line for each and one for those beyond
-// maxFailed.
+// failed returns the programs and hosts of a lab that have failed, a line for each and one for
+// those beyond maxFailed.
 func (s *State) failed() (out []string) {
-	more := 0
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
-		case n.ProgramError == "":
-		case len(out) < maxFailed:
+		case n.ProgramError != "":
 			out = append(out, n.programFailure())
-		default:
-			more++
+		case n.State == "dead" && !n.Killed:
+			out = append(out, fmt.Sprintf("%s; weft node %s %s restart starts it again", n.Why, s.Lab, n.Name))
+		case n.Unplugged:
+			out = append(out, n.Name+": "+n.Why)
 		}
 	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("%s more failed", plural.Count(more, "program")))
+	return clipped(out, "more failed")
+}
+
+// changed returns what requests have changed in a lab, a line for each and one for those beyond
+// maxFailed.
+func (s *State) changed() (out []string) {
+	for i := range s.Nodes {
+		switch n := &s.Nodes[i]; {
+		case n.Killed:
+			out = append(out, fmt.Sprintf("%s; weft node %s %s restart starts it again", n.Why, s.Lab, n.Name))
+		case n.State == "paused":
+			out = append(out, fmt.Sprintf("%s is paused; weft node %s %[1]s resume continues it", n.Name, s.Lab))
+		}
 	}
-	return out
+	for i := range s.Links {
+		k := &s.Links[i]
+		if k.State == "down" {
+			out = append(out, fmt.Sprintf("link %s is down; weft link %s %[1]s up brings it up", k.Name, s.Lab))
+		}
+		if len(k.Changes) > 0 {
+			out = append(out, fmt.Sprintf("link %s has %s", k.Name, strings.Join(k.Changes, ", ")))
+		}
+	}
+	return clipped(out, "more changed")
+}
+
+// clipped returns the first maxFailed lines, and one with the number of the others.
+func clipped(lines []string, more string) []string {
+	if n := len(lines) - maxFailed; n > 0 {
+		lines = append(lines[:maxFailed], fmt.Sprintf("%d %s", n, more))
+	}
+	return lines
 }
 
 // programFailure returns that the node's program has failed, and why.

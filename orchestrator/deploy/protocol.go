@@ -203,6 +203,7 @@ type NodeState struct {
 	Holder  Holder `json:"holder,omitzero"`   // the container that has its interface
 	State   string `json:"state"`             // running, paused, dead; modelled for a switch of the fabric
 	Why     string `json:"why,omitempty"`     // if dead or unplugged
+	Killed  bool   `json:"killed,omitempty"`  // it is dead since weft node killed it
 
 	Clock *ClockState `json:"clock,omitempty"` // of a host that is alive; absent: it is exact
 

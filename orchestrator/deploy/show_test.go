@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,5 +59,33 @@ func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	}
 	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1 Gb/s - 2 us 3 us") {
 		t.Error(got)
+	}
+}
+
+// What was not measured has no value in JSON either: a reader would take a 0 for one.
+func TestCheckHasNoValuesOfWhatWasNotMeasured(t *testing.T) {
+	values := []string{`"rate_bps"`, `"delay_us"`, `"loss"`, `"loss_probes"`, `"asked_rate_bps"`, `"asked_delay_us"`, `"asked_loss"`}
+	m := Measured{Link: "h0-switch0", From: "h0", To: "h1", Hops: 2, Why: "h1 is paused", Tries: 1}
+	for _, c := range []struct {
+		m    Measured
+		want []string
+	}{
+		{m, nil},
+		{Measured{Link: m.Link, Tried: true, AskedRateBPS: 1e9, RateBPS: 1e9, AskedDelayUS: 2, DelayUS: 2, Probes: 300}, values},
+		{Measured{Link: m.Link, Tried: true, AskedRateBPS: 1e9, AskedDelayUS: 2, Loss: 1, Probes: 300}, values[2:]}, // none came
+	} {
+		text, err := json.Marshal(c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range values {
+			if got, want := strings.Contains(string(text), name), slices.Contains(c.want, name); got != want {
+				t.Errorf("%s in %s: %v, want %v", name, text, got, want)
+			}
+		}
+		var back Measured
+		if err := json.Unmarshal(text, &back); err != nil || back.Why != c.m.Why || back.Tried != c.m.Tried || back.Loss != c.m.Loss {
+			t.Errorf("%s is read as %+v, %v", text, back, err)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	known := &s.nodes[id]
 	switch {
 	case known.dead != "":
-		out.State, out.Why = "dead", known.dead
+		out.State, out.Why, out.Killed = "dead", known.dead, known.endRequested
 	case known.paused:
 		out.State, out.PID = "paused", cmp.Or(p.PID, p.FarPID)
 	default:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -62,9 +63,12 @@ type Change struct {
 	Took        float64      `json:"took_s,omitempty"`
 	Deployment  *Deployment  `json:"deployment,omitempty"`
 
-	// Programs of hosts (run:) that failed at their start or, if the lab was up, since then; a line
-	// for each.
+	// Programs of hosts (run:) that failed at their start and, if the lab was up, what has failed
+	// since: programs, hosts that ended, hosts without their interface; a line for each.
 	Failed []string `json:"failed,omitempty"`
+	// What weft node and weft link changed in a lab that is up, and is not as its file says; a line
+	// for each.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // Text returns what the change would do, as lines for a person.
@@ -76,6 +80,9 @@ func (c *Change) Text() string {
 	text = fmt.Sprintf("%s %s: %s\n", c.Lab, text, c.Why)
 	for _, d := range c.Differences {
 		text += fmt.Sprintf("  %s\n", d)
+	}
+	for _, line := range slices.Concat(c.Changed, c.Failed) {
+		text += fmt.Sprintf("  %s\n", line)
 	}
 	return text
 }
@@ -158,7 +165,7 @@ func (r *Root) plan(l *lab.Lab, q *Request) (*Change, error) {
 		c.Action, c.Why = ActionReplace, "the network differs"
 		return c, nil
 	}
-	c.Action, c.Why, c.Failed = ActionNone, "the same network is up", state.failed()
+	c.Action, c.Why, c.Failed, c.Changed = ActionNone, "the same network is up", state.failed(), state.changed()
 	return c, nil
 }
 
