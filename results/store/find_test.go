@@ -86,7 +86,10 @@ func TestFind(t *testing.T) {
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	m := &record.Manifest{}
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
+	if err := os.Mkdir(filepath.Join(dir, "job"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "job/f", "job/g"} {
 		m.Files = append(m.Files, record.File{Name: name, Bytes: 3})
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("abc"), 0o644); err != nil {
 			t.Fatal(err)
@@ -97,10 +100,11 @@ func TestDamage(t *testing.T) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(os.Remove(in("a")), os.Truncate(in("b"), 2), os.Truncate(in("c"), 0), os.Remove(in("d")),
-		os.Mkdir(in("d"), 0o755)); err != nil {
+		os.Mkdir(in("d"), 0o755), os.Remove(in("job/f"))); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := Damage(dir, m), "removed after the run: a; changed or damaged after the run: b, c, d"; got != want {
+	m.Files = append(m.Files, record.File{Name: "../outside"})
+	if got, want := Damage(dir, m), "removed after the run: a, job/f; changed or damaged after the run: b, c, d, ../outside"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -101,8 +101,10 @@ func ReadManifest(dir string) (*record.Manifest, error) {
 func Damage(dir string, m *record.Manifest) string {
 	var gone, changed []string
 	for _, f := range m.Files {
-		info, err := os.Lstat(filepath.Join(dir, filepath.Base(f.Name)))
+		info, err := os.Lstat(filepath.Join(dir, f.Name)) // also one in a folder: part of a job
 		switch {
+		case !filepath.IsLocal(f.Name): // not written by a run
+			changed = append(changed, f.Name)
 		case errors.Is(err, fs.ErrNotExist):
 			gone = append(gone, f.Name)
 		case err != nil || !info.Mode().IsRegular() || info.Size() != f.Bytes:
