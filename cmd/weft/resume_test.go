@@ -49,3 +49,34 @@ func TestResumeSeesChangedFiles(t *testing.T) {
 		}
 	}
 }
+
+// --resume repeats a run whose files were removed or cut since: its results are not there.
+func TestResumeSeesDamagedRuns(t *testing.T) {
+	dir := t.TempDir()
+	lab, root := filepath.Join(dir, "again.yaml"), filepath.Join(dir, "runs")
+	write(t, lab, "weft: 1\nname: again\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\n")
+	for i, step := range []struct {
+		damage func(file string) error
+		reused bool
+	}{
+		{nil, false}, {nil, true},
+		{func(file string) error { return os.Truncate(file, 100) }, false}, {nil, true},
+		{os.Remove, false}, {nil, true},
+	} {
+		if step.damage != nil { // of every run, since any that is whole is reused
+			files, err := filepath.Glob(filepath.Join(root, "again", "*", "flows.parquet"))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			for _, file := range files {
+				if err := step.damage(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		code, _, told := weft(t, orchestrated{}, "run", lab, "--engine", "sim", "--out", root, "--resume")
+		if code != exitOK || strings.Contains(told, "1 of 1 runs were finished before") != step.reused {
+			t.Errorf("run %d: exit code %d; want reused: %t\n%s", i, code, step.reused, told)
+		}
+	}
+}

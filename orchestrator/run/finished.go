@@ -11,10 +11,11 @@ import (
 )
 
 // Finished returns the summary of the first of earlier runs that succeeded with this very program
-// and the settings of l, in the given engine (auto: in any). It returns nil if there is none.
+// and the settings of l, in the given engine (auto: in any), and whose files are as it left them.
+// It returns nil if there is none.
 func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Summary {
 	for _, m := range earlier {
-		if !sameRun(m, l, engine) {
+		if !sameRun(m, l, engine) || store.Damage(m.Run, m) != "" {
 			continue
 		}
 		if s, err := store.ReadSummary(m.Run); err == nil && s.Status == record.OK {
