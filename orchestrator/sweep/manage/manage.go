@@ -306,6 +306,9 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 		return false, "", err
 	}
 	if d.Settled() == len(d.Sub.Points) {
+		if err := readable(d); err != nil {
+			return false, "", err
+		}
 		if forgotten > 0 {
 			return false, "every point has a result: of copies that disagreed the first ones stay", nil
 		}
@@ -367,6 +370,42 @@ func Took(runs []*record.Summary) string {
 // minSpan is the shortest sweep that Took describes. Our own choice.
 const minSpan = 3 * time.Second
 
+// result returns the summary of a point whose run is in its place, with a warning if files of the
+// run are damaged. If the summary is, the error says how the point is run again.
+func result(d *shard.Dir, point int) (*record.Summary, error) {
+	dir, _ := d.RunDir(point)
+	err := d.Check(point)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Sub.PointName(point), err)
+	}
+	s, m := new(record.Summary), new(record.Manifest)
+	if s, err = store.ReadSummary(dir); err == nil {
+		m, err = store.ReadManifest(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; move %s away, and weft sweep resume %s runs the point again",
+			d.Sub.PointName(point), err, dir, d.Name())
+	}
+	if damage := store.Damage(dir, m); damage != "" {
+		s.Warnings = append(s.Warnings, "files "+damage)
+	}
+	s.Run = dir
+	return s, nil
+}
+
+// readable returns an error if the summary of a run that is in its place cannot be read.
+func readable(d *shard.Dir) error {
+	for i := range d.Sub.Points {
+		if _, placed := d.RunDir(i); !placed {
+			continue
+		}
+		if _, err := result(d, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
 // returns the jobs and summaries of all points in their order. A point without a run has a summary
 // that says why. The results are valid also if cleanup is an error: then the scheduler did not
@@ -386,19 +425,13 @@ func Collect(ctx context.Context, on func(string) (shard.Scheduler, error), d *s
 	for i, l := range labs {
 		jobs[i] = series.Job{Lab: l, Text: []byte(d.Sub.Text), Engine: d.Sub.Kind, Sweep: d.Path,
 			Series: store.Series{ID: d.Sub.Series, Began: d.Sub.Began, Number: i + 1, Of: len(labs), Sweep: d.Sub.ID}}
-		dir, placed := d.RunDir(i)
-		if !placed {
+		if _, placed := d.RunDir(i); !placed {
 			runs[i] = series.NotRun(l, d.Sub.Kind, record.Failed, f.Notes[i].Error)
 			continue
 		}
-		err := d.Check(i)
-		if err == nil {
-			runs[i], err = store.ReadSummary(dir)
+		if runs[i], err = result(d, i); err != nil {
+			return nil, nil, nil, err
 		}
-		if err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", d.Sub.PointName(i), err)
-		}
-		runs[i].Run = dir
 	}
 	if err := d.Finish(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil, err
