@@ -105,7 +105,7 @@ func TestBenchAsJSON(t *testing.T) {
 		if err := d.Decode(&j); err != nil {
 			t.Fatal(err)
 		}
-		if j.Collective != collective || j.Status != "ok" || len(j.Rows) != 1 || !(j.Rows[0].BusBW > 0) || j.Rows[0].BusBW != j.BusBW || math.Abs(j.BusGbps-8*j.BusBW) > 1e-9 || !j.Rows[0].Checked {
+		if j.Collective != collective || j.Status != "ok" || len(j.Rows) != 1 || !(j.Rows[0].BusBW > 0) || j.Rows[0].BusBW != *j.BusBW || math.Abs(*j.BusGbps-8**j.BusBW) > 1e-9 || !j.Rows[0].Checked {
 			t.Errorf("%+v", j)
 		}
 	}
@@ -195,7 +195,7 @@ func TestBenchReportsWrongData(t *testing.T) {
 	}
 	code, stdout, _ = weft(t, orchestrated{}, append(args, "--json")...)
 	var j benchmark.JSON
-	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != record.Unverified || j.Verified || j.Wrong != 1 ||
+	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != record.Unverified || j.Verified || *j.Wrong != 1 ||
 		len(j.Warnings) != 3 || !strings.Contains(j.Error, "results of ranks have wrong elements") {
 		t.Errorf("code %d, %v, %+v", code, err, j)
 	}

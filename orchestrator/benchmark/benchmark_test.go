@@ -1,7 +1,9 @@
 package benchmark
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,5 +219,36 @@ func TestLabs(t *testing.T) {
 	}
 	if out := experiment.Outside(labs[0]); len(out) > 0 {
 		t.Errorf("uec is outside its conditions: %v", out)
+	}
+}
+
+// A run that measured nothing has no bandwidth and no number of wrong elements: 0 would be a good
+// one.
+func TestNothingMeasuredHasNoValue(t *testing.T) {
+	r := request()
+	all, err := r.Measure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{`"avg_busbw_gb_per_s"`, `"avg_busbw_gbps"`, `"out_of_bounds"`, `"wrong"`}
+	row := func(checked bool) bench.Row {
+		return bench.Row{Size: 8, OutOfPlace: &bench.Result{Measure: bench.Measure{Checked: checked}, Bus: units.Gbps}}
+	}
+	for _, c := range []struct {
+		rows []bench.Row
+		want []string
+	}{
+		{nil, nil}, {[]bench.Row{row(false)}, keys[:2]}, {[]bench.Row{row(true)}, keys},
+		{[]bench.Row{row(true), row(false)}, []string{keys[0], keys[1], keys[3]}},
+	} {
+		text, err := json.Marshal((&Result{Of: &all[0], Rows: c.rows}).JSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			if got, want := strings.Contains(string(text), key), slices.Contains(c.want, key); got != want {
+				t.Errorf("%s in %s: %t, want %t", key, text, got, want)
+			}
+		}
 	}
 }

@@ -127,11 +127,12 @@ type JSON struct {
 	Notes    []string  `json:"notes,omitempty"`
 	Warmup   int       `json:"warmup_iterations"`
 	Rows     []RowJSON `json:"rows"`
-	Missing  int       `json:"missing"`       // sizes that were not measured
-	Wrong    int       `json:"out_of_bounds"` // rows with wrong elements
-	BusBW    float64   `json:"avg_busbw_gb_per_s"`
-	BusGbps  float64   `json:"avg_busbw_gbps"`
-	WallS    float64   `json:"wall_s"`
+	Missing  int       `json:"missing"` // sizes that were not measured
+	// Rows with wrong elements; absent if none is wrong and the data of some was not compared.
+	Wrong   *int     `json:"out_of_bounds,omitempty"`
+	BusBW   *float64 `json:"avg_busbw_gb_per_s,omitempty"` // absent without rows
+	BusGbps *float64 `json:"avg_busbw_gbps,omitempty"`     // absent without rows
+	WallS   float64  `json:"wall_s"`
 }
 
 // RowJSON is a row of JSON: bandwidths in GB/s, as in nccl-tests, and in Gb/s.
@@ -147,7 +148,7 @@ type RowJSON struct {
 	BusBW      float64 `json:"busbw_gb_per_s"`
 	AlgGbps    float64 `json:"algbw_gbps"`
 	BusGbps    float64 `json:"busbw_gbps"`
-	Wrong      int64   `json:"wrong"`
+	Wrong      *int64  `json:"wrong,omitempty"` // absent if not checked
 	Checked    bool    `json:"checked"`
 }
 
@@ -180,14 +181,33 @@ func (r *Result) JSON() JSON {
 			Iterations: r.Of.Iterations[i],
 			TimeUS:     m.Time.Microseconds(), AlgBW: bench.GBps(m.Alg), BusBW: bench.GBps(m.Bus), AlgGbps: gbps(m.Alg),
 			BusGbps: gbps(m.Bus),
-			Wrong:   m.Wrong, Checked: m.Checked,
+			Checked: m.Checked,
+		}
+		if m.Checked {
+			out.Wrong = &m.Wrong
 		}
 		j.Rows = append(j.Rows, out)
-		if m.Wrong > 0 {
-			j.Wrong++
-		}
-		j.BusBW += out.BusBW / float64(len(r.Rows))
-		j.BusGbps += out.BusGbps / float64(len(r.Rows))
 	}
+	j.average()
 	return j
+}
+
+// average sets what is about all rows, as far as it was measured.
+func (j *JSON) average() {
+	n, checked, wrong, bus, gbps := float64(len(j.Rows)), 0, 0, 0.0, 0.0
+	for _, row := range j.Rows {
+		bus, gbps = bus+row.BusBW/n, gbps+row.BusGbps/n
+		if row.Checked {
+			checked++
+		}
+		if row.Checked && *row.Wrong > 0 {
+			wrong++
+		}
+	}
+	if len(j.Rows) > 0 {
+		j.BusBW, j.BusGbps = &bus, &gbps
+	}
+	if wrong > 0 || checked == len(j.Rows) && checked > 0 {
+		j.Wrong = &wrong
+	}
 }
