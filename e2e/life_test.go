@@ -198,6 +198,24 @@ func TestPrivDeployedCaptures(t *testing.T) {
 	})
 }
 
+// A capture that ends since the lab crashed is not one that ends since the lab was destroyed.
+func TestPrivCapturesOfALabThatEnds(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		d := deployed(t, byHand)
+		p := d.start("capture", "h0", "-w", "x.pcapng")
+		p.awaitOutput(&p.stderr, "capturing")
+		if !crash {
+			d.run("destroy").wantCode(0)
+			p.wait().wantCode(0)
+			continue
+		}
+		if err := syscall.Kill(d.inspect().Supervisor, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		p.wait().wantCode(1).wantOnStderr("has crashed", "weft clean")
+	}
+}
+
 // What is done to a deployed lab shows.
 func TestPrivDeployedLinksAndNodes(t *testing.T) {
 	testenv.NeedProgram(t, "ping")

@@ -98,17 +98,22 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	return err
 }
 
-// brokenBy returns an error if a lab has not ended but broken, whose captures end by themselves.
+// brokenBy returns an error if a lab has not ended but broken or crashed, whose captures end by
+// themselves.
 func brokenBy(h *deploy.Handle) error {
 	const patience = 2 * time.Second // the supervisor may learn of it later
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		state, err := h.State()
+		over := time.Now().After(end)
 		switch {
+		case errors.Is(err, deploy.ErrCrashed) && !over: // it is being destroyed, or its supervisor was killed
+		case errors.Is(err, deploy.ErrCrashed):
+			return h.Crashed()
 		case err != nil: // it has ended
 			return nil
 		case state.Broken != "":
 			return fmt.Errorf("lab %s is broken: %s", h.Name(), state.Broken)
-		case time.Now().After(end):
+		case over:
 			return fmt.Errorf("the network of lab %s no longer sends packets; weft inspect shows its state", h.Name())
 		}
 	}

@@ -94,5 +94,8 @@ func TestPrivFollowersLearnOfACrash(t *testing.T) {
 		if err := <-ended; errors.Is(err, ErrCrashed) != crash || !crash && err != nil {
 			t.Errorf("killed: %v; followers hear %v", crash, err)
 		}
+		if err := h.Crashed(); errors.Is(err, ErrCrashed) != crash || !crash && err != nil {
+			t.Errorf("killed: %v; the lab: %v", crash, err)
+		}
 	}
 }

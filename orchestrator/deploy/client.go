@@ -215,6 +215,20 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 	return err
 }
 
+// Crashed returns ErrCrashed if the supervisor is gone and nobody takes the lab down.
+func (h *Handle) Crashed() error {
+	lock, err := h.root.Lock(h.name, lockTime)
+	if err != nil { // whoever takes it down holds the lock, or has removed the directory
+		return nil
+	}
+	defer h.root.Remove() // if it is empty
+	defer lock.Unlock()
+	if _, err := Open(h.root, h.name); errors.Is(err, ErrCrashed) {
+		return err
+	}
+	return nil
+}
+
 // stream makes a request that is answered by any number of parts, for which it calls f, and by a
 // last message, which it decodes into a value unless that is nil. It ends early, with an error, if
 // ctx ends or f returns one.
