@@ -155,7 +155,8 @@ reference: go ## write what docs/ has from the code: the reference of the lab fi
 	go test ./cmd/weft -run Schema -update
 
 fuzz: go ## run every fuzz target for FUZZTIME (10s); make test tries 500 mutations of each
-	@for pkg in $$(go list ./...); do \
+	@packages=$$(go list ./...); \
+	for pkg in $$packages; do \
 	  list=$$(go test -list '^Fuzz' $$pkg); \
 	  for target in $$(grep '^Fuzz' <<<"$$list" || true); do \
 	    echo "== $$pkg $$target"; \
