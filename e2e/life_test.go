@@ -198,10 +198,13 @@ func TestPrivDeployedCaptures(t *testing.T) {
 	})
 }
 
-// A capture that ends since the lab crashed is not one that ends since the lab was destroyed.
+// A capture that ends since the lab crashed is not one that ends since the lab was destroyed, and a
+// capture of a host that sends nothing says why.
 func TestPrivCapturesOfALabThatEnds(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		d := deployed(t, byHand)
+		d.run("node", "h1", "kill").wantCode(0)
+		d.run("capture", "h1", "-w", "h1.pcapng", "--for", "100ms").wantCode(0).wantOnStderr("note: h1 was killed", "h1 restart")
 		p := d.start("capture", "h0", "-w", "x.pcapng")
 		p.awaitOutput(&p.stderr, "capturing")
 		if !crash {

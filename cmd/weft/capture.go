@@ -84,6 +84,9 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	stop := context.AfterFunc(ctx, func() { ours.SetReadDeadline(time.Now()) })
 	defer stop()
 	fmt.Fprintf(a.stderr, "capturing %s of %s; Ctrl-C stops\n", is.Name, is.Lab)
+	if is.Silent != "" {
+		fmt.Fprintf(a.stderr, "note: %s\n", is.Silent)
+	}
 	n, lost, err := capture.Copy(out, ours, capture.Of{
 		Lab: is.Lab, Name: is.Name, Port: is.Port, Dilation: is.Dilation, Snap: flags.snap,
 		Program: "weft " + versionText(), Count: flags.count, Live: flags.file == "-",

@@ -369,9 +369,12 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	}
 	files[0].Close() // the fabric has its own copy, and sees when the client closes the other end
 	s.events.add(Event{Event: "capture", Text: c.What})
-	return conn.SendValue(kindCapture, Capturing{
-		Lab: s.deployment.Lab, Name: c.What, Port: what.Port >= 0, Dilation: s.deployment.Dilation,
-	})
+	is := Capturing{Lab: s.deployment.Lab, Name: c.What, Port: what.Port >= 0, Dilation: s.deployment.Dilation}
+	if !is.Port {
+		n := s.nodeState(s.x.Graph.Nodes[what.Host].ID)
+		is.Silent = n.silent(is.Lab)
+	}
+	return conn.SendValue(kindCapture, is)
 }
 
 // streamEvents sends a client all events so far. If the client follows, it sends new ones until the

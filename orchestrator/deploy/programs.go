@@ -99,7 +99,7 @@ func (s *State) failed() (out []string) {
 		case n.ProgramError != "":
 			out = append(out, n.programFailure())
 		case n.State == "dead" && !n.Killed:
-			out = append(out, fmt.Sprintf("%s; weft node %s %s restart starts it again", n.Why, s.Lab, n.Name))
+			out = append(out, n.silent(s.Lab))
 		case n.Unplugged:
 			out = append(out, n.Name+": "+n.Why)
 		}
@@ -111,11 +111,8 @@ func (s *State) failed() (out []string) {
 // maxFailed.
 func (s *State) changed() (out []string) {
 	for i := range s.Nodes {
-		switch n := &s.Nodes[i]; {
-		case n.Killed:
-			out = append(out, fmt.Sprintf("%s; weft node %s %s restart starts it again", n.Why, s.Lab, n.Name))
-		case n.State == "paused":
-			out = append(out, fmt.Sprintf("%s is paused; weft node %s %[1]s resume continues it", n.Name, s.Lab))
+		if n := &s.Nodes[i]; n.Killed || n.State == "paused" {
+			out = append(out, n.silent(s.Lab))
 		}
 	}
 	for i := range s.Links {
@@ -128,6 +125,17 @@ func (s *State) changed() (out []string) {
 		}
 	}
 	return clipped(out, "more changed")
+}
+
+// silent returns why a node sends and receives nothing now, with a way out; "": it may.
+func (n *NodeState) silent(lab string) string {
+	switch n.State {
+	case "dead":
+		return fmt.Sprintf("%s; weft node %s %s restart starts it again", n.Why, lab, n.Name)
+	case "paused":
+		return fmt.Sprintf("%s is paused; weft node %s %[1]s resume continues it", n.Name, lab)
+	}
+	return ""
 }
 
 // clipped returns the first maxFailed lines, and one with the number of the others.

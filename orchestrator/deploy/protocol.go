@@ -115,6 +115,7 @@ type Capturing struct {
 	Name     string  `json:"name"`
 	Port     bool    `json:"port"`
 	Dilation float64 `json:"dilation"`
+	Silent   string  `json:"silent,omitempty"` // why a host sends and receives nothing now
 }
 
 // Holder is a container that has the interface of a host, or asks for it, in CNI's terms.
