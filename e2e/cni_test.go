@@ -177,6 +177,9 @@ func TestPrivCNI(t *testing.T) {
 	d.run("node", "cni", "h0", "kill").wantCode(0)
 	p.config = strings.Replace(p.config, `"h9"`, `"h0"`, 1)
 	p.do("ADD", a, "h0 has ended")
+	p.do("STATUS", a, "") // h1 runs
+	d.run("node", "cni", "h1", "kill").wantCode(0)
+	p.do("STATUS", a, "lab cni: no host runs")
 }
 
 // Whatever is killed while a container is attached, at any instant: after DEL nothing is left, and

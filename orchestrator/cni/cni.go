@@ -248,7 +248,7 @@ func collect(a *skel.CmdArgs) error {
 	}))
 }
 
-// status succeeds if the lab is up.
+// status succeeds if the lab is up, with at least one host that runs.
 func status(a *skel.CmdArgs) error {
 	r, err := read(a)
 	if err != nil {
@@ -256,10 +256,16 @@ func status(a *skel.CmdArgs) error {
 	}
 	err = r.do(func(h *deploy.Handle) error {
 		s, err := h.State()
-		if err == nil && s.Broken != "" {
-			err = fmt.Errorf("lab %s: %s", s.Lab, s.Broken)
+		runs := func(n deploy.NodeState) bool { return n.MAC != "" && n.State == "running" } // switches have no MAC
+		switch {
+		case err != nil:
+			return err
+		case s.Broken != "":
+			return fmt.Errorf("lab %s: %s", s.Lab, s.Broken)
+		case !slices.ContainsFunc(s.Nodes, runs):
+			return fmt.Errorf("lab %s: no host runs; weft node %[1]s HOST restart starts one again", s.Lab)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return types.NewError(errNotAvailable, err.Error(), "")
