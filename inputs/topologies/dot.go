@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,7 +37,6 @@ type dot struct {
 	r      *bufio.Reader
 	line   int
 	err    error // of reading
-	roles  map[string]string
 	peeked *token
 }
 
@@ -53,7 +51,7 @@ type token struct {
 const maxToken = 1 << 16
 
 func readDOT(n *Network, r io.Reader) error {
-	d := &dot{Network: n, r: bufio.NewReader(r), line: 1, roles: map[string]string{}}
+	d := &dot{Network: n, r: bufio.NewReader(r), line: 1}
 	err := d.graph()
 	if d.err != nil {
 		return graph.At(fmt.Sprintf("%s:%d", n.file, d.line), d.err)
@@ -61,7 +59,7 @@ func readDOT(n *Network, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return n.finish(func(name string) (bool, bool) { return n.role(name, d.roles[name]) })
+	return n.finish(n.called)
 }
 
 func (d *dot) errorf(format string, args ...any) error {
@@ -284,13 +282,12 @@ func (d *dot) finish(ends []string, line int) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(attrs))
 	if len(ends) == 1 {
 		switch strings.ToLower(ends[0]) {
 		case "node", "graph", "edge":
-			for _, name := range names {
-				if used, _ := new(Link).property(name, "1"); used {
-					return d.errorf("defaults of links are not understood; give each link its %s", name)
+			for _, a := range attrs {
+				if used, _ := new(Link).property(a.name, "1"); used {
+					return d.errorf("defaults of links are not understood; give each link its %s", a.name)
 				}
 			}
 			return nil
@@ -298,14 +295,13 @@ func (d *dot) finish(ends []string, line int) error {
 		if _, err := d.node(ends[0], line); err != nil {
 			return err
 		}
-		for _, name := range []string{"kind", "type", "role", "function"} { // the last counts
-			if word, ok := attrs[name]; ok {
-				d.roles[ends[0]] = word
-			}
-		}
-		for _, name := range names {
-			if !isRole(name) && !slices.Contains(pictures, strings.ToLower(name)) {
-				d.Notes.Add(d.file, line, "attribute "+clip.Text(name)+" of nodes")
+		for _, a := range attrs {
+			if isRole(a.name) {
+				if err := d.call(ends[0], a.value, line); err != nil {
+					return err
+				}
+			} else if !slices.Contains(pictures, strings.ToLower(a.name)) {
+				d.Notes.Add(d.file, line, "attribute "+clip.Text(a.name)+" of nodes")
 			}
 		}
 		return nil
@@ -317,12 +313,14 @@ func (d *dot) finish(ends []string, line int) error {
 				return err
 			}
 		}
-		for _, name := range names {
-			if err := d.property(&l, name, attrs[name], pictures...); err != nil {
+		label := false // it may stand for the rate
+		for _, a := range attrs {
+			if err := d.property(&l, a.name, a.value, pictures...); err != nil {
 				return err
 			}
+			label = label || a.name == "label" && strings.ContainsAny(a.value, "0123456789")
 		}
-		if l.Rate == 0 && strings.ContainsAny(attrs["label"], "0123456789") { // it may stand for the rate
+		if l.Rate == 0 && label {
 			d.Notes.Add(d.file, line, "attribute label of links")
 		}
 		if err := d.link(l); err != nil {
@@ -337,9 +335,11 @@ var errAttributes = errors.New("expected attributes such as [rate=100Gbps]")
 // maxAttributes bounds those of one node or link.
 const maxAttributes = 1000
 
-// attributes reads lists such as [rate=100Gbps, delay=1us], if there are any.
-func (d *dot) attributes() (map[string]string, error) {
-	attrs := map[string]string{}
+// attribute is a name with its value.
+type attribute struct{ name, value string }
+
+// attributes reads lists such as [rate=100Gbps, delay=1us], if there are any, in their order.
+func (d *dot) attributes() (attrs []attribute, err error) {
 	for {
 		t, err := d.next()
 		if err != nil {
@@ -374,7 +374,7 @@ func (d *dot) attributes() (map[string]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if attrs[name.text] = value.text; len(attrs) > maxAttributes {
+			if attrs = append(attrs, attribute{name.text, value.text}); len(attrs) > maxAttributes {
 				return nil, d.errorf("more than %d attributes; expected fewer", maxAttributes)
 			}
 		}

@@ -24,8 +24,7 @@ const maxDepth = 16
 func readGraphML(n *Network, r io.Reader) error {
 	values := source.NewValues(n.file, r)
 	d := xml.NewDecoder(values)
-	keys := map[string]string{}  // names by id
-	kinds := map[string]string{} // of nodes
+	keys := map[string]string{} // names by id
 	depth, graphs, line := 0, 0, 1
 	fail := func(format string, args ...any) error { return graph.Errorf(n.file, line, format, args...) }
 	for {
@@ -101,7 +100,9 @@ func readGraphML(n *Network, r io.Reader) error {
 						return err
 					}
 				case isRole(key):
-					kinds[attr("id")] = text
+					if err := n.call(attr("id"), text, line); err != nil {
+						return err
+					}
 				default:
 					n.Notes.Add(n.file, line, "attribute "+clip.Text(key)+" of nodes")
 				}
@@ -115,5 +116,5 @@ func readGraphML(n *Network, r io.Reader) error {
 			n.Notes.Add(n.file, line, "<"+clip.Text(name)+">")
 		}
 	}
-	return n.finish(func(name string) (bool, bool) { return n.role(name, kinds[name]) })
+	return n.finish(n.called)
 }

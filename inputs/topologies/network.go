@@ -32,8 +32,9 @@ type Network struct {
 type Node struct {
 	Name   string
 	Switch bool
-	Line   int // in the file, where it comes first
-	links  int // number of its links; finish counts them
+	Line   int    // in the file, where it comes first
+	links  int    // number of its links; finish counts them
+	role   string // by which the file calls it
 }
 
 // Link is a link between two nodes, by their names. What the file does not say is the lab's.
@@ -44,6 +45,7 @@ type Link struct {
 	Delayed bool    // the file says the delay, which may be 0
 	Loss    float64 // share of packets, 0 to below 1
 	Line    int     // in the file
+	lossy   bool    // the file says the loss, which may be 0
 }
 
 // Bounds of a network.
@@ -152,12 +154,27 @@ func (n *Network) link(l Link) error {
 	return nil
 }
 
-// role returns whether a word by which the file calls a node is that of a switch, and notes other
-// words.
-func (n *Network) role(name, word string) (isSwitch, ok bool) {
-	if isSwitch, ok = roles[strings.ToLower(word)]; !ok && word != "" {
-		n.Notes.Add(n.file, n.Nodes[n.known[name]].Line, "role "+clip.Text(word)+" of nodes")
+// call keeps a word by which the file calls a node, and notes those that are no role. A file may
+// have several, such as a type and a function, which must agree.
+func (n *Network) call(name, word string, line int) error {
+	node := &n.Nodes[n.known[name]]
+	isSwitch, ok := roles[strings.ToLower(word)]
+	before, had := roles[strings.ToLower(node.role)]
+	switch {
+	case !ok && word != "":
+		n.Notes.Add(n.file, node.Line, "role "+clip.Text(word)+" of nodes")
+	case ok && had && isSwitch != before:
+		return graph.Errorf(n.file, line, "node %s is called %s and %s; expected a host or a switch", clip.Text(name),
+			clip.Text(node.role), clip.Text(word))
+	case ok:
+		node.role = word
 	}
+	return nil
+}
+
+// called returns whether the word by which the file calls a node is that of a switch.
+func (n *Network) called(name string) (isSwitch, ok bool) {
+	isSwitch, ok = roles[strings.ToLower(n.Nodes[n.known[name]].role)]
 	return isSwitch, ok
 }
 
@@ -255,21 +272,38 @@ var roles = map[string]bool{
 }
 
 // property sets a property of a link by the name that a format has for it: rate, delay or loss. It
-// returns false for any other name.
+// returns false for any other name. Two values, under any names, are an error: which one counts
+// cannot be told.
 func (l *Link) property(name, value string) (bool, error) {
 	var err error
+	twice := func(what string) error {
+		return fmt.Errorf("%s is a second %s of this link; expected one", clip.Text(value), what)
+	}
 	switch strings.ToLower(name) {
 	case "rate", "bandwidth", "speed", "capacity", "linkspeedraw":
+		if l.Rate != 0 {
+			err = twice("rate")
+			break
+		}
 		if l.Rate, err = rateOf(value); err == nil && (l.Rate < units.Kbps || l.Rate > params.MaxRate) {
 			err = fmt.Errorf("%s; expected 1kbps to %v, such as 400Gbps: without a unit, it counts bits per second",
 				clip.Text(value), units.Bandwidth(params.MaxRate))
 		}
 	case "delay", "latency":
+		if l.Delayed {
+			err = twice("delay")
+			break
+		}
 		if l.Delay, err = units.ParseTime(value); err == nil && (l.Delay < 0 || l.Delay > units.Second) {
 			err = fmt.Errorf("%s; expected 0 to 1s", clip.Text(value))
 		}
 		l.Delayed = true
 	case "loss":
+		if l.lossy {
+			err = twice("loss")
+			break
+		}
+		l.lossy = true
 		if percent, ok := strings.CutSuffix(value, "%"); ok {
 			l.Loss, err = strconv.ParseFloat(strings.TrimSpace(percent), 64)
 			l.Loss /= 100

@@ -157,6 +157,51 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// A property of a link that is there twice, under any of its names, is refused, and so is a node
+// that is called a host and a switch.
+func TestOneValueOfAProperty(t *testing.T) {
+	const dot, xml = "graph { b -- s; c -- s\n%s %s }", `<graphml><graph><node id="a"/><node id="b"/><node id="s"/>` +
+		`<edge source="b" target="s"/>` + "\n%s</graph></graphml>"
+	refused := func(text, want string) {
+		if _, err := Parse("f", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "f:2: ") ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	pairs := func(names []string, values [2]string, dots, xmls func(attributes string) string, want string) {
+		for _, a := range names {
+			for _, b := range names {
+				var inDOT, inXML string
+				for i, name := range []string{a, b} {
+					inDOT += fmt.Sprintf("[%s=%q]", name, values[i])
+					inXML += fmt.Sprintf(`<data key="%s">%s</data>`, name, values[i])
+				}
+				refused(dots(inDOT), want)
+				refused(xmls(inXML), want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		names  []string
+		values [2]string
+		what   string
+	}{
+		{[]string{"rate", "bandwidth", "speed", "capacity", "linkspeedraw", "Rate"}, [2]string{"1Gbps", "25Gbps"}, "rate"},
+		{[]string{"rate", "speed"}, [2]string{"1Gbps", "1Gbps"}, "rate"},
+		{[]string{"delay", "latency", "Delay"}, [2]string{"0us", "900us"}, "delay"},
+		{[]string{"loss", "LOSS"}, [2]string{"0", "0.1"}, "loss"},
+	} {
+		pairs(c.names, c.values, func(all string) string { return fmt.Sprintf(dot, "a -- s", all) },
+			func(all string) string { return fmt.Sprintf(xml, `<edge source="a" target="s">`+all+`</edge>`) },
+			c.values[1]+" is a second "+c.what+" of this link; expected one")
+	}
+	pairs([]string{"function", "role", "type", "kind"}, [2]string{"host", "leaf"},
+		func(all string) string { return fmt.Sprintf(dot, "a", all) },
+		func(all string) string { return fmt.Sprintf(xml, `<node id="x">`+all+`</node>`) },
+		"is called host and leaf; expected a host or a switch")
+	refused("graph { a [type=host]; a -- s; b -- s\n a [role=leaf] }", "node a is called host and leaf; expected a host or a switch")
+}
+
 // Attributes that do not describe the network cause one note for each kind.
 func TestNotes(t *testing.T) {
 	for text, want := range map[string]string{
