@@ -197,7 +197,8 @@ func (n *Network) property(l *Link, name, value string, silent ...string) error 
 }
 
 // finish makes hosts of the nodes with one link for which kind says nothing: it returns true for a
-// switch, false for a host, and ok false if the file does not say.
+// switch, false for a host, and ok false if the file does not say. Nodes that their names call
+// something else are noted, and so are those without a link.
 func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 	for _, l := range n.Links {
 		for _, end := range []string{l.A, l.B} {
@@ -209,8 +210,11 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 			n.Nodes[i].links++
 		}
 	}
-	doubtful := 0
-	var first *Node
+	var doubts [3]struct {
+		first *Node
+		count int
+	}
+	const host, manyLinks, noLink = 0, 1, 2
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		var ok bool
@@ -218,15 +222,30 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 			continue
 		}
 		node.Switch = node.links != 1
-		if word := strings.TrimRight(node.Name, "-0123456789"); !node.Switch && roles[word] {
-			if doubtful++; doubtful == 1 {
-				first = node
-			}
+		doubt, word := noLink, strings.TrimRight(node.Name, "-0123456789")
+		isSwitch, known := roles[word]
+		switch {
+		case node.links == 0:
+		case !node.Switch && isSwitch:
+			doubt = host
+		case node.Switch && (known && !isSwitch || word == "h"):
+			doubt = manyLinks
+		default:
+			continue
+		}
+		if doubts[doubt].count++; doubts[doubt].count == 1 {
+			doubts[doubt].first = node
 		}
 	}
-	if doubtful > 0 {
-		n.Notes.Changed(fmt.Sprintf("node %s is a host, since it has one link; type=switch makes it a switch",
-			first.Name), doubtful, func() string { return fmt.Sprintf("%s:%d", n.file, first.Line) })
+	for doubt, text := range []string{
+		host:      "host, since it has one link; type=switch makes it a switch",
+		manyLinks: "switch without a part in the job, since it has several links; a host has one",
+		noLink:    "switch without a part in the job, since it has no link; a host has one",
+	} {
+		if d := doubts[doubt]; d.count > 0 {
+			n.Notes.Changed(fmt.Sprintf("node %s is a %s", d.first.Name, text), d.count,
+				func() string { return fmt.Sprintf("%s:%d", n.file, d.first.Line) })
+		}
 	}
 	return nil
 }

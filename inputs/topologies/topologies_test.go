@@ -223,6 +223,47 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A node whose role follows from its links is told by name if its own name says something else, or
+// if it has no link, in all formats with names. A role from the file, or a name that says nothing,
+// needs no word.
+func TestNotesRolesFromLinks(t *testing.T) {
+	const several = " is a switch without a part in the job, since it has several links; a host has one"
+	const none = " is a switch without a part in the job, since it has no link; a host has one"
+	for _, c := range []struct{ node, dot, says string }{ // dot: the node alone; "": it has links
+		{"server0", "", several}, {"host", "", several}, {"gpu-0-1", "", several}, {"h7", "", several},
+		{"leaf0", "", ""}, {"x", "", ""}, {"x", "x", none}, {"server0", "server0", none}, {"leaf0", "leaf0", none},
+		{"server0", "server0 [type=switch]", ""},
+	} {
+		dot, xml := "graph { a -- s; b -- s\n", `<graphml><key id="type" attr.name="type"/><graph><node id="a"/><node id="b"/>`+
+			`<node id="s"/><edge source="a" target="s"/><edge source="b" target="s"/>`+"\n<node id=\""+c.node+"\">"
+		clab := "topology:\n  nodes: {a: {kind: linux}, b: {kind: linux}, s: {}, " + c.node + ": {kind: linux}}\n" +
+			"  links: [{endpoints: [\"a:1\", \"s:1\"]}, {endpoints: [\"b:1\", \"s:2\"]}"
+		if strings.Contains(c.dot, "type") {
+			xml += `<data key="type">switch</data>`
+			clab = strings.Replace(clab, c.node+": {kind: linux}", c.node+": {kind: srl}", 1)
+		}
+		if xml += "</node>"; c.dot == "" {
+			dot += fmt.Sprintf("%q -- a2; %q -- s", c.node, c.node)
+			xml += `<node id="a2"/><edge source="` + c.node + `" target="a2"/><edge source="` + c.node + `" target="s"/>`
+			clab = strings.Replace(clab, "s: {}", "s: {}, a2: {kind: linux}", 1) + `, {endpoints: ["` + c.node +
+				`:1", "a2:1"]}, {endpoints: ["` + c.node + `:2", "s:3"]}`
+		}
+		for _, text := range []string{dot + c.dot + " }", xml + "</graph></graphml>", clab + "]\n"} {
+			n, err := Parse("f.yml", strings.NewReader(text))
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			var want []string
+			if c.says != "" {
+				want = []string{"f.yml:2: node " + c.node + c.says}
+			}
+			if got := n.Notes.Texts(); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", text, got, want)
+			}
+		}
+	}
+}
+
 // A network that is too large is refused where it becomes that, not at the end of the file.
 func TestTooLarge(t *testing.T) {
 	read := 0
