@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,7 +53,6 @@ func (s *Summary) DropNonFinite() (paths []string) {
 // dropNonFinite sets the numbers in v, whose path is at, that are not finite to 0, and adds their
 // paths.
 func dropNonFinite(v reflect.Value, at string, paths *[]string) {
-	below := func(name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 	switch v.Kind() {
 	case reflect.Float64:
 		if f := v.Float(); math.IsInf(f, 0) || math.IsNaN(f) {
@@ -65,15 +65,64 @@ func dropNonFinite(v reflect.Value, at string, paths *[]string) {
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			dropNonFinite(v.Index(i), below(strconv.Itoa(i)), paths)
+			dropNonFinite(v.Index(i), join(at, strconv.Itoa(i)), paths)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			dropNonFinite(v.Field(i), below(name), paths)
+			dropNonFinite(v.Field(i), join(at, name), paths)
 		}
 	}
 }
+
+// signed are the fields of summary.json whose quantities can be below 0: numbers that programs
+// print or expectations compute, errors of clocks, instants of stalls that began before the
+// workload. Their counts cannot.
+var signed = []string{"metrics", "expect", "clocks", "fidelity"}
+
+// Negative returns the path of a count, a time or another quantity of the summary that is below 0
+// and cannot be; "" if there is none.
+func (s *Summary) Negative() (path string) { return negative(reflect.ValueOf(s).Elem(), "", false) }
+
+// negative returns the path of a negative number in v, whose path is at. With counts it looks at
+// integers alone.
+func negative(v reflect.Value, at string, counts bool) (path string) {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		if v.Int() < 0 {
+			return at
+		}
+	case reflect.Float64:
+		if v.Float() < 0 && !counts {
+			return at
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return negative(v.Elem(), at, counts)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if path = negative(v.Index(i), join(at, strconv.Itoa(i)), counts); path != "" {
+				return path
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if name == "exit" { // code of a program: not a count
+				continue
+			}
+			path = negative(v.Field(i), join(at, name), counts || slices.Contains(signed, name))
+			if path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// join returns the path of what has a name in what is at a path.
+func join(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 
 // MarshalJSON returns the summary with null for each number and truth without a value.
 func (s Summary) MarshalJSON() ([]byte, error) {
@@ -122,7 +171,7 @@ func (s *Summary) copyJSON(d *json.Decoder, out *bytes.Buffer, path string) erro
 			}
 			out.Write(append(text, ':'))
 		}
-		if err := s.copyJSON(d, out, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+		if err := s.copyJSON(d, out, join(path, name)); err != nil {
 			return err
 		}
 	}

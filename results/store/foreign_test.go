@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,4 +110,39 @@ func TestExportOfNewerRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRefused(t, dir, "use a newer weft")
+}
+
+// A summary with a number that no run can have is an error that names it, not a better result.
+// Numbers that can be below 0 stay what they are.
+func TestNegativeNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		`"network":{"drops":-5}`:                         "network.drops",
+		`"network":{"timeouts":-1,"drops":0}`:            "network.timeouts",
+		`"network":{"ccm":{"lost":-1}}`:                  "network.ccm.lost",
+		`"network":{"queue_delay_us":{"p99":-0.5}}`:      "network.queue_delay_us.p99",
+		`"flows":{"count":1,"fct_us":{"mean":-3}}`:       "flows.fct_us.mean",
+		`"rtt_us":{"mean":-1e-9}`:                        "rtt_us.mean",
+		`"lab_time_us":-1`:                               "lab_time_us",
+		`"collectives":[{"name":"x"},{"busbw_gbps":-1}]`: "collectives.1.busbw_gbps",
+		`"metrics":[{"name":"x","count":-1}]`:            "metrics.0.count",
+		`"fidelity":{"verdict":"ok","crossings":-1}`:     "fidelity.crossings",
+		`"clocks":{"packets":-1}`:                        "clocks.packets",
+		`"metrics":[{"name":"x","count":1,"min":-2,"p50":-1,"values":[-2],"groups":[{"at":"a=1","count":1,"p50":-1}]}]`: "",
+		`"expect":[{"that":"x","got":-1,"want":-2}]`:                          "",
+		`"clocks":{"reference_ns":{"mean":-4},"g8273_2":[]}`:                  "",
+		`"programs":[{"item":0,"hosts":[{"host":"h0","exit":-1}]}]`:           "",
+		`"fidelity":{"verdict":"ok","stalls":[{"process":"x","from_us":-3}]}`: "",
+		`"network":{"drops":5},"point":{"x":-1}`:                              "",
+	} {
+		dir := t.TempDir()
+		text := `{"format":` + strconv.Itoa(Format) + `,"status":"ok",` + text + `}`
+		if err := os.WriteFile(filepath.Join(dir, SummaryFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		writeManifest(t, dir, SummaryFile)
+		_, err := ReadSummary(dir)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "damaged: "+want+" is negative")) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
 }

@@ -49,6 +49,9 @@ func ReadSummary(dir string) (*record.Summary, error) {
 	case m.Files[i].Bytes != int64(len(text)) || m.Files[i].Sum != checksum(text):
 		return nil, fmt.Errorf("%s: %w", path, errChanged)
 	}
+	if at := s.Negative(); at != "" {
+		return nil, fmt.Errorf("%s: damaged: %s is negative, which no run can measure; run the lab again", path, at)
+	}
 	return s, nil
 }
 
