@@ -38,7 +38,7 @@ func (r *Result) Table() string {
 			fmt.Fprintf(&b, ", dilation %g", s.Dilation)
 		}
 		if s.Fidelity != nil {
-			fmt.Fprintf(&b, ", fidelity %s", s.Fidelity.Verdict)
+			fmt.Fprintf(&b, ", fidelity %s", s.Outcome().Fidelity)
 		}
 		fmt.Fprintf(&b, ", seed %d, %.1f s of wall time, %s\n", s.Seed, s.WallS, s.Run)
 	}
@@ -164,7 +164,7 @@ func (r *Result) JSON() JSON {
 			s.WallS
 		j.Verified, j.Warnings = s.Verified, s.Warnings
 		if s.Fidelity != nil {
-			j.Fidelity = s.Fidelity.Verdict
+			j.Fidelity = s.Outcome().Fidelity
 		}
 	}
 	if r.Err != nil {

@@ -16,10 +16,10 @@ func (s *Summary) Outcome() Outcome {
 	o := Outcome{Status: s.Status}
 	o.Expected, o.Skipped = s.Judged()
 	switch {
+	case s.lacksVerdict(), s.Fidelity != nil && s.Fidelity.Unjudged() != "":
+		o.Fidelity = Unjudged
 	case s.Fidelity != nil:
 		o.Fidelity = s.Fidelity.Verdict
-	case s.lacksVerdict():
-		o.Fidelity = Unjudged
 	}
 	for i := range s.Expect {
 		if s.Expect[i].Missed() {

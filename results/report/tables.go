@@ -62,7 +62,7 @@ func tiles(s *record.Summary, first []string) [][2]string {
 	}
 	add("lab time", units.Shown(s.LabTimeUS, "us"))
 	if s.Fidelity != nil {
-		add("fidelity", s.Fidelity.Verdict)
+		add("fidelity", s.Outcome().Fidelity)
 	}
 	lead(out, first, func(tile [2]string) string { return charts[tile[0]] })
 	return out

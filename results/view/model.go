@@ -257,7 +257,7 @@ func facts(s *record.Summary) []string {
 		out = append(out, units.Count(s.Network.Drops)+" dropped")
 	}
 	if s.Fidelity != nil && !strings.HasPrefix(s.Outcome().String(), "fidelity") { // else the status says so
-		out = append(out, "fidelity "+s.Fidelity.Verdict)
+		out = append(out, "fidelity "+s.Outcome().Fidelity)
 	}
 	return out
 }
