@@ -264,7 +264,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 	b, sameB := b.oneIfSame()
 	all := metrics(a[0].Summary)
 	for _, m := range metrics(b[0].Summary) {
-		if !slices.ContainsFunc(all, func(o metric) bool { return o.name == m.name }) && len(a.values(m)) == 0 {
+		if !slices.ContainsFunc(all, m.is) && len(a.values(m)) == 0 {
 			all = append(all, m)
 		}
 	}

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"weft/results/record"
+	"weft/results/stats"
 )
 
 // emulated returns an emulation of one collective, of a seed.
@@ -37,6 +40,9 @@ func TestGate(t *testing.T) {
 		}
 		return s
 	}
+	simulated := func() Side {
+		return is(func(s *record.Summary) { s.Run, s.Engine, s.Fidelity = "runs/x/1", "sim", nil })
+	}
 	left := &Run{NoSummary: "not run", Manifest: &record.Manifest{Lab: "x", Engine: "emu", Status: record.Interrupted, Seed: 2,
 		Point: map[string]any{"seed": 2.0}}}
 	for _, c := range []struct {
@@ -66,6 +72,10 @@ func TestGate(t *testing.T) {
 			"fidelity degraded in|missed expectations", "missed degraded"},
 		{"invalid", was, is(func(s *record.Summary) { s.Fidelity.Verdict = record.Invalid }), "fidelity invalid in 1 run of NEW", "invalid"},
 		{"not judged", was, is(func(s *record.Summary) { s.Run, s.Fidelity = "runs/x/1", nil }), "fidelity unjudged in 1 run of NEW", "unjudged"},
+		{"nothing to judge it by", was, is(func(s *record.Summary) { s.Fidelity.BaseRTTNS = 8000 }), "fidelity unjudged in 1 run of NEW", "unjudged"},
+		{"nobody judged", was, is(func(s *record.Summary) { s.Fidelity.Verdict = "" }), "fidelity unjudged in 1 run of NEW", "unjudged"},
+		{"a simulation", simulated(), simulated(), "", ""},
+		{"BASE is not judged", is(func(s *record.Summary) { s.Fidelity.Verdict = "" }), is(nil), "", ""},
 		{"BASE is invalid", is(func(s *record.Summary) { s.Fidelity.Verdict = record.Invalid }), is(nil), "fidelity invalid in 1 run of BASE", "invalid"},
 		{"unverified", swept(nil, 1, 2), swept(func(s *record.Summary) {
 			if s.Seed == 2 {
@@ -76,6 +86,7 @@ func TestGate(t *testing.T) {
 		{"a seed was left out", swept(nil, 1, 2), append(swept(nil, 1), left), "NEW lacks a successful run for 1 run of BASE", "partial"},
 		{"one more seed", swept(nil, 1, 2), swept(nil, 1, 2, 3), "BASE lacks a successful run for 1 run of NEW", "partial"},
 		{"BASE was interrupted", append(swept(nil, 1), left), swept(nil, 1, 2), "BASE lacks a successful run for 1 run of NEW", "partial"},
+		{"another collective", was, is(func(s *record.Summary) { s.Collectives[0].Name = "all-gather" }), "one side did not measure 2 of 4 numbers", "partial"},
 		{"a number is gone", was, is(func(s *record.Summary) { s.Collectives = nil }), "one side did not measure 1 of 3 numbers", "partial"},
 		{"a number is new", is(func(s *record.Summary) { s.Collectives = nil }), is(nil), "one side did not measure 1 of 3 numbers", "partial"},
 		{"failed, whatever is partial", swept(nil, 1, 2), swept(func(s *record.Summary) {
@@ -131,6 +142,99 @@ func TestGate(t *testing.T) {
 			if len(got.Fails) == 0 {
 				t.Errorf("%s passes with --accept %s", c.name, word)
 			}
+		}
+	}
+}
+
+// A gate looks at every counter of the network, from zero on, but for those of packets that a
+// network without trouble has too, or that links and switches were told to make.
+func TestGateLooksAtEveryCounter(t *testing.T) {
+	left := map[string]bool{"Packets": true, "DataPackets": true, "Delivered": true, "Beside": true, "Credits": true,
+		"Duplicated": true, "Late": true, "Reordered": true, "Switched": true, "TrimmedBytes": true, "Refused": true}
+	fields := reflect.TypeFor[record.Network]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		if fields.Field(i).Type.Kind() != reflect.Int64 || left[name] {
+			continue
+		}
+		count := func(n int64) Side {
+			r := emulated(1, nil)
+			reflect.ValueOf(&r.Summary.Network).Elem().FieldByName(name).SetInt(n)
+			return Side{r}
+		}
+		for _, c := range []struct {
+			from, to int64
+			verdict  string
+			suspect  bool
+		}{{0, 50, Worse, false}, {50, 50, Same, false}, {50, 80, Unknown, true}, {50, 0, Unknown, false}} {
+			if c.from == 0 && (name == "CEMarks" || name == "MaxQueue") { // which any network may have
+				c.verdict, c.suspect = Unknown, name == "MaxQueue"
+			}
+			if c.from == 50 && name == "CEMarks" {
+				c.suspect = false
+			}
+			d, err := Compare(count(c.from), count(c.to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			Judge(d, 0.01, true)
+			if len(d) != 4 {
+				t.Errorf("%s: %d numbers are compared, want those of a run and this one", name, len(d))
+			}
+			if !slices.ContainsFunc(d, func(d Difference) bool {
+				return d.A.Mean == float64(c.from) && d.B.Mean == float64(c.to) && d.Verdict == c.verdict && d.Suspect == c.suspect
+			}) {
+				t.Errorf("%s from %d to %d is not %s: %+v", name, c.from, c.to, c.verdict, d)
+			}
+		}
+	}
+}
+
+// Bandwidths are compared of the same collective alone, wherever in the workload it is.
+func TestBandwidthsOfTheSameCollective(t *testing.T) {
+	side := func(names ...string) Side {
+		r := emulated(1, nil)
+		r.Summary.Collectives = nil
+		for i, name := range names {
+			r.Summary.Collectives = append(r.Summary.Collectives, record.Collective{Name: name, BusBWGbps: float64(100 + i)})
+		}
+		return Side{r}
+	}
+	for _, c := range []struct {
+		a, b Side
+		want string
+	}{
+		{side("x"), side("x"), "x 100 100"},
+		{side("x"), side("y"), "x 100 -, y - 100"},
+		{side("x"), side("y", "x"), "x 100 101, y - 100"},
+		{side("x", "y"), side("y", "x"), "x 100 101, y 101 100"},
+		{side("x"), side("x", "x"), "x 100 100, x (collective.1) - 101"},
+		{side("x", "y", "x"), side("x", "x", "x"), "x (collective.0) 100 100, y 101 -, x (collective.2) 102 101, x (collective.2) - 102"},
+		{side(), side("x"), "x - 100"},
+	} {
+		d, err := Compare(c.a, c.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range d {
+			name, is := strings.CutSuffix(one.Metric, ", busbw")
+			if !is {
+				continue
+			}
+			value := func(v stats.Interval) string {
+				if v.N == 0 {
+					return "-"
+				}
+				return fmt.Sprint(v.Mean)
+			}
+			got = append(got, name+" "+value(one.A)+" "+value(one.B))
+			if (one.A.N*one.B.N == 0) != (one.Verdict == Unmeasured) {
+				t.Errorf("%+v", one)
+			}
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("compared %s, want %s", text, c.want)
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 
 	"weft/results/record"
 	"weft/results/table"
@@ -13,13 +16,15 @@ type metric struct {
 	sign       float64                       // of a change for the worse; 0: neither direction is worse
 	get        func(*record.Summary) float64 // NaN if not measured
 	counter    bool                          // see Difference
+	of         string                        // what it is of, if two can have one name
 }
 
 // fields are the fields of summary.json that metrics come from and that may lack a value.
 var fields = map[string]string{
 	"round trip, mean": "rtt_us", "queueing, p99": "network.queue_delay_us", "largest queue": "network.max_queue_bytes",
 	"CE marks": "network.ce_marks", "drops": "network.drops", "retransmits": "network.retransmits",
-	"trims": "network.trims", "pauses": "network.pauses",
+	"timeouts": "network.timeouts", "lost": "network.lost", "cut": "network.cut", "trims": "network.trims",
+	"pauses": "network.pauses",
 }
 
 // metrics returns the metrics of a comparison, with the collectives of the given summary and what
@@ -52,6 +57,9 @@ func metrics(like *record.Summary) []metric {
 		number("CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }),
 		counter("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
 		counter("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
+		counter("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
+		counter("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
+		counter("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
 		counter("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
 		counter("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
 		number("lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }),
@@ -65,23 +73,47 @@ func metrics(like *record.Summary) []metric {
 			return get(s)
 		}
 	}
-	for i, name := range like.CollectiveNames() {
+	names := like.CollectiveNames()
+	for i, of := range items(like) {
+		name := names[i]
+		value := func(name, unit string, sign float64, get func(s *record.Summary, at int) float64) metric {
+			m := number(name, unit, sign, func(s *record.Summary) float64 {
+				at := slices.Index(items(s), of)
+				if at < 0 {
+					return math.NaN()
+				}
+				return get(s, at)
+			})
+			m.of = of
+			return m
+		}
 		if _, is := table.JobTime(like); i == 0 && is {
-			out = append(out, number(name+", time", "us", 1, func(s *record.Summary) float64 {
-				if v, is := table.JobTime(s); is {
+			out = append(out, value(name+", time", "us", 1, func(s *record.Summary, at int) float64 {
+				if v, is := table.JobTime(s); is && at == 0 {
 					return v
 				}
 				return math.NaN()
 			}))
 		}
-		out = append(out, number(name+", busbw", "Gb/s", -1, func(s *record.Summary) float64 {
-			if i >= len(s.Collectives) {
-				return math.NaN()
-			}
-			return s.Collectives[i].BusBWGbps
-		}))
+		out = append(out, value(name+", busbw", "Gb/s", -1,
+			func(s *record.Summary, at int) float64 { return s.Collectives[at].BusBWGbps }))
 	}
 	return append(out, printed(like)...)
+}
+
+// is reports whether o is the same metric.
+func (m metric) is(o metric) bool { return m.name == o.name && m.of == o.of }
+
+// items returns what each item of a run is: its name, and how many of that name are before it. The
+// bandwidths of an all-reduce and of an all-gather are two quantities, even if each is the first.
+func items(s *record.Summary) []string {
+	all, before := make([]string, len(s.Collectives)), map[string]int{}
+	for i := range all {
+		name := cmp.Or(s.Collectives[i].Label, s.Collectives[i].Name)
+		all[i] = fmt.Sprint(name, " ", before[name])
+		before[name]++
+	}
+	return all
 }
 
 // median returns the median of a metric in lines with the given sizes; "": of one without sizes. It
