@@ -22,17 +22,18 @@ import (
 // kinds registers every transport, a line each: its name, a title, its section in a lab, and its
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
-// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, helped what a
-// controller tells it, and drawn its colour in charts. needs, lossless and around list the
-// conditions under which the transport does what its authors describe. Conditions about numbers are
-// those of its parameters (cc.Conditional) and of selective repeat (Misfits): docs/adr/0231.
+// for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, starves that
+// delay alone can shrink its window to nothing, helped what a controller tells it, and drawn its
+// colour in charts. needs, lossless and around list the conditions under which the transport does
+// what its authors describe. Conditions about numbers are those of its parameters (cc.Conditional)
+// and of selective repeat (Misfits): docs/adr/0231.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).starves().
 		helped("base_rate", pc4.Off, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
-	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget),
+	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget).starves(),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().lossless(),
 	register("strack", "STrack and spray.", section[STrack], strackScheme).drawn(3).selective().marked().netRTT().
 		aims(strackTarget).needs(Marks, "its window and its choice of paths follow marks"),
@@ -62,6 +63,7 @@ type kind struct {
 
 	// target returns the queueing delay that a connection aims at; nil: it does not steer by delay
 	target func(s *Spec, p cc.Params, l cc.Link) units.Time
+	hungry bool // see starves
 
 	// inner returns the transport inside this one, by parameters, and inside its name, by the keys
 	// that a lab sets; nil: there is none.

@@ -53,25 +53,37 @@ func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 	if err != nil || !sch.selective || !sch.windowed {
 		return DefaultAckEvery, err
 	}
-	window, every := sch.controller(l).Window(), DefaultAckEvery
+	window, every := idleWindow(sch.controller(l), l), DefaultAckEvery
 	for every > l.Packet && fill(l, window, every) < filled {
 		every = (every - 1) / l.Packet * l.Packet
 	}
 	return every, nil
 }
 
-// fill returns the least share of an idle path that a window fills: while packets wait for an
-// acknowledgement of several, they are on their way no longer.
+// idleWindow returns the window after an acknowledgement of an idle path: UEC's follows the
+// smallest round trip.
+func idleWindow(c cc.Controller, l cc.Link) units.Bytes {
+	c.OnStart(0)
+	c.OnAck(l.BaseRTT, cc.Ack{Size: l.Packet, Packets: 1, RTT: l.BaseRTT})
+	return c.Window()
+}
+
+// fill returns the share of an idle path that a window of w packets fills if k of them are
+// acknowledged together. Of the k packets that an acknowledgement lets leave, number k - w mod k
+// completes a later acknowledgement, which comes a round trip after it has left. In that time
+// w - w mod k packets leave.
 func fill(l cc.Link, window, every units.Bytes) float64 {
-	packets := float64((window + l.Packet - 1) / l.Packet)
-	together := min(float64((every+l.Packet-1)/l.Packet), packets)
-	return packets / (float64(l.Line)*l.BaseRTT.Seconds()/8/float64(l.Packet) + together - 1)
+	w := (window + l.Packet - 1) / l.Packet
+	k := min((every+l.Packet-1)/l.Packet, w)
+	over := w % k
+	path := float64(l.Line) * l.BaseRTT.Seconds() / 8 / float64(l.Packet)
+	return float64(w-over) / (path + float64(k-1-over))
 }
 
 // unfilled returns a misfit if the window of one connection leaves more than a tenth of its path
 // empty.
 func unfilled(s *Spec, l cc.Link, sch scheme) []cc.Misfit {
-	window, every := sch.controller(l).Window(), s.Selective.ackEvery()
+	window, every := idleWindow(sch.controller(l), l), s.Selective.ackEvery()
 	share := fill(l, window, every)
 	if !sch.windowed || share >= filled {
 		return nil
@@ -80,6 +92,36 @@ func unfilled(s *Spec, l cc.Link, sch scheme) []cc.Misfit {
 		"%v), and every %v are acknowledged together: one connection may fill only %.0f %% of it; expected a larger "+
 		"max_cwnd, or a smaller topology.mtu or ack_every", window, l.BDP(), l.Line, l.BaseRTT.Rounded(),
 		max(every, l.Packet), 100*share)}}
+}
+
+// Upset returns what of a connection's transport does not work once its base RTT is longer by some
+// time, or its packets pass a link of some rate (0: none slower than before); "" if nothing.
+// Senders know the path as it was at the start. It returns an error if cfg or s is invalid.
+func Upset(cfg Config, s *Spec, longer units.Time, rate units.Bandwidth) (string, error) {
+	l, sch, err := connect(cfg, s)
+	if err != nil {
+		return "", err
+	}
+	k, err := kindOf(s.Kind)
+	if err != nil {
+		return "", err
+	}
+	if k.target != nil {
+		target := k.target(s, s.CC, l)
+		if longer > target && target > 0 {
+			return fmt.Sprintf("its senders take %v more for queueing, and aim at %v of it", longer.Rounded(),
+				target.Rounded()), nil
+		}
+		if k.hungry && rate > 0 && rate.TransmitTime(l.Packet) > target && target > 0 {
+			return fmt.Sprintf("a packet then takes %v, and its senders aim at %v of queueing",
+				rate.TransmitTime(l.Packet).Rounded(), target.Rounded()), nil
+		}
+	}
+	holds := l.Line.BytesIn(l.BaseRTT + longer)
+	if window := sch.controller(l).Window(); longer > 0 && float64(window) < filled*float64(holds) {
+		return fmt.Sprintf("its window is %v, and the path then holds %v", window, holds), nil
+	}
+	return "", nil
 }
 
 // connect returns what the congestion control of a connection knows of its path, and its scheme. It

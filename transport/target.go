@@ -36,6 +36,12 @@ func (k kind) aims(target func(s *Spec, p cc.Params, l cc.Link) units.Time) kind
 	return k
 }
 
+// starves says that windows have no least: delay alone shrinks them to a small part of a packet.
+func (k kind) starves() kind {
+	k.hungry = true
+	return k
+}
+
 // pc4Target is the target of one-way delays.
 func pc4Target(s *Spec, p cc.Params, l cc.Link) units.Time {
 	return p.(pc4.Params).DelayTarget(l, s.Initial)

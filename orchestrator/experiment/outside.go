@@ -86,7 +86,8 @@ func (x *Experiment) Outside(took units.Time, marks int64) lab.Problems {
 	if marks == 0 {
 		took = 0
 	}
-	return append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
+	all := append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
+	return append(all, x.upset()...)
 }
 
 // outside returns the conditions of a lab's transport that its settings and its paths do not meet.
@@ -94,7 +95,7 @@ func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
 	all := n.unmetBy(l)
 	if g := n.graph(l); g != nil && Runnable(l) == nil {
 		if x, err := SketchOn(l, g); err == nil { // otherwise building the experiment says why
-			all = append(all, x.misfits(0)...)
+			all = append(append(all, x.misfits(0)...), x.upset()...)
 		}
 	}
 	return all
@@ -115,6 +116,45 @@ func (x *Experiment) misfits(took units.Time) (all lab.Problems) {
 				all = append(all, problemAt(x.Lab, m.Key, fmt.Sprintf("%s is outside its conditions: %s",
 					x.Lab.Transport.Kind, m.What)))
 			}
+		}
+	}
+	return all
+}
+
+// lasting is the number of base RTTs from which on a fault of a link is long. Ours.
+const lasting = 10
+
+// upset returns the faults that make links longer or slower than the transport bears, which knows
+// its paths as they are at the start.
+func (x *Experiment) upset() (all lab.Problems) {
+	for i := range x.Lab.Faults {
+		f := &x.Lab.Faults[i]
+		id, ok := x.Graph.LinkNamed(f.Link)
+		if !ok || f.Delay == nil && f.Rate == nil {
+			continue
+		}
+		key, longer, rate := "rate", units.Time(0), units.Bandwidth(0)
+		if f.Rate != nil && *f.Rate < x.Graph.Links[id].Rate {
+			rate = *f.Rate
+		}
+		if f.Delay != nil {
+			key, longer = "delay", max(*f.Delay-x.Graph.Links[id].Delay, 0)
+			if f.Toward == "" {
+				longer *= 2
+			}
+		}
+		if f.For > 0 && f.For < lasting*(x.BaseRTT+longer) {
+			continue
+		}
+		for i := range x.Extremes {
+			what, err := transport.Upset(x.endpoint(&x.Extremes[i]), &x.Extremes[i], longer, rate)
+			if err != nil || what == "" {
+				continue // opening the connection says what is wrong
+			}
+			all = append(all, problemAt(x.Lab, FaultPath(f.Index, key), fmt.Sprintf("%s is outside its conditions on "+
+				"paths over %s: %s; expected such a link from the start, to which its settings adapt",
+				x.Lab.Transport.Kind, f.Link, what)))
+			break
 		}
 	}
 	return all

@@ -15,14 +15,20 @@ import (
 	"weft/units"
 )
 
-// gridCell is a star of five hosts, and one flow or four to one host.
+// gridCell is a star of five hosts, and one flow or four to one host; or a dumbbell, and one flow
+// over a shorter path than others of the network.
 type gridCell struct {
 	kind, rate, delay, queues, mtu string
 	flows                          int
+	short                          bool
 }
 
 func (c gridCell) String() string {
-	return fmt.Sprintf("%s, %d to 1, %s, %s, %s, mtu %s", c.kind, c.flows, c.rate, c.delay, c.queues, c.mtu)
+	flows := fmt.Sprintf("%d to 1", c.flows)
+	if c.short {
+		flows += " on a short path"
+	}
+	return fmt.Sprintf("%s, %s, %s, %s, %s, mtu %s", c.kind, flows, c.rate, c.delay, c.queues, c.mtu)
 }
 
 // gridCells has every transport over rates, delays, queues and sizes of packets.
@@ -35,9 +41,10 @@ func gridCells() (all []gridCell) {
 			for _, delay := range []string{"10ns", "1us", "10us", "100us", "1ms", "10ms"} {
 				for _, queues := range []string{"{}", "{buffer: 1bdp}", "{buffer: 20bdp}", "{pfc: on}", "{trim: on}"} {
 					for _, mtu := range []string{"1024", "4096", "9000"} {
-						for _, flows := range []int{1, 4} {
-							all = append(all, gridCell{kind, rate, delay, queues, mtu, flows})
-						}
+						c := gridCell{kind: kind, rate: rate, delay: delay, queues: queues, mtu: mtu, flows: 1}
+						short, four := c, c
+						short.short, four.flows = true, 4
+						all = append(all, c, short, four)
 					}
 				}
 			}
@@ -63,9 +70,13 @@ func gridMost() units.Bytes {
 
 // lab returns the text of a cell whose flows have size bytes each.
 func (c gridCell) lab(size units.Bytes) string {
-	return fmt.Sprintf("weft: 1\nname: grid\ntopology: {kind: star, hosts: 5, mtu: %s, link: {rate: %s, delay: %s}}\n"+
-		"queues: %s\ntransport: {kind: %s}\nworkload: [{collective: incast, ranks: %d, root: h4, size: %dB}]\n"+
-		"measure: {queues: off}\n", c.mtu, c.rate, c.delay, c.queues, c.kind, c.flows, size)
+	shape, ranks := "star, hosts: 5", fmt.Sprintf("%d, root: h4", c.flows)
+	if c.short {
+		shape, ranks = "dumbbell, hosts: 4", "[h1], root: h0"
+	}
+	return fmt.Sprintf("weft: 1\nname: grid\ntopology: {kind: %s, mtu: %s, link: {rate: %s, delay: %s}}\n"+
+		"queues: %s\ntransport: {kind: %s}\nworkload: [{collective: incast, ranks: %s, size: %dB}]\n"+
+		"measure: {queues: off}\n", shape, c.mtu, c.rate, c.delay, c.queues, c.kind, ranks, size)
 }
 
 // build returns the experiment of a cell, with other settings; nil if Weft refuses its lab, as it
@@ -166,6 +177,50 @@ func TestDefaultsFitOrWarn(t *testing.T) {
 					r.cause, r.set, mended, left)
 			}
 			break
+		}
+	}
+}
+
+// A fault that makes a link a hundred times as long or as slow is warned of, for every transport
+// that does not bear it: none has less than half of what the link then carries without a word.
+func TestFaultsFitOrWarn(t *testing.T) {
+	for _, kind := range transport.Kinds() {
+		if transport.FactsOf(kind).Module {
+			continue
+		}
+		for _, fault := range []string{"delay: 100us", "delay: 100us, toward: h1", "rate: 1Gbps"} {
+			c := gridCell{kind: kind, rate: "100Gbps", delay: "1us", queues: "{pfc: on}", mtu: "4096", flows: 1}
+			size := 20 * units.MB
+			if strings.HasPrefix(fault, "rate") {
+				size = units.MB
+			}
+			text := c.lab(size) + "faults: [{at: 1us, link: h1-switch0, " + fault + "}]\n"
+			text = strings.Replace(text, "ranks: 1, root: h4", "ranks: [h1], root: h0", 1)
+			labs, err := lab.Parse("fault.yaml", []byte(text), lab.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := experiment.Build(labs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := Run(t.Context(), x, Options{Engine: "sim", Root: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rate, rtt := 100*units.Gbps, x.BaseRTT+200*units.Microsecond
+			if strings.HasPrefix(fault, "rate") {
+				rate, rtt = units.Gbps, x.BaseRTT
+			}
+			took := units.Time(s.Flows.FCT.Max * float64(units.Microsecond))
+			share := float64(rate.TransmitTime(size)+rtt) / float64(took)
+			warned := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "faults.0.") })
+			if share < 0.5 && !warned {
+				t.Errorf("%s, %s: %.3f of the closed form, without a warning: %q", kind, fault, share, s.Warnings)
+			}
+			if share > 0.95 && warned {
+				t.Errorf("%s, %s: %.3f of the closed form, and warned of", kind, fault, share)
+			}
 		}
 	}
 }
