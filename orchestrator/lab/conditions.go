@@ -25,6 +25,8 @@ type conditions struct {
 	known  map[[2]string]meaning      // by path and value as conditions write them
 	// try reads a lab again with a value at a path, into another report.
 	try func(r *report, l *Lab, path []string, value *node) *Lab
+	// plain reads the labs of the file without the command line; nil: it changes none.
+	plain func() []*Lab
 }
 
 // meaning is what a value of a condition means.
@@ -55,24 +57,41 @@ func (c *conditions) settle() {
 }
 
 // decide settles the expectations, unless the file has other problems, and reports conditions that
-// no point of a sweep meets, unless the command line left out or changed points.
-func (c *conditions) decide(reduced bool) {
+// no point of a sweep meets. Where some are left out, the command that chose them has read all. A
+// command line is excused if points met the condition before it changed or took them.
+func (c *conditions) decide(some bool) {
 	if c.report.total > 0 {
 		for _, l := range c.labs {
 			l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return e.When != "" })
 		}
 		return
 	}
-	if c.settle(); reduced || len(c.labs) < 2 {
+	if c.settle(); some || c.plain == nil && len(c.labs) < 2 {
 		return
 	}
-	for _, e := range Unmet(c.labs) {
-		if e.Flag == "" {
+	unmet := slices.DeleteFunc(Unmet(c.labs), func(e Expectation) bool { return e.Flag != "" || e.When == "" })
+	if len(unmet) == 0 {
+		return
+	}
+	excused := func(Expectation) bool { return false }
+	if c.plain != nil {
+		before := c.plain()
+		excused = func(e Expectation) bool { return len(before) < 2 || meets(before, e) }
+	}
+	for _, e := range unmet {
+		if !excused(e) {
 			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", &expect.Error{Offset: e.WhenAt,
 				Msg: fmt.Sprintf("no point of the sweep meets the condition %q, so nothing judges this line: %s",
 					clip.Text(e.When), e.Why)})
 		}
 	}
+}
+
+// meets reports whether one of the labs meets the condition of an expectation.
+func meets(labs []*Lab, e Expectation) bool {
+	return slices.ContainsFunc(labs, func(l *Lab) bool {
+		return slices.ContainsFunc(l.Expect, func(x Expectation) bool { return x.Index == e.Index && x.When == e.When })
+	})
 }
 
 // reasons is the number of labs' reasons that Unmet lists. Ours.

@@ -6,8 +6,8 @@ import (
 )
 
 // A condition whose value no lab can have, that no point of a sweep meets, or that names no setting
-// is a problem of its line. In a single run it is told as unmet; a command line that takes points
-// away makes no problem of it.
+// is a problem of its line. In a single run it is told as unmet; a command line that takes away the
+// points that met it makes no problem of it.
 func TestConditions(t *testing.T) {
 	const sweep = "\nsweep: {transport.kind: [pc4, roce], seed: [1, 2]}"
 	const ranks = "\nsweep: {workload.0.ranks: [2, 4]}"
@@ -43,6 +43,11 @@ func TestConditions(t *testing.T) {
 		{"transport.kind == roce", sweep, "", 0, 2, "transport.kind=pc4"},
 		{"seed == 2", sweep, "", 0, 2, "seed=1"},
 		{"transport.kind == rocee", sweep, `did you mean "roce"?`, 0, 0, "seed=1"},
+		{"transport.kind == hpcc", sweep, "no point of the sweep meets the condition", 0, 0, "seed=1"},
+		{"transport.kind == hpcc", sweep, "no point of the sweep meets the condition", 0, 0, "topology.mtu=1000"},
+		{"transport.kind == hpcc", sweep, "no point of the sweep meets the condition", 0, 0, "sweep.seed=[1, 2, 3]"},
+		{"transport.kind == hpcc", sweep, "", 2, 0, "transport.kind=hpcc"},
+		{"transport.kind == hpcc", "", "", 0, 2, "sweep.seed=[1, 2]"},
 	} {
 		text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nworkload: [{collective: incast, ranks: 2, size: 1KB}]\n" +
 			"transport: {kind: pc4}\nexpect:\n  - drops == 0 when " + c.when + c.more
@@ -77,6 +82,25 @@ func TestConditionsOfAShard(t *testing.T) {
 	labs, err := Parse("lab.yaml", []byte(text), Options{Only: func(point int) bool { return point == 0 }})
 	if err != nil || len(labs) != 2 || labs[1] != nil || len(labs[0].Unmet) != 2 {
 		t.Errorf("%v, %v", labs, err)
+	}
+}
+
+// A condition that no point of the file's sweep meets stays a problem, whatever flag or setting
+// that has nothing to do with it is on the command line.
+func TestConditionsBesideOtherFlags(t *testing.T) {
+	text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nworkload: [{collective: incast, ranks: 2, size: 1KB}]\n" +
+		"expect:\n  - fct.p99 < 1ns when queues.buffer == 7bdp\n  - drops == 0 when engine.kind == emu\n" +
+		"sweep: {queues.buffer: [5bdp, 20bdp]}"
+	for _, opts := range []Options{
+		{}, {Set: []string{"seed=5"}}, {Set: []string{"sweep.seed=[1, 2]"}}, {Set: []string{"queues.buffer=5bdp"}},
+		{Engine: EngineOptions{Kind: "sim"}}, {Engine: EngineOptions{Kind: "emu"}}, {Engine: EngineOptions{Kind: "both"}},
+		{Engine: EngineOptions{Runtime: "namespace"}}, {Engine: EngineOptions{Dilation: "100"}}, {Retry: "100"},
+	} {
+		_, err := Parse("lab.yaml", []byte(text), opts)
+		if p, ok := err.(Problems); !ok || len(p) != 1 || p[0].Path != "expect.0" ||
+			!strings.Contains(p[0].Message, "no point of the sweep meets the condition") {
+			t.Errorf("%+v: %v", opts, err)
+		}
 	}
 }
 

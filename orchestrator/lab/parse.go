@@ -108,6 +108,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 
 // decode reads the labs of a file whose tree is root.
 func decode(r *report, root *node, sets []override, opts Options, keys func(string, []string)) []*Lab {
+	file := root
 	root, sets = setSweep(r, root, sets)
 	kinds := transportKindsOf(root, sets)
 	for _, k := range opts.Transports {
@@ -170,8 +171,14 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	c.try = func(r *report, l *Lab, path []string, value *node) *Lab {
 		return one(r, trees[l], nil, override{path: path, value: value})
 	}
-	c.decide(len(opts.Set) > 0 || opts.Engine != (EngineOptions{}) || opts.Only != nil || opts.Program != nil ||
-		opts.ClocksAlone)
+	if len(opts.Set) > 0 || opts.Engine != (EngineOptions{}) || opts.Retry != "" || opts.Span != "" ||
+		opts.ClocksAlone {
+		c.plain = func() []*Lab {
+			return decode(newReport(r.file), file, nil,
+				Options{Transports: opts.Transports, Read: opts.Read, Files: opts.Files}, nil)
+		}
+	}
+	c.decide(opts.Only != nil)
 	for _, l := range c.labs {
 		if opts.ClocksAlone {
 			l.withoutWorkload()
