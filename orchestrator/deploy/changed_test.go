@@ -45,7 +45,7 @@ func TestPrivUpNamesWhatChanged(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	for _, want := range []string{"h0 was killed; weft node changed h0 restart", "h1 is paused; weft node changed h1 resume",
-		"link " + down.Link + " is down", "link " + slow.Link + " has loss=0.5"} {
+		"link " + down.Link + " is down", "link " + slow.Link + " has loss=0.5; weft link changed " + slow.Link + " set loss=0 restores it"} {
 		if got := strings.Join(c.Changed, "\n"); strings.Count(got, want) != 1 || len(c.Changed) != 4 {
 			t.Errorf("no %q in %q", want, c.Changed)
 		}

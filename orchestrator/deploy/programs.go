@@ -121,7 +121,8 @@ func (s *State) changed() (out []string) {
 			out = append(out, fmt.Sprintf("link %s is down; weft link %s %[1]s up brings it up", k.Name, s.Lab))
 		}
 		if len(k.Changes) > 0 {
-			out = append(out, fmt.Sprintf("link %s has %s", k.Name, strings.Join(k.Changes, ", ")))
+			out = append(out, fmt.Sprintf("link %s has %s; weft link %s %[1]s set %[4]s restores it", k.Name,
+				strings.Join(k.Changes, ", "), s.Lab, strings.Join(k.Restore, ",")))
 		}
 	}
 	return clipped(out, "more changed")

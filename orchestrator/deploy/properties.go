@@ -50,11 +50,11 @@ func Properties() (names []string) {
 	return names
 }
 
-// changes returns the properties that differ from the lab's, with their values: "loss=0.01". Both
-// must have a Disorder.
-func changes(now, lab *fabric.Link) (all []string) {
+// changes returns the properties of one link that differ from those of another, with their values:
+// "loss=0.01". Both must have a Disorder.
+func changes(of, from *fabric.Link) (all []string) {
 	for _, p := range properties {
-		if v := p.of(now); v != p.of(lab) {
+		if v := p.of(of); v != p.of(from) {
 			all = append(all, p.name+"="+fmt.Sprint(v))
 		}
 	}

@@ -139,3 +139,45 @@ func TestSetPropertiesAreShown(t *testing.T) {
 		t.Error(row)
 	}
 }
+
+// A changed link names settings that weft link reads, and that make it the lab's again, whatever
+// was changed and whatever the lab has.
+func TestChangedLinksAreRestored(t *testing.T) {
+	t.Parallel()
+	uneven := topology.Link{Name: "h0-s0", Rate: 99_999_999_999, Delay: 1_234_567, Loss: 1e-9, BitErrors: 1.0 / 3,
+		Duplicate: 1e-7, Reorder: 0.123456789, ReorderBy: 7_654_321, Jitter: 1}
+	plain := topology.Link{Name: "h0-s0", Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: units.Microsecond}
+	for _, l := range []*topology.Link{&plain, &uneven, &testLink} {
+		for _, list := range []string{"rate=500Mbps,loss=5%", "delay=5us", "bit_errors=1e-6", "duplicate=2%", "jitter=4us",
+			"reorder=3%", "reorder=4%,reorder_by=9us", "rate=1Gbps,delay=0s,loss=0,bit_errors=0,duplicate=0,reorder=0,jitter=0s"} {
+			own := experiment.LinkOf(l)
+			changed := applied(t, l, portOf(&own), list)
+			k := linkState(l, changed)
+			if len(k.Changes) == 0 || len(k.Changes) != len(k.Restore) {
+				t.Errorf("set %s: changes %v, restored by %v", list, k.Changes, k.Restore)
+				continue
+			}
+			restored := linkState(l, applied(t, l, changed, strings.Join(k.Restore, ",")))
+			if restored.Changed {
+				t.Errorf("set %s, and then %v: changed %v", list, k.Restore, restored.Changes)
+			}
+		}
+	}
+}
+
+// applied returns port p of l after weft link set the properties in list.
+func applied(t *testing.T, l *topology.Link, p *realtime.PortState, list string) *realtime.PortState {
+	t.Helper()
+	var k Link
+	if err := k.Set(list); err != nil {
+		t.Fatalf("set %s: %v", list, err)
+	}
+	now, err := k.settings(p, l.ReorderBy)
+	if err != nil {
+		t.Fatalf("set %s: %v", list, err)
+	}
+	if now.Disorder == nil {
+		now.Disorder = p.Link().Disorder
+	}
+	return portOf(now)
+}

@@ -254,6 +254,7 @@ type LinkState struct {
 
 	Changed bool        `json:"changed,omitempty"` // it differs from the lab file
 	Changes []string    `json:"changes,omitempty"` // its properties that do: "loss=0.01"
+	Restore []string    `json:"restore,omitempty"` // these as the lab has them: "loss=0"
 	Further []string    `json:"further,omitempty"` // those beyond rate, delay and loss that it has: "jitter=1us"
 	Ports   []PortState `json:"ports"`             // the directions from A and from B
 }

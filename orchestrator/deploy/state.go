@@ -104,7 +104,7 @@ func linkState(l *topology.Link, p *realtime.PortState) LinkState {
 		Name: l.Name, State: "up",
 		RateBPS: int64(now.Rate), DelayUS: now.Delay.Microseconds(), Loss: now.Loss, BitErrors: now.BitErrors,
 		Duplicate: d.Duplicate, Reorder: d.Reorder, ReorderByUS: d.By.Microseconds(), JitterUS: d.Jitter.Microseconds(),
-		Changes: changes(&now, &lab), Further: further(&now),
+		Changes: changes(&now, &lab), Restore: changes(&lab, &now), Further: further(&now),
 	}
 	switch {
 	case l.Down:
