@@ -88,7 +88,7 @@ func emulated(
 	}
 	workload.report(got, out)
 	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
-	out.TimedOut = got.TimedOut
+	out.TimedOut, out.Uncounted = got.TimedOut, got.Report == nil
 	if err != nil {
 		out.Elapsed = got.Elapsed // a run that succeeds ends with its last completion
 	}

@@ -106,7 +106,8 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			return s
 		}
 	}
-	// An emulated run of which only the counters of its network are known.
+	// An emulated run of which only the counters of its network are known; with -1 packets, not even
+	// those, since what carried the packets died.
 	emulated := func(text, datapath string, packets int64) func(*testing.T) *record.Summary {
 		return func(t *testing.T) *record.Summary {
 			labs, err := lab.Parse("lab.yaml", []byte(head+text), lab.Options{})
@@ -118,8 +119,8 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := summary.NewOutcome()
-			o.Fabric.Injected, o.Fabric.Delivered, o.Ended = packets, packets, 1000
-			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(packets)}
+			o.Fabric.Injected, o.Fabric.Delivered, o.Ended, o.Uncounted = max(packets, 0), max(packets, 0), 1000, packets < 0
+			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(o.Fabric.Injected)}
 			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: labs[0].Sends()}
 			summary.Summarize(x, o, s, func() bool { return false })
 			return s
@@ -139,6 +140,7 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 		{"clocks alone", simulated("clocks: {sync: ptp, for: 20ms}\n"), always + counted + count + apart + synchronized +
 			"flows base_rtt clock_converged clock_bound.mean clock_bound.p50 clock_bound.p99 clock_bound.max clock_coverage"},
 		{"programs", emulated(programs, "fabric", 9), always + counted + count + "fidelity "},
+		{"a fabric that died", emulated(programs, "fabric", -1), "dilation lab_time " + count},
 		{"silent programs", emulated(programs, "fabric", 0), always + count},
 		{"programs over the kernel", emulated(programs+"measure: {queues: off}\n", "kernel", 9), always + count +
 			"fidelity ce_marks drops lost path_switches paused pauses refused trims"},

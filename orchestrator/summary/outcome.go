@@ -32,6 +32,7 @@ type Outcome struct {
 	Transport transport.Counters
 	TimedOut  []transport.TimedOut // every timeout
 	Fabric    fabric.Counters
+	Uncounted bool               // what carried the packets sent no counters: Fabric is not known
 	CutBy     [][]int64          // by port: packets cut off each time that it was down; nil: not known
 	SimEvents int64              // events of the simulator
 	Memo      *record.Memo       // of the simulator; nil: nothing to tell

@@ -13,6 +13,7 @@ const (
 	ofPrograms = "only programs sent, and nobody looks into their packets"
 	noMessage  = "no message was sent"
 	noPacket   = "no packet entered the network"
+	noReport   = "what carried the packets sent no report"
 	notKernel  = "the kernel datapath does not count it"
 )
 
@@ -43,10 +44,14 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if x.Measure.Watched >= 0 && s.Network.QueueEventDelay == nil {
 		s.Lack("no packet left the queue of measure.queue_events"+since, "network.queue_event_delay_us")
 	}
+	network := []string{"network.drops", "network.ce_marks", "network.lost", "network.cut", "network.duplicated",
+		"network.late", "network.trims", "network.path_switches", "network.pauses", "network.paused_us",
+		"network.refused", "network.max_queue_bytes"}
+	if o.Uncounted {
+		s.Lack(noReport, append(network, "network.packets", "network.delivered")...)
+	}
 	if s.Network.Packets == 0 {
-		s.Lack(noPacket, "network.drops", "network.ce_marks", "network.lost", "network.cut", "network.duplicated",
-			"network.late", "network.trims", "network.path_switches", "network.pauses", "network.paused_us",
-			"network.refused", "network.max_queue_bytes")
+		s.Lack(noPacket, network...)
 	}
 	if s.Datapath == lab.DatapathKernel {
 		s.Lack(notKernel, "network.cut", "network.duplicated", "network.late")

@@ -48,7 +48,7 @@ func Packets(s *record.Summary) string {
 		add("timeouts", units.Count(n.Timeouts)+" timeouts")
 	}
 	add("max_queue_bytes", "largest queue "+size(n.MaxQueue))
-	return strings.Join(parts, ", ")
+	return known(len(parts) > 0, strings.Join(parts, ", "))
 }
 
 // Checked says how many elements were compared with the reference, and how many of them were not

@@ -150,8 +150,10 @@ func Fidelity(f *record.Fidelity) string {
 	if f.Verdict == "ok" {
 		return text
 	}
-	return text + fmt.Sprintf("; %d packets lost that the model did not drop (ok: 0); processors up to %s busy",
-		f.UnorderedDrops, percent(f.CPUMax))
+	if f.UnorderedDrops > 0 { // 0 may be that nobody reported any
+		text += fmt.Sprintf("; %d packets lost that the model did not drop (ok: 0)", f.UnorderedDrops)
+	}
+	return text + fmt.Sprintf("; processors up to %s busy", percent(f.CPUMax))
 }
 
 // Retry gives the reason of another try, and says whether it counts.
