@@ -340,6 +340,16 @@ func TestNarrowedSweepsSkipExpectations(t *testing.T) {
 	}
 }
 
+// What no point of the file's sweep has is no point that --set removed.
+func TestPointsThatNoSettingRemoved(t *testing.T) {
+	for _, set := range []string{"seed=1", "topology.mtu=1000", "workload.0.ranks=2"} {
+		_, code, stdout, stderr := simulateSweep(t, sweepLab+"  - fct.p99[seed=9] > 0us\n", "--set", set)
+		if code != exitUsage || !strings.Contains(stderr, "seed=9") {
+			t.Errorf("%s: code %d: %s%s", set, code, stdout, stderr)
+		}
+	}
+}
+
 // If --set leaves one seed, expectations over all seeds are judged with it.
 func TestOneSeedIsEverySeed(t *testing.T) {
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"weft/inputs"
 	"weft/orchestrator/experiment"
@@ -51,7 +52,7 @@ func Load(src Source, opts lab.Options) (File, error) {
 	case err == nil:
 		read := slices.DeleteFunc(slices.Clone(labs), func(l *lab.Lab) bool { return l == nil })
 		problems = append(experiment.Check(read), checkExpectations(src.Text, &lab.Rest{Labs: read, Network: true},
-			len(opts.Set) == 0 && opts.Only == nil)...)
+			wholeSweep(&src, opts, read))...)
 	case errors.As(err, &problems):
 		if other := noLabBut(&src); other != nil {
 			return File{}, other
@@ -105,19 +106,44 @@ func checkRest(src *Source, opts lab.Options, found lab.Problems) lab.Problems {
 		network = experiment.Check(rest.Labs)
 	}
 	network = slices.DeleteFunc(network, func(p lab.Problem) bool { return !rest.Sound(p) })
-	return append(network, checkExpectations(src.Text, &rest, false)...)
+	return append(network, checkExpectations(src.Text, &rest, nil)...)
 }
 
-// checkExpectations reports expectations that do not parse, or that name or compare what this lab
-// does not have. The points of a sweep share their expectations, so each problem is reported once.
-// Whether the points exist that are compared is known only when no command line takes some of them
-// away: when the sweep is whole.
-func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
-	lines, labs := strings.Split(string(text), "\n"), rest.Labs
+// wholeSweep returns what reads the points of a lab without the settings of the command line, which
+// may take some away; labs if there are none, or if the file is no lab without them. It is nil if
+// the command line reads some points alone.
+func wholeSweep(src *Source, opts lab.Options, labs []*lab.Lab) func() []*lab.Lab {
+	if opts.Only != nil {
+		return nil
+	}
+	return sync.OnceValue(func() []*lab.Lab {
+		if len(opts.Set) == 0 {
+			return labs
+		}
+		opts.Set = nil
+		whole, err := lab.Parse(src.Name, src.Text, opts)
+		if err != nil {
+			return labs
+		}
+		return whole
+	})
+}
+
+// pointsOf returns the points of a sweep.
+func pointsOf(labs []*lab.Lab) []expect.Point {
 	points := make([]expect.Point, len(labs))
 	for i, l := range labs {
 		points[i].At = expect.At(l.Point)
 	}
+	return points
+}
+
+// checkExpectations reports expectations that do not parse, or that name or compare what this lab
+// does not have. The points of a sweep share their expectations, so each problem is reported once.
+// The points that are compared must exist in this lab, or in the whole sweep, which is nil if that
+// is not known.
+func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab.Problems {
+	lines, labs := strings.Split(string(text), "\n"), rest.Labs
 	seen := map[lab.Problem]bool{}
 	compared := map[string]bool{} // expectations whose points exist
 	var out lab.Problems
@@ -137,8 +163,10 @@ func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
 			if err == nil {
 				err = expr.Check(scope)
 			}
-			if err == nil && whole && expr.Cross() && !compared[e.Text] {
-				err = expr.CheckSweep(points)
+			if err == nil && whole != nil && e.Flag == "" && expr.Cross() && !compared[e.Text] {
+				if err = expr.CheckSweep(pointsOf(labs)); err != nil {
+					err = expr.CheckSweep(pointsOf(whole()))
+				}
 				compared[e.Text] = err == nil
 			}
 			var at *expect.Error
