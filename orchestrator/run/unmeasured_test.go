@@ -106,7 +106,7 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			return s
 		}
 	}
-	// An emulated run of which only the counters of its network are known; with -1 packets, not even
+	// An emulated run of which only the counters of its network are known; with -1 packets not even
 	// those, since what carried the packets died.
 	emulated := func(text, datapath string, packets int64) func(*testing.T) *record.Summary {
 		return func(t *testing.T) *record.Summary {
