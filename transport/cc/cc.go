@@ -25,7 +25,11 @@
 // in example_test.go is a complete controller.
 package cc
 
-import "weft/units"
+import (
+	"cmp"
+
+	"weft/units"
+)
 
 // Params are the parameters of a congestion control. They are plain data: written as JSON, they are
 // read back into the same type.
@@ -55,6 +59,9 @@ type Network struct {
 	Most units.Bytes // data that recovery lets be on its way; 0: any amount
 	Took units.Time  // of a run that is over and whose switches marked packets; else 0
 }
+
+// NetBaseRTT returns NetRTT, or the path's own base RTT if the network's is not known.
+func (l Link) NetBaseRTT() units.Time { return cmp.Or(l.NetRTT, l.BaseRTT) }
 
 // BDP returns the bandwidth-delay product of the path.
 func (l Link) BDP() units.Bytes { return l.Line.BytesIn(l.BaseRTT) }

@@ -39,7 +39,7 @@ type Sender struct {
 
 // NewSender returns a sender for a connection on path l, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	t := cmp.Or(p.BaseRTT, l.NetRTT, l.BaseRTT)
+	t := cmp.Or(p.BaseRTT, l.NetBaseRTT())
 	winit := initialWindow(l.Line, t)
 	return &Sender{
 		params: p, line: l.Line, t: t, winit: winit, increase: p.increase(winit, l.Packet),

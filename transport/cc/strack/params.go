@@ -37,17 +37,9 @@ type Params struct {
 // DelayTarget returns the queueing delay at which the window settles.
 func (p Params) DelayTarget(l cc.Link) units.Time {
 	if p.Target == 0 {
-		return netRTT(l)
+		return l.NetBaseRTT()
 	}
 	return p.Target
-}
-
-// netRTT returns the base RTT of the network, or that of the path if it is not known.
-func netRTT(l cc.Link) units.Time {
-	if l.NetRTT == 0 {
-		return l.BaseRTT
-	}
-	return l.NetRTT
 }
 
 // Keys implements params.Section.

@@ -47,7 +47,7 @@ const unknown units.Bytes = math.MaxInt64
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	net := netRTT(l)
+	net := l.NetBaseRTT()
 	bdp := float64(l.Line) * net.Seconds() / 8
 	sf := bdp / cc.ReferenceBDP
 	target := p.DelayTarget(l)

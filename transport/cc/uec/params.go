@@ -1,8 +1,6 @@
 package uec
 
 import (
-	"cmp"
-
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
@@ -71,7 +69,7 @@ func (p Params) target(l cc.Link) units.Time {
 	if p.Target > 0 {
 		return p.Target
 	}
-	return max(units.Time(p.TargetRTT*float64(cmp.Or(l.NetRTT, l.BaseRTT))), 1)
+	return max(units.Time(p.TargetRTT*float64(l.NetBaseRTT())), 1)
 }
 
 // Misfits implements cc.Conditional: an increase that is too steep for the path.

@@ -47,10 +47,7 @@ type Sender struct {
 
 // NewSender returns a sender for a connection on path l. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	net := l.NetRTT
-	if net == 0 {
-		net = l.BaseRTT
-	}
+	net := l.NetBaseRTT()
 	s := &Sender{
 		params: p, line: float64(l.Line), packet: float64(l.Packet), netRTT: net, baseRTT: net, target: p.target(l),
 		decreased: never,
