@@ -106,16 +106,17 @@ func Upset(cfg Config, s *Spec, longer units.Time, rate units.Bandwidth) (string
 	if err != nil {
 		return "", err
 	}
-	if k.target != nil {
-		target := k.target(s, s.CC, l)
-		if longer > target && target > 0 {
-			return fmt.Sprintf("its senders take %v more for queueing, and aim at %v of it", longer.Rounded(),
-				target.Rounded()), nil
-		}
-		if k.hungry && rate > 0 && rate.TransmitTime(l.Packet) > target && target > 0 {
-			return fmt.Sprintf("a packet then takes %v, and its senders aim at %v of queueing",
-				rate.TransmitTime(l.Packet).Rounded(), target.Rounded()), nil
-		}
+	target, err := DelayTarget(cfg, s)
+	switch {
+	case err != nil:
+		return "", err
+	case target == 0: // delays do not matter to it
+	case longer > target:
+		return fmt.Sprintf("its senders take %v more for queueing, and aim at %v of it", longer.Rounded(),
+			target.Rounded()), nil
+	case k.hungry && rate > 0 && rate.TransmitTime(l.Packet) > target:
+		return fmt.Sprintf("a packet then takes %v, and its senders aim at %v of queueing",
+			rate.TransmitTime(l.Packet).Rounded(), target.Rounded()), nil
 	}
 	holds := l.Line.BytesIn(l.BaseRTT + longer)
 	if window := sch.controller(l).Window(); longer > 0 && float64(window) < filled*float64(holds) {

@@ -86,8 +86,7 @@ func (x *Experiment) Outside(took units.Time, marks int64) lab.Problems {
 	if marks == 0 {
 		took = 0
 	}
-	all := append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
-	return append(all, x.upset()...)
+	return append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
 }
 
 // outside returns the conditions of a lab's transport that its settings and its paths do not meet.
@@ -95,13 +94,14 @@ func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
 	all := n.unmetBy(l)
 	if g := n.graph(l); g != nil && Runnable(l) == nil {
 		if x, err := SketchOn(l, g); err == nil { // otherwise building the experiment says why
-			all = append(append(all, x.misfits(0)...), x.upset()...)
+			all = append(all, x.misfits(0)...)
 		}
 	}
 	return all
 }
 
-// misfits returns the parameters of the transport that do not work on the paths of its connections.
+// misfits returns the parameters of the transport that do not work on the paths of its connections,
+// and the faults that make them so.
 func (x *Experiment) misfits(took units.Time) (all lab.Problems) {
 	seen := map[string]bool{}
 	for i := range x.Extremes {
@@ -118,7 +118,7 @@ func (x *Experiment) misfits(took units.Time) (all lab.Problems) {
 			}
 		}
 	}
-	return all
+	return append(all, x.upset()...)
 }
 
 // lasting is the number of base RTTs from which on a fault of a link is long. Ours.

@@ -6,8 +6,8 @@ import (
 )
 
 // A condition whose value no lab can have, that no point of a sweep meets, or that names no setting
-// is a problem of its line. In a single run it is told as unmet; a command line that takes away the
-// points that met it makes no problem of it.
+// is an error at its line. A single run reports it as unmet; so does a command line that removes
+// the points that met it.
 func TestConditions(t *testing.T) {
 	const sweep = "\nsweep: {transport.kind: [pc4, roce], seed: [1, 2]}"
 	const ranks = "\nsweep: {workload.0.ranks: [2, 4]}"
