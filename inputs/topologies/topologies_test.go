@@ -223,9 +223,9 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A node whose role follows from its links is told by name if its own name says something else, or
-// if it has no link, in all formats with names. A role from the file, or a name that says nothing,
-// needs no word.
+// In every format with names, a note names each node whose links make it something else than its
+// name says, and each node without links. There is none for a role that the file gives, or for a
+// name that says nothing.
 func TestNotesRolesFromLinks(t *testing.T) {
 	const several = " is a switch without a part in the job, since it has several links; a host has one"
 	const none = " is a switch without a part in the job, since it has no link; a host has one"

@@ -62,7 +62,7 @@ func choices(text string) (all []choice) {
 	return all
 }
 
-// alternatives returns the patterns of which a pattern is the alternation, at any depth of groups.
+// alternatives splits a pattern at its alternations, those in groups too.
 func alternatives(pattern string) (all []string) {
 	m := group.FindStringSubmatchIndex(pattern)
 	if m == nil {
@@ -84,8 +84,8 @@ func (c choice) fits(pkg, name, pattern string) bool {
 	return (len(c.packages) == 0 || slices.Contains(c.packages, pkg)) && regexp.MustCompile(pattern).MatchString(name)
 }
 
-// useless returns the alternatives of choices that no test of their packages fits, and the packages
-// of which a choice takes no test.
+// useless returns the alternatives that match no test of their packages, and the packages in which
+// a choice matches no test.
 func useless(all []choice, names map[string][]string) (bad []string) {
 	for _, c := range all {
 		for _, one := range alternatives(c.pattern) {
