@@ -56,12 +56,13 @@ func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver fun
 		failed, more, err = configure(lent, takeOver)
 	}
 	if err == nil {
+		awaitHangUp(conn)
 		return nil
 	}
 	_ = lent[failed].conn.SendError(err)
 	// the orchestrator reports the end here before it closes the nodes' connections, and then ends
 	// this process
-	_, _, _ = conn.Recv()
+	awaitHangUp(conn)
 	return fmt.Errorf("%s: %w", lent[failed].name, err)
 }
 

@@ -90,14 +90,23 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 			_, err = driveAll([]*node{n}, bells, takeOver)
 		}
 		bells.close()
-		if err != nil || !cfg.More {
+		if err != nil {
 			return err
+		}
+		if !cfg.More {
+			awaitHangUp(conn)
+			return nil
 		}
 		if m, fds, err = conn.Recv(); err != nil {
 			return err
 		}
 	}
 }
+
+// awaitHangUp returns when the orchestrator hangs up, which it does after the fabric has ended.
+// Until then the sockets of a node that has sent its results stay open: the kernel answers a packet
+// to a closed one with an ICMP error, which the fabric would carry or refuse.
+func awaitHangUp(conn *control.Conn) { _, _, _ = conn.Recv() }
 
 // open loads the module that comes with a configuration and opens its bypass NIC, if it has them.
 // It takes ownership of the descriptors beside it.
