@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,8 +51,11 @@ func (d *workspace) wantPartial(status, why string) {
 		d.t.Errorf("no flow was kept: %+v", s.Flows)
 	}
 	rows, err := store.Numbers(dir, store.FlowsFile, "bytes")
-	if err != nil || int64(len(rows)) != s.Flows.Count {
-		d.t.Errorf("%s has %d rows of %d flows: %v", store.FlowsFile, len(rows), s.Flows.Count, err)
+	short := slices.ContainsFunc(s.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, store.FlowsFile+" lacks rows") // a busy machine; who interrupts waits for the end
+	})
+	if n := int64(len(rows)); err != nil || n > s.Flows.Count || n == 0 || n < s.Flows.Count != short {
+		d.t.Errorf("%s has %d rows of %d flows: %v; warnings: %q", store.FlowsFile, n, s.Flows.Count, err, s.Warnings)
 	}
 }
 
