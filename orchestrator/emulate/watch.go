@@ -107,9 +107,12 @@ func (r *run) watch(ctx context.Context, during, failed, groups <-chan error) er
 	return nil
 }
 
-// hung returns an error if a process has been silent for too long: it is stopped, or stuck. Time in
-// which this process itself did not run does not count, and one that waits for a processor of this
-// machine has longer.
+// errSilent is part of the error of a run that ends because a process is silent.
+var errSilent = errors.New("does not answer")
+
+// hung returns an errSilent if a process has been silent for too long: it is stopped, or stuck.
+// Time in which this process itself did not run does not count, and one that waits for a processor
+// of this machine has longer.
 func (r *run) hung(now time.Time) error {
 	stood := now.Sub(r.looked) > patience()/2
 	r.looked = now
@@ -136,7 +139,7 @@ func (r *run) hung(now time.Time) error {
 		if peer == fabricPeer {
 			who = r.carrier.who
 		}
-		err := fmt.Errorf("%s does not answer: it has sent nothing for %.1f s; is it stopped?", who, quiet.Seconds())
+		err := fmt.Errorf("%s %w: it has sent nothing for %.1f s; is it stopped?", who, errSilent, quiet.Seconds())
 		if peer != fabricPeer && r.doing(peer) != "" {
 			err = fmt.Errorf("%w It was at %s", err, r.doing(peer))
 		}
