@@ -22,9 +22,7 @@ func TestPrivProgramsKilledAtRandom(t *testing.T) {
 	if sample.All() {
 		kills = 60
 	}
-	if n, err := strconv.Atoi(os.Getenv("WEFT_KILLS")); err == nil {
-		kills = n
-	}
+	kills = sample.Number(t, "WEFT_KILLS", kills)
 	seed := sample.Rand(t).Uint64()
 	if n, err := strconv.ParseUint(os.Getenv("WEFT_KILL_SEED"), 10, 64); err == nil {
 		seed = n

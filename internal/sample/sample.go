@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -47,6 +48,20 @@ func Rotate(t testing.TB, n int) {
 	if !Take(t, n) {
 		t.Skip("another commit's sample: make test-all runs it")
 	}
+}
+
+// Number returns how many times a test does something: what the environment variable says, or else
+// otherwise. Anything but a number from 1 on fails the test.
+func Number(t testing.TB, variable string, otherwise int) int {
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q: want a number from 1 on", variable, text)
+	}
+	return n
 }
 
 // Of returns n of the cases in their order, or all of them if there are no more or All is true.

@@ -54,3 +54,29 @@ func TestTake(t *testing.T) {
 		t.Error("a test is left out though all are wanted")
 	}
 }
+
+// fatal is a test that records whether it failed.
+type fatal struct {
+	testing.TB
+	failed bool
+}
+
+func (f *fatal) Helper()               {}
+func (f *fatal) Fatalf(string, ...any) { f.failed = true }
+
+// A number that means nothing fails the test, which would otherwise pass without doing anything.
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]int{"": 7, "3": 3} {
+		t.Setenv("WEFT_TIMES", text)
+		if n := Number(t, "WEFT_TIMES", 7); n != want {
+			t.Errorf("%q: %d, want %d", text, n, want)
+		}
+	}
+	for _, text := range []string{"0", "-1", "many", "1e3"} {
+		t.Setenv("WEFT_TIMES", text)
+		f := fatal{TB: t}
+		if Number(&f, "WEFT_TIMES", 7); !f.failed {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

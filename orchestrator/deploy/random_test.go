@@ -41,10 +41,7 @@ func TestPrivKilledAtRandom(t *testing.T) {
 	}
 	sampled := map[string]int{"namespace": 8, "docker": 2}
 	inRuntimes(t, func(t *testing.T, where string) {
-		kills := sampled[where]
-		if n, err := strconv.Atoi(os.Getenv(killsVar)); err == nil {
-			kills = n
-		}
+		kills := sample.Number(t, killsVar, sampled[where])
 		seed := sample.Rand(t).Uint64()
 		if n, err := strconv.ParseUint(os.Getenv(seedVar), 10, 64); err == nil {
 			seed = n
