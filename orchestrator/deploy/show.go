@@ -79,14 +79,16 @@ func (s *State) Show(w io.Writer) error {
 	fmt.Fprintln(t)
 	for _, n := range s.Nodes {
 		state := n.State
-		if n.Unplugged {
-			state += ", without its interface"
-		}
 		if n.Program != "" {
 			state += ", program " + n.Program
 		}
-		if n.Holder.Container != "" {
-			state += ", as " + n.Holder.Interface + " of container " + n.Holder.short()
+		switch in := n.Holder.short(); {
+		case n.Holder.Container == "" && n.Unplugged:
+			state += ", without its interface"
+		case n.Unplugged:
+			state += ", of container " + in + ", without its interface"
+		case n.Holder.Container != "":
+			state += ", as " + n.Holder.Interface + " of container " + in
 		}
 		pid := ""
 		if n.PID != 0 {

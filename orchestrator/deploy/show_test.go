@@ -37,13 +37,16 @@ func TestInspectShowsMarks(t *testing.T) {
 func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
 	s := State{Lab: "lab", Began: time.Unix(0, 0), Nodes: []NodeState{
 		{Name: "h0", Tier: "host", State: "running", PID: 1}, {Name: "h1", Tier: "host", State: "running", PID: 2, Unplugged: true, Why: "it was deleted"},
+		{Name: "h2", Tier: "host", State: "running", PID: 3, Holder: Holder{Container: "c0ffee", Interface: "eth0"}},
+		{Name: "h3", Tier: "host", State: "running", PID: 4, Unplugged: true, Holder: Holder{Container: "c0ffee", Interface: "eth0"}},
 	}}
 	var b strings.Builder
 	if err := s.Show(&b); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(b.String()), " ")
-	for _, want := range []string{"h0 host running 1", "h1 host running, without its interface 2", "h1: it was deleted"} {
+	for _, want := range []string{"h0 host running 1", "h1 host running, without its interface 2",
+		"h2 host running, as eth0 of container c0ffee 3", "h3 host running, of container c0ffee, without its interface 4", "h1: it was deleted"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
