@@ -19,7 +19,6 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/machine"
-	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/sweep/slurm"
 	"weft/orchestrator/sweep/swarm"
@@ -69,7 +68,8 @@ does not work). Docker Swarm and Slurm start agents, which end with the lab; age
 A supervisor process owns the lab until weft destroy. If deploying fails or is interrupted, nothing
 is left behind. If only a program of the lab (run: of a host) failed at its start, the lab stays up,
 and the exit code is 1; the same if the lab was up and a program or a host has failed since. What
-weft node and weft link changed in a lab that is up stays, and is listed.
+weft node and weft link changed in a lab that is up stays, and is listed. --dry-run refuses a lab
+that this machine cannot emulate, as weft deploy does, and measures what it can carry as that does.
 
 Exit codes: 0 up; 1 not up, or a program or a host failed; 2 the command line or the lab file is
 wrong; 130 interrupted.`,
@@ -97,22 +97,21 @@ wrong; 130 interrupted.`,
 					return err
 				}
 			}
-			if dry {
-				if err := orchestrate.CheckDeployable(l, machines); err != nil {
+			dir := stateDir()
+			if !dry {
+				// Remains of a deployment whose state directory is gone cannot be found in a user
+				// namespace.
+				if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
 					return err
 				}
-				return a.showPlan(q, asJSON)
-			}
-			dir := stateDir()
-			// Remains of a deployment whose state directory is gone cannot be found in a user
-			// namespace.
-			if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
-				return err
 			}
 			if machines == nil {
 				if err := a.elevate(cmd.Context(), l.Engine.Runtime); err != nil {
 					return err
 				}
+			}
+			if dry {
+				return a.showPlan(cmd.Context(), dir, q, asJSON)
 			}
 			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
 			if err != nil {
@@ -149,22 +148,9 @@ func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, 
 	}, files[0].Labs[0], nil
 }
 
-// deployPlan returns the change that deploying would make.
-func deployPlan(q *deploy.Request) (*deploy.Change, error) {
-	r, err := openState()
-	switch {
-	case err != nil:
-		return nil, err
-	case r == nil:
-		return deploy.Fresh(q)
-	}
-	defer r.Close()
-	return deploy.Plan(r, q)
-}
-
 // showPlan prints what deploying would change.
-func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
-	c, err := deployPlan(q)
+func (a *app) showPlan(ctx context.Context, dir string, q *deploy.Request, asJSON bool) error {
+	c, err := deploy.DryRun(ctx, dir, q, a.deployOptions())
 	if err != nil {
 		return err
 	}

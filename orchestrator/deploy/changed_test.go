@@ -17,7 +17,7 @@ func TestPrivUpNamesWhatChanged(t *testing.T) {
 	t.Setenv(hostsVar, "5")
 	r, _ := deployLab(t, "changed")
 	q := request("changed", 5)
-	if c, err := Plan(r, q); err != nil || c.Action != ActionNone || len(c.Changed)+len(c.Failed) > 0 {
+	if c, err := DryRun(t.Context(), r.Path(), q, Options{}); err != nil || c.Action != ActionNone || len(c.Changed)+len(c.Failed) > 0 {
 		t.Fatalf("a lab that nobody changed: %+v, %v", c, err)
 	}
 	h, err := Open(r, "changed")
@@ -40,7 +40,7 @@ func TestPrivUpNamesWhatChanged(t *testing.T) {
 	}
 	awaitDead(t, h, 0)
 	awaitDead(t, h, 2)
-	c, err := Plan(r, q)
+	c, err := DryRun(t.Context(), r.Path(), q, Options{})
 	if err != nil || c.Action != ActionNone {
 		t.Fatalf("%+v, %v", c, err)
 	}

@@ -519,3 +519,25 @@ func formatRoute(r *netlink.Route, names map[int]string) string {
 	}
 	return fmt.Sprintf("%s route %v%s", names[r.LinkIndex], r.Dst, via)
 }
+
+// A dry run refuses what a deployment refuses on this machine, with the same words, and makes
+// nothing.
+func TestPrivDryRunLooksAtTheMachine(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	t.Setenv("DOCKER_HOST", "unix:///nonexistent")
+	for _, set := range []string{"engine.runtime=docker", "engine.datapath=kernel"} {
+		root, q := newStatePath(t), request("refused", 2)
+		q.Set = []string{set, "queues.ecn=off"}
+		_, dry := DryRun(t.Context(), root, q, Options{})
+		if _, err := os.Lstat(root); !missing(err) {
+			t.Errorf("%s: the state directory after a dry run: %v", set, err)
+		}
+		_, up := Up(t.Context(), root, q, Options{})
+		if fmt.Sprint(dry) != fmt.Sprint(up) || up == nil && set != "engine.datapath=kernel" {
+			t.Errorf("%s: a dry run: %v; a deployment: %v", set, dry, up)
+		}
+		if _, err := Down(t.Context(), root, "refused", Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+}

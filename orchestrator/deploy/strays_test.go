@@ -207,7 +207,11 @@ func TestNonFolderIsNotALab(t *testing.T) {
 			if _, err := Open(r, "odd"); !errors.Is(err, errNotFolder) {
 				t.Errorf("a handle: %v", err)
 			}
-			if c, err := Plan(r, request("odd", 2)); err != nil || c.Action != ActionRepair {
+			l, err := request("odd", 2).parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err := r.plan(l, request("odd", 2)); err != nil || c.Action != ActionRepair {
 				t.Errorf("a plan: %+v, %v", c, err)
 			}
 			if s := r.subnetOf("odd"); s != 0 {

@@ -95,26 +95,48 @@ const (
 	ActionNone    = "none"    // the same is up
 )
 
-// Fresh returns what Up would do on a machine where nothing was ever deployed.
-func Fresh(q *Request) (*Change, error) {
-	l, err := q.parse()
+// DryRun returns what Up would do, without doing it, or the error with which Up refuses the lab or
+// this machine.
+func DryRun(ctx context.Context, path string, q *Request, o Options) (*Change, error) {
+	l, _, err := prepare(ctx, path, q, o)
 	if err != nil {
 		return nil, err
 	}
-	return fresh(l), nil
+	if _, err := os.Lstat(path); missing(err) { // nothing was ever deployed
+		return fresh(l), nil
+	}
+	r, err := OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.plan(l, q)
 }
 
 func fresh(l *lab.Lab) *Change {
 	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not up"}
 }
 
-// Plan returns what Up would do, without doing it.
-func Plan(r *Root, q *Request) (*Change, error) {
+// prepare returns the lab of a request and its network, or the error with which a deployment is
+// refused before anything is made: the lab, the state directory or the machine cannot work. The
+// network is empty if an engine places the lab: its machines are measured once they are there.
+func prepare(ctx context.Context, path string, q *Request, o Options) (*lab.Lab, *orchestrate.Deployment, error) {
 	l, err := q.parse()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.plan(l, q)
+	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
+		return nil, nil, mentionStrays(err, l.Name)
+	}
+	machines, err := o.machines(q, o.Say, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if q.placed() { // the supervisor has the agents placed, and measures their machines
+		return l, new(orchestrate.Deployment), orchestrate.CheckDeployable(l, machines)
+	}
+	spec, err := orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node, Machines: machines})
+	return l, spec, err
 }
 
 // plan returns what Up would do with the lab of a request.
@@ -173,23 +195,7 @@ func (r *Root) plan(l *lab.Lab, q *Request) (*Change, error) {
 // up unchanged, and replaces one that differs. If it fails or ctx ends, it removes everything that
 // it made.
 func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error) {
-	l, err := q.parse()
-	if err != nil {
-		return nil, err
-	}
-	if err := checkRoot(path); err != nil && !missing(err) { // early, since PrepareDeployment takes seconds
-		return nil, mentionStrays(err, l.Name)
-	}
-	machines, err := o.machines(q, o.Say, nil)
-	if err != nil {
-		return nil, err
-	}
-	spec := new(orchestrate.Deployment)
-	if q.placed() { // the supervisor has the agents placed, and measures their machines
-		err = orchestrate.CheckDeployable(l, machines)
-	} else {
-		spec, err = orchestrate.PrepareDeployment(ctx, l, orchestrate.Options{Self: o.Node, Machines: machines})
-	}
+	l, spec, err := prepare(ctx, path, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +206,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	defer r.Close()
 	defer r.Remove() // if it is empty
 	defer lock.Unlock()
-	c, err := Plan(r, q)
+	c, err := r.plan(l, q)
 	if err != nil || c.Action == ActionNone {
 		return c, err
 	}
