@@ -170,8 +170,8 @@ func planOf(ctx context.Context, l *lab.Lab, run bool, on string) (plan.Plan, er
 		return plan.Plan{}, err
 	}
 	p, err := orchestrate.PlanDeployment(ctx, l, subnet, on != "")
-	if up {
-		p.Note = "the same network is up already: weft deploy would leave it as it is"
+	if up != nil {
+		p.Note = strings.TrimSuffix(up.Text(), "\n")
 	}
 	return p, err
 }

@@ -44,6 +44,13 @@ func TestPrivUpNamesWhatChanged(t *testing.T) {
 	if err != nil || c.Action != ActionNone {
 		t.Fatalf("%+v, %v", c, err)
 	}
+	l, err := q.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, planned, err := SubnetOf(r.Path(), l, ""); err != nil || planned == nil || planned.Text() != c.Text() {
+		t.Errorf("a plan says %+v, a dry run %q; %v", planned, c.Text(), err)
+	}
 	for _, want := range []string{"h0 was killed; weft node changed h0 restart", "h1 is paused; weft node changed h1 resume",
 		"link " + down.Link + " is down", "link " + slow.Link + " has loss=0.5; weft link changed " + slow.Link + " set loss=0 restores it"} {
 		if got := strings.Join(c.Changed, "\n"); strings.Count(got, want) != 1 || len(c.Changed) != 4 {

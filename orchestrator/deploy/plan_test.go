@@ -137,7 +137,7 @@ func deployedAsPlanned(t *testing.T, topology, on string) {
 		t.Fatal(err)
 	}
 	subnet, up, err := SubnetOf(root, l, on)
-	if err != nil || up {
+	if err != nil || up != nil {
 		t.Fatalf("it is up: %v; %v", up, err)
 	}
 	said, err := orchestrate.PlanDeployment(t.Context(), l, subnet, on != "")
@@ -158,12 +158,12 @@ func deployedAsPlanned(t *testing.T, topology, on string) {
 	if on != "" {
 		refusesContainers(t, root, l.Name)
 	}
-	if again, up, err := SubnetOf(root, l, on); again != subnet || !up || err != nil {
+	if again, up, err := SubnetOf(root, l, on); again != subnet || up == nil || err != nil {
 		t.Errorf("it has subnet %d, and now %d; it is up: %v; %v", subnet, again, up, err)
 	}
 	another := *l
 	another.Name = "another"
-	if other, up, err := SubnetOf(root, &another, on); other == subnet || up || err != nil {
+	if other, up, err := SubnetOf(root, &another, on); other == subnet || up != nil || err != nil {
 		t.Errorf("two labs have subnet %d; the other is up: %v; %v", other, up, err)
 	}
 }

@@ -50,25 +50,26 @@ func (r *Root) freeSubnet(name string) (topology.Subnet, error) {
 }
 
 // SubnetOf returns the subnet that a deployment of the lab would get now. If the same lab is up, on
-// this machine or on others (Request.On), up is true and s is the subnet that it has.
-func SubnetOf(path string, l *lab.Lab, on string) (s topology.Subnet, up bool, err error) {
+// this machine or on others (Request.On), up says that Up would do nothing and what was changed in
+// it, and s is the subnet that it has; otherwise up is nil.
+func SubnetOf(path string, l *lab.Lab, on string) (s topology.Subnet, up *Change, err error) {
 	if _, err := os.Lstat(path); missing(err) {
-		return 1, false, nil
+		return 1, nil, nil
 	}
 	r, err := OpenRoot(path)
 	if err != nil {
-		return 0, false, err
+		return 0, nil, err
 	}
 	defer r.Close()
 	c, err := r.plan(l, &Request{On: on})
 	if err != nil {
-		return 0, false, err
+		return 0, nil, err
 	}
 	if c.Action == ActionNone {
-		return c.Deployment.Subnet, true, nil
+		return c.Deployment.Subnet, c, nil
 	}
 	s, err = r.freeSubnet(l.Name)
-	return s, false, err
+	return s, nil, err
 }
 
 // subnetOf returns the subnet of a lab, or 0 if there is no lab of that name or its files cannot be
