@@ -122,7 +122,7 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 			h.name, c.pid, wait, h.name)
 	}
 	if control.Gone(err) { // it ended before it answered
-		if _, gone := Open(h.root, h.name); gone != nil {
+		if gone := h.ended(); gone != nil {
 			return gone
 		}
 	}
@@ -208,7 +208,7 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 		return nil
 	}
 	if control.Gone(err) {
-		if _, gone := Open(h.root, h.name); gone != nil {
+		if gone := h.ended(); gone != nil {
 			return gone
 		}
 	}
@@ -223,10 +223,33 @@ func (h *Handle) Crashed() error {
 	}
 	defer h.root.Remove() // if it is empty
 	defer lock.Unlock()
-	if _, err := Open(h.root, h.name); errors.Is(err, ErrCrashed) {
+	if err := h.ended(); errors.Is(err, ErrCrashed) {
 		return err
 	}
 	return nil
+}
+
+// exitTime is the time limit for a supervisor that is killed to stop listening. Our own choice:
+// milliseconds on an idle machine.
+const exitTime = 5 * time.Second
+
+// ended returns why a supervisor that has hung up answers no more; nil: it does. One that is killed
+// listens for a moment after its connections are closed.
+func (h *Handle) ended() error {
+	for over := time.Now().Add(exitTime); ; time.Sleep(exitTime / 500) {
+		c, err := dial(h.root, h.name)
+		if err != nil {
+			return err
+		}
+		_ = c.conn.SetReadDeadline(over)
+		if err = c.send(kindState, nil); err == nil {
+			_, err = c.conn.Expect(kindState, nil)
+		}
+		c.Close()
+		if !control.Gone(err) || time.Now().After(over) {
+			return nil
+		}
+	}
 }
 
 // stream makes a request that is answered by any number of parts, for which it calls f, and by a

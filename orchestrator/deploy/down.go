@@ -56,8 +56,9 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	}
 	defer dir.Close()
 	j, err := openJournal(dir, o.Step)
-	if missing(err) { // killed before there was a journal: only the folder exists
-		if !r.isLab(name) {
+	if missing(err) { // killed before there was a journal, or the supervisor has just removed everything
+		lab := r.isLab(name)
+		if _, gone := r.dir.Lstat(name); !lab && !missing(gone) {
 			return fmt.Errorf("lab %s: %s has files and no journal, so it is no lab's folder; move it, or set %s",
 				name, filepath.Join(r.path, name), RootVar)
 		}
