@@ -115,7 +115,7 @@ func interruptSweep(t *testing.T, dir string, env []string, lines string) {
 		all, _ := filepath.Glob(filepath.Join(dir, "runs/s/2*"))
 		return len(all)
 	}
-	cmd := shell(t, dir, env, lines)
+	cmd := inShell(t, dir, env, lines)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +40,8 @@ func TestPrivImage(t *testing.T) {
 		"all-reduce, size: 64KB}\nexpect: [verified == true]\n")
 	run := func(flags, args string) {
 		t.Helper()
-		line := strings.Fields("docker run --rm --network none -v " + d.dir + ":/work " + flags + " " + tag +
-			" run " + args)
+		line := slices.Concat([]string{"docker", "run", "--rm", "--network", "none", "-v", d.dir + ":/work"},
+			strings.Fields(flags), []string{tag, "run"}, strings.Fields(args))
 		if out, err := docker(line...); err != nil || !strings.Contains(out, "data verified") {
 			t.Errorf("%s: %v\n%s", strings.Join(line, " "), err, out)
 		}

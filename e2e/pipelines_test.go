@@ -53,15 +53,15 @@ func runShell(t *testing.T, dir string, env []string, lines string) string {
 // one fails.
 func tryShell(t *testing.T, dir string, env []string, lines string) (string, error) {
 	t.Helper()
-	out, err := shell(t, dir, env, lines).CombinedOutput()
+	out, err := inShell(t, dir, env, lines).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", lines, err, out)
 	}
 	return string(out), nil
 }
 
-// shell returns a command that runs lines as both CI services do.
-func shell(t *testing.T, dir string, env []string, lines string) *exec.Cmd {
+// inShell returns a command that runs lines as both CI services do.
+func inShell(t *testing.T, dir string, env []string, lines string) *exec.Cmd {
 	t.Helper()
 	kept, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // below XDG_CACHE_HOME, otherwise
 	if err != nil {

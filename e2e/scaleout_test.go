@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/shell"
 	"weft/internal/testenv"
 )
 
@@ -45,7 +46,7 @@ func newWalk(d *workspace, lab string, pairs ...string) *walk {
 		d.t.Fatal(err)
 	}
 	d.writeLab("lab.yaml", lab)
-	w.names = strings.NewReplacer(append(pairs, "/shared/runs", filepath.Join(d.dir, "shared"),
+	w.names = strings.NewReplacer(append(pairs, "/shared/runs", shell.Quote(filepath.Join(d.dir, "shared")),
 		"unix:///var/run/docker.sock", os.Getenv("DOCKER_HOST"))...)
 	return w
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/shell"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
 	"weft/results/store"
@@ -253,9 +254,10 @@ func TestCancelledSweep(t *testing.T) {
 	d.run("sweep", "submit", file, "--engine", "both").wantCode(2)
 	d.run("sweep", "submit", file, "--on", "swarm:3").wantCode(2).wantOnStderr("expected --on swarm, or weft run --on swarm:3")
 	other := filepath.Join(d.dir, "other")
-	d.run("sweep", "submit", file, "--engine", "sim", "--out", other).wantCode(0).wantOnStderr("weft sweep wait " + other + "/long/sweep-")
+	quoted, _, _ := strings.Cut(shell.Quote(other+"/long/sweep-"), "sweep-'") // the sweep's ID follows
+	d.run("sweep", "submit", file, "--engine", "sim", "--out", other).wantCode(0).wantOnStderr("weft sweep wait " + quoted)
 	elsewhere := d.run("sweep", "status", "--results", other, "--json").wantCode(0).stdout
-	d.run("sweep", "cancel", shard.List(other)[0].Path).wantCode(0).wantOnStderr("weft sweep resume " + other + "/long/sweep-")
+	d.run("sweep", "cancel", shard.List(other)[0].Path).wantCode(0).wantOnStderr("weft sweep resume " + quoted)
 	if !strings.Contains(elsewhere, `"on":"local"`) {
 		t.Error(elsewhere)
 	}

@@ -103,7 +103,7 @@ func (a *app) runExec(ctx context.Context, f *execFlags, args []string) error {
 		}
 	}
 	if len(program) == 0 {
-		j.Args = []string{shell()}
+		j.Args = []string{defaultShell()}
 	} else {
 		path, err := programPath(program[0])
 		if err != nil {
@@ -204,8 +204,8 @@ func (a *app) execAll(ctx context.Context, h *deploy.Handle, j *together.Job, la
 	}
 }
 
-// shell returns the program to run in a node if none is named.
-func shell() string {
+// defaultShell returns the program to run in a node if none is named.
+func defaultShell() string {
 	if _, err := os.Stat("/bin/bash"); err == nil {
 		return "/bin/bash"
 	}

@@ -120,7 +120,6 @@ func TestExamplesInHelpWork(t *testing.T) {
 	live := map[string]bool{
 		"destroy": true, "exec": true, "inspect": true, "link": true, "node": true, "events": true, "capture": true,
 	}
-	report := filepath.Join(t.TempDir(), "report.xml")
 	seen := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -135,10 +134,9 @@ func TestExamplesInHelpWork(t *testing.T) {
 			example = "" // it writes files and builds them: see TestYourOwnCongestionControl
 		}
 		for line := range strings.Lines(example) {
-			line = strings.ReplaceAll(strings.TrimSpace(line), "report.xml", report)
-			line = strings.ReplaceAll(line, "summary.md", report+".md")
-			line = strings.ReplaceAll(line, "job/", report+".job/")
-			args := strings.Fields(strings.TrimPrefix(line, "sudo "))
+			line = strings.TrimSpace(line)
+			args := wordsIn(t.TempDir(), strings.NewReplacer("report.xml", "DIR/report.xml", "summary.md", "DIR/summary.md",
+				"job/", "DIR/job/").Replace(strings.TrimPrefix(line, "sudo ")))
 			if len(args) == 0 {
 				continue
 			}
@@ -209,8 +207,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
 	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
 	folder := t.TempDir()
-	bad := filepath.Join(folder, "bad.yaml")
-	write(t, bad, "weft: 1\nname: x\nspeed: 9\ntopology: {kind: star, hosts: 4}\n")
+	write(t, filepath.Join(folder, "bad.yaml"), "weft: 1\nname: x\nspeed: 9\ntopology: {kind: star, hosts: 4}\n")
 	for _, c := range []struct{ args, says string }{
 		{"explian x", "explain"},
 		{"frobnicate", `unknown command "frobnicate"`},
@@ -224,7 +221,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"results ls --seed 3", "unknown flag: --seed\n"},
 		{"run labs/apps/star.yaml --hosts h0 ping -c 3 h1", "a program and its arguments follow --, such as weft run LAB -- ping h1\n"},
 		{"run labs/nothing.yaml", "no such file"},
-		{"run " + folder, "is a directory"},
+		{"run DIR", "is a directory"},
 		{"run labs/quickstart.yaml --engine warp", "--engine warp"},
 		{"run labs/quickstart.yaml --runtime podman", "docker"},
 		{"run labs/quickstart.yaml --datapath kernel", "expected ingress"},
@@ -246,7 +243,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/quickstart.yaml --on a:1", "at least two addresses"},
 		{"run labs/quickstart.yaml --on a:1,a:1", "each agent once"},
 		{"run labs/quickstart.yaml --on a:1,b:1", "expected --secret FILE"},
-		{"deploy labs/quickstart.yaml --on a:1,b:1 --secret " + folder + "/none", "openssl rand -hex 32 > "},
+		{"deploy labs/quickstart.yaml --on a:1,b:1 --secret DIR/none", "openssl rand -hex 32 > "},
 		{"plan labs/quickstart.yaml --on a", "expected swarm:N, slurm:N or addresses with ports"},
 		{"bench --on a:1,b:1", "weft bench is for this machine; expected weft run LAB --on"},
 		{"machine --listen 127.0.0.1:0", "expected --secret FILE"},
@@ -255,7 +252,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/quickstart.yaml --retry-dilation --capture h0=x.pcapng", "remove one of them"},
 		{"run labs/quickstart.yaml --set topology.k=5", "5 is odd"},
 		{"run labs/quickstart.yaml --set topology", "path=value"},
-		{"run labs/quickstart.yaml " + bad, "bad.yaml:3:1: speed: "},
+		{"run labs/quickstart.yaml DIR/bad.yaml", "bad.yaml:3:1: speed: "},
 		{"deploy labs/quickstart.yaml --all", "unknown flag: --all"},
 		{"destroy ../etc", "is not the name of a lab"},
 		{"exec h0 -- true", "no lab is deployed"},
@@ -284,11 +281,21 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"version 3", `unknown command "3"`},
 	} {
 		f := &fake{}
-		code, stdout, stderr := weft(t, f, strings.Fields(c.args)...)
+		code, stdout, stderr := weft(t, f, wordsIn(folder, c.args)...)
 		if code != exitUsage || !strings.Contains(stderr, c.says) || len(f.runs) > 0 || stdout != "" {
 			t.Errorf("weft %s: code %d, stderr %q, stdout %q, ran %v; want 2 and %q", c.args, code, stderr, stdout, f.runs, c.says)
 		}
 	}
+}
+
+// wordsIn returns the words of a command line in which DIR stands for a folder, whose name may have
+// blanks.
+func wordsIn(dir, line string) []string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(word, "DIR", dir)
+	}
+	return words
 }
 
 // write writes a file.

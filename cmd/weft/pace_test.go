@@ -222,14 +222,14 @@ func TestRunSimulatesIfEmulationIsLong(t *testing.T) {
 		{hour, "labs/pc4/incast.yaml --quiet", strings.Repeat("sim emulating 4 runs at dilation 2000 takes about 4.0 h; use --engine emu to emulate anyway\n", 4)},
 		{orchestrate.Forecast{Engine: "emu", Wall: 150 * time.Second}, "labs/pc4/incast.yaml", strings.Repeat("auto \n", 4)},
 		{hour, "labs/quickstart.yaml --engine emu", "emu "},
-		{hour, "labs/quickstart.yaml --capture h0=capture.pcapng", "auto "},
+		{hour, "labs/quickstart.yaml --capture h0=DIR/capture.pcapng", "auto "},
 		{asked, "labs/quickstart.yaml", "auto "},
 		{orchestrate.Forecast{Engine: "emu"}, "labs/quickstart.yaml", "auto "},
 	} {
 		var ran []string
 		dir := t.TempDir()
-		args := strings.Fields(strings.Replace(c.args, "capture.pcapng", dir+"/capture.pcapng", 1))
-		code, _, stderr := weft(t, slow{c.of, &ran, new(sync.Mutex)}, append([]string{"run", "--out", dir}, args...)...)
+		args := append([]string{"run", "--out", dir}, wordsIn(dir, c.args)...)
+		code, _, stderr := weft(t, slow{c.of, &ran, new(sync.Mutex)}, args...)
 		if got := strings.Join(ran, "\n"); code != exitOK || got != strings.TrimSuffix(c.want, "\n") {
 			t.Errorf("%s: code %d, %q, want %q\n%s", c.args, code, got, c.want, stderr)
 		}

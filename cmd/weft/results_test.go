@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/shell"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/pages"
 	orchestrate "weft/orchestrator/run"
@@ -97,7 +99,7 @@ func TestSweepOutput(t *testing.T) {
 	if err != nil || len(plots) < 4 || strings.Count(string(page), "<figure>") != len(plots) {
 		t.Errorf("%v: %d plots, %d figures", err, len(plots), strings.Count(string(page), "<figure>"))
 	}
-	for _, want := range []string{"How to run it again", "/lab.yaml --engine sim\n", "the lab file", "sweep: {", "collective us", `href="../`} {
+	for _, want := range []string{"How to run it again", html.EscapeString(shell.Quote(filepath.Join(dirs[0], "lab.yaml"))) + " --engine sim\n", "the lab file", "sweep: {", "collective us", `href="../`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page of the sweep has no %q", want)
 		}
@@ -855,7 +857,7 @@ func TestRunAgainWithFiles(t *testing.T) {
 		return runs[0], string(text)
 	}
 	first, report := simulate(lab, "a")
-	if want := "weft run " + first + "/lab.yaml --engine sim"; !strings.Contains(report, want) {
+	if want := "weft run " + html.EscapeString(shell.Quote(first+"/lab.yaml")) + " --engine sim"; !strings.Contains(report, want) {
 		t.Errorf("the report has no %q", want)
 	}
 	m, err := store.ReadManifest(first)
@@ -880,7 +882,7 @@ func TestRunAgainWithFiles(t *testing.T) {
 	for file, why := range map[string]string{"large.goal": "more than 4 MiB", "summary.json": "a file &#34;summary.json&#34; of its own"} {
 		write(t, large, "weft: 1\nname: files\ntopology: {kind: star, hosts: 2}\nworkload: [{trace: "+file+"}]\n")
 		run, report := simulate(large, file+"-runs")
-		if !strings.Contains(report, "weft run "+large+" --engine sim") || !strings.Contains(report, why) {
+		if !strings.Contains(report, "weft run "+html.EscapeString(shell.Quote(large))+" --engine sim") || !strings.Contains(report, why) {
 			t.Errorf("%s: the report does not name the lab, or does not say %q", file, why)
 		}
 		if _, err := os.Stat(filepath.Join(run, "large.goal")); err == nil {

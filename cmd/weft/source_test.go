@@ -293,17 +293,17 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, code, want string }{
-		{"run " + dir + "/job.goal", "2", "job.goal:1:1: a job in the format goal, not a lab; a lab beside it reads it: workload: [{trace: job.goal}]"},
-		{"validate " + dir + "/net.dot", "2", "net.dot:1:1: a network, not a lab; a lab beside it reads it: topology: {import: net.dot}"},
-		{"run " + dir + "/clos.yml", "2", "clos.yml:1:1: a network, not a lab; a lab beside it reads it: topology: {import: clos.yml}"},
-		{"run " + dir + "/flow.txt", "2", "workload: [{flows: flow.txt}]"},
-		{"trace " + dir + "/flow.txt", "0", "start times    1\n"},
+		{"run DIR/job.goal", "2", "job.goal:1:1: a job in the format goal, not a lab; a lab beside it reads it: workload: [{trace: job.goal}]"},
+		{"validate DIR/net.dot", "2", "net.dot:1:1: a network, not a lab; a lab beside it reads it: topology: {import: net.dot}"},
+		{"run DIR/clos.yml", "2", "clos.yml:1:1: a network, not a lab; a lab beside it reads it: topology: {import: clos.yml}"},
+		{"run DIR/flow.txt", "2", "workload: [{flows: flow.txt}]"},
+		{"trace DIR/flow.txt", "0", "start times    1\n"},
 		{"trace labs/inputs/files/ring.xml", "0", "an algorithm for all-reduce of 4 ranks, proved to be correct"},
 		{"trace --json labs/inputs/files/ring.xml", "0", `"collective":"all-reduce"`},
-		{"convert " + dir + "/job.goal " + dir + "/exact/", "2", "a computation of 1.499us: Chakra counts microseconds; --round rounds"},
-		{"convert --round " + dir + "/job.goal " + dir + "/rounded/", "0", "job.goal:3: times of computations are rounded to multiples of 1us"},
+		{"convert DIR/job.goal DIR/exact/", "2", "a computation of 1.499us: Chakra counts microseconds; --round rounds"},
+		{"convert --round DIR/job.goal DIR/rounded/", "0", "job.goal:3: times of computations are rounded to multiples of 1us"},
 	} {
-		code, stdout, stderr := weft(t, &fake{}, strings.Fields(c.args)...)
+		code, stdout, stderr := weft(t, &fake{}, wordsIn(dir, c.args)...)
 		if fmt.Sprint(code) != c.code || !strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("%s: code %d, %s%s; want %s", c.args, code, stdout, stderr, c.want)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/quiettest"
+	"weft/internal/shell"
 	"weft/orchestrator/launcher"
 	"weft/orchestrator/together"
 )
@@ -73,10 +74,10 @@ func TestPrivLauncherSeesTheProgram(t *testing.T) {
 	}
 	kind := &launcher.Kind{
 		Leader: func(program, hosts []string) []string {
-			return []string{"sh", "-c", "echo ask; exec " + program[0]}
+			return []string{"sh", "-c", "echo ask; exec " + shell.Quote(program[0])}
 		},
 		Ask: func(line string, hosts []string) (launcher.Asked, bool) {
-			return launcher.Asked{Rank: 1, Args: []string{"sh", "-c", script}}, line == "ask"
+			return launcher.Asked{Rank: 1, Args: []string{"sh", "-c", shell.Quote(script)}}, line == "ask"
 		},
 	}
 	var lines []string
