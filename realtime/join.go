@@ -142,8 +142,9 @@ func (j *coordinator) run() error {
 			if over || err != nil {
 				return err
 			}
-		case now := <-tick.C:
-			if err := j.silent(now, now.Sub(looked) > j.patience/2); err != nil {
+		case <-tick.C:
+			now := time.Now() // the tick may have waited
+			if err := j.silent(now, max(now.Sub(looked)-j.patience/8, 0)); err != nil {
 				return err
 			}
 			looked = now
@@ -151,12 +152,13 @@ func (j *coordinator) run() error {
 	}
 }
 
-// silent returns an error if a part has sent nothing for too long. stood says that this process
-// itself did not run: that time does not count.
-func (j *coordinator) silent(now time.Time, stood bool) error {
+// silent returns an error if a part has sent nothing for too long. Time by which this process itself
+// was late to look does not count.
+func (j *coordinator) silent(now time.Time, late time.Duration) error {
 	for k := range j.parts {
 		s := &j.parts[k]
-		if stood || !j.started {
+		s.heard = s.heard.Add(late)
+		if !j.started {
 			s.heard = now
 		}
 		if quiet := now.Sub(s.heard); quiet > j.patience && s.report == nil {

@@ -697,10 +697,13 @@ func TestPartsAreHeardFromTheStart(t *testing.T) {
 	if err := j.request(control.Message{Kind: KindStart}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.silent(time.Now(), false); err != nil {
+	if err := j.silent(time.Now(), 0); err != nil {
 		t.Error(err)
 	}
-	if err := j.silent(time.Now().Add(2*time.Second), false); err == nil {
+	if err := j.silent(time.Now().Add(2*time.Second), 1500*time.Millisecond); err != nil {
+		t.Errorf("the part is blamed for what was not read: %v", err)
+	}
+	if err := j.silent(time.Now().Add(3*time.Second), 0); err == nil {
 		t.Error("a part that says nothing is not named")
 	}
 }

@@ -166,6 +166,13 @@ func (c *crew) quiet(i int, now time.Time) time.Duration {
 	return now.Sub(time.Unix(0, c.keepers[i].heard.Load()))
 }
 
+// forgive makes the silence of every keeper shorter.
+func (c *crew) forgive(late time.Duration) {
+	for i := range c.keepers {
+		c.keepers[i].heard.Add(int64(late))
+	}
+}
+
 // allHeard resets the time of the last report of all keepers to now.
 func (c *crew) allHeard(now time.Time) {
 	for i := range c.keepers {
