@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Collect names damaged files of points and does not call their sweep ok without a word. If a
-// summary is damaged, collect and resume say how the point is run again, and that works.
+// Collect and wait name damaged files of points and do not call their sweep ok without a word. If a
+// summary is damaged, the verbs of sweeps say how the point is run again, and that works.
 func TestDamagedPointsOfASweep(t *testing.T) {
 	d := newWorkspace(t)
 	id := d.submit(d.writeLab("lab.yaml", "weft: 1\nname: damaged\ntopology: {kind: star, hosts: 4}\n"+
@@ -19,6 +19,22 @@ func TestDamagedPointsOfASweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.run("sweep", "collect", id).wantCode(0).wantPrinted("damaged after the run: flows.parquet")
+	d.run("sweep", "wait", id).wantCode(0).wantOnStderr("seed=2: files", "damaged after the run: flows.parquet")
+	for verb, code := range map[string]int{"wait": 1, "status": 0} {
+		for _, file := range []string{"summary.json", "manifest.json"} {
+			text, err := os.ReadFile(filepath.Join(run, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(filepath.Join(run, file), 0); err != nil {
+				t.Fatal(err)
+			}
+			d.run("sweep", verb, id).wantCode(code).wantPrinted("failed on local", "seed=2: ", file, "runs the point again")
+			if err := os.WriteFile(filepath.Join(run, file), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if err := os.Truncate(filepath.Join(run, "summary.json"), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -344,8 +344,8 @@ func (a *app) sweepWaitCommand() *cobra.Command {
 	var f sweepFlags
 	var limit time.Duration
 	cmd := a.sweepVerb("wait", "wait until a sweep is over", `Wait until every point has a result, or no shard is left to run the
-others. Exit codes: 0 every point has a result; 1 points are missing, or were given up after three
-tries. A point that failed is a result; weft sweep collect judges it.`, &f,
+others. Exit codes: 0 every point has a result; 1 points are missing, were given up after three tries,
+or have a damaged result. A point that failed is a result; weft sweep collect judges it.`, &f,
 		func(ctx context.Context, d *shard.Dir) error {
 			if limit < 0 {
 				return usagef("--timeout %v: expected a positive time, such as 10m", limit)
@@ -369,6 +369,9 @@ tries. A point that failed is a result; weft sweep collect judges it.`, &f,
 			}
 			if err := a.showStatus(&st, f.json); err != nil {
 				return err
+			}
+			for _, line := range manage.DamagedFiles(d) {
+				fmt.Fprintf(a.stderr, "warning: %s\n", clip.Line(line))
 			}
 			if st.State != sweep.Done {
 				return fmt.Errorf("%s: %s", d.Sub.ID, st.State)

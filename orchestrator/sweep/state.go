@@ -15,7 +15,7 @@ const (
 	Stopped   = "stopped"   // points are missing, and no task is left to run them
 	Cancelled = "cancelled" // points are missing, since weft sweep cancel
 	Done      = "done"      // every point has a result
-	Failed    = "failed"    // every point has a result or was given up, and some were given up or disagree
+	Failed    = "failed"    // no point is left to run, and some were given up, disagree or are damaged
 )
 
 // A Try is a task that began a point and has not placed its result.
@@ -41,6 +41,7 @@ const (
 	NeverStarted = "never started" // the point could not be built, on any machine
 	GivenUp      = "given up"      // MaxTries tasks ended during it
 	Disagrees    = "disagrees"     // two machines got different bytes
+	Damaged      = "damaged"       // the run is in its place, and its summary or manifest cannot be read
 )
 
 // Found is the state of a sweep by its files.
@@ -152,7 +153,8 @@ type Status struct {
 	Away      bool          `json:"away,omitempty"`  // the collector does not run, so tasks wait
 }
 
-// Problem is a point that was given up, that never started, or about which machines disagree.
+// Problem is a point that was given up, that never started, whose result is damaged, or about which
+// machines disagree.
 type Problem struct {
 	Name string `json:"name"`
 	Run  string `json:"run"`
@@ -186,7 +188,7 @@ func (s *Submission) Judge(r Round, f *Found, tasks []Task, answer error, now ti
 			sh.Done++
 			out.Done++
 		}
-		if n, ok := f.Notes[i]; ok && (n.What == Disagrees || !f.Placed[i]) { // else a slow machine had it after all
+		if n, ok := f.Notes[i]; ok && (!f.Placed[i] || n.What == Disagrees || n.What == Damaged) { // else it came late
 			bad = bad || n.What != NeverStarted
 			out.Problems = append(out.Problems, Problem{s.PointName(i), s.RunPath(i), n})
 		}
@@ -255,7 +257,7 @@ func (s *Submission) advice(st *Status, f *Found, answer error) string {
 		return "no shard runs: " + idle
 	case st.State == Done && !st.Collected:
 		return "weft sweep collect " + f.Name + " prints the results"
-	case st.State == Failed:
+	case st.State == Failed && slices.ContainsFunc(st.Problems, func(p Problem) bool { return p.What != Damaged }):
 		return fmt.Sprintf("weft sweep resume %s retries what was given up", f.Name)
 	case st.State == Stopped || st.State == Cancelled:
 		return fmt.Sprintf("%d of %d points have no result: weft sweep resume %s runs them", missing, st.Points, f.Name)

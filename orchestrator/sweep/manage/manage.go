@@ -197,7 +197,8 @@ func start(ctx context.Context, on shard.Scheduler, d *shard.Dir, r sweep.Round,
 	return d.AddRound(r)
 }
 
-// Status returns the state of a sweep. on has the scheduler of each round by its name.
+// Status returns the state of a sweep. on has the scheduler of each round by its name. Once no
+// point is left to run, it reads their summaries: a damaged one is no result.
 func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), d *shard.Dir, now time.Time,
 ) (sweep.Status, error) {
 	r, ok, err := d.Round()
@@ -220,6 +221,13 @@ func Status(ctx context.Context, on func(name string) (shard.Scheduler, error), 
 				return t.State == sweep.Running
 			}))
 		}
+	}
+	st := d.Sub.Judge(r, f, tasks, answer, now)
+	if st.Done < st.Points {
+		return st, nil
+	}
+	for _, n := range damaged(d) {
+		f.Notes[n.Point] = n
 	}
 	return d.Sub.Judge(r, f, tasks, answer, now), nil
 }
@@ -306,8 +314,8 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 		return false, "", err
 	}
 	if d.Settled() == len(d.Sub.Points) {
-		if err := readable(d); err != nil {
-			return false, "", err
+		if all := damaged(d); len(all) > 0 {
+			return false, "", fmt.Errorf("%s: %s", d.Sub.PointName(all[0].Point), all[0].Error)
 		}
 		if forgotten > 0 {
 			return false, "every point has a result: of copies that disagreed the first ones stay", nil
@@ -370,40 +378,66 @@ func Took(runs []*record.Summary) string {
 // minSpan is the shortest sweep that Took describes. Our own choice.
 const minSpan = 3 * time.Second
 
-// result returns the summary of a point whose run is in its place, with a warning if files of the
-// run are damaged. If the summary is, the error says how the point is run again.
-func result(d *shard.Dir, point int) (*record.Summary, error) {
+// summaryOf returns the summary and the manifest of a point whose run is in its place. If they are
+// damaged, the error says how the point is run again.
+func summaryOf(d *shard.Dir, point int) (*record.Summary, *record.Manifest, error) {
 	dir, _ := d.RunDir(point)
-	err := d.Check(point)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Sub.PointName(point), err)
-	}
-	s, m := new(record.Summary), new(record.Manifest)
-	if s, err = store.ReadSummary(dir); err == nil {
+	s, err := store.ReadSummary(dir)
+	var m *record.Manifest
+	if err == nil {
 		m, err = store.ReadManifest(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; move %s away, and weft sweep resume %s runs the point again",
-			d.Sub.PointName(point), err, dir, d.Name())
-	}
-	if damage := store.Damage(dir, m); damage != "" {
-		s.Warnings = append(s.Warnings, "files "+damage)
+		return nil, nil, fmt.Errorf("%w; move %s away, and weft sweep resume %s runs the point again", err, dir,
+			d.Name())
 	}
 	s.Run = dir
+	return s, m, d.Check(point)
+}
+
+// result returns the summary of a point whose run is in its place, with a warning if files of the
+// run are damaged.
+func result(d *shard.Dir, point int) (*record.Summary, error) {
+	s, m, err := summaryOf(d, point)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Sub.PointName(point), err)
+	}
+	if damage := store.Damage(s.Run, m); damage != "" {
+		s.Warnings = append(s.Warnings, "files "+damage)
+	}
 	return s, nil
 }
 
-// readable returns an error if the summary of a run that is in its place cannot be read.
-func readable(d *shard.Dir) error {
+// damaged returns a note for each point whose run is in its place and has no summary that can be
+// read.
+func damaged(d *shard.Dir) (all []sweep.Note) {
 	for i := range d.Sub.Points {
 		if _, placed := d.RunDir(i); !placed {
 			continue
 		}
-		if _, err := result(d, i); err != nil {
-			return err
+		if _, _, err := summaryOf(d, i); err != nil {
+			all = append(all, sweep.Note{Point: i, What: sweep.Damaged, Error: err.Error()})
 		}
 	}
-	return nil
+	return all
+}
+
+// DamagedFiles returns a line for each point whose summary can be read and whose other files are
+// damaged.
+func DamagedFiles(d *shard.Dir) (lines []string) {
+	for i := range d.Sub.Points {
+		if _, placed := d.RunDir(i); !placed {
+			continue
+		}
+		s, m, err := summaryOf(d, i)
+		if err != nil {
+			continue // Status names it
+		}
+		if damage := store.Damage(s.Run, m); damage != "" {
+			lines = append(lines, fmt.Sprintf("%s: files %s", d.Sub.PointName(i), damage))
+		}
+	}
+	return lines
 }
 
 // Collect ends a sweep whose points are all settled: it removes tasks and temporary files, and
