@@ -205,11 +205,15 @@ func TestPrivCapturesOfALabThatEnds(t *testing.T) {
 		d := deployed(t, byHand)
 		d.run("node", "h1", "kill").wantCode(0)
 		d.run("capture", "h1", "-w", "h1.pcapng", "--for", "100ms").wantCode(0).wantOnStderr("note: h1 was killed", "h1 restart")
-		p := d.start("capture", "h0", "-w", "x.pcapng")
+		d.run("capture", "h1", "-w", "h1.pcapng", "--count", "3", "--for", "100ms").wantCode(1).
+			wantOnStderr("0 of 3 packets of h1 came within 100ms")
+		p, few := d.start("capture", "h0", "-w", "x.pcapng"), d.start("capture", "h2", "-w", "y.pcapng", "--count", "3")
 		p.awaitOutput(&p.stderr, "capturing")
+		few.awaitOutput(&few.stderr, "capturing")
 		if !crash {
 			d.run("destroy").wantCode(0)
 			p.wait().wantCode(0)
+			few.wait().wantCode(1).wantOnStderr("of 3 packets of h2 came before lab by-hand ended")
 			continue
 		}
 		if err := syscall.Kill(d.inspect().Supervisor, syscall.SIGKILL); err != nil {

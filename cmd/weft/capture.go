@@ -35,7 +35,10 @@ func (a *app) captureCommand() *cobra.Command {
 		Long: `Write the packets that a node sends and receives, or that a port of a switch or NIC sends, until
 Ctrl-C. Wireshark, tshark and tcpdump read the file; - is standard output. Timestamps are lab time:
 for a port, when the first bit of a packet leaves; for a node, when the network takes or delivers it.
-weft schema dissector lets Wireshark decode Weft's own headers.`,
+weft schema dissector lets Wireshark decode Weft's own headers.
+
+Exit codes: 0 done, or Ctrl-C; 1 failed, or --for or the lab ended before --count packets came; 2 the
+command line is wrong.`,
 		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,6 +79,7 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	asked := ctx // ends if the user ends the capture
 	if flags.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, flags.limit)
@@ -97,6 +101,13 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	}
 	if err == nil && ctx.Err() == nil && (flags.count == 0 || n < flags.count) {
 		err = brokenBy(h)
+	}
+	if err == nil && n < flags.count && asked.Err() == nil {
+		end := "before lab " + is.Lab + " ended"
+		if ctx.Err() != nil {
+			end = fmt.Sprintf("within %v", flags.limit)
+		}
+		err = fmt.Errorf("%d of %s of %s came %s", n, plural.Count(flags.count, "packet"), is.Name, end)
 	}
 	return err
 }
