@@ -309,7 +309,7 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 				d.run("clean").wantCode(0)
 			}
 			checkNoContainers(t, "quickstart")
-			if r := d.run("clean").wantCode(0); !strings.Contains(r.stderr, "nothing to clean") {
+			if r := d.run("clean").wantCode(0); !r.foundNothing() {
 				t.Errorf("clean found something: %s", r.stdout)
 			}
 		})

@@ -226,6 +226,17 @@ func (r result) wantPrinted(words ...string) {
 	}
 }
 
+// foundNothing reports whether weft clean found nothing where it looked. It says where it may not
+// look: at an engine that is somebody else's.
+func (r result) foundNothing() bool {
+	for line := range strings.Lines(r.stdout) {
+		if !strings.Contains(line, "not looked at") {
+			return false
+		}
+	}
+	return true
+}
+
 // summaries reads the objects that `weft run --json` printed, and nothing but them.
 func (r result) summaries() []*record.Summary {
 	r.t.Helper()

@@ -227,7 +227,7 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 					} else if r.code != 130 {
 						t.Errorf("%s, terminal closed after %v: exit code %d (%v)", args[0], after, r.code, r.signal)
 					}
-					if r := d.run("clean").wantCode(0); !strings.Contains(r.stderr, "nothing to clean") {
+					if r := d.run("clean").wantCode(0); !r.foundNothing() {
 						t.Errorf("%s, terminal closed after %v: clean found %s", args[0], after, r.stdout)
 					}
 				}
@@ -272,7 +272,7 @@ func TestPrivSecondCtrlC(t *testing.T) {
 			t.Errorf("after %v: exit code %d: %s", after, r.code, r.stderr)
 		}
 		d.run("destroy").wantCode(0)
-		if r := d.run("clean").wantCode(0); !strings.Contains(r.stderr, "nothing to clean") {
+		if r := d.run("clean").wantCode(0); !r.foundNothing() {
 			t.Logf("after %v: clean found %s", after, r.stdout)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,10 +138,24 @@ type traces struct {
 	files      []string // called something with weft, where programs leave files beside TMPDIR, which is the desk's own
 }
 
-// takeTraces returns the traces on the machine now.
+// takeTraces returns the traces on the machine now. Only root's Weft makes interfaces and mounts
+// there; an ordinary user's are in namespaces, and new ones are somebody else's.
 func takeTraces(t testing.TB) traces {
 	t.Helper()
 	var now traces
+	for _, dir := range []string{"/run", "/run/netns", "/run/lock", "/dev/shm", "/sys/fs/cgroup"} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			info, err := e.Info()
+			if err == nil && strings.HasPrefix(strings.ToLower(e.Name()), "weft") &&
+				info.Sys().(*syscall.Stat_t).Uid == uint32(os.Geteuid()) {
+				now.files = append(now.files, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	if os.Geteuid() != 0 {
+		return now
+	}
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -156,14 +171,6 @@ func takeTraces(t testing.TB) traces {
 		// of containers, of whoever: see noContainers
 		if !strings.Contains(line, " - overlay ") && !strings.Contains(line, " - nsfs ") {
 			now.mounts = append(now.mounts, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	for _, dir := range []string{"/run", "/run/netns", "/run/lock", "/dev/shm", "/sys/fs/cgroup"} {
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if strings.HasPrefix(strings.ToLower(e.Name()), "weft") {
-				now.files = append(now.files, filepath.Join(dir, e.Name()))
-			}
 		}
 	}
 	return now

@@ -90,7 +90,7 @@ func untilSignal() context.Context {
 				signal.Reset(s) // whoever waits for this process sees the signal
 				end := func() { _ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
 				if toldInterruption.Load() {
-					time.AfterFunc(100*time.Millisecond, end) // if nobody reads standard error
+					time.AfterFunc(time.Second, end) // if nobody reads standard error
 					fmt.Fprintln(os.Stderr,
 						"weft: stopped at once, without a summary; `weft clean` removes what is left")
 				}
