@@ -356,6 +356,16 @@ func TestPointsThatNoSettingRemoved(t *testing.T) {
 	}
 }
 
+// Points that an expectation of the command line compares must be among those of the command.
+func TestComparedPointsOfTheCommandLine(t *testing.T) {
+	for seed, want := range map[string]int{"9": exitUsage, "1": exitOK} {
+		_, code, stdout, stderr := simulateSweep(t, sweepLab, "--set", `expect=["fct.p99[seed=`+seed+`] > 0us"]`)
+		if code != want || want == exitUsage && !strings.Contains(stderr, "seed=9") {
+			t.Errorf("seed %s: code %d: %s%s", seed, code, stdout, stderr)
+		}
+	}
+}
+
 // If --set leaves one seed, expectations over all seeds are judged with it.
 func TestOneSeedIsEverySeed(t *testing.T) {
 	for _, c := range []struct {

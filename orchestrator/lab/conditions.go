@@ -57,8 +57,9 @@ func (c *conditions) settle() {
 }
 
 // decide settles the expectations, unless the file has other problems, and reports conditions that
-// no point of a sweep meets. Where some are left out, the command that chose them has read all. A
-// command line is excused if points met the condition before it changed or took them.
+// no point of a sweep meets, and conditions of the command line that none of its runs meets. Where
+// some are left out, the command that chose them has read all. A condition of the file is excused
+// if points met it before the command line changed or took them.
 func (c *conditions) decide(some bool) {
 	if c.report.total > 0 {
 		for _, l := range c.labs {
@@ -69,19 +70,23 @@ func (c *conditions) decide(some bool) {
 	if c.settle(); some || c.plain == nil && len(c.labs) < 2 {
 		return
 	}
-	unmet := slices.DeleteFunc(Unmet(c.labs), func(e Expectation) bool { return e.Flag != "" || e.When == "" })
+	unmet := slices.DeleteFunc(Unmet(c.labs), func(e Expectation) bool { return e.When == "" })
 	if len(unmet) == 0 {
 		return
 	}
 	excused := func(Expectation) bool { return false }
 	if c.plain != nil {
 		before := c.plain()
-		excused = func(e Expectation) bool { return len(before) < 2 || meets(before, e) }
+		excused = func(e Expectation) bool { return e.Flag == "" && (len(before) < 2 || meets(before, e)) }
 	}
 	for _, e := range unmet {
 		if !excused(e) {
+			none := "no point of the sweep meets"
+			if e.Flag != "" {
+				none = "no run of this command meets"
+			}
 			c.report.add(e.origin(), fmt.Sprintf("expect.%d", e.Index), "%v", &expect.Error{Offset: e.WhenAt,
-				Msg: fmt.Sprintf("no point of the sweep meets the condition %q, so nothing judges this line: %s",
+				Msg: fmt.Sprintf("%s the condition %q, so nothing judges this line: %s", none,
 					clip.Text(e.When), e.Why)})
 		}
 	}

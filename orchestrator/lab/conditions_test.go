@@ -85,6 +85,43 @@ func TestConditionsOfAShard(t *testing.T) {
 	}
 }
 
+// A condition of the command line that no run meets is a problem, whatever else is there: the same
+// command chose the runs.
+func TestConditionsOfTheCommandLine(t *testing.T) {
+	const text = "weft: 1\nname: x\ntopology: {kind: star, hosts: 5}\nworkload: [{collective: incast, ranks: 2, size: 1KB}]"
+	for _, c := range []struct {
+		when, more string
+		set        []string
+		applies    int // -1: a problem
+	}{
+		{"transport.kind == pc4", "", nil, 1},
+		{"engine.kind == emu", "", nil, 1}, // which the run decides
+		{"transport.kind == roce", "", nil, -1},
+		{"transport.kind == roce", "", []string{"transport.kind=roce"}, 1},
+		{"seed == 2", "\nsweep: {seed: [1, 2]}", nil, 1},
+		{"seed == 77", "\nsweep: {seed: [1, 2]}", nil, -1},
+		{"seed == 2", "\nsweep: {seed: [1, 2]}", []string{"seed=1"}, -1},
+		{"seed == 3", "\nsweep: {seed: [1, 2]}", []string{"sweep.seed=[1, 3]"}, 1},
+	} {
+		opts := Options{Set: append(c.set, `expect=["drops == 0 when `+c.when+`"]`)}
+		labs, err := Parse("lab.yaml", []byte(text+c.more), opts)
+		if c.applies < 0 {
+			if err == nil || !strings.HasPrefix(err.Error(), "--set expect=") ||
+				!strings.Contains(err.Error(), "no run of this command meets the condition") {
+				t.Errorf("%s%s %v: %v", c.when, c.more, c.set, err)
+			}
+			continue
+		}
+		applies := 0
+		for _, l := range labs {
+			applies += len(l.Expect)
+		}
+		if err != nil || applies != c.applies {
+			t.Errorf("%s%s %v: %d apply, %v", c.when, c.more, c.set, applies, err)
+		}
+	}
+}
+
 // A condition that no point of the file's sweep meets stays a problem, whatever flag or setting
 // that has nothing to do with it is on the command line.
 func TestConditionsBesideOtherFlags(t *testing.T) {

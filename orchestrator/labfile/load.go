@@ -163,8 +163,8 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 			if err == nil {
 				err = expr.Check(scope)
 			}
-			if err == nil && whole != nil && e.Flag == "" && expr.Cross() && !compared[e.Text] {
-				if err = expr.CheckSweep(pointsOf(labs)); err != nil {
+			if err == nil && whole != nil && expr.Cross() && !compared[e.Text] {
+				if err = expr.CheckSweep(pointsOf(labs)); err != nil && e.Flag == "" {
 					err = expr.CheckSweep(pointsOf(whole()))
 				}
 				compared[e.Text] = err == nil
