@@ -43,6 +43,10 @@ func DefaultRoot(user int) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("weft-%d", user))
 }
 
+// madeByWeft is the mode bit of a state directory that Weft made, and removes when it is empty. It
+// has no other effect in a directory that only one user may enter.
+const madeByWeft = os.ModeSticky
+
 // OpenRoot opens a state directory and creates it if it does not exist. It returns an error if
 // another user owns the directory or may enter it.
 func OpenRoot(path string) (*Root, error) {
@@ -50,7 +54,7 @@ func OpenRoot(path string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(path, 0o700|madeByWeft); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("state directory: %w; set %s to use another", err, RootVar)
 	}
 	if err := checkRoot(path); err != nil {
@@ -86,9 +90,15 @@ func (r *Root) Close() error { return r.dir.Close() }
 // Path returns the path of the directory.
 func (r *Root) Path() string { return r.path }
 
-// Remove removes the directory if it is empty.
+// Remove removes the directory if it is empty and Weft made it.
 func (r *Root) Remove() error {
-	err := os.Remove(r.path)
+	info, err := os.Lstat(r.path)
+	if err == nil && info.Mode()&madeByWeft == 0 {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(r.path)
+	}
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
