@@ -181,7 +181,7 @@ one side has is named, and not compared. Means are over the seeds that succeeded
   a number of NEW counts as a difference and is worse by more than --tolerance. Higher is worse for
   times, queues, drops, retransmits and pauses, lower is worse for bandwidth; CE marks are never
   worse. Simulations of the same seeds repeat byte for byte unless something was changed, so there any
-  difference beyond the tolerance counts. The first drop, retransmit, trim or pause always does;
+  difference beyond the tolerance counts, but with --by, where other seeds may tell otherwise. The first drop, retransmit, trim or pause always does;
   a number that cannot be judged is worse by more than --tolerance, or none can be judged (--accept
   unjudged);
   a point or seed of one side has no successful run on the other, or a number was measured on one
@@ -303,9 +303,11 @@ const maxNamed = 20
 // change passes.
 func (a *app) compare(names [2]string, base, changed report.Side, tolerance float64, flags compareFlags) error {
 	gate := flags.failIf != ""
+	// What one setting does to the same seeds is exact, too, but not what it does to others.
+	exact := gate && flags.by == ""
 	d, err := report.Compare(base, changed)
 	if gate {
-		report.Judge(d, tolerance, true)
+		report.Judge(d, tolerance, exact)
 	}
 	c := report.NewComparison(base, changed, d)
 	if err != nil && !(gate && errors.Is(err, report.ErrNoCommonPoint) && len(c.Lacking) > 0) {
@@ -347,7 +349,7 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 			fmt.Fprintf(a.stderr, "and %d more, which --json has\n", more)
 		}
 	}
-	notes := compareNotes(base, changed, d, gate)
+	notes := compareNotes(base, changed, d, exact)
 	if flags.html != "" {
 		top := slices.Concat(c.Fails, left, troubles, notes)
 		p, err := report.ComparePage(versionText(), names, base, changed, d, top)
@@ -397,7 +399,7 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 }
 
 // compareNotes returns what a reader of differences must know.
-func compareNotes(base, changed report.Side, d []report.Difference, gate bool) []string {
+func compareNotes(base, changed report.Side, d []report.Difference, exact bool) []string {
 	a := table.Side{Name: "A", Runs: base.Summaries()}
 	b := table.Side{Name: "B", Runs: changed.Summaries()}
 	timeouts := table.Timeouts(a, b)
@@ -405,11 +407,8 @@ func compareNotes(base, changed report.Side, d []report.Difference, gate bool) [
 		timeouts = "warning: " + timeouts
 	}
 	notes := append(table.Doubts(a, b), timeouts, table.Unadjusted(a, b),
-		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, gate),
-		report.UnjudgedNote(d))
-	if !gate {
-		notes = append(notes, report.SingleSeedWarning(d))
-	}
+		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, exact),
+		report.UnjudgedNote(d), report.SingleSeedWarning(d, exact))
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 

@@ -692,9 +692,12 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	// Three seeds are too few for statistics, but are the same on both sides. A run that fails has
 	// no point in common with any other.
 	write(t, "seeds.yaml", "weft: 1\nname: seeds\ntopology: {kind: star, hosts: 4, link: {delay: 1us}}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	write(t, "two.yaml", "weft: 1\nname: two\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: incast, size: 256KB, jitter: 10us}]\nsweep: {transport.kind: [pc4, swift], seed: [1, 2, 3]}\n")
 	for out, args := range map[string][]string{
 		"three": {"seeds.yaml"}, "threeslower": {"seeds.yaml", "--set", "topology.link.delay=2us"},
 		"failed": {"b.yaml", "--set", "faults=[{at: 1us, link: h0-switch0, down: true}]"},
+		"others": {"seeds.yaml", "--set", "sweep.seed=[4,5,6]"}, "seed1": {"b.yaml"}, "seed2": {"b.yaml", "--set", "seed=2"},
+		"two": {"two.yaml"},
 	} {
 		code, _, words := weft(t, orchestrated{}, append(append([]string{"run"}, args...), "--engine", "sim", "--out", out)...)
 		if want := map[string]int{"failed": exitFailed}[out]; code != want {
@@ -716,6 +719,13 @@ func TestCompareFailsIfWorse(t *testing.T) {
 	}{
 		{"base equal", exitOK, "none of "},
 		{"three threeslower", exitMissed, " numbers are worse"}, // too few seeds for statistics, but the same ones
+		// Other seeds are other runs.
+		{"three others --tolerance 1000%", exitMissed, "not compared: NEW lacks seed=1: not run\n"},
+		{"three others --tolerance 1000% --partial", exitOK, "not compared: BASE lacks seed=4: not run\n"},
+		{"seed1 seed2 --tolerance 1000%", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE\n"},
+		{"seed2 seed1 --tolerance 1000% --partial", exitOK, "another seed may differ by more"},
+		// What one setting does to the same seeds is judged by how much seeds differ.
+		{"two --by transport.kind", exitMissed, "there are too few seeds"},
 		{"base/b failed/b", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE; 1 run of NEW failed\n"},
 		{"base/b failed/b --partial", exitMissed, "NEW fails: NEW lacks a successful run for 1 run of BASE; 1 run of NEW failed\n"},
 		{"base slower", exitMissed, " numbers are worse by more than 1%\n"},

@@ -373,9 +373,12 @@ func (d *Difference) testFlows(a, b *Run) error {
 }
 
 // SingleSeedWarning returns a warning if a side has one run of a point, or several that are the
-// same, else "".
-func SingleSeedWarning(all []Difference) string {
+// same, else "". Simulations of the same seeds need none where their differences are exact.
+func SingleSeedWarning(all []Difference, exact bool) string {
 	for _, d := range all {
+		if exact && d.exact {
+			continue
+		}
 		if d.same {
 			return "the seeds of a side gave the same result, and count as one run: nothing in the lab is drawn from " +
 				"the seed; with workload.N.jitter, for one, start times are"

@@ -23,7 +23,7 @@ type pair struct {
 // pairs matches the points of two sides by name; if each side has a single point, these two match.
 // Runs of a point are matched by seed: a seed that one side lacks would move only the other's mean,
 // so both keep the seeds that they share. If they share none, or one side ran a single seed, the
-// sides are independent samples and keep all.
+// sides are independent samples and keep all; what one lacks is told.
 func pairs(a, b Side) []pair {
 	by := namePartsOf(a, b)
 	triedA, triedB := a.byPoint(by), b.byPoint(by)
@@ -42,16 +42,13 @@ func pairs(a, b Side) []pair {
 		}
 		p.a, p.b = ranA.done(), ranB.done()
 		p.single = len(ranB) == 1 && len(p.b) == 1
-		if len(p.b) > 0 && len(ranA.sharing(ranB)) == 0 {
-			out = append(out, p)
-			continue
-		}
+		others := len(p.b) > 0 && len(ranA.sharing(ranB)) == 0
 		for _, r := range p.a {
 			if len(Side{r}.sharing(p.b)) == 0 {
-				p.missing = append(p.missing, r.missingFrom(ranB, p.name, len(p.a) > 1))
+				p.missing = append(p.missing, r.missingFrom(ranB, p.name, others || len(p.a) > 1))
 			}
 		}
-		if ranA.seedCount() > 1 && ranB.seedCount() > 1 {
+		if !others && ranA.seedCount() > 1 && ranB.seedCount() > 1 {
 			p.a, p.b = p.a.sharing(p.b), p.b.sharing(p.a)
 		}
 		out = append(out, p)

@@ -52,7 +52,9 @@ func TestRunsAreComparedSeedBySeed(t *testing.T) {
 		{name: "more seeds", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2},
 			missing: "BASE lacks transport.kind=pc4 seed=3: not run"},
 		{name: "one against several", a: simulatedSide("pc4", 1), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1}, seedsB: []uint64{1, 2, 3}},
-		{name: "other seeds", a: simulatedSide("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5}},
+		{name: "other seeds", a: simulatedSide("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5},
+			missing: "NEW lacks transport.kind=pc4 seed=1: not run; NEW lacks transport.kind=pc4 seed=2: not run; " +
+				"BASE lacks transport.kind=pc4 seed=3: not run; BASE lacks transport.kind=pc4 seed=4: not run; BASE lacks transport.kind=pc4 seed=5: not run"},
 		{name: "in any order", a: Side{simulatedRun("pc4", 2, 1), simulatedRun("pc4", 1, 1)}, b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
 		{name: "all failed", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 0, 0), missing: "NEW lacks transport.kind=pc4 seed=1: failed; NEW lacks transport.kind=pc4 seed=2: failed", incomparable: true},
 		{name: "two points of other names", a: simulatedSide("pc4", 1, 2), b: simulatedSide("roce", 3, 0), seedsA: []uint64{1}, seedsB: []uint64{1},
@@ -236,7 +238,7 @@ func TestSeedsThatChangeNothing(t *testing.T) {
 			t.Errorf("tested over copies: %+v", row)
 		}
 	}
-	if word := SingleSeedWarning(d); !strings.Contains(word, "gave the same result") {
+	if word := SingleSeedWarning(d, false); !strings.Contains(word, "gave the same result") {
 		t.Errorf("the warning is %q", word)
 	}
 }

@@ -314,8 +314,8 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%s: %+v", c.name, row)
 			}
 		}
-		if (SingleSeedWarning(d) != "") != (len(c.a) == 1 && len(c.b) == 1) {
-			t.Errorf("%s: the single seed warning is %q", c.name, SingleSeedWarning(d))
+		if (SingleSeedWarning(d, false) != "") != (len(c.a) == 1 && len(c.b) == 1) {
+			t.Errorf("%s: the single seed warning is %q", c.name, SingleSeedWarning(d, false))
 		}
 		for _, row := range d {
 			if c.name == "seeds, apart" && row.Beyond != (row.Verdict == Worse) || c.name == "one and several" && row.Beyond != (row.Verdict == Better) {
