@@ -32,6 +32,7 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 		{record.Summary{Status: record.OK}, "fidelity unjudged"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("")}, "fidelity unjudged"},
 		{record.Summary{Status: record.OK, Fidelity: &record.Fidelity{Verdict: "ok", BaseRTTNS: 8000}}, "fidelity unjudged"},
+		{record.Summary{Status: record.OK, Fidelity: &record.Fidelity{Verdict: "unjudged", BaseRTTNS: 8000}}, "fidelity unjudged"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met}}, "ok"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met, missed}}, "missed 1 of 2"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{{That: "x", Skipped: true}}}, "ok, 1 skipped"},

@@ -203,7 +203,7 @@ func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string
 func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	var use, slower string
 	switch f.Verdict {
-	case OK:
+	case OK, record.Unjudged:
 		return ""
 	case Degraded:
 		use, slower = "do not use it for tails, queues or completion times", "for these, run it slower"

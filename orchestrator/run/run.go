@@ -193,8 +193,11 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
 	summary.Summarize(x, out, s, after(ctx, summaryTime))
-	if s.Fidelity != nil {
-		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
+	if f := s.Fidelity; f != nil {
+		if f.Unjudged() != "" {
+			f.Verdict = record.Unjudged
+		}
+		f.Advice = emulate.Advice(f, s.Dilation, o.Retries)
 	}
 	by := out.End()
 	s.Warnings = append(warnings(x, s), s.Warnings...)

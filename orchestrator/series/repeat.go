@@ -19,7 +19,7 @@ func (r *Runner) runOne(ctx context.Context, j *Job) Outcome {
 		return first
 	case r.Twice && s.Complete() && s.Engine != "sim":
 		return r.twice(ctx, j, first)
-	case r.Retry && s.Fidelity != nil && s.Fidelity.Verdict != emulate.OK:
+	case r.Retry && s.Fidelity != nil && s.Fidelity.Verdict != emulate.OK && s.Unjudged() == "":
 		return r.retry(ctx, j, first)
 	}
 	return first

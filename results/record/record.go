@@ -363,7 +363,7 @@ type Class struct {
 
 // Fidelity says how well an emulated run kept to its schedule.
 type Fidelity struct {
-	Verdict       string  `json:"verdict"`         // ok, degraded or invalid
+	Verdict       string  `json:"verdict"`         // ok, degraded or invalid; unjudged: nothing was measured
 	LatenessP99NS float64 `json:"lateness_p99_ns"` // lab time
 	LatenessMaxNS float64 `json:"lateness_max_ns"`
 	// what 99 % of round trips are late by at most, over all events of one; it decides nothing
@@ -441,7 +441,7 @@ func Verdicts() []string { return []string{OK, Degraded, Invalid} }
 // Unjudged returns why an emulation has no verdict; "" if it has one.
 func (f *Fidelity) Unjudged() string {
 	switch {
-	case f.Verdict == OK && f.OfNothing():
+	case (f.Verdict == OK || f.Verdict == Unjudged) && f.OfNothing(): // ok: an older Weft's
 		return "no packet or timer was measured"
 	case !slices.Contains(Verdicts(), f.Verdict):
 		return cmp.Or(strings.Join(f.Reasons, "; "), "nothing was measured")
