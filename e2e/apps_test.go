@@ -123,7 +123,7 @@ engine: {kind: emu, dilation: 2000} # a tenth of the data packets that a busy ma
 		return checkRoundTrips(d, r)
 	})
 	// From the command line, which replaces workload and expectations.
-	r = d.run("run", name, "--hosts", "h1", "--json", "-e", "A=b c", "--file", name, "--", "sh", "-c", "echo $A; grep -c weft /lab/rtt.yaml; date -u +%Y; kill -9 $$")
+	r = d.run("run", name, "--hosts", "h1", "--json", "-e", "A=b c", "--file", name, "--", "sh", "-c", "echo $A; grep -c ^weft: /lab/rtt.yaml; date -u +%Y; kill -9 $$")
 	said := regexp.MustCompile(`(?m)^h1: .*$`).FindAllString(r.stderr, -1) // without lines about the progress
 	if r.code != 1 || !strings.Contains(r.stdout, `"signal":"SIGKILL"`) || strings.Join(said, "\n") != "h1: b c\nh1: 1\nh1: 2037" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)

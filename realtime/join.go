@@ -152,8 +152,8 @@ func (j *coordinator) run() error {
 	}
 }
 
-// silent returns an error if a part has sent nothing for too long. Time by which this process itself
-// was late to look does not count.
+// silent returns an error if a part has sent nothing for too long. Time by which this process
+// itself was late to look does not count.
 func (j *coordinator) silent(now time.Time, late time.Duration) error {
 	for k := range j.parts {
 		s := &j.parts[k]
