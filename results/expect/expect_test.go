@@ -110,6 +110,23 @@ func TestNotesOfMisses(t *testing.T) {
 	}
 }
 
+// Nobody looked at perfect clocks: no reason may say what they did.
+func TestClocksThatNobodyLookedAt(t *testing.T) {
+	sum := incastSummary()
+	sum.Clocks = record.Clocks{}
+	for _, e := range clockEntries() {
+		_, err := e.get(sum)
+		if !errors.Is(err, errNoClocks) && !errors.Is(err, errNoStability) {
+			t.Errorf("%s: %v; want that it was not measured", e.name, err)
+		}
+	}
+	sum.Clocks.Samples = 9
+	converged, _ := findEntry("clock_converged")
+	if _, err := converged.get(sum); !errors.Is(err, errApart) {
+		t.Errorf("clocks that were measured and never converged: %v", err)
+	}
+}
+
 // Nobody judges the fidelity of a simulation. An emulation without a verdict was not judged either.
 func TestFidelityThatNobodyJudged(t *testing.T) {
 	for engine, says := range map[string]string{

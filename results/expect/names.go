@@ -217,8 +217,16 @@ func clockEntries() []entry {
 		return entry{name, t, func(s *record.Summary) (float64, error) { return get(&s.Clocks), measured(s) }}
 	}
 	optional := func(name string, t typ, missing error, get func(*record.Clocks) *float64) entry {
-		return part(func(s *record.Summary) *float64 { return get(&s.Clocks) }, missing)(name, t,
-			func(v *float64) float64 { return *v })
+		return entry{name, t, func(s *record.Summary) (float64, error) {
+			switch v := get(&s.Clocks); {
+			case s.Clocks.Samples == 0:
+				return 0, errNoClocks
+			case v == nil:
+				return 0, missing
+			default:
+				return *v, nil
+			}
+		}}
 	}
 	out := []entry{
 		in("clock_error.p999", duration, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
@@ -234,12 +242,14 @@ func clockEntries() []entry {
 	}
 	quantiles := func(name string, missing error, get func(*record.Clocks) *record.Quantiles) {
 		out = append(out, quantileEntries(name, duration, func(s *record.Summary) (record.Quantiles, error) {
-			q := get(&s.Clocks)
-			if q == nil {
+			switch q := get(&s.Clocks); {
+			case s.Clocks.Samples == 0:
+				return record.Quantiles{}, errNoClocks
+			case q == nil:
 				return record.Quantiles{}, missing
+			default:
+				return record.Quantiles{Mean: q.Mean / 1e3, P50: q.P50 / 1e3, P99: q.P99 / 1e3, Max: q.Max / 1e3}, nil
 			}
-			return record.Quantiles{Mean: q.Mean / 1e3, P50: q.P50 / 1e3, P99: q.P99 / 1e3, Max: q.Max / 1e3},
-				measured(s)
 		})...)
 	}
 	quantiles("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })
