@@ -26,6 +26,9 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 		verdict := "ok"
 		if !m.OK {
 			verdict = "missed: " + m.Bad
+			if m.Hops > 1 {
+				verdict += " of the path; any of its links may be the cause"
+			}
 		}
 		if m.OK && m.Bound {
 			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS),
@@ -38,15 +41,18 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 		if m.Tries > 1 {
 			verdict += fmt.Sprintf(" (try %d)", m.Tries)
 		}
+		over := "only this link"
+		if m.Hops > 1 {
+			over = "path of " + plural.Count(m.Hops, "link")
+		}
 		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%s\t%s\t%.3g %%\t%.3g %%\t%s\n",
-			m.Link, m.From, m.To, plural.Count(m.Hops, "link"), gbps(m.AskedRateBPS), got,
+			m.Link, m.From, m.To, over, gbps(m.AskedRateBPS), got,
 			units.Shown(m.AskedDelayUS, "us"), units.Shown(m.DelayUS, "us"), 100*m.AskedLoss, 100*m.Loss, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	const last = "%d of %s; rate, delay and loss are those of the whole path over which a link was measured\n"
-	_, err := fmt.Fprintf(w, last, len(links), plural.Count(of.Links, "link"))
+	_, err := fmt.Fprintf(w, "%d of %s\n", len(links), plural.Count(of.Links, "link"))
 	return err
 }
 

@@ -60,8 +60,35 @@ func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	if err := ShowMeasured(&b, []Measured{m}, Checked{Links: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1 Gb/s - 2 us 3 us") {
+	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "only this link 1 Gb/s - 2 us 3 us") {
 		t.Error(got)
+	}
+}
+
+// A link inside the network is measured over a path: its row says so, and that a miss may be
+// another link's.
+func TestCheckSaysOfEachRowWhatItMeasured(t *testing.T) {
+	var b strings.Builder
+	all := []Measured{
+		{Link: "h2-edge1", From: "h2", To: "h0", Hops: 3, Tried: true, Bad: "rate", AskedRateBPS: 20e6, RateBPS: 15.13e6},
+		{Link: "h3-edge1", From: "h3", To: "edge1", Hops: 1, Tried: true, Bad: "rate", AskedRateBPS: 20e6, RateBPS: 15.13e6},
+	}
+	if err := ShowMeasured(&b, all, Checked{Links: 2}); err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(b.String(), "\n")
+	for i, want := range [][]string{
+		{"h2 to h0, path of 3 links", "missed: rate of the path; any of its links may be the cause"},
+		{"h3 to edge1, only this link", "missed: rate"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(rows[i+1], text) {
+				t.Errorf("%q lacks %q", rows[i+1], text)
+			}
+		}
+	}
+	if strings.Contains(rows[2], "path") {
+		t.Errorf("the row of a single link is of a path: %q", rows[2])
 	}
 }
 
