@@ -137,6 +137,35 @@ func TestPapersOfThisRepository(t *testing.T) {
 	}
 }
 
+// A value far above the paper's passes a claim with "at least": such a claim says why that
+// reproduces the paper.
+func TestClaimsWithoutAnUpperBoundHaveANote(t *testing.T) {
+	names, err := Names(labs.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range names {
+		p, err := Load(labs.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Figures {
+			for _, c := range f.Claims {
+				if c.Bound != "at least" {
+					continue
+				}
+				if found++; c.Note == "" {
+					t.Errorf("%s %s, %q: no note", name, f.ID, c.Claim)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no claim to check")
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	corpus := fuzztest.New(f)
 	corpus.Add(good)
