@@ -86,3 +86,30 @@ func TestFidelityFailsUnderStrictOnly(t *testing.T) {
 		}
 	}
 }
+
+// A run whose fidelity --strict refuses proves nothing: its expectations and those across points
+// neither pass nor fail.
+func TestExpectationsOfRefusedRunsAreSkipped(t *testing.T) {
+	expected := []record.Expect{{That: "fct.mean <= 10ms", OK: true}, {That: "rtt.mean <= 1us", Note: "got 24.5us"}}
+	runs := []*record.Summary{{Lab: "x", Engine: "emu", Status: "ok", Verified: true, Expect: expected,
+		Fidelity: &record.Fidelity{Verdict: "invalid", Reasons: []string{"late"}}}}
+	across := []*record.Summary{{Lab: "x: across points", Engine: "emu", Expect: expected},
+		{Lab: "y: across points", Engine: "sim", Expect: expected}}
+	for strict, passes := range map[string]int{"ok": 3, "degraded": 3, "": 5} {
+		var out strings.Builder
+		if err := Write(&out, runs, across, strict); err != nil {
+			t.Fatal(err)
+		}
+		var r report
+		if err := xml.Unmarshal([]byte(out.String()), &r); err != nil {
+			t.Fatal(err)
+		}
+		passed := 0
+		for _, s := range r.Suites {
+			passed += s.Tests - s.Failures - s.Skipped
+		}
+		if passed != passes {
+			t.Errorf("under %q %d cases pass, want %d:\n%s", strict, passed, passes, out.String())
+		}
+	}
+}
