@@ -50,6 +50,24 @@ func simulateSweep(t *testing.T, text string, args ...string) (root string, code
 	return root, code, stdout, stderr
 }
 
+// A table of a sweep whose controller helps one transport alone says so, like a comparison; and so
+// does the sweep's page.
+func TestSweepSaysWhomAControllerHelps(t *testing.T) {
+	for kinds, noted := range map[string]bool{"[pc4, roce]": true, "[pc4]": false, "[strack, roce]": false} {
+		root, _, stdout, _ := simulateSweep(t, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\n"+
+			"workload: [{collective: incast, ranks: 2, size: 10KB}]\nsweep: {transport.kind: "+kinds+", seed: [1, 2]}\n")
+		pages, err := filepath.Glob(filepath.Join(root, "sweep", "sweep-*", "report.html"))
+		if err != nil || len(pages) != 1 {
+			t.Fatal(pages, err)
+		}
+		page, err := os.ReadFile(pages[0])
+		const note = "in runs of pc4 a controller that knows all flows helps senders"
+		if err != nil || strings.Contains(stdout, note) != noted || strings.Contains(string(page), note) != noted {
+			t.Errorf("%s: want a note: %v; %v, got %s", kinds, noted, err, stdout)
+		}
+	}
+}
+
 // results runs weft results, checks its exit code, and returns all output.
 func results(t *testing.T, want int, args ...string) string {
 	t.Helper()

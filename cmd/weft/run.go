@@ -20,6 +20,7 @@ import (
 	"weft/orchestrator/uml"
 	"weft/results/junit"
 	"weft/results/record"
+	"weft/results/report"
 	"weft/results/store"
 	"weft/results/table"
 )
@@ -557,15 +558,17 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	return nil
 }
 
-// showSeveral prints a table of runs, and below it missed expectations, warnings and a note, such
-// as how many runs an interruption left out.
+// showSeveral prints a table of runs, and below it missed expectations, warnings, whom a controller
+// helps, and a note, such as how many runs an interruption left out.
 func (a *app) showSeveral(runs []*record.Summary, note string) error {
 	st := style(a.stdout)
 	runs = table.Started(runs)
 	err := errors.Join(table.Points(a.stdout, runs, st), table.Modules(a.stdout, runs),
 		table.Misses(a.stdout, runs, st), table.Warnings(a.stdout, runs, st))
-	if note != "" {
-		fmt.Fprintf(a.stdout, "\n%s\n", note)
+	for _, text := range []string{report.SweepControllerNote(runs), note} {
+		if text != "" {
+			fmt.Fprintf(a.stdout, "\n%s\n", text)
+		}
 	}
 	return err
 }

@@ -62,26 +62,81 @@ func SettingsDiff(a, b Side) string {
 func ControllerNote(a, b Side) string {
 	for i, side := range []Side{a, b} {
 		other := []Side{b, a}[i].settings()
-		var by, without []string
-		for path, v := range side.settings() {
-			names := strings.Split(path, ".") // of a section, of the transport's in it, of the key
-			for _, h := range transport.FactsOf(names[max(0, len(names)-2)]).Help {
-				helps := func(value string) bool { return slices.Contains(h.Values, value) }
-				_, both := other[path]
-				if !both && h.Key == names[len(names)-1] && slices.ContainsFunc(v.values, helps) {
-					by = append(by, path+": "+v.text())
-					without = append(without, "--set "+path+"="+h.Without)
-				}
-			}
-		}
-		if len(by) > 0 {
-			slices.Sort(by)
-			slices.Sort(without)
-			return fmt.Sprintf("note: in %c a controller that knows all flows helps senders (%s), and the other side "+
-				"has none; to measure without it: %s", 'A'+i, strings.Join(by, ", "), strings.Join(without, " "))
+		if note := side.helped(fmt.Sprintf("%c", 'A'+i), "the other side has none", other); note != "" {
+			return note
 		}
 	}
 	return ""
+}
+
+// SweepControllerNote is ControllerNote for the points of a sweep, of which some have a transport
+// that knows no such help.
+func SweepControllerNote(runs []*record.Summary) string {
+	var side Side
+	var names []string
+	others := false
+	for _, s := range runs {
+		if s.Run == "" || s.Transport == record.Programs {
+			continue
+		}
+		r, err := Load(s.Run)
+		if err != nil {
+			continue
+		}
+		one := Side{r}
+		if one.helped("", "", nil) != "" {
+			side = append(side, r)
+			if !slices.Contains(names, s.Transport) {
+				names = append(names, s.Transport)
+			}
+		} else if !slices.ContainsFunc(slices.Collect(maps.Keys(one.settings())), isHelp) {
+			others = true
+		}
+	}
+	if !others {
+		return ""
+	}
+	return side.helped("runs of "+strings.Join(names, ", "), "the other transports have none", nil)
+}
+
+// helped returns the note that a controller helps the senders of a side, which is called where; ""
+// if none does. It leaves out settings that the other side has as well; others says what the other
+// side lacks.
+func (s Side) helped(where, others string, other map[string]settingValues) string {
+	var by, without []string
+	for path, v := range s.settings() {
+		h, known := helpAt(path)
+		_, both := other[path]
+		helps := func(value string) bool { return slices.Contains(h.Values, value) }
+		if known && !both && slices.ContainsFunc(v.values, helps) {
+			by = append(by, path+": "+v.text())
+			without = append(without, "--set "+path+"="+h.Without)
+		}
+	}
+	if len(by) == 0 {
+		return ""
+	}
+	slices.Sort(by)
+	slices.Sort(without)
+	return fmt.Sprintf("note: in %s a controller that knows all flows helps senders (%s), and %s; to measure without "+
+		"it: %s", where, strings.Join(by, ", "), others, strings.Join(without, " "))
+}
+
+// helpAt returns the help that the setting at a path stands for, if any.
+func helpAt(path string) (h transport.Help, known bool) {
+	names := strings.Split(path, ".") // of a section, of the transport's in it, of the key
+	for _, h := range transport.FactsOf(names[max(0, len(names)-2)]).Help {
+		if h.Key == names[len(names)-1] {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// isHelp reports whether a setting decides whether a controller helps senders.
+func isHelp(path string) bool {
+	_, known := helpAt(path)
+	return known
 }
 
 // buildsDiff names the modules that both sides have, in other builds, with their hashes.

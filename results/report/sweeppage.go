@@ -148,6 +148,9 @@ func SweepPage(
 		}
 		p.Parts = append(p.Parts, Part{Heading: "Warnings", Tables: []Table{t}})
 	}
+	if note := SweepControllerNote(runs); note != "" {
+		p.Parts = append(p.Parts, Part{Heading: "Fairness", Text: note})
+	}
 	plots := Part{Heading: "Charts"}
 	invalid := 0
 	for _, s := range runs {
