@@ -52,8 +52,8 @@ func simulateSweep(t *testing.T, text string, args ...string) (root string, code
 
 // A table of a sweep whose controller helps one transport alone says so, like a comparison; and so
 // does the sweep's page.
-func TestSweepSaysWhomAControllerHelps(t *testing.T) {
-	for kinds, noted := range map[string]bool{"[pc4, roce]": true, "[pc4]": false, "[strack, roce]": false} {
+func TestSweepSaysWhichTransportAControllerHelps(t *testing.T) {
+	for kinds, want := range map[string]bool{"[pc4, roce]": true, "[pc4]": false, "[strack, roce]": false} {
 		root, _, stdout, _ := simulateSweep(t, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\n"+
 			"workload: [{collective: incast, ranks: 2, size: 10KB}]\nsweep: {transport.kind: "+kinds+", seed: [1, 2]}\n")
 		pages, err := filepath.Glob(filepath.Join(root, "sweep", "sweep-*", "report.html"))
@@ -62,9 +62,30 @@ func TestSweepSaysWhomAControllerHelps(t *testing.T) {
 		}
 		page, err := os.ReadFile(pages[0])
 		const note = "in runs of pc4 a controller that knows all flows helps senders"
-		if err != nil || strings.Contains(stdout, note) != noted || strings.Contains(string(page), note) != noted {
-			t.Errorf("%s: want a note: %v; %v, got %s", kinds, noted, err, stdout)
+		if err != nil || strings.Contains(stdout, note) != want || strings.Contains(string(page), note) != want {
+			t.Errorf("%s: want a note: %v; %v, got %s", kinds, want, err, stdout)
 		}
+	}
+}
+
+// With --json a sweep ends with an object for its expectations across points: without it a program
+// that reads standard output would see nothing but runs that are ok.
+func TestSweepInJSONHasItsExpectationsAcrossPoints(t *testing.T) {
+	_, code, stdout, _ := simulateSweep(t, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\n"+
+		"workload: [{collective: incast, ranks: 2, size: 10KB}]\nsweep: {seed: [1, 2]}\n"+
+		"expect: [\"max(fct.p99[seed=*]) < 1ns\"]\n", "--json")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	var last struct {
+		Lab    string
+		Run    *string
+		Across []record.Expect
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || code != exitMissed || len(lines) != 3 ||
+		last.Run != nil || last.Lab != "sweep: across points" || len(last.Across) != 1 || last.Across[0].OK {
+		t.Errorf("%v, code %d: %s", err, code, stdout)
+	}
+	if strings.Count(stdout, `"across"`) != 1 {
+		t.Errorf("runs have across too: %s", stdout)
 	}
 }
 
