@@ -482,15 +482,12 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 		}
 	}
 	var doubtful, missed error
-	for _, s := range runs {
-		if !s.Accepted(strict) {
-			is := "is " + s.Outcome().Fidelity
-			if why := s.Unjudged(); why != "" {
-				is = "was not judged (" + why + ")"
-			}
-			doubtful = fmt.Errorf("%s: the fidelity %s, and %w", s.Lab, is, errFidelity)
-			break
+	if s := worstRefused(runs, strict); s != nil {
+		is := "is " + s.Outcome().Fidelity
+		if why := s.Unjudged(); why != "" {
+			is = "was not judged (" + why + ")"
 		}
+		doubtful = fmt.Errorf("%s: the fidelity %s, and %w", s.Lab, is, errFidelity)
 	}
 	for _, s := range runs {
 		across := s.Run == "" && s.Engine != "sim" // depends on the fidelity of all emulations
@@ -499,6 +496,17 @@ func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict s
 		}
 	}
 	return cmp.Or(missed, doubtful)
+}
+
+// worstRefused returns the run with the worst fidelity of those that --strict does not accept, the
+// first of equals; nil: it accepts all.
+func worstRefused(runs []*record.Summary, strict string) (worst *record.Summary) {
+	for _, s := range runs {
+		if !s.Accepted(strict) && (worst == nil || s.Outcome().WorseFidelity(worst.Outcome())) {
+			worst = s
+		}
+	}
+	return worst
 }
 
 // strictFlag adds --strict, alone or with the worst accepted fidelity.

@@ -1,6 +1,9 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outcome is how a run ended. Every list, page and report that tells a run's status takes it from
 // here, so that all say the same of one run.
@@ -52,6 +55,13 @@ func (o Outcome) String() string {
 
 // Doubtful reports whether a fidelity is not ok, or should have been judged and was not.
 func (o Outcome) Doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
+
+// WorseFidelity reports whether the fidelity is worse than that of another outcome: none or ok,
+// degraded, unjudged, which may be anything, and invalid, the worst.
+func (o Outcome) WorseFidelity(than Outcome) bool {
+	rank := func(o Outcome) int { return slices.Index([]string{OK, Degraded, Unjudged, Invalid}, o.Fidelity) }
+	return rank(o) > rank(than)
+}
 
 // Grade says what an outcome means for whoever reads a list of runs.
 type Grade int
