@@ -36,3 +36,15 @@ func TestStrictNamesTheWorstFidelity(t *testing.T) {
 		}
 	}
 }
+
+// An expectation for one engine is skipped across points only where no run of that engine judged
+// it.
+func TestConditionOfOneEngineIsMetByTheOther(t *testing.T) {
+	file := fourSeeds(t, "expect: [drops == 0 when engine.kind == emu]\n")
+	for engine, want := range map[string]bool{"both": false, "sim": true, "emu": false} {
+		code, stdout, stderr := weft(t, &fake{}, "run", file, "--engine", engine)
+		if skipped := strings.Contains(stdout, "no point meets its condition"); code != exitOK || skipped != want {
+			t.Errorf("--engine %s: code %d, skipped: %t\n%s%s", engine, code, skipped, stdout, stderr)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (c *conditions) decide(some bool) {
 	excused := func(Expectation) bool { return false }
 	if c.plain != nil {
 		before := c.plain()
-		excused = func(e Expectation) bool { return e.Flag == "" && (len(before) < 2 || meets(before, e)) }
+		excused = func(e Expectation) bool { return e.Flag == "" && (len(before) < 2 || Meets(before, e)) }
 	}
 	for _, e := range unmet {
 		if !excused(e) {
@@ -92,8 +92,8 @@ func (c *conditions) decide(some bool) {
 	}
 }
 
-// meets reports whether one of the labs meets the condition of an expectation.
-func meets(labs []*Lab, e Expectation) bool {
+// Meets reports whether one of the labs meets the condition of an expectation.
+func Meets(labs []*Lab, e Expectation) bool {
 	return slices.ContainsFunc(labs, func(l *Lab) bool {
 		return slices.ContainsFunc(l.Expect, func(x Expectation) bool { return x.Index == e.Index && x.When == e.When })
 	})

@@ -153,10 +153,14 @@ func expectationsOf(labs []*lab.Lab) []string {
 }
 
 // unmet returns the expectations whose condition no point of a sweep meets, since the command line
-// took or changed those that did, or all ran in the other engine.
-func unmet(labs []*lab.Lab) (out []record.Expect) {
+// took or changed those that did, or all ran in the other engine. Runs of the file in the other
+// engine (others) may meet one, and then it is judged there.
+func unmet(labs, others []*lab.Lab) (out []record.Expect) {
 	labs = slices.DeleteFunc(slices.Clone(labs), func(l *lab.Lab) bool { return len(l.Point) == 0 })
 	for _, e := range lab.Unmet(labs) {
+		if lab.Meets(others, e) {
+			continue
+		}
 		note := e.Why
 		if e.When != "" {
 			note = "no point meets its condition: " + e.Why
@@ -173,14 +177,20 @@ func unmet(labs []*lab.Lab) (out []record.Expect) {
 func Across(jobs []Job, runs []*record.Summary, version string, say func(line string)) (
 	judged []*record.Summary, err error,
 ) {
-	for _, which := range sweepsOf(jobs[:len(runs)]) {
+	sweeps := sweepsOf(jobs[:len(runs)])
+	files := map[string][]*lab.Lab{} // labs of each file, in every engine
+	for _, which := range sweeps {
+		file := jobs[which[0]].Lab.File
+		files[file] = append(files[file], labsOf(jobs, runs, which)...)
+	}
+	for _, which := range sweeps {
 		points := pointsOf(jobs, runs, which)
 		if report.SameForAllSeeds(points) {
 			say(fmt.Sprintf("note: seeds make no difference to %s: "+
 				"simulations that differ only in the seed gave the same result", jobs[which[0]].Lab.Name))
 		}
 		labs := labsOf(jobs, runs, which)
-		across := append(expect.Sweep(expectationsOf(labs), points), unmet(labs)...)
+		across := append(expect.Sweep(expectationsOf(labs), points), unmet(labs, files[jobs[which[0]].Lab.File])...)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{
