@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"weft/internal/sandbox/sandboxtest"
+	"weft/results/record"
+	"weft/results/store"
 )
 
 // --resume repeats a run if the content of a file that the lab names is another, although no
@@ -79,4 +83,64 @@ func TestResumeSeesDamagedRuns(t *testing.T) {
 			t.Errorf("run %d: exit code %d; want reused: %t\n%s", i, code, step.reused, told)
 		}
 	}
+}
+
+// --resume with --strict repeats emulations whose fidelity it does not accept, and says so. Without
+// it, it says how many such runs it reuses; of several runs of a point it takes the best.
+func TestResumeKnowsFidelities(t *testing.T) {
+	lab, root := fourSeeds(t, ""), filepath.Join(t.TempDir(), "runs")
+	again := func(says string, flags ...string) {
+		t.Helper()
+		args := append([]string{"run", lab, "--engine", "sim", "--out", root, "--resume", "--quiet"}, flags...)
+		code, _, told := weft(t, orchestrated{}, args...)
+		var lines []string
+		for line := range strings.Lines(told) {
+			if strings.Contains(line, "finished before") {
+				lines = append(lines, line)
+			}
+		}
+		if got := strings.Join(lines, ""); got != says || code != exitOK && code != exitFidelity {
+			t.Errorf("%q, exit code %d: got %q, want %q", flags, code, got, says)
+		}
+	}
+	again("")
+	files, err := filepath.Glob(filepath.Join(root, "four", "[0-9]*", store.SummaryFile))
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	for i, verdict := range []string{record.Invalid, record.Degraded, record.Unjudged} {
+		dir := filepath.Dir(files[i])
+		s, err := store.ReadSummary(dir)
+		m, merr := store.ReadManifest(dir)
+		if err != nil || merr != nil {
+			t.Fatal(err, merr)
+		}
+		s.Fidelity = &record.Fidelity{Verdict: verdict, BaseRTTNS: 1, LatenessP99NS: 1}
+		text := rewrite(t, files[i], s)
+		for k := range m.Files {
+			if f := &m.Files[k]; f.Name == store.SummaryFile {
+				f.Bytes, f.Sum = int64(len(text)), crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))
+			}
+		}
+		rewrite(t, filepath.Join(dir, store.ManifestFile), m)
+	}
+	again("4 of 4 runs were finished before and are not repeated, although the fidelity of 3 is not ok; " +
+		"--strict repeats such runs\n")
+	const repeated = " of 4 runs were finished before with a fidelity that --strict does not accept, and are repeated\n"
+	again("2 of 4 runs were finished before and are not repeated, although the fidelity of 1 is not ok; "+
+		"--strict repeats such runs\n2"+repeated, "--strict=degraded")
+	again("3 of 4 runs were finished before and are not repeated\n1"+repeated, "--strict")
+	again("4 of 4 runs were finished before and are not repeated\n", "--strict")
+	again("4 of 4 runs were finished before and are not repeated\n")
+}
+
+// rewrite writes a value as JSON, and returns the text.
+func rewrite(t *testing.T, path string, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(text))
+	return text
 }

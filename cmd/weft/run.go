@@ -194,7 +194,7 @@ proves nothing then; a miss in another run gives 3.`,
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
 	f.BoolVar(&flags.resume, "resume", false,
-		"skip runs that this version of the program finished with identical settings")
+		"skip runs that this version of the program finished with identical settings and --strict accepts")
 	runCaptureFlag(cmd, &flags.capture)
 	strictFlag(cmd, &flags.strict)
 	quietFlag(cmd, &flags.quiet)
@@ -333,7 +333,7 @@ func (a *app) runAll(ctx context.Context, jobs []series.Job, flags runFlags) ([]
 	}
 	r := series.Runner{
 		Engine: a.engine, Watcher: w, Announce: !flags.quiet,
-		Resume: flags.resume, Retry: flags.retry, Twice: flags.twice,
+		Resume: flags.resume, Strict: flags.strict, Retry: flags.retry, Twice: flags.twice,
 		Options: orchestrate.Options{Root: flags.out, Version: versionText(), Program: store.Program(),
 			Machines: flags.machines, On: flags.machine.on},
 	}

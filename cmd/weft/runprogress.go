@@ -26,9 +26,21 @@ type runProgress struct {
 	err      error             // of printing it
 }
 
-// Skipped implements series.Watcher.
-func (w *runProgress) Skipped(some, all int) {
-	fmt.Fprintf(w.app.stderr, "%d of %d runs were finished before and are not repeated\n", some, all)
+// Resumed implements series.Watcher.
+func (w *runProgress) Resumed(e series.Earlier) {
+	if e.Reused > 0 {
+		doubt := ""
+		if e.Doubtful > 0 {
+			doubt = fmt.Sprintf(", although the fidelity of %d is not ok; --strict repeats such runs",
+				e.Doubtful)
+		}
+		fmt.Fprintf(w.app.stderr, "%d of %d runs were finished before and are not repeated%s\n", e.Reused, e.Jobs,
+			doubt)
+	}
+	if e.Refused > 0 {
+		fmt.Fprintf(w.app.stderr, "%d of %d runs were finished before with a fidelity that --strict does not accept, "+
+			"and are repeated\n", e.Refused, e.Jobs)
+	}
 }
 
 // Say prints a message. It skips a repetition of the last one, since the points of a sweep say the

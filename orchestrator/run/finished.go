@@ -10,20 +10,32 @@ import (
 	"weft/results/store"
 )
 
-// Finished returns the summary of the first of earlier runs that succeeded with this very program
-// and the settings of l, in the given engine (auto: in any), and whose files are as it left them.
-// It returns nil if there is none.
-func Finished(l *lab.Lab, engine string, earlier []*record.Manifest) *record.Summary {
+// Finished returns the summary of one of earlier runs that succeeded with this very program and the
+// settings of l, in the given engine (auto: in any), and whose files are as it left them: of those
+// that strict accepts (record.Summary.Accepted) the one with the best fidelity, and the first of
+// equals. It returns nil if there is none; refused then reports whether there is one that strict
+// does not accept.
+func Finished(l *lab.Lab, engine, strict string, earlier []*record.Manifest) (best *record.Summary, refused bool) {
 	for _, m := range earlier {
 		if !sameRun(m, l, engine) || store.Damage(m.Run, m) != "" {
 			continue
 		}
-		if s, err := store.ReadSummary(m.Run); err == nil && s.Status == record.OK {
+		s, err := store.ReadSummary(m.Run)
+		switch {
+		case err != nil || s.Status != record.OK:
+			continue
+		case !s.Accepted(strict):
+			refused = true
+			continue
+		case best == nil || best.Outcome().WorseFidelity(s.Outcome()):
 			s.Run, s.Point = m.Run, l.Point // the run may have been made alone, or in a sweep of other settings
-			return s
+			best = s
+		}
+		if !best.Outcome().Doubtful() {
+			break
 		}
 	}
-	return nil
+	return best, refused && best == nil
 }
 
 // sameRun reports whether a run that succeeded had the same program, engine, kernel, settings and

@@ -216,19 +216,36 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 	return judged, nil
 }
 
+// Earlier counts the jobs of a command line that earlier ones finished with this very program and
+// the same settings, and whose files are as they left them.
+type Earlier struct {
+	Jobs     int // of the command line
+	Reused   int // jobs that are not repeated
+	Doubtful int // of these, emulations whose fidelity is not ok
+	Refused  int // jobs that are repeated, since Runner.Strict does not accept their fidelity
+}
+
 // finishedBefore returns, by the index of the job, the summaries of earlier runs of this very
-// program with the same settings that succeeded.
-func finishedBefore(jobs []Job, root string) map[int]*record.Summary {
-	out := map[int]*record.Summary{}
+// program with the same settings that succeeded, and whose fidelity strict accepts.
+func finishedBefore(jobs []Job, root, strict string) (map[int]*record.Summary, Earlier) {
+	out, count := map[int]*record.Summary{}, Earlier{Jobs: len(jobs)}
 	earlier := map[string][]*record.Manifest{} // by lab
 	for i, j := range jobs {
 		name := j.Lab.Name
 		if _, ok := earlier[name]; !ok {
 			earlier[name] = store.Manifests(filepath.Join(root, name))
 		}
-		if s := run.Finished(j.Lab, j.Engine, earlier[name]); s != nil {
-			out[i] = s
+		s, refused := run.Finished(j.Lab, j.Engine, strict, earlier[name])
+		if refused {
+			count.Refused++
+		}
+		if s == nil {
+			continue
+		}
+		out[i] = s
+		if count.Reused++; s.Outcome().Doubtful() {
+			count.Doubtful++
 		}
 	}
-	return out
+	return out, count
 }

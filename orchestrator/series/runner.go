@@ -19,8 +19,8 @@ import (
 
 // Watcher observes jobs while they run. Calls may come from several goroutines at once.
 type Watcher interface {
-	// Skipped is called once, before anything runs, if some of the jobs were finished before.
-	Skipped(some, all int)
+	// Resumed is called once, before anything runs, if some of the jobs were finished before.
+	Resumed(Earlier)
 	// Say receives a message for the user, such as the chosen engine and why.
 	Say(line string)
 	// Progress is called a few times per second for each job that runs.
@@ -60,6 +60,8 @@ type Runner struct {
 	Watcher Watcher
 	// Resume skips jobs that this very program finished with the same settings below Options.Root.
 	Resume bool
+	// Strict is the worst fidelity of an emulation that Resume skips, ok or degraded; empty: any.
+	Strict string
 	// Retry repeats an emulation once, slower, if its fidelity is not ok and that may help. The
 	// better of both counts.
 	Retry bool
@@ -85,12 +87,13 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 	outcomes := make([]Outcome, len(jobs))
 	var before map[int]*record.Summary
 	if r.Resume {
-		before = finishedBefore(jobs, r.Options.Root)
+		var count Earlier
+		before, count = finishedBefore(jobs, r.Options.Root, r.Strict)
 		for i, s := range before {
 			outcomes[i].Summary = s
 		}
-		if len(before) > 0 {
-			r.Watcher.Skipped(len(before), len(jobs))
+		if count.Reused+count.Refused > 0 {
+			r.Watcher.Resumed(count)
 		}
 	}
 	if err := begin(jobs, before, r.Options.Root, r.Options.Version); err != nil {
