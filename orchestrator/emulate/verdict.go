@@ -63,6 +63,7 @@ func judge(e evidence) record.Fidelity {
 			continue
 		}
 		p99, worst := l.dist.Quantile(0.99), l.dist.Quantile(1)
+		f.Events += l.dist.Count()
 		f.LatenessP99NS = max(f.LatenessP99NS, p99.Nanoseconds())
 		f.LatenessMaxNS = max(f.LatenessMaxNS, worst.Nanoseconds())
 		share := float64(p99) / float64(e.baseRTT)

@@ -366,6 +366,7 @@ type Fidelity struct {
 	Verdict       string  `json:"verdict"`         // ok, degraded or invalid; unjudged: nothing was measured
 	LatenessP99NS float64 `json:"lateness_p99_ns"` // lab time
 	LatenessMaxNS float64 `json:"lateness_max_ns"`
+	Events        int64   `json:"events,omitempty"` // how many packets and timers were measured
 	// what 99 % of round trips are late by at most, over all events of one; it decides nothing
 	RoundTripP99NS float64 `json:"round_trip_lateness_p99_ns,omitempty"`
 	BaseRTTNS      float64 `json:"base_rtt_ns"`
@@ -429,8 +430,11 @@ const (
 	Unjudged = "unjudged"
 )
 
-// OfNothing reports whether nothing was judged: no packet or timer was measured.
-func (f *Fidelity) OfNothing() bool { return f.BaseRTTNS > 0 && f.LatenessP99NS == 0 }
+// OfNothing reports whether nothing was judged: no packet or timer was measured. An older Weft
+// counted none.
+func (f *Fidelity) OfNothing() bool {
+	return f.BaseRTTNS > 0 && f.Events == 0 && f.LatenessP99NS == 0
+}
 
 // Invalid reports whether the run was so late, or lost so much, that its numbers are useless.
 func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == Invalid }

@@ -131,10 +131,13 @@ func Fidelity(f *record.Fidelity) string {
 		text = "not judged: " + f.Unjudged()
 	case f.OfNothing():
 	case f.BaseRTTNS > 0:
-		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, "+
-			"degraded: up to %s)", micros(f.LatenessP99NS/1e3),
-			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness),
-			percent(record.DegradedLateness))
+		which := "99 % of events"
+		if f.Events > 0 && f.Events < 100 { // the latest decides
+			which = "all of " + plural.Count(f.Events, "event")
+		}
+		text += fmt.Sprintf(": %s at most %s late, %s of the base round trip of %s (ok: up to %s, degraded: up to %s)",
+			which, micros(f.LatenessP99NS/1e3), percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3),
+			percent(record.OKLateness), percent(record.DegradedLateness))
 		if share := f.RoundTripP99NS / f.BaseRTTNS; share > record.DegradedLateness {
 			text += fmt.Sprintf("; 1 %% of round trips may be more than %s late, so p99 and maxima need --twice",
 				micros(f.RoundTripP99NS/1e3))
