@@ -2,6 +2,7 @@ package topologies
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -97,7 +98,15 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 			"more than %d MiB of YAML; expected a smaller file", maxYAML>>20)
 	}
 	var lab clabFile
-	if err := yaml.Unmarshal(text, &lab); err != nil {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&lab); err != nil && !errors.Is(err, io.EOF) {
+		return yamlError(n.file, err)
+	}
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return graph.Errorf(n.file, second.Line, "a second document begins here; expected one: one file is one network")
+	case !errors.Is(err, io.EOF):
 		return yamlError(n.file, err)
 	}
 	kinds := map[string]string{}
