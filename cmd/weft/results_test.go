@@ -68,27 +68,6 @@ func TestSweepSaysWhichTransportAControllerHelps(t *testing.T) {
 	}
 }
 
-// With --json a sweep ends with an object for its expectations across points: without it a program
-// that reads standard output would see nothing but runs that are ok.
-func TestSweepInJSONHasItsExpectationsAcrossPoints(t *testing.T) {
-	_, code, stdout, _ := simulateSweep(t, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\n"+
-		"workload: [{collective: incast, ranks: 2, size: 10KB}]\nsweep: {seed: [1, 2]}\n"+
-		"expect: [\"max(fct.p99[seed=*]) < 1ns\"]\n", "--json")
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	var last struct {
-		Lab    string
-		Run    *string
-		Across []record.Expect
-	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || code != exitMissed || len(lines) != 3 ||
-		last.Run != nil || last.Lab != "sweep: across points" || len(last.Across) != 1 || last.Across[0].OK {
-		t.Errorf("%v, code %d: %s", err, code, stdout)
-	}
-	if strings.Count(stdout, `"across"`) != 1 {
-		t.Errorf("runs have across too: %s", stdout)
-	}
-}
-
 // results runs weft results, checks its exit code, and returns all output.
 func results(t *testing.T, want int, args ...string) string {
 	t.Helper()

@@ -198,8 +198,7 @@ proves nothing then; a miss in another run gives 3.`,
 	runCaptureFlag(cmd, &flags.capture)
 	strictFlag(cmd, &flags.strict)
 	quietFlag(cmd, &flags.quiet)
-	f.BoolVar(&flags.json, "json", false,
-		"print one JSON object per run, and one for the expectations across a sweep, instead of tables")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
 }
 
@@ -293,7 +292,6 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	err = errors.Join(err, reports.write(runs, judged, flags.strict))
 	switch {
 	case flags.json:
-		err = errors.Join(err, writeAcross(a.stdout, judged))
 		if slices.ContainsFunc(judged, func(s *record.Summary) bool { return table.Missed(s) > 0 }) {
 			err = errors.Join(table.Across(a.stderr, judged, style(a.stderr)), err)
 		}
@@ -568,8 +566,8 @@ func (a *app) show(jobs []series.Job, runs []*record.Summary) error {
 	return nil
 }
 
-// showSeveral prints a table of runs, and below it missed expectations, warnings, which transports
-// a controller helps, and a note, such as how many runs an interruption left out.
+// showSeveral prints a table of runs, and below it missed expectations, warnings, what a controller
+// does for one transport alone, and a note, such as how many runs an interruption left out.
 func (a *app) showSeveral(runs []*record.Summary, note string) error {
 	st := style(a.stdout)
 	runs = table.Started(runs)

@@ -484,9 +484,7 @@ func (a *app) collected(ctx context.Context, jobs []series.Job, runs []*record.S
 	}
 	judged, err := a.acrossPoints(jobs, runs)
 	all := append(runs[:len(runs):len(runs)], judged...)
-	if asJSON {
-		err = errors.Join(err, writeAcross(a.stdout, judged))
-	} else {
+	if !asJSON {
 		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
 	}
 	if err = errors.Join(err, failed); err != nil {

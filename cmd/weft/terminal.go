@@ -2,14 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"weft/internal/terminal"
-	"weft/results/record"
 	"weft/results/table"
 )
 
@@ -58,20 +56,4 @@ func (a *app) newPace(quiet bool) *table.Pace {
 		now = time.Now
 	}
 	return table.NewPace(a.stderr, isTerminal(a.stderr), quiet, now)
-}
-
-// acrossJSON is what --json prints after the runs of a sweep with expectations across its points.
-// It has no run and no status, by which a reader tells it from a run.
-type acrossJSON struct {
-	Lab    string          `json:"lab"` // "NAME: across points"
-	Engine string          `json:"engine"`
-	Across []record.Expect `json:"across"`
-}
-
-// writeAcross writes what was judged across the points of sweeps as lines of JSON.
-func writeAcross(w io.Writer, judged []*record.Summary) (err error) {
-	for _, s := range judged {
-		err = errors.Join(err, writeLine(w, acrossJSON{s.Lab, s.Engine, s.Expect}))
-	}
-	return err
 }
