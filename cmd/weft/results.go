@@ -181,7 +181,8 @@ one side has is named, and not compared. Means are over the seeds that succeeded
   a number of NEW counts as a difference and is worse by more than --tolerance. Higher is worse for
   times, queues, drops, retransmits and pauses, lower is worse for bandwidth; CE marks are never
   worse. Simulations of the same seeds repeat byte for byte unless something was changed, so there any
-  difference beyond the tolerance counts, but with --by, where other seeds may tell otherwise. The first drop, retransmit, trim or pause always does;
+  difference beyond the tolerance counts. With --by it must be beyond noise, since other seeds may
+  differ. The first drop, retransmit, trim or pause always counts;
   a number that cannot be judged is worse by more than --tolerance, or none can be judged (--accept
   unjudged);
   a point or seed of one side has no successful run on the other, or a number was measured on one
@@ -303,7 +304,7 @@ const maxNamed = 20
 // change passes.
 func (a *app) compare(names [2]string, base, changed report.Side, tolerance float64, flags compareFlags) error {
 	gate := flags.failIf != ""
-	// What one setting does to the same seeds is exact, too, but not what it does to others.
+	// With --by, results for the same seeds do not show how much other seeds would differ.
 	exact := gate && flags.by == ""
 	d, err := report.Compare(base, changed)
 	if gate {

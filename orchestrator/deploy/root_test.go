@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An empty state directory is removed if Weft made it, whoever opened it since, and not if the user
-// did.
+// Weft removes an empty state directory that it created, even after reopening it, and leaves one
+// that the user created.
 func TestOnlyAStateDirectoryOfWeftIsRemoved(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "own")
 	if err := os.Mkdir(own, 0o700); err != nil {

@@ -106,8 +106,8 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			return s
 		}
 	}
-	// An emulated run of which only the counters of its network are known; with -1 packets not even
-	// those, since what carried the packets died.
+	// An emulated run that has only the network's counters. With -1 packets it has none, since the
+	// fabric process died.
 	emulated := func(text, datapath string, packets int64) func(*testing.T) *record.Summary {
 		return func(t *testing.T) *record.Summary {
 			labs, err := lab.Parse("lab.yaml", []byte(head+text), lab.Options{})

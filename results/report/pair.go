@@ -23,7 +23,7 @@ type pair struct {
 // pairs matches the points of two sides by name; if each side has a single point, these two match.
 // Runs of a point are matched by seed: a seed that one side lacks would move only the other's mean,
 // so both keep the seeds that they share. If they share none, or one side ran a single seed, the
-// sides are independent samples and keep all; what one lacks is told.
+// sides are independent samples and keep all; missing lists runs without a counterpart.
 func pairs(a, b Side) []pair {
 	by := namePartsOf(a, b)
 	triedA, triedB := a.byPoint(by), b.byPoint(by)

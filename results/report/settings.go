@@ -69,8 +69,8 @@ func ControllerNote(a, b Side) string {
 	return ""
 }
 
-// SweepControllerNote is ControllerNote for the points of a sweep, of which some have a transport
-// that knows no such help.
+// SweepControllerNote returns ControllerNote's warning for the points of a sweep, "" unless some of
+// them use a transport without such a controller.
 func SweepControllerNote(runs []*record.Summary) string {
 	var side Side
 	var names []string
