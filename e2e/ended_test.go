@@ -25,7 +25,7 @@ weft: 1
 name: long
 topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
 workload:
-  - {collective: all-to-all, size: 256KB, repeat: 5000}
+  - {collective: all-to-all, size: 256KB, repeat: 100000}
 `
 
 // enough is how many bytes a host of the long lab has sent when some of its messages are certainly
