@@ -155,10 +155,12 @@ func TestNotes(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		`{"dp": [1, 0}`: "groups.json: byte 1: invalid character",
-		`{} x`:          "groups.json: byte 3: the file continues",
-		`{"dp": [1, "`:  "groups.json: byte 1: the file ends early",
-		`{"dp": ["1"]}`: "groups.json: byte 13: a string where another kind",
+		`{"dp": [1, 0}`:                     "groups.json: byte 13: invalid character",
+		`{} x`:                              "groups.json: byte 3: invalid character",
+		`{} {}`:                             "groups.json: byte 4: the file continues",
+		`{"dp": [0], "tp": [1], "dp": [1]}`: "groups.json: byte 26: key dp is there twice",
+		`{"dp": [1, "`:                      "groups.json: byte 12: the file ends early",
+		`{"dp": ["1"]}`:                     "groups.json: byte 13: a string where another kind",
 	} {
 		files["groups.json"] = []byte(text)
 		if _, err := Parse(append(names, "groups.json"), 0, opener(files)); err == nil || !strings.HasPrefix(err.Error(), want) {

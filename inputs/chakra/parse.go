@@ -3,7 +3,6 @@ package chakra
 import (
 	"bufio"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,13 +104,12 @@ func (p *parser) readGroups(name string, open func(string) (io.ReadCloser, error
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(source.NewValues(name, f))
-	err = d.Decode(&p.groups)
-	if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
-		err = errors.New("the file continues")
+	d := source.NewJSON(name, f)
+	if err = d.Decode(&p.groups); err == nil {
+		err = d.End()
 	}
 	if err != nil {
-		err = graph.At(fmt.Sprintf("%s: byte %d", name, d.InputOffset()),
+		err = graph.At(fmt.Sprintf("%s: byte %d", name, d.Place(err)),
 			fmt.Errorf("%w; expected process groups such as {\"tp0\": [0, 1]}", source.PlainJSON(err)))
 	}
 	return errors.Join(err, f.Close())

@@ -77,6 +77,11 @@ func TestRefuses(t *testing.T) {
 		{`"world_size": 2`, `"world_size": 8`, "a: a job of 8 ranks, by world_size; there are 2 profiles"},
 		{`[{"id": 0}]`, strings.Repeat("[", 1001), "a: byte 1109: values within each other 1000 times"},
 		{`"aten::mm"`, `"` + strings.Repeat("m", 17<<20) + `"`, "a: byte 16777728: a value of more than 16 MiB"},
+		{`"rank": 0`, `"rank": 0, "rank": 0`, "a: byte 76: key rank is there twice"},
+		{`"dur": 10`, `"dur": 10, "dur": 11`, "key dur is there twice"},
+		{`"In msg nelems": 1000`, `"In msg nelems": 1000, "In msg nelems": 1`, "key In msg nelems is there twice"},
+		{`"traceEvents"`, `"traceEvents": [], "traceEvents"`, "key traceEvents is there twice"},
+		{`[{"id": 0}]`, `[{"id": 0, "id": 1}]`, "key id is there twice"},
 		{`"[0, 1]"`, `"[0, 5]"`, "b: 1 collectives of group 0 [0, 1] of rank 1, and 0 of rank 0 in a"},
 		{`"In msg nelems": 1000`, `"In msg nelems": 1001`, "another rank has all-reduce of"},
 	} {

@@ -230,31 +230,18 @@ func (p *profile) errorf(format string, args ...any) error {
 	return &graph.Error{At: p.file, Err: fmt.Errorf(format, args...)}
 }
 
-// decoder decodes a profile piece by piece, each within the bounds of source.Values.
-type decoder struct {
-	*json.Decoder
-	values *source.Values
-}
-
-func (d *decoder) more() bool { d.values.Next(); return d.More() }
-
-func (d *decoder) token() (json.Token, error) { d.values.Next(); return d.Token() }
-
-func (d *decoder) decode(to any) error { d.values.Next(); return d.Decode(to) }
-
 // read reads a profile.
 func (p *profile) read(r io.Reader) error {
-	values := source.NewValues(p.file, r)
-	d := &decoder{json.NewDecoder(values), values}
+	d := source.NewJSON(p.file, r)
 	wrong := func(err error) error {
-		return graph.At(fmt.Sprintf("%s: byte %d", p.file, d.InputOffset()), source.PlainJSON(err))
+		return graph.At(fmt.Sprintf("%s: byte %d", p.file, d.Place(err)), source.PlainJSON(err))
 	}
-	if t, err := d.token(); err != nil || t != json.Delim('{') {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return wrong(cmp.Or(err, errors.New("expected a profile, which begins with {")))
 	}
 	events := false
-	for d.more() {
-		t, err := d.token()
+	for d.More() {
+		t, err := d.Token()
 		if err != nil {
 			return wrong(err)
 		}
@@ -262,9 +249,6 @@ func (p *profile) read(r io.Reader) error {
 		case "distributedInfo":
 			err = p.distributed(d)
 		case "traceEvents":
-			if events {
-				return wrong(errors.New("traceEvents is there twice; expected it once"))
-			}
 			events = true
 			err = p.events(d)
 		default:
@@ -278,11 +262,11 @@ func (p *profile) read(r io.Reader) error {
 			return wrong(err)
 		}
 	}
-	if _, err := d.token(); err != nil {
+	if _, err := d.Token(); err != nil {
 		return wrong(err)
 	}
-	if _, err := d.token(); !errors.Is(err, io.EOF) {
-		return wrong(cmp.Or(err, errors.New("the file continues after the profile; expected its end")))
+	if err := d.End(); err != nil {
+		return wrong(err)
 	}
 	if !events {
 		return p.errorf("a profile without traceEvents")
@@ -295,10 +279,10 @@ func (p *profile) read(r io.Reader) error {
 }
 
 // skip reads a value without keeping it.
-func skip(d *decoder) error {
+func skip(d *source.JSON) error {
 	const deepest = 1000
 	for depth := 0; ; {
-		t, err := d.token()
+		t, err := d.Token()
 		if err != nil {
 			return err
 		}
@@ -318,7 +302,7 @@ func skip(d *decoder) error {
 }
 
 // distributed reads the rank and the groups.
-func (p *profile) distributed(d *decoder) error {
+func (p *profile) distributed(d *source.JSON) error {
 	var info struct {
 		Rank   *int `json:"rank"`
 		World  int  `json:"world_size"`
@@ -327,11 +311,8 @@ func (p *profile) distributed(d *decoder) error {
 			Ranks []int32         `json:"ranks"`
 		} `json:"pg_config"`
 	}
-	if p.groups != nil {
-		return errors.New("distributedInfo is there twice; expected it once")
-	}
 	p.groups = map[string][]int32{}
-	if err := d.decode(&info); err != nil {
+	if err := d.Decode(&info); err != nil {
 		return err
 	}
 	if info.Rank != nil {
@@ -362,21 +343,21 @@ func word(raw json.RawMessage) string {
 }
 
 // events reads the events.
-func (p *profile) events(d *decoder) error {
-	if t, err := d.token(); err != nil || t != json.Delim('[') {
+func (p *profile) events(d *source.JSON) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return cmp.Or(err, errors.New("expected a list of events"))
 	}
-	for number := 0; d.more(); number++ {
+	for number := 0; d.More(); number++ {
 		var e event
-		if err := d.decode(&e); err != nil {
-			return graph.At(fmt.Sprintf("%s: byte %d: event %d", p.file, d.InputOffset(), number),
+		if err := d.Decode(&e); err != nil {
+			return graph.At(fmt.Sprintf("%s: byte %d: event %d", p.file, d.Place(err), number),
 				source.PlainJSON(err))
 		}
 		if err := p.event(number, &e); err != nil {
 			return fmt.Errorf("event %d (%s): %w", number, clip.Text(e.Name), err)
 		}
 	}
-	_, err := d.token()
+	_, err := d.Token()
 	return err
 }
 

@@ -7,7 +7,7 @@
 //
 // In comes a name in a folder; out comes a stream of bytes, decompressed, without a byte order
 // mark, and bounded. Lines bounds the lines of a text, and Values what a JSON or XML decoder may
-// read at a time.
+// read at a time. JSON is the decoder of JSON, which refuses a key that is there twice.
 //
 // The one idea: memory grows with what a reader keeps, never with what a file has. Every error,
 // also one of reading, is a graph.Error with the line or the byte.

@@ -94,7 +94,7 @@ func packages() []entry {
 		{"collectives/trace", "collectives/schedule internal/clip units", "names collectives and their sizes"},
 		{"collectives/graph", "collectives/schedule internal/plural units", "makes programs of operations of ranks"},
 
-		{"inputs/source", "collectives/graph", "errors have places as in jobs"},
+		{"inputs/source", "collectives/graph internal/clip", "errors have places as in jobs"},
 		{"inputs/chakra", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
 		{"inputs/flows", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
 		{"inputs/goal", "collectives/graph inputs/source internal/clip units", "reads a format of jobs"},
