@@ -133,7 +133,6 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 			return err
 		}
 	}
-	ends := map[string]int{} // line by node and interface
 	for i := range t.Links {
 		var x struct {
 			Endpoints []yaml.Node          `yaml:"endpoints"`
@@ -160,16 +159,7 @@ func readContainerlab(n *Network, r io.Reader) (err error) {
 			} else if err := x.Endpoints[k].Decode(&end); err != nil {
 				return yamlError(n.file, err)
 			}
-			*to = end.Node
-			if end.Interface == "" {
-				continue
-			}
-			key := end.Node + ":" + end.Interface
-			if before, twice := ends[key]; twice {
-				return graph.Errorf(n.file, line,
-					"%s is an end of the link on line %d, too; expected another interface", clip.Text(key), before)
-			}
-			ends[key] = line
+			*to, l.ports[k] = end.Node, end.Interface
 		}
 		if err := n.link(l); err != nil {
 			return err

@@ -242,9 +242,18 @@ func (d *dot) subgraph(t token, depth int) (err error) {
 	return err
 }
 
+// compass are the points of a node at which a picture may draw a link. They are no ports.
+var compass = []string{"n", "ne", "e", "se", "s", "sw", "w", "nw", "c", "_"}
+
+// dotEnd is a node of a statement.
+type dotEnd struct {
+	name, port string
+	arrow      bool // a -> leads to it
+}
+
 // statement reads a node, a chain of links or an attribute.
 func (d *dot) statement(first token) error {
-	ends := []string{first.text}
+	ends := []dotEnd{{name: first.text}}
 	for {
 		t, err := d.next()
 		if err != nil {
@@ -252,8 +261,12 @@ func (d *dot) statement(first token) error {
 		}
 		switch {
 		case t.sign && t.text == ":": // a port of the node
-			if _, err := d.next(); err != nil {
+			port, err := d.next()
+			if err != nil {
 				return err
+			}
+			if end := &ends[len(ends)-1]; end.port == "" && !slices.Contains(compass, port.text) {
+				end.port = port.text
 			}
 		case t.sign && t.text == "=" && len(ends) == 1:
 			_, err := d.next()
@@ -266,7 +279,7 @@ func (d *dot) statement(first token) error {
 			if end.sign || end.text == "" || strings.EqualFold(end.text, "subgraph") {
 				return d.errorf("%q; expected the other end of a link", clip.Text(end.text))
 			}
-			if ends = append(ends, end.text); len(ends) > maxNodes {
+			if ends = append(ends, dotEnd{name: end.text, arrow: t.text == "->"}); len(ends) > maxNodes {
 				return d.errorf("more than %d nodes in a chain; expected fewer", maxNodes)
 			}
 		default:
@@ -277,27 +290,23 @@ func (d *dot) statement(first token) error {
 }
 
 // finish reads the attributes of a statement.
-func (d *dot) finish(ends []string, line int) error {
+func (d *dot) finish(ends []dotEnd, line int) error {
 	attrs, err := d.attributes()
 	if err != nil {
 		return err
 	}
 	if len(ends) == 1 {
-		switch strings.ToLower(ends[0]) {
+		name := ends[0].name
+		switch strings.ToLower(name) {
 		case "node", "graph", "edge":
-			for _, a := range attrs {
-				if used, _ := new(Link).property(a.name, "1"); used {
-					return d.errorf("defaults of links are not understood; give each link its %s", a.name)
-				}
-			}
-			return nil
+			return d.defaults(strings.ToLower(name), attrs, line)
 		}
-		if _, err := d.node(ends[0], line); err != nil {
+		if _, err := d.node(name, line); err != nil {
 			return err
 		}
 		for _, a := range attrs {
 			if isRole(a.name) {
-				if err := d.call(ends[0], a.value, line); err != nil {
+				if err := d.call(name, a.value, line); err != nil {
 					return err
 				}
 			} else if !slices.Contains(pictures, strings.ToLower(a.name)) {
@@ -307,9 +316,10 @@ func (d *dot) finish(ends []string, line int) error {
 		return nil
 	}
 	for i := range len(ends) - 1 {
-		l := Link{A: ends[i], B: ends[i+1], Line: line}
+		a, b := ends[i], ends[i+1]
+		l := Link{A: a.name, B: b.name, Line: line, ports: [2]string{a.port, b.port}, directed: b.arrow}
 		for _, end := range ends[i : i+2] {
-			if _, err := d.node(end, line); err != nil {
+			if _, err := d.node(end.name, line); err != nil {
 				return err
 			}
 		}
@@ -325,6 +335,26 @@ func (d *dot) finish(ends []string, line int) error {
 		}
 		if err := d.link(l); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// defaults refuses what nodes or links have unless they say it themselves: few programs write that.
+func (d *dot) defaults(of string, attrs []attribute, line int) error {
+	things := "nodes"
+	if of == "edge" {
+		things = "links"
+	}
+	for _, a := range attrs {
+		used, _ := new(Link).property(a.name, "1")
+		switch {
+		case used:
+			return graph.Errorf(d.file, line, "defaults of links are not understood; give each link its %s", a.name)
+		case of == "node" && isRole(a.name):
+			return graph.Errorf(d.file, line, "defaults of nodes are not understood; give each node its %s", a.name)
+		case of != "graph" && !slices.Contains(pictures, strings.ToLower(a.name)):
+			d.Notes.Add(d.file, line, "attribute "+clip.Text(a.name)+" of "+things)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"weft/collectives/graph"
@@ -25,7 +26,9 @@ func readGraphML(n *Network, r io.Reader) error {
 	values := source.NewValues(n.file, r)
 	d := xml.NewDecoder(values)
 	keys := map[string]string{} // names by id
-	depth, graphs, line := 0, 0, 1
+	depth, roots, graphs, line := 0, 0, 0, 1
+	directed := false
+	var nodes, edges string // how many there are, as the graph says; empty: it does not
 	fail := func(format string, args ...any) error { return graph.Errorf(n.file, line, format, args...) }
 	for {
 		values.Next()
@@ -56,11 +59,17 @@ func readGraphML(n *Network, r io.Reader) error {
 			return ""
 		}
 		switch name := start.Name.Local; name {
-		case "graphml", "desc":
+		case "desc":
+		case "graphml":
+			if roots++; roots > 1 {
+				return fail("a second <graphml>; expected one")
+			}
 		case "graph":
 			if graphs++; graphs > 1 {
 				return fail("a second graph; expected one")
 			}
+			directed = attr("edgedefault") == "directed"
+			nodes, edges = attr("parse.nodes"), attr("parse.edges")
 		case "key":
 			if len(keys) == maxNodes {
 				return fail("more than %d keys; expected fewer", maxNodes)
@@ -72,49 +81,123 @@ func readGraphML(n *Network, r io.Reader) error {
 		case "hyperedge":
 			return fail("a hyperedge; expected links between two nodes")
 		case "node", "edge":
-			var inside struct {
-				Data []struct {
-					Key  string `xml:"key,attr"`
-					Text string `xml:",chardata"`
-				} `xml:"data"`
-				Graph []struct{} `xml:"graph"`
-			}
-			if err := d.DecodeElement(&inside, &start); err != nil {
+			x := graphMLItem{start: start, line: line, keys: keys, directed: directed}
+			if err := d.DecodeElement(&x.inside, &start); err != nil {
 				return graph.At(fmt.Sprintf("%s:%d", n.file, line), err)
 			}
 			depth--
-			if len(inside.Graph) > 0 {
-				return fail("a graph within a node; expected one graph")
-			}
-			l := Link{A: attr("source"), B: attr("target"), Line: line}
-			if name == "node" {
-				if _, err := n.newNode(attr("id"), line); err != nil {
-					return err
-				}
-			}
-			for _, x := range inside.Data {
-				key, text := cmp.Or(keys[x.Key], x.Key), strings.TrimSpace(x.Text)
-				switch {
-				case name == "edge":
-					if err := n.property(&l, key, text); err != nil {
-						return err
-					}
-				case isRole(key):
-					if err := n.call(attr("id"), text, line); err != nil {
-						return err
-					}
-				default:
-					n.Notes.Add(n.file, line, "attribute "+clip.Text(key)+" of nodes")
-				}
-			}
-			if name == "edge" {
-				if err := n.link(l); err != nil {
-					return err
-				}
+			if err := n.graphML(&x); err != nil {
+				return err
 			}
 		default:
 			n.Notes.Add(n.file, line, "<"+clip.Text(name)+">")
 		}
 	}
+	for _, c := range []struct {
+		counted, what string
+		found         int
+	}{{nodes, "nodes", len(n.Nodes)}, {edges, "edges", len(n.Links)}} {
+		if c.counted != "" && c.counted != strconv.Itoa(c.found) {
+			return fail("the file ends with %d %s; parse.%s counts %s", c.found, c.what, c.what, clip.Text(c.counted))
+		}
+	}
 	return n.finish(n.called)
+}
+
+// graphMLItem is a node or an edge.
+type graphMLItem struct {
+	start    xml.StartElement
+	line     int
+	keys     map[string]string // names by id
+	directed bool              // edges are, unless they say it themselves
+	inside   struct {
+		Data []struct {
+			Key  string `xml:"key,attr"`
+			Text string `xml:",chardata"`
+		} `xml:"data"`
+		Graph []struct{} `xml:"graph"`
+		Other []struct {
+			XMLName xml.Name
+		} `xml:",any"`
+	}
+}
+
+// of returns what notes call all items of this kind.
+func (x *graphMLItem) of() string {
+	if x.start.Name.Local == "edge" {
+		return "links"
+	}
+	return "nodes"
+}
+
+// graphML adds a node or a link.
+func (n *Network) graphML(x *graphMLItem) error {
+	if len(x.inside.Graph) > 0 {
+		return graph.Errorf(n.file, x.line, "a graph within a node or an edge; expected one graph")
+	}
+	for _, o := range x.inside.Other {
+		if name := o.XMLName.Local; name != "desc" {
+			n.Notes.Add(n.file, x.line, "<"+clip.Text(name)+"> of "+x.of())
+		}
+	}
+	if x.start.Name.Local == "edge" {
+		return n.graphMLEdge(x)
+	}
+	id := ""
+	for _, a := range x.start.Attr {
+		switch name := a.Name.Local; {
+		case name == "id":
+			id = a.Value
+		case !strings.HasPrefix(name, "parse.") && a.Name.Space == "":
+			n.Notes.Add(n.file, x.line, "attribute "+clip.Text(name)+" of nodes")
+		}
+	}
+	if _, err := n.newNode(id, x.line); err != nil {
+		return err
+	}
+	for i := range x.inside.Data {
+		key, text := x.data(i)
+		if !isRole(key) {
+			n.Notes.Add(n.file, x.line, "attribute "+clip.Text(key)+" of nodes")
+			continue
+		}
+		if err := n.call(id, text, x.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// data returns the name and the text of a data element.
+func (x *graphMLItem) data(i int) (key, text string) {
+	d := &x.inside.Data[i]
+	return cmp.Or(x.keys[d.Key], d.Key), strings.TrimSpace(d.Text)
+}
+
+// graphMLEdge adds a link.
+func (n *Network) graphMLEdge(x *graphMLItem) error {
+	l := Link{Line: x.line, directed: x.directed}
+	for _, a := range x.start.Attr {
+		switch name := a.Name.Local; {
+		case name == "source":
+			l.A = a.Value
+		case name == "target":
+			l.B = a.Value
+		case name == "sourceport":
+			l.ports[0] = a.Value
+		case name == "targetport":
+			l.ports[1] = a.Value
+		case name == "directed":
+			l.directed = a.Value == "true"
+		case name != "id" && a.Name.Space == "":
+			n.Notes.Add(n.file, x.line, "attribute "+clip.Text(name)+" of links")
+		}
+	}
+	for i := range x.inside.Data {
+		key, text := x.data(i)
+		if err := n.property(&l, key, text); err != nil {
+			return err
+		}
+	}
+	return n.link(l)
 }

@@ -46,6 +46,9 @@ type Link struct {
 	Loss    float64 // share of packets, 0 to below 1
 	Line    int     // in the file
 	lossy   bool    // the file says the loss, which may be 0
+
+	ports    [2]string // of A and B, as the file names them; empty: it does not
+	directed bool      // the file says from A to B
 }
 
 // Bounds of a network.
@@ -198,7 +201,7 @@ func (n *Network) property(l *Link, name, value string, silent ...string) error 
 
 // finish makes hosts of the nodes with one link for which kind says nothing: it returns true for a
 // switch, false for a host, and ok false if the file does not say. Nodes that their names call
-// something else are noted, and so are those without a link.
+// something else are noted.
 func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 	for _, l := range n.Links {
 		for _, end := range []string{l.A, l.B} {
@@ -210,11 +213,11 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 			n.Nodes[i].links++
 		}
 	}
-	var doubts [3]struct {
+	var doubts [2]struct {
 		first *Node
 		count int
 	}
-	const host, manyLinks, noLink = 0, 1, 2
+	const host, manyLinks = 0, 1
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		var ok bool
@@ -222,12 +225,12 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 			continue
 		}
 		node.Switch = node.links != 1
-		doubt, word := noLink, strings.TrimRight(node.Name, "-0123456789")
+		doubt, word := host, strings.TrimRight(node.Name, "-0123456789")
 		isSwitch, known := roles[word]
 		switch {
-		case node.links == 0:
+		case node.links == 0: // check tells
+			continue
 		case !node.Switch && isSwitch:
-			doubt = host
 		case node.Switch && (known && !isSwitch || word == "h"):
 			doubt = manyLinks
 		default:
@@ -240,7 +243,6 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 	for doubt, text := range []string{
 		host:      "host, since it has one link; type=switch makes it a switch",
 		manyLinks: "switch without a part in the job, since it has several links; a host has one",
-		noLink:    "switch without a part in the job, since it has no link; a host has one",
 	} {
 		if d := doubts[doubt]; d.count > 0 {
 			n.Notes.Changed(fmt.Sprintf("node %s is a %s", d.first.Name, text), d.count,
@@ -250,8 +252,88 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 	return nil
 }
 
-// check returns an error unless there are two hosts, each with one link.
+// maxNames bounds the names in a note.
+const maxNames = 20
+
+// checkLinked refuses hosts without a link, and notes the names of such switches.
+func (n *Network) checkLinked() error {
+	var alone []string
+	first := 0
+	for i := range n.Nodes {
+		switch node := &n.Nodes[i]; {
+		case node.links > 0:
+			continue
+		case !node.Switch:
+			return graph.Errorf(n.file, node.Line, "host %s has no link; a host has one here", node.Name)
+		case len(alone) == 0:
+			first = node.Line
+		}
+		alone = append(alone, n.Nodes[i].Name)
+	}
+	if len(alone) == 0 {
+		return nil
+	}
+	text := "node " + alone[0] + " is a switch without a part in the job, since it has no link; a host has one"
+	if count := len(alone); count > 1 {
+		others := ""
+		if count > maxNames {
+			alone, others = alone[:maxNames], fmt.Sprintf(" and %d others", count-maxNames)
+		}
+		text = fmt.Sprintf("nodes %s%s are switches without a part in the job, since they have no link; a host has one",
+			strings.Join(alone, ", "), others)
+	}
+	n.Notes.Changed(text, 1, func() string { return fmt.Sprintf("%s:%d", n.file, first) })
+	return nil
+}
+
+// checkEnds refuses a port with two links, and both directions of a link as a link each. It notes
+// directed links.
+func (n *Network) checkEnds() error {
+	ports, seen := map[[2]string]int{}, map[[2]string]int{}
+	directed, first := 0, 0
+	for _, l := range n.Links {
+		for i, end := range [2]string{l.A, l.B} {
+			if l.ports[i] == "" {
+				continue
+			}
+			port := [2]string{end, l.ports[i]}
+			if before, twice := ports[port]; twice {
+				return graph.Errorf(n.file, l.Line, "%s:%s is an end of the link on line %d, too; "+
+					"expected another interface", clip.Text(end), clip.Text(l.ports[i]), before)
+			}
+			ports[port] = l.Line
+		}
+		if !l.directed {
+			continue
+		}
+		if directed++; directed == 1 {
+			first = l.Line
+		}
+		if l.ports[0] != "" && l.ports[1] != "" {
+			continue // the ports tell links apart
+		}
+		if before, both := seen[[2]string{l.B, l.A}]; both {
+			return graph.Errorf(n.file, l.Line, "%s to %s is the other direction of the link on line %d; "+
+				"expected each link once: it carries both directions", clip.Text(l.A), clip.Text(l.B), before)
+		}
+		seen[[2]string{l.A, l.B}] = l.Line
+	}
+	if directed > 0 {
+		n.Notes.Changed("a directed link carries both directions", directed,
+			func() string { return fmt.Sprintf("%s:%d", n.file, first) })
+	}
+	return nil
+}
+
+// check returns an error unless there are two hosts, each with one link. It notes what the links
+// leave unsaid.
 func (n *Network) check() error {
+	if err := n.checkEnds(); err != nil {
+		return err
+	}
+	if err := n.checkLinked(); err != nil {
+		return err
+	}
 	hosts := 0
 	for i := range n.Nodes {
 		if !n.Nodes[i].Switch {

@@ -116,12 +116,14 @@ func TestRefuses(t *testing.T) {
 		{"graph {" + strings.Repeat("{", 200), "f:1: subgraphs within each other 101 times"},
 		{"graph { { a -- b\n", "f:2: the file ends within the graph"},
 		{"graph {\n edge [rate=5Gbps]; a -- b }", "f:2: defaults of links are not understood"},
+		{"graph {\n node [role=leaf]; a -- b }", "f:2: defaults of nodes are not understood; give each node its role"},
 		{"graph { a -- b [rate=fast] }", "f:1: rate"},
 		{"graph { a -- b [rate=\"-100Gbps\"] }", "f:1: rate"},
 		{"graph { a -- b [rate=\"0Gbps\"] }", "f:1: rate: 0Gbps; expected 1kbps to 10Tbps"},
 		{"graph { a -- b\n b -- c [bandwidth=400] }", "f:2: bandwidth: 400; expected 1kbps to 10Tbps, such as 400Gbps: without a unit, it counts bits per second"},
 		{"graph { a -- b [delay=\"2s\"] }", "f:1: delay: 2s; expected 0 to 1s"},
-		{"digraph { a -> s\n b -> s\n s -> a\n s -> b }", "f:3: 0 hosts among 3 nodes, and s and a have a link on line 1, too"},
+		{"digraph { a -> s\n b -> s\n s -> a\n s -> b }", "f:3: s to a is the other direction of the link on line 1"},
+		{"graph { a -- s\n b -- s\n s -- a\n s -- b }", "f:3: 0 hosts among 3 nodes, and s and a have a link on line 1, too"},
 		{"3 1 2\n2\n0 2 100Gbps 1us 0\n", "f:3: the file ends after 1 of 2 links"},
 		{"graph { a -- b [delay=\"-1us\"] }", "f:1: delay"},
 		{"graph { a -- b [loss=\"200%\"] }", "f:1: loss: 200%; expected a share from 0 to below 1"},
@@ -147,6 +149,12 @@ func TestRefuses(t *testing.T) {
 		{replaced("graphml", "100Gbps", "quick"), "f:5: bandwidth"},
 		{replaced("graphml", "<edge source", "<hyperedge/><edge source"), "f:5: a hyperedge"},
 		{replaced("graphml", "</graph>", ""), "f:7: XML syntax error"},
+		{replaced("graphml", "</graph>", "</graph><graph/>"), "f:7: a second graph; expected one"},
+		{samples["graphml"] + "<graphml/>", "f:8: a second <graphml>; expected one"},
+		{replaced("graphml", `<node id="leaf0"/>`, `<node id="leaf0"><graph/></node>`), "f:4: a graph within a node"},
+		{replaced("graphml", "<data", "<graph/><data"), "f:5: a graph within a node or an edge"},
+		{replaced("graphml", "<graph ", `<graph parse.nodes="4" `), "f:8: the file ends with 3 nodes; parse.nodes counts 4"},
+		{replaced("graphml", "<graph ", `<graph parse.edges="1" `), "f:8: the file ends with 2 edges; parse.edges counts 1"},
 		{replaced("simai", "3 1 2", "3 1 3"), "expected a link"},
 		{replaced("simai", "0 2 100", "0 7 100"), "f:4: a link from 0 to 7 of 3 nodes"},
 		{replaced("htsim", "Podsize 4", "Podsize 5"), "16 cannot be divided into 5"},
@@ -210,6 +218,8 @@ func TestNotes(t *testing.T) {
 	for text, want := range map[string]string{
 		"graph {\n a -- s [zork=1, label=x]\n b -- s [zork=2]\n a [cpu=4, role=zebra] }": "f:4: attribute cpu of nodes is not used; " +
 			"f:2: attribute zork of links is not used (2 times, this is the first); f:2: role zebra of nodes is not used",
+		"graph {\n node [cpu=4, shape=box]; edge [zork=1]\n a -- s\n b -- s }": "f:2: attribute cpu of nodes is not used; " +
+			"f:2: attribute zork of links is not used",
 		samples["dot"]:          "f:5: attribute memory of nodes is not used",
 		samples["containerlab"]: "f:5: attribute image of nodes is not used",
 	} {
@@ -235,7 +245,7 @@ func TestNotesRolesFromLinks(t *testing.T) {
 	for _, c := range []struct{ node, dot, says string }{ // dot: the node alone; "": it has links
 		{"server0", "", several}, {"host", "", several}, {"gpu-0-1", "", several}, {"h7", "", several},
 		{"leaf0", "", ""}, {"x", "", ""}, {"x", "x", none}, {"server0", "server0", none}, {"leaf0", "leaf0", none},
-		{"server0", "server0 [type=switch]", ""},
+		{"server0", "server0 [type=switch]", none},
 	} {
 		dot, xml := "graph { a -- s; b -- s\n", `<graphml><key id="type" attr.name="type"/><graph><node id="a"/><node id="b"/>`+
 			`<node id="s"/><edge source="a" target="s"/><edge source="b" target="s"/>`+"\n<node id=\""+c.node+"\">"
@@ -263,6 +273,102 @@ func TestNotesRolesFromLinks(t *testing.T) {
 			if got := n.Notes.Texts(); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", text, got, want)
 			}
+		}
+	}
+}
+
+// In every format, a node without links is told by its name, or refused if it is a host.
+func TestNodesWithoutLinks(t *testing.T) {
+	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
+	const told, refused = "node x is a switch without a part in the job, since it has no link", "host x has no link"
+	all := map[string][]struct{ text, want string }{
+		"dot": {
+			{replaced("dot", "leaf0:swp2", "x; leaf0:swp2"), "f:7: " + told},
+			{replaced("dot", "leaf0:swp2", "x [role=spine]; leaf0:swp2"), "f:7: " + told},
+			{replaced("dot", "leaf0:swp2", "x [role=server]; leaf0:swp2"), "f:7: " + refused},
+			{replaced("dot", "leaf0:swp2", "x; y [role=tor]; leaf0:swp2"), "f:7: nodes x, y are switches without a part"},
+			{replaced("dot", "leaf0:swp2", "subgraph z { x }; leaf0:swp2"), "f:7: " + told},
+			{replaced("dot", "}\n  \"leaf0\"", "}\n x0; x1; x2; x3; x4; x5; x6; x7; x8; x9; x10; x11; x12; x13; x14; x15; x16; "+
+				"x17; x18; x19; x20; x21\n  \"leaf0\""), "x18, x19 and 2 others are switches without a part"},
+		},
+		"graphml": {
+			{replaced("graphml", "<edge", `<node id="x"/><edge`), "f:5: " + told},
+			{replaced("graphml", "<edge", `<node id="x"><data key="role">spine</data></node><edge`), "f:5: " + told},
+			{replaced("graphml", "<edge", `<node id="x"><data key="role">gpu</data></node><edge`), "f:5: " + refused},
+		},
+		"containerlab": {
+			{replaced("containerlab", "    server1:", "    x: {kind: srl}\n    server1:"), "f:7: " + told},
+			{replaced("containerlab", "    server1:", "    x: {}\n    server1:"), "f:7: " + told},
+		},
+		"simai": {
+			{"4 2 2\n0 3\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "f:1: node s3 is a switch without a part in the job"},
+			{"4 1 2\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "f:1: host h3 has no link"},
+		},
+		"htsim": {{samples["htsim"], ""}}, // its trees have none
+	}
+	for _, name := range Formats() {
+		if len(all[name]) == 0 {
+			t.Errorf("no case for %s", name)
+		}
+		for _, c := range all[name] {
+			n, err := Parse("f", strings.NewReader(c.text))
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = strings.Join(n.Notes.Texts(), "; ")
+			}
+			if n != nil && n.Format != name || !strings.Contains(got, c.want) {
+				t.Errorf("%s: %s; want %s", c.text, got, c.want)
+			}
+		}
+		if name == "htsim" {
+			n, err := Parse("f", strings.NewReader(samples[name]))
+			if err != nil || slices.ContainsFunc(n.Nodes, func(node Node) bool { return node.links == 0 }) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// A port has one link, and a directed link carries both directions: a link for each is refused
+// unless the ports tell them apart. Other directed links are told.
+func TestPortsAndDirections(t *testing.T) {
+	xml := func(graph string, edges ...string) string {
+		text := `<graphml><graph ` + graph + `><node id="a"/><node id="b"/><node id="s"/>`
+		for _, e := range edges {
+			text += "\n<edge " + e + "/>"
+		}
+		return text + "</graph></graphml>"
+	}
+	const both = "a directed link carries both directions"
+	const other = "s to a is the other direction of the link on line 2; expected each link once"
+	const as, bs, sa = `source="a" target="s"`, `source="b" target="s"`, `source="s" target="a"`
+	for text, want := range map[string]string{
+		xml("", as, bs):                                                       "",
+		xml(`edgedefault="directed"`, as, bs):                                 "f:2: " + both + " (2 times",
+		xml(`edgedefault="directed"`, as, bs, sa):                             "f:4: " + other,
+		xml("", as+` directed="true"`, bs, sa+` directed="true"`):             "f:4: " + other,
+		xml(`edgedefault="directed"`, as, bs+` directed="false"`):             "f:2: " + both,
+		xml("", as+` targetport="1"`, bs+` targetport="1"`):                   "f:3: s:1 is an end of the link on line 2, too",
+		xml("", as+` targetport="1"`, bs+` targetport="2"`):                   "",
+		xml("", as, bs+` port="2"`):                                           "f:3: attribute port of links is not used",
+		xml("", as, bs) + "<!-- -->":                                          "",
+		strings.Replace(xml("", as, bs), "/>", `><port name="1"/></node>`, 1): "f:1: <port> of nodes is not used",
+		strings.Replace(xml("", as, bs), "/>", ` port="1"/>`, 1):              "f:1: attribute port of nodes is not used",
+		xml(`edgedefault="directed"`, as+` sourceport="1" targetport="1"`, bs, sa+` sourceport="2" targetport="2"`): "f:4: 1 hosts among 3 nodes",
+		"digraph {\n a -> s\n b -> s }":          "f:2: " + both + " (2 times",
+		"digraph {\n a -> s\n b -> s\n s -> a }": "f:4: " + other,
+		"graph {\n a -- s:1\n b -- s:1 }":        "f:3: s:1 is an end of the link on line 2, too",
+		"graph {\n a -- s:1:n\n b -- s:2:n }":    "",
+		"graph {\n a -- s:n\n b -- s:n }":        "",
+		"graph {\n a -- s:1 -- b }":              "f:2: s:1 is an end of the link on line 2, too",
+	} {
+		n, err := Parse("f", strings.NewReader(text))
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = strings.Join(n.Notes.Texts(), "; ")
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %s; want %q", text, got, want)
 		}
 	}
 }
