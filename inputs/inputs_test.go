@@ -261,8 +261,8 @@ func TestEncodings(t *testing.T) {
 	for name, want := range map[string]string{
 		"a/bom.goal":  "<nil>",
 		"a/16.goal":   "/x/a/16.goal:1: text in UTF-16; expected UTF-8, as iconv -f UTF-16 -t UTF-8 writes it",
-		"a/cut.gz":    "/x/a/cut.gz: byte 126960: the compressed file ends early; copy or compress it again",
-		"a/head.gz":   "/x/a/head.gz: byte 0: the compressed file ends early; copy or compress it again",
+		"a/cut.gz":    "/x/a/cut.gz: byte 126960: a damaged gzip file: it ends early; copy or compress it again",
+		"a/head.gz":   "/x/a/head.gz: byte 0: a damaged gzip file: it ends early; copy or compress it again",
 		"a/long.goal": "/x/a/long.goal:2: a line of more than 65536 bytes; expected shorter ones",
 	} {
 		if _, _, err := Read(files, name, Options{Folder: "/x/"}); fmt.Sprint(err) != want {

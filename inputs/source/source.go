@@ -108,9 +108,9 @@ func (c *counter) error(err error) error {
 	case errors.As(err, &at):
 		return err
 	case c.from != nil && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
-		err = errors.New("the compressed file ends early; copy or compress it again")
+		err = errors.New("a damaged gzip file: it ends early; copy or compress it again")
 	case c.from != nil:
-		err = fmt.Errorf("cannot be decompressed (%w); copy or compress it again", err)
+		err = fmt.Errorf("a damaged gzip file (%w); copy or compress it again", err)
 	}
 	return &graph.Error{At: c.place(), Err: err}
 }

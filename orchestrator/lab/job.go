@@ -266,8 +266,9 @@ const csv = "csv"
 // package inputs.
 func (r *itemReader) isJob() bool {
 	if r.format == "auto" && r.d.files != nil {
+		var damaged *graph.Error // or a network
 		switch format, err := inputs.Detect(r.d.files, r.trace); {
-		case errors.Is(err, inputs.ErrNetwork):
+		case errors.As(err, &damaged):
 			return true // reading it as a job says so
 		case err == nil && format != "":
 			r.format = format

@@ -1,6 +1,9 @@
 package lab
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +162,48 @@ func TestTraceIsJob(t *testing.T) {
 		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.workload+"]"), files)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.workload, err, c.want)
+		}
+	}
+}
+
+// A trace of any kind can be compressed. One that is cut or changed anywhere is a damaged file,
+// with its name.
+func TestCompressedTraces(t *testing.T) {
+	for name, text := range map[string]string{"step.csv": step, "job.goal": goalJob} {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write([]byte(text))
+		if err = errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		parse := func(content []byte) error {
+			_, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: a.gz}]"), among(map[string]string{"a.gz": string(content)}))
+			return err
+		}
+		if err := parse(b.Bytes()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		damaged := [][]byte{append([]byte("\x1e"), b.Bytes()[1:]...)}
+		for n := 2; n < b.Len(); n++ {
+			damaged = append(damaged, b.Bytes()[:n])
+		}
+		for i := 10; i < b.Len(); i++ { // the ten before have a time and a system, too, which do not count
+			damaged = append(damaged, slices.Concat(b.Bytes()[:i], []byte{b.Bytes()[i] ^ 0x55}, b.Bytes()[i+1:]))
+		}
+		for _, content := range damaged {
+			err := parse(content)
+			if err == nil || !strings.Contains(err.Error(), "a.gz: ") || !strings.Contains(err.Error(), "a damaged gzip file") {
+				t.Errorf("%s: %d bytes: %v", name, len(content), err)
+			}
+		}
+	}
+}
+
+// A second document makes a file no lab: no list has its name.
+func TestHeadOfTwoDocuments(t *testing.T) {
+	for text, want := range map[string]string{"name: a\nabout: b\n": "a b", "name: a\n---\nname: b\n": " ", "name: a\n--- [\n": " ", "": " "} {
+		if name, about := Head([]byte(text)); name+" "+about != want {
+			t.Errorf("%q: %q, %q", text, name, about)
 		}
 	}
 }

@@ -1,12 +1,17 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
 
 	"weft/collectives/graph"
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/inputs/source"
 	"weft/internal/clip"
 	"weft/params"
 	"weft/units"
@@ -75,11 +80,43 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := trace.Parse(name, text)
+	plain, err := d.decompressed(name, text)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := trace.Parse(name, plain)
 	if err == nil {
 		d.keepTrace(Trace{File: name, Sum: sumOf(name, text)})
 	}
 	return lines, err
+}
+
+// maxTraceText is the maximum size of a trace of collectives in bytes, after decompression.
+const maxTraceText = 64 << 20
+
+// decompressed returns the content of a file that may be compressed with gzip.
+func (d *decoder) decompressed(name string, text []byte) (_ []byte, err error) {
+	if !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+		if strings.HasSuffix(name, ".gz") && !utf8.Valid(text) {
+			return nil, fmt.Errorf("%s: a damaged gzip file: it does not begin like one; copy or compress it again",
+				name)
+		}
+		return text, nil
+	}
+	same := FilesOf(func(string) ([]byte, error) { return text, nil })
+	r, err := source.Open(same, name, name)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxTraceText+1))
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, r.Close())
+	case len(plain) > maxTraceText:
+		return nil, errors.Join(fmt.Errorf("%s: more than %d MiB; expected a smaller trace", name, maxTraceText>>20),
+			r.Close())
+	}
+	return plain, r.Close()
 }
 
 // file returns the content of a file that the lab names.

@@ -135,6 +135,13 @@ func Load(fsys fs.FS, dir string) (*Paper, error) {
 	if err := d.Decode(p); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: a second document begins here; one file is one paper", name, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if err := p.check(fsys, dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

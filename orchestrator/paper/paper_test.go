@@ -124,6 +124,15 @@ func TestMistakesHavePlaces(t *testing.T) {
 	}
 }
 
+// A second document is refused, where it begins.
+func TestSecondDocument(t *testing.T) {
+	for _, second := range []string{"---\n", "---\npaper: y\n", "---\n[\n"} {
+		if _, err := Load(folder(good+second), "x"); err == nil || !strings.HasPrefix(err.Error(), "x/paper.yml:") {
+			t.Errorf("%q: %v", second, err)
+		}
+	}
+}
+
 // Every paper that comes with Weft can be loaded.
 func TestPapersOfThisRepository(t *testing.T) {
 	names, err := Names(labs.Files)
