@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,8 +69,10 @@ func TestPrivExecAll(t *testing.T) {
 // A launcher, and what it asks for, see the folder of the program that they are to start.
 func TestPrivLauncherSeesTheProgram(t *testing.T) {
 	_, h := newGuardedLab(t)
-	script := filepath.Join(t.TempDir(), "mine.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho in $(hostname)\n"), 0o755); err != nil {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "mine.sh")
+	write := os.WriteFile(script, []byte("#!/bin/sh\necho in $(hostname)\n"), 0o755)
+	if err := errors.Join(write, os.Chmod(script, 0o755), os.Chmod(dir, 0o755)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	kind := &launcher.Kind{
