@@ -57,6 +57,7 @@ func (a *app) useKernel(ctx context.Context, kernel string, jobs []series.Job, p
 			return usagef("--kernel uml: %w", err)
 		}
 	}
+	defer context.AfterFunc(ctx, func() { toldInterruption.Store(true) })() // by the weft in there
 	code, err := a.boot(ctx, a.args)
 	if err != nil {
 		return err

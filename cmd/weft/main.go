@@ -74,6 +74,10 @@ func main() {
 // toldInterruption is true once weft has printed that it ends the runs, until they have ended.
 var toldInterruption atomic.Bool
 
+// entered is true while another process executes the command line in a user namespace. It gets the
+// same signals, and says what it leaves.
+var entered atomic.Bool
+
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, so that everything
 // is torn down. What the others do is in signals.receive.
 func untilSignal() context.Context {
@@ -89,7 +93,11 @@ func untilSignal() context.Context {
 			case endAtOnce:
 				signal.Reset(s) // whoever waits for this process sees the signal
 				end := func() { _ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
-				if toldInterruption.Load() {
+				switch {
+				case entered.Load():
+					time.AfterFunc(time.Second, end) // if it does not end
+					continue
+				case toldInterruption.Load():
 					time.AfterFunc(time.Second, end) // if nobody reads standard error
 					fmt.Fprintln(os.Stderr,
 						"weft: stopped at once, without a summary; `weft clean` removes what is left")

@@ -20,6 +20,8 @@ func (a *app) elevate(ctx context.Context, runtime string) error {
 	if a.enter == nil || runtime == "docker" || !privilege.NeedsUserNS() || privilege.CheckNamespaces() != nil {
 		return nil
 	}
+	entered.Store(true)
+	defer entered.Store(false)
 	code, err := a.enter(ctx, a.args)
 	if err != nil {
 		return err
