@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/testenv"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		}
 		r, rate := o.Report, o.packetRate()
 		rates, late = append(rates, rate), append(late, o.Fidelity.LatenessP99NS*o.dilation/1e3)
-		if o.Fidelity.Verdict == OK {
+		if o.Fidelity.Verdict == record.OK {
 			good++
 		}
 		var cpu int64

@@ -11,6 +11,7 @@ import (
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/results/stats"
 )
 
@@ -242,7 +243,7 @@ func (r *run) judge() {
 	e.waits, e.waiting, _ = o.waits(r.x.Groups)
 	o.Refused, e.disturbed = r.refused()
 	o.Fidelity = judge(e)
-	if o.Fidelity.Verdict != OK {
+	if o.Fidelity.Verdict != record.OK {
 		o.Fidelity.Reasons = append(o.Fidelity.Reasons, tooFewSockets(o.Results)...)
 	}
 }

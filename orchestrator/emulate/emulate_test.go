@@ -21,6 +21,7 @@ import (
 	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -77,7 +78,7 @@ func checkOnTime(t *testing.T, x Experiment, check func(o *Outcome) error) {
 	t.Helper()
 	quiettest.Check(t, 4, func() error {
 		o := mustRun(t, x)
-		if err := check(o); err == nil || o.Fidelity.Verdict == OK {
+		if err := check(o); err == nil || o.Fidelity.Verdict == record.OK {
 			return err
 		} else {
 			return fmt.Errorf("%w: %w", quiettest.ErrDisturbed, err)
@@ -216,7 +217,7 @@ func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 	x.BaseRTT = line.Delay(benchMTU+wire.DataSize+wire.Overhead) + line.Delay(wire.AckSize+wire.Overhead)
 	x.Dilation = AutoDilation(c, Load(host.Demands(x.Plans)), x.BaseRTT)
 	quiettest.Check(t, 3, func() error {
-		if o := mustRun(t, x); o.Fidelity.Verdict != OK {
+		if o := mustRun(t, x); o.Fidelity.Verdict != record.OK {
 			return fmt.Errorf("verdict %s (%s) at dilation %g, base round trip %v", o.Fidelity.Verdict,
 				strings.Join(o.Fidelity.Reasons, "; "), x.Dilation, x.BaseRTT)
 		}
@@ -356,7 +357,7 @@ func checkDeathIsReportedByName(t *testing.T, bypass bool) {
 			t.Errorf("%v; want what h2 was at", err)
 		}
 		if o == nil || len(o.Results) != 4 || o.Results[1] == nil || o.Transport.DataPackets == 0 ||
-			o.Fidelity.Verdict != Invalid {
+			o.Fidelity.Verdict != record.Invalid {
 			t.Errorf("%s was killed: what the others knew is lost: %+v", victim, o)
 		}
 		if victim == "h2" && (o.Report == nil || o.Results[2] != nil) {
@@ -394,7 +395,7 @@ func TestPrivSilenceIsReportedByName(t *testing.T) {
 		if took < silence/2 {
 			t.Errorf("%s was stopped: it took only %v to end", victim, took)
 		}
-		if o == nil || o.Results[1] == nil || o.Fidelity.Verdict != Invalid {
+		if o == nil || o.Results[1] == nil || o.Fidelity.Verdict != record.Invalid {
 			t.Errorf("%s was stopped: what the others knew is lost: %+v", victim, o)
 		}
 	}

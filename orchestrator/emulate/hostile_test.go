@@ -88,7 +88,7 @@ func checkRefusals(t *testing.T, o *Outcome, ranks int) {
 		record.Refused{Host: "h1", By: record.ByHost, Why: "of no connection with their sender"},
 	)
 	t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused)
-	if o.Fidelity.Verdict == OK || !strings.Contains(strings.Join(o.Fidelity.Reasons, "\n"), "crossed the network") ||
+	if o.Fidelity.Verdict == record.OK || !strings.Contains(strings.Join(o.Fidelity.Reasons, "\n"), "crossed the network") ||
 		o.Beside == 0 {
 		t.Errorf("the verdict is %s, because %q; %d packets beside the workload", o.Fidelity.Verdict,
 			o.Fidelity.Reasons, o.Beside)
@@ -186,7 +186,7 @@ func TestUMLHostileNode(t *testing.T) {
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "with an IP or MAC address as its source that is not the host's"},
 		record.Refused{Host: "h0", By: record.ByHost, Why: "unreadable"},
 	)
-	if t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused); o.Fidelity.Verdict == OK {
+	if t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused); o.Fidelity.Verdict == record.OK {
 		t.Error("the verdict is ok")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -101,7 +102,7 @@ func TestPrivDeathOfAPartIsReportedByName(t *testing.T) {
 		if end == unix.SIGKILL && (!errors.As(err, &exit) || exit.Name != "fabric of m2") {
 			t.Errorf("%v: %v", end, err)
 		}
-		if err == nil || !strings.Contains(err.Error(), "m2") || o == nil || o.Fidelity.Verdict != Invalid {
+		if err == nil || !strings.Contains(err.Error(), "m2") || o == nil || o.Fidelity.Verdict != record.Invalid {
 			t.Errorf("%v: %v, %+v", end, err, o)
 		}
 	}

@@ -59,7 +59,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 		r.judge()
 		f := &r.outcome.Fidelity
 		reasons := strings.Join(f.Reasons, "\n")
-		if f.Verdict != Degraded || Helps(f) != c.helps || f.UnorderedDrops != c.unsent[0]+c.unsent[1]+c.unsent[2] {
+		if f.Verdict != record.Degraded || Helps(f) != c.helps || f.UnorderedDrops != c.unsent[0]+c.unsent[1]+c.unsent[2] {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 		for _, want := range c.says {

@@ -303,7 +303,7 @@ func (e *evidence) judgeStalls(f *record.Fidelity) {
 	which := fmt.Sprintf("%s stood or ran late for %.2g s from %.3g s after the start on, which is %v of lab time "+
 		"from %v on", top.Process, top.RealS, top.FromUS*e.dilation/1e6, micros(top.ForUS), micros(top.FromUS))
 	verdict := verdictOf(s.share)
-	if verdict != OK {
+	if verdict != record.OK {
 		n := 0
 		for i := range e.behind {
 			if !e.behind[i].noticed {
@@ -316,24 +316,24 @@ func (e *evidence) judgeStalls(f *record.Fidelity) {
 		f.Reasons = append(f.Reasons, fmt.Sprintf("processes stood or ran late during %.1f %% of the time of %s; ok "+
 			"is up to %g %%: %s", 100*s.share, s.what, 100*record.OKLateness, which))
 	}
-	if verdict == OK && verdictOf(senders.share) != OK {
-		verdict, f.Slowed = Degraded, true
+	if verdict == record.OK && verdictOf(senders.share) != record.OK {
+		verdict, f.Slowed = record.Degraded, true
 		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a queue: with the %d round "+
 			"trips that they may need to send as before, it is %.1f %% of the time of %s, and ok is up to %g %%: %s",
 			recovery, 100*senders.share, senders.what, 100*record.OKLateness, which))
 	}
-	if apart, what := s.apart(e.work, e.baseRTT); verdict == OK && verdictOf(apart) != OK {
-		verdict, f.Slowed = Degraded, true
+	if apart, what := s.apart(e.work, e.baseRTT); verdict == record.OK && verdictOf(apart) != record.OK {
+		verdict, f.Slowed = record.Degraded, true
 		f.Reasons = append(f.Reasons, fmt.Sprintf("ranks may have stayed apart after a stall: with what each repeat "+
 			"takes longer then, up to half a base round trip, it is %.1f %% of the time of %s, and ok is up to %g %%: "+
 			"%s", 100*apart, what, 100*record.OKLateness, which))
 	}
 	if e.rto > 0 && top.ForUS >= e.rto.Microseconds() {
-		verdict, f.Slowed = Worse(verdict, Degraded), true
+		verdict, f.Slowed = record.Worse(verdict, record.Degraded), true
 		f.Reasons = append(f.Reasons, fmt.Sprintf("senders may have taken a stall for a loss, with a retransmission "+
 			"timeout of %v: %s", e.rto, which))
 	}
-	f.Verdict = Worse(f.Verdict, verdict)
+	f.Verdict = record.Worse(f.Verdict, verdict)
 }
 
 func micros(us float64) units.Time { return units.Time(us * float64(units.Microsecond)).Rounded() }

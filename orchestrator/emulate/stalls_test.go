@@ -68,28 +68,29 @@ func TestStallsAreJudged(t *testing.T) {
 		verdict string
 		reason  string
 	}{
-		{"nothing", nil, 0, OK, ""},
-		{"at the bound", []behind{was("a", span(100, 150))}, 0, OK, ""},
-		{"beyond it", []behind{was("the fabric process", span(100, 160))}, 0, Degraded,
+		{"nothing", nil, 0, record.OK, ""},
+		{"at the bound", []behind{was("a", span(100, 150))}, 0, record.OK, ""},
+		{"beyond it", []behind{was("the fabric process", span(100, 160))}, 0, record.Degraded,
 			"processes stood or ran late during 6.0 % of the time of messages; ok is up to 5 %: the fabric process " +
 				"stood or ran late for 0.18 s from 0.3 s after the start on, which is 60us of lab time from 100us on"},
-		{"far beyond it", []behind{was("a", span(100, 301))}, 0, Invalid, "20.1 %"},
-		{"all at once", []behind{was("a", span(100, 160)), was("b", span(100, 158)), was("c", span(100, 110))}, 0, Degraded,
+		{"far beyond it", []behind{was("a", span(100, 301))}, 0, record.Invalid, "20.1 %"},
+		{"all at once", []behind{was("a", span(100, 160)), was("b", span(100, 158)), was("c", span(100, 110))}, 0, record.Degraded,
 			"3 stalls, in the longest of which a and b stood"},
 		{"others noticed it", []behind{{who: "some host", noticed: true, Log: stalls.Log{Spans: []stalls.Span{span(100,
-			162)}}}, was("a", span(100, 160))}, 0, Degraded, ": a stood or ran late"},
+			162)}}}, was("a", span(100, 160))}, 0, record.Degraded, ": a stood or ran late"},
 		{"only others noticed it", []behind{{who: "some host", noticed: true, Log: stalls.Log{Spans: []stalls.Span{span(100,
-			162)}}}}, 0, Degraded, "some host stood or ran late"},
-		{"shorter than a timeout", []behind{was("a", span(100, 140))}, 41 * us, OK, ""},
-		{"taken for a queue", []behind{was("a", span(99_000, 100_000))}, 0, Degraded, "with the 50 round trips that they may need to " +
+			162)}}}}, 0, record.Degraded, "some host stood or ran late"},
+		{"shorter than a timeout", []behind{was("a", span(100, 140))}, 41 * us, record.OK, ""},
+		{"taken for a queue", []behind{was("a", span(99_000, 100_000))}, 0, record.Degraded, "with the 50 round trips that they may need to " +
 			"send as before, it is 21.0 % of the time of a long one, and ok is up to 5 %: a stood"},
-		{"as long as a timeout", []behind{was("a", span(100, 140))}, 40 * us, Degraded,
+		{"as long as a timeout", []behind{was("a", span(100, 140))}, 40 * us, record.Degraded,
 			"senders may have taken a stall for a loss, with a retransmission timeout of 40us: a stood"},
 	} {
-		e := evidence{baseRTT: 400 * us, behind: c.behind, work: run, rto: c.rto, dilation: 3000}
+		e := evidence{baseRTT: 400 * us, behind: c.behind, work: run, rto: c.rto, dilation: 3000,
+			late: []lateness{{what: "timers", dist: latenessDist(0, 0)}}}
 		f := judge(e)
 		if reasons := strings.Join(f.Reasons, "; "); f.Verdict != c.verdict || !strings.Contains(reasons, c.reason) ||
-			(c.verdict == OK) != (reasons == "") {
+			(c.verdict == record.OK) != (reasons == "") {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.name, f.Verdict, reasons, c.verdict, c.reason)
 		}
 	}
@@ -126,16 +127,16 @@ func TestRanksStayApart(t *testing.T) {
 		ranks   bool
 		verdict string
 	}{
-		{"at the begin, of a whole repeat", us, 11 * us, true, Degraded},
-		{"at the begin, of a hundredth of a repeat", us, us / 8, true, OK},
-		{"at the end", 13 * 58 * us, 11 * us, true, OK},
-		{"of messages", us, 11 * us, false, OK},
+		{"at the begin, of a whole repeat", us, 11 * us, true, record.Degraded},
+		{"at the begin, of a hundredth of a repeat", us, us / 8, true, record.OK},
+		{"at the end", 13 * 58 * us, 11 * us, true, record.OK},
+		{"of messages", us, 11 * us, false, record.OK},
 	} {
 		repeats.ranks = c.ranks
 		e := evidence{baseRTT: 13 * us, dilation: 1000, work: []work{repeats}, behind: []behind{{who: "an agent",
 			Log: stalls.Log{Least: 1, Spans: []stalls.Span{{From: c.from, To: c.from + c.length}}}}}}
 		f := judge(e)
-		if f.Verdict != c.verdict || f.Slowed != (c.verdict != OK) {
+		if f.Verdict != c.verdict || f.Slowed != (c.verdict != record.OK) {
 			t.Errorf("%s: %s, %q", c.name, f.Verdict, f.Reasons)
 		}
 	}

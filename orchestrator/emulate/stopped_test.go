@@ -19,6 +19,7 @@ import (
 	"weft/internal/testenv"
 	"weft/orchestrator/runtime"
 	"weft/params"
+	"weft/results/record"
 	"weft/transport"
 	"weft/units"
 )
@@ -103,7 +104,7 @@ func (l *stoppedLab) check(t *testing.T, rounds, each int) {
 		}
 		if o, err := l.run(t, nil); err != nil {
 			t.Fatal(err)
-		} else if o.Fidelity.Verdict == OK {
+		} else if o.Fidelity.Verdict == record.OK {
 			base = append(base, numbersOf(o))
 		}
 	}
@@ -123,7 +124,7 @@ func (l *stoppedLab) check(t *testing.T, rounds, each int) {
 		key, off := farthest(numbersOf(o), base)
 		t.Logf("%d: %v: %s, %.1f %% of %s; %s is off by %.1f %%", i, s, f.Verdict, 100*f.Stalled, f.StalledWork,
 			key, 100*off)
-		if f.Verdict != OK {
+		if f.Verdict != record.OK {
 			caught++
 		} else if math.Abs(off) > 0.05 {
 			t.Errorf("%v: ok, and %s is off by %.1f %%", s, key, 100*off)

@@ -16,6 +16,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/internal/stalls"
 	"weft/orchestrator/runtime"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -101,7 +102,7 @@ func TestStoppedProgramsCount(t *testing.T) {
 		work: []work{{what: "sleep", spans: []stalls.Span{{To: 10 * units.Millisecond}}}}}
 	f := judge(e)
 	text := strings.Join(f.Reasons, "; ")
-	if f.Verdict == OK || math.Abs(f.Stalled-0.2) > 0.001 || len(f.Stalls) != 2 ||
+	if f.Verdict == record.OK || math.Abs(f.Stalled-0.2) > 0.001 || len(f.Stalls) != 2 ||
 		!strings.Contains(text, "sleep on h0 stood or ran late for 1 s from 1 s after the start") &&
 			!strings.Contains(text, "weft, which watches programs, stood or ran late for 1 s from 5 s after") {
 		t.Errorf("%+v", f)

@@ -10,13 +10,6 @@ import (
 	"weft/units"
 )
 
-// Verdicts of a run. docs/adr/0020-fidelity-verdict.md has the rules and their reasons.
-const (
-	OK       = "ok"
-	Degraded = "degraded"
-	Invalid  = "invalid"
-)
-
 // lateness is the lateness of one kind of event.
 type lateness struct {
 	what string // "deliveries"
@@ -53,10 +46,10 @@ type drops struct {
 	foreign bool // at a node that sends traffic outside of the workload
 }
 
-// judge returns the verdict. The worst kind of lateness decides: many deliveries on time do not
-// make up for late timers.
+// judge returns the verdict, by the rules of docs/adr/0020-fidelity-verdict.md. The worst kind of
+// lateness decides: many deliveries on time do not make up for late timers.
 func judge(e evidence) record.Fidelity {
-	f := record.Fidelity{Verdict: OK, BaseRTTNS: e.baseRTT.Nanoseconds(), CPUMax: e.cpu,
+	f := record.Fidelity{Verdict: record.OK, BaseRTTNS: e.baseRTT.Nanoseconds(), CPUMax: e.cpu,
 		DelayTargetNS: e.target.Nanoseconds()}
 	for _, l := range e.late {
 		if l.dist == nil || l.dist.Count() == 0 {
@@ -68,17 +61,17 @@ func judge(e evidence) record.Fidelity {
 		f.LatenessMaxNS = max(f.LatenessMaxNS, worst.Nanoseconds())
 		share := float64(p99) / float64(e.baseRTT)
 		verdict := verdictOf(share)
-		if verdict != OK {
+		if verdict != record.OK {
 			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %v, %.1f %% of the base round trip; "+
 				"ok is up to %g %%", l.what, p99.Rounded(), 100*share, 100*record.OKLateness))
 		}
-		f.Verdict = Worse(f.Verdict, verdict)
+		f.Verdict = record.Worse(f.Verdict, verdict)
 		if e.target == 0 || !l.measured {
 			continue
 		}
 		f.DelayErrorP99NS = max(f.DelayErrorP99NS, p99.Nanoseconds())
 		if p99 > e.target {
-			f.Verdict = Worse(f.Verdict, Degraded)
+			f.Verdict = record.Worse(f.Verdict, record.Degraded)
 			f.Reasons = append(f.Reasons, fmt.Sprintf("p99 lateness of %s is %v, above the queueing delay of %v "+
 				"that the transport aims at: senders slow down for queues that are not there",
 				l.what, p99.Rounded(), e.target.Rounded()))
@@ -88,12 +81,12 @@ func judge(e evidence) record.Fidelity {
 	if e.waiting != "" {
 		f.ProgramWait = e.waits
 		verdict := verdictOf(e.waits)
-		if verdict != OK {
+		if verdict != record.OK {
 			f.Reasons = append(f.Reasons, fmt.Sprintf("tasks of %s waited for a processor during up to %.1f %% of the "+
 				"time in which its network was in use; ok is up to %g %%", e.waiting, 100*e.waits,
 				100*record.OKLateness))
 		}
-		f.Verdict = Worse(f.Verdict, verdict)
+		f.Verdict = record.Worse(f.Verdict, verdict)
 	}
 	for _, d := range e.drops {
 		if d.n == 0 {
@@ -103,18 +96,21 @@ func judge(e evidence) record.Fidelity {
 		if d.foreign {
 			f.ForeignDrops += d.n
 		}
-		f.Verdict = Worse(f.Verdict, Degraded)
+		f.Verdict = record.Worse(f.Verdict, record.Degraded)
 		f.Reasons = append(f.Reasons, fmt.Sprintf("%d packets lost in %s, which the model did not drop", d.n, d.where))
 	}
 	for _, d := range e.disturbed {
-		f.Verdict = Worse(f.Verdict, Degraded)
+		f.Verdict = record.Worse(f.Verdict, record.Degraded)
 		f.Reasons = append(f.Reasons, d)
 	}
 	e.judgeCrossings(&f)
 	e.judgeStalls(&f)
 	for _, b := range e.broken {
-		f.Verdict = Invalid
+		f.Verdict = record.Invalid
 		f.Reasons = append(f.Reasons, b)
+	}
+	if f.Unjudged() != "" {
+		f.Verdict = record.Unjudged
 	}
 	return f
 }
@@ -145,7 +141,7 @@ func (e *evidence) judgeCrossings(f *record.Fidelity) {
 	}
 	f.Crossings, f.LateCrossings = c.Lateness.Count(), c.Late
 	if float64(c.Late) > maxLateCrossings*float64(f.Crossings) {
-		f.Verdict = Worse(f.Verdict, Degraded)
+		f.Verdict = record.Worse(f.Verdict, record.Degraded)
 		f.Reasons = append(f.Reasons, fmt.Sprintf("%d of %d packets came too late from one part of the network to "+
 			"another, %.2g %%; ok is up to %g %%", c.Late, f.Crossings,
 			100*float64(c.Late)/float64(f.Crossings), 100*maxLateCrossings))
@@ -204,9 +200,9 @@ func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string
 func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	var use, slower string
 	switch f.Verdict {
-	case OK, record.Unjudged:
+	case record.OK, record.Unjudged:
 		return ""
-	case Degraded:
+	case record.Degraded:
 		use, slower = "do not use it for tails, queues or completion times", "for these, run it slower"
 	default:
 		use, slower = "do not use these times", "run it slower"
@@ -232,26 +228,9 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 func verdictOf(share float64) string {
 	switch {
 	case share <= record.OKLateness:
-		return OK
+		return record.OK
 	case share <= record.DegradedLateness:
-		return Degraded
+		return record.Degraded
 	}
-	return Invalid
-}
-
-// Worse returns the worse of two verdicts.
-func Worse(a, b string) string {
-	rank := func(v string) int {
-		switch v {
-		case OK:
-			return 0
-		case Degraded:
-			return 1
-		}
-		return 2
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
+	return record.Invalid
 }

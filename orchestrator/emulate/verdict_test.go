@@ -32,31 +32,34 @@ func TestVerdict(t *testing.T) {
 		verdict string
 		reason  string
 	}{
-		{"nothing happened", evidence{}, OK, ""},
-		{"at the bound", evidence{late: []lateness{{what: "timers", dist: latenessDist(500*ns, 9000*ns)}}}, OK, ""},
-		{"beyond it", evidence{late: []lateness{{what: "timers", dist: latenessDist(510*ns, 510*ns)}}}, Degraded,
+		{"all on time", evidence{late: []lateness{{what: "timers", dist: latenessDist(0, 0)}}}, record.OK, ""},
+		{"at the bound", evidence{late: []lateness{{what: "timers", dist: latenessDist(500*ns, 9000*ns)}}}, record.OK, ""},
+		{"beyond it", evidence{late: []lateness{{what: "timers", dist: latenessDist(510*ns, 510*ns)}}}, record.Degraded,
 			"lateness of timers is 510ns, 5.1 %"},
-		{"the last degraded", evidence{late: []lateness{{what: "timers", dist: latenessDist(2000*ns, 2000*ns)}}}, Degraded,
+		{"the last degraded", evidence{late: []lateness{{what: "timers", dist: latenessDist(2000*ns, 2000*ns)}}}, record.Degraded,
 			"20.0 %"},
-		{"beyond that", evidence{late: []lateness{{what: "timers", dist: latenessDist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
+		{"beyond that", evidence{late: []lateness{{what: "timers", dist: latenessDist(2010*ns, 2010*ns)}}}, record.Invalid, "20.1 %"},
 		{"the worst kind decides", evidence{late: []lateness{{what: "a", dist: latenessDist(0, 0)},
-			{what: "b", dist: latenessDist(3000*ns, 3000*ns)}, {what: "c"}}}, Invalid, "lateness of b"},
-		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, Degraded,
+			{what: "b", dist: latenessDist(3000*ns, 3000*ns)}, {what: "c"}}}, record.Invalid, "lateness of b"},
+		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, record.Degraded,
 			"1 packets lost in queues"},
 		{"a drop does not mend", evidence{late: []lateness{{what: "b", dist: latenessDist(3000*ns, 3000*ns)}},
-			drops: []drops{{where: "queues", n: 1}}}, Invalid, ""},
-		{"broken", evidence{broken: []string{"two and two are five"}}, Invalid, "two and two"},
+			drops: []drops{{where: "queues", n: 1}}}, record.Invalid, ""},
+		{"broken", evidence{broken: []string{"two and two are five"}}, record.Invalid, "two and two"},
 	} {
 		c.e.baseRTT = rtt
 		f := judge(c.e)
 		if reasons := strings.Join(f.Reasons, "; "); f.Verdict != c.verdict || !strings.Contains(reasons, c.reason) ||
-			c.verdict != OK && reasons == "" {
+			c.verdict != record.OK && reasons == "" {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.name, f.Verdict, reasons, c.verdict, c.reason)
 		}
 	}
+	if f := judge(evidence{baseRTT: rtt}); f.Verdict != record.Unjudged || f.Unjudged() == "" {
+		t.Errorf("without any event: %+v", f)
+	}
 	f := judge(evidence{late: []lateness{{what: "deliveries", dist: latenessDist(150*ns, 150*ns), measured: true},
 		{what: "timers", dist: latenessDist(400*ns, 400*ns)}}, baseRTT: rtt, target: 100 * ns})
-	if text := strings.Join(f.Reasons, "; "); f.Verdict != Degraded || f.DelayTargetNS != 100 || !Helps(&f) ||
+	if text := strings.Join(f.Reasons, "; "); f.Verdict != record.Degraded || f.DelayTargetNS != 100 || !Helps(&f) ||
 		!strings.Contains(text, "p99 lateness of deliveries is 150ns, above the queueing delay of 100ns that") ||
 		strings.Contains(text, "timers") {
 		t.Errorf("late by more than the delay target: %+v", f)
@@ -65,7 +68,7 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("repeat it at %g", d)
 	}
 	if f := judge(evidence{late: []lateness{{what: "deliveries", dist: latenessDist(99*ns, 99*ns), measured: true}},
-		baseRTT: rtt, target: 100 * ns}); f.Verdict != OK {
+		baseRTT: rtt, target: 100 * ns}); f.Verdict != record.OK {
 		t.Errorf("late by less than the delay target: %+v", f)
 	}
 	f = judge(evidence{late: []lateness{{what: "a", dist: latenessDist(500*ns, 9000*ns)}}, baseRTT: rtt, cpu: 0.5})
@@ -110,25 +113,25 @@ func TestRoundTripLateness(t *testing.T) {
 // A verdict that is not ok comes with the settings to change, where some would help.
 func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
-		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
+		"": {Verdict: record.OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; for these, run it slower: " +
-			"--dilation 500, or weft run --retry-dilation to do so automatically": {Verdict: Degraded, LatenessP99NS: 1500,
+			"--dilation 500, or weft run --retry-dilation to do so automatically": {Verdict: record.Degraded, LatenessP99NS: 1500,
 			BaseRTTNS: 10_000},
 		"do not use these times; run it slower: --dilation 200, or weft run --retry-dilation to do so automatically": {
-			Verdict: Invalid, UnorderedDrops: 3},
+			Verdict: record.Invalid, UnorderedDrops: 3},
 		"do not use these times; a higher dilation does not help: see the reasons above": {
-			Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
+			Verdict: record.Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
 		"do not use it for tails, queues or completion times; a higher dilation does not " +
-			"help: see the reasons above": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
+			"help: see the reasons above": {Verdict: record.Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
 		"do not use these times; programs waited for processors, and those that poll, as MPI does, or compute all " +
 			"the time need one for each host at any dilation, on a machine that does nothing else; run it slower: " +
-			"--dilation 1000, or weft run --retry-dilation to do so automatically": {Verdict: Invalid, ProgramWait: 0.8},
+			"--dilation 1000, or weft run --retry-dilation to do so automatically": {Verdict: record.Invalid, ProgramWait: 0.8},
 	} {
 		if got := Advice(&f, 100, false); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", f, got, want)
 		}
 	}
-	again := record.Fidelity{Verdict: Invalid, UnorderedDrops: 3}
+	again := record.Fidelity{Verdict: record.Invalid, UnorderedDrops: 3}
 	if got := Advice(&again, 100, true); got != "do not use these times; run it slower still: --dilation 200" {
 		t.Errorf("a run that was retried is told: %s", got)
 	}
@@ -155,7 +158,7 @@ func TestSlower(t *testing.T) {
 				c.want, c.why)
 		}
 	}
-	if d, _, _ := Slower(&record.Fidelity{Verdict: Invalid}, 1); d != 2 {
+	if d, _, _ := Slower(&record.Fidelity{Verdict: record.Invalid}, 1); d != 2 {
 		t.Errorf("without a base round trip: %g", d)
 	}
 }
@@ -165,7 +168,7 @@ func TestLateCrossingsAreJudged(t *testing.T) {
 	for _, c := range []struct {
 		late int
 		want string
-	}{{0, OK}, {5, OK}, {11, Degraded}, {1000, Degraded}} {
+	}{{0, record.OK}, {5, record.OK}, {11, record.Degraded}, {1000, record.Degraded}} {
 		crossings := &realtime.Crossings{Lateness: stats.NewDist(), Late: int64(c.late)}
 		for i := range 1000 {
 			crossings.Lateness.Record(units.Time(min(1, c.late/(i+1))))

@@ -194,9 +194,6 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	summary.Summarize(x, out, s, after(ctx, summaryTime))
 	if f := s.Fidelity; f != nil {
-		if f.Unjudged() != "" {
-			f.Verdict = record.Unjudged
-		}
 		f.Advice = emulate.Advice(f, s.Dilation, o.Retries)
 	}
 	by := out.End()
@@ -298,7 +295,7 @@ func after(ctx context.Context, some time.Duration) func() bool {
 // judgeRetry returns r with Counts set. Another try counts if it ran to its end with a fidelity
 // that is no worse than the previous one's.
 func judgeRetry(r record.Retry, s *record.Summary) *record.Retry {
-	r.Counts = s.Complete() && s.Fidelity != nil && emulate.Worse(s.Fidelity.Verdict, r.Verdict) == r.Verdict
+	r.Counts = s.Complete() && s.Fidelity != nil && record.Worse(s.Fidelity.Verdict, r.Verdict) == r.Verdict
 	return &r
 }
 

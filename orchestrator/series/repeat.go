@@ -19,7 +19,7 @@ func (r *Runner) runOne(ctx context.Context, j *Job) Outcome {
 		return first
 	case r.Twice && s.Complete() && s.Engine != "sim":
 		return r.twice(ctx, j, first)
-	case r.Retry && s.Fidelity != nil && s.Fidelity.Verdict != emulate.OK && s.Unjudged() == "":
+	case r.Retry && s.Fidelity != nil && s.Fidelity.Verdict != record.OK && s.Unjudged() == "":
 		return r.retry(ctx, j, first)
 	}
 	return first
@@ -29,7 +29,7 @@ func (r *Runner) runOne(ctx context.Context, j *Job) Outcome {
 // better outcome.
 func (r *Runner) retry(ctx context.Context, j *Job, first Outcome) Outcome {
 	s := first.Summary
-	if s.Fidelity.Verdict == emulate.Degraded && !emulate.Helps(s.Fidelity) {
+	if s.Fidelity.Verdict == record.Degraded && !emulate.Helps(s.Fidelity) {
 		r.sayf("%s: fidelity %s at dilation %g, and a higher dilation does not help; not repeated",
 			s.Run, s.Fidelity.Verdict, s.Dilation)
 		return first

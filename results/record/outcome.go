@@ -56,11 +56,19 @@ func (o Outcome) String() string {
 // Doubtful reports whether a fidelity is not ok, or should have been judged and was not.
 func (o Outcome) Doubtful() bool { return o.Fidelity != "" && o.Fidelity != OK }
 
-// WorseFidelity reports whether the fidelity is worse than that of another outcome: none or ok,
-// degraded, unjudged, which may be anything, and invalid, the worst.
+// Worse returns the worse of two fidelities: none or ok, degraded, unjudged, which may be anything,
+// or invalid, the worst.
+func Worse(a, b string) string {
+	order := []string{OK, Degraded, Unjudged, Invalid}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// WorseFidelity reports whether the fidelity is worse than that of another outcome.
 func (o Outcome) WorseFidelity(than Outcome) bool {
-	rank := func(o Outcome) int { return slices.Index([]string{OK, Degraded, Unjudged, Invalid}, o.Fidelity) }
-	return rank(o) > rank(than)
+	return Worse(o.Fidelity, than.Fidelity) != than.Fidelity
 }
 
 // Grade says what an outcome means for whoever reads a list of runs.
