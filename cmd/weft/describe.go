@@ -133,7 +133,7 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 		if err != nil {
 			return err
 		}
-		a.noteTopology(l)
+		a.notes("topology", l)
 		if !asJSON {
 			_, err = fmt.Fprint(a.stdout, p.Text())
 			return err
@@ -151,11 +151,15 @@ engine.dilation=N sets it. --on shows which host and switch would be on which ot
 	return cmd
 }
 
-// noteTopology prints what a lab's notes say of its network and hosts.
-func (a *app) noteTopology(l *lab.Lab) {
-	for _, p := range l.Notes() {
-		if strings.HasPrefix(p.Path, "topology.") {
-			fmt.Fprintf(a.stderr, "warning: %s: %s\n", p.Path, p.Message)
+// notes prints the notes of labs about settings below a section, each once.
+func (a *app) notes(section string, labs ...*lab.Lab) {
+	seen := map[lab.Problem]bool{}
+	for _, l := range labs {
+		for _, p := range l.Notes() {
+			if strings.HasPrefix(p.Path, section+".") && !seen[p] {
+				seen[p] = true
+				fmt.Fprintf(a.stderr, "warning: %s: %s\n", p.Path, p.Message)
+			}
 		}
 	}
 }
@@ -190,7 +194,7 @@ func (a *app) graphCommand() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		a.noteTopology(l)
+		a.notes("topology", l)
 		if asJSON {
 			return writeJSON(a.stdout, render.NewDocument(l.Name, g))
 		}

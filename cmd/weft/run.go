@@ -236,6 +236,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := series.Jobs(files, time.Now())
+	if len(jobs) > 1 { // one run is over soon, and tells its notes itself
+		for _, f := range files {
+			a.notes("expect", f.Labs...)
+		}
+	}
 	if (flags.live != nil || flags.terminal != nil) && len(jobs) > 1 {
 		return usagef("--view and --watch show one run, and this would be %d; choose one with --set and --engine",
 			len(jobs))

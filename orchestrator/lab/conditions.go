@@ -53,6 +53,7 @@ func (c *conditions) settle() {
 			}
 		}
 		l.Expect = applies
+		l.warnUnmeasured()
 	}
 }
 

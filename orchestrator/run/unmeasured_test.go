@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -156,5 +157,32 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An expectation about what no run of a lab measures is warned of before the run, and no other: for
+// each name, in labs that switch on what it needs and in those that do not.
+func TestUnmeasurableExpectationsAreToldBefore(t *testing.T) {
+	const flows = star + "workload: [{collective: permute, size: 1MB}, {collective: permute, size: 1MB}]\n"
+	const clocked = "clocks: {sync: ptp, preset: server, for: 20ms}\n"
+	const measured = "measure: {rates: 1us, acks: true, queue_events: switch0->h0, from: 1us}\n"
+	// What a run may fail to measure although its lab asks for it.
+	rare := []string{"fidelity", "metric.", "clock_coverage", "clock_bound.", "clock_converged", "clock_stability.",
+		"clock_reference.", "acks.delay", "acks.mark", "queue_event_delay.", "plateau."}
+	for _, text := range []string{flows, flows + measured, flows + clocked, flows + "transport: {kind: ccm}\n",
+		flows + clocked + measured + "transport: {kind: ccm}\n"} {
+		with := valued(t, mustSimulate(t, text))
+		for _, name := range names() {
+			line := fmt.Sprintf("%s == %[1]s", name)
+			labs, err := lab.Parse("lab.yaml", fmt.Appendf(nil, "%sexpect: [%s]\n", text, line), lab.Options{})
+			if err != nil || name == "fidelity" {
+				continue // refused, or judged in emulations alone
+			}
+			told := slices.ContainsFunc(labs[0].Notes(), func(p lab.Problem) bool { return p.Path == "expect.0" })
+			may := slices.ContainsFunc(rare, func(r string) bool { return strings.HasPrefix(name, r) })
+			if has := slices.Contains(with, name); told && has || !told && !has && !may {
+				t.Errorf("%s%s: told %t, has a value %t", text, name, told, has)
+			}
+		}
 	}
 }

@@ -22,15 +22,11 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if len(x.Items) == 0 {
 		s.Lack("the lab has no collective or flow whose data could be checked", "verified")
 	}
-	// what Weft's endpoints count
-	endpoints := []string{"flows.unfinished", "flows.bytes", "flows.fct_us", "flows.slowdown", "rtt_us",
-		"network.data_packets", "network.retransmits", "network.timeouts", "network.reordered", "network.credits",
-		"network.queue_delay_us"}
 	switch {
 	case s.ProgramsAlone():
-		s.Lack(ofPrograms, append(endpoints, "flows.count", "base_rtt_us")...)
+		s.Lack(ofPrograms, append(record.EndpointFields(), "flows.count", "base_rtt_us")...)
 	case s.Flows.Count == 0:
-		s.Lack(noMessage, endpoints...)
+		s.Lack(noMessage, record.EndpointFields()...)
 	case s.Flows.Count == s.Flows.Unfinished:
 		s.Lack("no message was finished", "flows.fct_us", "flows.slowdown")
 	}

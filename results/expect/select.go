@@ -70,34 +70,32 @@ func (e *Expr) Cross() bool { return len(e.selected()) > 0 }
 
 // selected returns the names with selections.
 func (e *Expr) selected() []*node {
-	var out []*node
-	var walk func(*node)
-	walk = func(n *node) {
-		if len(n.pick) > 0 {
-			out = append(out, n)
-		}
-		for _, a := range n.args {
-			walk(a)
-		}
-	}
-	walk(e.root)
-	return out
+	return slices.DeleteFunc(e.names(), func(n *node) bool { return len(n.pick) == 0 })
 }
 
-// Of reports whether the expression has names of the summary, and all begin with a prefix.
-func (e *Expr) Of(prefix string) bool {
-	some, all := false, true
+// names returns the names in the expression.
+func (e *Expr) names() (all []*node) {
 	var walk func(*node)
 	walk = func(n *node) {
-		if _, measured := findEntry(n.name); n.op == "name" && measured {
-			some, all = true, all && strings.HasPrefix(n.name, prefix)
+		if n.op == "name" {
+			all = append(all, n)
 		}
 		for _, a := range n.args {
 			walk(a)
 		}
 	}
 	walk(e.root)
-	return some && all
+	return all
+}
+
+// Measured returns the names of the summary in the expression.
+func (e *Expr) Measured() (all []string) {
+	for _, n := range e.names() {
+		if _, measured := findEntry(n.name); measured {
+			all = append(all, n.name)
+		}
+	}
+	return all
 }
 
 // A Point is one run of a sweep.

@@ -39,6 +39,20 @@ func (s *Summary) Lack(why string, paths ...string) {
 	}
 }
 
+// EndpointFields returns the paths of the fields of summary.json that Weft's own endpoints count.
+func EndpointFields() []string {
+	return []string{"flows.unfinished", "flows.bytes", "flows.fct_us", "flows.slowdown", "rtt_us",
+		"network.data_packets", "network.retransmits", "network.timeouts", "network.reordered", "network.credits",
+		"network.queue_delay_us"}
+}
+
+// OfEndpoints reports whether a field of summary.json is one that Weft's own endpoints count.
+func OfEndpoints(path string) bool {
+	return slices.ContainsFunc(EndpointFields(), func(f string) bool {
+		return path == f || strings.HasPrefix(path, f+".")
+	})
+}
+
 // notFinite is why a number that JSON cannot express has no value.
 const notFinite = "the result is infinite or not a number"
 

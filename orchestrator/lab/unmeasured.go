@@ -1,0 +1,56 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/results/expect"
+	"weft/results/record"
+	"weft/transport"
+)
+
+// warnUnmeasured notes each expectation about a number that no run of the lab measures: it will be
+// missed, which is better known before a long sweep than after it.
+func (l *Lab) warnUnmeasured() {
+	for i := range l.Expect {
+		e := &l.Expect[i]
+		expr, err := expect.Parse(e.Text)
+		if err != nil || expr.Cross() {
+			continue // reported elsewhere; a line across points is about those that it selects
+		}
+		for _, name := range expr.Measured() {
+			if why := l.unmeasured(name); why != "" {
+				l.notes = append(l.notes, note{fmt.Sprintf("expect.%d", e.Index),
+					fmt.Sprintf("%s has no value here, so that %q will be missed: %s", name, e.Text, why)})
+				break
+			}
+		}
+	}
+}
+
+// unmeasured returns why no run of the lab has a value for a name of the summary; "" if one may.
+func (l *Lab) unmeasured(name string) (why string) {
+	of := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	}
+	m := &l.Measure
+	switch {
+	case l.Sends() == record.Programs && record.OfEndpoints(expect.Path(name)):
+		return "only programs send, and nobody looks into their packets"
+	case of("jain", "goodput", "flow_rate.", "plateau.") && m.Rates == 0:
+		return "rates are not measured; expected measure.rates, such as 10us"
+	case of("acks.") && !m.Acks:
+		return "acknowledgements are not recorded; expected measure.acks: true"
+	case of("queue_event_delay.") && m.Events == "":
+		return "no queue is recorded event by event; expected measure.queue_events with a port"
+	case of("drops_after", "max_queue_after") && m.From == 0:
+		return "counters are of the whole run; expected measure.from"
+	case of("ccm.", "steps(", "first(", "last(") && !transport.FactsOf(l.Transport.Kind).Coordinated:
+		return fmt.Sprintf("the switches of %s take no part in congestion management; `when transport.kind == ccm` "+
+			"at the end of the line keeps it for ccm", l.Transport.Kind)
+	case of("clock_") && (l.Clocks.Kind().Perfect || l.Clocks.Sample == 0):
+		return "the error of clocks is not measured; expected clocks.sync with imperfect clocks, and clocks.sample"
+	}
+	return ""
+}
