@@ -17,6 +17,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/internal/regular"
 	"weft/internal/testenv"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"
 )
 
@@ -241,7 +242,7 @@ func TestPrivDamagedJournal(t *testing.T) {
 			if err != nil || len(swept) != 1 || swept[0].What != "running" {
 				t.Fatalf("while it is up: %+v, %v", swept, err)
 			}
-			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, killTime)); err != nil {
+			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, runtime.KillTime)); err != nil {
 				t.Fatal(err)
 			}
 			swept, err = Clean(t.Context(), r.Path(), Options{})
@@ -290,7 +291,7 @@ func TestPrivJournalOfAnotherVersion(t *testing.T) {
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, killTime)); err != nil {
+			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, runtime.KillTime)); err != nil {
 				t.Fatal(err)
 			}
 			if verb == "destroy" {

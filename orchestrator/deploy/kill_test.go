@@ -15,6 +15,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/internal/sample"
 	"weft/internal/testenv"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/uml/umltest"
 )
 
@@ -197,7 +198,7 @@ func TestPrivCleanKeepsRunningLabs(t *testing.T) {
 	if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitEnd(s.Supervisor, killTime); err != nil {
+	if err := awaitEnd(s.Supervisor, runtime.KillTime); err != nil {
 		t.Fatal(err)
 	}
 	swept, err := Clean(t.Context(), root, Options{})

@@ -37,14 +37,9 @@ func hasMark(pid int, deployment string) bool {
 	return ok && mark == deployment
 }
 
-// killTime is the time limit for killed processes to be gone. One that changes a network ends only
-// after the kernel has given it the lock for that, which took more than 10 s on a machine that
-// removed hundreds of namespaces.
-const killTime = time.Minute
-
 // killMarked kills every process of a deployment and returns when none is left.
 func killMarked(ctx context.Context, deployment string) error {
-	deadline := time.Now().Add(killTime)
+	deadline := time.Now().Add(runtime.KillTime)
 	for {
 		pids, err := marked(deployment)
 		if err != nil || len(pids) == 0 {
@@ -57,7 +52,7 @@ func killMarked(ctx context.Context, deployment string) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %s still run %v after SIGKILL", strings.Trim(fmt.Sprint(pids), "[]"), killTime)
+			return fmt.Errorf("processes %s still run %v after SIGKILL", strings.Trim(fmt.Sprint(pids), "[]"), runtime.KillTime)
 		}
 		select {
 		case <-ctx.Done():

@@ -105,7 +105,7 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 		if err := syscall.Kill(state.Supervisor, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if err := awaitEnd(state.Supervisor, killTime); err != nil {
+		if err := awaitEnd(state.Supervisor, runtime.KillTime); err != nil {
 			t.Fatal(err)
 		}
 		gone := make(chan bool, 1)

@@ -123,7 +123,7 @@ func (s *runningSupervisor) end(ctx context.Context) (swept []Swept, err error) 
 		return nil, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
 	// A process that is exiting has lost its mark but still counts as the owner of its resources.
-	if err := awaitEnd(s.pid, killTime); err != nil {
+	if err := awaitEnd(s.pid, runtime.KillTime); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", s.lab, err)
 	}
 	swept = []Swept{{s.lab, "removed", "a supervisor without a folder"}}

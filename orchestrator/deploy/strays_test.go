@@ -243,7 +243,7 @@ func TestPrivSupervisorKeepsForeignFolder(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitEnd(pid, killTime); err != nil {
+	if err := awaitEnd(pid, runtime.KillTime); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(filepath.Join(r.Path(), "twice")); err != nil {

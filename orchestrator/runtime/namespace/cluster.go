@@ -14,11 +14,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Time limits of operations that normally take milliseconds. Our own choice.
-const (
-	defaultGrace = 100 * time.Millisecond // for processes to exit by themselves
-	killTime     = 3 * time.Second        // for killed processes to be gone with their namespaces
-)
+// defaultGrace is how long processes may take to exit by themselves. Ours.
+const defaultGrace = 100 * time.Millisecond
 
 // Cluster is a running lab; it implements runtime.Cluster and runtime.Restarter.
 type Cluster struct {
@@ -184,8 +181,8 @@ func (c *Cluster) close() error {
 		}
 		return nil
 	})
-	for _, p := range awaitExits(left, killTime) {
-		all.Add(fmt.Errorf("%s (process %d) still runs %v after it was killed", p.Name, p.PID, killTime))
+	for _, p := range awaitExits(left, runtime.KillTime) {
+		all.Add(fmt.Errorf("%s (process %d) still runs %v after it was killed", p.Name, p.PID, runtime.KillTime))
 	}
 	c.spawn.stop()
 	if all.Err() == nil && c.groups != nil {

@@ -14,15 +14,12 @@ import (
 // runtime.Owner.
 const launcherVar = "WEFT_LAUNCHER"
 
-// orphanTime is the time limit for killed orphans to be gone with their namespaces.
-const orphanTime = 10 * time.Second
-
 // CleanProcesses ends processes of labs whose launcher is gone, and returns their names. The kernel
 // has killed them already when the launcher ended: the remaining ones have not run since, or are
 // about to exit.
 func CleanProcesses(ctx context.Context) (names []string, err error) {
 	found := map[int]bool{}
-	for deadline := time.Now().Add(orphanTime); ; {
+	for deadline := time.Now().Add(runtime.KillTime); ; {
 		left := orphans()
 		if len(left) == 0 {
 			return names, nil
@@ -39,7 +36,7 @@ func CleanProcesses(ctx context.Context) (names []string, err error) {
 		}
 		if time.Now().After(deadline) {
 			return names, fmt.Errorf("process %d of a lab whose launcher is gone still runs %v after it was killed",
-				left[0], orphanTime)
+				left[0], runtime.KillTime)
 		}
 		select {
 		case <-ctx.Done():
