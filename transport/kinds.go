@@ -23,25 +23,29 @@ import (
 // scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
 // telemetry, marked and coordinated say what switches do with its packets, marking is its default
 // for ECN, netRTT gives it the base RTT of the whole network, aims its target delay, starves that
-// delay alone can shrink its window to nothing, helped what a controller tells it, and drawn its
-// colour in charts. needs, lossless and around list the conditions under which the transport does
-// what its authors describe. Conditions about numbers are those of its parameters (cc.Conditional)
-// and of selective repeat (Misfits): docs/adr/0231.
+// delay alone can shrink its window to nothing, bounded names the keys of its windows, helped what
+// a controller tells it, and drawn its colour in charts. needs, lossless and around list the
+// conditions under which the transport does what its authors describe. Conditions about numbers are
+// those of its parameters (cc.Conditional) and of selective repeat (Misfits): docs/adr/0231.
 var kinds = []kind{
-	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).starves().
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).starves().bounded("initial", "initial").
 		helped("base_rate", pc4.Off, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),
-	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget).starves(),
-	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().lossless(),
+	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)).drawn(4).aims(swiftTarget).starves().
+		bounded("max_window", "initial_window"),
+	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).drawn(6).telemetry().bounded("t", "t").lossless(),
 	register("strack", "STrack and spray.", section[STrack], strackScheme).drawn(3).selective().marked().netRTT().
-		aims(strackTarget).needs(Marks, "its window and its choice of paths follow marks"),
+		aims(strackTarget).bounded("max_cwnd", "max_cwnd").
+		needs(Marks, "its window and its choice of paths follow marks"),
 	register("spray", "", spraySection, sprayScheme).drawn(8).as("strack").selective().marked().netRTT().
-		aims(strackTarget).needs(Marks, "its window follows marks").unless(checkPathCount),
+		aims(strackTarget).bounded("max_cwnd", "max_cwnd").unless(checkPathCount).
+		needs(Marks, "its window follows marks"),
 	register("ccm", "CCM, in hosts and all switches.", section[CCM], ccmScheme).drawn(7).selective().marked().
 		coordinated().around(innerOf, insideOfCCM),
 	register("uec", "Ultra Ethernet.", section[UEC], uecScheme).drawn(5).selective().marked().netRTT().trims().
+		bounded("max_cwnd", "cwnd").
 		needs(Marks, "its window and its choice of paths follow marks").
 		needs(Trimming, "its receivers learn of losses by the headers of trimmed packets"),
 	register("wasm", "A module of your own.", section[Wasm], wasmScheme).inModule().needs(Lossless, goBackN),
@@ -63,7 +67,8 @@ type kind struct {
 
 	// target returns the queueing delay that a connection aims at; nil: it does not steer by delay
 	target func(s *Spec, p cc.Params, l cc.Link) units.Time
-	hungry bool // see starves
+	hungry bool  // see starves
+	bound  bound // the keys of its windows; none: it has no window, or one that follows a rate
 
 	// inner returns the transport inside this one, by parameters, and inside its name, by the keys
 	// that a lab sets; nil: there is none.

@@ -14,11 +14,13 @@ import (
 // is how long a run took whose switches marked packets, 0 before it. It returns an error if cfg or
 // s is invalid.
 func Misfits(cfg Config, s *Spec, took units.Time) ([]cc.Misfit, error) {
-	l, sch, err := connect(cfg, s)
+	alone := *s
+	alone.Initial = cfg.LineRate // what a controller plans for a connection alone on its path
+	l, sch, err := connect(cfg, &alone)
 	if err != nil {
 		return nil, err
 	}
-	n := cc.Network{Link: l, Took: took}
+	n := cc.Network{Link: l, Slowest: slices.Min(s.Forward.Rates), Took: took}
 	if sch.selective {
 		n.Most = units.Bytes(min(sch.span(l), maxSpan)) * l.Packet
 	}
@@ -30,10 +32,15 @@ func Misfits(cfg Config, s *Spec, took units.Time) ([]cc.Misfit, error) {
 	all := misfits(s.CC, n, path)
 	if k.inner != nil {
 		name, p := k.inner(s.CC)
-		all = append(all, misfits(p, n, path+name+".")...)
+		path += name + "."
+		all = append(all, misfits(p, n, path)...)
+		if k, err = kindOf(name); err != nil {
+			return nil, err
+		}
 	}
-	all = append(all, at(unfilled(s, l, sch), path)...)
-	if n.Most > 0 && n.Most < l.BDP() {
+	all = append(all, at(unfilled(s, n, sch, k.bound), path)...)
+	all = append(all, at(uncredited(n, sch), path)...)
+	if l.Line = n.Narrowest(); n.Most > 0 && n.Most < l.BDP() {
 		all = append(all, cc.Misfit{Key: "topology.mtu", What: fmt.Sprintf("its recovery keeps track of %v of data on "+
 			"their way, and the longest path holds %v (%v at a base RTT of %v): one connection fills %d %% of it; "+
 			"expected a larger mtu, shorter or slower links, or more connections",
@@ -50,7 +57,7 @@ const filled = 0.9
 // returns an error if cfg or s is invalid.
 func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 	l, sch, err := connect(cfg, s)
-	if err != nil || !sch.selective || !sch.windowed {
+	if err != nil || !sch.selective {
 		return DefaultAckEvery, err
 	}
 	window, every := idleWindow(sch.controller(l), l), DefaultAckEvery
@@ -59,6 +66,9 @@ func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 	}
 	return every, nil
 }
+
+// endless is a window that bounds nothing: that of a rate, or of credits.
+const endless = 1000 * units.GB
 
 // idleWindow returns the window after an acknowledgement of an idle path: UEC's follows the
 // smallest round trip.
@@ -73,6 +83,9 @@ func idleWindow(c cc.Controller, l cc.Link) units.Bytes {
 // completes a later acknowledgement, which comes a round trip after it has left. In that time
 // w - w mod k packets leave.
 func fill(l cc.Link, window, every units.Bytes) float64 {
+	if window > endless {
+		return 1
+	}
 	w := (window + l.Packet - 1) / l.Packet
 	k := min((every+l.Packet-1)/l.Packet, w)
 	over := w % k
@@ -80,18 +93,108 @@ func fill(l cc.Link, window, every units.Bytes) float64 {
 	return float64(w-over) / (path + float64(k-1-over))
 }
 
+// A bound names the keys that bound a transport's window.
+type bound struct {
+	key   string // of the largest window; "": it has none
+	first string // of the first window
+}
+
+// bounded names the keys that bound its windows: of the largest, and of the first one.
+func (k kind) bounded(key, first string) kind {
+	k.bound = bound{key, first}
+	return k
+}
+
+// A growth is what the window of one connection does on an idle path.
+type growth struct {
+	first, second, last units.Bytes // windows of the first two base RTTs, and of the last that counts
+	share               float64     // of the path, filled over all that count
+	largest             units.Bytes // window after the first base RTT, until it fills the path or never will
+}
+
+// rounds is the number of base RTTs that count: a flow of that length should not lose a tenth to
+// its first window. Ours.
+const rounds = 100
+
+// patience is the number of base RTTs after which a window that does not fill its path never does.
+const patience = 100 * rounds
+
+// growthOf returns the growth of a connection's window on a path, if every bytes are acknowledged
+// together.
+func growthOf(c cc.Controller, r cc.Receiver, l cc.Link, every units.Bytes) (g growth) {
+	c.OnStart(0)
+	g.first = c.Window()
+	for i := range units.Time(patience) {
+		window := c.Window()
+		if i < rounds {
+			g.last = window
+			g.share += min(fill(l, window, every), 1) / rounds
+		} else if fill(l, g.largest, every) >= filled {
+			break
+		}
+		back := r.OnData(i*l.BaseRTT, cc.Data{
+			At: l.Baseline, Baseline: l.Baseline, Size: l.Packet, Expected: 1, Observed: 1,
+		})
+		packets := max(window/l.Packet, 1)
+		c.OnAck((i+1)*l.BaseRTT, cc.Ack{
+			Size: packets * l.Packet, Packets: int(packets), RTT: l.BaseRTT, BaseRate: back.BaseRate,
+		})
+		if g.largest = max(g.largest, c.Window()); i == 0 {
+			g.second = c.Window() // UEC's follows the smallest round trip
+		}
+	}
+	return g
+}
+
 // unfilled returns a misfit if the window of one connection leaves more than a tenth of its path
-// empty.
-func unfilled(s *Spec, l cc.Link, sch scheme) []cc.Misfit {
-	window, every := idleWindow(sch.controller(l), l), s.Selective.ackEvery()
-	share := fill(l, window, every)
-	if !sch.windowed || share >= filled {
+// empty: for good, or while it grows. b names its keys.
+func unfilled(s *Spec, n cc.Network, sch scheme, b bound) []cc.Misfit {
+	if b.key == "" {
 		return nil
 	}
-	return []cc.Misfit{{Key: "max_cwnd", What: fmt.Sprintf("its window is %v, the path holds %v (%v at a base RTT of "+
-		"%v), and every %v are acknowledged together: one connection may fill only %.0f %% of it; expected a larger "+
-		"max_cwnd, or a smaller topology.mtu or ack_every", window, l.BDP(), l.Line, l.BaseRTT.Rounded(),
-		max(every, l.Packet), 100*share)}}
+	c, l := sch.controller(n.Link), n.Link
+	if c.Window() > endless {
+		return nil
+	}
+	l.Line = n.Narrowest()
+	every, together, advice := l.Packet, "", "or the default"
+	if sch.selective {
+		every, advice = max(s.Selective.ackEvery(), l.Packet), "or a smaller topology.mtu"
+		together = fmt.Sprintf(" and every %v are acknowledged together,", every)
+	}
+	if sch.windowed {
+		advice += " or ack_every"
+	}
+	g := growthOf(c, sch.receiver(n.Line), l, every)
+	most := fill(l, g.largest, every)
+	holds := fmt.Sprintf("the path holds %v (%v at a base RTT of %v),", l.BDP(), l.Line, l.BaseRTT.Rounded())
+	switch {
+	case g.share >= filled || g.last < g.second: // shrinking without a queue is a condition of its target
+		return nil
+	case most < filled:
+		return []cc.Misfit{{Key: b.key, What: fmt.Sprintf("its window is %v, %s%s so that one connection may fill "+
+			"only %.0f %% of it; expected a larger %s, %s", g.largest, holds, together, 100*most, b.key, advice)}}
+	}
+	return []cc.Misfit{{Key: b.first, What: fmt.Sprintf("its first window is %v, %s and the window grows to %v in "+
+		"%d base RTTs: one connection of that length may fill only %.0f %% of it; expected a larger %s, or longer "+
+		"flows", g.first, holds, g.last, rounds, 100*g.share, b.first)}}
+}
+
+// uncredited returns a misfit if a connection whose receiver alone limits it has credit for less
+// than its path holds.
+func uncredited(n cc.Network, sch scheme) []cc.Misfit {
+	if sch.credit == nil || sch.credit.windowed {
+		return nil
+	}
+	l := n.Link
+	l.Line = n.Narrowest()
+	most := max(sch.credit.initial(n.Link), l.Packet)
+	if fill(l, most, l.Packet) >= filled {
+		return nil
+	}
+	return []cc.Misfit{{Key: "max_cwnd", What: fmt.Sprintf("its receiver grants credit for at most %v, and the path "+
+		"holds %v (%v at a base RTT of %v): one connection may wait for credit while its path is empty; expected a "+
+		"max_cwnd of at least 1", most, l.BDP(), l.Line, l.BaseRTT.Rounded())}}
 }
 
 // Upset returns what of a connection's transport does not work once its base RTT is longer by some

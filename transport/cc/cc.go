@@ -27,6 +27,7 @@ package cc
 
 import (
 	"cmp"
+	"fmt"
 
 	"weft/units"
 )
@@ -56,9 +57,13 @@ type Conditional interface {
 // Network is what a connection runs over, for Conditional.
 type Network struct {
 	Link
-	Most units.Bytes // data that recovery lets be on its way; 0: any amount
-	Took units.Time  // of a run that is over and whose switches marked packets; else 0
+	Slowest units.Bandwidth // rate of the slowest link of the path; 0: Line
+	Most    units.Bytes     // data that recovery lets be on its way; 0: any amount
+	Took    units.Time      // of a run that is over and whose switches marked packets; else 0
 }
+
+// Narrowest returns the rate that one connection alone can have: that of the slowest link.
+func (n Network) Narrowest() units.Bandwidth { return cmp.Or(n.Slowest, n.Line) }
 
 // NetBaseRTT returns NetRTT, or the path's own base RTT if the network's is not known.
 func (l Link) NetBaseRTT() units.Time { return cmp.Or(l.NetRTT, l.BaseRTT) }
@@ -70,6 +75,16 @@ func (l Link) BDP() units.Bytes { return l.Line.BytesIn(l.BaseRTT) }
 type Misfit struct {
 	Key  string // of the transport's section; with a dot: a path of the lab, such as topology.mtu
 	What string // the reason, with the number, and a way out
+}
+
+// Sparing returns a misfit of a key that leaves more than a tenth of every path empty: share is
+// what one connection may use of it.
+func Sparing(key string, share float64) []Misfit {
+	if share >= 0.9 {
+		return nil
+	}
+	return []Misfit{{Key: key, What: fmt.Sprintf("one connection may fill only %.0f %% of its path, also alone; "+
+		"expected 0.9 or more", 100*share)}}
 }
 
 // A Controller decides how much of one connection may be in flight and how fast it may leave. It

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"weft/params"
+	"weft/transport/cc"
 	"weft/units"
 )
 
@@ -64,6 +65,24 @@ func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, 
 			p.MinRate, host, line)
 	}
 	return "", ""
+}
+
+// lagging is the number of base RTTs from which on t is too long: four flows share 93 % of the line
+// with t: auto, 90 % if it is twice that, 84 % if it is three times, and one flow has 66 % if it is
+// 600 times. Ours.
+const lagging = 2
+
+// Misfits implements cc.Conditional: a target that leaves paths empty, and a utilization averaged
+// over so long a time that windows change many times before it shows. A t below the base RTT is a
+// condition of the window.
+func (p Params) Misfits(n cc.Network) []cc.Misfit {
+	all := cc.Sparing("eta", p.Eta)
+	if p.BaseRTT > lagging*n.NetBaseRTT() {
+		all = append(all, cc.Misfit{Key: "t", What: fmt.Sprintf("utilization is averaged over %v, and windows change "+
+			"every base RTT of %v, so that they shrink long before they see the effect; expected at most twice "+
+			"that, or auto", p.BaseRTT, n.NetBaseRTT().Rounded())})
+	}
+	return all
 }
 
 // Check returns an error that names the first parameter out of range or unused, or nil.

@@ -53,10 +53,15 @@ const longRegain = 250
 // Misfits implements cc.Conditional: windows that rise by too little for a path of many packets,
 // and a target below the base RTT, which shrinks windows on an idle path.
 func (p Params) Misfits(n cc.Network) (all []cc.Misfit) {
-	if regain := filling(n.Link) / 2 / p.AI; regain > longRegain {
-		all = append(all, cc.Misfit{Key: "ai", What: fmt.Sprintf("the path holds %.0f packets, so that a halved "+
-			"window is regained in %.0f base RTTs of %v; expected an ai of at least %.0f", filling(n.Link), regain,
-			n.BaseRTT.Rounded(), math.Ceil(filling(n.Link)/2/longRegain))})
+	n.Line = n.Narrowest() // a path holds no more
+	holds := filling(n.Link)
+	if p.MaxWindow > 0 {
+		holds = min(holds, float64(p.MaxWindow)/float64(n.Packet))
+	}
+	if regain := holds / 2 / p.AI; regain > longRegain {
+		all = append(all, cc.Misfit{Key: "ai", What: fmt.Sprintf("a window that fills the path is %.0f packets, so "+
+			"that once halved it is regained in %.0f base RTTs of %v; expected an ai of at least %.0f", holds, regain,
+			n.BaseRTT.Rounded(), math.Ceil(holds/2/longRegain))})
 	}
 	return append(all, p.below(n)...)
 }

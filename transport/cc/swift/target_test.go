@@ -114,3 +114,26 @@ func TestTargetFitsThePath(t *testing.T) {
 		t.Errorf("by default: %v", found)
 	}
 }
+
+// Windows are regained in few round trips where a slow link, or the largest window, keeps them
+// small.
+func TestRegainOfSmallWindows(t *testing.T) {
+	l := cc.Link{Line: 1000 * gbps, MTU: 1000, Packet: 1078, Hops: 2, BaseRTT: 10 * us}
+	p := params.Defaults[swift.Params]()
+	small := p
+	small.MaxWindow = 100 * l.Packet
+	for _, x := range []struct {
+		name string
+		p    swift.Params
+		n    cc.Network
+		want int
+	}{
+		{"a path of 1160 packets", p, cc.Network{Link: l}, 1},
+		{"a slow link", p, cc.Network{Link: l, Slowest: 100 * gbps}, 0},
+		{"a small window", small, cc.Network{Link: l}, 0},
+	} {
+		if found := x.p.Misfits(x.n); len(found) != x.want {
+			t.Errorf("%s: %v", x.name, found)
+		}
+	}
+}

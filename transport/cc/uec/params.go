@@ -72,12 +72,16 @@ func (p Params) target(l cc.Link) units.Time {
 	return max(units.Time(p.TargetRTT*float64(l.NetBaseRTT())), 1)
 }
 
-// Misfits implements cc.Conditional: an increase that is too steep for the path.
-func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	if p.CC == RCCC {
-		return nil
+// Misfits implements cc.Conditional: an increase that is too steep for the path, and credits that
+// leave it empty.
+func (p Params) Misfits(n cc.Network) (all []cc.Misfit) {
+	if p.Credited() {
+		all = cc.Sparing("credit_rate", p.CreditRate)
 	}
-	return p.Alpha.Misfits(n.Link, p.target(n.Link))
+	if p.Windowed() {
+		all = append(all, p.Alpha.Misfits(n.Link, p.target(n.Link))...)
+	}
+	return all
 }
 
 // htsim is the source of all defaults. The fields of Params name the symbols.
