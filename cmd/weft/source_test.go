@@ -278,6 +278,23 @@ func TestEveryErrorIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+// The DOT that weft graph prints is a network without a word about what it leaves out.
+func TestGraphIsImported(t *testing.T) {
+	for _, topology := range []string{"{kind: fat-tree, k: 4}", "{kind: star, hosts: 4}"} {
+		dir := t.TempDir()
+		lab := func(name, topology string) string {
+			path := filepath.Join(dir, name)
+			write(t, path, "weft: 1\nname: lab\ntopology: "+topology+"\nworkload: [{collective: all-reduce, size: 1MB}]\n")
+			return path
+		}
+		_, dot, _ := weft(t, &fake{}, "graph", lab("a.yaml", topology), "--format", "dot")
+		write(t, filepath.Join(dir, "net.dot"), dot)
+		if code, out, words := weft(t, &fake{}, "validate", lab("b.yaml", "{import: net.dot}")); code != exitOK || words != "" {
+			t.Errorf("%s: %s%s", topology, out, words)
+		}
+	}
+}
+
 // A job, a network or an algorithm in place of a lab says how a lab reads it. An algorithm is
 // described, and times that a format cannot say are rounded on request.
 func TestFilesOfOtherPrograms(t *testing.T) {

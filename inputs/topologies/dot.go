@@ -28,8 +28,9 @@ func looksDOT(_ string, head []byte) bool {
 
 // pictures are attributes of nodes and links that are for Graphviz alone. Those of a whole graph
 // are, too.
-var pictures = []string{"color", "fillcolor", "fontcolor", "fontname", "fontsize", "height", "label", "labelloc", "pos",
-	"penwidth", "rank", "shape", "style", "tooltip", "weight", "width"}
+var pictures = []string{"arrowhead", "arrowsize", "arrowtail", "color", "constraint", "fillcolor", "fixedsize",
+	"fontcolor", "fontname", "fontsize", "height", "label", "labelloc", "margin", "minlen", "pos", "penwidth",
+	"peripheries", "rank", "shape", "style", "tooltip", "weight", "width"}
 
 // dot reads a graph in the DOT language, as a stream. HTML is refused.
 type dot struct {
