@@ -134,7 +134,8 @@ func TestRanksStayApart(t *testing.T) {
 	} {
 		repeats.ranks = c.ranks
 		e := evidence{baseRTT: 13 * us, dilation: 1000, work: []work{repeats}, behind: []behind{{who: "an agent",
-			Log: stalls.Log{Least: 1, Spans: []stalls.Span{{From: c.from, To: c.from + c.length}}}}}}
+			Log: stalls.Log{Least: 1, Spans: []stalls.Span{{From: c.from, To: c.from + c.length}}}}},
+			late: []lateness{{what: "timers", dist: latenessDist(0, 0)}}}
 		f := judge(e)
 		if f.Verdict != c.verdict || f.Slowed != (c.verdict != record.OK) {
 			t.Errorf("%s: %s, %q", c.name, f.Verdict, f.Reasons)

@@ -53,13 +53,16 @@ type ProgramFile struct {
 	Text []byte
 }
 
-// Sends says what sends the lab's packets: the kind of its transport, or programs if the workload
-// has nothing else and there is no background traffic.
+// Sends says what sends the lab's packets: the kind of its transport or, without background traffic
+// and messages of the workload, record.Programs or record.ClocksAlone.
 func (l *Lab) Sends() string {
-	if len(l.Programs) > 0 && len(l.Workload) == 0 && l.Background.Load == 0 {
+	switch {
+	case len(l.Workload) > 0 || l.Background.Load > 0:
+		return l.Transport.Kind
+	case len(l.Programs) > 0:
 		return record.Programs
 	}
-	return l.Transport.Kind
+	return record.ClocksAlone
 }
 
 // programsAlone reports a transport that was chosen for labs that do not use it, since programs

@@ -38,6 +38,8 @@ func (l *Lab) unmeasured(name string) (why string) {
 	switch {
 	case l.Sends() == record.Programs && record.OfEndpoints(expect.Path(name)):
 		return "only programs send, and nobody looks into their packets"
+	case l.Sends() == record.ClocksAlone && record.OfEndpoints(expect.Path(name)):
+		return "no message is sent"
 	case of("jain", "goodput", "flow_rate.", "plateau.") && m.Rates == 0:
 		return "rates are not measured; expected measure.rates, such as 10us"
 	case of("acks.") && !m.Acks:

@@ -114,10 +114,12 @@ var (
 	errApart     = errors.New("at the end the clocks differed by more than clocks.limit")
 	errNoAfter   = errors.New("counters from an instant on were not measured (measure.from)")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
-	errUnchecked = errors.New("no result of this collective was checked")
-	errNoRate    = errors.New("this item has no bandwidth")
-	errNoPath    = errors.New("no connection has a path")
-	errNoTime    = errors.New("nothing ran")
+
+	errNoCollective = errors.New("the run measured no collective")
+	errUnchecked    = errors.New("no result of this collective was checked")
+	errNoRate       = errors.New("this item has no bandwidth")
+	errNoPath       = errors.New("no connection has a path")
+	errNoTime       = errors.New("nothing ran")
 )
 
 // entries lists every name that does not depend on the lab.
@@ -414,7 +416,10 @@ func parseIndexed(prefix, name string, fields []string) (i int, field string, ok
 
 // collectiveNumber returns a field of collective i.
 func collectiveNumber(s *record.Summary, i int, field string) (float64, error) {
-	if i >= len(s.Collectives) {
+	switch {
+	case len(s.Collectives) == 0:
+		return 0, errNoCollective
+	case i >= len(s.Collectives):
 		return 0, errNoOutcome
 	}
 	c := s.Collectives[i]

@@ -47,9 +47,13 @@ type Manifest struct {
 // congestion controls that the connections had: "tcp bbr, cubic".
 const Programs = "programs"
 
+// ClocksAlone is the Transport of a run without workload and background traffic: all its packets
+// are those of clock synchronization.
+const ClocksAlone = "clocks"
+
 // Transport returns what sends the packets of the run, as Summary.Transport has it of a run that
-// ended: the kind of its transport, or Programs if the workload has nothing else and there is no
-// background traffic. It is empty if the settings have neither.
+// ended: the kind of its transport, Programs if the workload has nothing else and there is no
+// background traffic, or ClocksAlone. It is empty if the settings have neither.
 func (m *Manifest) Transport() string {
 	if m.Sends != "" {
 		return m.Sends

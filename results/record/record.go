@@ -494,7 +494,7 @@ type Retry struct {
 // Expect is an expectation and its result.
 type Expect struct {
 	That string  `json:"that"` // its text
-	Got  float64 `json:"got"`  // the left side; null if Unmeasured
+	Got  float64 `json:"got"`  // the left side; null if Unmeasured or Skipped
 	// Unit of Got and Want: us, B, Gb/s, or bool (1 is true); absent for a plain number or a word.
 	Unit string `json:"unit,omitempty"`
 	Word string `json:"word,omitempty"` // the left side if it is a word, such as a fidelity; then Got is 0

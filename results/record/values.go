@@ -194,10 +194,11 @@ func (s *Summary) copyJSON(d *json.Decoder, out *bytes.Buffer, path string) erro
 	return err
 }
 
-// MarshalJSON returns the expectation with null for a left side without a value.
+// MarshalJSON returns the expectation with null for a left side that was not looked at or has no
+// value.
 func (e Expect) MarshalJSON() ([]byte, error) {
 	type plain Expect
-	if !e.Unmeasured {
+	if !e.Unmeasured && !e.Skipped {
 		return encode(plain(e))
 	}
 	return encode(struct {
