@@ -52,7 +52,8 @@ func killMarked(ctx context.Context, deployment string) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %s still run %v after SIGKILL", strings.Trim(fmt.Sprint(pids), "[]"), runtime.KillTime)
+			return fmt.Errorf("processes %s still run %v after SIGKILL", strings.Trim(fmt.Sprint(pids), "[]"),
+				runtime.KillTime)
 		}
 		select {
 		case <-ctx.Done():

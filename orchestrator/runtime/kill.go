@@ -50,9 +50,9 @@ func DropRealTime(init int) error {
 	return nil
 }
 
-// KillTime is the time limit for killed processes to be gone with their namespaces. One that changes
-// a network, or closes a TAP, ends only after the kernel has given it the lock for that, which took
-// more than 10 s on a machine that removed hundreds of namespaces.
+// KillTime is the time limit for killed processes to be gone with their namespaces. One that
+// changes a network, or closes a TAP, ends only after the kernel has given it the lock for that,
+// which took more than 10 s on a machine that removed hundreds of namespaces.
 const KillTime = time.Minute
 
 // AwaitExit waits until all processes have exited, at most for d. It returns the descriptors

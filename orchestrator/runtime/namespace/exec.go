@@ -54,7 +54,8 @@ func (p *proc) ending() bool {
 // exitError returns how a process ended that has begun to exit.
 func (p *proc) exitError() error {
 	if left := awaitExits([]*proc{p}, runtime.KillTime); len(left) > 0 {
-		return &runtime.ExitError{Name: p.Name, State: fmt.Sprintf("its process has not exited within %v", runtime.KillTime)}
+		return &runtime.ExitError{Name: p.Name,
+			State: fmt.Sprintf("its process has not exited within %v", runtime.KillTime)}
 	}
 	return p.Exit()
 }
