@@ -11,7 +11,6 @@ import (
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
-	"weft/results/record"
 	"weft/results/stats"
 )
 
@@ -242,16 +241,12 @@ func (r *run) judge() {
 	}
 	e.waits, e.waiting, _ = o.waits(r.x.Groups)
 	o.Refused, e.disturbed = r.refused()
+	e.opened = openedSockets(o.Results)
 	o.Fidelity = judge(e)
-	if o.Fidelity.Verdict != record.OK {
-		o.Fidelity.Reasons = append(o.Fidelity.Reasons, tooFewSockets(o.Results)...)
-	}
 }
 
-// tooFewSockets reports nodes that opened sockets while packets waited, if that affected more than
-// one data packet in a hundred, as many as the verdict looks at. Opening one takes as long as
-// several packets, and explains the lateness of such nodes.
-func tooFewSockets(nodes []*agent.Results) []string {
+// openedSockets returns the share of data packets for which nodes had to open a socket.
+func openedSockets(nodes []*agent.Results) float64 {
 	var opened, packets int64
 	for _, n := range nodes {
 		if n != nil {
@@ -259,13 +254,10 @@ func tooFewSockets(nodes []*agent.Results) []string {
 			packets += n.Counters.DataPackets
 		}
 	}
-	if packets == 0 || opened*100 <= packets {
-		return nil
+	if packets == 0 {
+		return 0
 	}
-	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which delays them: the "+
-		"transport takes more source ports "+
-		"than this process may open; raise that limit (ulimit -n), or give the transport fewer paths", opened,
-		packets)}
+	return float64(opened) / float64(packets)
 }
 
 // unsent counts losses in the send queues of some nodes.

@@ -115,9 +115,11 @@ func TestSocketsOpenedLateAreAReason(t *testing.T) {
 			1, 1000
 		r.outcome.Report = &realtime.Report{}
 		r.judge()
-		if got := strings.Contains(strings.Join(r.outcome.Fidelity.Reasons, "\n"),
-			"a socket for 11 of 1000 data packets"); got != want {
-			t.Errorf("%d opened: %q", opened, r.outcome.Fidelity.Reasons)
+		f := r.outcome.Fidelity
+		reason := strings.Contains(strings.Join(f.Reasons, "\n"), "1.1 sockets for every 100 data packets")
+		if advice := Advice(&f, 1000, false); reason != want || strings.Contains(advice, "ulimit -n") != want ||
+			strings.Contains(advice, "--dilation") == want {
+			t.Errorf("%d opened: %q, %s", opened, f.Reasons, advice)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type evidence struct {
 	work     []work
 	rto      units.Time // shortest retransmission timeout; 0: there is none
 
+	opened  float64 // sockets that nodes opened while packets waited, for each data packet
 	waits   float64 // share of the time in which tasks of programs waited for a processor
 	waiting string  // the program and host with this share; "": no program used the network
 }
@@ -109,6 +110,11 @@ func judge(e evidence) record.Fidelity {
 		f.Verdict = record.Invalid
 		f.Reasons = append(f.Reasons, b)
 	}
+	if f.Opened = e.opened; short(&f) && f.Verdict != record.OK {
+		f.Reasons = append(f.Reasons, fmt.Sprintf("nodes opened %.3g sockets for every 100 data packets, which waited: "+
+			"the transport takes more source ports than this process may open; raise that limit (ulimit -n), or give "+
+			"the transport fewer paths", 100*f.Opened))
+	}
 	if f.Unjudged() != "" {
 		f.Verdict = record.Unjudged
 	}
@@ -166,6 +172,11 @@ func Helps(f *record.Fidelity) bool {
 	return f.Lateness() > 1 || f.LateCrossings > 0 || f.UnorderedDrops > f.ForeignDrops || stood(f)
 }
 
+// short reports whether nodes had too few sockets: they opened one while packets waited for more
+// than one data packet in a hundred, as many as the verdict looks at. Opening one takes as long as
+// several packets, and explains the lateness of such nodes.
+func short(f *record.Fidelity) bool { return f.Opened > 0.01 }
+
 // stood reports whether stalls make a verdict worse.
 func stood(f *record.Fidelity) bool { return f.Stalled > record.OKLateness || f.Slowed }
 
@@ -214,6 +225,10 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	if f.ProgramWait > record.OKLateness {
 		use += "; programs waited for processors, and those that poll, as MPI does, or compute all the time need one " +
 			"for each host at any dilation, on a machine that does nothing else"
+	}
+	if short(f) {
+		return use + "; nodes lacked sockets, so raise the limit of open files (ulimit -n) before a dilation, and " +
+			"run it again, or use --engine sim"
 	}
 	if stood(f) {
 		use += "; processes stood, so find out what stopped them, such as another program, a debugger, or a virtual " +

@@ -390,7 +390,9 @@ type Fidelity struct {
 	Stalls      []Stall `json:"stalls,omitempty"`
 	// senders may have taken a stall for a queue or a loss, and sent less after it, ranks may have
 	// stayed apart, or clocks may have been thrown off
-	Slowed  bool     `json:"stalled_senders,omitempty"`
+	Slowed bool `json:"stalled_senders,omitempty"`
+	// share of data packets for which a node had to open a socket first, which delays them
+	Opened  float64  `json:"sockets_opened,omitempty"`
 	CPUMax  float64  `json:"cpu_max"` // busiest second, as a share of all processors
 	Reasons []string `json:"reasons,omitempty"`
 	Advice  string   `json:"advice,omitempty"` // what to do; empty if the verdict is ok
