@@ -43,6 +43,9 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		e.observed++
 	}
 	size := d.Payload + perPacket
+	if d.Coordination.On {
+		size += wire.CoordinationSize
+	}
 	if x.patient {
 		size += wire.RequestSize
 	}

@@ -38,7 +38,8 @@ func forms(s params.Section, path string, all map[string]params.Form) {
 // number is the number that a value begins with, and what follows it.
 var number = regexp.MustCompile(`^([0-9.]+)(.*)$`)
 
-// scaled returns a value times a factor, in units that need no fraction; "" if it is no number.
+// scaled returns a value times a factor, to three digits: bytes have no fraction; "" if it is no
+// number.
 func scaled(value string, factor float64) string {
 	m := number.FindStringSubmatch(value)
 	if m == nil {
@@ -48,7 +49,8 @@ func scaled(value string, factor float64) string {
 	if err != nil {
 		return ""
 	}
-	return strconv.FormatFloat(n*factor, 'f', -1, 64) + m[2]
+	n, _ = strconv.ParseFloat(fmt.Sprintf("%.3g", n*factor), 64)
+	return strconv.FormatFloat(n, 'f', -1, 64) + m[2]
 }
 
 // writtenCell is a cell and one key of its transport, written.
@@ -178,6 +180,26 @@ func TestWrittenNumbersFitOrWarn(t *testing.T) {
 		}
 		if share < 0.9 && !named {
 			t.Errorf("%v: %.3f of the closed form, and no warning names the key: %q", c, share, warnings)
+		}
+	}
+}
+
+// The modes of transports keep what their defaults do, also where a window is few packets.
+func TestModesFitOrWarn(t *testing.T) {
+	for kind, settings := range modes {
+		_, in, _ := transport.SectionOf(kind)
+		for _, mode := range settings {
+			for _, delay := range []string{"100ns", "1us"} {
+				c := gridCell{rate: "100Gbps", delay: delay, mtu: "4096", flows: 1, queues: "{pfc: on}"}
+				if transport.FactsOf(kind).Trimmable {
+					c.queues = "{trim: on}"
+				}
+				c.kind = fmt.Sprintf("%s, %s: {%s}", kind, in, mode)
+				share, warnings, ok := c.run(t)
+				if !ok || share < 0.9 && len(causes(warnings)) == 0 {
+					t.Errorf("%v: %.3f of the closed form, and no warning names a cause: %q", c, share, warnings)
+				}
+			}
 		}
 	}
 }
