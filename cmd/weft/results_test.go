@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"html"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
+	"weft/results/view"
 )
 
 // sweepLab compares two transports over two sizes of incast, with expectations across points.
@@ -557,6 +559,97 @@ func TestResultsOfDamagedRuns(t *testing.T) {
 	results(t, 0, "show", dir)
 }
 
+// A run whose summary contradicts itself, though its checksum is right, is damaged for every
+// command that reads runs, which names the file and the field; no comparison with it passes.
+func TestResultsOfContradictoryRuns(t *testing.T) {
+	root, _, _, _ := simulateSweep(t, sweepLab, "--set", "transport.kind=pc4", "--set", "workload.0.ranks=2",
+		"--set", "measure.view=auto")
+	dirs, _ := filepath.Glob(filepath.Join(root, "sweep", "[0-9]*"))
+	sweeps, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*"))
+	if len(dirs) != 2 || len(sweeps) != 1 {
+		t.Fatal(dirs, sweeps)
+	}
+	dir, base := dirs[0], filepath.Join(t.TempDir(), "base")
+	if err := os.CopyFS(base, os.DirFS(root)); err != nil {
+		t.Fatal(err)
+	}
+	sound := filepath.Join(base, "sweep", filepath.Base(dir))
+	if got := results(t, exitOK, "compare", sound, dir, "--fail-if", "worse"); !strings.Contains(got, "none of") {
+		t.Fatal(got)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, store.SummaryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(summary map[string]any){
+		"verified":                  func(s map[string]any) { s["verified"] = false },
+		"collectives.0.wrong":       func(s map[string]any) { s["collectives"].([]any)[0].(map[string]any)["wrong"] = 3 },
+		"flows.unfinished":          func(s map[string]any) { s["flows"].(map[string]any)["unfinished"] = 1 },
+		"status":                    func(s map[string]any) { s["status"] = "unverified" },
+		"network.packets":           func(s map[string]any) { s["network"] = nil },
+		"network.drops":             func(s map[string]any) { delete(s["network"].(map[string]any), "drops") },
+		"network.retransmits":       func(s map[string]any) { s["network"].(map[string]any)["retransmits"] = nil },
+		"expect.0.ok":               func(s map[string]any) { s["expect"].([]any)[0].(map[string]any)["unmeasured"] = true },
+		"network.drops is negative": func(s map[string]any) { s["network"].(map[string]any)["drops"] = -1 },
+	} {
+		var summary map[string]any
+		if err := json.Unmarshal(text, &summary); err != nil {
+			t.Fatal(err)
+		}
+		change(summary)
+		changed, err := json.Marshal(summary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, store.SummaryFile), string(changed))
+		seal(t, dir, changed)
+		named := func(got, how string) {
+			if !strings.Contains(got, store.SummaryFile+": damaged: "+field) {
+				t.Errorf("%s: %s: %s", field, how, got)
+			}
+		}
+		for _, args := range [][]string{
+			{"show", dir}, {"show", dir, "--json"}, {"show", sweeps[0]}, {"compare", sound, dir}, {"compare", dir, sound},
+			{"compare", sound, dir, "--fail-if", "worse"}, {"compare", base, root, "--fail-if", "worse"},
+			{"plot", dir}, {"plot", sweeps[0]}, {"export", dir, "perfetto"},
+		} {
+			named(results(t, exitFailed, args...), strings.Join(args, " "))
+		}
+		if !strings.Contains(field, "negative") { // the data files of such a run are whole
+			named(results(t, exitFailed, "export", dir, "flows", "csv"), "export")
+		}
+		got := results(t, exitOK, "--out", root, "ls", "--json")
+		if named(got, "ls --json"); !strings.Contains(got, `"outcome": "damaged"`) {
+			t.Errorf("%s: %s", field, got)
+		}
+		named(results(t, exitOK, "--out", root, "ls"), "ls")
+		m, err := view.Load(dir)
+		if err != nil || m.Status != record.Damaged || len(m.Facts) != 1 {
+			t.Fatalf("%s: %v, %+v", field, err, m)
+		}
+		named(m.Facts[0], "view")
+	}
+}
+
+// seal gives the manifest of a run the size and the checksum of another summary.
+func seal(t *testing.T, dir string, summary []byte) {
+	t.Helper()
+	m, err := store.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Files {
+		if f := &m.Files[i]; f.Name == store.SummaryFile {
+			f.Bytes, f.Sum = int64(len(summary)), crc32.Checksum(summary, crc32.MakeTable(crc32.Castagnoli))
+		}
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, store.ManifestFile), string(text))
+}
+
 // A paper with one of its figures: a claim that fails is a missed expectation.
 func TestPaper(t *testing.T) {
 	root := t.TempDir()
@@ -792,7 +885,7 @@ func TestListFilters(t *testing.T) {
 		t.Helper()
 		m := record.Manifest{Lab: lab, Engine: "sim", Settings: []record.Setting{{Path: "transport.kind", Value: "strack"}}}
 		s := &record.Summary{
-			Lab: lab, Engine: "sim", Transport: "strack", Status: record.OK, Flows: record.Flows{Count: 1, Slowdown: record.Quantiles{P99: 1.5}},
+			Lab: lab, Engine: "sim", Transport: "strack", Status: record.OK, Verified: true, Flows: record.Flows{Count: 1, Slowdown: record.Quantiles{P99: 1.5}},
 			Collectives: []record.Collective{{BusBWGbps: 80}},
 		}
 		if change != nil {

@@ -99,7 +99,7 @@ func describeRun(dir string) Listed {
 		return l // in progress, or ended without one: the manifest has the reason
 	case err != nil:
 		is(record.Outcome{Status: record.Damaged})
-		l.Error = err.Error()
+		l.Error = strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)) // the list names the run
 		return l
 	}
 	is(s.Outcome())
@@ -140,7 +140,7 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 	})
 	why := of("why", 4, func(l *Listed) string {
 		first, _, _ := strings.Cut(l.Error, "\n")
-		return clip.Line(first)
+		return clip.Line(strings.TrimSuffix(first, "; run the lab again")) // --json has all of it
 	})
 	settings.MaxWidth, why.MaxWidth = maxText, maxText
 	return table.Columns(w, []table.Column{

@@ -47,7 +47,7 @@ func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Sum
 	d := stats.NewDist()
 	var flows []record.Flow
 	for i := range 200 {
-		flows = append(flows, record.Flow{Src: "h0", Dst: "h1", Conn: uint32(i % 9), Message: uint32(i), Size: 4096, Finished: i != 7, FCT: fct + units.Time(i*i%977)*us/10, Ideal: 5 * us})
+		flows = append(flows, record.Flow{Src: "h0", Dst: "h1", Conn: uint32(i % 9), Message: uint32(i), Size: 4096, Finished: true, FCT: fct + units.Time(i*i%977)*us/10, Ideal: 5 * us})
 		d.Record(units.Time(i) * us / 10)
 	}
 	keep := func(err error) {
@@ -66,7 +66,7 @@ func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Sum
 	}
 	s := &record.Summary{
 		Lab: "x", Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4, "seed": seed}, Engine: "sim", Seed: seed, Transport: "pc4", Status: "ok", Verified: true, Dilation: 1, LabTimeUS: 300,
-		Flows:       record.Flows{Count: 200, Unfinished: 1, Bytes: 200 * 4096, FCT: record.Quantiles{Mean: fct.Microseconds(), P99: fct.Microseconds() + 95, Max: 200}, Slowdown: record.Quantiles{P99: 30}},
+		Flows:       record.Flows{Count: 200, Bytes: 200 * 4096, FCT: record.Quantiles{Mean: fct.Microseconds(), P99: fct.Microseconds() + 95, Max: 200}, Slowdown: record.Quantiles{P99: 30}},
 		RTT:         record.Quantiles{Mean: 6, Max: 9},
 		Network:     record.Network{Delivered: 200, QueueDelay: record.Quantiles{P99: 19}, MaxQueue: 3000},
 		Collectives: []record.Collective{{Name: "incast", Algorithm: "direct", Ranks: 4, BusBWGbps: 90}},
@@ -102,7 +102,7 @@ func TestReportHasEverything(t *testing.T) {
 	for _, want := range []string{
 		"missed 1 of 2 expectations", "drops == 0 &lt;b&gt;", "got 200, expected == 1", "Flow completion times", "Queues over time", "Throughput of connections",
 		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
-		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 of 200",
+		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the report", want)
@@ -124,6 +124,9 @@ func TestVerdicts(t *testing.T) {
 		"ok, data verified</span>":                 func(s *record.Summary) { s.Expect = nil },
 		"unverified: 1 of 8 results of ranks have wrong elements": func(s *record.Summary) {
 			s.Status, s.Error, s.Verified = record.Unverified, "1 of 8 results of ranks have wrong elements", false
+		},
+		"199 of 200": func(s *record.Summary) {
+			s.Status, s.Error, s.Flows.Unfinished = record.Unfinished, "1 of 200 messages did not finish", 1
 		},
 		"fidelity degraded": func(s *record.Summary) {
 			s.Expect, s.Fidelity = nil, &record.Fidelity{Verdict: "degraded", Reasons: []string{"late by 3 us"}}

@@ -16,7 +16,7 @@ import (
 
 // Export writes a data file of a run as CSV with a header line (form csv), or as JSON lines (form
 // json). A null is an empty field, or null. It writes nothing if the manifest is unreadable or of a
-// newer version.
+// newer version, or if the summary contradicts itself.
 func Export(w io.Writer, dir, name, form string) error {
 	if !slices.ContainsFunc(Tables(), func(t Table) bool { return t.File == name }) {
 		var names []string
@@ -26,6 +26,9 @@ func Export(w io.Writer, dir, name, form string) error {
 		return fmt.Errorf("unknown data file %q; expected one of %s", name, strings.Join(names, ", "))
 	}
 	if _, err := ReadManifest(dir); err != nil {
+		return err
+	}
+	if err := Consistent(dir); err != nil {
 		return err
 	}
 	return withFile(dir, name, func(_ string, f *parquet.File) (err error) {

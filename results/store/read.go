@@ -20,7 +20,8 @@ import (
 const maxJSON = 64 << 20
 
 // ReadSummary reads summary.json of a run directory, and compares it with the manifest. Without a
-// summary the error is ErrNoSummary with the reason.
+// summary the error is ErrNoSummary with the reason. If the summary contradicts itself or the
+// manifest, it is ErrContradicts.
 func ReadSummary(dir string) (*record.Summary, error) {
 	path := filepath.Join(dir, SummaryFile)
 	s, text, err := readJSON[record.Summary](path, maxJSON)
@@ -51,6 +52,9 @@ func ReadSummary(dir string) (*record.Summary, error) {
 	}
 	if at := s.Negative(); at != "" {
 		return nil, fmt.Errorf("%s: damaged: %s is negative, which no run can measure; run the lab again", path, at)
+	}
+	if err := checkConsistent(path, text, s, m); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -112,6 +112,7 @@ func Load(dir string) (*Model, error) {
 	m, failed := Make(dir, manifest, summary, s)
 	if failed == nil && err != nil && (!errors.Is(err, store.ErrNoSummary) || manifest.Status == record.OK) {
 		m.ended(record.Outcome{Status: record.Damaged})
+		m.Facts = append(m.Facts, err.Error())
 	}
 	return m, failed
 }

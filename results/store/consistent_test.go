@@ -1,0 +1,137 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/results/record"
+)
+
+// soundSummary is a run that sent messages.
+func soundSummary() *record.Summary {
+	return &record.Summary{
+		Format: Format, Status: record.OK, Verified: true, Engine: "emu",
+		Fidelity:    &record.Fidelity{Verdict: record.OK, Events: 9},
+		Flows:       record.Flows{Count: 8, Bytes: 8000},
+		Collectives: []record.Collective{{Name: "all-reduce"}, {Name: "incast"}},
+		Network:     record.Network{Packets: 8, Delivered: 8},
+		Expect:      []record.Expect{{That: "drops == 0", OK: true}},
+	}
+}
+
+// edited is a summary as a tree of JSON.
+type edited map[string]any
+
+// set sets the field at a path, of the first entry of lists; nil removes it.
+func (e edited) set(path string, value any) {
+	names := strings.Split(path, ".")
+	in := map[string]any(e)
+	for _, name := range names[:len(names)-1] {
+		next := in[name]
+		if all, ok := next.([]any); ok {
+			next = all[0]
+		}
+		in = next.(map[string]any)
+	}
+	if last := names[len(names)-1]; value == nil {
+		delete(in, last)
+	} else {
+		in[last] = value
+	}
+}
+
+// writeEdited writes a run whose summary and manifest have fields that are set (null is the word,
+// nil removes a field), with right checksums.
+func writeEdited(t *testing.T, s *record.Summary, summary, manifest map[string]any) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	save := func(name string, v any, edits map[string]any) {
+		text, err := json.Marshal(v)
+		var e edited
+		if err = errors.Join(err, json.Unmarshal(text, &e)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range slices.Sorted(maps.Keys(edits)) {
+			e.set(path, edits[path])
+		}
+		if text, err = json.Marshal(e); err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(SummaryFile, s, summary)
+	f, err := fileSum(filepath.Join(dir, SummaryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(ManifestFile, record.Manifest{Format: Format, Status: s.Status, Fidelity: s.Fidelity, Ended: "now",
+		Files: []record.File{f}}, manifest)
+	return dir
+}
+
+var null = json.RawMessage("null")
+
+// A summary that contradicts itself or the manifest is a damaged run, which every reader names with
+// the file and the field.
+func TestContradictions(t *testing.T) {
+	type edits = map[string]any
+	for _, c := range []struct {
+		summary, manifest edits
+		want              string // the field; "": nothing is wrong
+	}{
+		{nil, nil, ""},
+		{edits{"verified": false}, nil, "verified is false, and status is ok"},
+		{edits{"verified": false, "collectives": null}, nil, "verified is false, and status is ok"},
+		{edits{"verified": null}, nil, "verified is false, and status is ok"},
+		{edits{"verified": null, "unmeasured": edits{"verified": "no data"}}, nil, ""},
+		{edits{"collectives.wrong": 3}, nil, "collectives.0.wrong is 3, and verified is true"},
+		{edits{"collectives.wrong": 3, "verified": false}, nil, "collectives.0.wrong is 3, and status is ok"},
+		{edits{"collectives.wrong": 3, "verified": false, "status": "unverified"}, edits{"status": "unverified"}, ""},
+		{edits{"collectives.wrong": 3, "status": "unverified"}, edits{"status": "unverified"}, "collectives.0.wrong is 3"},
+		{edits{"flows.unfinished": 2}, nil, "flows.unfinished is 2, and status is ok"},
+		{edits{"flows.unfinished": 2, "status": "unfinished"}, edits{"status": "unfinished"}, ""},
+		{edits{"flows.unfinished": 9, "status": "unfinished"}, edits{"status": "unfinished"}, "flows.unfinished is 9, and flows.count is 8"},
+		{nil, edits{"status": "failed"}, `status is "ok", and "failed" in manifest.json`},
+		{nil, edits{"status": "failed", "error": "no space"}, `status is "ok", and "failed" in manifest.json (no space)`},
+		{edits{"status": "unverified"}, nil, `status is "unverified", and "ok" in manifest.json`},
+		{nil, edits{"status": "running"}, `status is "ok", and "`},
+		{edits{"fidelity.verdict": "ok"}, edits{"fidelity.verdict": "invalid"}, `fidelity.verdict is "ok", and "invalid" in manifest.json`},
+		{edits{"fidelity": nil}, nil, `fidelity.verdict is "", and "ok" in manifest.json`},
+		{nil, edits{"fidelity": nil}, ""}, // an older run
+		{edits{"network": null}, nil, "network.packets is missing"},
+		{edits{"network": nil}, nil, "network.packets is missing"},
+		{edits{"flows": null}, nil, "flows.count is missing"},
+		{edits{"flows.unfinished": nil}, nil, "flows.unfinished is missing"},
+		{edits{"network.drops": nil}, nil, "network.drops is missing"},
+		{edits{"network.drops": null}, nil, "network.drops is missing"},
+		{edits{"network.drops": null, "unmeasured": edits{"network.drops": "no report"}}, nil, ""},
+		{edits{"network": null, "unmeasured": edits{"network": "no report"}}, nil, ""},
+		{edits{"network.retransmits": nil}, nil, "network.retransmits is missing"},
+		{edits{"network.max_queue_bytes": nil, "rto_min_us": nil, "base_rtt_us": nil, "clocks": nil}, nil, ""},
+		{edits{"expect.unmeasured": true}, nil, "expect.0.ok is true, and expect.0.unmeasured, too"},
+		{edits{"network": nil, "status": "failed", "error": "x"}, edits{"status": "failed", "error": "x"}, ""},
+	} {
+		dir := writeEdited(t, soundSummary(), c.summary, c.manifest)
+		for how, read := range map[string]func() error{
+			"ReadSummary": func() error { _, err := ReadSummary(dir); return err },
+			"Perfetto":    func() error { return Perfetto(new(bytes.Buffer), dir) },
+			"Export":      func() error { return IfPresent(Export(new(bytes.Buffer), dir, FlowsFile, "csv")) },
+		} {
+			err := read()
+			named := err != nil && errors.Is(err, ErrContradicts) && strings.Contains(err.Error(), c.want) &&
+				strings.HasPrefix(err.Error(), filepath.Join(dir, SummaryFile)+": damaged: ")
+			if c.want == "" && err != nil || c.want != "" && !named {
+				t.Errorf("%s: %v, %v: %v; want %q", how, c.summary, c.manifest, err, c.want)
+			}
+		}
+	}
+}
