@@ -122,6 +122,7 @@ func TestRefuses(t *testing.T) {
 		{"graph { a -- b [rate=\"0Gbps\"] }", "f:1: rate: 0Gbps; expected 1kbps to 10Tbps"},
 		{"graph { a -- b\n b -- c [bandwidth=400] }", "f:2: bandwidth: 400; expected 1kbps to 10Tbps, such as 400Gbps: without a unit, it counts bits per second"},
 		{"graph { a -- b [delay=\"2s\"] }", "f:1: delay: 2s; expected 0 to 1s"},
+		{"strict graph { a -- s\n b -- s\n s -- a }", "f:3: a second link of s and a, and the graph is strict"},
 		{"digraph { a -> s\n b -> s\n s -> a\n s -> b }", "f:3: s to a is the other direction of the link on line 1"},
 		{"graph { a -- s\n b -- s\n s -- a\n s -- b }", "f:3: 0 hosts among 3 nodes, and s and a have a link on line 1, too"},
 		{"3 1 2\n2\n0 2 100Gbps 1us 0\n", "f:3: the file ends after 1 of 2 links"},
