@@ -131,7 +131,7 @@ killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100)
 	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -run '^TestPrivLossInEachPhase$$' -v ./e2e
 
 stalltest: go ## stop processes of emulated labs 198 times at random, in each runtime: a run that is ok has the numbers of an undisturbed one (root; 40 minutes; STALLED=Docker$$ chooses)
-	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -timeout 2h -run '^TestPrivStopped$(STALLED)' -v ./orchestrator/emulate
+	WEFT_TEST=all .ci/ran $(TEST) $(ISOLATE) -count=1 -timeout 2h -run '^Test(Priv|UMLKernel)Stopped$(STALLED)' -v ./orchestrator/emulate
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	@bad=0; CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 2 $$(go list ./... | grep -vE '$(MEASURE)') || bad=1; \

@@ -33,13 +33,18 @@ func onKernel(x Experiment) Experiment {
 // underUML reports whether the test runs under User Mode Linux, whose kernel has every qdisc.
 func underUML(t *testing.T) bool { return !umltest.Outside(t) }
 
+// linksMissed reports whether a run did not begin since the links of the kernel's network were not
+// as the lab asks for, as beside other load.
+func linksMissed(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "links differ from the lab")
+}
+
 // runOnKernel runs an experiment until its links are what the lab asks for and all checks pass,
 // unless something disturbs the machine.
 func runOnKernel(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o *Outcome) {
 	t.Helper()
 	quiettest.Check(t, 3, func() (err error) {
-		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(),
-			"links differ from the lab") {
+		if o, err = Run(t.Context(), x); err != nil && !linksMissed(err) {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
