@@ -352,8 +352,8 @@ func (d *dot) once(l Link) error {
 	}
 	nodes := [2]string{min(l.A, l.B), max(l.A, l.B)}
 	if first := d.between[nodes]; first > 0 {
-		return d.errorf("a second link of %s and %s, and the graph is strict: it would be the one on line %d; expected "+
-			"one of them, or a graph without strict", clip.Text(l.A), clip.Text(l.B), first)
+		return d.errorf("a second link of %s and %s, and the graph is strict: it would be the one on line %d; "+
+			"expected one of them, or a graph without strict", clip.Text(l.A), clip.Text(l.B), first)
 	}
 	d.between[nodes] = l.Line
 	return nil

@@ -111,9 +111,9 @@ func judge(e evidence) record.Fidelity {
 		f.Reasons = append(f.Reasons, b)
 	}
 	if f.Opened = e.opened; short(&f) && f.Verdict != record.OK {
-		f.Reasons = append(f.Reasons, fmt.Sprintf("nodes opened %.3g sockets for every 100 data packets, which waited: "+
-			"the transport takes more source ports than this process may open; raise that limit (ulimit -n), or give "+
-			"the transport fewer paths", 100*f.Opened))
+		f.Reasons = append(f.Reasons, fmt.Sprintf("nodes opened %.3g sockets for every 100 data packets, which "+
+			"waited: the transport takes more source ports than this process may open; raise that limit (ulimit -n), "+
+			"or give the transport fewer paths", 100*f.Opened))
 	}
 	if f.Unjudged() != "" {
 		f.Verdict = record.Unjudged
