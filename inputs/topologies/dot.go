@@ -39,8 +39,6 @@ type dot struct {
 	line   int
 	err    error // of reading
 	peeked *token
-
-	between map[[2]string]int // in a strict graph: the lines of links by their nodes, in order; else nil
 }
 
 // token is a word of the language, or a sign such as { or --. At the end it has no text.
@@ -185,7 +183,7 @@ func (d *dot) graph() error {
 		case t.sign && t.text == "{":
 			return d.statements(0)
 		case strings.EqualFold(t.text, "strict"):
-			d.between = map[[2]string]int{}
+			d.strict = true
 		}
 	}
 }
@@ -338,24 +336,10 @@ func (d *dot) finish(ends []dotEnd, line int) error {
 		if l.Rate == 0 && label {
 			d.Notes.Add(d.file, line, "attribute label of links")
 		}
-		if err := errors.Join(d.once(l), d.link(l)); err != nil {
+		if err := d.link(l); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// once refuses a second link between two nodes of a strict graph, which says that they are one.
-func (d *dot) once(l Link) error {
-	if d.between == nil {
-		return nil
-	}
-	nodes := [2]string{min(l.A, l.B), max(l.A, l.B)}
-	if first := d.between[nodes]; first > 0 {
-		return d.errorf("a second link of %s and %s, and the graph is strict: it would be the one on line %d; "+
-			"expected one of them, or a graph without strict", clip.Text(l.A), clip.Text(l.B), first)
-	}
-	d.between[nodes] = l.Line
 	return nil
 }
 

@@ -24,8 +24,9 @@ type Network struct {
 	Links  []Link      // in the order of the file
 	Notes  graph.Notes // what the file says and the network does not need
 
-	file  string         // for errors
-	known map[string]int // index of a node by its name
+	file   string         // for errors
+	known  map[string]int // index of a node by its name
+	strict bool           // the file says that two nodes have one link at most
 }
 
 // Node is a host or a switch.
@@ -228,7 +229,7 @@ func (n *Network) finish(kind func(name string) (isSwitch, ok bool)) error {
 		doubt, word := host, strings.TrimRight(node.Name, "-0123456789")
 		isSwitch, known := roles[word]
 		switch {
-		case node.links == 0: // check tells
+		case node.links == 0: // checkLinked names it
 			continue
 		case !node.Switch && isSwitch:
 		case node.Switch && (known && !isSwitch || word == "h"):
@@ -286,12 +287,21 @@ func (n *Network) checkLinked() error {
 	return nil
 }
 
-// checkEnds refuses a port with two links, and both directions of a link as a link each. It notes
-// directed links.
+// checkEnds refuses a port with two links, both directions of a link as a link each, and a second
+// link of two nodes of a strict graph. It notes directed links.
 func (n *Network) checkEnds() error {
-	ports, seen := map[[2]string]int{}, map[[2]string]int{}
+	ports, seen, pairs := map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
 	directed, first := 0, 0
 	for _, l := range n.Links {
+		if n.strict {
+			pair := [2]string{min(l.A, l.B), max(l.A, l.B)}
+			if before, twice := pairs[pair]; twice {
+				return graph.Errorf(n.file, l.Line, "a second link of %s and %s, and the graph is strict: it would "+
+					"be the one on line %d; expected one of them, or a graph without strict", clip.Text(l.A),
+					clip.Text(l.B), before)
+			}
+			pairs[pair] = l.Line
+		}
 		for i, end := range [2]string{l.A, l.B} {
 			if l.ports[i] == "" {
 				continue

@@ -278,7 +278,7 @@ func TestNotesRolesFromLinks(t *testing.T) {
 	}
 }
 
-// In every format, a node without links is told by its name, or refused if it is a host.
+// In every format, a switch without links is named in a note, and such a host is refused.
 func TestNodesWithoutLinks(t *testing.T) {
 	replaced := func(sample, old, text string) string { return strings.Replace(samples[sample], old, text, 1) }
 	const told, refused = "node x is a switch without a part in the job, since it has no link", "host x has no link"
@@ -331,7 +331,7 @@ func TestNodesWithoutLinks(t *testing.T) {
 }
 
 // A port has one link, and a directed link carries both directions: a link for each is refused
-// unless the ports tell them apart. Other directed links are told.
+// unless they have different ports. Other directed links are in a note.
 func TestPortsAndDirections(t *testing.T) {
 	xml := func(graph string, edges ...string) string {
 		text := `<graphml><graph ` + graph + `><node id="a"/><node id="b"/><node id="s"/>`
