@@ -49,9 +49,6 @@ func Misfits(cfg Config, s *Spec, took units.Time) ([]cc.Misfit, error) {
 	return all, nil
 }
 
-// filled is the least share of an idle path that the window of one connection should fill. Ours.
-const filled = 0.9
-
 // AckEvery returns the bytes per acknowledgement of a connection that leaves them open:
 // DefaultAckEvery, or fewer whole packets where the window would not fill the path otherwise. It
 // returns an error if cfg or s is invalid.
@@ -61,7 +58,7 @@ func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 		return DefaultAckEvery, err
 	}
 	window, every := idleWindow(sch.controller(l), l), DefaultAckEvery
-	for every > l.Packet && fill(l, window, every) < filled {
+	for every > l.Packet && fill(l, window, every) < cc.Filled {
 		every = (every - 1) / l.Packet * l.Packet
 	}
 	return every, nil
@@ -129,7 +126,7 @@ func growthOf(c cc.Controller, r cc.Receiver, l cc.Link, every units.Bytes) (g g
 		if i < rounds {
 			g.last = window
 			g.share += min(fill(l, window, every), 1) / rounds
-		} else if fill(l, g.largest, every) >= filled {
+		} else if fill(l, g.largest, every) >= cc.Filled {
 			break
 		}
 		back := r.OnData(i*l.BaseRTT, cc.Data{
@@ -169,9 +166,9 @@ func unfilled(s *Spec, n cc.Network, sch scheme, b bound) []cc.Misfit {
 	most := fill(l, g.largest, every)
 	holds := fmt.Sprintf("the path holds %v (%v at a base RTT of %v),", l.BDP(), l.Line, l.BaseRTT.Rounded())
 	switch {
-	case g.share >= filled || g.last < g.second: // shrinking without a queue is a condition of its target
+	case g.share >= cc.Filled || g.last < g.second: // shrinking without a queue is a condition of its target
 		return nil
-	case most < filled:
+	case most < cc.Filled:
 		return []cc.Misfit{{Key: b.key, What: fmt.Sprintf("its window is %v, %s%s so that one connection may fill "+
 			"only %.0f %% of it; expected a larger %s, %s", g.largest, holds, together, 100*most, b.key, advice)}}
 	}
@@ -189,7 +186,7 @@ func uncredited(n cc.Network, sch scheme) []cc.Misfit {
 	l := n.Link
 	l.Line = n.Narrowest()
 	most := max(sch.credit.initial(n.Link), l.Packet)
-	if fill(l, most, l.Packet) >= filled {
+	if fill(l, most, l.Packet) >= cc.Filled {
 		return nil
 	}
 	return []cc.Misfit{{Key: "max_cwnd", What: fmt.Sprintf("its receiver grants credit for at most %v, and the path "+
@@ -222,7 +219,7 @@ func Upset(cfg Config, s *Spec, longer units.Time, rate units.Bandwidth) (string
 			rate.TransmitTime(l.Packet).Rounded(), target.Rounded()), nil
 	}
 	holds := l.Line.BytesIn(l.BaseRTT + longer)
-	if window := sch.controller(l).Window(); longer > 0 && float64(window) < filled*float64(holds) {
+	if window := sch.controller(l).Window(); longer > 0 && float64(window) < cc.Filled*float64(holds) {
 		return fmt.Sprintf("its window is %v, and the path then holds %v", window, holds), nil
 	}
 	return "", nil

@@ -236,7 +236,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := series.Jobs(files, time.Now())
-	if len(jobs) > 1 { // one run is over soon, and tells its notes itself
+	if len(jobs) > 1 { // a single run is over soon, and prints its notes itself
 		for _, f := range files {
 			a.notes("expect", f.Labs...)
 		}

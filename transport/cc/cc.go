@@ -77,14 +77,17 @@ type Misfit struct {
 	What string // the reason, with the number, and a way out
 }
 
+// Filled is the least share of an idle path that one connection should fill. Ours.
+const Filled = 0.9
+
 // Sparing returns a misfit of a key that leaves more than a tenth of every path empty: share is
 // what one connection may use of it.
 func Sparing(key string, share float64) []Misfit {
-	if share >= 0.9 {
+	if share >= Filled {
 		return nil
 	}
 	return []Misfit{{Key: key, What: fmt.Sprintf("one connection may fill only %.0f %% of its path, also alone; "+
-		"expected 0.9 or more", 100*share)}}
+		"expected %g or more", 100*share, Filled)}}
 }
 
 // A Controller decides how much of one connection may be in flight and how fast it may leave. It
