@@ -243,8 +243,8 @@ baselines: build ## simulate what the baselines and Table II of the PC4 paper ar
 clocks: build ## the experiments on clocks, simulated: some minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/clocksync/*.yaml labs/pc4/noise.yaml labs/pc4/sync.yaml
 
-transport-grid: go ## every transport with its defaults over rates, delays, queues and packets, and every number of it a tenth and ten times its default: goodput beside the closed form, and the warnings (half an hour)
-	WEFT_GRID=1 WEFT_TEST=all .ci/ran $(TEST) -count=1 -v -timeout 6h -run '^Test(Defaults|WrittenNumbers)FitOrWarn$$' ./orchestrator/run
+transport-grid: go ## every transport with its defaults over rates, delays, queues and packets, and every number of it a tenth and ten times its default, and slow links: goodput beside the closed form, and the warnings (half an hour)
+	WEFT_GRID=1 WEFT_TEST=all .ci/ran $(TEST) -count=1 -v -timeout 6h -run '^Test(Defaults|WrittenNumbers|SlowLinks)FitOrWarn$$' ./orchestrator/run
 
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
 SEEDED := $(filter-out labs/clocksync/huygens-load.yaml, $(wildcard labs/clocksync/*.yaml))

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"weft/internal/prefetch"
@@ -171,7 +172,8 @@ func linkOf(cfg Config, s *Spec, sch scheme, echoed units.Bytes) cc.Link {
 		packet += wire.RequestSize
 	}
 	l := cc.Link{
-		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
+		Line: cfg.LineRate, Slowest: slices.Min(s.Forward.Rates), MTU: cfg.MTU, Packet: packet,
+		Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 		Seed: splitmix.Mix(cfg.Seed ^ uint64(s.ID+1)*splitmix.Gamma),
 	}
 	ack := wire.AckSize + echoed

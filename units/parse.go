@@ -2,6 +2,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -104,6 +105,19 @@ func ParsePercent(text string) (float64, error) {
 		return 0, fmt.Errorf("%q %w; expected a percentage such as 25%%", clip(text), err)
 	}
 	return strconv.ParseFloat(number+"e-2", 64) // rounds once; dividing by 100 would round twice
+}
+
+// FormatChange formats a ratio of two quantities minus 1 as a signed percentage of one decimal;
+// from a million percent on, or below, of two digits.
+func FormatChange(share float64) string {
+	percent := 100 * share
+	switch {
+	case math.Abs(percent) >= 1e6:
+		return fmt.Sprintf("%+.2g %%", percent)
+	case math.Abs(percent) < 0.05:
+		percent = 0 // not -0.0
+	}
+	return fmt.Sprintf("%+.1f %%", percent)
 }
 
 // FormatPercent formats a finite ratio as the shortest percentage that ParsePercent reads back as

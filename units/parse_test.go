@@ -186,3 +186,14 @@ func FuzzParse(f *testing.F) {
 		_, _ = ParsePercent(s)
 	})
 }
+
+func TestFormatChange(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "+0.0 %", -1e-5: "+0.0 %", 0.616: "+61.6 %", -0.5: "-50.0 %", 1e-300: "+0.0 %", 9000: "+900000.0 %",
+		1e4: "+1e+06 %", 1.26e300: "+1.3e+302 %", -1e9: "-1e+11 %",
+	} {
+		if got := FormatChange(share); got != want {
+			t.Errorf("%g: %q, want %q", share, got, want)
+		}
+	}
+}

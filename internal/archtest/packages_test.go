@@ -180,7 +180,7 @@ func packages() []entry {
 			"orchestrator/topology params results/expect results/record transport units",
 			"collects the keys that the core declares; checks expectations and names of charts; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
-		{"orchestrator/paper", "results/expect", "claims are expectations"},
+		{"orchestrator/paper", "results/expect units", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
 		{"orchestrator/capture", "internal/sockbuf orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology/render", "internal/plural orchestrator/topology units", "draws a graph"},

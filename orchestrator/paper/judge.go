@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"weft/results/expect"
+	"weft/units"
 )
 
 // Row is a row of the table of claims.
@@ -117,11 +118,7 @@ func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	}
 	apart := ours.Value - theirs.Value
 	if theirs.Value != 0 {
-		percent := 100 * apart / math.Abs(theirs.Value)
-		if math.Abs(percent) < 0.05 {
-			percent = 0 // not -0.0
-		}
-		r.Ours += fmt.Sprintf(" (%+.1f %%)", percent)
+		r.Ours += fmt.Sprintf(" (%s)", units.FormatChange(apart/math.Abs(theirs.Value)))
 	}
 	if c.Bound == "at most" && apart <= 0 || c.Bound == "at least" && apart >= 0 {
 		return nil

@@ -21,12 +21,16 @@ type gridCell struct {
 	kind, rate, delay, queues, mtu string
 	flows                          int
 	short                          bool
+	core                           string // rate of the middle link of a dumbbell that the flows cross
 }
 
 func (c gridCell) String() string {
 	flows := fmt.Sprintf("%d to 1", c.flows)
 	if c.short {
 		flows += " on a short path"
+	}
+	if c.core != "" {
+		flows += " over a core of " + c.core
 	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s, mtu %s", c.kind, flows, c.rate, c.delay, c.queues, c.mtu)
 }
@@ -73,6 +77,10 @@ func (c gridCell) lab(size units.Bytes) string {
 	shape, ranks := "star, hosts: 5", fmt.Sprintf("%d, root: h4", c.flows)
 	if c.short {
 		shape, ranks = "dumbbell, hosts: 4", "[h1], root: h0"
+	}
+	if c.core != "" {
+		shape = fmt.Sprintf("dumbbell, hosts: 4, tiers: {core: {rate: %s}}", c.core)
+		ranks = map[int]string{1: "[h4], root: h0", 4: "[h4, h5, h6, h7], root: h0"}[c.flows]
 	}
 	return fmt.Sprintf("weft: 1\nname: grid\ntopology: {kind: %s, mtu: %s, link: {rate: %s, delay: %s}}\n"+
 		"queues: %s\ntransport: {kind: %s}\nworkload: [{collective: incast, ranks: %s, size: %dB}]\n"+
@@ -219,6 +227,50 @@ func TestFaultsFitOrWarn(t *testing.T) {
 			if share > 0.95 && warned {
 				t.Errorf("%s, %s: %.3f of the closed form, and warned of", kind, fault, share)
 			}
+		}
+	}
+}
+
+// slowLinks has every transport, in each of its modes, over a dumbbell whose middle link is slower
+// than the NICs.
+func slowLinks() (all []gridCell) {
+	for _, kind := range transport.Kinds() {
+		if transport.FactsOf(kind).Module {
+			continue
+		}
+		_, in, _ := transport.SectionOf(kind)
+		kinds := []string{kind}
+		for _, mode := range modes[kind] {
+			kinds = append(kinds, fmt.Sprintf("%s, %s: {%s}", kind, in, mode))
+		}
+		for _, kind := range kinds {
+			for _, delay := range []string{"100ns", "1us", "30us"} {
+				for _, queues := range []string{"{}", "{pfc: on}", "{trim: on}"} {
+					for _, core := range []string{"40Gbps", "10Gbps", "1Gbps"} {
+						c := gridCell{
+							kind: kind, rate: "100Gbps", delay: delay, queues: queues, mtu: "4096", core: core,
+						}
+						for _, c.flows = range []int{1, 4} {
+							all = append(all, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// A link inside the path that is slower than the NICs is filled like one of theirs, or a warning
+// names what does not fit it.
+func TestSlowLinksFitOrWarn(t *testing.T) {
+	for _, c := range sample.Of(t, 150, slowLinks()...) {
+		share, warnings, ok := c.run(t)
+		if ok && os.Getenv("WEFT_GRID") != "" {
+			fmt.Printf("%s\t%.3f\t%s\n", strings.ReplaceAll(c.String(), ", ", "\t"), share, strings.Join(causes(warnings), ", "))
+		}
+		if ok && share < 0.9 && len(causes(warnings)) == 0 {
+			t.Errorf("%v: %.3f of the closed form, and no warning names a cause: %q", c, share, warnings)
 		}
 	}
 }

@@ -147,19 +147,21 @@ func valuesOf(t *testing.T, c gridCell, of map[string]params.Form) map[string][]
 }
 
 // A written number of a transport, ten times or a tenth of what it is by default, leaves one flow
-// nine tenths of an idle path, or a warning names its key. make transport-grid tries more networks,
+// nine tenths of an idle path, and four flows nine tenths of their link, or a warning names its key. make transport-grid tries more networks,
 // and prints them.
 func TestWrittenNumbersFitOrWarn(t *testing.T) {
 	network := func(rate, delay string) gridCell {
 		return gridCell{rate: rate, delay: delay, mtu: "4096", flows: 1}
 	}
-	networks := []gridCell{network("100Gbps", "3us")}
+	four := network("100Gbps", "3us")
+	four.flows = 4
+	networks := []gridCell{network("100Gbps", "3us"), four}
 	if sample.All() {
 		networks = append(networks, network("100Gbps", "100ns"), network("100Gbps", "1us"), network("100Gbps", "30us"),
 			network("1Gbps", "10us"), network("800Gbps", "1us"))
 	}
 	plain := map[gridCell]float64{} // with the defaults
-	for _, c := range writtenCells(t, networks...) {
+	for _, c := range sample.Of(t, 400, writtenCells(t, networks...)...) {
 		if _, tried := plain[c.gridCell]; !tried {
 			share, warnings, ok := c.gridCell.run(t)
 			if plain[c.gridCell] = share; !ok || share < 0.9 && len(causes(warnings)) == 0 {

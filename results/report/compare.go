@@ -553,7 +553,7 @@ func (d *Difference) changeText() string {
 	if d.A.Mean == 0 {
 		return "from 0"
 	}
-	return fmt.Sprintf("%+.1f %%", 100*d.Change)
+	return units.FormatChange(d.Change)
 }
 
 // interval formats a mean of a unit and half the width of its interval, unless the width is a

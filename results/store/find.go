@@ -356,6 +356,9 @@ func sweepRuns(dir string) (found Found, err error) {
 		switch {
 		case run != "":
 			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", filepath.Base(run))
+			if _, err := os.Stat(path); err == nil {
+				s.Error = fmt.Sprintf("its directory %s has no %s", filepath.Base(run), ManifestFile)
+			}
 		case s.Status == record.Running:
 			s.Status = record.Interrupted
 		}

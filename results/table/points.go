@@ -90,7 +90,7 @@ func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 	for _, r := range comparison(a, b) {
 		c := right("")
 		if !math.IsNaN(r.share) {
-			c = right(fmt.Sprintf("%+.1f %%", 100*r.share))
+			c = right(units.FormatChange(r.share))
 			if math.Abs(r.share) > 0.10 {
 				c.colour = yellow
 			}

@@ -73,7 +73,7 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			if math.Abs(share) > record.OKLateness {
 				unsure = append(unsure, r.name)
 			}
-			text = cell{text: fmt.Sprintf("%+.1f %%", 100*share), right: true}
+			text = cell{text: units.FormatChange(share), right: true}
 		} else if r.after == 0 {
 			text = cell{text: "+0.0 %", right: true}
 		}
@@ -91,7 +91,7 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 		cause = "it is this machine's, or chance: programs begin at other instants and take other ports, so ECMP " +
 			"chooses other paths; --twice again shows how much two draws differ"
 	}
-	_, err := fmt.Fprintf(w, "  the largest difference is %.1f %%; %s\n", 100*most, cause)
+	_, err := fmt.Fprintf(w, "  the largest difference is %s; %s\n", strings.TrimPrefix(units.FormatChange(most), "+"), cause)
 	trusted := func(s *record.Summary) bool { return s.Fidelity != nil && s.Fidelity.Verdict == "ok" }
 	if err == nil && len(unsure) > 0 && trusted(first) && trusted(second) {
 		_, err = fmt.Fprintf(w, "  fidelity ok does not cover %s: moved by more than %s; run it slower\n",

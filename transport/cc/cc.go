@@ -57,13 +57,12 @@ type Conditional interface {
 // Network is what a connection runs over, for Conditional.
 type Network struct {
 	Link
-	Slowest units.Bandwidth // rate of the slowest link of the path; 0: Line
-	Most    units.Bytes     // data that recovery lets be on its way; 0: any amount
-	Took    units.Time      // of a run that is over and whose switches marked packets; else 0
+	Most units.Bytes // data that recovery lets be on its way; 0: any amount
+	Took units.Time  // of a run that is over and whose switches marked packets; else 0
 }
 
 // Narrowest returns the rate that one connection alone can have: that of the slowest link.
-func (n Network) Narrowest() units.Bandwidth { return cmp.Or(n.Slowest, n.Line) }
+func (l Link) Narrowest() units.Bandwidth { return cmp.Or(l.Slowest, l.Line) }
 
 // NetBaseRTT returns NetRTT, or the path's own base RTT if the network's is not known.
 func (l Link) NetBaseRTT() units.Time { return cmp.Or(l.NetRTT, l.BaseRTT) }
@@ -217,6 +216,7 @@ type Receiver interface {
 // its connection on an idle network. A Receiver knows the rate of its host's NIC only.
 type Link struct {
 	Line     units.Bandwidth // rate of the host's own NIC
+	Slowest  units.Bandwidth // rate of the slowest link of the path; 0: Line
 	MTU      units.Bytes     // payload of a full packet
 	Packet   units.Bytes     // size of a full packet on the wire
 	Baseline units.Time      // one-way delay of a full packet on the idle path

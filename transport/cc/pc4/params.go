@@ -56,7 +56,7 @@ const (
 // (section III-C).
 const Scaled units.Time = -1
 
-// Auto as Params.TargetQtime is 2 us, or the transmission time of a packet if that is longer: below
+// Auto as Params.TargetQtime is 2 us, or the time of a packet on the slowest link if longer: below
 // it a packet that waits for one other slows its sender down.
 const Auto units.Time = -2
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
 )
@@ -157,11 +158,12 @@ func (s *Sender) computeRate() float64 {
 }
 
 // unit returns the rate of which ai and hai are ratios, in bits per second. It is the base rate, so
-// that the sum of the increases over all flows of a receiver does not depend on their number.
-// Without a base rate it is one packet per base RTT.
+// that the sum of the increases over all flows of a receiver does not depend on their number; at
+// most the rate of the path's slowest link, which a base rate knows nothing of. Without a base rate
+// it is one packet per base RTT.
 func (s *Sender) unit() float64 {
 	if s.baseRecorded > 0 {
-		return float64(s.baseRecorded)
+		return float64(min(s.baseRecorded, s.link.Narrowest()))
 	}
 	return float64(8*s.link.Packet) / s.link.BaseRTT.Seconds()
 }
@@ -178,7 +180,7 @@ func (p *Params) target(l cc.Link, base units.Bandwidth) units.Time {
 	switch p.TargetQtime {
 	case Scaled:
 	case Auto:
-		return max(autoTarget, l.Line.TransmitTime(l.Packet))
+		return max(autoTarget, l.Narrowest().TransmitTime(l.Packet))
 	default:
 		return p.TargetQtime
 	}
@@ -198,15 +200,51 @@ func (p Params) DelayTarget(l cc.Link, base units.Bandwidth) units.Time {
 	return p.target(l, base)
 }
 
-// Misfits implements cc.Conditional: a target below the time of one packet.
+// longRegain is the number of base RTTs from which on the time to regain half of a rate is warned
+// of: four flows without base rates have 88 % of the line at 1,000, and 82 % at 10,000. Ours.
+const longRegain = 1000
+
+// Misfits implements cc.Conditional: a target below the time of one packet, and rates that rise by
+// too little.
 func (p Params) Misfits(n cc.Network) []cc.Misfit {
-	packet := n.Line.TransmitTime(n.Packet)
-	if p.AdjustInterval == 0 || p.TargetQtime == Scaled || p.target(n.Link, 0) >= packet {
+	if p.AdjustInterval == 0 {
+		return nil
+	}
+	return append(p.below(n), p.slow(n)...)
+}
+
+// slow returns a misfit if half of a rate is regained too slowly.
+func (p Params) slow(n cc.Network) []cc.Misfit {
+	half, unit := 0.5, "the base rate" // in units of hai
+	if p.BaseRate == Off {
+		half, unit = float64(n.Narrowest().BytesIn(n.BaseRTT))/float64(n.Packet)/2, "a packet per base RTT"
+	}
+	least := half * p.AdjustInterval / longRegain
+	if p.HAI >= least {
+		return nil
+	}
+	way := "base rates"
+	if least <= 1 {
+		way = fmt.Sprintf("at least %.2g%%, or base rates", 100*least)
+	}
+	regains := "never"
+	if p.HAI > 0 {
+		regains = fmt.Sprintf("in %.0f base RTTs of %v", half*p.AdjustInterval/p.HAI, n.BaseRTT.Rounded())
+	}
+	return []cc.Misfit{{Key: "hai", What: fmt.Sprintf("a rate rises by %s of %s every %s base RTTs, so that half of what "+
+		"the path carries is regained %s; expected %s", units.FormatPercent(p.HAI), unit,
+		params.ShowDecimal(p.AdjustInterval), regains, way)}}
+}
+
+// below returns a misfit if the target is below the time of one packet.
+func (p Params) below(n cc.Network) []cc.Misfit {
+	packet := n.Narrowest().TransmitTime(n.Packet)
+	if p.TargetQtime == Scaled || p.target(n.Link, 0) >= packet {
 		return nil
 	}
 	return []cc.Misfit{{Key: "target_qtime", What: fmt.Sprintf("%v is less than a packet takes at %v, %v, so that a "+
 		"packet that waits for one other slows its sender down; expected at least that, or auto", p.TargetQtime,
-		n.Line, packet.Rounded())}}
+		n.Narrowest(), packet.Rounded())}}
 }
 
 // Constants of the scaled target. They are ours: the paper gives none.
@@ -226,7 +264,7 @@ const (
 func (s *Sender) setRate(rate float64) {
 	rtt := s.rtt.Seconds()
 	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt, 1)
-	s.txRate = min(rate, float64(s.link.Line)) // the paper has no upper limit
+	s.txRate = min(rate, float64(s.link.Narrowest())) // the paper has no upper limit: docs/adr/0231
 	bytes := s.txRate * rtt / 8
 	s.cwnd = bytes / float64(s.link.MTU) // line 12
 	s.window = units.Bytes(math.Ceil(bytes))
@@ -289,7 +327,8 @@ func (s *Sender) Resolved() []cc.Value {
 	}
 	if s.params.TargetQtime == Auto && s.params.AdjustInterval > 0 {
 		all = append(all, cc.Value{
-			Key: "target_qtime", Value: s.target().String(), Why: "auto is 2us, at least the time of a packet",
+			Key: "target_qtime", Value: s.target().String(),
+			Why: "auto is 2us, at least the time of a packet on the slowest link",
 		})
 	}
 	if s.planned > 0 {

@@ -370,3 +370,23 @@ func TestNeverAdjusted(t *testing.T) {
 	c.ack(20*gbps, 0)
 	c.wantRate(20 * gbps)
 }
+
+// A base rate is a share of the receiver's NIC. On a path with a slower link the rate stays at what
+// that link carries, and increases are shares of it.
+func TestSlowestLinkBoundsRates(t *testing.T) {
+	l := idlePath()
+	l.Slowest = 5 * gbps
+	c := &script{t: t, s: pc4.NewSender(simple(), l, 25*gbps)}
+	c.wantRate(5 * gbps)
+	c.ack(25*gbps, 0)
+	c.wantRate(5 * gbps)
+	c.timeout()
+	c.wantRate(2500 * units.Mbps)
+	c.ack(25*gbps, 2*us)
+	c.wait(5 * us)
+	c.ack(25*gbps, 2*us) // 1 us above the target: 0.8/4 less
+	c.wantRate(4 * gbps)
+	c.wait(5 * us)
+	c.ack(25*gbps, us-1)
+	c.wantRate(4500 * units.Mbps)
+}

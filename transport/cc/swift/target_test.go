@@ -120,8 +120,8 @@ func TestTargetFitsThePath(t *testing.T) {
 func TestRegainOfSmallWindows(t *testing.T) {
 	l := cc.Link{Line: 1000 * gbps, MTU: 1000, Packet: 1078, Hops: 2, BaseRTT: 10 * us}
 	p := params.Defaults[swift.Params]()
-	small := p
-	small.MaxWindow = 100 * l.Packet
+	small, slow := p, l
+	small.MaxWindow, slow.Slowest = 100*l.Packet, 100*gbps
 	for _, x := range []struct {
 		name string
 		p    swift.Params
@@ -129,7 +129,7 @@ func TestRegainOfSmallWindows(t *testing.T) {
 		want int
 	}{
 		{"a path of 1160 packets", p, cc.Network{Link: l}, 1},
-		{"a slow link", p, cc.Network{Link: l, Slowest: 100 * gbps}, 0},
+		{"a slow link", p, cc.Network{Link: slow}, 0},
 		{"a small window", small, cc.Network{Link: l}, 0},
 	} {
 		if found := x.p.Misfits(x.n); len(found) != x.want {

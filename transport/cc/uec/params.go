@@ -1,6 +1,7 @@
 package uec
 
 import (
+	"fmt"
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
@@ -72,14 +73,18 @@ func (p Params) target(l cc.Link) units.Time {
 	return max(units.Time(p.TargetRTT*float64(l.NetBaseRTT())), 1)
 }
 
-// Misfits implements cc.Conditional: an increase that is too steep for the path, and credits that
-// leave it empty.
+// Misfits implements cc.Conditional: an increase that is too steep for the path, credits that
+// leave it empty, and credits alone for more than its slowest link carries.
 func (p Params) Misfits(n cc.Network) (all []cc.Misfit) {
 	if p.Credited() {
 		all = cc.Sparing("credit_rate", p.CreditRate)
 	}
 	if p.Windowed() {
 		all = append(all, p.Alpha.Misfits(n.Link, p.target(n.Link))...)
+	} else if granted := units.Bandwidth(p.CreditRate * float64(n.Line)); granted > n.Narrowest() {
+		all = append(all, cc.Misfit{Key: "cc", What: fmt.Sprintf("receivers grant credits for %v, and the slowest link "+
+			"of the path carries %v: what is sent beyond that is trimmed or waits inside the network; expected cc: both, "+
+			"or nscc", granted, n.Narrowest())})
 	}
 	return all
 }
