@@ -223,9 +223,9 @@ func (p Params) slow(n cc.Network) []cc.Misfit {
 	if p.HAI >= least {
 		return nil
 	}
-	way := "base rates"
+	expected := "base rates"
 	if least <= 1 {
-		way = fmt.Sprintf("at least %.2g%%, or base rates", 100*least)
+		expected = fmt.Sprintf("at least %.2g%%, or base rates", 100*least)
 	}
 	regains := "never"
 	if p.HAI > 0 {
@@ -233,7 +233,7 @@ func (p Params) slow(n cc.Network) []cc.Misfit {
 	}
 	return []cc.Misfit{{Key: "hai", What: fmt.Sprintf("a rate rises by %s of %s every %s base RTTs, so that half of what "+
 		"the path carries is regained %s; expected %s", units.FormatPercent(p.HAI), unit,
-		params.ShowDecimal(p.AdjustInterval), regains, way)}}
+		params.ShowDecimal(p.AdjustInterval), regains, expected)}}
 }
 
 // below returns a misfit if the target is below the time of one packet.

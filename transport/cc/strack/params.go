@@ -81,10 +81,11 @@ const shallow = 1.0 / 4
 // leaves it empty.
 func (p Params) Misfits(n cc.Network) []cc.Misfit {
 	all := p.Alpha.Misfits(n.Link, p.DelayTarget(n.Link))
-	if least := units.Time(shallow * float64(n.NetBaseRTT())); p.Target > 0 && p.Target < least && p.Gamma > 0 {
-		all = append(all, cc.Misfit{Key: "target", What: fmt.Sprintf("windows are cut for queues of %v, by up to %.0f %%, "+
-			"and a base RTT is %v: queues run empty after a cut; expected at least %v, or auto", p.Target,
-			100*min(p.MaxMDF, p.Gamma), n.NetBaseRTT().Rounded(), least.Rounded())})
+	rtt := n.NetBaseRTT()
+	if least := units.Time(shallow * float64(rtt)); p.Target > 0 && p.Target < least {
+		all = append(all, cc.Misfit{Key: "target", What: fmt.Sprintf("windows are cut for queues of %v, by up to "+
+			"%.0f %%, and a base RTT is %v: queues run empty after a cut; expected at least %v, or auto", p.Target,
+			100*min(p.MaxMDF, p.Gamma), rtt.Rounded(), least.Rounded())})
 	}
 	return all
 }
