@@ -13,7 +13,7 @@ import (
 func TestPrivUnjudgedRuns(t *testing.T) {
 	testenv.NeedEmulation(t)
 	d := newWorkspace(t)
-	lab := d.writeLab("lab.yaml", "weft: 1\nname: unjudged\ntopology: {kind: star, hosts: 3}\n"+
+	lab := d.writeLab("lab.yaml", "weft: 1\nname: unjudged\ntopology: {kind: star, hosts: 3, link: {rate: 1Gbps}}\n"+ // few packets for a busy machine
 		"engine: {dilation: 100}\nworkload: [{program: [sleep, \"2\"]}]\n")
 	r := d.run("run", lab, "--engine", "emu", "--json", "--strict").wantCode(4)
 	var s record.Summary

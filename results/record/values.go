@@ -89,6 +89,45 @@ func dropNonFinite(v reflect.Value, at string, paths *[]string) {
 	}
 }
 
+// absent is why a field has no value that has neither one nor a reason.
+const absent = "the summary does not have it"
+
+// LackAbsent takes their value from the fields that the text of a summary lacks, and that Weft
+// writes always: they are not 0.
+func (s *Summary) LackAbsent(text []byte) {
+	var tree any
+	if json.Unmarshal(text, &tree) == nil {
+		s.lackAbsent(reflect.TypeOf(*s), tree, "")
+	}
+}
+
+// lackAbsent takes their value from the fields of a type at a path that a tree lacks.
+func (s *Summary) lackAbsent(of reflect.Type, tree any, at string) {
+	switch of.Kind() {
+	case reflect.Pointer:
+		s.lackAbsent(of.Elem(), tree, at)
+	case reflect.Slice:
+		all, _ := tree.([]any)
+		for i := range all {
+			s.lackAbsent(of.Elem(), all[i], join(at, strconv.Itoa(i)))
+		}
+	case reflect.Struct:
+		has, _ := tree.(map[string]any)
+		for i := range of.NumField() {
+			f := of.Field(i)
+			name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+			path, kind := join(at, name), f.Type.Kind()
+			switch {
+			case name == "expect": // says itself what nobody measured
+			case has[name] != nil:
+				s.lackAbsent(f.Type, has[name], path)
+			case option == "" && kind != reflect.String && kind != reflect.Slice && kind != reflect.Map:
+				s.Lack(absent, path)
+			}
+		}
+	}
+}
+
 // signed are the fields of summary.json whose quantities can be below 0: numbers that programs
 // print or expectations compute, errors of clocks, instants of stalls that began before the
 // workload. Their counts cannot.

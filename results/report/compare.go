@@ -270,7 +270,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 	}
 	for _, m := range all {
 		va, vb := a.values(m), b.values(m)
-		if (len(va) == 0 || slices.Max(va) == 0) && (len(vb) == 0 || slices.Max(vb) == 0) {
+		if len(va)+len(vb) == 0 || len(va) > 0 && len(vb) > 0 && slices.Max(va) == 0 && slices.Max(vb) == 0 {
 			continue
 		}
 		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),

@@ -65,7 +65,7 @@ func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Sum
 		keep(r.Clock(record.Clock{At: at, Host: "h" + string(rune('0'+i%3)), Error: units.Time(i-150) * units.Nanosecond, State: "locked"}))
 	}
 	s := &record.Summary{
-		Lab: "x", Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4, "seed": seed}, Engine: "sim", Seed: seed, Transport: "pc4", Status: "ok", Verified: true, Dilation: 1, LabTimeUS: 300,
+		Lab: "x", Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4}, Engine: "sim", Seed: seed, Transport: "pc4", Status: "ok", Verified: true, Dilation: 1, LabTimeUS: 300,
 		Flows:       record.Flows{Count: 200, Bytes: 200 * 4096, FCT: record.Quantiles{Mean: fct.Microseconds(), P99: fct.Microseconds() + 95, Max: 200}, Slowdown: record.Quantiles{P99: 30}},
 		RTT:         record.Quantiles{Mean: 6, Max: 9},
 		Network:     record.Network{Delivered: 200, QueueDelay: record.Quantiles{P99: 19}, MaxQueue: 3000},

@@ -104,10 +104,28 @@ func otherManifest(s *record.Summary, m *record.Manifest) string {
 	switch {
 	case s.Status != m.Status && m.Error != "":
 		return differs("status", s.Status, m.Status) + " (" + clip.Line(m.Error) + ")"
-	case s.Status != m.Status:
-		return differs("status", s.Status, m.Status)
 	case m.Fidelity != nil && m.Fidelity.Verdict != verdict:
 		return differs("fidelity.verdict", verdict, m.Fidelity.Verdict)
+	case s.Error == "" && m.Error != "":
+		return differs("error", "", m.Error)
+	}
+	type pair struct{ name, is, other string }
+	all := []pair{{"status", s.Status, m.Status}, {"lab", s.Lab, m.Lab}, {"engine", s.Engine, m.Engine},
+		{"datapath", s.Datapath, m.Datapath}, {"runtime", s.Runtime, m.Runtime}, {"transport", s.Transport, m.Sends},
+		{"carried", s.Carried, m.Carried}, {"error", s.Error, m.Error}}
+	if s.Seed != 0 && m.Seed != 0 {
+		all = append(all, pair{"seed", fmt.Sprint(s.Seed), fmt.Sprint(m.Seed)})
+	}
+	if s.Dilation != 0 && m.Dilation != 0 {
+		all = append(all, pair{"dilation", fmt.Sprint(s.Dilation), fmt.Sprint(m.Dilation)})
+	}
+	if len(s.Point) > 0 && len(m.Point) > 0 {
+		all = append(all, pair{"point", pointKey(s.Point), pointKey(m.Point)})
+	}
+	for _, p := range all {
+		if p.is != p.other && p.is != "" && p.other != "" { // an older run lacks what came later
+			return differs(p.name, p.is, p.other)
+		}
 	}
 	return ""
 }

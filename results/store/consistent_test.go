@@ -73,7 +73,7 @@ func writeEdited(t *testing.T, s *record.Summary, summary, manifest map[string]a
 	if err != nil {
 		t.Fatal(err)
 	}
-	save(ManifestFile, record.Manifest{Format: Format, Status: s.Status, Fidelity: s.Fidelity, Ended: "now",
+	save(ManifestFile, record.Manifest{Format: Format, Status: s.Status, Engine: s.Engine, Fidelity: s.Fidelity, Ended: "now",
 		Files: []record.File{f}}, manifest)
 	return dir
 }
@@ -105,6 +105,16 @@ func TestContradictions(t *testing.T) {
 		{edits{"status": "unverified"}, nil, `status is "unverified", and "ok" in manifest.json`},
 		{nil, edits{"status": "running"}, `status is "ok", and "`},
 		{edits{"fidelity.verdict": "ok"}, edits{"fidelity.verdict": "invalid"}, `fidelity.verdict is "ok", and "invalid" in manifest.json`},
+		{edits{"lab": "a"}, edits{"lab": "b"}, `lab is "a", and "b" in manifest.json`},
+		{edits{"engine": "sim"}, nil, `engine is "sim", and "emu" in manifest.json`},
+		{edits{"seed": 7}, edits{"seed": 8}, `seed is "7", and "8" in manifest.json`},
+		{edits{"dilation": 2.5}, edits{"dilation": 1}, `dilation is "2.5", and "1" in manifest.json`},
+		{edits{"transport": "pc4"}, edits{"transport": "strack"}, `transport is "pc4", and "strack" in manifest.json`},
+		{edits{"transport": "pc4"}, nil, ""}, // an older run
+		{edits{"datapath": "fabric"}, edits{"datapath": "kernel"}, `datapath is "fabric"`},
+		{edits{"runtime": "docker"}, edits{"runtime": "namespace"}, `runtime is "docker", and "namespace" in manifest.json`},
+		{edits{"point": edits{"seed": 1}}, edits{"point": edits{"seed": 2}}, "point is "},
+		{nil, edits{"error": "no space"}, `error is "", and "no space" in manifest.json`},
 		{edits{"fidelity": nil}, nil, `fidelity.verdict is "", and "ok" in manifest.json`},
 		{nil, edits{"fidelity": nil}, ""}, // an older run
 		{edits{"network": null}, nil, "network.packets is missing"},
@@ -133,5 +143,24 @@ func TestContradictions(t *testing.T) {
 				t.Errorf("%s: %v, %v: %v; want %q", how, c.summary, c.manifest, err, c.want)
 			}
 		}
+	}
+}
+
+// A field that a summary lacks has no value, for whoever reads it: it is not 0.
+func TestAbsentFieldsHaveNoValue(t *testing.T) {
+	dir := writeEdited(t, soundSummary(), map[string]any{
+		"rtt_us": nil, "lab_time_us": null, "network.max_queue_bytes": nil, "flows.fct_us.p99": nil, "collectives.time_us": nil,
+	}, nil)
+	s, err := ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Keys(s.Unmeasured))
+	want := []string{"collectives.0.time_us", "flows.fct_us.p99", "lab_time_us", "network.max_queue_bytes", "rtt_us"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s, err = ReadSummary(writeEdited(t, soundSummary(), nil, nil)); err != nil || s.Unmeasured != nil {
+		t.Errorf("a whole summary lacks %v, %v", s.Unmeasured, err)
 	}
 }

@@ -56,6 +56,7 @@ func ReadSummary(dir string) (*record.Summary, error) {
 	if err := checkConsistent(path, text, s, m); err != nil {
 		return nil, err
 	}
+	s.LackAbsent(text)
 	return s, nil
 }
 

@@ -91,7 +91,8 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 		cause = "it is this machine's, or chance: programs begin at other instants and take other ports, so ECMP " +
 			"chooses other paths; --twice again shows how much two draws differ"
 	}
-	_, err := fmt.Fprintf(w, "  the largest difference is %s; %s\n", strings.TrimPrefix(units.FormatChange(most), "+"), cause)
+	largest := strings.TrimPrefix(units.FormatChange(most), "+")
+	_, err := fmt.Fprintf(w, "  the largest difference is %s; %s\n", largest, cause)
 	trusted := func(s *record.Summary) bool { return s.Fidelity != nil && s.Fidelity.Verdict == "ok" }
 	if err == nil && len(unsure) > 0 && trusted(first) && trusted(second) {
 		_, err = fmt.Fprintf(w, "  fidelity ok does not cover %s: moved by more than %s; run it slower\n",
