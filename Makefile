@@ -186,7 +186,7 @@ bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,
 	go test -run '^$$' -bench Flows -benchtime 1x ./orchestrator/run
 	go test -run '^$$' -bench View -benchtime 1x ./cmd/weft
 	go test -run '^$$' -bench Command -benchtime 10x ./e2e
-	go test -run '^$$$$' -bench Reading -benchtime 5x ./nodeimg/labclock
+	go test -run '^$$' -bench Reading -benchtime 5x ./nodeimg/labclock
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 	go test -run '^$$' -bench PrivDeploy -benchtime 3x ./e2e ./orchestrator/deploy
 

@@ -205,7 +205,7 @@ proves nothing then; a miss in another run gives 3.`,
 // quietFlag adds --quiet to a command that shows progress.
 func quietFlag(cmd *cobra.Command, quiet *bool) {
 	cmd.Flags().BoolVarP(quiet, "quiet", "q", false,
-		"print only warnings and errors, no progress and no choice of engine")
+		"print results, warnings and errors, but no progress and no choice of engine")
 }
 
 // run runs the labs of weft run, demo or clock, prints and writes the results, and returns the

@@ -94,10 +94,16 @@ func (c *conditions) decide(some bool) {
 }
 
 // Meets reports whether one of the labs meets the condition of an expectation.
-func Meets(labs []*Lab, e Expectation) bool {
-	return slices.ContainsFunc(labs, func(l *Lab) bool {
-		return slices.ContainsFunc(l.Expect, func(x Expectation) bool { return x.Index == e.Index && x.When == e.When })
-	})
+func Meets(labs []*Lab, e Expectation) bool { return len(Meeting(labs, e)) > 0 }
+
+// Meeting returns the labs that meet the condition of an expectation.
+func Meeting(labs []*Lab, e Expectation) (all []*Lab) {
+	for _, l := range labs {
+		if slices.ContainsFunc(l.Expect, func(x Expectation) bool { return x.Index == e.Index && x.When == e.When }) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // reasons is the number of labs' reasons that Unmet lists. Ours.

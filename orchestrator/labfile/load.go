@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"weft/inputs"
+	"weft/internal/clip"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/expect"
@@ -159,19 +160,24 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 		}
 		for _, e := range l.Expect {
 			unknown = false
+			crossed := false // it compares points, of those that a condition leaves
 			expr, err := expect.Parse(e.Text)
 			if err == nil {
 				err = expr.Check(scope)
 			}
-			if err == nil && whole != nil && expr.Cross() && !compared[e.Text] {
-				if err = expr.CheckSweep(pointsOf(labs)); err != nil && e.Flag == "" {
-					err = expr.CheckSweep(pointsOf(whole()))
+			if err == nil && whole != nil && expr.Cross() && !compared[e.That()] {
+				if err = expr.CheckSweep(pointsOf(lab.Meeting(labs, e))); err != nil && e.Flag == "" {
+					err = expr.CheckSweep(pointsOf(lab.Meeting(whole(), e)))
 				}
-				compared[e.Text] = err == nil
+				compared[e.That()] = err == nil
+				crossed = e.When != ""
 			}
 			var at *expect.Error
 			if !errors.As(err, &at) || unknown {
 				continue
+			}
+			if crossed {
+				at.Msg += fmt.Sprintf(" (of the points that meet the condition %q)", clip.Text(e.When))
 			}
 			p := lab.Problem{
 				File: l.File, Line: e.Line, Column: column(lines, e, at.Offset),

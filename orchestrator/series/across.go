@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -139,15 +140,26 @@ func labsOf(jobs []Job, runs []*record.Summary, which []int) (out []*lab.Lab) {
 	return out
 }
 
-// expectationsOf returns the expectations of the labs of a sweep, each once.
-func expectationsOf(labs []*lab.Lab) []string {
-	var out []string
-	for _, l := range labs {
-		for _, e := range l.Expect {
-			if !slices.Contains(out, e.Text) {
-				out = append(out, e.Text)
+// linesOf returns the expectations of the labs of a sweep, each once and in the order of the file,
+// with the points of the labs that meet its condition.
+func linesOf(labs []*lab.Lab, points []expect.Point) (out []expect.Line) {
+	var all []lab.Expectation
+	at := map[string][]expect.Point{}
+	for i, l := range labs {
+		for n, e := range l.Expect {
+			that := e.That()
+			if slices.ContainsFunc(l.Expect[:n], func(o lab.Expectation) bool { return o.That() == that }) {
+				continue // written twice
 			}
+			if at[that] == nil {
+				all = append(all, e)
+			}
+			at[that] = append(at[that], points[i])
 		}
+	}
+	slices.SortStableFunc(all, func(a, b lab.Expectation) int { return cmp.Compare(a.Index, b.Index) })
+	for _, e := range all {
+		out = append(out, expect.Line{Text: e.Text, That: e.That(), Points: at[e.That()]})
 	}
 	return out
 }
@@ -190,7 +202,7 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 				"simulations that differ only in the seed gave the same result", jobs[which[0]].Lab.Name))
 		}
 		labs := labsOf(jobs, runs, which)
-		across := append(expect.Sweep(expectationsOf(labs), points), unmet(labs, files[jobs[which[0]].Lab.File])...)
+		across := append(expect.Sweep(linesOf(labs, points)), unmet(labs, files[jobs[which[0]].Lab.File])...)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{

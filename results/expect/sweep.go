@@ -160,19 +160,28 @@ func (x *sweepEval) name(group []int) string {
 	return pointText(x.points[group[0]].At, x.bound)
 }
 
+// A Line is an expectation of a lab file, and the points of the sweep that meet its condition.
+type Line struct {
+	Text   string // without the condition
+	That   string // with it
+	Points []Point
+}
+
 // Sweep evaluates the lines that compare points of a sweep. It skips a line whose points the
 // command line removed.
-func Sweep(lines []string, points []Point) []record.Expect {
+func Sweep(lines []Line) []record.Expect {
 	var out []record.Expect
 	for _, line := range lines {
-		if e, err := Parse(line); err == nil && e.Cross() {
-			reduced := slices.ContainsFunc(points, func(p Point) bool { return len(p.Fixed) > 0 })
-			if err := e.CheckSweep(points); err != nil && reduced {
+		if e, err := Parse(line.Text); err == nil && e.Cross() {
+			reduced := slices.ContainsFunc(line.Points, func(p Point) bool { return len(p.Fixed) > 0 })
+			if err := e.CheckSweep(line.Points); err != nil && reduced {
 				note := "--set leaves no points to compare: " + err.Error()
-				out = append(out, record.Expect{That: line, Skipped: true, Note: note})
+				out = append(out, record.Expect{That: line.That, Skipped: true, Note: note})
 				continue
 			}
-			out = append(out, e.Sweep(points))
+			one := e.Sweep(line.Points)
+			one.That = line.That
+			out = append(out, one)
 		}
 	}
 	return out

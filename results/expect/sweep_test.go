@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s holds for a single run", line)
 		}
 	}
-	if got := Sweep([]string{"flows > 1", "flows[ranks=2] == 2"}, sweepPoints()); len(got) != 1 || !got[0].OK {
+	if got := Sweep([]Line{{Text: "flows > 1"}, {"flows[ranks=2] == 2", "flows[ranks=2] == 2 when x", sweepPoints()}}); len(got) != 1 || !got[0].OK || !strings.HasSuffix(got[0].That, "when x") {
 		t.Errorf("got %+v", got)
 	}
 }

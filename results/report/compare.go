@@ -406,7 +406,7 @@ func FewSeedsWarning(all []Difference, gate bool) string {
 func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
 	few = map[string]bool{}
 	type seedStats struct {
-		n       int  // seeds of the side with fewer
+		a, b    int  // seeds of the sides, of the number with the fewest
 		numbers int  // numbers that are tested over seeds
 		apart   int  // of these, those whose sides do not overlap
 		shows   bool // a number differs beyond noise
@@ -418,22 +418,23 @@ func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
 		if d.tested() {
 			tests++
 		}
-		n := min(d.A.N, d.B.N)
-		if d.Noise != "seeds" || n < 2 || gate && d.exact {
+		if d.Noise != "seeds" || min(d.A.N, d.B.N) < 2 || gate && d.exact {
 			continue
 		}
 		if stats.MinMannWhitney(d.A.N, d.B.N) >= alpha {
-			why = fmt.Sprintf("%d seeds on each side cannot show a difference, however large; use at least %d",
-				n, minSeeds)
+			why = fmt.Sprintf("%s cannot show a difference, however large; use at least %d", seedsOf(d.A.N, d.B.N),
+				minSeeds)
 			few[d.Point] = true
 			continue
 		}
 		h := points[d.Point]
 		if h == nil {
-			h = &seedStats{n: n}
+			h = &seedStats{a: d.A.N, b: d.B.N}
 			points[d.Point] = h
 		}
-		h.n = min(h.n, n)
+		if stats.MinMannWhitney(d.A.N, d.B.N) > stats.MinMannWhitney(h.a, h.b) {
+			h.a, h.b = d.A.N, d.B.N
+		}
 		h.numbers++
 		if d.P <= stats.MinMannWhitney(d.A.N, d.B.N) {
 			h.apart++
@@ -449,28 +450,35 @@ func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
 		if h.apart > 0 {
 			first = h.apart
 		}
-		attainable := func(n int) float64 { return stats.MinMannWhitney(n, n) * float64(tests) / float64(first) }
-		if h.shows || !h.hides || attainable(h.n) < alpha {
+		attainable := func(a, b int) float64 { return stats.MinMannWhitney(a, b) * float64(tests) / float64(first) }
+		if h.shows || !h.hides || attainable(h.a, h.b) < alpha {
 			continue
 		}
-		enough := h.n
-		for attainable(enough) >= alpha {
+		enough := min(h.a, h.b)
+		for attainable(enough, enough) >= alpha {
 			enough++
 		}
 		few[point] = true
 		switch {
 		case why != "":
 		case first < h.numbers:
-			least := int(stats.MinMannWhitney(h.n, h.n)*float64(tests)/alpha) + 1
-			why = fmt.Sprintf("%d seeds on each side cannot show a difference in fewer than %d of %d numbers, "+
-				"however large, and the sides of only %d do not overlap (--all); use at least %d",
-				h.n, least, tests, first, enough)
+			least := int(stats.MinMannWhitney(h.a, h.b)*float64(tests)/alpha) + 1
+			why = fmt.Sprintf("%s cannot show a difference in fewer than %d of %d numbers, however large, and the "+
+				"sides of only %d do not overlap (--all); use at least %d", seedsOf(h.a, h.b), least, tests, first, enough)
 		default:
-			why = fmt.Sprintf("%d seeds on each side cannot show a difference at one of %d points among %d numbers, "+
-				"however large; use at least %d", h.n, len(points), tests, enough)
+			why = fmt.Sprintf("%s cannot show a difference at one of %d points among %d numbers, however large; use "+
+				"at least %d", seedsOf(h.a, h.b), len(points), tests, enough)
 		}
 	}
 	return why, few
+}
+
+// seedsOf names the seeds of two sides.
+func seedsOf(a, b int) string {
+	if a == b {
+		return fmt.Sprintf("%d seeds on each side", a)
+	}
+	return fmt.Sprintf("%d and %d seeds", a, b)
 }
 
 // NoneDiffers says that no number differs beyond noise, and first, if that is so, that there are

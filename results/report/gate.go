@@ -222,6 +222,8 @@ func (g Gate) Judge(c *Comparison) {
 		fails("%d of %s %s worse by more than %s", c.Worse, plural.Count(c.Numbers, "number"), be, g.Tolerance)
 	}
 	switch unjudged := !g.Accept[UnjudgedKind]; {
+	case unjudged && c.Numbers == 0:
+		fails("no number was compared")
 	case unjudged && c.Suspect > 0:
 		fails("%d of %s cannot be judged, and %d of them would be worse by more than %s", c.Unjudged,
 			plural.Count(c.Numbers, "number"), c.Suspect, g.Tolerance)

@@ -228,20 +228,32 @@ func Timeouts(sides ...Side) string {
 	return text + sameTimeout(sides)
 }
 
-// Unadjusted names the sides of a comparison in which congestion control never acted. It is empty
-// if it acted in a run of each.
+// Unadjusted names the sides of a comparison in which congestion control never acted, with their
+// transports, and says what follows. It is empty if it acted in a run of each.
 func Unadjusted(sides ...Side) string {
-	var names []string
+	var names, acted []string
 	for _, side := range sides {
-		if !slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted }) {
-			names = append(names, fmt.Sprintf("%s (%s)", side.Name, side.Runs[0].Transport))
+		if slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted }) {
+			acted = append(acted, side.Name)
+			continue
 		}
+		var kinds []string
+		for _, s := range side.Runs {
+			if !slices.Contains(kinds, s.Transport) {
+				kinds = append(kinds, s.Transport)
+			}
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", side.Name, strings.Join(kinds, ", ")))
 	}
-	if len(names) == 0 {
+	follows := "so it is no part of what differs"
+	switch {
+	case len(names) == 0:
 		return ""
+	case len(acted) > 0:
+		follows = "and did in " + strings.Join(acted, " and ") + ", which is part of what differs"
 	}
-	return "warning: congestion control changed no window and no rate in " + strings.Join(names, " and ") +
-		", so it does not explain the difference"
+	return "warning: congestion control changed no window and no rate in " + strings.Join(names, " and ") + ", " +
+		follows
 }
 
 // sameTimeout says how to give all sides the same minimum timeout. It is empty if they have it, or

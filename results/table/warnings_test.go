@@ -145,9 +145,10 @@ func TestUnadjusted(t *testing.T) {
 		b    []*record.Summary
 		want string
 	}{
-		{[]*record.Summary{acting}, "in A (roce), so"},
-		{[]*record.Summary{still}, "in A (roce) and B (roce), so"},
-		{[]*record.Summary{still, acting}, "in A (roce), so"},
+		{[]*record.Summary{acting}, "in A (roce), and did in B, which is part of what differs"},
+		{[]*record.Summary{still}, "in A (roce) and B (roce), so it is no part of what differs"},
+		{[]*record.Summary{still, {Transport: "ccm", Unadjusted: true}}, "in A (roce) and B (roce, ccm), so"},
+		{[]*record.Summary{still, acting}, "in A (roce), and did in B"},
 	} {
 		if got := Unadjusted(a, Side{"B", c.b}); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)

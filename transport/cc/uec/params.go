@@ -82,9 +82,9 @@ func (p Params) Misfits(n cc.Network) (all []cc.Misfit) {
 	if p.Windowed() {
 		all = append(all, p.Alpha.Misfits(n.Link, p.target(n.Link))...)
 	} else if granted := units.Bandwidth(p.CreditRate * float64(n.Line)); granted > n.Narrowest() {
-		all = append(all, cc.Misfit{Key: "cc", What: fmt.Sprintf("receivers grant credits for %v, and the slowest link "+
-			"of the path carries %v: what is sent beyond that is trimmed or waits inside the network; expected cc: both, "+
-			"or nscc", granted, n.Narrowest())})
+		all = append(all, cc.Misfit{Key: "cc", What: fmt.Sprintf("receivers grant credits for %v, and the slowest "+
+			"link of the path carries %v: what is sent beyond that is trimmed or waits inside the network; expected "+
+			"cc: both, or nscc", granted, n.Narrowest())})
 	}
 	return all
 }
