@@ -15,6 +15,7 @@ import (
 	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
@@ -208,6 +209,20 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 		"print results, warnings and errors, but no progress and no choice of engine")
 }
 
+// warnNamesakes warns of labs of several files that have one name: their runs have one directory.
+func (a *app) warnNamesakes(files []labfile.File) {
+	first := map[string]string{}
+	for _, f := range files {
+		for _, l := range f.Labs[:min(len(f.Labs), 1)] {
+			if other, is := first[l.Name]; is && other != l.File {
+				fmt.Fprintf(a.stderr, "warning: %s and %s are both labs with the name %s: results compare refuses what "+
+					"they leave; expected a name of its own for each\n", other, l.File, l.Name)
+			}
+			first[l.Name] = l.File
+		}
+	}
+}
+
 // run runs the labs of weft run, demo or clock, prints and writes the results, and returns the
 // verdict.
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
@@ -235,6 +250,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 			}
 		}
 	}
+	a.warnNamesakes(files)
 	jobs := series.Jobs(files, time.Now())
 	if len(jobs) > 1 { // a single run is over soon, and prints its notes itself
 		for _, f := range files {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/clip"
 	"weft/results/expect"
 	"weft/results/names"
 	"weft/results/record"
@@ -141,11 +143,12 @@ func LoadSide(found store.Found) (Side, error) {
 				r.Summary.Point = point
 			}
 		}
+		r.named = found.Labs
 		s = append(s, r)
 	}
 	for _, n := range found.Lacking {
-		s = append(s, &Run{NoSummary: n.Error, Manifest: &record.Manifest{Lab: n.Lab, Point: n.Point, Engine: n.Engine,
-			Seed: n.Seed, Status: n.Status, Error: n.Error}})
+		s = append(s, &Run{NoSummary: n.Error, named: found.Labs, Manifest: &record.Manifest{Lab: n.Lab, Point: n.Point,
+			Engine: n.Engine, Seed: n.Seed, Status: n.Status, Error: n.Error}})
 	}
 	return s, nil
 }
@@ -172,6 +175,9 @@ func Compare(a, b Side) ([]Difference, error) {
 	for _, p := range pairs(a, b) {
 		if len(p.a) == 0 || len(p.b) == 0 {
 			continue
+		}
+		if err := cmp.Or(p.a.mixed(), p.b.mixed()); err != nil {
+			return nil, err
 		}
 		rows, err := comparePoint(p.name, p.a, p.b)
 		if err != nil {
@@ -200,13 +206,36 @@ func Compare(a, b Side) ([]Difference, error) {
 	return out, nil
 }
 
+// mixed returns an error if runs of one point and seed have other settings: they are no repetitions
+// of each other, and a mean over them is one of nothing.
+func (s Side) mixed() error {
+	first := map[uint64]*Run{}
+	for _, r := range s {
+		one := first[r.seed()]
+		if one == nil || one.Manifest == nil || r.Manifest == nil {
+			first[r.seed()] = r
+			continue
+		}
+		all := Side{one, r}.settings()
+		for _, path := range slices.Sorted(maps.Keys(all)) {
+			if v := all[path]; len(v.values) > 1 && path != "about" {
+				return fmt.Errorf("%s and %s are runs of one point of the lab %s, and differ in %s (%s, %s): labs "+
+					"with one name were run together; expected a name of its own for each", one.Dir, r.Dir,
+					clip.Text(r.Manifest.Lab), path, clip.Text(v.values[0]), clip.Text(v.values[1]))
+			}
+		}
+	}
+	return nil
+}
+
 // nameParts selects what a point's name has besides the paths of the sweep.
 type nameParts struct{ lab, engine bool }
 
-// namePartsOf selects the lab if the runs of any side are of several labs, and the engine if they
-// are of several engines, as with --engine both. A simulation and an emulation can still be
-// compared, as two sides.
+// namePartsOf selects the lab if the runs of any side are of several labs, or all sides are
+// directories of labs, and the engine if they are of several engines, as with --engine both. A
+// simulation and an emulation can still be compared, as two sides.
 func namePartsOf(sides ...Side) (by nameParts) {
+	by.lab = len(sides) > 1 && !slices.ContainsFunc(sides, func(s Side) bool { return len(s) == 0 || !s[0].named })
 	for _, s := range sides {
 		for _, r := range s {
 			if r.Manifest == nil || s[0].Manifest == nil {

@@ -21,6 +21,7 @@ type Run struct {
 	NoSummary string          // why Summary is nil
 	Lab       string          // the lab file as written; empty if the run kept none
 	View      bool            // the directory has ViewFile
+	named     bool            // it was found by its lab, in a directory of labs
 }
 
 // ViewFile is the page in a run's directory that shows the network over time.

@@ -117,6 +117,8 @@ type Found struct {
 	// Lacking are the points of a sweep without a run, as summaries with the reason: an
 	// interruption left them out, or their directories are gone.
 	Lacking []*record.Summary
+	// Labs says that the runs are those of all labs in a directory, which may be one.
+	Labs bool
 	// Open says that a sweep of the runs has not ended: it continues, or was killed.
 	Open bool
 }
@@ -182,6 +184,7 @@ func Near(root, name string) string {
 // Newest returns the newest runs of every lab below root. The error is that of the first lab whose
 // runs cannot be read.
 func Newest(root string) (all Found, unread error) {
+	all.Labs = true
 	for _, lab := range EntryNames(root) {
 		found, err := newestRuns(filepath.Join(root, lab))
 		all.add(found)
