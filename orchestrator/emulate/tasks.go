@@ -94,8 +94,12 @@ func (t *tasks) stood(found map[task]schedstat, now time.Time, own time.Duration
 	}
 	from, to := units.FromDuration(t.at.Sub(t.seen.begun)), units.FromDuration(now.Sub(t.seen.begun))
 	t.seen.Unseen.Record(from+units.FromDuration(lookEvery+busy), to)
-	for k := range found {
-		if k.process == k.thread && runtime.Stopped(k.process) {
+	for k, s := range found {
+		if k.process != k.thread {
+			continue
+		}
+		before, seen := t.last[k]
+		if runtime.Stopped(k.process) || seen && before == s && runtime.Uninterruptible(k.process) {
 			t.seen.Stood.Record(from, to)
 			return
 		}

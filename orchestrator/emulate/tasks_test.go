@@ -1,9 +1,13 @@
 package emulate
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +88,87 @@ func TestLooksFindStoppedPrograms(t *testing.T) {
 	}
 	if got, want := looks.seen.Unseen.Spans, lab(10*lookEvery, 20*lookEvery); !slices.Equal(got, want) {
 		t.Errorf("unseen %v, want %v", got, want)
+	}
+}
+
+// A program that a debugger or the freezer stops stood as well. One in the freezer of cgroup v1 is
+// as one that waits for a disk: what tells is that it stays.
+func TestLooksFindHeldPrograms(t *testing.T) {
+	goruntime.LockOSThread() // a tracer is a thread
+	defer goruntime.UnlockOSThread()
+	freezer := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("weft-test-%d", os.Getpid()))
+	freeze := func(t *testing.T, state string) {
+		if err := os.WriteFile(filepath.Join(freezer, "freezer.state"), []byte(state), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, hold := range map[string]func(t *testing.T, pid int) (release func()){
+		"debugger": func(t *testing.T, pid int) func() {
+			err := unix.PtraceSeize(pid)
+			if err == nil {
+				err = unix.PtraceInterrupt(pid)
+			}
+			if errors.Is(err, unix.EPERM) {
+				t.Skip("this user may trace no process")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status unix.WaitStatus
+			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = unix.PtraceDetach(pid) }
+		},
+		"freezer": func(t *testing.T, pid int) func() {
+			if err := os.Mkdir(freezer, 0o700); err != nil {
+				t.Skipf("no freezer of cgroup v1: %v", err)
+			}
+			err := os.WriteFile(filepath.Join(freezer, "cgroup.procs"), fmt.Append(nil, pid), 0o600)
+			if err != nil {
+				_ = os.Remove(freezer)
+				t.Fatal(err)
+			}
+			freeze(t, "FROZEN")
+			return func() { freeze(t, "THAWED") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("sleep", "1000")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid := cmd.Process.Pid
+			defer func() {
+				_ = unix.Kill(pid, unix.SIGKILL)
+				_ = cmd.Wait()
+				_ = os.Remove(freezer)
+			}()
+			begin := time.Now()
+			looks := tasks{roots: []int{pid}}
+			release := hold(t, pid)
+			quiettest.Await(t, func() error {
+				if !runtime.Stopped(pid) && !runtime.Uninterruptible(pid) {
+					return errors.New("it is not held")
+				}
+				return nil
+			})
+			for i := range time.Duration(4) {
+				looks.look(begin.Add(i*lookEvery), 0)
+			}
+			release()
+			quiettest.Await(t, func() error {
+				if runtime.Stopped(pid) || runtime.Uninterruptible(pid) {
+					return errors.New("it is held")
+				}
+				return nil
+			})
+			looks.look(begin.Add(4*lookEvery), 0)
+			want := []stalls.Span{{From: 0, To: units.FromDuration(3 * lookEvery)}}
+			if got := looks.seen.Stood.Spans; !slices.Equal(got, want) {
+				t.Errorf("stood %v, want %v", got, want)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -72,10 +73,22 @@ func runs(pid int) bool {
 	})
 }
 
-// Stopped reports whether a process was stopped by a signal (job control).
+// Stopped reports whether a process was stopped: by a signal (job control), by a debugger, or by the
+// freezer of cgroup v2.
 func Stopped(pid int) bool {
 	f := statOf(fmt.Sprintf("/proc/%d", pid))
-	return len(f) > 0 && f[0] == "T"
+	if len(f) == 0 || f[0] != "S" {
+		return len(f) > 0 && (f[0] == "T" || f[0] == "t")
+	}
+	where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid)) // empty: the kernel does not say
+	return string(where) == "do_freezer_trap"
+}
+
+// Uninterruptible reports whether no signal wakes a process: it waits for a disk, or for the end of
+// a vfork, or is in the freezer of cgroup v1, where it stays for long.
+func Uninterruptible(pid int) bool {
+	f := statOf(fmt.Sprintf("/proc/%d", pid))
+	return len(f) > 0 && f[0] == "D"
 }
 
 // processesInside returns the processes in the PID namespace of a process. Nodes cannot create

@@ -20,7 +20,8 @@ type pair struct {
 	single  bool   // b has one run, which did not fail
 }
 
-// pairs matches the points of two sides by name; if each side has a single point, these two match.
+// pairs matches the points of two sides by name; if each side has a single point, these two match,
+// unless the user named directories of labs.
 // Runs of a point are matched by seed: a seed that one side lacks would move only the other's mean,
 // so both keep the seeds that they share. If they share none, or one side ran a single seed, the
 // sides are independent samples and keep all; missing lists runs without a counterpart.
@@ -34,7 +35,7 @@ func pairs(a, b Side) []pair {
 		p := pair{name: name, words: triedA[name][0].pointWords(by)}
 		ranA, ranB := triedA[name], triedB[name]
 		// Two single points are compared even if their names differ: the user named both.
-		if ranB == nil && len(triedA) == 1 && len(triedB) == 1 {
+		if ranB == nil && len(triedA) == 1 && len(triedB) == 1 && !by.strictly {
 			for other, runs := range triedB {
 				p.name, ranB = name+" : "+other, runs
 				p.words += " : " + runs[0].pointWords(by)
