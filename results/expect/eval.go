@@ -37,8 +37,16 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 		return out
 	}
 	s.judge(e, sum, &out)
+	unsound := func(name string) bool { return !slices.Contains(soundNames, name) }
+	if sum != nil && sum.Fidelity.Invalid() && slices.ContainsFunc(e.Measured(), unsound) {
+		out.Doubt = "the fidelity of the run is invalid, so this proves nothing"
+	}
 	return out
 }
+
+// soundNames are the names that an invalid emulation has as well as any: what was transferred, not
+// when.
+var soundNames = []string{"fidelity", "verified", "unfinished", "flows", "ranks", "dilation"}
 
 // judge fills in the result of an expression, and returns the margin of its comparison; minus
 // infinity if it cannot be judged.

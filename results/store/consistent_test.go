@@ -164,3 +164,42 @@ func TestAbsentFieldsHaveNoValue(t *testing.T) {
 		t.Errorf("a whole summary lacks %v, %v", s.Unmeasured, err)
 	}
 }
+
+// A sweep does not show the numbers of one point under another: directories that were exchanged, or
+// one that stands for several points.
+func TestExchangedRunsOfASweep(t *testing.T) {
+	lab := filepath.Join(t.TempDir(), "x")
+	dir := filepath.Join(lab, "sweep-20260101T000000-sim")
+	save := func(name string, v any) {
+		text, err := json.Marshal(v)
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o700)); err == nil {
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs := []string{"20260101T000000-1", "20260101T000000-2", "20260101T000000-3"}
+	points := []map[string]any{{"seed": 1, "transport.kind": "pc4"}, {"seed": 1, "transport.kind": "roce"}, {"seed": 2}}
+	for i, run := range runs {
+		seed := uint64(points[i]["seed"].(int))
+		save(filepath.Join(lab, run, ManifestFile), record.Manifest{Format: Format, Lab: "x", Seed: seed, Point: points[i]})
+	}
+	for _, c := range []struct {
+		order []int // run of each point
+		found int
+	}{
+		{[]int{0, 1, 2}, 3}, {[]int{1, 0, 2}, 1}, {[]int{0, 0, 0}, 1}, {[]int{0, 2, 1}, 1},
+	} {
+		sweep := record.Sweep{Lab: "x", Engine: "sim"}
+		for i, run := range c.order {
+			sweep.Points = append(sweep.Points, record.SweepPoint{Point: points[i], Seed: uint64(points[i]["seed"].(int)),
+				Run: runs[run], Status: record.OK})
+		}
+		save(filepath.Join(dir, SweepFile), sweep)
+		found, err := sweepRuns(dir)
+		if err != nil || len(found.Runs) != c.found || len(found.Lacking) != len(points)-c.found {
+			t.Errorf("%v: %v, lacking %v, %v", c.order, found.Runs, found.Lacking, err)
+		}
+	}
+}

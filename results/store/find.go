@@ -350,13 +350,17 @@ func sweepRuns(dir string) (found Found, err error) {
 			run, why = own[pointKey(p.Point)], "not run yet, or the sweep was killed"
 		}
 		path := filepath.Join(folder, filepath.Base(run))
-		if run != "" && IsRun(path) {
+		other := run != "" && ofOtherPoint(path, sweep.Lab, &p)
+		if run != "" && IsRun(path) && !other {
 			found.Runs, found.Points[path] = append(found.Runs, path), p.Point
 			continue
 		}
 		s := record.NotRun(sweep.Lab, p.Point, sweep.Engine, p.Status, why)
 		s.Seed = p.Seed
 		switch {
+		case other:
+			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s has the run of another point",
+				filepath.Base(run))
 		case run != "":
 			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", filepath.Base(run))
 			if _, err := os.Stat(path); err == nil {
@@ -368,6 +372,21 @@ func sweepRuns(dir string) (found Found, err error) {
 		found.Lacking = append(found.Lacking, s)
 	}
 	return found, nil
+}
+
+// ofOtherPoint reports whether the manifest in a directory contradicts the point of a sweep that
+// names it. Another sweep or a single run may have made it, with other paths in its point.
+func ofOtherPoint(dir, lab string, p *record.SweepPoint) bool {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return false // whoever reads the run says so
+	}
+	for path, value := range m.Point {
+		if ours, both := p.Point[path]; both && fmt.Sprint(ours) != fmt.Sprint(value) {
+			return true
+		}
+	}
+	return m.Lab != lab || p.Seed != 0 && m.Seed != p.Seed // an older sweep does not have seeds
 }
 
 // runsOf returns the names of the runs in the directory of a lab whose manifests name a sweep, by

@@ -38,7 +38,7 @@ func TestFind(t *testing.T) {
 	run("a/20260102T000000-10", "2026-01-02T00:00:00Z", "y", 10, nil)
 	run("a/20260102T000000-3", "2026-01-02T00:00:00Z", "y", 3, nil)
 	run("a/20260102T000000-4", "2026-01-02T00:00:00Z", "y", 3, &record.Retry{Of: filepath.Join(root, "a/20260102T000000-3"), Counts: true})
-	put("a/sweep-1/"+SweepFile, record.Sweep{Points: []record.SweepPoint{{Run: "elsewhere/20260101T000000-1"}, {Run: "20260102T000000-2"}, {Run: "gone"}}})
+	put("a/sweep-1/"+SweepFile, record.Sweep{Lab: "a", Points: []record.SweepPoint{{Run: "elsewhere/20260101T000000-1"}, {Run: "20260102T000000-2"}, {Run: "gone"}}})
 	for name, want := range map[string][]string{
 		"a":                                      {"20260102T000000-2", "20260102T000000-4", "20260102T000000-10"},
 		"a/20260101T000000-1":                    {"20260101T000000-1"},
