@@ -493,6 +493,7 @@ func (j *coordinator) state() *State {
 		whole.Waiting = append(whole.Waiting, s.Waiting...)
 		whole.Refused += s.Refused
 		whole.Halted += s.Halted
+		whole.Stalls = append(whole.Stalls, s.Stalls...)
 	}
 	return &whole
 }

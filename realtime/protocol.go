@@ -114,7 +114,8 @@ type State struct {
 	Hosts   []HostState
 	Waiting []string // what keeps packets from moving: see fabric.Network.Waiting
 
-	Refused, Halted int64 // see Report
+	Refused, Halted int64    // see Report
+	Stalls          []Stalls // see Report
 }
 
 // PortState is a snapshot of a port.

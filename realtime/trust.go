@@ -114,7 +114,13 @@ func (c *Config) checkState(s *State) error {
 	for i := range s.Waiting {
 		s.Waiting[i] = clip.Line(s.Waiting[i])
 	}
-	return nil
+	switch len(s.Stalls) {
+	case 0:
+		return nil
+	case 1:
+		return errors.Join(s.Stalls[0].Check(), s.Stalls[0].Late.Check())
+	}
+	return fmt.Errorf("%w: stalls of %d processes", errPart, len(s.Stalls))
 }
 
 // checkReport checks the report of a part.

@@ -180,6 +180,10 @@ func (a *app) execAll(ctx context.Context, h *deploy.Handle, j *together.Job, la
 		fmt.Fprintf(to, "%s: %s\n", j.Hosts[rank], line) // nobody may read it any more
 	}
 	endings, first := h.ExecAll(ctx, j, labTime)
+	i := slices.IndexFunc(endings, func(e together.Ending) bool { return e.Exit.Stood != "" })
+	if i >= 0 {
+		a.warnStood(endings[i].Exit.Stood)
+	}
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
@@ -204,6 +208,13 @@ func (a *app) execAll(ctx context.Context, h *deploy.Handle, j *together.Job, la
 	}
 }
 
+// warnStood warns of a network that stood or ran late while a program ran; "": it did not.
+func (a *app) warnStood(why string) {
+	if why != "" {
+		fmt.Fprintf(a.stderr, "weft: warning: %s\n", why)
+	}
+}
+
 // defaultShell returns the program to run in a node if none is named.
 func defaultShell() string {
 	if _, err := os.Stat("/bin/bash"); err == nil {
@@ -221,6 +232,7 @@ func (a *app) exec(ctx context.Context, h *deploy.Handle, e deploy.Exec) error {
 	} else {
 		exit, err = h.Exec(ctx, e, os.Stdin, os.Stdout, os.Stderr)
 	}
+	a.warnStood(exit.Stood)
 	switch {
 	case ctx.Err() != nil:
 		return exitCode(exitInterrupted) // the program was told to end; the lab stays

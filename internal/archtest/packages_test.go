@@ -258,10 +258,10 @@ func packages() []entry {
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +
-			"nodeimg/boot orchestrator/deploy/probe " +
+			"internal/stalls nodeimg/boot orchestrator/deploy/probe " +
 			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
 			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/together orchestrator/topology " +
-			"realtime units",
+			"realtime results/record units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 		{"orchestrator/deploy/monitor", "orchestrator/deploy results/frames results/record results/view units",
 			"reads states of a deployed lab, and makes frames and a page's model of them"},

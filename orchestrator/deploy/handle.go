@@ -10,9 +10,11 @@ import (
 	"weft/fabric"
 	"weft/internal/clip"
 	"weft/internal/control"
+	"weft/internal/stalls"
 	"weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -102,24 +104,58 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	}
 	ctx, cancel := s.connected(conn) // kindSignal ends it
 	defer cancel()
-	err := s.lab.Cluster().Exec(ctx, e.Node, command)
+	before, lookErr := s.lab.Look()
+	exit, err := s.exitOf(e, s.lab.Cluster().Exec(ctx, e.Node, command))
+	if err != nil {
+		return err
+	}
+	if after, err := s.lab.Look(); err == nil && lookErr == nil {
+		exit.Stood = stood(before, after)
+	}
+	return conn.SendValue(kindExit, exit)
+}
+
+// exitOf returns how a program ended that its node could run.
+func (s *supervisor) exitOf(e *Exec, err error) (Exit, error) {
 	var status *runtime.StatusError
 	var ended *runtime.ExitError
 	switch {
 	case err == nil:
-		return conn.SendValue(kindExit, Exit{})
+		return Exit{}, nil
 	case s.life.Err() != nil:
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: "the lab has been taken down"})
+		return Exit{Code: CodeNode, Ended: "the lab has been taken down"}, nil
 	case errors.As(err, &ended) && ended.Name == runtime.KeeperName:
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: ended.Error()})
+		return Exit{Code: CodeNode, Ended: ended.Error()}, nil
 	case errors.As(err, &ended):
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How(), ended.Lost)})
+		return Exit{Code: CodeNode, Ended: s.endedText(e.Node, ended.How(), ended.Lost)}, nil
 	case errors.Is(err, runtime.ErrUnreachable):
-		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: err.Error()})
+		return Exit{Code: CodeNode, Ended: err.Error()}, nil
 	case errors.As(err, &status):
-		return conn.SendValue(kindExit, Exit{Code: status.Code, Text: status.Text})
+		return Exit{Code: status.Code, Text: status.Text}, nil
 	}
-	return err
+	return Exit{}, err
+}
+
+// stood says how much of the time between two looks the network stood or ran late, if that is more
+// than an emulation may that is ok; else "".
+func stood(before, after *realtime.State) string {
+	var spans []stalls.Span
+	var rest units.Time
+	for _, s := range after.Stalls {
+		spans, rest = append(spans, s.Spans...), rest+s.Rest
+	}
+	for _, s := range before.Stalls {
+		rest -= s.Rest
+	}
+	all := stalls.Union(spans...)
+	ran := after.At - before.At
+	behind := min(all.Cover(before.At, after.At)+max(rest, 0), ran)
+	if ran <= 0 || float64(behind) <= record.OKLateness*float64(ran) {
+		return ""
+	}
+	return fmt.Sprintf("the lab's network stood or ran late during %.0f %% of the time (%v of %v of lab time), so what "+
+		"the program measured is not the lab's; expected a less busy machine, or a slower lab", 100*float64(behind)/
+		float64(ran), behind.Rounded(), ran.Rounded())
 }
 
 // host returns the index of the host with a name.

@@ -68,6 +68,8 @@ type Exit struct {
 	// Ended is why the program did not run, or not to its end: the node or the lab has ended or is
 	// paused. It is empty if the program itself ended.
 	Ended string `json:"ended,omitempty"`
+	// Stood is how much of the time the network stood or ran late, if it was too much for numbers.
+	Stood string `json:"stood,omitempty"`
 }
 
 // CodeNode is the exit code of a program that its node kept from running to its end. Programs

@@ -14,6 +14,6 @@ func (h *Handle) ExecAll(ctx context.Context, j *together.Job, labTime bool) (en
 		error) {
 		exit, err := h.Exec(ctx, Exec{Node: j.Hosts[p.Rank], Args: p.Args, Env: p.Env, Shown: j.Args[0],
 			LabTime: labTime, Whole: true}, stdin, stdout, stderr)
-		return together.Exit{Code: exit.Code, Text: exit.Text, Ended: exit.Ended}, err
+		return together.Exit{Code: exit.Code, Text: exit.Text, Ended: exit.Ended, Stood: exit.Stood}, err
 	})
 }

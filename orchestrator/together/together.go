@@ -58,6 +58,8 @@ type Exit struct {
 	Ended  string // why its host has ended; "": it has not
 
 	OutOfMemory bool // see runtime.StatusError
+
+	Stood string // how much of the time the network stood, if it was too much for numbers
 }
 
 // Ending is how the program of a host ended.

@@ -209,6 +209,11 @@ func NewComparison(a, b Side, all []Difference) *Comparison {
 	return c
 }
 
+// onlyNew reports whether all that was not compared is new.
+func (c *Comparison) onlyNew() bool {
+	return len(c.Lacking) > 0 && !slices.ContainsFunc(c.Lacking, func(l Lack) bool { return l.Side != Base })
+}
+
 // Judge sets Fails. A gate fails for what it did not look at, too: a number that cannot be judged
 // and looks worse, a comparison without any number that can, a point that a side lacks.
 func (g Gate) Judge(c *Comparison) {
@@ -222,7 +227,7 @@ func (g Gate) Judge(c *Comparison) {
 		fails("%d of %s %s worse by more than %s", c.Worse, plural.Count(c.Numbers, "number"), be, g.Tolerance)
 	}
 	switch unjudged := !g.Accept[UnjudgedKind]; {
-	case unjudged && c.Numbers == 0:
+	case unjudged && c.Numbers == 0 && !(g.Partial && c.onlyNew()):
 		fails("no number was compared")
 	case unjudged && c.Suspect > 0:
 		fails("%d of %s cannot be judged, and %d of them would be worse by more than %s", c.Unjudged,
