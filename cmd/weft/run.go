@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/clip"
 	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
@@ -47,6 +50,8 @@ type runFlags struct {
 	out      string
 	junit    string
 	summary  string
+	list     string
+	skip     bool   // labs that are not there are skipped
 	strict   string // the worst accepted fidelity; empty: any
 	retry    bool
 	twice    bool // see series.Runner
@@ -193,6 +198,9 @@ proves nothing then; a miss in another run gives 3.`,
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
+	f.StringVar(&flags.list, "list", "",
+		"also write the runs of this command, reused ones too, to this file, for weft results compare")
+	f.BoolVar(&flags.skip, "skip-missing", false, "skip labs that do not exist, and say which; it is no error if none is left")
 	f.BoolVar(&flags.resume, "resume", false,
 		"skip runs that this version of the program finished with identical settings and --strict accepts")
 	runCaptureFlag(cmd, &flags.capture)
@@ -219,6 +227,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	if flags.twice && (flags.retry || flags.resume || len(flags.capture) > 0) {
 		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
+	}
+	if flags.skip {
+		if names = a.existing(names, flags.lab.builtIn); len(names) == 0 {
+			return flags.writeNone()
+		}
 	}
 	restoreGC := delayGC()
 	files, err := flags.lab.load(names)
@@ -252,7 +265,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	written := []string{flags.out, flags.junit, flags.summary}
+	written := []string{flags.out, flags.junit, flags.summary, flags.list}
 	for _, c := range captures {
 		jobs[0].Captures = append(jobs[0].Captures, c)
 		written = append(written, c.File)
@@ -294,7 +307,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	judged, err := a.acrossPoints(jobs, runs[:min(len(runs), len(jobs))])
 	all := append(runs[:len(runs):len(runs)], judged...)
-	err = errors.Join(err, reports.write(runs, judged, flags.strict))
+	err = errors.Join(err, reports.write(runs, judged, &flags))
 	switch {
 	case flags.json:
 		if slices.ContainsFunc(judged, func(s *record.Summary) bool { return table.Missed(s) > 0 }) {
@@ -423,7 +436,7 @@ func joinErrors(errs []error, printed func(series.Failed) bool) error {
 }
 
 // reports are the files to write after all runs; nil: not requested.
-type reports struct{ junit, summary *os.File }
+type reports struct{ junit, summary, list *os.File }
 
 // openReports checks, before anything runs, that the runs can be stored, and opens the reports.
 func (f *runFlags) openReports(jobs []series.Job) (r reports, err error) {
@@ -444,14 +457,48 @@ func (f *runFlags) openReports(jobs []series.Job) (r reports, err error) {
 			return r, fmt.Errorf("junit report: %w", err)
 		}
 	}
+	if f.list != "" { // empty until the end, so that nobody takes an older one for that of a killed command
+		if r.list, err = regular.OpenOutput(f.list, os.O_TRUNC); err != nil {
+			return r, fmt.Errorf("list of runs: %w", err)
+		}
+	}
 	return r, nil
 }
 
+// writeNone writes the reports of a command line without a lab.
+func (f *runFlags) writeNone() error {
+	r, err := f.openReports(nil)
+	if err != nil {
+		return usageError{err}
+	}
+	return r.write(nil, nil, f)
+}
+
+// existing returns the labs that exist, and says which do not.
+func (a *app) existing(labs []string, builtIn bool) (left []string) {
+	for _, name := range labs {
+		if name != labfile.Stdin {
+			if _, err := labfile.Open(name, builtIn); errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(a.stderr, "skipped: %s does not exist here\n", clip.Line(name))
+				continue
+			}
+		}
+		left = append(left, name)
+	}
+	if len(left) == 0 {
+		fmt.Fprintln(a.stderr, "no lab is left to run")
+	}
+	return left
+}
+
 // write writes and closes the reports.
-func (r reports) write(runs, across []*record.Summary, strict string) error {
+func (r reports) write(runs, across []*record.Summary, f *runFlags) error {
 	return errors.Join(
 		writeReport("junit report", r.junit, func(w io.Writer) error {
-			return junit.Write(w, runs, across, strict)
+			return junit.Write(w, runs, across, f.strict)
+		}),
+		writeReport("list of runs", r.list, func(w io.Writer) error {
+			return store.WriteList(w, f.list, versionText(), runs)
 		}),
 		writeReport("summary", r.summary, func(w io.Writer) error {
 			return table.Markdown(w, slices.Concat(runs, across))

@@ -203,11 +203,12 @@ func Compare(a, b Side) ([]Difference, error) {
 // nameParts selects what a point's name has besides the paths of the sweep.
 type nameParts struct{ lab, engine bool }
 
-// namePartsOf selects the lab if the runs of any side are of several labs, and the engine if they
-// are of several engines, as with --engine both. A simulation and an emulation can still be
-// compared, as two sides.
+// namePartsOf selects the lab if the runs of any side are of several labs or a side has none, and
+// the engine if they are of several engines, as with --engine both. A simulation and an emulation
+// can still be compared, as two sides.
 func namePartsOf(sides ...Side) (by nameParts) {
 	for _, s := range sides {
+		by.lab = by.lab || len(s) == 0
 		for _, r := range s {
 			if r.Manifest == nil || s[0].Manifest == nil {
 				continue

@@ -233,7 +233,8 @@ func Timeouts(sides ...Side) string {
 func Unadjusted(sides ...Side) string {
 	var names []string
 	for _, side := range sides {
-		if !slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted }) {
+		acted := slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted })
+		if len(side.Runs) > 0 && !acted {
 			names = append(names, fmt.Sprintf("%s (%s)", side.Name, side.Runs[0].Transport))
 		}
 	}
