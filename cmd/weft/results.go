@@ -276,7 +276,8 @@ func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
 }
 
 // sideNamed reads the runs that an argument names: those of runsNamed or of a list that weft run
-// wrote, or the newest of every lab in a directory of runs. newest says which runs a lab stands for; "": name is a path.
+// wrote, or the newest of every lab in a directory of runs. newest says which runs a lab stands
+// for; "": name is a path.
 func sideNamed(root, name string) (side report.Side, newest string, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		found, err := store.ReadList(name)

@@ -5,23 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weft/internal/clip"
-	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
-	"weft/results/junit"
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
@@ -198,9 +192,7 @@ proves nothing then; a miss in another run gives 3.`,
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
-	f.StringVar(&flags.list, "list", "",
-		"also write the runs of this command, reused ones too, to this file, for weft results compare")
-	f.BoolVar(&flags.skip, "skip-missing", false, "skip labs that do not exist, and say which; it is no error if none is left")
+	gateFlags(f, &flags)
 	f.BoolVar(&flags.resume, "resume", false,
 		"skip runs that this version of the program finished with identical settings and --strict accepts")
 	runCaptureFlag(cmd, &flags.capture)
@@ -216,9 +208,19 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 		"print only warnings and errors, no progress and no choice of engine")
 }
 
-// run runs the labs of weft run, demo or clock, prints and writes the results, and returns the
-// verdict.
+// run is runExisting without the labs that --skip-missing skips.
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
+	if flags.skip {
+		if names = a.existing(names, flags.lab.builtIn); len(names) == 0 {
+			return flags.writeNone()
+		}
+	}
+	return a.runExisting(ctx, names, flags)
+}
+
+// runExisting runs the labs of weft run, demo or clock, prints and writes the results, and returns
+// the verdict.
+func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) error {
 	if err := checkStrict(flags.strict, names); err != nil {
 		return err
 	}
@@ -227,11 +229,6 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	if flags.twice && (flags.retry || flags.resume || len(flags.capture) > 0) {
 		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
-	}
-	if flags.skip {
-		if names = a.existing(names, flags.lab.builtIn); len(names) == 0 {
-			return flags.writeNone()
-		}
 	}
 	restoreGC := delayGC()
 	files, err := flags.lab.load(names)
@@ -433,87 +430,6 @@ func joinErrors(errs []error, printed func(series.Failed) bool) error {
 		all = append([]error{before}, all...)
 	}
 	return errors.Join(all...)
-}
-
-// reports are the files to write after all runs; nil: not requested.
-type reports struct{ junit, summary, list *os.File }
-
-// openReports checks, before anything runs, that the runs can be stored, and opens the reports.
-func (f *runFlags) openReports(jobs []series.Job) (r reports, err error) {
-	var labs []string
-	for i := range jobs {
-		labs = append(labs, jobs[i].Lab.Name)
-	}
-	if err := store.CheckRoot(f.out, slices.Compact(labs)...); err != nil {
-		return r, err
-	}
-	if f.summary != "" {
-		if r.summary, err = regular.OpenOutput(f.summary, os.O_APPEND); err != nil {
-			return r, fmt.Errorf("summary: %w", err)
-		}
-	}
-	if f.junit != "" {
-		if r.junit, err = regular.OpenOutput(f.junit, os.O_TRUNC); err != nil {
-			return r, fmt.Errorf("junit report: %w", err)
-		}
-	}
-	if f.list != "" { // empty until the end, so that nobody takes an older one for that of a killed command
-		if r.list, err = regular.OpenOutput(f.list, os.O_TRUNC); err != nil {
-			return r, fmt.Errorf("list of runs: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// writeNone writes the reports of a command line without a lab.
-func (f *runFlags) writeNone() error {
-	r, err := f.openReports(nil)
-	if err != nil {
-		return usageError{err}
-	}
-	return r.write(nil, nil, f)
-}
-
-// existing returns the labs that exist, and says which do not.
-func (a *app) existing(labs []string, builtIn bool) (left []string) {
-	for _, name := range labs {
-		if name != labfile.Stdin {
-			if _, err := labfile.Open(name, builtIn); errors.Is(err, fs.ErrNotExist) {
-				fmt.Fprintf(a.stderr, "skipped: %s does not exist here\n", clip.Line(name))
-				continue
-			}
-		}
-		left = append(left, name)
-	}
-	if len(left) == 0 {
-		fmt.Fprintln(a.stderr, "no lab is left to run")
-	}
-	return left
-}
-
-// write writes and closes the reports.
-func (r reports) write(runs, across []*record.Summary, f *runFlags) error {
-	return errors.Join(
-		writeReport("junit report", r.junit, func(w io.Writer) error {
-			return junit.Write(w, runs, across, f.strict)
-		}),
-		writeReport("list of runs", r.list, func(w io.Writer) error {
-			return store.WriteList(w, f.list, versionText(), runs)
-		}),
-		writeReport("summary", r.summary, func(w io.Writer) error {
-			return table.Markdown(w, slices.Concat(runs, across))
-		}))
-}
-
-// writeReport writes and closes a report, if it is requested.
-func writeReport(what string, f *os.File, write func(io.Writer) error) error {
-	if f == nil {
-		return nil
-	}
-	if err := cmp.Or(write(f), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // verdict returns the error that decides the exit code of all runs, the worst first. A signal that

@@ -19,8 +19,8 @@ import (
 
 // Watcher observes jobs while they run. Calls may come from several goroutines at once.
 type Watcher interface {
-	// Resumed is called once, before anything runs, if some of the jobs were finished before, also if
-	// all of these are repeated.
+	// Resumed is called once, before anything runs, if some of the jobs were finished before, also
+	// if all of these are repeated.
 	Resumed(Earlier)
 	// Say receives a message for the user, such as the chosen engine and why.
 	Say(line string)

@@ -22,7 +22,8 @@ func WriteList(w io.Writer, path, version string, runs []*record.Summary) error 
 		return err
 	}
 	for _, s := range runs {
-		one := record.ListedRun{Lab: s.Lab, Engine: s.Engine, Point: s.Point, Seed: s.Seed, Status: s.Status, Error: s.Error}
+		one := record.ListedRun{Lab: s.Lab, Engine: s.Engine, Point: s.Point, Seed: s.Seed,
+			Status: s.Status, Error: s.Error}
 		if s.Run != "" {
 			dir, err := filepath.Abs(s.Run)
 			if err != nil {
