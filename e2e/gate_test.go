@@ -16,7 +16,8 @@ import (
 
 // The regression gate of both pipelines works with what an interrupted job has kept of its sweep:
 // it fails for a regression, with the exit code of weft, and passes without one. A single run that
-// a job reuses is compared, and not a newer one of other settings.
+// a job reuses is compared, and not a newer one of other settings, nor the runs of a lab that is
+// gone. Labs that the target branch lacks are new.
 func TestPrivPipelinesGate(t *testing.T) {
 	clone := cloneOfTree(t)
 	me, err := user.Current()
@@ -104,6 +105,24 @@ func TestPrivPipelinesGate(t *testing.T) {
 			}
 			put(dir, "1us", "1300ns")
 			fails("a regression of a single run that is reused", "worse by more than 2%")
+
+			put(dir, "1us", "1us")
+			single := filepath.Join(dir, "labs", "one.yaml")
+			if err := os.Rename(single, filepath.Join(dir, "labs", "added.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			runShell(t, dir, nil, `sed -i 's/name: one/name: added/' labs/added.yaml`)
+			fails("a lab is gone whose runs are kept", "not compared: NEW lacks one: not run")
+
+			env = append(env, "LABS=labs/s.yaml labs/added.yaml", "GATE=--tolerance 2% --partial")
+			if out, err := job(); err != nil || !strings.Contains(out, "skipped: labs/added.yaml does not exist here") ||
+				!strings.Contains(out, "not compared: BASE lacks added: not run") {
+				t.Errorf("a lab is added by its name: %v%s", err, out)
+			}
+			runShell(t, origin, nil, "git rm -qr labs; git commit --allow-empty -qm none")
+			if out, err := job(); err != nil || !strings.Contains(out, "not compared: BASE lacks added: not run") {
+				t.Errorf("the target branch has no lab: %v%s", err, out)
+			}
 		})
 	}
 }

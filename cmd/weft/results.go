@@ -162,8 +162,9 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 	var flags compareFlags
 	cmd := &cobra.Command{
 		Use: "compare {BASE NEW | SWEEP --by SETTING}", Short: "compare two runs or sweeps: what differs beyond noise",
-		Long: `Compare two runs, two sweeps point by point, or two directories of runs (the newest runs of each lab
-in both). With --by, compare two halves of one sweep, such as two transports over the same seeds.
+		Long: `Compare two runs, two sweeps point by point, two directories of runs (the newest runs of each lab in
+both), or two lists that weft run --list wrote (what those commands ran or reused, and nothing else in
+the same directory). With --by, compare two halves of one sweep, such as two transports over the same seeds.
 
 If both sides have several seeds, the Mann-Whitney U test decides whether a number differs; it needs
 at least four seeds on each side, and more if there are many numbers. One run against several is
@@ -199,6 +200,7 @@ is wrong; 3 something is worse.`,
   weft results compare before after --json
   weft results compare runs-main runs-branch --fail-if worse --tolerance 2%
   weft results compare runs-main runs-branch --fail-if worse --accept degraded,missed --partial
+  weft results compare main.json branch.json --fail-if worse --partial
   weft results compare mine --by transport.kind=roce,pc4 --html compared.html`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -273,9 +275,18 @@ func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
 	return v / 100, nil
 }
 
-// sideNamed reads the runs that an argument names: those of runsNamed, or the newest of every lab
-// in a directory of runs. newest says which runs a lab stands for; "": name is a path.
+// sideNamed reads the runs that an argument names: those of runsNamed or of a list that weft run
+// wrote, or the newest of every lab in a directory of runs. newest says which runs a lab stands
+// for; "": name is a path.
 func sideNamed(root, name string) (side report.Side, newest string, err error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		found, err := store.ReadList(name)
+		if err != nil {
+			return nil, "", err
+		}
+		side, err = report.LoadSide(found)
+		return side, "", err
+	}
 	found, err := runsNamed(root, name)
 	if err != nil {
 		newest, unread := store.Newest(name)
@@ -399,8 +410,12 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 	return nil
 }
 
-// compareNotes returns what a reader of differences must know.
+// compareNotes returns what a reader of differences must know. Without a run on one of the sides
+// there is no difference.
 func compareNotes(base, changed report.Side, d []report.Difference, exact bool) []string {
+	if len(base) == 0 || len(changed) == 0 {
+		return nil
+	}
 	a := table.Side{Name: "A", Runs: base.Summaries()}
 	b := table.Side{Name: "B", Runs: changed.Summaries()}
 	timeouts := table.Timeouts(a, b)

@@ -54,21 +54,37 @@ func TestResumeSeesChangedFiles(t *testing.T) {
 	}
 }
 
-// --resume repeats a run whose files were removed or cut since: its results are not there.
+// flip changes one byte of a file.
+func flip(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	text[len(text)/2] ^= 0x55
+	return os.WriteFile(file, text, 0o644)
+}
+
+// --resume repeats a run whose files were removed, cut or changed since, and names it: its results
+// are not there.
 func TestResumeSeesDamagedRuns(t *testing.T) {
 	dir := t.TempDir()
 	lab, root := filepath.Join(dir, "again.yaml"), filepath.Join(dir, "runs")
 	write(t, lab, "weft: 1\nname: again\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\n")
+	cut := func(file string) error { return os.Truncate(file, 100) }
 	for i, step := range []struct {
 		damage func(file string) error
+		name   string
 		reused bool
 	}{
-		{nil, false}, {nil, true},
-		{func(file string) error { return os.Truncate(file, 100) }, false}, {nil, true},
-		{os.Remove, false}, {nil, true},
+		{nil, "", false}, {nil, "", true},
+		{cut, "flows.parquet", false}, {nil, "", true},
+		{os.Remove, "flows.parquet", false}, {nil, "", true},
+		{flip, "flows.parquet", false}, {nil, "", true},
+		{flip, "ports.parquet", false}, {flip, "lab.yaml", false},
+		{flip, "summary.json", false}, {nil, "", true},
 	} {
 		if step.damage != nil { // of every run, since any that is whole is reused
-			files, err := filepath.Glob(filepath.Join(root, "again", "*", "flows.parquet"))
+			files, err := filepath.Glob(filepath.Join(root, "again", "2*", step.name))
 			if err != nil || len(files) == 0 {
 				t.Fatal(files, err)
 			}
@@ -81,6 +97,10 @@ func TestResumeSeesDamagedRuns(t *testing.T) {
 		code, _, told := weft(t, orchestrated{}, "run", lab, "--engine", "sim", "--out", root, "--resume")
 		if code != exitOK || strings.Contains(told, "1 of 1 runs were finished before") != step.reused {
 			t.Errorf("run %d: exit code %d; want reused: %t\n%s", i, code, step.reused, told)
+		}
+		if says := "repeated, since an earlier run is damaged: "; strings.Contains(told, says) != (step.damage != nil) ||
+			!strings.Contains(told, step.name) {
+			t.Errorf("run %d: got %s, want the damage of %q", i, told, step.name)
 		}
 	}
 }

@@ -5,21 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weft/internal/regular"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/orchestrator/uml"
-	"weft/results/junit"
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
@@ -48,6 +45,8 @@ type runFlags struct {
 	out      string
 	junit    string
 	summary  string
+	list     string
+	skip     bool   // labs that are not there are skipped
 	strict   string // the worst accepted fidelity; empty: any
 	retry    bool
 	twice    bool // see series.Runner
@@ -194,6 +193,7 @@ proves nothing then; a miss in another run gives 3.`,
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a Markdown summary to this file, for $GITHUB_STEP_SUMMARY")
+	gateFlags(f, &flags)
 	f.BoolVar(&flags.resume, "resume", false,
 		"skip runs that this version of the program finished with identical settings and --strict accepts")
 	runCaptureFlag(cmd, &flags.capture)
@@ -223,9 +223,19 @@ func (a *app) warnNamesakes(files []labfile.File) {
 	}
 }
 
-// run runs the labs of weft run, demo or clock, prints and writes the results, and returns the
-// verdict.
+// run is runExisting without the labs that --skip-missing skips.
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
+	if flags.skip {
+		if names = a.existing(names, flags.lab.builtIn); len(names) == 0 {
+			return flags.writeNone()
+		}
+	}
+	return a.runExisting(ctx, names, flags)
+}
+
+// runExisting runs the labs of weft run, demo or clock, prints and writes the results, and returns
+// the verdict.
+func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) error {
 	if err := checkStrict(flags.strict, names); err != nil {
 		return err
 	}
@@ -268,7 +278,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	written := []string{flags.out, flags.junit, flags.summary}
+	written := []string{flags.out, flags.junit, flags.summary, flags.list}
 	for _, c := range captures {
 		jobs[0].Captures = append(jobs[0].Captures, c)
 		written = append(written, c.File)
@@ -310,7 +320,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	judged, err := a.acrossPoints(jobs, runs[:min(len(runs), len(jobs))])
 	all := append(runs[:len(runs):len(runs)], judged...)
-	err = errors.Join(err, reports.write(runs, judged, flags.strict))
+	err = errors.Join(err, reports.write(runs, judged, &flags))
 	switch {
 	case flags.json:
 		if slices.ContainsFunc(judged, func(s *record.Summary) bool { return table.Missed(s) > 0 }) {
@@ -436,53 +446,6 @@ func joinErrors(errs []error, printed func(series.Failed) bool) error {
 		all = append([]error{before}, all...)
 	}
 	return errors.Join(all...)
-}
-
-// reports are the files to write after all runs; nil: not requested.
-type reports struct{ junit, summary *os.File }
-
-// openReports checks, before anything runs, that the runs can be stored, and opens the reports.
-func (f *runFlags) openReports(jobs []series.Job) (r reports, err error) {
-	var labs []string
-	for i := range jobs {
-		labs = append(labs, jobs[i].Lab.Name)
-	}
-	if err := store.CheckRoot(f.out, slices.Compact(labs)...); err != nil {
-		return r, err
-	}
-	if f.summary != "" {
-		if r.summary, err = regular.OpenOutput(f.summary, os.O_APPEND); err != nil {
-			return r, fmt.Errorf("summary: %w", err)
-		}
-	}
-	if f.junit != "" {
-		if r.junit, err = regular.OpenOutput(f.junit, os.O_TRUNC); err != nil {
-			return r, fmt.Errorf("junit report: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// write writes and closes the reports.
-func (r reports) write(runs, across []*record.Summary, strict string) error {
-	return errors.Join(
-		writeReport("junit report", r.junit, func(w io.Writer) error {
-			return junit.Write(w, runs, across, strict)
-		}),
-		writeReport("summary", r.summary, func(w io.Writer) error {
-			return table.Markdown(w, slices.Concat(runs, across))
-		}))
-}
-
-// writeReport writes and closes a report, if it is requested.
-func writeReport(what string, f *os.File, write func(io.Writer) error) error {
-	if f == nil {
-		return nil
-	}
-	if err := cmp.Or(write(f), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // verdict returns the error that decides the exit code of all runs, the worst first. A signal that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"weft/internal/clip"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/results/table"
@@ -40,6 +41,12 @@ func (w *runProgress) Resumed(e series.Earlier) {
 	if e.Refused > 0 {
 		fmt.Fprintf(w.app.stderr, "%d of %d runs were finished before with a fidelity that --strict does not accept, "+
 			"and are repeated\n", e.Refused, e.Jobs)
+	}
+	for _, line := range e.Damaged[:min(len(e.Damaged), maxNamed)] {
+		fmt.Fprintf(w.app.stderr, "repeated, since an earlier run is damaged: %s\n", clip.OneLine(line))
+	}
+	if more := len(e.Damaged) - maxNamed; more > 0 {
+		fmt.Fprintf(w.app.stderr, "and %d more\n", more)
 	}
 }
 

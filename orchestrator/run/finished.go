@@ -10,32 +10,51 @@ import (
 	"weft/results/store"
 )
 
-// Finished returns the summary of one of earlier runs that succeeded with this very program and the
-// settings of l, in the given engine (auto: in any), and whose files are as it left them: of those
-// that strict accepts (record.Summary.Accepted) the one with the best fidelity, and the first of
-// equals. It returns nil if there is none; refused then reports whether there is one that strict
-// does not accept.
-func Finished(l *lab.Lab, engine, strict string, earlier []*record.Manifest) (best *record.Summary, refused bool) {
+// Found is what Finished finds among earlier runs.
+type Found struct {
+	Summary *record.Summary // of the run to reuse; nil: there is none
+	// Refused reports that there is none, and one that strict does not accept.
+	Refused bool
+	// Damaged names runs that could have been reused and whose files are not as the run left them,
+	// with the reason, if there is none to reuse.
+	Damaged []string
+}
+
+// Finished looks for one of earlier runs that succeeded with this very program and the settings of
+// l, in the given engine (auto: in any), and whose files are as it left them: of those that strict
+// accepts (record.Summary.Accepted) the one with the best fidelity, and the first of equals. It
+// reads all files of the runs that it considers.
+func Finished(l *lab.Lab, engine, strict string, earlier []*record.Manifest) (f Found) {
 	for _, m := range earlier {
-		if !sameRun(m, l, engine) || store.Damage(m.Run, m) != "" {
+		if !sameRun(m, l, engine) {
 			continue
 		}
 		s, err := store.ReadSummary(m.Run)
-		switch {
-		case err != nil || s.Status != record.OK:
+		if err == nil && s.Status != record.OK {
+			continue
+		}
+		switch damage := store.DamageInside(m.Run, m); {
+		case damage != "":
+			f.Damaged = append(f.Damaged, m.Run+": files "+damage)
+			continue
+		case err != nil:
+			f.Damaged = append(f.Damaged, err.Error())
 			continue
 		case !s.Accepted(strict):
-			refused = true
+			f.Refused = true
 			continue
-		case best == nil || best.Outcome().WorseFidelity(s.Outcome()):
+		case f.Summary == nil || f.Summary.Outcome().WorseFidelity(s.Outcome()):
 			s.Run, s.Point = m.Run, l.Point // the run may have been made alone, or in a sweep of other settings
-			best = s
+			f.Summary = s
 		}
-		if !best.Outcome().Doubtful() {
+		if !f.Summary.Outcome().Doubtful() {
 			break
 		}
 	}
-	return best, refused && best == nil
+	if f.Summary != nil {
+		return Found{Summary: f.Summary}
+	}
+	return f
 }
 
 // sameRun reports whether a run that succeeded had the same program, engine, kernel, settings and

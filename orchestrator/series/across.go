@@ -235,6 +235,9 @@ type Earlier struct {
 	Reused   int // jobs that are not repeated
 	Doubtful int // of these, emulations whose fidelity is not ok
 	Refused  int // jobs that are repeated, since Runner.Strict does not accept their fidelity
+	// Damaged names the runs of jobs that are repeated, since their files are not as they left
+	// them, with the reason.
+	Damaged []string
 }
 
 // finishedBefore returns, by the index of the job, the summaries of earlier runs of this very
@@ -247,15 +250,16 @@ func finishedBefore(jobs []Job, root, strict string) (map[int]*record.Summary, E
 		if _, ok := earlier[name]; !ok {
 			earlier[name] = store.Manifests(filepath.Join(root, name))
 		}
-		s, refused := run.Finished(j.Lab, j.Engine, strict, earlier[name])
-		if refused {
+		found := run.Finished(j.Lab, j.Engine, strict, earlier[name])
+		if found.Refused {
 			count.Refused++
 		}
-		if s == nil {
+		count.Damaged = append(count.Damaged, found.Damaged...)
+		if found.Summary == nil {
 			continue
 		}
-		out[i] = s
-		if count.Reused++; s.Outcome().Doubtful() {
+		out[i] = found.Summary
+		if count.Reused++; found.Summary.Outcome().Doubtful() {
 			count.Doubtful++
 		}
 	}

@@ -19,7 +19,8 @@ import (
 
 // Watcher observes jobs while they run. Calls may come from several goroutines at once.
 type Watcher interface {
-	// Resumed is called once, before anything runs, if some of the jobs were finished before.
+	// Resumed is called once, before anything runs, if some of the jobs were finished before, also
+	// if all of these are repeated.
 	Resumed(Earlier)
 	// Say receives a message for the user, such as the chosen engine and why.
 	Say(line string)
@@ -92,7 +93,7 @@ func (r *Runner) Run(ctx context.Context, jobs []Job) (runs []*record.Summary, e
 		for i, s := range before {
 			outcomes[i].Summary = s
 		}
-		if count.Reused+count.Refused > 0 {
+		if count.Reused+count.Refused+len(count.Damaged) > 0 {
 			r.Watcher.Resumed(count)
 		}
 	}

@@ -234,13 +234,14 @@ type nameParts struct {
 	strictly    bool // sides are directories of labs: two single points are not compared if their names differ
 }
 
-// namePartsOf selects the lab if the runs of any side are of several labs, or all sides are
-// directories of labs, and the engine if they are of several engines, as with --engine both. A
-// simulation and an emulation can still be compared, as two sides.
+// namePartsOf selects the lab if the runs of any side are of several labs, a side has none, or all
+// sides are directories of labs, and the engine if they are of several engines, as with --engine
+// both. A simulation and an emulation can still be compared, as two sides.
 func namePartsOf(sides ...Side) (by nameParts) {
 	by.strictly = len(sides) > 1 && !slices.ContainsFunc(sides, func(s Side) bool { return len(s) == 0 || !s[0].named })
 	by.lab = by.strictly
 	for _, s := range sides {
+		by.lab = by.lab || len(s) == 0
 		for _, r := range s {
 			if r.Manifest == nil || s[0].Manifest == nil {
 				continue

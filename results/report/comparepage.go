@@ -121,8 +121,11 @@ type beside struct {
 }
 
 // compareCharts draws both sides: what the labs are about first, as a sweep over the sides, and
-// over time if each side has a single point.
+// over time if each side has a single point. A side without a run leaves nothing to draw.
 func compareCharts(a, b Side, labels [2]string) ([]beside, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, nil
+	}
 	first := append(a[0].about(), named(append(a.expected(), b.expected()...))...)
 	var points []expect.Point
 	for i, side := range []Side{a, b} {

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,8 +108,29 @@ func ReadManifest(dir string) (*record.Manifest, error) {
 }
 
 // Damage says which files that the manifest lists are gone or have another size than the run left,
-// "" if none. It does not read them: Scan compares checksums.
+// "" if none. It does not read them: DamageInside does.
 func Damage(dir string, m *record.Manifest) string {
+	return damage(dir, m, func(record.File) bool { return true })
+}
+
+// DamageInside is Damage that also reads the files, and compares their checksums.
+func DamageInside(dir string, m *record.Manifest) string {
+	return damage(dir, m, func(f record.File) bool { return sameSum(filepath.Join(dir, f.Name), f.Sum) })
+}
+
+// sameSum reports whether a file can be read and has a checksum.
+func sameSum(path string, want uint32) bool {
+	f, err := regular.Open(path)
+	if err != nil {
+		return false
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	_, err = io.Copy(sum, f)
+	return cmp.Or(err, f.Close()) == nil && sum.Sum32() == want
+}
+
+// damage is Damage with a check of the files that have the right size.
+func damage(dir string, m *record.Manifest, intact func(record.File) bool) string {
 	var gone, changed []string
 	for _, f := range m.Files {
 		info, err := os.Lstat(filepath.Join(dir, f.Name)) // also one in a folder: part of a job
@@ -115,7 +139,7 @@ func Damage(dir string, m *record.Manifest) string {
 			changed = append(changed, f.Name)
 		case errors.Is(err, fs.ErrNotExist):
 			gone = append(gone, f.Name)
-		case err != nil || !info.Mode().IsRegular() || info.Size() != f.Bytes:
+		case err != nil || !info.Mode().IsRegular() || info.Size() != f.Bytes || !intact(f):
 			changed = append(changed, f.Name)
 		}
 	}

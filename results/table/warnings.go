@@ -135,18 +135,18 @@ func Doubts(sides ...Side) (notes []string) {
 		}
 		var of []string
 		for _, side := range sides {
-			n := 0
+			var some []*record.Summary
 			for _, s := range side.Runs {
 				if slices.Contains(all.of[text], s) {
-					n++
+					some = append(some, s)
 				}
 			}
-			switch n {
+			switch len(some) {
 			case 0:
 			case len(side.Runs):
 				of = append(of, side.Name)
 			default:
-				of = append(of, fmt.Sprintf("%d of %d runs of %s", n, len(side.Runs), side.Name))
+				of = append(of, fmt.Sprintf("%d of %d runs of %s%s", len(some), len(side.Runs), side.Name, which(some)))
 			}
 		}
 		notes = append(notes, "warning: "+strings.Join(of, " and ")+": "+units.Spaced(text))
@@ -233,6 +233,9 @@ func Timeouts(sides ...Side) string {
 func Unadjusted(sides ...Side) string {
 	var names, acted []string
 	for _, side := range sides {
+		if len(side.Runs) == 0 {
+			continue
+		}
 		if slices.ContainsFunc(side.Runs, func(s *record.Summary) bool { return !s.Unadjusted }) {
 			acted = append(acted, side.Name)
 			continue
@@ -280,13 +283,39 @@ func sameTimeout(sides []Side) string {
 	return "; to compare them, set the same timeout, such as strack, for all: " + strings.Join(keys, ", ")
 }
 
+// maxWhich is the number of runs that a warning about some of many names. Our own choice.
+const maxWhich = 3
+
+// which names the first maxWhich of runs, by their points or else by their labs, in brackets with a
+// space before them.
+func which(runs []*record.Summary) string {
+	var all []string
+	for _, s := range runs {
+		name := s.Lab
+		if len(s.Point) > 0 {
+			name = Point(s.Point)
+		}
+		if name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	text := strings.Join(all[:min(len(all), maxWhich)], ", ")
+	if more := len(all) - maxWhich; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return " (" + text + ")"
+}
+
 // about names the runs of a warning, among all runs of the table.
 func about(runs []*record.Summary, all int) string {
 	switch {
 	case len(runs) == all:
 		return "all runs"
 	case len(runs) > 1:
-		return fmt.Sprintf("%d of %d runs", len(runs), all)
+		return fmt.Sprintf("%d of %d runs%s", len(runs), all, which(runs))
 	case len(runs[0].Point) == 0:
 		return runs[0].Lab
 	}

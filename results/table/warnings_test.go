@@ -19,7 +19,8 @@ func TestWarningsOfSeveralRuns(t *testing.T) {
 	if err := Warnings(&b, []*record.Summary{run(1, "a", "c"), run(2, "a", "b"), run(3, "a", "c")}, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "\nwarning  all runs     a\nwarning  2 of 3 runs  c\nwarning  seed=2       b\n"
+	const want = "\nwarning  all runs                      a\nwarning  2 of 3 runs (seed=1, seed=3)  c\n" +
+		"warning  seed=2                        b\n"
 	if b.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", b.String(), want)
 	}
@@ -28,7 +29,7 @@ func TestWarningsOfSeveralRuns(t *testing.T) {
 	doubtful.Fidelity = &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}, Advice: "run it slower"}
 	worse := run(5)
 	worse.Fidelity = &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}, Advice: "run it much slower"}
-	const advised = "\nwarning  3 of 4 runs  fidelity degraded: late\nwarning  advice for 2 of 4 runs  run it " +
+	const advised = "\nwarning  3 of 4 runs (seed=4, seed=5)  fidelity degraded: late\nwarning  advice for 2 of 4 runs (seed=4)  run it " +
 		"slower\nwarning  advice for seed=5  run it much slower\n"
 	if err := Warnings(&b, []*record.Summary{run(1), doubtful, doubtful, worse}, Style{}); err != nil ||
 		strings.Join(strings.Fields(b.String()), " ") != strings.Join(strings.Fields(advised), " ") {

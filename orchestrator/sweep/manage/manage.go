@@ -317,6 +317,10 @@ func Resume(ctx context.Context, on func(string) (shard.Scheduler, error), d *sh
 		if all := damaged(d); len(all) > 0 {
 			return false, "", fmt.Errorf("%s: %s", d.Sub.PointName(all[0].Point), all[0].Error)
 		}
+		if lines := DamagedFiles(d); len(lines) > 0 {
+			return false, "", fmt.Errorf("%s; move the run away, and weft sweep resume %s runs the point again",
+				strings.Join(lines, "; "), d.Name())
+		}
 		if forgotten > 0 {
 			return false, "every point has a result: of copies that disagreed the first ones stay", nil
 		}
@@ -402,7 +406,7 @@ func result(d *shard.Dir, point int) (*record.Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Sub.PointName(point), err)
 	}
-	if damage := store.Damage(s.Run, m); damage != "" {
+	if damage := store.DamageInside(s.Run, m); damage != "" {
 		s.Warnings = append(s.Warnings, "files "+damage)
 	}
 	return s, nil
@@ -433,8 +437,8 @@ func DamagedFiles(d *shard.Dir) (lines []string) {
 		if err != nil {
 			continue // Status names it
 		}
-		if damage := store.Damage(s.Run, m); damage != "" {
-			lines = append(lines, fmt.Sprintf("%s: files %s", d.Sub.PointName(i), damage))
+		if damage := store.DamageInside(s.Run, m); damage != "" {
+			lines = append(lines, fmt.Sprintf("%s: files %s (%s)", d.Sub.PointName(i), damage, s.Run))
 		}
 	}
 	return lines

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"weft/results/record"
+)
+
+// listFormat is the version of record.List that this program writes and reads.
+const listFormat = 1
+
+// WriteList writes the list of runs of a command line to w, which is the file at path. Directories
+// are relative to that of the file, so that both can be moved together.
+func WriteList(w io.Writer, path, version string, runs []*record.Summary) error {
+	l := record.List{Format: listFormat, Version: version, Runs: []record.ListedRun{}}
+	beside, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, s := range runs {
+		one := record.ListedRun{Lab: s.Lab, Engine: s.Engine, Point: s.Point, Seed: s.Seed,
+			Status: s.Status, Error: s.Error}
+		if s.Run != "" {
+			dir, err := filepath.Abs(s.Run)
+			if err != nil {
+				return err
+			}
+			if one.Run, err = filepath.Rel(beside, dir); err != nil {
+				return err
+			}
+		}
+		l.Runs = append(l.Runs, one)
+	}
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// ReadList returns the runs of a list that WriteList wrote to path. Runs whose directories are gone
+// are lacking.
+func ReadList(path string) (found Found, err error) {
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		return found, fmt.Errorf("%s: empty: the weft run that was to write it has not ended", path)
+	}
+	l, _, err := readJSON[record.List](path, maxJSON)
+	switch {
+	case err != nil:
+		return found, err
+	case l.Format > listFormat:
+		return found, fmt.Errorf("%s: %w", path, newerFormat(l.Format))
+	case l.Format < 1 || l.Runs == nil:
+		return found, fmt.Errorf("%s: not a list of weft run --list", path)
+	}
+	found.Points = map[string]map[string]any{}
+	for _, r := range l.Runs {
+		dir := r.Run
+		if dir != "" && !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(path), dir)
+		}
+		if dir != "" && IsRun(dir) {
+			found.Runs = append(found.Runs, dir)
+			if r.Point != nil {
+				found.Points[dir] = r.Point
+			}
+			continue
+		}
+		s := record.NotRun(r.Lab, r.Point, r.Engine, r.Status, r.Error)
+		s.Seed = r.Seed
+		if r.Run != "" {
+			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", r.Run)
+		}
+		found.Lacking = append(found.Lacking, s)
+	}
+	return found, nil
+}
