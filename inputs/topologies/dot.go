@@ -128,7 +128,8 @@ func (d *dot) next() (token, error) {
 	case strings.IndexByte("{}[];,=:", c) >= 0:
 		return token{string(d.take()), true, line}, nil
 	case c == '#':
-		return token{}, d.errorf("# within a line is no comment in DOT; expected // before a comment, or a name in quotes")
+		return token{}, d.errorf("# within a line is no comment in DOT; expected // before a comment, or a name in " +
+			"quotes")
 	case c == '<':
 		return token{}, d.errorf("HTML is not understood; expected a name")
 	case !isDOTWord(c) && c != '-':

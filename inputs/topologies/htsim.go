@@ -131,8 +131,8 @@ func ratio(what string, a, b int) (int, error) {
 	return a / b, nil
 }
 
-// checkOver notes what the file says of oversubscription if the radixes, or they and the speeds, say
-// something else: those count.
+// checkOver notes what the file says of oversubscription if the radixes, or they and the speeds,
+// say something else: those count.
 func (t *tree) checkOver() {
 	for i, over := range t.over[:t.tiers] {
 		down, up := t.down[i], t.up[i]
@@ -141,8 +141,9 @@ func (t *tree) checkOver() {
 		case i == t.tiers-1:
 			t.Notes.Add(t.file, t.overAt[i], "oversubscribed of the highest tier, which has no links upwards,")
 		case down != over*up && units.Bandwidth(down)*t.rate[i] != units.Bandwidth(over*up)*t.rate[i+1]:
-			t.Notes.Changed(fmt.Sprintf("oversubscribed %d of tier %d does not count, but its radixes do: %d downwards "+
-				"and %d upwards", over, i, down, up), 1, func() string { return fmt.Sprintf("%s:%d", t.file, t.overAt[i]) })
+			text := fmt.Sprintf("oversubscribed %d of tier %d does not count, but its radixes do: %d downwards and %d "+
+				"upwards", over, i, down, up)
+			t.Notes.Changed(text, 1, func() string { return fmt.Sprintf("%s:%d", t.file, t.overAt[i]) })
 		}
 	}
 }

@@ -216,8 +216,8 @@ func (n *Network) property(l *Link, name, value string, silent ...string) error 
 		return &graph.Error{At: fmt.Sprintf("%s:%d", n.file, l.Line), Err: err}
 	}
 	if lower := strings.ToLower(name); isRate(lower) && lower != rawRate && isNumber(value) {
-		n.doubt(lower, l.Line, fmt.Sprintf("%s=%s has no unit and counts bits per second: the link has %v", clip.Text(name),
-			clip.Text(value), l.Rate))
+		n.doubt(lower, l.Line, fmt.Sprintf("%s=%s has no unit and counts bits per second: the link has %v",
+			clip.Text(name), clip.Text(value), l.Rate))
 	}
 	return nil
 }

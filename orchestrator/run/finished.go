@@ -66,6 +66,6 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 		}
 	}
 	return m.Engine != "emu" || slices.EqualFunc(m.Own, programFiles(l), func(a, b record.ProgramFile) bool {
-		return a == b && a.SHA256 != "" // what this machine does not have may be another one by now
+		return a == b && a.SHA256 != "" // what this machine does not have may be another already
 	})
 }

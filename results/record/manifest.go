@@ -13,10 +13,10 @@ type Manifest struct {
 	Command   []string       `json:"command,omitempty"`       // flags, -- and a program that replaced the workload
 	Settings  []Setting      `json:"settings"`                // the resolved lab, with defaults
 	Traces    []Trace        `json:"traces,omitempty"`        // trace files that the lab names
-	Own       []ProgramFile  `json:"program_files,omitempty"` // of an emulation: what its programs are made of
+	Own       []ProgramFile  `json:"program_files,omitempty"` // of an emulation
 	Original  *Original      `json:"original,omitempty"`      // the directory lacks files that the lab names
 	Module    *Module        `json:"module,omitempty"`        // the congestion control, if it is a module
-	Sends     string         `json:"transport,omitempty"`     // as in the summary; absent in older runs: see Transport
+	Sends     string         `json:"transport,omitempty"`     // as in the summary; absent in older runs
 	Carried   string         `json:"carried,omitempty"`       // as in the summary
 	Control   string         `json:"control,omitempty"`       // the transport's congestion control, if its name is another
 	Seed      uint64         `json:"seed"`
