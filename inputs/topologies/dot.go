@@ -11,6 +11,7 @@ import (
 
 	"weft/collectives/graph"
 	"weft/internal/clip"
+	"weft/units"
 )
 
 func looksDOT(_ string, head []byte) bool {
@@ -26,17 +27,30 @@ func looksDOT(_ string, head []byte) bool {
 	return false
 }
 
-// pictures are attributes of nodes and links that are for Graphviz alone. Those of a whole graph
-// are, too.
+// pictures are attributes of nodes and links that are for Graphviz alone.
 var pictures = []string{"arrowhead", "arrowsize", "arrowtail", "color", "constraint", "fillcolor", "fixedsize",
 	"fontcolor", "fontname", "fontsize", "height", "label", "labelloc", "margin", "minlen", "pos", "penwidth",
 	"peripheries", "rank", "shape", "style", "tooltip", "weight", "width"}
+
+// layouts are attributes of graphs and subgraphs that are for Graphviz alone, in lower case:
+// graphviz.org/doc/info/attrs.html.
+var layouts = strings.Fields("_background bb beautify bgcolor center charset class cluster clusterrank color " +
+	"colorscheme comment compound concentrate damping defaultdist dim dimen diredgeconstraints dpi epsilon esep " +
+	"fillcolor fontcolor fontname fontnames fontpath fontsize forcelabels gradientangle href id imagepath inputscale " +
+	"k label label_scheme labeljust labelloc landscape layerlistsep layers layerselect layersep layout levels " +
+	"levelsgap lheight linelength lp lwidth margin maxiter mclimit mindist mode model newrank nodesep nojustify " +
+	"normalize notranslate nslimit nslimit1 oneblock ordering orientation outputorder overlap overlap_scaling " +
+	"overlap_shrink pack packmode pad page pagedir pencolor penwidth peripheries quadtree quantum rank rankdir " +
+	"ranksep ratio remincross repulsiveforce resolution root rotate rotation scale searchsize sep showboxes size " +
+	"smoothing sortv splines start style stylesheet target tbbalance tooltip truecolor url viewport voro_margin " +
+	"xdotversion")
 
 // dot reads a graph in the DOT language, as a stream. HTML is refused.
 type dot struct {
 	*Network
 	r      *bufio.Reader
 	line   int
+	inLine bool  // something but space came before on this line
 	err    error // of reading
 	peeked *token
 }
@@ -82,8 +96,13 @@ func (d *dot) at(i int) byte {
 // take returns the next byte, or 0 at the end.
 func (d *dot) take() byte {
 	c := d.at(0)
-	if c == '\n' {
+	switch c {
+	case '\n':
 		d.line++
+		d.inLine = false
+	case ' ', '\t', '\r':
+	default:
+		d.inLine = true
 	}
 	_, _ = d.r.Discard(1) // at found it, or the end
 	return c
@@ -108,6 +127,9 @@ func (d *dot) next() (token, error) {
 		return token{string([]byte{d.take(), d.take()}), true, line}, nil
 	case strings.IndexByte("{}[];,=:", c) >= 0:
 		return token{string(d.take()), true, line}, nil
+	case c == '#':
+		return token{}, d.errorf("# within a line is no comment in DOT; expected // before a comment, or a name in " +
+			"quotes")
 	case c == '<':
 		return token{}, d.errorf("HTML is not understood; expected a name")
 	case !isDOTWord(c) && c != '-':
@@ -132,7 +154,7 @@ func (d *dot) skip() error {
 		switch c := d.at(0); {
 		case c == '\n' || c == ' ' || c == '\t' || c == '\r':
 			d.take()
-		case c == '#' || c == '/' && d.at(1) == '/':
+		case c == '#' && !d.inLine || c == '/' && d.at(1) == '/':
 			for d.at(0) != 0 && d.at(0) != '\n' {
 				d.take()
 			}
@@ -271,9 +293,12 @@ func (d *dot) statement(first token) error {
 			if end := &ends[len(ends)-1]; end.port == "" && !slices.Contains(compass, port.text) {
 				end.port = port.text
 			}
-		case t.sign && t.text == "=" && len(ends) == 1:
-			_, err := d.next()
-			return err
+		case t.sign && t.text == "=" && len(ends) == 1: // an attribute of the graph
+			value, err := d.next()
+			if err != nil {
+				return err
+			}
+			return d.defaults("graph", []attribute{{first.text, value.text}}, first.line)
 		case t.sign && (t.text == "--" || t.text == "->"):
 			end, err := d.next()
 			if err != nil {
@@ -326,15 +351,21 @@ func (d *dot) finish(ends []dotEnd, line int) error {
 				return err
 			}
 		}
-		label := false // it may stand for the rate
+		label := "" // it may stand for the rate
 		for _, a := range attrs {
 			if err := d.property(&l, a.name, a.value, pictures...); err != nil {
 				return err
 			}
-			label = label || a.name == "label" && strings.ContainsAny(a.value, "0123456789")
+			if a.name == "label" {
+				label = a.value
+			}
 		}
-		if l.Rate == 0 && label {
+		if l.Rate == 0 && strings.ContainsAny(label, "0123456789") {
 			d.Notes.Add(d.file, line, "attribute label of links")
+		}
+		if other := labelRate(label, l.Rate); other != "" {
+			d.doubt("label", line, fmt.Sprintf("the label of a link says %s, and its rate is %v, which counts",
+				clip.Text(other), l.Rate))
 		}
 		if err := d.link(l); err != nil {
 			return err
@@ -343,11 +374,35 @@ func (d *dot) finish(ends []dotEnd, line int) error {
 	return nil
 }
 
+// labelRate returns the rate that the label of a link says if the link has another rate, else "".
+// A number without a unit may be anything.
+func labelRate(label string, rate units.Bandwidth) (other string) {
+	if rate == 0 {
+		return ""
+	}
+	words := strings.FieldsFunc(label, func(r rune) bool { return strings.ContainsRune(" ,;/()[]|\n", r) })
+	for i, word := range words {
+		if i+1 < len(words) && isNumber(word) {
+			word += words[i+1]
+		}
+		if says, err := rateOf(word); err != nil || isNumber(word) {
+			continue
+		} else if says == rate {
+			return ""
+		}
+		other = word
+	}
+	return other
+}
+
 // defaults refuses what nodes or links have unless they say it themselves: few programs write that.
 func (d *dot) defaults(of string, attrs []attribute, line int) error {
-	things := "nodes"
-	if of == "edge" {
+	things, silent := "nodes", pictures
+	switch of {
+	case "edge":
 		things = "links"
+	case "graph":
+		things, silent = "the graph", layouts
 	}
 	for _, a := range attrs {
 		used, _ := new(Link).property(a.name, "1")
@@ -356,7 +411,7 @@ func (d *dot) defaults(of string, attrs []attribute, line int) error {
 			return graph.Errorf(d.file, line, "defaults of links are not understood; give each link its %s", a.name)
 		case of == "node" && isRole(a.name):
 			return graph.Errorf(d.file, line, "defaults of nodes are not understood; give each node its %s", a.name)
-		case of != "graph" && !slices.Contains(pictures, strings.ToLower(a.name)):
+		case !slices.Contains(silent, strings.ToLower(a.name)):
 			d.Notes.Add(d.file, line, "attribute "+clip.Text(a.name)+" of "+things)
 		}
 	}

@@ -26,7 +26,8 @@ func readGraphML(n *Network, r io.Reader) error {
 	values := source.NewValues(n.file, r)
 	d := xml.NewDecoder(values)
 	keys := map[string]string{} // names by id
-	depth, roots, graphs, line := 0, 0, 0, 1
+	roots, graphs, line := 0, 0, 1
+	var open []string // names of the elements that are not closed yet
 	directed := false
 	var nodes, edges string // how many there are, as the graph says; empty: it does not
 	fail := func(format string, args ...any) error { return graph.Errorf(n.file, line, format, args...) }
@@ -41,13 +42,13 @@ func readGraphML(n *Network, r io.Reader) error {
 			return graph.At(fmt.Sprintf("%s:%d", n.file, line), err)
 		}
 		if _, ok := t.(xml.EndElement); ok {
-			depth--
+			open = open[:len(open)-1] // the decoder has them in pairs
 		}
 		start, ok := t.(xml.StartElement)
 		if !ok {
 			continue
 		}
-		if depth++; depth > maxDepth {
+		if open = append(open, start.Name.Local); len(open) > maxDepth {
 			return fail("elements within each other more than %d times; expected nodes and edges", maxDepth)
 		}
 		attr := func(name string) string {
@@ -81,11 +82,14 @@ func readGraphML(n *Network, r io.Reader) error {
 		case "hyperedge":
 			return fail("a hyperedge; expected links between two nodes")
 		case "node", "edge":
+			if len(open) == 1 || open[len(open)-2] != "graph" {
+				return fail("<%s> outside of the graph; expected it between <graph> and </graph>", name)
+			}
 			x := graphMLItem{start: start, line: line, keys: keys, directed: directed}
 			if err := d.DecodeElement(&x.inside, &start); err != nil {
 				return graph.At(fmt.Sprintf("%s:%d", n.file, line), err)
 			}
-			depth--
+			open = open[:len(open)-1]
 			if err := n.graphML(&x); err != nil {
 				return err
 			}

@@ -31,6 +31,7 @@ type tree struct {
 	rate              [maxTiers]units.Bandwidth
 	delay             [maxTiers]units.Time
 	delayed           [maxTiers]bool  // the file says the delay
+	over, overAt      [maxTiers]int   // what the file says that radix_down is of radix_up, and the line; 0: it does not
 	has               map[string]bool // the names of what the file has said: in all, and of each tier
 }
 
@@ -58,7 +59,7 @@ func readHTSim(n *Network, r io.Reader) error {
 		if t.has[key] {
 			return w.Errorf("%s is there already; expected it once", clip.Text(strings.Join(f, " ")))
 		}
-		t.has[key] = true
+		t.has[key], t.line = true, w.Number
 		if err := t.set(strings.ToLower(f[0]), x, &tier); err != nil {
 			return w.Errorf("%w", err)
 		}
@@ -66,7 +67,6 @@ func readHTSim(n *Network, r io.Reader) error {
 	if err := w.Err(); err != nil {
 		return err
 	}
-	t.line = w.Number
 	if err := t.network(); err != nil {
 		return graph.At(fmt.Sprintf("%s:%d", n.file, t.line), err)
 	}
@@ -108,7 +108,8 @@ func (t *tree) setTier(name string, n, tier int) error {
 		t.bundle[tier] = n
 	case "downlink_latency_ns":
 		t.delay[tier], t.delayed[tier] = units.Time(n)*units.Nanosecond, true
-	case "oversubscribed": // follows from the radixes
+	case "oversubscribed":
+		t.over[tier], t.overAt[tier] = n, t.line
 	case "switch_latency_ns":
 		if n > 0 {
 			return fmt.Errorf("switches have no latency of their own here; add %d ns to the latency of links", n)
@@ -130,6 +131,23 @@ func ratio(what string, a, b int) (int, error) {
 	return a / b, nil
 }
 
+// checkOver notes what the file says of oversubscription if the radixes, or they and the speeds,
+// say something else: those count.
+func (t *tree) checkOver() {
+	for i, over := range t.over[:t.tiers] {
+		down, up := t.down[i], t.up[i]
+		switch {
+		case t.overAt[i] == 0, over == 1 && i == t.tiers-1:
+		case i == t.tiers-1:
+			t.Notes.Add(t.file, t.overAt[i], "oversubscribed of the highest tier, which has no links upwards,")
+		case down != over*up && units.Bandwidth(down)*t.rate[i] != units.Bandwidth(over*up)*t.rate[i+1]:
+			text := fmt.Sprintf("oversubscribed %d of tier %d does not count, but its radixes do: %d downwards and %d "+
+				"upwards", over, i, down, up)
+			t.Notes.Changed(text, 1, func() string { return fmt.Sprintf("%s:%d", t.file, t.overAt[i]) })
+		}
+	}
+}
+
 // network builds the tree: hosts, top-of-rack switches, switches of pods, and cores.
 func (t *tree) network() error {
 	const fewest = 2
@@ -149,6 +167,7 @@ func (t *tree) network() error {
 	if t.up[t.tiers-1] > 0 {
 		t.Notes.Add(t.file, t.line, "radix_up of the highest tier, which has no links upwards,")
 	}
+	t.checkOver()
 	if t.nodes > maxNodes {
 		return fmt.Errorf("%d nodes; expected at most %d", t.nodes, maxNodes)
 	}

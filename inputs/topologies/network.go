@@ -27,6 +27,24 @@ type Network struct {
 	file   string         // for errors
 	known  map[string]int // index of a node by its name
 	strict bool           // the file says that two nodes have one link at most
+	doubts []doubt
+}
+
+// doubt is a kind of thing that a file may mean otherwise than it was understood.
+type doubt struct {
+	kind, text  string // of the first
+	line, count int
+}
+
+// doubt keeps a sentence for the notes: the first of a kind.
+func (n *Network) doubt(kind string, line int, text string) {
+	for i := range n.doubts {
+		if n.doubts[i].kind == kind {
+			n.doubts[i].count++
+			return
+		}
+	}
+	n.doubts = append(n.doubts, doubt{kind, text, line, 1})
 }
 
 // Node is a host or a switch.
@@ -197,7 +215,25 @@ func (n *Network) property(l *Link, name, value string, silent ...string) error 
 	if err != nil {
 		return &graph.Error{At: fmt.Sprintf("%s:%d", n.file, l.Line), Err: err}
 	}
+	if lower := strings.ToLower(name); isRate(lower) && lower != rawRate && isNumber(value) {
+		n.doubt(lower, l.Line, fmt.Sprintf("%s=%s has no unit and counts bits per second: the link has %v",
+			clip.Text(name), clip.Text(value), l.Rate))
+	}
 	return nil
+}
+
+// rawRate is the name of a rate in bits per second in the Topology Zoo, which needs no unit.
+const rawRate = "linkspeedraw"
+
+// isRate reports whether a property of a link is its rate, by its name in lower case.
+func isRate(name string) bool {
+	return slices.Contains([]string{"rate", "bandwidth", "speed", "capacity", rawRate}, name)
+}
+
+// isNumber reports whether a text is a number without a unit.
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
 }
 
 // finish makes hosts of the nodes with one link for which kind says nothing: it returns true for a
@@ -338,6 +374,9 @@ func (n *Network) checkEnds() error {
 // check returns an error unless there are two hosts, each with one link. It notes what the links
 // leave unsaid.
 func (n *Network) check() error {
+	for _, d := range n.doubts {
+		n.Notes.Changed(d.text, d.count, func() string { return fmt.Sprintf("%s:%d", n.file, d.line) })
+	}
 	if err := n.checkEnds(); err != nil {
 		return err
 	}
@@ -390,8 +429,8 @@ func (l *Link) property(name, value string) (bool, error) {
 	twice := func(what string) error {
 		return fmt.Errorf("%s is a second %s of this link; expected one", clip.Text(value), what)
 	}
-	switch strings.ToLower(name) {
-	case "rate", "bandwidth", "speed", "capacity", "linkspeedraw":
+	switch name := strings.ToLower(name); {
+	case isRate(name):
 		if l.Rate != 0 {
 			err = twice("rate")
 			break
@@ -400,7 +439,7 @@ func (l *Link) property(name, value string) (bool, error) {
 			err = fmt.Errorf("%s; expected 1kbps to %v, such as 400Gbps: without a unit, it counts bits per second",
 				clip.Text(value), units.Bandwidth(params.MaxRate))
 		}
-	case "delay", "latency":
+	case name == "delay" || name == "latency":
 		if l.Delayed {
 			err = twice("delay")
 			break
@@ -409,7 +448,7 @@ func (l *Link) property(name, value string) (bool, error) {
 			err = fmt.Errorf("%s; expected 0 to 1s", clip.Text(value))
 		}
 		l.Delayed = true
-	case "loss":
+	case name == "loss":
 		if l.lossy {
 			err = twice("loss")
 			break

@@ -134,6 +134,10 @@ func TestRefuses(t *testing.T) {
 		{"graph { a -- s\n b -- s\n", "f:3: the file ends within the graph"},
 		{"graph { /* a", "f:1: a comment without an end"},
 		{"graph {\n" + strings.Repeat("a", 1<<17), "f:2: a name of more than 65536 bytes"},
+		{"graph {\n a -- s # [rate=\"10Gbps\"]\n b -- s }", "f:2: # within a line is no comment in DOT"},
+		{"graph {\n a -- s [color=#ff0000, rate=\"10Gbps\"]\n b -- s }", "f:2: # within a line"},
+		{"graph {\n rate=\"10Gbps\"; a -- b }", "f:2: defaults of links are not understood; give each link its rate"},
+		{"graph {\n subgraph x { delay=\"10us\"; a }; a -- b }", "f:2: defaults of links are not understood"},
 		{"graph { a -- <b> }", "f:1: HTML is not understood"},
 		{"graph { \"a", "f:1: a name without a closing quote"},
 		{replaced("containerlab", "type: veth", "type: mgmt-net"), "f:11: a link of type \"mgmt-net\""},
@@ -151,6 +155,8 @@ func TestRefuses(t *testing.T) {
 		{replaced("graphml", "<edge source", "<hyperedge/><edge source"), "f:5: a hyperedge"},
 		{replaced("graphml", "</graph>", ""), "f:7: XML syntax error"},
 		{replaced("graphml", "</graph>", "</graph><graph/>"), "f:7: a second graph; expected one"},
+		{replaced("graphml", "</graph>", "</graph><edge source=\"server0\" target=\"server1\"/>"), "f:7: <edge> outside of the graph"},
+		{replaced("graphml", "<graph ", `<node id="server9"/><graph `), "f:3: <node> outside of the graph"},
 		{samples["graphml"] + "<graphml/>", "f:8: a second <graphml>; expected one"},
 		{replaced("graphml", `<node id="leaf0"/>`, `<node id="leaf0"><graph/></node>`), "f:4: a graph within a node"},
 		{replaced("graphml", "<data", "<graph/><data"), "f:5: a graph within a node or an edge"},
@@ -233,6 +239,53 @@ func TestNotes(t *testing.T) {
 			if !slices.Contains(got, part) {
 				t.Errorf("%q lacks %q", got, part)
 			}
+		}
+	}
+}
+
+// A rate without a unit, a label with another rate than the link has and an oversubscription that
+// the radixes do not have are told, with what was understood. There is no note where the name says
+// the unit, and of what says the same.
+func TestNotesDoubts(t *testing.T) {
+	dot := func(attributes string) string {
+		return "graph {\n a -- s [" + attributes + "]\n b -- s [" + attributes + "] }"
+	}
+	xml := func(key, value string) string {
+		return `<graphml><graph><node id="a"/><node id="b"/><node id="s"/>` + "\n" + `<edge source="a" target="s"><data key="` +
+			key + `">` + value + `</data></edge><edge source="b" target="s"/></graph></graphml>`
+	}
+	tier := func(line string) string { // 2 ports up and 2 down
+		return strings.Replace(samples["htsim"], "Tier 1\n", line+"\nTier 1\n", 1)
+	}
+	for _, c := range []struct{ text, want string }{
+		{dot("speed=100000"), "f:2: speed=100000 has no unit and counts bits per second: the link has 100kbps (2 times, this is the first)"},
+		{dot("rate=100e9, delay=\"1us\""), "f:2: rate=100e9 has no unit and counts bits per second: the link has 100Gbps (2 times, " +
+			"this is the first)"},
+		{xml("capacity", "40000"), "f:2: capacity=40000 has no unit and counts bits per second: the link has 40kbps"},
+		{xml("LinkSpeedRaw", "10000000000.0"), ""},
+		{xml("bandwidth", "10Gbps"), ""},
+		{dot(`rate="100Gbps", label="10G"`), "f:2: the label of a link says 10G, and its rate is 100Gbps, which counts (2 times, " +
+			"this is the first)"},
+		{dot(`rate="100Gbps", label="10 Gbps, 1us"`), "f:2: the label of a link says 10Gbps, and its rate is 100Gbps, which counts (2 " +
+			"times, this is the first)"},
+		{dot(`rate="100Gbps", label="100G 1us"`), ""},
+		{dot(`rate="100Gbps", label="swp1 7"`), ""},
+		{dot(`label="10G"`), "f:2: attribute label of links is not used (2 times, this is the first)"},
+		{"graph {\n rankdir=LR; mtu=1500; subgraph cluster_0 { label=x; a }\n a -- s; b -- s }", "f:2: attribute mtu of the graph is " +
+			"not used"},
+		{"graph {\n# a -- b\n  # x\n a -- s; b -- s }", ""},
+		{tier("Oversubscribed 1"), ""},
+		{tier("Oversubscribed 2"), "f:9: oversubscribed 2 of tier 0 does not count, but its radixes do: 2 downwards and 2 upwards"},
+		{samples["htsim"] + "Oversubscribed 1\n", ""},
+		{samples["htsim"] + "Oversubscribed 4\n", "f:18: oversubscribed of the highest tier, which has no links upwards, is not used"},
+	} {
+		n, err := Parse("f", strings.NewReader(c.text))
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if got := strings.Join(n.Notes.Texts(), "; "); got != c.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", c.text, got, c.want)
 		}
 	}
 }
@@ -426,11 +479,12 @@ func TestNothingIsLost(t *testing.T) {
 		return b.String() + fmt.Sprint(n.Notes)
 	}
 	added := map[string][]string{
-		"dot":          {"leaf0 -- server2\n", "x [colour=red]\n"},
+		"dot": {"leaf0 -- server2\n", "x [colour=red]\n", "rate=\"10Gbps\"\n", "mtu=1500\n", "{ delay=\"1us\" }\n",
+			"server1 -- server2 # [rate=\"10Gbps\"]\n"},
 		"graphml":      {`<node id="x"/>`, `<edge source="leaf0" target="leaf0"/>`, `<colour/>`},
 		"containerlab": {"colour: red\n"},
 		"simai":        {"0 1 100Gbps 0.001ms 0\n", "0 2 100Gbps 0.001ms 0 9\n", "more\n", "7\n1 2\n"},
-		"htsim":        {"Colour 1\n", "Nodes 16\n", "Radix_Up 2\n", "Tier 2\n"},
+		"htsim":        {"Colour 1\n", "Nodes 16\n", "Radix_Up 2\n", "Tier 2\n", "Oversubscribed 2\n"},
 	}
 	for name, text := range samples {
 		lines := losttest.Lines(text)

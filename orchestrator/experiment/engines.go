@@ -22,10 +22,24 @@ const maxHosts = 1024
 
 // Simulable returns an error if a lab needs what only emulation has.
 func Simulable(l *lab.Lab) error {
-	if at := ProgramPath(l); at != "" {
-		return l.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+	at := ProgramPath(l)
+	if at == "" {
+		return nil
 	}
-	return nil
+	if only := unemulated(l); len(only) > 0 {
+		return l.Errorf(at, "the simulator's hosts run no programs, and there is %s in the simulator alone; leave out "+
+			"one of them", only[0].path)
+	}
+	return l.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+}
+
+// simulateInstead returns what to do about a lab that asks for what no emulation has, as the end of
+// a message.
+func simulateInstead(l *lab.Lab) string {
+	if at := ProgramPath(l); at != "" {
+		return "the simulator's hosts run no programs (" + at + "): leave out one of them"
+	}
+	return "--engine sim runs this lab"
 }
 
 // SimulatedUnasked returns why a lab that leaves the engine open is simulated on any machine, or ""
@@ -90,8 +104,8 @@ func (x *Experiment) sendable() error {
 			}
 			if bytes > maxProgram {
 				found.add(fmt.Sprintf("workload.%d", l.Workload[it.Index].Index),
-					"the program of %s has %d operations, and emulated hosts take about %d; --engine sim runs this lab",
-					x.Graph.Nodes[i].Name, len(program), maxProgram/opBytes)
+					"the program of %s has %d operations, and emulated hosts take about %d; %s",
+					x.Graph.Nodes[i].Name, len(program), maxProgram/opBytes, simulateInstead(l))
 				break
 			}
 		}
@@ -106,16 +120,15 @@ func (x *Experiment) summable() error {
 	for i := range l.Workload {
 		if most, n := buffer.MostRanks(l.Workload[i].Spec(0, 0)), len(x.Item(i).Ranks); n > most {
 			found.add(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index),
-				"emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
-				l.Workload[i].Type, most, n)
+				"emulated hosts reduce %s exactly for at most %d ranks, not for %d; %s",
+				l.Workload[i].Type, most, n, simulateInstead(l))
 		}
 	}
 	return errors.Join(found.errs...)
 }
 
-// onlySimulated rejects the settings that only the simulator supports.
-func onlySimulated(l *lab.Lab) error {
-	var errs []error
+// unemulated lists the settings of a lab that only the simulator supports, and what they ask for.
+func unemulated(l *lab.Lab) (all []struct{ path, what string }) {
 	for _, c := range []struct {
 		set        bool
 		path, what string
@@ -128,9 +141,17 @@ func onlySimulated(l *lab.Lab) error {
 		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"},
 	} {
 		if c.set {
-			errs = append(errs, l.Errorf(c.path, "%s only in the simulator; --engine sim runs this lab",
-				c.what))
+			all = append(all, struct{ path, what string }{c.path, c.what})
 		}
+	}
+	return all
+}
+
+// onlySimulated rejects the settings that only the simulator supports.
+func onlySimulated(l *lab.Lab) error {
+	var errs []error
+	for _, c := range unemulated(l) {
+		errs = append(errs, l.Errorf(c.path, "%s only in the simulator; %s", c.what, simulateInstead(l)))
 	}
 	return errors.Join(errs...)
 }

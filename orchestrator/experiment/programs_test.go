@@ -49,6 +49,15 @@ func TestPrograms(t *testing.T) {
 	if err := Simulable(x.Lab); err == nil || !strings.Contains(err.Error(), "workload.0.program: the simulator's hosts run no programs; --engine emu") {
 		t.Errorf("%v", err)
 	}
+	// No engine runs a lab with programs and what only the simulator has: none is recommended.
+	for _, set := range []string{"measure: {acks: true}", "measure: {rates: 10us}", "background: {load: 0.1}"} {
+		l := parse(t, star+set+"\nworkload: [{program: [x]}]")
+		for _, err := range []error{Simulable(l), onlySimulated(l)} {
+			if err == nil || strings.Contains(err.Error(), "--engine") || !strings.Contains(err.Error(), "leave out one of them") {
+				t.Errorf("%s: %v", set, err)
+			}
+		}
+	}
 	x, err = Build(parse(t, star+"clocks: {sync: huygens}\nworkload: [{program: [x], start: 1ms}]"))
 	if err != nil || x.Clocks.Warmup != 7*units.Millisecond || x.Programs[0].Begin != 8*units.Millisecond {
 		t.Fatalf("%+v, %v", x, err)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"weft/results/expect"
 	"weft/results/record"
 )
 
@@ -238,5 +240,30 @@ func TestBoundaryClocksKeepTime(t *testing.T) {
 		"clocks: {sync: ptp, offset: ±10us, for: 120ms, sample: 100us, ptp: {boundary: edge}}\nmeasure: {from: 80ms}\n").Clocks
 	if c.Error.P99 > 200 || c.Coverage == nil || *c.Coverage < 0.999 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A run that ends before measure.from says so of the clocks, too, and a lab that cannot reach it
+// says so before it runs. The cost of a protocol that there is none of was not measured, and not
+// its errors.
+func TestClocksBeforeMeasureFrom(t *testing.T) {
+	s := mustSimulateClocks(t, "clocks: {sync: none, offset: ±1us, skew: ±1ppm, for: 1ms}\nmeasure: {from: 1s}\nexpect: [clock_error.p99 < 1us]\n")
+	for text, want := range map[string]string{
+		"clock_error.p99 < 1us": "clock_error.p99: not measured: the run ended before measure.from (1s)",
+		"clock_steps == 0":      "clock_steps: not measured: no synchronization packet was sent",
+	} {
+		e, err := expect.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Eval(s, expect.Scope{}); got.OK || got.Note != want {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	for _, want := range []string{"will be missed: the run ends after clocks.for, 1ms, before measure.from, 1s, from which on errors of clocks are measured",
+		"from which on delays, rates and errors of clocks are measured"} {
+		if !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasSuffix(w, want) }) {
+			t.Errorf("%q lacks %q", s.Warnings, want)
+		}
 	}
 }

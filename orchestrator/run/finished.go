@@ -58,8 +58,8 @@ func Finished(l *lab.Lab, engine, strict string, earlier []*record.Manifest) (f 
 }
 
 // sameRun reports whether a run that succeeded had the same program, engine, kernel, settings and
-// content of the files that the lab names as a run of l would have. The dilation of a run that
-// repeated another may differ.
+// content of the files that the lab names, those of programs of hosts too, as a run of l would
+// have. The dilation of a run that repeated another may differ.
 func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 	if m.Status != record.OK || m.Program == "" || m.Program != store.Program() ||
 		engine != "auto" && m.Engine != engine || len(m.Settings) != len(l.Sources) {
@@ -84,5 +84,7 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 			return false
 		}
 	}
-	return true
+	return m.Engine != "emu" || slices.EqualFunc(m.Own, programFiles(l), func(a, b record.ProgramFile) bool {
+		return a == b && a.SHA256 != "" // what this machine does not have may be another already
+	})
 }

@@ -104,16 +104,7 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	if !c.Kind().Talks || len(o.Clocks) == 0 || c.Sample == 0 {
 		return ""
 	}
-	corrected, never := 0, 0
-	for h := range o.Clocks {
-		switch {
-		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.Serves(x.Plans[h].Clock.Setup):
-		case o.Clocks[h].Counters.Updates > 0:
-			corrected++
-		default:
-			never++
-		}
-	}
+	corrected, never := corrections(x, o)
 	switch {
 	case never == 0:
 		return ""
@@ -126,6 +117,21 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 			"of a link", c.Sync, pace)
 	}
 	return text
+}
+
+// corrections counts the hosts whose clocks the protocol corrected, and those that it should have
+// corrected and never did.
+func corrections(x *experiment.Experiment, o *Outcome) (corrected, never int) {
+	for h := range o.Clocks {
+		switch {
+		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || x.Lab.Clocks.Serves(x.Plans[h].Clock.Setup):
+		case o.Clocks[h].Counters.Updates > 0:
+			corrected++
+		default:
+			never++
+		}
+	}
+	return corrected, never
 }
 
 // minCoverage is the share of bounds that must hold to avoid a warning. Ours.
@@ -148,9 +154,10 @@ func unbounded(c *record.Clocks, kind node.Facts, drops int64) string {
 
 // judgeClocks makes an emulation degraded if a stall may have thrown its clocks off: one that is as
 // long as their error, which is beyond clocks.limit. Messages that a stall holds up measure wrong
-// delays, long before the workload too, of whose time the verdict knows.
-func judgeClocks(f *record.Fidelity, c *record.Clocks, kind node.Facts) {
-	if f == nil || !kind.Talks || c.Samples == 0 || c.Error.P99 <= c.LimitNS {
+// delays, long before the workload too, of whose time the verdict knows. If the clocks of none of
+// the hosts were corrected, their error is that of the start.
+func judgeClocks(f *record.Fidelity, c *record.Clocks, kind node.Facts, corrected int) {
+	if f == nil || !kind.Talks || corrected == 0 || c.Samples == 0 || c.Error.P99 <= c.LimitNS {
 		return
 	}
 	var longest record.Stall

@@ -136,7 +136,8 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	if cut {
 		s.Warnings = append(s.Warnings, "clocks: their errors were not evaluated, since the run was interrupted")
 	}
-	judgeClocks(s.Fidelity, &s.Clocks, x.Lab.Clocks.Kind())
+	corrected, _ := corrections(x, o)
+	judgeClocks(s.Fidelity, &s.Clocks, x.Lab.Clocks.Kind(), corrected)
 	if text := undecided(o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}

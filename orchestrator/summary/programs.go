@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"weft/internal/clip"
+	"weft/internal/plural"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -187,7 +189,10 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 			if name == "" {
 				continue
 			}
-			if why := doubt(p.Index, name, o.Metrics); why != "" {
+			expected := slices.ContainsFunc(x.Lab.Expect, func(e lab.Expectation) bool {
+				return strings.Contains(e.Text, "metric."+name+".")
+			})
+			if why := doubt(p.Index, name, o.Metrics, expected); why != "" {
 				s.Warnings = append(s.Warnings, fmt.Sprintf("workload.%d.metrics: %s", p.Index, why))
 			}
 		}
@@ -198,19 +203,25 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	}
 }
 
-// doubt says that a metric of a program was not found, or is a number in some lines only: what is
-// expected of the largest would not see a NaN. "": neither.
-func doubt(item int, name string, rows []record.MetricRow) string {
-	numbers, others, text := 0, 0, ""
+// doubt says that a metric of a program was not found, or is no number in some lines: what is
+// expected of the largest would not see a NaN. It is a word in all lines if the pattern is made so,
+// unless numbers are expected of it. "": no doubt.
+func doubt(item int, name string, rows []record.MetricRow, expected bool) string {
+	numbers, others, infinite, text := 0, 0, 0, ""
 	for i := range rows {
-		switch r := &rows[i]; {
-		case r.Item != item || r.Name != name:
-		case r.Number:
+		r := &rows[i]
+		if r.Item != item || r.Name != name {
+			continue
+		}
+		if r.Number {
 			numbers++
-		default:
-			if others++; others == 1 {
-				text = r.Text
-			}
+			continue
+		}
+		if others++; others == 1 {
+			text = r.Text
+		}
+		if r.Infinite {
+			infinite++
 		}
 	}
 	switch {
@@ -219,6 +230,9 @@ func doubt(item int, name string, rows []record.MetricRow) string {
 	case numbers > 0 && others > 0:
 		return fmt.Sprintf("%s is no number in %d of %d lines, such as %q, which were left out of its statistics", name,
 			others, numbers+others, clip.Text(text))
+	case infinite > 0 || others > 0 && expected:
+		return fmt.Sprintf("%s is in the output, but a finite number in none of %s, such as %q: it has no value", name,
+			plural.Count(others, "line"), clip.Text(text))
 	}
 	return ""
 }

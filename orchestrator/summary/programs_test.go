@@ -92,8 +92,27 @@ func TestDoubt(t *testing.T) {
 		"v": `v is no number in 3 of 4 lines, such as "NaN", which were left out of its statistics`, "text": "",
 		"none": "no line of output has none",
 	} {
-		if got := doubt(2, name, r.Rows); got != want {
+		if got := doubt(2, name, r.Rows, false); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	const none = "v is in the output, but a finite number in none of 2 lines, such as "
+	for _, c := range []struct {
+		lines    [2]string
+		expected bool
+		want     string
+	}{
+		{[2]string{"nan", "inf"}, false, none + `"nan": it has no value`},
+		{[2]string{"oops", "1e400"}, false, none + `"oops": it has no value`},
+		{[2]string{"oops", "ouch"}, true, none + `"oops": it has no value`},
+		{[2]string{"oops", "ouch"}, false, ""},
+	} {
+		r := newReader(`v=(?P<v>.*)`)
+		for _, v := range c.lines {
+			r.Line(0, []byte("v="+v), 0)
+		}
+		if got := doubt(2, "v", r.Rows, c.expected); got != c.want {
+			t.Errorf("%q: %q, want %q", c.lines, got, c.want)
 		}
 	}
 	if m := metricsOf(r.Rows); len(m) != 1 || m[0].Max != 1 {

@@ -61,10 +61,11 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if x.Lab.Measure.Rates > 0 && s.Rates == nil {
 		s.Lack("the connections were never all open at once for measure.rates"+since, "rates")
 	}
-	if !x.Lab.Clocks.Kind().Perfect && s.Clocks.Samples == 0 {
+	perfect := x.Lab.Clocks.Kind().Perfect
+	if !perfect && s.Clocks.Samples == 0 {
 		s.Lack("no two clocks were compared"+since, "clocks.error_ns")
 	}
-	if s.Clocks.Samples > 0 && s.Clocks.Packets == 0 {
+	if !perfect && s.Clocks.Packets == 0 {
 		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",
 			"clocks.falsetickers", "clocks.no_majority")
 	}
@@ -81,9 +82,12 @@ func warmUp(x *experiment.Experiment, o *Outcome, s *record.Summary) (since stri
 	since = fmt.Sprintf(" from measure.from (%v) on", from)
 	if end := o.End(); end < from {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("measure.from: the run ended at %v, before %v, from which "+
-			"on delays and rates are measured", end.Rounded(), from))
-		s.Lack(fmt.Sprintf("the run ended before measure.from (%v)", from), "rtt_us", "network.queue_delay_us",
-			"network.queue_event_delay_us", "network.after", "rates")
+			"on delays, rates and errors of clocks are measured", end.Rounded(), from))
+		why := fmt.Sprintf("the run ended before measure.from (%v)", from)
+		s.Lack(why, "rtt_us", "network.queue_delay_us", "network.queue_event_delay_us", "network.after", "rates")
+		if !x.Lab.Clocks.Kind().Perfect {
+			s.Lack(why, "clocks.error_ns")
+		}
 	}
 	return since
 }

@@ -9,15 +9,16 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"`       // settings of the command line, as path=value
-	Command   []string       `json:"command,omitempty"`   // flags, -- and a program that replaced the workload
-	Settings  []Setting      `json:"settings"`            // the resolved lab, with defaults
-	Traces    []Trace        `json:"traces,omitempty"`    // trace files that the lab names
-	Original  *Original      `json:"original,omitempty"`  // the directory lacks files that the lab names
-	Module    *Module        `json:"module,omitempty"`    // the congestion control, if it is a module
-	Sends     string         `json:"transport,omitempty"` // as in the summary; absent in older runs: see Transport
-	Carried   string         `json:"carried,omitempty"`   // as in the summary
-	Control   string         `json:"control,omitempty"`   // the transport's congestion control, if its name is another
+	Set       []string       `json:"set,omitempty"`           // settings of the command line, as path=value
+	Command   []string       `json:"command,omitempty"`       // flags, -- and a program that replaced the workload
+	Settings  []Setting      `json:"settings"`                // the resolved lab, with defaults
+	Traces    []Trace        `json:"traces,omitempty"`        // trace files that the lab names
+	Own       []ProgramFile  `json:"program_files,omitempty"` // of an emulation
+	Original  *Original      `json:"original,omitempty"`      // the directory lacks files that the lab names
+	Module    *Module        `json:"module,omitempty"`        // the congestion control, if it is a module
+	Sends     string         `json:"transport,omitempty"`     // as in the summary; absent in older runs
+	Carried   string         `json:"carried,omitempty"`       // as in the summary
+	Control   string         `json:"control,omitempty"`       // the transport's congestion control, if its name is another
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
@@ -151,13 +152,27 @@ type Module struct {
 }
 
 // Short returns the beginning of the hash, which tells builds apart in a table.
-func (m *Module) Short() string { return m.SHA256[:min(len(m.SHA256), 8)] }
+func (m *Module) Short() string { return short(m.SHA256) }
+
+// short returns the beginning of a hash, for people.
+func short(hash string) string { return hash[:min(len(hash), 8)] }
 
 // Trace is a trace file or folder that the lab names.
 type Trace struct {
 	File   string `json:"file"`             // relative to the directory of the lab file
 	SHA256 string `json:"sha256,omitempty"` // of names and content of all that was read
 }
+
+// ProgramFile is a file of a program that hosts of an emulation run: the program itself if the lab
+// names it by its absolute path, or one of its files.
+type ProgramFile struct {
+	Path   string `json:"path"`             // the setting that names it: workload.0.files.1
+	File   string `json:"file"`             // as the lab names it
+	SHA256 string `json:"sha256,omitempty"` // of its content; absent: this machine does not have it
+}
+
+// Short returns the beginning of the hash, "" if it is not known.
+func (f *ProgramFile) Short() string { return short(f.SHA256) }
 
 // Original is the lab to repeat a run from if its directory lacks files that the lab names.
 type Original struct {

@@ -18,7 +18,7 @@ const maxSettings = 8
 // SettingsDiff names the settings that differ between two sides, with their values on both; empty
 // if none does. If the lab file or the command line set any of them, it only counts the defaults
 // that differ. It ignores the seed, name, description and report key of a lab. Other builds of a
-// module count as a setting.
+// module, and another content of a file of programs, count as a setting.
 func SettingsDiff(a, b Side) string {
 	va, vb := a.settings(), b.settings()
 	var written, derived []string
@@ -36,7 +36,7 @@ func SettingsDiff(a, b Side) string {
 			derived = append(derived, text)
 		}
 	}
-	written = append(written, buildsDiff(a, b)...)
+	written = append(written, contentDiff(a, b)...)
 	shown, more := written, len(derived)
 	if len(written) == 0 {
 		shown, more = derived, 0
@@ -139,29 +139,41 @@ func isHelp(path string) bool {
 	return known
 }
 
-// buildsDiff names the modules that both sides have, in other builds, with their hashes.
-func buildsDiff(a, b Side) (diff []string) {
-	hashes := func(s Side) map[string]settingValues {
-		all := map[string]settingValues{}
-		for _, r := range s {
-			if r.Manifest == nil || r.Manifest.Module == nil {
-				continue
-			}
-			v := all[r.Manifest.Module.Name]
-			if hash := r.Manifest.Module.Short(); !slices.Contains(v.values, hash) {
-				v.values = append(v.values, hash)
-			}
-			all[r.Manifest.Module.Name] = v
-		}
-		return all
-	}
-	other := hashes(b)
-	for name, x := range hashes(a) {
+// contentDiff names the modules and the files of programs that both sides have, with other content,
+// with their hashes.
+func contentDiff(a, b Side) (diff []string) {
+	other := b.contents()
+	for name, x := range a.contents() {
 		if y, both := other[name]; both && x.text() != y.text() {
-			diff = append(diff, fmt.Sprintf("build of module %s (sha256) %s / %s", name, x.text(), y.text()))
+			diff = append(diff, fmt.Sprintf("%s (sha256) %s / %s", name, x.text(), y.text()))
 		}
 	}
 	return diff
+}
+
+// contents returns the hashes of modules and files of programs over the runs of a side, by what has
+// that content.
+func (s Side) contents() map[string]settingValues {
+	all := map[string]settingValues{}
+	add := func(what, hash string) {
+		v := all[what]
+		if !slices.Contains(v.values, hash) {
+			v.values = append(v.values, hash)
+		}
+		all[what] = v
+	}
+	for _, r := range s {
+		if r.Manifest == nil {
+			continue
+		}
+		if m := r.Manifest.Module; m != nil {
+			add("build of module "+m.Name, m.Short())
+		}
+		for _, f := range r.Manifest.Own {
+			add("file "+f.File+" of programs", cmp.Or(f.Short(), "unknown"))
+		}
+	}
+	return all
 }
 
 // Setting returns the value of a setting in a side, by its path as Split takes it: "roce". It is

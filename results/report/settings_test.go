@@ -21,6 +21,9 @@ func TestSettingsDiff(t *testing.T) {
 	module := func(name, hash string) *Run {
 		return &Run{Manifest: &record.Manifest{Module: &record.Module{Name: name, SHA256: hash}}}
 	}
+	script := func(name, hash string) *Run {
+		return &Run{Manifest: &record.Manifest{Own: []record.ProgramFile{{Path: "workload.0.files.0", File: name, SHA256: hash}}}}
+	}
 	var many []record.Setting
 	for i := range 10 {
 		many = append(many, setting(fmt.Sprintf("p%d", i), "1", "line 1"))
@@ -39,6 +42,9 @@ func TestSettingsDiff(t *testing.T) {
 		{"the same build", Side{module("mine", "aaaaaaaa11")}, Side{module("mine", "aaaaaaaa11")}, ""},
 		{"other builds", Side{module("mine", "aaaaaaaa11")}, Side{module("mine", "bbbbbbbb22"), module("mine", "aaaaaaaa11")},
 			"settings that differ (A / B): build of module mine (sha256) aaaaaaaa / aaaaaaaa, bbbbbbbb"},
+		{"the same program", Side{script("x.sh", "aaaaaaaa11")}, Side{script("x.sh", "aaaaaaaa11")}, ""},
+		{"another program", Side{script("x.sh", "aaaaaaaa11"), script("y.sh", "cc")}, Side{script("x.sh", "bbbbbbbb22")},
+			"settings that differ (A / B): file x.sh of programs (sha256) aaaaaaaa / bbbbbbbb"},
 		{"other modules", Side{module("mine", "aaaaaaaa11")}, Side{module("copa", "bbbbbbbb22")}, ""},
 	} {
 		if got := SettingsDiff(c.a, c.b); got != c.want {
