@@ -116,6 +116,10 @@ func (x *Experiment) summable() error {
 // onlySimulated rejects the settings that only the simulator supports.
 func onlySimulated(l *lab.Lab) error {
 	var errs []error
+	instead := "; --engine sim runs this lab"
+	if ProgramPath(l) != "" {
+		instead = ", whose hosts run no programs; leave it out"
+	}
 	for _, c := range []struct {
 		set        bool
 		path, what string
@@ -128,8 +132,7 @@ func onlySimulated(l *lab.Lab) error {
 		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"},
 	} {
 		if c.set {
-			errs = append(errs, l.Errorf(c.path, "%s only in the simulator; --engine sim runs this lab",
-				c.what))
+			errs = append(errs, l.Errorf(c.path, "%s only in the simulator%s", c.what, instead))
 		}
 	}
 	return errors.Join(errs...)
