@@ -76,6 +76,31 @@ func TestBenchNotes(t *testing.T) {
 	}
 }
 
+// What a sweep's table says of its runs together is below the tables of a benchmark, once, and in
+// the last object of its JSON.
+func TestBenchHasTheCaveatsOfASweep(t *testing.T) {
+	const idle, helped = "control: congestion control changed no window and no rate in any run of pc4, strack", "note: in runs of pc4 a controller"
+	args := []string{"bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--transport", "pc4,strack"}
+	_, stdout, stderr := weft(t, orchestrated{}, append(args, "--out", t.TempDir())...)
+	for _, want := range []string{idle, helped} {
+		if at := strings.Index(stdout, "\n# "+want); strings.Count(stdout, want) != 1 || at < strings.LastIndex(stdout, "busbw in Gb/s") {
+			t.Errorf("%q is not once below the tables of\n%s%s", want, stdout, stderr)
+		}
+	}
+	_, stdout, stderr = weft(t, orchestrated{}, append(args, "--json", "--out", t.TempDir())...)
+	d := json.NewDecoder(strings.NewReader(stdout))
+	var first, last benchmark.JSON
+	if err := errors.Join(d.Decode(&first), d.Decode(&last)); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	if len(first.Caveats) > 0 || len(last.Caveats) != 2 || !strings.HasPrefix(last.Caveats[0], idle) || !strings.HasPrefix(last.Caveats[1], helped) {
+		t.Errorf("caveats %q, then %q", first.Caveats, last.Caveats)
+	}
+	if _, stdout, _ = weft(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--out", t.TempDir()); strings.Contains(stdout, "a controller") {
+		t.Errorf("one transport is compared with none:\n%s", stdout)
+	}
+}
+
 // A parameter of one of several transports is that one's, and one of another is refused.
 func TestBenchSetsEachTransport(t *testing.T) {
 	for args, refused := range map[string]bool{

@@ -11,7 +11,9 @@ import (
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/series"
 	"weft/results/record"
+	"weft/results/report"
 	"weft/results/table"
+	"weft/units"
 )
 
 // benchCase is one run of a benchmark, which gives one table.
@@ -30,21 +32,57 @@ func (c *benchCase) name(all []benchCase) string {
 	return c.Transport
 }
 
-// benchAll runs the cases one after the other, and prints the table of each when it is done.
+// benchAll runs the cases one after the other, and prints the table of each when it is done; below
+// the last one it prints the caveats. The JSON of a case waits for that of the next, since the last
+// one has the caveats.
 func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) error {
 	var errs []error
+	var waiting *benchmark.JSON
 	for i := range cases {
 		if ctx.Err() != nil {
 			break
 		}
 		c := &cases[i]
 		a.benchOne(ctx, c, fmt.Sprintf("%s over %s (%d of %d)", c.Of.Title(), c.Transport, i+1, len(cases)), f)
-		errs = append(errs, a.showCase(c, f))
+		if f.json {
+			errs = append(errs, a.writeCase(waiting))
+			j := c.JSON()
+			waiting = &j
+		} else {
+			errs = append(errs, a.showCase(c))
+		}
 		if c.Err != nil {
 			errs = append(errs, fmt.Errorf("%s over %s: %w", c.Of.Title(), c.Transport, c.Err))
 		}
 	}
+	caveats := benchCaveats(cases)
+	if waiting != nil {
+		waiting.Caveats = caveats
+		errs = append(errs, a.writeCase(waiting))
+	} else if len(caveats) > 0 {
+		_, err := fmt.Fprintf(a.stdout, "# %s\n", strings.Join(caveats, "\n# "))
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
+}
+
+// benchCaveats returns what a reader who compares the tables must know, as weft run has it below
+// the table of a sweep.
+func benchCaveats(cases []benchCase) (caveats []string) {
+	var runs []*record.Summary
+	for i := range cases {
+		if s := cases[i].Summary; s != nil {
+			runs = append(runs, s)
+		}
+	}
+	runs = table.Started(runs)
+	for _, row := range table.Compared(runs) {
+		caveats = append(caveats, row[0]+": "+units.Spaced(row[1]))
+	}
+	if note := report.SweepControllerNote(runs); note != "" {
+		caveats = append(caveats, note)
+	}
+	return caveats
 }
 
 // benchOne runs a case and sets its results. label names it in progress and messages.
@@ -94,11 +132,16 @@ func (a *app) simulateLong(ctx context.Context, cases []benchCase, f *benchFlags
 	a.simulateJobs(ctx, jobs, benchLimit, f.quiet)
 }
 
-// showCase prints the table of a case, or its JSON.
-func (a *app) showCase(c *benchCase, f *benchFlags) error {
-	if f.json {
-		return writeLine(a.stdout, c.JSON())
+// writeCase writes the JSON of a case, if there is one.
+func (a *app) writeCase(j *benchmark.JSON) error {
+	if j == nil {
+		return nil
 	}
+	return writeLine(a.stdout, j)
+}
+
+// showCase prints the table of a case.
+func (a *app) showCase(c *benchCase) error {
 	if _, err := fmt.Fprint(a.stdout, colourVerdict(c.Table(), style(a.stdout))); err != nil {
 		return fmt.Errorf("standard output: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"weft/internal/clip"
+	"weft/internal/natural"
 	"weft/internal/plural"
 	"weft/orchestrator/pages"
 	"weft/results/record"
@@ -224,6 +225,11 @@ is wrong; 3 something is worse.`,
 				}
 			}
 			names := [2]string{args[0], args[len(args)-1]}
+			if len(args) == 2 {
+				if err := a.checkApart(names, sides, flags); err != nil {
+					return err
+				}
+			}
 			if flags.by != "" {
 				if sides[0], sides[1], flags.left, err = sides[0].Split(flags.by); err != nil {
 					return usagef("--by: %v", err)
@@ -299,12 +305,31 @@ func sideNamed(root, name string) (side report.Side, newest string, err error) {
 		dirs := found.Runs
 		newest = fmt.Sprintf("%s: the newest run, %s", name, dirs[0])
 		if len(dirs) > 1 {
-			newest = fmt.Sprintf("%s: the newest sweep, %d runs, %s to %s", name, len(dirs), dirs[0],
-				filepath.Base(dirs[len(dirs)-1]))
+			first, last := slices.MinFunc(dirs, natural.Compare), slices.MaxFunc(dirs, natural.Compare)
+			newest = fmt.Sprintf("%s: the newest sweep, %d runs, %s to %s", name, len(dirs), first, filepath.Base(last))
 		}
 	}
 	side, err = report.LoadSide(found)
 	return side, newest, err
+}
+
+// checkApart tells of runs that are on both sides of a comparison: a slip such as that of a script
+// which names one directory twice. If all are, a gate would look at nothing, which is an error.
+func (a *app) checkApart(names [2]string, sides [2]report.Side, flags compareFlags) error {
+	both := report.Shared(sides[0], sides[1])
+	switch {
+	case both == 0:
+		return nil
+	case both < min(len(sides[0]), len(sides[1])):
+		fmt.Fprintf(a.stderr, "warning: both sides share %s, which cannot differ\n", plural.Count(both, "run"))
+		return nil
+	}
+	text := fmt.Sprintf("%s and %s have the same runs, so nothing can differ", clip.Line(names[0]), clip.Line(names[1]))
+	if flags.failIf != "" {
+		return usagef("%s; expected the runs of a change beside those of its base", text)
+	}
+	fmt.Fprintf(a.stderr, "warning: %s\n", text)
+	return nil
 }
 
 // maxNamed is the number of points that one side lacks, and of runs that are not ok, that compare

@@ -710,6 +710,9 @@ func TestLabInTheTutorial(t *testing.T) {
 	if strings.Contains(got, "seeds on each side") {
 		t.Errorf("compared: %s", got)
 	}
+	if !regexp.MustCompile(`the newest sweep, 8 runs, \S+-1 to \S+-8\n`).MatchString(got) {
+		t.Errorf("the range of runs is not theirs: %s", got)
+	}
 	file := filepath.Join(t.TempDir(), "compared.html")
 	results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4", "--html", file)
 	page, err := os.ReadFile(file)
@@ -1022,6 +1025,40 @@ func TestRunAgainWithFiles(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(run, "large.goal")); err == nil {
 			t.Errorf("%s: kept", file)
+		}
+	}
+}
+
+// Runs that are on both sides of a comparison are told, by whatever path they are named; a gate that
+// would look at nothing else is refused.
+func TestCompareOfTheSameRuns(t *testing.T) {
+	lab := filepath.Join(t.TempDir(), "same.yaml")
+	write(t, lab, "weft: 1\nname: same\ntopology: {kind: star, hosts: 3}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2]}\n")
+	root := t.TempDir()
+	if code, stdout, stderr := weft(t, orchestrated{}, "run", lab, "--engine", "sim", "--out", root); code != exitOK {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	link, copied := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "copy")
+	if err := errors.Join(os.Symlink(root, link), os.CopyFS(copied, os.DirFS(root))); err != nil {
+		t.Fatal(err)
+	}
+	runs, _ := filepath.Glob(filepath.Join(root, "same", "2*"))
+	if len(runs) != 2 {
+		t.Fatalf("runs %q", runs)
+	}
+	for _, c := range []struct {
+		base, changed string
+		gate          int
+	}{
+		{root, root, exitUsage}, {root, link, exitUsage}, {root, root + "/same/../", exitUsage},
+		{runs[0], runs[0], exitUsage},
+		{root, copied, exitOK}, // a copy of a run is another run
+	} {
+		for _, got := range []string{results(t, exitOK, "compare", c.base, c.changed),
+			results(t, c.gate, "compare", c.base, c.changed, "--fail-if", "worse")} {
+			if told := strings.Contains(got, "have the same runs"); told != (c.gate == exitUsage) {
+				t.Errorf("%s, %s: %s", c.base, c.changed, got)
+			}
 		}
 	}
 }

@@ -122,12 +122,14 @@ type JSON struct {
 	Status     string  `json:"status"`
 	Error      string  `json:"error,omitempty"`
 	// Verified: every rank finished every collective, and its data was compared and is right.
-	Verified bool      `json:"verified"`
-	Warnings []string  `json:"warnings,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`
-	Warmup   int       `json:"warmup_iterations"`
-	Rows     []RowJSON `json:"rows"`
-	Missing  int       `json:"missing"` // sizes that were not measured
+	Verified bool     `json:"verified"`
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	// Caveats are about all runs of the benchmark together; only the last object has them.
+	Caveats []string  `json:"caveats,omitempty"`
+	Warmup  int       `json:"warmup_iterations"`
+	Rows    []RowJSON `json:"rows"`
+	Missing int       `json:"missing"` // sizes that were not measured
 	// Rows with wrong elements; absent if none is wrong and the data of some was not compared.
 	Wrong   *int     `json:"out_of_bounds,omitempty"`
 	BusBW   *float64 `json:"avg_busbw_gb_per_s,omitempty"` // absent without rows

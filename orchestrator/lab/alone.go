@@ -21,7 +21,7 @@ func (d *decoder) clocksAlone(l *Lab) {
 		d.refuse(l, "clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
 	}
 	l.Workload, l.Programs = nil, nil
-	l.Measure.Rates, l.Measure.Events = 0, ""
+	l.Measure.Rates, l.Measure.Events, l.Measure.CWND, l.Measure.Acks = 0, "", false, false
 	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool {
 		of, err := expect.Parse(e.Text)
 		if err != nil { // reported later

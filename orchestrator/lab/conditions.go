@@ -54,6 +54,7 @@ func (c *conditions) settle() {
 		}
 		l.Expect = applies
 		l.warnUnmeasured()
+		l.warnIdleMeasures()
 	}
 }
 

@@ -349,6 +349,7 @@ func (r *itemReader) use(rules params.Rules, key string, j *job) {
 	}
 	base.Algorithm, base.Type = schedule.GivenPrograms, schedule.Float32
 	base.Flows, base.Given, base.Size = 1, j.given, j.bytes
+	base.Listed = key == "flows"
 	calls, err := r.calls(j)
 	if err != nil {
 		rules.Refuse(key, "%v", err)

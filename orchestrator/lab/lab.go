@@ -104,6 +104,7 @@ type Item struct {
 
 	// Given has the programs of a job. Its collectives are the items after it, which are Called.
 	Given  *schedule.Given
+	Listed bool // Given is a list of flows
 	Called bool
 	Label  string // in the summary, "" for none: the file of a job, or the name of a collective in it
 

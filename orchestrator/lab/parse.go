@@ -11,6 +11,9 @@ import (
 	"weft/transport"
 )
 
+// RepeatFlag is the Source.Flag of the dilation at which Weft repeats a run more slowly.
+const RepeatFlag = "--retry-dilation"
+
 // Options are the settings of a lab from the command line.
 type Options struct {
 	// Set replaces values. Each is path=value, such as workload.0.ranks=4, with the value as in a
@@ -127,7 +130,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 			tree = s.apply(r, tree)
 		}
 		if opts.Retry != "" {
-			tree = setting("--retry-dilation", opts.Retry, "engine", "dilation").apply(r, tree)
+			tree = setting(RepeatFlag, opts.Retry, "engine", "dilation").apply(r, tree)
 		}
 		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
 			files: opts.Files, jobs: jobs, command: opts.Program}

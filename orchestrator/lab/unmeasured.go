@@ -29,6 +29,38 @@ func (l *Lab) warnUnmeasured() {
 	}
 }
 
+// warnIdleMeasures notes each written key of the measure section that records nothing in the lab.
+// Queue lengths, frames and the events of a queue are of all packets, whoever sends them.
+func (l *Lab) warnIdleMeasures() {
+	m := &l.Measure
+	messages := "no message is sent"
+	switch {
+	case l.Background.Load > 0:
+		messages = "only background traffic is sent, and nobody looks into its packets"
+	case len(l.Programs) > 0:
+		messages = noPackets
+	}
+	compared := !l.Clocks.Kind().Perfect && l.Clocks.Sample > 0
+	for _, c := range []struct {
+		key  string
+		idle bool
+		why  string
+	}{
+		{"rates", m.Rates > 0 && len(l.Workload) == 0, messages},
+		{"cwnd", m.CWND && len(l.Workload) == 0, messages},
+		{"acks", m.Acks && len(l.Workload) == 0, messages},
+		{"from", m.From > 0 && l.Sends() == record.Programs && !compared,
+			"only programs send, whose output is of the whole run, and no clocks are compared"},
+	} {
+		if path := "measure." + c.key; c.idle && l.Written(path) {
+			l.notes = append(l.notes, note{path, "records nothing here: " + c.why + "; leave it out"})
+		}
+	}
+}
+
+// noPackets is why nothing of packets is measured in a lab of programs.
+const noPackets = "only programs send, and nobody looks into their packets"
+
 // unmeasured returns why no run of the lab has a value for a name of the summary; "" if one may.
 func (l *Lab) unmeasured(name string) (why string) {
 	of := func(prefixes ...string) bool {
@@ -37,7 +69,7 @@ func (l *Lab) unmeasured(name string) (why string) {
 	m := &l.Measure
 	switch {
 	case l.Sends() == record.Programs && record.OfEndpoints(expect.Path(name)):
-		return "only programs send, and nobody looks into their packets"
+		return noPackets
 	case l.Sends() == record.ClocksAlone && record.OfEndpoints(expect.Path(name)):
 		return "no message is sent"
 	case of("jain", "goodput", "flow_rate.", "plateau.") && m.Rates == 0:

@@ -90,6 +90,9 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	if err != nil {
 		return engine{}, err
 	}
+	if slices.ContainsFunc(x.Lab.Sources, isRepeat) {
+		how = "slower than the run that it repeats"
+	}
 	nic := ""
 	if p.bypass {
 		nic = ", nic " + p.nic()
@@ -99,6 +102,9 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)", why, p.datapath, p.runtime, nic, d, how),
 	}, nil
 }
+
+// isRepeat reports whether a setting is a dilation that Weft chose to repeat a run more slowly.
+func isRepeat(s lab.Source) bool { return s.Path == "engine.dilation" && s.Flag == lab.RepeatFlag }
 
 // load is the data packets per second of lab time that a network must carry.
 type load struct {

@@ -91,7 +91,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	s.BaseRTTUS = x.BaseRTT.Microseconds()
 	s.Flows = flowsOf(x, o.Flows)
 	s.RTT = o.RTT.Describe(units.Microsecond)
-	s.Collectives = collectivesOf(x, o.Dones)
+	s.Collectives = collectivesOf(x, o)
 	completionByItem(x, o.Flows, s.Collectives)
 	s.Fidelity = o.Fidelity
 	for _, host := range slices.Sorted(maps.Keys(o.Spared)) {

@@ -15,13 +15,14 @@ import (
 // collectivesOf sums up every row of the workload: an item of the lab file, or a collective of a
 // trace. Groups of ranks and arrivals count together, with the time of the slowest. The steps of a
 // trace are repetitions.
-func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collective {
+func collectivesOf(x *experiment.Experiment, o *Outcome) []record.Collective {
+	dones, starts := o.Dones, firstStarts(x, o.Flows)
 	rows := make([]row, x.Lab.Rows())
 	for i := range x.Items {
 		of := func(d host.Done, i int) int { return d.Item - i } // they are sorted
 		from, _ := slices.BinarySearchFunc(dones, i, of)
 		to, _ := slices.BinarySearchFunc(dones, i+1, of)
-		c := collectiveOf(&x.Items[i], dones[from:to])
+		c := collectiveOf(&x.Items[i], dones[from:to], starts)
 		it := &x.Lab.Workload[i]
 		step := 0
 		if groups := max(1, it.Ranks.Groups, it.Arrivals); it.Line != nil {
@@ -130,12 +131,13 @@ func join(all, c *record.Collective) {
 // collectiveOf sums up one item. Its time is from the first rank's start to the last rank's end,
 // the mean over the repetitions that every rank finished. So a bandwidth is never more than the
 // network had: a rank that starts early (start: previous, without a part in the item before) and
-// waits for the others counts.
-func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
+// waits for the others counts. The bandwidth of a list of flows is from its first flow on: the time
+// before, from which the file counts, sends nothing.
+func collectiveOf(it *host.Item, dones []host.Done, starts map[repetition]units.Time) record.Collective {
 	c := record.Collective{
 		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,
 	}
-	var total units.Time
+	var total, idle units.Time
 	var finished int
 	for len(dones) > 0 { // by repetition
 		parts := slices.IndexFunc(dones, func(d host.Done) bool { return d.Repeat != dones[0].Repeat })
@@ -153,6 +155,7 @@ func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
 		}
 		if parts == len(it.Ranks) {
 			total += last - first
+			idle += max(first, starts[repetition{dones[0].Item, dones[0].Repeat}]) - first
 			finished++
 		}
 		dones = dones[parts:]
@@ -161,9 +164,29 @@ func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
 		took := total / units.Time(finished)
 		c.TimeUS = took.Microseconds()
 		size := bench.Size(it.Collective, len(it.Ranks), units.Bytes(max(1, it.Flows))*it.Size)
-		if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, took); err == nil {
+		sending := (total - idle) / units.Time(finished)
+		if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, sending); err == nil {
 			c.AlgBWGbps, c.BusBWGbps = float64(alg)/float64(units.Gbps), float64(bus)/float64(units.Gbps)
 		}
 	}
 	return c
+}
+
+// repetition is one of an item of the workload.
+type repetition struct{ item, repeat int }
+
+// firstStarts returns when the first flow of each repetition of the lists of flows starts.
+func firstStarts(x *experiment.Experiment, flows []host.Flow) map[repetition]units.Time {
+	starts := map[repetition]units.Time{}
+	for i := range flows {
+		f := &flows[i]
+		if !x.Lab.Workload[f.Item].Listed {
+			continue
+		}
+		at := repetition{int(f.Item), int(f.Repeat)}
+		if start, known := starts[at]; !known || f.Start < start {
+			starts[at] = f.Start
+		}
+	}
+	return starts
 }

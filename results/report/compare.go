@@ -219,8 +219,8 @@ func (s Side) mixed() error {
 		all := Side{one, r}.settings()
 		for _, path := range slices.Sorted(maps.Keys(all)) {
 			if v := all[path]; len(v.values) > 1 && path != "about" {
-				return fmt.Errorf("%s and %s are runs of one point of the lab %s, and differ in %s (%s, %s): labs "+
-					"with one name were run together; expected a name of its own for each", one.Dir, r.Dir,
+				return fmt.Errorf("%s and %s are runs of one point of %s, and differ in %s (%s, %s): they repeat no "+
+					"run; expected a name of its own for each lab, or single runs of weft bench", one.Dir, r.Dir,
 					clip.Text(r.Manifest.Lab), path, clip.Text(v.values[0]), clip.Text(v.values[1]))
 			}
 		}

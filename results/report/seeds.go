@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -49,4 +50,30 @@ func (s Side) oneIfSame() (_ Side, same bool) {
 		return s, false
 	}
 	return s[:1], true
+}
+
+// Shared returns the number of runs that are on both sides, whatever path leads to them.
+func Shared(a, b Side) (n int) {
+	on := map[string]bool{}
+	for _, r := range a {
+		on[resolved(r.Dir)] = true
+	}
+	for _, r := range b {
+		if on[resolved(r.Dir)] {
+			n++
+		}
+	}
+	return n
+}
+
+// resolved returns the path of a directory without symbolic links, or as it is if it has none.
+func resolved(dir string) string {
+	path, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return dir
+	}
+	return path
 }

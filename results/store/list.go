@@ -58,13 +58,14 @@ func ReadList(path string) (found Found, err error) {
 	case l.Format < 1 || l.Runs == nil:
 		return found, fmt.Errorf("%s: not a list of weft run --list", path)
 	}
-	found.Points = map[string]map[string]any{}
+	found.Points, found.Labs = map[string]map[string]any{}, true
 	for _, r := range l.Runs {
 		dir := r.Run
 		if dir != "" && !filepath.IsAbs(dir) {
 			dir = filepath.Join(filepath.Dir(path), dir)
 		}
-		if dir != "" && IsRun(dir) {
+		other := dir != "" && ofOtherPoint(dir, r.Lab, &record.SweepPoint{Point: r.Point, Seed: r.Seed})
+		if dir != "" && IsRun(dir) && !other {
 			found.Runs = append(found.Runs, dir)
 			if r.Point != nil {
 				found.Points[dir] = r.Point
@@ -73,7 +74,10 @@ func ReadList(path string) (found Found, err error) {
 		}
 		s := record.NotRun(r.Lab, r.Point, r.Engine, r.Status, r.Error)
 		s.Seed = r.Seed
-		if r.Run != "" {
+		switch {
+		case other:
+			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s has the run of another point", r.Run)
+		case r.Run != "":
 			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", r.Run)
 		}
 		found.Lacking = append(found.Lacking, s)

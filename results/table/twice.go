@@ -22,7 +22,7 @@ type moved struct {
 }
 
 // Twice writes how much each number of a run differs from that of the same run at another dilation.
-// A number that depends on the dilation is one of this machine, and not of the lab.
+// Two runs do not tell whether the dilation moved a number: runs of one dilation vary too.
 func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	var rows []moved
 	add := func(name string, before, after float64, write func(float64) string) {
@@ -86,16 +86,16 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 	if err := g.write(w, st, "  "); err != nil {
 		return err
 	}
-	cause := "what moves with the dilation is this machine's, and not the lab's"
-	if len(first.Programs) > 0 {
-		cause = "it is this machine's, or chance: programs begin at other instants and take other ports, so ECMP " +
-			"chooses other paths; --twice again shows how much two draws differ"
-	}
 	largest := strings.TrimPrefix(units.FormatChange(most), "+")
-	_, err := fmt.Fprintf(w, "  the largest difference is %s; %s\n", largest, cause)
+	chance := "one run at each dilation does not tell how much runs vary: the dilation, this machine's load or chance " +
+		"may have moved it; repeat --twice, and blame the dilation only for what moves the same way each time"
+	if len(first.Programs) > 0 {
+		chance += " (programs begin at other instants and take other ports, so ECMP chooses other paths)"
+	}
+	_, err := fmt.Fprintf(w, "  the largest difference is %s; %s\n", largest, chance)
 	trusted := func(s *record.Summary) bool { return s.Fidelity != nil && s.Fidelity.Verdict == "ok" }
 	if err == nil && len(unsure) > 0 && trusted(first) && trusted(second) {
-		_, err = fmt.Fprintf(w, "  fidelity ok does not cover %s: moved by more than %s; run it slower\n",
+		_, err = fmt.Fprintf(w, "  fidelity ok does not vouch for %s to within %s: runs that are ok differ by more\n",
 			strings.Join(unsure, ", "), percent(record.OKLateness))
 	}
 	return err

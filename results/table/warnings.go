@@ -47,6 +47,12 @@ func Warned(runs []*record.Summary) (rows [][2]string) {
 		}
 	}
 	rows = append(warned.rows("", len(runs)), advised.rows("advice for ", len(runs))...)
+	return append(rows, Compared(runs)...)
+}
+
+// Compared lists what a reader who compares several runs must know beside the warnings of each:
+// whether timeouts decide the tail of some, and in which transports congestion control never acted.
+func Compared(runs []*record.Summary) (rows [][2]string) {
 	if text := Timeouts(Side{Runs: runs}); text != "" {
 		rows = append(rows, [2]string{"compared", text})
 	}
