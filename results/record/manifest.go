@@ -18,7 +18,7 @@ type Manifest struct {
 	Module    *Module        `json:"module,omitempty"`        // the congestion control, if it is a module
 	Sends     string         `json:"transport,omitempty"`     // as in the summary; absent in older runs
 	Carried   string         `json:"carried,omitempty"`       // as in the summary
-	Control   string         `json:"control,omitempty"`       // the transport's congestion control, if its name is another
+	Control   string         `json:"control,omitempty"`       // congestion control, if its name is not the transport's
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`           // of weft
 	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
