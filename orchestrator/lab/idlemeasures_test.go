@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Every key of the measure section that records nothing in a lab has a note there, and no other has.
+// Every key of the measure section that records nothing in a lab has a note there, and no other has
+// one.
 func TestIdleMeasuresHaveANote(t *testing.T) {
 	const (
 		messages   = "workload: [{collective: permute, size: 64KB}]\n"
