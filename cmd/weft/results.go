@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"weft/internal/clip"
-	"weft/internal/natural"
 	"weft/internal/plural"
 	"weft/orchestrator/pages"
 	"weft/results/record"
@@ -305,7 +304,7 @@ func sideNamed(root, name string) (side report.Side, newest string, err error) {
 		dirs := found.Runs
 		newest = fmt.Sprintf("%s: the newest run, %s", name, dirs[0])
 		if len(dirs) > 1 {
-			first, last := slices.MinFunc(dirs, natural.Compare), slices.MaxFunc(dirs, natural.Compare)
+			first, last := found.Span()
 			newest = fmt.Sprintf("%s: the newest sweep, %d runs, %s to %s", name, len(dirs), first, filepath.Base(last))
 		}
 	}

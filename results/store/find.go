@@ -123,6 +123,11 @@ type Found struct {
 	Open bool
 }
 
+// Span returns the first and the last run by their names, which have other orders than the points.
+func (f *Found) Span() (first, last string) {
+	return slices.MinFunc(f.Runs, natural.Compare), slices.MaxFunc(f.Runs, natural.Compare)
+}
+
 func (f *Found) add(other Found) {
 	f.Open = f.Open || other.Open
 	f.Runs, f.Lacking = append(f.Runs, other.Runs...), append(f.Lacking, other.Lacking...)

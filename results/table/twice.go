@@ -87,8 +87,8 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 		return err
 	}
 	largest := strings.TrimPrefix(units.FormatChange(most), "+")
-	chance := "one run at each dilation does not tell how much runs vary: the dilation, this machine's load or chance " +
-		"may have moved it; repeat --twice, and blame the dilation only for what moves the same way each time"
+	chance := "one run at each dilation does not tell how much runs vary: the dilation, this machine's load or " +
+		"chance may have moved it; repeat --twice, and blame the dilation only for what moves the same way each time"
 	if len(first.Programs) > 0 {
 		chance += " (programs begin at other instants and take other ports, so ECMP chooses other paths)"
 	}
