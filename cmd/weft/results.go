@@ -313,7 +313,8 @@ func sideNamed(root, name string) (side report.Side, newest string, err error) {
 }
 
 // checkApart tells of runs that are on both sides of a comparison: a slip such as that of a script
-// which names one directory twice. If all are, a gate would look at nothing, which is an error.
+// which names one directory twice. If all are, a gate would look at nothing, which is an error. Two
+// lists of weft run may name the same runs: --resume took those of the base, since nothing changed.
 func (a *app) checkApart(names [2]string, sides [2]report.Side, flags compareFlags) error {
 	both := report.Shared(sides[0], sides[1])
 	switch {
@@ -324,11 +325,17 @@ func (a *app) checkApart(names [2]string, sides [2]report.Side, flags compareFla
 		return nil
 	}
 	text := fmt.Sprintf("%s and %s have the same runs, so nothing can differ", clip.Line(names[0]), clip.Line(names[1]))
-	if flags.failIf != "" {
+	if flags.failIf != "" && (!isFile(names[0]) || !isFile(names[1])) {
 		return usagef("%s; expected the runs of a change beside those of its base", text)
 	}
 	fmt.Fprintf(a.stderr, "warning: %s\n", text)
 	return nil
+}
+
+// isFile reports whether a name is that of a regular file.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // maxNamed is the number of points that one side lacks, and of runs that are not ok, that compare

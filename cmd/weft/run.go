@@ -215,7 +215,7 @@ func (a *app) warnNamesakes(files []labfile.File) {
 	for _, f := range files {
 		for _, l := range f.Labs[:min(len(f.Labs), 1)] {
 			if other, is := first[l.Name]; is && other != l.File {
-				fmt.Fprintf(a.stderr, "warning: %s and %s are both labs with the name %s: results compare refuses what "+
+				fmt.Fprintf(a.stderr, "warning: %s and %s are labs with one name, %s: results compare refuses what "+
 					"they leave; expected a name of its own for each\n", other, l.File, l.Name)
 			}
 			first[l.Name] = l.File
@@ -233,17 +233,25 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	return a.runExisting(ctx, names, flags)
 }
 
+// agree returns an error about flags that exclude each other.
+func (f *runFlags) agree() error {
+	switch {
+	case f.retry && len(f.capture) > 0:
+		return usagef("--retry-dilation may run twice, and --capture writes only one run; remove one of them")
+	case f.twice && (f.retry || f.resume || len(f.capture) > 0):
+		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
+	}
+	return nil
+}
+
 // runExisting runs the labs of weft run, demo or clock, prints and writes the results, and returns
 // the verdict.
 func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) error {
 	if err := checkStrict(flags.strict, names); err != nil {
 		return err
 	}
-	if flags.retry && len(flags.capture) > 0 {
-		return usagef("--retry-dilation may run twice, and --capture writes only one run; remove one of them")
-	}
-	if flags.twice && (flags.retry || flags.resume || len(flags.capture) > 0) {
-		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
+	if err := flags.agree(); err != nil {
+		return err
 	}
 	restoreGC := delayGC()
 	files, err := flags.lab.load(names)

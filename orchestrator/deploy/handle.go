@@ -153,9 +153,9 @@ func stood(before, after *realtime.State) string {
 	if ran <= 0 || float64(behind) <= record.OKLateness*float64(ran) {
 		return ""
 	}
-	return fmt.Sprintf("the lab's network stood or ran late during %.0f %% of the time (%v of %v of lab time), so what "+
-		"the program measured is not the lab's; expected a less busy machine, or a slower lab", 100*float64(behind)/
-		float64(ran), behind.Rounded(), ran.Rounded())
+	return fmt.Sprintf("the lab's network stood or ran late during %.0f %% of the time (%v of %v of lab time), so "+
+		"what the program measured is not the lab's; expected a less busy machine, or a slower lab",
+		100*float64(behind)/float64(ran), behind.Rounded(), ran.Rounded())
 }
 
 // host returns the index of the host with a name.

@@ -147,8 +147,8 @@ func valuesOf(t *testing.T, c gridCell, of map[string]params.Form) map[string][]
 }
 
 // A written number of a transport, ten times or a tenth of what it is by default, leaves one flow
-// nine tenths of an idle path, and four flows nine tenths of their link, or a warning names its key. make transport-grid tries more networks,
-// and prints them.
+// nine tenths of an idle path, and four flows nine tenths of their link, or a warning names its
+// key. make transport-grid tries more networks, and prints them.
 func TestWrittenNumbersFitOrWarn(t *testing.T) {
 	network := func(rate, delay string) gridCell {
 		return gridCell{rate: rate, delay: delay, mtu: "4096", flows: 1}

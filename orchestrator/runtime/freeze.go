@@ -73,8 +73,8 @@ func runs(pid int) bool {
 	})
 }
 
-// Stopped reports whether a process was stopped: by a signal (job control), by a debugger, or by the
-// freezer of cgroup v2.
+// Stopped reports whether a process was stopped: by a signal (job control), by a debugger, or by
+// the freezer of cgroup v2.
 func Stopped(pid int) bool {
 	f := statOf(fmt.Sprintf("/proc/%d", pid))
 	if len(f) == 0 || f[0] != "S" {

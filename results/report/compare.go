@@ -235,21 +235,25 @@ type nameParts struct {
 }
 
 // namePartsOf selects the lab if the runs of any side are of several labs, a side has none, or all
-// sides are directories of labs, and the engine if they are of several engines, as with --engine
-// both. A simulation and an emulation can still be compared, as two sides.
+// sides are directories of labs and not all of one; and the engine if they are of several engines,
+// as with --engine both. A simulation and an emulation can still be compared, as two sides.
 func namePartsOf(sides ...Side) (by nameParts) {
-	by.strictly = len(sides) > 1 && !slices.ContainsFunc(sides, func(s Side) bool { return len(s) == 0 || !s[0].named })
-	by.lab = by.strictly
+	by.strictly = len(sides) > 1
+	labs := map[string]bool{}
 	for _, s := range sides {
 		by.lab = by.lab || len(s) == 0
+		by.strictly = by.strictly && len(s) > 0 && s[0].named
 		for _, r := range s {
 			if r.Manifest == nil || s[0].Manifest == nil {
 				continue
 			}
+			labs[r.Manifest.Lab] = true
 			by.lab = by.lab || r.Manifest.Lab != s[0].Manifest.Lab
 			by.engine = by.engine || r.Manifest.Engine != s[0].Manifest.Engine
 		}
 	}
+	by.strictly = by.strictly && len(labs) > 1
+	by.lab = by.lab || by.strictly
 	return by
 }
 
@@ -427,93 +431,6 @@ func SingleSeedWarning(all []Difference, exact bool) string {
 
 // minSeeds is the number of seeds that each side needs for the Mann-Whitney U test to reach alpha.
 const minSeeds = 4
-
-// FewSeedsWarning returns a warning if the sides have too few seeds to show any difference, or a
-// difference at a single point among all that are compared; else "". Simulations of the same seeds
-// need no test in a gate.
-func FewSeedsWarning(all []Difference, gate bool) string {
-	why, _ := fewSeeds(all, gate)
-	return why
-}
-
-// fewSeeds returns FewSeedsWarning, and the points that have too few seeds.
-func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
-	few = map[string]bool{}
-	type seedStats struct {
-		a, b    int  // seeds of the sides, of the number with the fewest
-		numbers int  // numbers that are tested over seeds
-		apart   int  // of these, those whose sides do not overlap
-		shows   bool // a number differs beyond noise
-		hides   bool // a number differs, but not beyond noise
-	}
-	points := map[string]*seedStats{}
-	tests := 0
-	for _, d := range all {
-		if d.tested() {
-			tests++
-		}
-		if d.Noise != "seeds" || min(d.A.N, d.B.N) < 2 || gate && d.exact {
-			continue
-		}
-		if stats.MinMannWhitney(d.A.N, d.B.N) >= alpha {
-			why = fmt.Sprintf("%s cannot show a difference, however large; use at least %d", seedsOf(d.A.N, d.B.N),
-				minSeeds)
-			few[d.Point] = true
-			continue
-		}
-		h := points[d.Point]
-		if h == nil {
-			h = &seedStats{a: d.A.N, b: d.B.N}
-			points[d.Point] = h
-		}
-		if stats.MinMannWhitney(d.A.N, d.B.N) > stats.MinMannWhitney(h.a, h.b) {
-			h.a, h.b = d.A.N, d.B.N
-		}
-		h.numbers++
-		if d.P <= stats.MinMannWhitney(d.A.N, d.B.N) {
-			h.apart++
-		}
-		h.shows = h.shows || d.Beyond
-		h.hides = h.hides || !d.Beyond && d.A.Mean != d.B.Mean
-	}
-	for _, point := range slices.Sorted(maps.Keys(points)) {
-		h := points[point]
-		// Numbers whose sides do not overlap have the minimum p, and the first ranks. Without
-		// any, all numbers of a point might have.
-		first := h.numbers
-		if h.apart > 0 {
-			first = h.apart
-		}
-		attainable := func(a, b int) float64 { return stats.MinMannWhitney(a, b) * float64(tests) / float64(first) }
-		if h.shows || !h.hides || attainable(h.a, h.b) < alpha {
-			continue
-		}
-		enough := min(h.a, h.b)
-		for attainable(enough, enough) >= alpha {
-			enough++
-		}
-		few[point] = true
-		switch {
-		case why != "":
-		case first < h.numbers:
-			least := int(stats.MinMannWhitney(h.a, h.b)*float64(tests)/alpha) + 1
-			why = fmt.Sprintf("%s cannot show a difference in fewer than %d of %d numbers, however large, and the "+
-				"sides of only %d do not overlap (--all); use at least %d", seedsOf(h.a, h.b), least, tests, first, enough)
-		default:
-			why = fmt.Sprintf("%s cannot show a difference at one of %d points among %d numbers, however large; use "+
-				"at least %d", seedsOf(h.a, h.b), len(points), tests, enough)
-		}
-	}
-	return why, few
-}
-
-// seedsOf names the seeds of two sides.
-func seedsOf(a, b int) string {
-	if a == b {
-		return fmt.Sprintf("%d seeds on each side", a)
-	}
-	return fmt.Sprintf("%d and %d seeds", a, b)
-}
 
 // NoneDiffers says that no number differs beyond noise, and first, if that is so, that there are
 // too few seeds to tell. Numbers that cannot be judged are counted apart. tolerance is that of a

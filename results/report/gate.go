@@ -227,8 +227,6 @@ func (g Gate) Judge(c *Comparison) {
 		fails("%d of %s %s worse by more than %s", c.Worse, plural.Count(c.Numbers, "number"), be, g.Tolerance)
 	}
 	switch unjudged := !g.Accept[UnjudgedKind]; {
-	case unjudged && c.Numbers == 0 && !(g.Partial && c.onlyNew()):
-		fails("no number was compared")
 	case unjudged && c.Suspect > 0:
 		fails("%d of %s cannot be judged, and %d of them would be worse by more than %s", c.Unjudged,
 			plural.Count(c.Numbers, "number"), c.Suspect, g.Tolerance)
@@ -262,6 +260,9 @@ func (g Gate) Judge(c *Comparison) {
 		return cmp.Or(strings.Compare(y[0], x[0]), strings.Compare(x[1], y[1]))
 	}) {
 		fails("%s", troubleText(key[0], key[1], count[key]))
+	}
+	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
+		fails("no number was compared")
 	}
 }
 

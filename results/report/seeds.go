@@ -9,6 +9,7 @@ import (
 
 	"weft/results/expect"
 	"weft/results/record"
+	"weft/results/stats"
 )
 
 // SameForAllSeeds reports whether a sweep goes through seeds, and simulations that differ in
@@ -76,4 +77,92 @@ func resolved(dir string) string {
 		return dir
 	}
 	return path
+}
+
+// FewSeedsWarning returns a warning if the sides have too few seeds to show any difference, or a
+// difference at a single point among all that are compared; else "". Simulations of the same seeds
+// need no test in a gate.
+func FewSeedsWarning(all []Difference, gate bool) string {
+	why, _ := fewSeeds(all, gate)
+	return why
+}
+
+// fewSeeds returns FewSeedsWarning, and the points that have too few seeds.
+func fewSeeds(all []Difference, gate bool) (why string, few map[string]bool) {
+	few = map[string]bool{}
+	type seedStats struct {
+		a, b    int  // seeds of the sides, of the number with the fewest
+		numbers int  // numbers that are tested over seeds
+		apart   int  // of these, those whose sides do not overlap
+		shows   bool // a number differs beyond noise
+		hides   bool // a number differs, but not beyond noise
+	}
+	points := map[string]*seedStats{}
+	tests := 0
+	for _, d := range all {
+		if d.tested() {
+			tests++
+		}
+		if d.Noise != "seeds" || min(d.A.N, d.B.N) < 2 || gate && d.exact {
+			continue
+		}
+		if stats.MinMannWhitney(d.A.N, d.B.N) >= alpha {
+			why = fmt.Sprintf("%s cannot show a difference, however large; use at least %d", seedsOf(d.A.N, d.B.N),
+				minSeeds)
+			few[d.Point] = true
+			continue
+		}
+		h := points[d.Point]
+		if h == nil {
+			h = &seedStats{a: d.A.N, b: d.B.N}
+			points[d.Point] = h
+		}
+		if stats.MinMannWhitney(d.A.N, d.B.N) > stats.MinMannWhitney(h.a, h.b) {
+			h.a, h.b = d.A.N, d.B.N
+		}
+		h.numbers++
+		if d.P <= stats.MinMannWhitney(d.A.N, d.B.N) {
+			h.apart++
+		}
+		h.shows = h.shows || d.Beyond
+		h.hides = h.hides || !d.Beyond && d.A.Mean != d.B.Mean
+	}
+	for _, point := range slices.Sorted(maps.Keys(points)) {
+		h := points[point]
+		// Numbers whose sides do not overlap have the minimum p, and the first ranks. Without
+		// any, all numbers of a point might have.
+		first := h.numbers
+		if h.apart > 0 {
+			first = h.apart
+		}
+		attainable := func(a, b int) float64 { return stats.MinMannWhitney(a, b) * float64(tests) / float64(first) }
+		if h.shows || !h.hides || attainable(h.a, h.b) < alpha {
+			continue
+		}
+		enough := min(h.a, h.b)
+		for attainable(enough, enough) >= alpha {
+			enough++
+		}
+		few[point] = true
+		switch {
+		case why != "":
+		case first < h.numbers:
+			least := int(stats.MinMannWhitney(h.a, h.b)*float64(tests)/alpha) + 1
+			why = fmt.Sprintf("%s cannot show a difference in fewer than %d of %d numbers, however large, and the "+
+				"sides of only %d do not overlap (--all); use at least %d",
+				seedsOf(h.a, h.b), least, tests, first, enough)
+		default:
+			why = fmt.Sprintf("%s cannot show a difference at one of %d points among %d numbers, however large; use "+
+				"at least %d", seedsOf(h.a, h.b), len(points), tests, enough)
+		}
+	}
+	return why, few
+}
+
+// seedsOf names the seeds of two sides.
+func seedsOf(a, b int) string {
+	if a == b {
+		return fmt.Sprintf("%d seeds on each side", a)
+	}
+	return fmt.Sprintf("%d and %d seeds", a, b)
 }

@@ -231,8 +231,8 @@ func (p Params) slow(n cc.Network) []cc.Misfit {
 	if p.HAI > 0 {
 		regains = fmt.Sprintf("in %.0f base RTTs of %v", half*p.AdjustInterval/p.HAI, n.BaseRTT.Rounded())
 	}
-	return []cc.Misfit{{Key: "hai", What: fmt.Sprintf("a rate rises by %s of %s every %s base RTTs, so that half of what "+
-		"the path carries is regained %s; expected %s", units.FormatPercent(p.HAI), unit,
+	return []cc.Misfit{{Key: "hai", What: fmt.Sprintf("a rate rises by %s of %s every %s base RTTs, so that half of "+
+		"what the path carries is regained %s; expected %s", units.FormatPercent(p.HAI), unit,
 		params.ShowDecimal(p.AdjustInterval), regains, expected)}}
 }
 
