@@ -43,7 +43,7 @@ func TestCheckBuilds(t *testing.T) {
 		long + "transport: {kind: hpcc}" + work:                                            "have room for 8 switches; from h0 to h1 there are 10",
 		star + "measure: {acks: true}\nengine: {kind: emu}" + work:                         "--engine sim runs this lab",
 		star + "measure: {acks: true}\nengine: {kind: both}" + work:                        "--engine sim runs this lab",
-		star + "measure: {acks: true}\nworkload: [{program: [/bin/true]}]":                 "in the simulator, whose hosts run no programs; leave it out",
+		star + "measure: {acks: true}\nworkload: [{program: [/bin/true]}]":                 "only in the simulator; the simulator's hosts run no programs (workload.0.program): leave out one of them",
 		star + "faults: [{at: 1ms, link: h0-h1, down: 1ms}]" + work:                        "no link is named",
 		star + "measure: {queue_events: h0->switch0}" + work:                               "expected a switch's",
 		strings.Replace(star, "hosts: 5", "hosts: 1100", 1) + "engine: {kind: emu}" + work: "more than the 1024",
