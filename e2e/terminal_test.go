@@ -210,7 +210,7 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 					_ = os.RemoveAll(filepath.Join(d.dir, "state"))
 					x := d.startAtTerminal(24, 80, args...)
 					// before it makes anything the signal may end it as it ends any program
-					if what := eventually(time.Minute, func() string {
+					if what := eventually(10*time.Minute, func() string {
 						for _, dir := range []string{"runs", "state"} {
 							if made, _ := os.ReadDir(filepath.Join(d.dir, dir)); len(made) > 0 {
 								return ""
