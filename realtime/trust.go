@@ -114,13 +114,15 @@ func (c *Config) checkState(s *State) error {
 	for i := range s.Waiting {
 		s.Waiting[i] = clip.Line(s.Waiting[i])
 	}
-	switch len(s.Stalls) {
-	case 0:
-		return nil
-	case 1:
-		return errors.Join(s.Stalls[0].Check(), s.Stalls[0].Late.Check())
+	return checkStalls(s.Stalls)
+}
+
+// checkStalls checks the stalls of a part, which is one process.
+func checkStalls(all []Stalls) error {
+	if len(all) != 1 {
+		return fmt.Errorf("%w: stalls of %d processes", errPart, len(all))
 	}
-	return fmt.Errorf("%w: stalls of %d processes", errPart, len(s.Stalls))
+	return errors.Join(all[0].Check(), all[0].Late.Check())
 }
 
 // checkReport checks the report of a part.
@@ -134,8 +136,5 @@ func (c *Config) checkReport(r *Report) error {
 			len(r.Refusals))
 	}
 	r.Scheduler, r.Broken = clip.Line(r.Scheduler), clip.Line(r.Broken)
-	if len(r.Stalls) != 1 {
-		return fmt.Errorf("%w: stalls of %d processes", errPart, len(r.Stalls))
-	}
-	return errors.Join(r.Stalls[0].Check(), r.Stalls[0].Late.Check())
+	return checkStalls(r.Stalls)
 }

@@ -133,7 +133,7 @@ func FuzzAnswers(f *testing.F) {
 	for _, body := range []any{
 		Alive{At: 5}, []Sample{{At: 1, Port: 2}}, []frames.Frame{{At: 1, Ports: []frames.Port{{Port: 1}}}},
 		[]fabric.Step{{At: 1, Switch: 3}}, Gone{Host: 1}, Did{Error: "words"},
-		State{Ports: make([]PortState, len(j.cfg.Network.Ports)), Hosts: make([]HostState, len(j.cfg.Hosts))},
+		State{Ports: make([]PortState, len(j.cfg.Network.Ports)), Hosts: make([]HostState, len(j.cfg.Hosts)), Stalls: make([]Stalls, 1)},
 		reportOf(&j.cfg), nil,
 	} {
 		m, err := control.Encode("x", body)

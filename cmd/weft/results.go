@@ -284,7 +284,7 @@ func (f *compareFlags) read(all *pflag.FlagSet) (float64, error) {
 // wrote, or the newest of every lab in a directory of runs. newest says which runs a lab stands
 // for; "": name is a path.
 func sideNamed(root, name string) (side report.Side, newest string, err error) {
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+	if isFile(name) {
 		found, err := store.ReadList(name)
 		if err != nil {
 			return nil, "", err

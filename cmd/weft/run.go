@@ -213,13 +213,15 @@ func quietFlag(cmd *cobra.Command, quiet *bool) {
 func (a *app) warnNamesakes(files []labfile.File) {
 	first := map[string]string{}
 	for _, f := range files {
-		for _, l := range f.Labs[:min(len(f.Labs), 1)] {
-			if other, is := first[l.Name]; is && other != l.File {
-				fmt.Fprintf(a.stderr, "warning: %s and %s are labs with one name, %s: results compare refuses what "+
-					"they leave; expected a name of its own for each\n", other, l.File, l.Name)
-			}
-			first[l.Name] = l.File
+		if len(f.Labs) == 0 {
+			continue
 		}
+		l := f.Labs[0] // its points have the same name
+		if other, is := first[l.Name]; is && other != l.File {
+			fmt.Fprintf(a.stderr, "warning: %s and %s are labs with one name, %s: results compare refuses what they "+
+				"leave; expected a name of its own for each\n", other, l.File, l.Name)
+		}
+		first[l.Name] = l.File
 	}
 }
 

@@ -146,7 +146,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// A field that a summary lacks has no value, for whoever reads it: it is not 0.
+// A field that is missing from summary.json is read as unmeasured, not as 0.
 func TestAbsentFieldsHaveNoValue(t *testing.T) {
 	dir := writeEdited(t, soundSummary(), map[string]any{
 		"rtt_us": nil, "lab_time_us": null, "network.max_queue_bytes": nil, "flows.fct_us.p99": nil, "collectives.time_us": nil,

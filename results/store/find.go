@@ -355,28 +355,40 @@ func sweepRuns(dir string) (found Found, err error) {
 			run, why = own[pointKey(p.Point)], "not run yet, or the sweep was killed"
 		}
 		path := filepath.Join(folder, filepath.Base(run))
-		other := run != "" && ofOtherPoint(path, sweep.Lab, &p)
-		if run != "" && IsRun(path) && !other {
+		lost := ""
+		if run != "" {
+			lost = lostRun(path, filepath.Base(run), sweep.Lab, &p)
+		}
+		if run != "" && lost == "" {
 			found.Runs, found.Points[path] = append(found.Runs, path), p.Point
 			continue
 		}
 		s := record.NotRun(sweep.Lab, p.Point, sweep.Engine, p.Status, why)
 		s.Seed = p.Seed
 		switch {
-		case other:
-			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s has the run of another point",
-				filepath.Base(run))
-		case run != "":
-			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", filepath.Base(run))
-			if _, err := os.Stat(path); err == nil {
-				s.Error = fmt.Sprintf("its directory %s has no %s", filepath.Base(run), ManifestFile)
-			}
+		case lost != "":
+			s.Status, s.Error = record.Failed, lost
 		case s.Status == record.Running:
 			s.Status = record.Interrupted
 		}
 		found.Lacking = append(found.Lacking, s)
 	}
 	return found, nil
+}
+
+// lostRun returns why a directory, which is called name for people, does not have the run of a
+// point; "" if it has.
+func lostRun(dir, name, lab string, p *record.SweepPoint) string {
+	_, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("its directory %s is gone", name)
+	case !IsRun(dir):
+		return fmt.Sprintf("its directory %s has no %s", name, ManifestFile)
+	case ofOtherPoint(dir, lab, p):
+		return fmt.Sprintf("its directory %s has the run of another point", name)
+	}
+	return ""
 }
 
 // ofOtherPoint reports whether the manifest in a directory contradicts the point of a sweep that

@@ -60,25 +60,22 @@ func ReadList(path string) (found Found, err error) {
 	}
 	found.Points, found.Labs = map[string]map[string]any{}, true
 	for _, r := range l.Runs {
-		dir := r.Run
-		if dir != "" && !filepath.IsAbs(dir) {
-			dir = filepath.Join(filepath.Dir(path), dir)
-		}
-		other := dir != "" && ofOtherPoint(dir, r.Lab, &record.SweepPoint{Point: r.Point, Seed: r.Seed})
-		if dir != "" && IsRun(dir) && !other {
-			found.Runs = append(found.Runs, dir)
-			if r.Point != nil {
-				found.Points[dir] = r.Point
-			}
-			continue
-		}
 		s := record.NotRun(r.Lab, r.Point, r.Engine, r.Status, r.Error)
 		s.Seed = r.Seed
-		switch {
-		case other:
-			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s has the run of another point", r.Run)
-		case r.Run != "":
-			s.Status, s.Error = record.Failed, fmt.Sprintf("its directory %s is gone", r.Run)
+		if r.Run != "" {
+			dir := r.Run
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(filepath.Dir(path), dir)
+			}
+			lost := lostRun(dir, r.Run, r.Lab, &record.SweepPoint{Point: r.Point, Seed: r.Seed})
+			if lost == "" {
+				found.Runs = append(found.Runs, dir)
+				if r.Point != nil {
+					found.Points[dir] = r.Point
+				}
+				continue
+			}
+			s.Status, s.Error = record.Failed, lost
 		}
 		found.Lacking = append(found.Lacking, s)
 	}

@@ -1,12 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,18 +112,10 @@ func Damage(dir string, m *record.Manifest) string {
 
 // DamageInside is Damage that also reads the files, and compares their checksums.
 func DamageInside(dir string, m *record.Manifest) string {
-	return damage(dir, m, func(f record.File) bool { return sameSum(filepath.Join(dir, f.Name), f.Sum) })
-}
-
-// sameSum reports whether a file can be read and has a checksum.
-func sameSum(path string, want uint32) bool {
-	f, err := regular.Open(path)
-	if err != nil {
-		return false
-	}
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	_, err = io.Copy(sum, f)
-	return cmp.Or(err, f.Close()) == nil && sum.Sum32() == want
+	return damage(dir, m, func(f record.File) bool {
+		is, err := fileSum(filepath.Join(dir, f.Name))
+		return err == nil && is.Sum == f.Sum
+	})
 }
 
 // damage is Damage with a check of the files that have the right size.
