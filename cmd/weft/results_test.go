@@ -1029,8 +1029,8 @@ func TestRunAgainWithFiles(t *testing.T) {
 	}
 }
 
-// Runs that are on both sides of a comparison are told, by whatever path they are named; a gate
-// that would look at nothing else is refused.
+// A comparison warns of runs that are on both sides, whatever path names them. A gate that would
+// compare nothing else is an error of the command line.
 func TestCompareOfTheSameRuns(t *testing.T) {
 	lab := filepath.Join(t.TempDir(), "same.yaml")
 	write(t, lab, "weft: 1\nname: same\ntopology: {kind: star, hosts: 3}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2]}\n")

@@ -243,9 +243,9 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A rate without a unit, a label with another rate than the link has and an oversubscription that
-// the radixes do not have are told, with what was understood. There is no note where the name says
-// the unit, and of what says the same.
+// A note says how a rate without a unit was read, that a label disagrees with the rate of its link,
+// or that an oversubscription disagrees with the radixes. LinkSpeedRaw needs none, since its name
+// implies the unit, and neither does a label that agrees.
 func TestNotesDoubts(t *testing.T) {
 	dot := func(attributes string) string {
 		return "graph {\n a -- s [" + attributes + "]\n b -- s [" + attributes + "] }"

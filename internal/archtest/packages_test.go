@@ -195,8 +195,8 @@ func packages() []entry {
 			"makes experiments from the text of labs"},
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench " +
 			"collectives/schedule fabric host " +
-			"internal/clip internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology results/frames " +
-			"results/plot results/record results/stats transport transport/wire units",
+			"internal/clip internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology " +
+			"results/expect results/frames results/plot results/record results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so " +
 				"that the same outcome has the same record"},
 		{"orchestrator/failure", "collectives/schedule fabric host internal/plural orchestrator/experiment " +

@@ -30,7 +30,7 @@ func (l *Lab) warnUnmeasured() {
 }
 
 // warnIdleMeasures notes each written key of the measure section that records nothing in the lab.
-// Queue lengths, frames and the events of a queue are of all packets, whoever sends them.
+// Keys about queues and frames always record: they cover all packets, also those of programs.
 func (l *Lab) warnIdleMeasures() {
 	m := &l.Measure
 	messages := "no message is sent"

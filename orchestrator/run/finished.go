@@ -84,7 +84,7 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 			return false
 		}
 	}
-	return m.Engine != "emu" || slices.EqualFunc(m.Own, programFiles(l), func(a, b record.ProgramFile) bool {
+	return m.Engine != "emu" || slices.EqualFunc(m.ProgramFiles, programFiles(l), func(a, b record.ProgramFile) bool {
 		return a == b && a.SHA256 != "" // what this machine does not have may be another already
 	})
 }

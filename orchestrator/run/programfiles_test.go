@@ -61,7 +61,7 @@ func TestSameRunKnowsProgramFiles(t *testing.T) {
 		before := c.before()
 		m := &record.Manifest{Status: record.OK, Program: store.Program(), Engine: c.engine}
 		if c.engine == "emu" {
-			m.Own = programFiles(before)
+			m.ProgramFiles = programFiles(before)
 		}
 		if c.between != nil {
 			c.between()
@@ -71,7 +71,7 @@ func TestSameRunKnowsProgramFiles(t *testing.T) {
 			after = c.after()
 		}
 		if got := sameRun(m, after, "auto"); got != c.same {
-			t.Errorf("%s: the same run: %t; files %v, then %v", c.name, got, m.Own, programFiles(after))
+			t.Errorf("%s: the same run: %t; files %v, then %v", c.name, got, m.ProgramFiles, programFiles(after))
 		}
 	}
 	if files := programFiles(with(lab.Program{Index: 2, Args: []string{"/lab/x.sh"}, Files: read("v=1")})()); len(files) != 1 ||

@@ -331,7 +331,7 @@ func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, SHA256: t.Sum})
 	}
 	if e.name == "emu" {
-		m.Own = programFiles(x.Lab)
+		m.ProgramFiles = programFiles(x.Lab)
 	}
 	for _, s := range x.Lab.Sources {
 		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})

@@ -14,6 +14,7 @@ import (
 	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
@@ -190,7 +191,8 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 				continue
 			}
 			expected := slices.ContainsFunc(x.Lab.Expect, func(e lab.Expectation) bool {
-				return strings.Contains(e.Text, "metric."+name+".")
+				expr, err := expect.Parse(e.Text)
+				return err == nil && expr.UsesMetric(name)
 			})
 			if why := doubt(p.Index, name, o.Metrics, expected); why != "" {
 				s.Warnings = append(s.Warnings, fmt.Sprintf("workload.%d.metrics: %s", p.Index, why))

@@ -3,6 +3,7 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,14 @@ func parseMetric(name string) (metric, field string, ok bool) {
 	}
 	i, err := strconv.Atoi(field)
 	return metric, field, err == nil && i >= 0 && digit(field[0])
+}
+
+// UsesMetric reports whether the expression is about a metric in the output of programs.
+func (e *Expr) UsesMetric(metric string) bool {
+	return slices.ContainsFunc(e.names(), func(n *node) bool {
+		of, _, ok := parseMetric(n.name)
+		return ok && of == metric
+	})
 }
 
 // metricEntry returns the entry of a name such as metric.time_us.p50, or metric.time_us.3.

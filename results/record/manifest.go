@@ -5,42 +5,42 @@ import "strings"
 // Manifest is manifest.json: what was run, where and by which program. It and the summary are the
 // only files of a run with wall times.
 type Manifest struct {
-	Format    int            `json:"format"` // version of the run directory
-	Run       string         `json:"run"`
-	Lab       string         `json:"lab"`
-	Point     map[string]any `json:"point,omitempty"`
-	Set       []string       `json:"set,omitempty"`           // settings of the command line, as path=value
-	Command   []string       `json:"command,omitempty"`       // flags, -- and a program that replaced the workload
-	Settings  []Setting      `json:"settings"`                // the resolved lab, with defaults
-	Traces    []Trace        `json:"traces,omitempty"`        // trace files that the lab names
-	Own       []ProgramFile  `json:"program_files,omitempty"` // of an emulation
-	Original  *Original      `json:"original,omitempty"`      // the directory lacks files that the lab names
-	Module    *Module        `json:"module,omitempty"`        // the congestion control, if it is a module
-	Sends     string         `json:"transport,omitempty"`     // as in the summary; absent in older runs
-	Carried   string         `json:"carried,omitempty"`       // as in the summary
-	Control   string         `json:"control,omitempty"`       // congestion control, if its name is not the transport's
-	Seed      uint64         `json:"seed"`
-	Version   string         `json:"version"`           // of weft
-	Program   string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
-	Go        string         `json:"go"`                // version of the compiler
-	Engine    string         `json:"engine"`
-	EngineWhy string         `json:"engine_why"` // why this engine was chosen
-	Datapath  string         `json:"datapath,omitempty"`
-	Runtime   string         `json:"runtime,omitempty"`
-	Dilation  float64        `json:"dilation"`
-	Faults    []Fault        `json:"faults,omitempty"` // scheduled by the lab, in its order
-	Machine   Machine        `json:"machine"`
-	On        string         `json:"on,omitempty"`       // --on of weft run: parts of the lab were on other machines
-	Machines  []string       `json:"machines,omitempty"` // which ones, by part
-	Process   *Process       `json:"process,omitempty"`
-	Started   string         `json:"started"` // RFC 3339, UTC
-	Ended     string         `json:"ended,omitempty"`
-	Series    *Series        `json:"series,omitempty"`
-	Retry     *Retry         `json:"retry,omitempty"`
-	Status    string         `json:"status"`
-	Error     string         `json:"error,omitempty"`
-	Fidelity  *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
-	Files     []File         `json:"files,omitempty"`    // of a run that ended
+	Format       int            `json:"format"` // version of the run directory
+	Run          string         `json:"run"`
+	Lab          string         `json:"lab"`
+	Point        map[string]any `json:"point,omitempty"`
+	Set          []string       `json:"set,omitempty"`           // settings of the command line, as path=value
+	Command      []string       `json:"command,omitempty"`       // flags, -- and a program that replaced the workload
+	Settings     []Setting      `json:"settings"`                // the resolved lab, with defaults
+	Traces       []Trace        `json:"traces,omitempty"`        // trace files that the lab names
+	ProgramFiles []ProgramFile  `json:"program_files,omitempty"` // of an emulation
+	Original     *Original      `json:"original,omitempty"`      // the directory lacks files that the lab names
+	Module       *Module        `json:"module,omitempty"`        // the congestion control, if it is a module
+	Sends        string         `json:"transport,omitempty"`     // as in the summary; absent in older runs
+	Carried      string         `json:"carried,omitempty"`       // as in the summary
+	Control      string         `json:"control,omitempty"`       // congestion control, if of another name
+	Seed         uint64         `json:"seed"`
+	Version      string         `json:"version"`           // of weft
+	Program      string         `json:"program,omitempty"` // first half of the SHA-256 that identifies the binary
+	Go           string         `json:"go"`                // version of the compiler
+	Engine       string         `json:"engine"`
+	EngineWhy    string         `json:"engine_why"` // why this engine was chosen
+	Datapath     string         `json:"datapath,omitempty"`
+	Runtime      string         `json:"runtime,omitempty"`
+	Dilation     float64        `json:"dilation"`
+	Faults       []Fault        `json:"faults,omitempty"` // scheduled by the lab, in its order
+	Machine      Machine        `json:"machine"`
+	On           string         `json:"on,omitempty"`       // --on of weft run: parts of the lab were on other machines
+	Machines     []string       `json:"machines,omitempty"` // which ones, by part
+	Process      *Process       `json:"process,omitempty"`
+	Started      string         `json:"started"` // RFC 3339, UTC
+	Ended        string         `json:"ended,omitempty"`
+	Series       *Series        `json:"series,omitempty"`
+	Retry        *Retry         `json:"retry,omitempty"`
+	Status       string         `json:"status"`
+	Error        string         `json:"error,omitempty"`
+	Fidelity     *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
+	Files        []File         `json:"files,omitempty"`    // of a run that ended
 }
 
 // Programs is the Transport of a run whose packets are all sent by programs, and what carried the

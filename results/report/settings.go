@@ -169,7 +169,7 @@ func (s Side) contents() map[string]settingValues {
 		if m := r.Manifest.Module; m != nil {
 			add("build of module "+m.Name, m.Short())
 		}
-		for _, f := range r.Manifest.Own {
+		for _, f := range r.Manifest.ProgramFiles {
 			add("file "+f.File+" of programs", cmp.Or(f.Short(), "unknown"))
 		}
 	}

@@ -22,7 +22,7 @@ func TestSettingsDiff(t *testing.T) {
 		return &Run{Manifest: &record.Manifest{Module: &record.Module{Name: name, SHA256: hash}}}
 	}
 	script := func(name, hash string) *Run {
-		return &Run{Manifest: &record.Manifest{Own: []record.ProgramFile{{Path: "workload.0.files.0", File: name, SHA256: hash}}}}
+		return &Run{Manifest: &record.Manifest{ProgramFiles: []record.ProgramFile{{Path: "workload.0.files.0", File: name, SHA256: hash}}}}
 	}
 	var many []record.Setting
 	for i := range 10 {

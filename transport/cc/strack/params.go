@@ -2,6 +2,7 @@ package strack
 
 import (
 	"fmt"
+
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"

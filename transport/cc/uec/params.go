@@ -2,6 +2,7 @@ package uec
 
 import (
 	"fmt"
+
 	"weft/params"
 	"weft/transport/cc"
 	"weft/units"
