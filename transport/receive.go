@@ -168,14 +168,14 @@ func (e *Endpoint) progress(now units.Time, s *sender, psn uint64) {
 		e.events.push(Event{Kind: MessageAcked, Conn: s.id, Message: m.Message, At: now, Queued: m.at,
 			Resent: s.resent})
 	})
-	s.rto.tries = 0
+	s.rto.progress(now)
 	s.rto.restart(now, s.pacingTimeout())
 }
 
 // lose declares everything in flight lost under go-back-N, and tells the controller.
 func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
 	size := s.back()
-	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: s.rto.tries})
+	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: int(s.rto.tries)})
 	e.observe(now, s)
 }
 
@@ -209,7 +209,7 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 // silent.
 func (e *Endpoint) fail(now units.Time, s *sender, err error) {
 	e.counters.Failed++
-	failed := Event{Kind: ConnFailed, Conn: s.id, At: now, Resent: s.resent, Tries: s.rto.tries, Err: err}
+	failed := Event{Kind: ConnFailed, Conn: s.id, At: now, Resent: s.resent, Tries: int(s.rto.tries), Err: err}
 	if s.messages.len() > 0 {
 		m := s.messages.at(0)
 		failed.Message, failed.Queued = m.Message, m.at

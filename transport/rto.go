@@ -14,15 +14,16 @@ type rto struct {
 	baseRTT  units.Time `state:"fixed"` // of the idle path
 	srtt     units.Time `state:"value"` // smoothed RTT; 0: no sample yet
 	rttvar   units.Time `state:"value"` // mean deviation of the RTT
-	tries    int        `state:"value"` // timeouts since something new was acknowledged
-	maxTries int        `state:"fixed"`
+	tries    int32      `state:"value"` // timeouts since something new was acknowledged
+	maxTries int32      `state:"fixed"`
 	at       units.Time `state:"idle"` // when it expires, while anything is in flight
 	wait     units.Time `state:"idle"` // for how long it was set
+	since    units.Time `state:"idle"` // when something new was acknowledged, or else first sent
 }
 
 // newRTO returns the timer of a connection. Its minimum is at least four base RTTs; ours.
 func newRTO(s *Spec, l cc.Link) rto {
-	r := rto{baseRTT: l.BaseRTT, floor: max(cmp.Or(s.RTOMin, DefaultRTOMin), 4*l.BaseRTT), maxTries: s.Tries}
+	r := rto{baseRTT: l.BaseRTT, floor: max(cmp.Or(s.RTOMin, DefaultRTOMin), 4*l.BaseRTT), maxTries: int32(s.Tries)}
 	if s.Tries == 0 {
 		r.maxTries = DefaultTries
 	}
@@ -43,6 +44,23 @@ func (r *rto) sample(rtt units.Time) {
 	}
 	r.rttvar += (d - r.rttvar) / 4
 	r.srtt += (rtt - r.srtt) / 8
+}
+
+// progress records that something new was acknowledged.
+func (r *rto) progress(now units.Time) { r.tries, r.since = 0, now }
+
+// alive records an answer of the peer that acknowledges nothing new. It restarts the timer and its
+// retries, but not for ever: where switches trim packets, the headers of packets sent again can
+// take the whole of a slow link, and a packet that is rejected each time never arrives. After as
+// long as retries without any answer take, at least DefaultTries of them, only progress counts.
+// Ours.
+func (r *rto) alive(now, minWait units.Time) {
+	whole, _ := waits(max(r.floor, r.srtt+4*r.rttvar, minWait), max(r.maxTries, DefaultTries))
+	if now-r.since > whole {
+		return
+	}
+	r.tries = 0
+	r.restart(now, minWait)
 }
 
 // restart sets the timer, for at least minWait before doubling.
@@ -122,9 +140,16 @@ func Patience(cfg Config, s Spec) (whole, last units.Time, err error) {
 		return 0, 0, err
 	}
 	r := newSender(cfg, &s, sch).rto
-	for try := range r.maxTries + 1 {
-		last = r.floor << min(try, maxDoublings)
+	whole, last = waits(r.floor, r.maxTries)
+	return whole, last, nil
+}
+
+// waits returns how long an attempt and its retries take, of which last follows the last one, if
+// the first wait is as long as first.
+func waits(first units.Time, tries int32) (whole, last units.Time) {
+	for try := range tries + 1 {
+		last = first << min(try, maxDoublings)
 		whole += last
 	}
-	return whole, last, nil
+	return whole, last
 }

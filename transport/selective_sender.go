@@ -234,12 +234,17 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 		s.credits.stopSpeculating()
 	}
 	size, full := f.received-before, s.mtu+s.perPacket
-	if f.departures != nil && (size > 0 || a.Probe) { // the first packet may be missing for long
+	switch {
+	case f.departures == nil:
+	case size > 0: // the first packet may be missing for long
 		f.asked = false
-		s.rto.tries = 0
+		s.rto.progress(now)
 		if s.outstanding() {
 			s.rto.restart(now, s.pacingTimeout())
 		}
+	case a.Probe:
+		f.asked = false
+		s.rto.alive(now, s.pacingTimeout())
 	}
 	s.ctl.OnAck(now, cc.Ack{
 		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
@@ -292,7 +297,7 @@ func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKin
 	}
 	f.mark = math.MaxInt64
 	e.counters.Recoveries++
-	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: s.rto.tries})
+	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: int(s.rto.tries)})
 	e.observe(now, s)
 }
 

@@ -178,6 +178,7 @@ func (s *sender) send(now, clockOffset units.Time, others int, out *Outgoing) (r
 		s.resent++
 	}
 	if first {
+		s.rto.since = now
 		s.rto.restart(now, s.pacingTimeout())
 	}
 	s.pace(now, size)

@@ -220,8 +220,7 @@ func (e *Endpoint) receiveReject(now units.Time, in *Incoming) error {
 	if s.failed || psn < s.order.acked || f.arrived.has(psn) || f.lost.has(psn) {
 		return nil // it has arrived since, or leaves again already
 	}
-	s.rto.tries = 0 // the receiver is alive
-	s.rto.restart(now, s.pacingTimeout())
+	s.rto.alive(now, s.pacingTimeout())
 	e.giveUp(now, s, psn, false, cc.Loss{Kind: cc.Trimmed, RTT: rtt, LastHop: a.LastHop})
 	if s.credits != nil {
 		s.credits.stopSpeculating()

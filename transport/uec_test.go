@@ -191,6 +191,44 @@ func TestLostHeaderCostsItsOwnTimeout(t *testing.T) {
 	}
 }
 
+// Rejections show that the receiver is alive. A connection whose packets are all rejected bears
+// that as long as it bears silence, and then fails, as after silence: it does not go on for ever.
+func TestRejectedForEver(t *testing.T) {
+	const rto = 50 * units.Microsecond
+	silence := rto << (transport.DefaultTries + 1)
+	for _, control := range controls {
+		for _, trims := range []units.Time{silence / 2, units.Second} {
+			net, err := newNet(netConfig{
+				Hosts: 2, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4000,
+				Fault: func(now units.Time, p *netPacket) netFault {
+					return netFault{Trim: p.Payload > 0 && now > 10*units.Microsecond && now < trims}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := transport.Spec{Src: 0, Dst: 1, Kind: "uec", CC: defaultsOf(control, uec.Mixed), RTOMin: rto, Tries: 2}
+			if err := net.Connect(s); err != nil {
+				t.Fatal(err)
+			}
+			var ends []transport.Event
+			net.Events[0] = func(e transport.Event) { ends = append(ends, e) }
+			if err := net.Send(0, 0, transport.Message{Size: 2_000_000}); err != nil {
+				t.Fatal(err)
+			}
+			net.Run(units.Second)
+			switch {
+			case len(ends) != 1:
+				t.Errorf("cc %v, packets rejected until %v: %d ends", control, trims, len(ends))
+			case trims < silence && ends[0].Kind != transport.MessageAcked:
+				t.Errorf("cc %v, packets rejected until %v: %+v", control, trims, ends[0])
+			case trims > silence && (ends[0].Kind != transport.ConnFailed || ends[0].At < silence || ends[0].At > 2*silence):
+				t.Errorf("cc %v, packets rejected until %v: %+v", control, trims, ends[0])
+			}
+		}
+	}
+}
+
 // Under RCCC two senders share their receiver's line by its credits, which add up to a little less
 // than the line. Credits are all that an observer sees of it.
 func TestCreditsAddUpToTheLine(t *testing.T) {
