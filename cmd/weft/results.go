@@ -465,7 +465,7 @@ func (a *app) resultsPlot(root *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plot RUN...", Short: "draw the charts and write the report.html of a run again",
 		Long: `Draw the charts of a run, or of each run of a sweep, into plots/ in its directory, and write its
-report.html again. --json lists all files.`,
+report.html again. --json lists all files. The charts of a sweep itself are those that it drew.`,
 		Example: "  weft results plot quickstart\n  weft results plot quickstart --format png",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

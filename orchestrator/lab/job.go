@@ -85,6 +85,7 @@ type job struct {
 	given *schedule.Given
 	bytes units.Bytes
 	nodes []int // of a list of flows: the numbers of its ranks in the file
+	total int   // of a list of flows: the nodes of its network, with those that have no flow
 	kept  Trace // no file: the lab itself has the job
 	err   error
 }
@@ -126,6 +127,7 @@ func (d *decoder) readJob(k jobKey) *job {
 func (j *job) readFlows(files fs.FS, name string) {
 	l, err := inputs.ReadFlows(files, name)
 	if err == nil {
+		j.total = l.Nodes
 		j.nodes = l.Compact()
 		var g *graph.Graph
 		if g, err = l.Graph(); err == nil {
@@ -185,6 +187,10 @@ func (r *itemReader) readFlows(rules params.Rules) {
 			if err := r.placeNodes(j.nodes); err != nil {
 				rules.Refuse("flows", "%v", err)
 				return
+			}
+			if n := r.Ranks.count(r.hosts.count); n > 0 && j.total > r.hosts.count {
+				r.d.notes = append(r.d.notes, note{fmt.Sprintf("workload.%d.flows", r.Index), fmt.Sprintf(
+					"%s is for a network of %d nodes, and the lab has %d hosts", r.flowFile, j.total, r.hosts.count)})
 			}
 		}
 		r.use(rules, "flows", j)

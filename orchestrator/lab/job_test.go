@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,14 @@ func TestFlowsFromFile(t *testing.T) {
 	}
 	if it := labs[0].Workload[0]; !slices.Equal(it.Ranks.Names, []string{"h0", "h3"}) || it.Size != 5000 || it.Label != "m/a.cm" {
 		t.Errorf("%+v", it)
+	}
+	files = among(map[string]string{"a.cm": "Nodes 99\n3->0 start 0 size 5000\n"})
+	if labs, err = Parse("lab.yaml", []byte(traced+"workload: [{flows: a.cm}]"), files); err != nil {
+		t.Fatal(err)
+	}
+	want := "workload.0.flows: a.cm is for a network of 99 nodes, and the lab has 8 hosts"
+	if notes := labs[0].Notes(); len(notes) != 1 || !strings.Contains(fmt.Sprint(notes), want) {
+		t.Errorf("notes %v, want %s", notes, want)
 	}
 }
 

@@ -86,7 +86,7 @@ func metricNumber(s *record.Summary, name, field string) (float64, error) {
 		if n, err := strconv.Atoi(field); err == nil && n >= 0 && n < len(m.Values) {
 			return m.Values[n], nil
 		}
-		return 0, errNoMetric
+		return 0, fmt.Errorf("the summary has %d values of it, the first is .0", len(m.Values))
 	}
 	if field == "count" {
 		return 0, nil

@@ -225,7 +225,7 @@ func (p Params) slow(n cc.Network) []cc.Misfit {
 	}
 	expected := "base rates"
 	if least <= 1 {
-		expected = fmt.Sprintf("at least %.2g%%, or base rates", 100*least)
+		expected = fmt.Sprintf("at least %v%%, or base rates", math.Ceil(1000*least)/10)
 	}
 	regains := "never"
 	if p.HAI > 0 {
