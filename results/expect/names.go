@@ -3,9 +3,11 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"weft/internal/nearest"
 	"weft/results/record"
@@ -123,7 +125,9 @@ var (
 )
 
 // entries lists every name that does not depend on the lab.
-func entries() []entry {
+var entries = sync.OnceValue(allEntries)
+
+func allEntries() []entry {
 	count := func(name string, get func(*record.Summary) int64) entry {
 		return entry{name, plain, func(s *record.Summary) (float64, error) { return float64(get(s)), nil }}
 	}
@@ -356,6 +360,23 @@ func Names() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Number returns what a summary has for one of Names, in microseconds, bytes or Gb/s. It is NaN if
+// the run did not measure it.
+func Number(s *record.Summary, name string) float64 {
+	e, ok := findEntry(name)
+	if !ok {
+		return math.NaN()
+	}
+	v, err := e.get(s)
+	if err != nil || v.typ == wordType {
+		return math.NaN()
+	}
+	if v.typ == rate {
+		return v.num / gbps
+	}
+	return v.num
 }
 
 // Kind returns the type of one of Names in words, such as "a time"; empty for any other name.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/stats"
 )
@@ -14,7 +15,7 @@ import (
 // emulated returns an emulation of one collective, of a seed.
 func emulated(seed uint64, change func(*record.Summary)) *Run {
 	s := &record.Summary{Lab: "x", Engine: "emu", Status: record.OK, Seed: seed, Fidelity: &record.Fidelity{Verdict: record.OK},
-		RTT: record.Quantiles{Mean: 10}, LabTimeUS: 100, Collectives: []record.Collective{{Name: "all-reduce", BusBWGbps: 100}},
+		RTT: record.Quantiles{Mean: 10, Max: 20}, LabTimeUS: 100, Collectives: []record.Collective{{Name: "all-reduce", BusBWGbps: 100}},
 		Expect: []record.Expect{{That: "drops == 0", OK: true}}}
 	if change != nil {
 		change(s)
@@ -186,6 +187,29 @@ func TestGateLooksAtEveryCounter(t *testing.T) {
 			}) {
 				t.Errorf("%s from %d to %d is not %s: %+v", name, c.from, c.to, c.verdict, d)
 			}
+		}
+	}
+}
+
+// Whatever an expectation can be about is compared, by one of its numbers at least, but for what a
+// lab sets, what happens in networks without trouble, too, and the parts of something compared.
+func TestEveryKindOfNumberIsCompared(t *testing.T) {
+	left := strings.Fields("acks base_rtt bytes ccm clock_share clock_steps collective credits data_packets delivered dilation " +
+		"drops_after duplicated fidelity flows late max_queue_after metric packets path_switches paused queue_event_delay ranks " +
+		"refused reordered unfinished verified")
+	kind := func(name string) string {
+		name, _, _ = strings.Cut(name, ".")
+		return name
+	}
+	for _, name := range expect.Names() {
+		is := func(k string) bool { return k == kind(name) }
+		if !slices.ContainsFunc(left, is) && !slices.ContainsFunc(compared, func(c comparedNumber) bool { return is(kind(c.number)) }) {
+			t.Errorf("no number of %s is compared", name)
+		}
+	}
+	for _, c := range compared {
+		if expect.Kind(c.number) == "" {
+			t.Errorf("%s is compared by %s, which is no name", c.name, c.number)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/table"
 )
@@ -19,59 +20,63 @@ type metric struct {
 	of         string                        // what it is of, if two can have one name
 }
 
-// fields are the fields of summary.json that metrics come from and that may lack a value.
-var fields = map[string]string{
-	"round trip, mean": "rtt_us", "queueing, p99": "network.queue_delay_us", "largest queue": "network.max_queue_bytes",
-	"CE marks": "network.ce_marks", "drops": "network.drops", "retransmits": "network.retransmits",
-	"timeouts": "network.timeouts", "lost": "network.lost", "cut": "network.cut", "trims": "network.trims",
-	"pauses": "network.pauses",
+// A comparedNumber is a number that every summary can have.
+type comparedNumber struct {
+	name, unit string
+	sign       float64 // as in metric
+	counter    bool
+	number     string // see expect.Names
+}
+
+// compared are the numbers of a run that are compared.
+var compared = []comparedNumber{
+	{"flow completion, mean", "us", 1, false, "fct.mean"},
+	{"flow completion, p99", "us", 1, false, "fct.p99"},
+	{"slowdown, p99", "", 1, false, "fct_slowdown.p99"},
+	{"round trip, mean", "us", 1, false, "rtt.mean"},
+	{"queueing, p99", "us", 1, false, "queue_delay.p99"},
+	{"largest queue", "B", 1, false, "max_queue"},
+	{"CE marks", "", 0, false, "ce_marks"},
+	{"drops", "", 1, true, "drops"},
+	{"retransmits", "", 1, true, "retransmits"},
+	{"timeouts", "", 1, true, "timeouts"},
+	{"lost", "", 1, true, "lost"},
+	{"cut", "", 1, true, "cut"},
+	{"trims", "", 1, true, "trims"},
+	{"pauses", "", 1, true, "pauses"},
+	{"lab time", "us", 1, false, "lab_time"},
+	{"goodput", "Gb/s", -1, false, "goodput"},
+	{"slowest flow", "Gb/s", -1, false, "flow_rate.min"},
+	{"fairness (Jain)", "", -1, false, "jain"},
+	{"goodput of the worst plateau", "Gb/s", -1, false, "plateau.worst.goodput"},
+	{"fairness of the worst plateau", "", -1, false, "plateau.worst.jain"},
+	{"clock error, mean", "us", 1, false, "clock_error.mean"},
+	{"clock error, p99", "us", 1, false, "clock_error.p99"},
+	{"clock error, largest", "us", 1, false, "clock_error.max"},
+	{"clock bound, p99", "us", 1, false, "clock_bound.p99"},
+	{"clock bounds that hold", "", -1, false, "clock_coverage"},
+	{"clocks converged after", "us", 1, false, "clock_converged"},
+	{"clock error to the reference, p99", "us", 1, false, "clock_reference.p99"},
+	{"clock error to the reference, largest", "us", 1, false, "clock_stability.max"},
+	{"clock resets", "", 1, true, "clock_resets"},
+	{"clock messages refused", "", 1, true, "clock_refused"},
+	{"clock servers outvoted", "", 0, false, "clock_falsetickers"},
+	{"clocks without a majority", "", 1, true, "clock_no_majority"},
+	{"telemetry refused", "", 1, true, "ccm.refused"},
+	{"telemetry with a bad tag", "", 1, true, "ccm.bad_tags"},
 }
 
 // metrics returns the metrics of a comparison, with the collectives of the given summary and what
 // its programs printed.
 func metrics(like *record.Summary) []metric {
-	completed := func(v func(*record.Summary) float64) func(*record.Summary) float64 {
-		return func(s *record.Summary) float64 {
-			if s.Flows.Count <= s.Flows.Unfinished {
-				return math.NaN()
-			}
-			return v(s)
-		}
-	}
 	number := func(name, unit string, sign float64, get func(*record.Summary) float64) metric {
 		return metric{name: name, unit: unit, sign: sign, get: get}
 	}
-	counter := func(name string, get func(*record.Summary) int64) metric {
-		return metric{name: name, sign: 1, counter: true,
-			get: func(s *record.Summary) float64 { return float64(get(s)) }}
-	}
-	out := []metric{
-		number("flow completion, mean", "us", 1,
-			completed(func(s *record.Summary) float64 { return s.Flows.FCT.Mean })),
-		number("flow completion, p99", "us", 1,
-			completed(func(s *record.Summary) float64 { return s.Flows.FCT.P99 })),
-		number("slowdown, p99", "", 1, completed(func(s *record.Summary) float64 { return s.Flows.Slowdown.P99 })),
-		number("round trip, mean", "us", 1, func(s *record.Summary) float64 { return s.RTT.Mean }),
-		number("queueing, p99", "us", 1, func(s *record.Summary) float64 { return s.Network.QueueDelay.P99 }),
-		number("largest queue", "B", 1, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
-		number("CE marks", "", 0, func(s *record.Summary) float64 { return float64(s.Network.CEMarks) }),
-		counter("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
-		counter("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
-		counter("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
-		counter("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
-		counter("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
-		counter("trims", func(s *record.Summary) int64 { return s.Network.Trims }),
-		counter("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
-		number("lab time", "us", 1, func(s *record.Summary) float64 { return s.LabTimeUS }),
-	}
-	for i := range out {
-		get, path := out[i].get, fields[out[i].name]
-		out[i].get = func(s *record.Summary) float64 {
-			if s.Lacks(path) != "" {
-				return math.NaN()
-			}
-			return get(s)
-		}
+	var out []metric
+	for _, c := range compared {
+		m := number(c.name, c.unit, c.sign, func(s *record.Summary) float64 { return expect.Number(s, c.number) })
+		m.counter = c.counter
+		out = append(out, m)
 	}
 	names := like.CollectiveNames()
 	for i, of := range items(like) {
