@@ -453,7 +453,7 @@ func compareNotes(base, changed report.Side, d []report.Difference, exact bool) 
 	if timeouts != "" {
 		timeouts = "warning: " + timeouts
 	}
-	notes := append(table.Doubts(a, b), timeouts, table.Unadjusted(a, b),
+	notes := append(table.Doubts(a, b), timeouts, table.Uncovered(a, b), table.Unadjusted(a, b),
 		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, exact),
 		report.UnjudgedNote(d), report.SingleSeedWarning(d, exact))
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })

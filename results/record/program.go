@@ -74,13 +74,15 @@ type MetricGroup struct {
 // from 1 B to 1 GiB has 31.
 const MaxMetricGroups = 64
 
-// metricUnits are the ends of names of metrics that are quantities.
+// metricUnits are the ends of names of metrics that are quantities, the longer one first where one
+// ends another.
 var metricUnits = []struct {
 	suffix, unit string
 	scale        float64
+	sign         float64
 }{
-	{"_ns", "us", 1e-3}, {"_us", "us", 1}, {"_ms", "us", 1e3}, {"_s", "us", 1e6}, {"_bytes", "B", 1},
-	{"_mbps", "Gb/s", 1e-3}, {"_gbps", "Gb/s", 1},
+	{"_per_s", "", 1, -1}, {"_ns", "us", 1e-3, 1}, {"_us", "us", 1, 1}, {"_ms", "us", 1e3, 1}, {"_s", "us", 1e6, 1},
+	{"_bytes", "B", 1, 0}, {"_mbps", "Gb/s", 1e-3, -1}, {"_gbps", "Gb/s", 1, -1},
 }
 
 // MetricUnit returns the unit of a metric by the end of its name, us, B or Gb/s, and how many of
@@ -92,6 +94,17 @@ func MetricUnit(name string) (unit string, scale float64) {
 		}
 	}
 	return "", 1
+}
+
+// MetricSign returns the sign of a change of a metric for the worse, by the end of its name: 1 for
+// times, -1 for rates, 0 where the name does not tell.
+func MetricSign(name string) float64 {
+	for _, u := range metricUnits {
+		if strings.HasSuffix(name, u.suffix) {
+			return u.sign
+		}
+	}
+	return 0
 }
 
 // MaxMetricValues bounds the values in a summary. MetricsFile has all.

@@ -29,7 +29,7 @@ type Difference struct {
 	// Change is B/A - 1; 0 if A is 0.
 	Change float64 `json:"change"`
 	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
-	// run a side), none (exact simulations), unknown (one emulation a side), too few (flows), or
+	// run a side), none (exact simulations), unknown (one run a side), too few (flows), or
 	// not measured (on one side, whose N is 0).
 	Noise string `json:"noise"`
 	// P is the probability of such a difference by chance. Adjusted corrects it for the number of
@@ -54,6 +54,7 @@ type Difference struct {
 	// counter is set for events that a network without trouble does not have, such as drops: the
 	// first is a difference, whatever the noise.
 	counter bool
+	printed bool // by programs, whose names need not say which direction is worse
 }
 
 // The verdicts of Judge.
@@ -111,8 +112,8 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 // ErrNoCommonPoint is returned by Compare if the sides share no measured point.
 var ErrNoCommonPoint = errors.New("the two sides have no measured point in common")
 
-// The noise of a number of one emulation a side, and of a statistic of fewer than minFlows flows on
-// a side.
+// The noise of a number of one run a side, emulated or of another seed, and of a statistic of fewer
+// than minFlows flows on a side.
 const (
 	unknownNoise = "unknown"
 	tooFew       = "too few"
@@ -166,10 +167,12 @@ func (s Side) Summaries() []*record.Summary {
 
 // Compare returns the differences between two sets of runs at the points that both have. With
 // several seeds on both sides it tests over the seeds, by the Mann-Whitney U test; with several on
-// one side only, by Student's prediction interval; with one run on each, over the flows of the
-// runs, by bootstrap. A simulation is a function of lab and seed, so with one seed a difference of
-// a counter is exact, and a difference of a percentile is tested against how far it would move with
-// other flows. Simulations of a side to which the seed makes no difference are one run.
+// one side only, by Student's prediction interval. A simulation is a function of lab and seed, so
+// between one on each side of the same seed a difference of a counter is exact, and a difference of
+// a percentile is tested against how far it would move with other flows, by bootstrap. One run on
+// each side otherwise, emulations or other seeds, does not tell how much runs vary, however many
+// flows it has: flows of one run are not independent of each other. Simulations of a side to which
+// the seed makes no difference are one run.
 func Compare(a, b Side) ([]Difference, error) {
 	var out []Difference
 	for _, p := range pairs(a, b) {
@@ -313,7 +316,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 		}
 		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
 			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign, counter: m.counter,
-			same: sameA || sameB}
+			same: sameA || sameB, printed: m.printed}
 		if len(va) == 0 || len(vb) == 0 {
 			d.Noise = Unmeasured
 			out = append(out, d)
@@ -324,10 +327,12 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 			d.P = stats.MannWhitney(va, vb)
 			d.exact = exact
 		case len(va) == 1 && len(vb) == 1:
-			if err := d.testFlows(a[0], b[0]); err != nil {
-				return nil, err
+			d.exact, d.Noise = exact, unknownNoise
+			if exact {
+				if err := d.testFlows(a[0], b[0]); err != nil {
+					return nil, err
+				}
 			}
-			d.exact = exact
 		case len(va) == 1:
 			d.P = stats.PredictionTest(va[0], vb)
 		default:
@@ -375,9 +380,8 @@ func (s Side) values(m metric) []float64 {
 	return out
 }
 
-// testFlows tests a difference between two runs against the spread of their flows, if the metric is
-// a statistic of flows. Other metrics are exact between two simulations, and have no noise to test
-// against otherwise.
+// testFlows tests a difference between two simulations of one seed against the spread of their
+// flows, if the metric is a statistic of flows. Other metrics are exact between them.
 func (d *Difference) testFlows(a, b *Run) error {
 	column, statistic := "fct_ps", func(s []float64) float64 { return stats.Quantile(s, 0.99) / 1e6 }
 	switch d.Metric {
@@ -387,10 +391,7 @@ func (d *Difference) testFlows(a, b *Run) error {
 	case "slowdown, p99":
 		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	default:
-		d.Noise = unknownNoise
-		if a.Summary.Engine == "sim" && b.Summary.Engine == "sim" {
-			d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean
-		}
+		d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean
 		return nil
 	}
 	va, err := store.Numbers(a.Dir, store.FlowsFile, column)

@@ -60,7 +60,7 @@ func UnjudgedNote(all []Difference) string {
 	}
 	var why []string
 	for _, one := range []struct{ noise, text string }{
-		{unknownNoise, "one emulated run on a side does not tell how much they vary"},
+		{unknownNoise, "one run on a side, emulated or of another seed, does not tell how much they vary"},
 		{tooFew, fmt.Sprintf("a side has fewer than %d flows", minFlows)},
 		{"seeds", "there are too few seeds"},
 	} {
@@ -233,6 +233,13 @@ func (g Gate) Judge(c *Comparison) {
 	case unjudged && c.Unjudged > 0 && c.Unjudged+c.Unmeasured == c.Numbers:
 		fails("none of %s can be judged", plural.Count(c.Numbers, "number"))
 	}
+	if undirected := slices.DeleteFunc(slices.Clone(c.Differences), func(d Difference) bool {
+		return d.Verdict != Differs || !d.printed
+	}); len(undirected) > 0 && !g.Accept[UnjudgedKind] {
+		fails("%s of programs by more than %s, and their names do not say which direction is worse (%s): _us, _ms and "+
+			"_s end those of times, _gbps, _mbps and _per_s those of rates", differ(len(undirected)), g.Tolerance,
+			undirected[0].Metric)
+	}
 	if c.Unmeasured > 0 && !g.Partial {
 		fails("one side did not measure %d of %s", c.Unmeasured, plural.Count(c.Numbers, "number"))
 	}
@@ -264,6 +271,14 @@ func (g Gate) Judge(c *Comparison) {
 	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
 		fails("no number was compared")
 	}
+}
+
+// differ says that n numbers differ.
+func differ(n int) string {
+	if n == 1 {
+		return "1 number differs"
+	}
+	return fmt.Sprintf("%d numbers differ", n)
 }
 
 // troubleText says how many runs of a side have trouble of a kind.

@@ -44,6 +44,27 @@ func TestGate(t *testing.T) {
 	simulated := func() Side {
 		return is(func(s *record.Summary) { s.Run, s.Engine, s.Fidelity = "runs/x/1", "sim", nil })
 	}
+	flows := func(fct float64, seeds ...uint64) Side {
+		return side(func(s *record.Summary) {
+			s.Flows.Count, s.Flows.FCT = 1000, record.Quantiles{Mean: fct, P50: fct, P99: fct, Max: fct}
+		}, seeds...)
+	}
+	ofSeed := func(s Side, seed uint64) Side {
+		s[0].Summary.Engine, s[0].Summary.Fidelity, s[0].Summary.Seed = "sim", nil, seed
+		return s
+	}
+	printed := func(name string, median float64) Side {
+		return side(func(s *record.Summary) {
+			s.Metrics = []record.Metric{{Name: name, Count: 9, P50: median + float64(s.Seed)}}
+		}, 1, 2, 3, 4, 5)
+	}
+	clocks := func(error float64) Side {
+		return side(func(s *record.Summary) {
+			e := error + float64(s.Seed)
+			s.Clocks = record.Clocks{Samples: 100, Error: record.Quantiles{Mean: e, P50: e, P99: 2 * e, Max: 3 * e}, Resets: int64(e),
+				ConvergedUS: &e}
+		}, 1, 2, 3, 4, 5)
+	}
 	left := &Run{NoSummary: "not run", Manifest: &record.Manifest{Lab: "x", Engine: "emu", Status: record.Interrupted, Seed: 2,
 		Point: map[string]any{"seed": 2.0}}}
 	for _, c := range []struct {
@@ -66,6 +87,14 @@ func TestGate(t *testing.T) {
 			"would be worse by more than 1%", "unjudged"},
 		{"five seeds of emulations", side(func(s *record.Summary) { s.RTT.Mean += float64(s.Seed) }, 1, 2, 3, 4, 5),
 			side(func(s *record.Summary) { s.RTT.Mean += 50 + float64(s.Seed) }, 1, 2, 3, 4, 5), "1 of 3 numbers is worse", ""},
+		{"completion times of one emulation", flows(100, 1), flows(200, 1), "would be worse by more than 1%|", "unjudged"},
+		{"simulations of two seeds", ofSeed(flows(100, 1), 1), ofSeed(flows(200, 1), 2),
+			"would be worse by more than 1%|lacks a successful run", "unjudged partial"},
+		{"fewer requests", printed("requests_per_s", 1000), printed("requests_per_s", 500), "1 of 4 numbers is worse", ""},
+		{"more requests", printed("requests_per_s", 1000), printed("requests_per_s", 2000), "", ""},
+		{"longer latencies", printed("latency_us", 1000), printed("latency_us", 2000), "1 of 4 numbers is worse", ""},
+		{"longer or shorter, nobody knows", printed("lat", 1000), printed("lat", 2000), "do not say which direction is worse (lat, median)", "unjudged"},
+		{"clocks apart", clocks(10), clocks(80), "5 of 8 numbers are worse", ""},
 		{"missed", was, is(func(s *record.Summary) { s.Expect[0].OK = false }), "1 run of NEW missed expectations", "missed"},
 		{"missed in BASE", is(func(s *record.Summary) { s.Expect[0].OK = false }), is(nil), "", ""},
 		{"degraded", was, is(func(s *record.Summary) { s.Fidelity.Verdict = record.Degraded }), "fidelity degraded in 1 run of NEW", "degraded"},

@@ -18,6 +18,7 @@ type metric struct {
 	get        func(*record.Summary) float64 // NaN if not measured
 	counter    bool                          // see Difference
 	of         string                        // what it is of, if two can have one name
+	printed    bool                          // by programs
 }
 
 // A comparedNumber is a number that every summary can have.
@@ -148,7 +149,7 @@ func printed(like *record.Summary) []metric {
 	for i := range like.Metrics {
 		name := like.Metrics[i].Name
 		unit, scale := record.MetricUnit(name)
-		sign := map[string]float64{"us": 1, "Gb/s": -1}[unit]
+		sign := record.MetricSign(name)
 		groups := like.Metrics[i].Groups
 		if len(groups) == 0 {
 			groups = []record.MetricGroup{{}}
@@ -159,7 +160,7 @@ func printed(like *record.Summary) []metric {
 				label += ", " + g.At
 			}
 			get := func(s *record.Summary) float64 { return scale * median(s, name, g.At) }
-			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: get})
+			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: get, printed: true})
 		}
 	}
 	return out

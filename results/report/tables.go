@@ -87,7 +87,7 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 			units.Count(n.Refused), units.Count(n.Beside))})
 	}
 	if f := s.Fidelity; f != nil {
-		out = append(out, [2]string{"fidelity", table.Fidelity(f) + "; dilation " + units.Number(s.Dilation)})
+		out = append(out, [2]string{"fidelity", table.Fidelity(s) + "; dilation " + units.Number(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
 		out = append(out, [2]string{"rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s",

@@ -74,7 +74,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 			gbps(r.MinGbps), gbps(r.MaxGbps), units.Number(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
 	}
 	if f := s.Fidelity; f != nil {
-		add("fidelity", Fidelity(f))
+		add("fidelity", Fidelity(s))
 		for _, r := range f.Reasons {
 			add("", units.Spaced(r))
 		}
@@ -124,8 +124,8 @@ func Flows(s *record.Summary) string {
 // Fidelity says how late an emulated run was against its limit, what that means for its tails, and
 // what it lost without order.
 // Busy processors decide nothing by themselves, but explain lateness.
-func Fidelity(f *record.Fidelity) string {
-	text := f.Verdict
+func Fidelity(s *record.Summary) string {
+	f, text := s.Fidelity, s.Fidelity.Verdict
 	switch {
 	case f.Unjudged() != "":
 		text = "not judged: " + f.Unjudged()
@@ -141,6 +141,11 @@ func Fidelity(f *record.Fidelity) string {
 		if share := f.RoundTripP99NS / f.BaseRTTNS; share > record.DegradedLateness {
 			text += fmt.Sprintf("; 1 %% of round trips may be more than %s late, so p99 and maxima need --twice",
 				micros(f.RoundTripP99NS/1e3))
+		}
+		late, mean := f.LatenessP99NS/1e3, s.Network.QueueDelay.Mean
+		if f.Verdict == record.OK && delivered(s) && late > record.OKLateness*mean {
+			text += fmt.Sprintf("; the mean time in switch queues is %s, so queues and marks need --twice",
+				micros(mean))
 		}
 	}
 	switch {

@@ -7,12 +7,26 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/results/expect"
 	"weft/results/record"
 	"weft/units"
 )
 
 // maxEach is the number of values of a metric up to which Twice compares each.
 const maxEach = 8
+
+// twiceNumbers are the numbers that Twice compares, beside the times of collectives and what
+// programs print, by their names in expectations (expect.Names), and how each is written.
+var twiceNumbers = []struct {
+	name  string
+	write func(float64) string
+}{
+	{"fct.mean", micros}, {"fct.p50", micros}, {"fct.p99", micros}, {"fct_slowdown.p99", units.Number},
+	{"rtt.mean", micros}, {"rtt.p50", micros}, {"rtt.p99", micros},
+	{"queue_delay.mean", micros}, {"queue_delay.p50", micros}, {"queue_delay.p99", micros},
+	{"max_queue", func(n float64) string { return size(int64(n)) }},
+	{"ce_marks", units.Number}, {"drops", units.Number}, {"retransmits", units.Number}, {"timeouts", units.Number},
+}
 
 // moved is a number of two runs.
 type moved struct {
@@ -33,17 +47,11 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			add("collective."+strconv.Itoa(i)+".time", c.TimeUS, second.Collectives[i].TimeUS, micros)
 		}
 	}
-	if complete(first) && complete(second) {
-		add("fct.p50", first.Flows.FCT.P50, second.Flows.FCT.P50, micros)
-		add("fct.p99", first.Flows.FCT.P99, second.Flows.FCT.P99, micros)
-		add("fct_slowdown.p99", first.Flows.Slowdown.P99, second.Flows.Slowdown.P99, units.Number)
-	}
-	if answered(first) && answered(second) {
-		add("rtt.mean", first.RTT.Mean, second.RTT.Mean, micros)
-		add("rtt.p99", first.RTT.P99, second.RTT.P99, micros)
-	}
-	if delivered(first) && delivered(second) {
-		add("queue_delay.p99", first.Network.QueueDelay.P99, second.Network.QueueDelay.P99, micros)
+	for _, n := range twiceNumbers {
+		before, after := expect.Number(first, n.name), expect.Number(second, n.name)
+		if !math.IsNaN(before) && !math.IsNaN(after) && (before != 0 || after != 0) {
+			add(n.name, before, after, n.write)
+		}
 	}
 	for _, m := range first.Metrics {
 		for _, n := range second.Metrics {
@@ -76,6 +84,8 @@ func Twice(w io.Writer, first, second *record.Summary, st Style) error {
 			text = cell{text: units.FormatChange(share), right: true}
 		} else if r.after == 0 {
 			text = cell{text: "+0.0 %", right: true}
+		} else {
+			unsure = append(unsure, r.name)
 		}
 		g.row(left(r.name), right(r.write(r.before)), right(r.write(r.after)), text)
 	}

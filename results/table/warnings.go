@@ -114,6 +114,22 @@ type Side struct {
 	Runs []*record.Summary
 }
 
+// Uncovered says which numbers of emulated runs the verdict ok does not cover; "" if none of the
+// sides was emulated. An error of lateness is the same for all seeds, so no test over seeds shows
+// it.
+func Uncovered(sides ...Side) string {
+	for _, side := range sides {
+		for _, s := range side.Runs {
+			if s.Fidelity != nil && !s.Fidelity.OfNothing() {
+				return "of emulated runs, fidelity ok covers means and medians of completion times and round trips " +
+					"alone: lateness may move queues, marks, p99 and maxima of all seeds alike, and no test over " +
+					"seeds shows that; weft run --twice does, and the simulator has no lateness"
+			}
+		}
+	}
+	return ""
+}
+
 // Doubts lists what makes the numbers of a comparison doubtful, each text once with the sides it is
 // about: a fidelity that is not ok, and the warnings of the runs. It names the first maxWarnings.
 func Doubts(sides ...Side) (notes []string) {

@@ -182,15 +182,24 @@ func TestWarnedOfIdleControls(t *testing.T) {
 
 // The verdict ok says how late round trips may be, if that is much.
 func TestFidelityTellsRoundTrips(t *testing.T) {
+	s := record.Summary{Network: record.Network{Delivered: 9, QueueDelay: record.Quantiles{Mean: 3}}}
+	line := func(f *record.Fidelity) string {
+		s.Fidelity = f
+		return Fidelity(&s)
+	}
 	f := record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000, LatenessP99NS: 100, RoundTripP99NS: 2000}
-	if got := Fidelity(&f); strings.Contains(got, "round trips") {
+	if got := line(&f); strings.Contains(got, "round trips") || strings.Contains(got, "queues") {
 		t.Error(got)
 	}
-	if got := Fidelity(&record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000}); got != "not judged: no packet or timer was measured" {
+	if got := line(&record.Fidelity{Verdict: "ok", BaseRTTNS: 10_000}); got != "not judged: no packet or timer was measured" {
 		t.Error(got)
 	}
 	f.RoundTripP99NS = 9000
-	if got := Fidelity(&f); !strings.Contains(got, "1 % of round trips may be more than 9 us late") {
+	if got := line(&f); !strings.Contains(got, "1 % of round trips may be more than 9 us late") {
+		t.Error(got)
+	}
+	f.LatenessP99NS = 400
+	if got := line(&f); !strings.Contains(got, "the mean time in switch queues is 3 us, so queues and marks need --twice") {
 		t.Error(got)
 	}
 }
