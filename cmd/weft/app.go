@@ -113,6 +113,28 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	return exitFailed
 }
 
+// filled returns an error if a flag has an empty text, as from a variable of CI that is not set: it
+// would count as left out, and a check that it asks for with it. Weft's calls of itself may have
+// any.
+func filled(cmd *cobra.Command) (err error) {
+	if cmd.Hidden {
+		return nil
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		texts := []string{f.Value.String()}
+		switch list, is := f.Value.(pflag.SliceValue); {
+		case is:
+			texts = list.GetSlice()
+		case f.Value.Type() != "string":
+			return
+		}
+		if err == nil && (len(texts) == 0 || slices.Contains(texts, "")) {
+			err = usagef("--%s is empty; expected a value, or the command without it", f.Name)
+		}
+	})
+	return err
+}
+
 // printable returns an error if a flag names a file or directory with characters that do not print:
 // messages have the name.
 func printable(cmd *cobra.Command) error {
@@ -204,6 +226,9 @@ network namespaces or Docker containers, and simulated.`,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.running = true
+			if err := filled(cmd); err != nil {
+				return err
+			}
 			return printable(cmd)
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weft/internal/golden"
 	"weft/internal/testenv"
@@ -566,6 +567,39 @@ func TestTypingErrors(t *testing.T) {
 	}
 	if code, stdout, stderr := weft(t, &fake{}, "results", "ls", "--out", t.TempDir()); code != 0 || strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stderr, "no run to list in ") {
 		t.Errorf("ls: code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// A flag whose text is empty, as from a variable that is not set, is refused in every command: no
+// check that it asks for is left out in silence.
+func TestEmptyFlagsAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	all := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if !sub.Hidden {
+				walk(sub)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, list := f.Value.(pflag.SliceValue); !c.Runnable() || f.Value.Type() != "string" && !list {
+				return
+			}
+			all++
+			if err := c.Flags().Set(f.Name, ""); err == nil && filled(c) == nil {
+				t.Errorf("%s --%s= is accepted", c.CommandPath(), f.Name)
+			}
+			f.Changed = false
+		})
+	}
+	walk((&app{}).root())
+	if all < 100 {
+		t.Errorf("%d flags", all)
+	}
+	if code, _, stderr := weft(t, &fake{}, "run", "quickstart", "--strict="); code != exitUsage ||
+		!strings.HasPrefix(stderr, "weft: --strict is empty") {
+		t.Errorf("code %d, %q", code, stderr)
 	}
 }
 

@@ -59,10 +59,15 @@ func Finished(l *lab.Lab, engine, strict string, earlier []*record.Manifest) (f 
 
 // sameRun reports whether a run that succeeded had the same program, engine, kernel, settings and
 // content of the files that the lab names, those of programs of hosts too, as a run of l would
-// have. The dilation of a run that repeated another may differ.
+// have, and is of no other point. The dilation of a run that repeated another may differ.
 func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 	if m.Status != record.OK || m.Program == "" || m.Program != store.Program() ||
 		engine != "auto" && m.Engine != engine || len(m.Settings) != len(l.Sources) {
+		return false
+	}
+	// Two points may come to the same settings, as an algorithm and auto do. Each has a run of its
+	// own: a sweep does not have one run twice.
+	if store.OtherPoint(m.Point, l.Point) {
 		return false
 	}
 	if a, b := m.Module, moduleOf(l); (a == nil) != (b == nil) || a != nil && *a != *b {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"weft/orchestrator/lab"
@@ -14,15 +16,16 @@ import (
 )
 
 // programFiles returns the files of the programs of a lab with their hashes: those that programs
-// read below /lab, and programs that the lab names by an absolute path of this machine. A name in
-// PATH means a program of the nodes' system, which a lab does not bring along, and an image has its
-// programs itself. What else lies beside a program is not listed, although the program sees it.
+// read below /lab, the programs themselves, by an absolute path or by what this machine's PATH has
+// for their names, and arguments that are absolute paths of files of this machine (a script, a
+// model), up to maxArgument. An image has its programs itself. What else lies beside a program is
+// not listed, although the program sees it.
 func programFiles(l *lab.Lab) (all []record.ProgramFile) {
 	for i := range l.Programs {
 		p := &l.Programs[i]
 		item := fmt.Sprintf("workload.%d.", p.Index)
 		if p.Image == "" && !(len(p.Files) > 0 && strings.HasPrefix(filepath.Clean(p.Args[0]), labFolder)) {
-			all = appendProgram(all, item+"program.0", p.Args[0])
+			all = appendProgram(all, item+"program.", p.Args)
 		}
 		for k := range p.Files {
 			sum := sha256.Sum256(p.Files[k].Text)
@@ -33,7 +36,7 @@ func programFiles(l *lab.Lab) (all []record.ProgramFile) {
 	nodes, _ := l.Topology.Drawn()
 	for i, n := range nodes {
 		if n.Image == "" && len(n.Run) > 0 {
-			all = appendProgram(all, fmt.Sprintf("topology.nodes.%d.run.0", i), n.Run[0])
+			all = appendProgram(all, fmt.Sprintf("topology.nodes.%d.run.", i), n.Run)
 		}
 	}
 	return all
@@ -42,12 +45,32 @@ func programFiles(l *lab.Lab) (all []record.ProgramFile) {
 // labFolder begins the paths of a program's files in its node.
 const labFolder = "/lab/"
 
-// appendProgram appends a program of this machine, if it is named by an absolute path.
-func appendProgram(all []record.ProgramFile, path, program string) []record.ProgramFile {
-	if !filepath.IsAbs(program) || strings.HasPrefix(program, "/proc/") {
-		return all
+// maxArgument bounds the files among the arguments of a program that are read for their hashes: the
+// data of a training takes long to read. It is that of --file.
+const maxArgument = 256 << 20
+
+// appendProgram appends a program of this machine, if it is there, and the files among its
+// arguments.
+func appendProgram(all []record.ProgramFile, path string, args []string) []record.ProgramFile {
+	for i, name := range args {
+		switch {
+		case i > 0:
+			info, err := os.Stat(name)
+			if !filepath.IsAbs(name) || err != nil || !info.Mode().IsRegular() || info.Size() > maxArgument {
+				continue
+			}
+		case !strings.Contains(name, "/"):
+			found, err := exec.LookPath(name)
+			if err != nil {
+				continue // a program of the nodes' system
+			}
+			name = found
+		}
+		if filepath.IsAbs(name) && !strings.HasPrefix(name, "/proc/") {
+			all = append(all, record.ProgramFile{Path: path + strconv.Itoa(i), File: name, SHA256: sumOf(name)})
+		}
 	}
-	return append(all, record.ProgramFile{Path: path, File: program, SHA256: sumOf(program)})
+	return all
 }
 
 // sumOf returns the SHA-256 of a regular file, in hexadecimal digits; "" if it cannot be read.

@@ -24,6 +24,7 @@ func TestSameRunKnowsProgramFiles(t *testing.T) {
 		return path
 	}
 	mine := func() string { return write("mine", "one") }
+	t.Setenv("PATH", dir)
 	read := func(text string) []lab.ProgramFile { return []lab.ProgramFile{{Name: "in/x.sh", Text: []byte(text)}} }
 	with := func(p lab.Program) func() *lab.Lab {
 		return func() *lab.Lab { return &lab.Lab{Programs: []lab.Program{p}} }
@@ -48,7 +49,11 @@ func TestSameRunKnowsProgramFiles(t *testing.T) {
 		{"another program", with(lab.Program{Args: []string{mine()}}), func() { write("mine", "two") }, nil, "emu", false},
 		{"a program that is gone", with(lab.Program{Args: []string{mine()}}), func() { os.Remove(mine()) }, nil, "emu", false},
 		{"a program of another machine", with(lab.Program{Args: []string{dir + "/none"}}), nil, nil, "emu", false},
-		{"a name in PATH", with(lab.Program{Args: []string{"ping", mine()}}), func() { write("mine", "two") }, nil, "emu", true},
+		{"a name in PATH", with(lab.Program{Args: []string{"mine"}}), nil, nil, "emu", true},
+		{"another program of the name", with(lab.Program{Args: []string{"mine"}}), func() { write("mine", "two") }, nil, "emu", false},
+		{"a name of the nodes' system", with(lab.Program{Args: []string{"not-here"}}), nil, nil, "emu", true},
+		{"another script", with(lab.Program{Args: []string{"mine", "-u", write("a.py", "1")}}), func() { write("a.py", "2") }, nil,
+			"emu", false},
 		{"a program of an image", with(lab.Program{Args: []string{mine()}, Image: "x"}), func() { write("mine", "two") }, nil,
 			"emu", true},
 		{"the program of a node", node(topology.CustomNode{Run: []string{mine()}}), nil, nil, "emu", true},

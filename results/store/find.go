@@ -398,12 +398,28 @@ func ofOtherPoint(dir, lab string, p *record.SweepPoint) bool {
 	if err != nil {
 		return false // whoever reads the run says so
 	}
-	for path, value := range m.Point {
-		if ours, both := p.Point[path]; both && fmt.Sprint(ours) != fmt.Sprint(value) {
+	if OtherPoint(m.Point, p.Point) {
+		return true
+	}
+	return m.Lab != lab || p.Seed != 0 && m.Seed != p.Seed // an older sweep does not have seeds
+}
+
+// OtherPoint reports whether two points have different values at a path of both.
+func OtherPoint(a, b map[string]any) bool {
+	for path, value := range a {
+		if other, both := b[path]; both && number(value) != number(other) {
 			return true
 		}
 	}
-	return m.Lab != lab || p.Seed != 0 && m.Seed != p.Seed // an older sweep does not have seeds
+	return false
+}
+
+// number returns a whole number as JSON has it, and other values as they are.
+func number(value any) any {
+	if n, is := value.(int64); is {
+		return float64(n)
+	}
+	return value
 }
 
 // runsOf returns the names of the runs in the directory of a lab whose manifests name a sweep, by
