@@ -29,7 +29,7 @@ import (
 // those of its parameters (cc.Conditional) and of selective repeat (Misfits): docs/adr/0231.
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).drawn(1).aims(pc4Target).starves().bounded("initial", "initial").
-		helped("base_rate", pc4.Off, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
+		helped("base_rate", pc4.Observed, pc4.Controller, pc4.Table).helped("initial", pc4.AtLine, pc4.AtBaseRate).
 		needs(SyncedClocks, "its receivers set rates by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", section[RoCE], roceScheme).drawn(2).controlled("DCQCN").marked().
 		marking(markingOfPreset).needs(Marks, "DCQCN reacts to marks alone").lossless(),

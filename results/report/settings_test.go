@@ -69,8 +69,8 @@ func TestControllerNote(t *testing.T) {
 		t.Errorf("%q, %q", a, b)
 	}
 	for _, c := range []struct{ rates, start, settings string }{
-		{"controller", "line", "--set transport.pc4.base_rate=off"},
-		{"table", "base-rate", "--set transport.pc4.base_rate=off --set transport.pc4.initial=line"},
+		{"controller", "line", "--set transport.pc4.base_rate=observed"},
+		{"table", "base-rate", "--set transport.pc4.base_rate=observed --set transport.pc4.initial=line"},
 		{"off", "base-rate", "--set transport.pc4.initial=line"}, // it starts at the share that the controller planned
 	} {
 		got := ControllerNote(side(rates+"="+c.rates, start+"="+c.start), other)

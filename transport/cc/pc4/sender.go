@@ -223,9 +223,9 @@ func (p Params) slow(n cc.Network) []cc.Misfit {
 	if p.HAI >= least {
 		return nil
 	}
-	expected := "base rates"
+	expected := "base rates, as base_rate: observed has without a controller"
 	if least <= 1 {
-		expected = fmt.Sprintf("at least %v%%, or base rates", math.Ceil(1000*least)/10)
+		expected = fmt.Sprintf("at least %v%%, or %s", math.Ceil(1000*least)/10, expected)
 	}
 	regains := "never"
 	if p.HAI > 0 {
