@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/clip"
+	"weft/internal/plural"
 	"weft/internal/terminal"
 	"weft/results/report"
 	"weft/results/store"
@@ -102,4 +103,24 @@ func (a *app) paged(write func(io.Writer) error) error {
 		return terminal.Page(out, a.stderr, write)
 	}
 	return write(a.stdout)
+}
+
+// checkApart tells of runs that are on both sides of a comparison: a slip such as that of a script
+// which names one directory twice. If all are, a gate would look at nothing, which is an error. Two
+// lists of weft run may name the same runs: --resume took those of the base, since nothing changed.
+func (a *app) checkApart(names [2]string, sides [2]report.Side, flags compareFlags) error {
+	both := report.Shared(sides[0], sides[1])
+	switch {
+	case both == 0:
+		return nil
+	case both < min(len(sides[0]), len(sides[1])):
+		fmt.Fprintf(a.stderr, "warning: both sides share %s, which cannot differ\n", plural.Count(both, "run"))
+		return nil
+	}
+	text := fmt.Sprintf("%s and %s have the same runs, so nothing can differ", clip.Line(names[0]), clip.Line(names[1]))
+	if flags.failIf != "" && (!isFile(names[0]) || !isFile(names[1])) {
+		return usagef("%s; expected the runs of a change beside those of its base", text)
+	}
+	fmt.Fprintf(a.stderr, "warning: %s\n", text)
+	return nil
 }

@@ -94,6 +94,11 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if m, err := store.ReadManifest(dirs[0]); err == nil && !asJSON {
+				if set := report.Given(m); len(set) > 0 {
+					fmt.Fprintf(a.stderr, "with %s of the command line\n", clip.Line(strings.Join(set, " ")))
+				}
+			}
 			note := table.Interrupted(runs)
 			if found.Open {
 				note = table.Unended(runs)
@@ -309,27 +314,15 @@ func sideNamed(root, name string) (side report.Side, newest string, err error) {
 		}
 	}
 	side, err = report.LoadSide(found)
+	if err == nil && newest != "" {
+		if lacking := len(found.Lacking); lacking > 0 {
+			newest += fmt.Sprintf(", and %s of it that did not run", plural.Count(lacking, "point"))
+		}
+		if set := report.Given(side[0].Manifest); len(set) > 0 {
+			newest += ", with " + clip.Line(strings.Join(set, " "))
+		}
+	}
 	return side, newest, err
-}
-
-// checkApart tells of runs that are on both sides of a comparison: a slip such as that of a script
-// which names one directory twice. If all are, a gate would look at nothing, which is an error. Two
-// lists of weft run may name the same runs: --resume took those of the base, since nothing changed.
-func (a *app) checkApart(names [2]string, sides [2]report.Side, flags compareFlags) error {
-	both := report.Shared(sides[0], sides[1])
-	switch {
-	case both == 0:
-		return nil
-	case both < min(len(sides[0]), len(sides[1])):
-		fmt.Fprintf(a.stderr, "warning: both sides share %s, which cannot differ\n", plural.Count(both, "run"))
-		return nil
-	}
-	text := fmt.Sprintf("%s and %s have the same runs, so nothing can differ", clip.Line(names[0]), clip.Line(names[1]))
-	if flags.failIf != "" && (!isFile(names[0]) || !isFile(names[1])) {
-		return usagef("%s; expected the runs of a change beside those of its base", text)
-	}
-	fmt.Fprintf(a.stderr, "warning: %s\n", text)
-	return nil
 }
 
 // isFile reports whether a name is that of a regular file.

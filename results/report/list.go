@@ -87,12 +87,7 @@ func describeRun(dir string) Listed {
 	l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started, m.Error
 	l.Module, l.Transport = m.Module, record.Sender(m.Transport(), m.Carried)
 	is(m.Outcome())
-	for _, s := range m.Settings {
-		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
-			strings.HasPrefix(s.From, "command line: --retry-dilation")) {
-			l.Set = append(l.Set, s.Path+"="+s.Value)
-		}
-	}
+	l.Set = Given(m)
 	s, err := store.ReadSummary(dir)
 	switch {
 	case errors.Is(err, store.ErrNoSummary) && m.Status != record.OK:
@@ -158,4 +153,15 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		status,
 		why,
 	}, "--json has all", st)
+}
+
+// Given lists what the command line set in a run, as path=value, without the point of its sweep.
+func Given(m *record.Manifest) (all []string) {
+	for _, s := range m.Settings {
+		if _, is := m.Point[s.Path]; !is && (strings.HasPrefix(s.From, "command line: --set") ||
+			strings.HasPrefix(s.From, "command line: --retry-dilation")) {
+			all = append(all, s.Path+"="+s.Value)
+		}
+	}
+	return all
 }
