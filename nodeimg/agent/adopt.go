@@ -71,7 +71,7 @@ func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver fun
 func configure(lent []adopted, takeOver func(room int64) string) (failed int, more bool, err error) {
 	nodes, t, shelf, bells := make([]*node, len(lent)), new(tray), new(buffer.Shelf), bells{}
 	defer bells.close()
-	maxOpen, err := socketsFor(len(lent))
+	maxOpen, err := SocketsFor(len(lent))
 	if err != nil {
 		return 0, false, err
 	}
@@ -93,8 +93,9 @@ func configure(lent []adopted, takeOver func(room int64) string) (failed int, mo
 	return failed, nodes[0].more, err
 }
 
-// socketsFor returns the number of sockets that each of n nodes in this process may send from.
-func socketsFor(n int) (int, error) {
+// SocketsFor returns the number of sockets that each of n nodes in a process with this one's limits
+// may send from.
+func SocketsFor(n int) (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, fmt.Errorf("limit of descriptors: %w", err)

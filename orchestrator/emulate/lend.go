@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"weft/host"
 	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/internal/poller"
@@ -47,6 +48,22 @@ func Drive(ctx context.Context, cluster runtime.Cluster) (conns []*control.Conn,
 // Agents returns the number of processes that drive a number of nodes: one for each processor but
 // the fabric's, so that a wake-up serves many nodes and no process waits for a processor.
 func Agents(nodes int) int { return max(1, min(goruntime.NumCPU()-1, nodes)) }
+
+// CheckSockets returns an error if a host has more connections than sockets that it may send from,
+// one for each connection at least. Its packets would wait for sockets to be closed and opened.
+func CheckSockets(plans []host.Plan) error {
+	most, processes := 0, Agents(len(plans))
+	for i := range plans {
+		most = max(most, len(plans[i].Conns))
+	}
+	each := (len(plans) + processes - 1) / processes
+	may, err := agent.SocketsFor(each)
+	if err != nil || most <= may {
+		return err
+	}
+	return fmt.Errorf("a host has %d connections, and a process of %d hosts may open %d sockets for each: packets "+
+		"would wait for sockets; raise that limit (ulimit -n)", most, each, may)
+}
 
 // lend hands the nodes of a cluster to the processes that drive several, if there are any.
 // Neighbours go to different processes, so that all have the same load.

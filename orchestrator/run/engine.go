@@ -74,6 +74,9 @@ func chooseEngine(ctx context.Context, x *experiment.Experiment, o Options) (eng
 		if err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
 		}
+		if err := p.checkSockets(x, o); err != nil && !experiment.AsksForEmulation(x.Lab) {
+			return simulator(err.Error()), nil
+		}
 		return emulator(ctx, x, p, "this machine can emulate", o)
 	}
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
@@ -93,13 +96,17 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	if slices.ContainsFunc(x.Lab.Sources, isRepeat) {
 		how = "slower than the run that it repeats"
 	}
-	nic := ""
+	nic, doubt := "", ""
+	if err := p.checkSockets(x, o); err != nil {
+		doubt = "; " + err.Error()
+	}
 	if p.bypass {
 		nic = ", nic " + p.nic()
 	}
 	return engine{
 		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
-		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)", why, p.datapath, p.runtime, nic, d, how),
+		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)%s", why, p.datapath, p.runtime, nic, d, how,
+			doubt),
 	}, nil
 }
 

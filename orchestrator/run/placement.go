@@ -123,6 +123,15 @@ func (p *placement) attach(e *lab.Engine) {
 	p.bypass, p.mixed = e.Bypasses(), len(e.Sockets) > 0
 }
 
+// checkSockets returns an error if agents that drive several hosts lack sockets for the connections
+// of x.
+func (p placement) checkSockets(x *experiment.Experiment, o Options) error {
+	if p.containers || p.bypass && !p.mixed || p.datapath != lab.DatapathFabric || o.Machines != nil {
+		return nil
+	}
+	return emulate.CheckSockets(x.Plans)
+}
+
 // nic returns the kind of NIC of the agents for the record: empty for sockets.
 func (p placement) nic() string {
 	switch {
