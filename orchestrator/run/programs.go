@@ -173,6 +173,7 @@ func (all *programs) report(got *emulate.Outcome, out *summary.Outcome) {
 		p, reader := &all.x.Programs[i], all.readers[i]
 		out.Metrics = append(out.Metrics, reader.Rows...)
 		out.Unkept += reader.Lost
+		out.Warnings = append(out.Warnings, reader.Doubts()...)
 		if i >= len(got.Groups) || got.Groups[i].Hosts == nil {
 			continue
 		}

@@ -34,6 +34,20 @@ type Reader struct {
 	lines   []int64 // of each host
 	Rows    []record.MetricRow
 	Lost    int64 // rows beyond maxMetricRows
+
+	again, cut matches
+}
+
+// matches counts lines whose match is not all that they say.
+type matches struct {
+	n     int
+	first string // line
+}
+
+func (m *matches) add(line []byte) {
+	if m.n++; m.n == 1 {
+		m.first = strings.ToValidUTF8(string(line[:min(len(line), maxMetricText)]), "?")
+	}
 }
 
 // NewReader returns a reader for a program of the experiment.
@@ -48,28 +62,58 @@ func (r *Reader) Line(rank int, line []byte, at units.Time) {
 	if r.pattern == nil {
 		return
 	}
-	m := r.pattern.FindSubmatch(line)
-	if m == nil {
+	all := r.pattern.FindAllSubmatchIndex(line, 2)
+	if all == nil {
 		return
 	}
+	if len(all) > 1 {
+		r.again.add(line)
+	}
 	for i, name := range r.pattern.SubexpNames() {
-		if name == "" || m[i] == nil {
+		from, to := all[0][2*i], all[0][2*i+1]
+		if name == "" || from < 0 {
 			continue
+		}
+		if goesOn.Match(line[to:]) && isDigit(line, to-1) {
+			r.cut.add(line)
 		}
 		if len(r.Rows) >= maxMetricRows {
 			r.Lost++
 			continue
 		}
 		row := record.MetricRow{Item: r.item, Host: r.hosts[rank], Line: int(number), At: at, Name: name,
-			Text: strings.ToValidUTF8(string(m[i][:min(len(m[i]), maxMetricText)]), "?")}
+			Text: strings.ToValidUTF8(string(line[from:min(to, from+maxMetricText)]), "?")}
 		v, err := strconv.ParseFloat(row.Text, 64)
 		row.Infinite = math.IsInf(v, 0) || math.IsNaN(v) // beyond the range too
-		row.Number = err == nil && !row.Infinite && len(m[i]) <= maxMetricText
+		row.Number = err == nil && !row.Infinite && to-from <= maxMetricText
 		if row.Number {
 			row.Value = v
 		}
 		r.Rows = append(r.Rows, row)
 	}
+}
+
+// goesOn matches text behind a digit that belongs to the same number.
+var goesOn = regexp.MustCompile(`^([.,]?[0-9]|[eE][+-]?[0-9])`)
+
+func isDigit(line []byte, i int) bool { return i >= 0 && line[i] >= '0' && line[i] <= '9' }
+
+// Doubts returns warnings about lines of which a match takes a part: there is a second match, as in
+// a line that a program rewrites with carriage returns, or the number goes on behind it.
+func (r *Reader) Doubts() (all []string) {
+	for _, d := range []struct {
+		matches
+		what string
+	}{
+		{r.again, "match more than once, and only the first counts"},
+		{r.cut, "have a number that goes on behind the match"},
+	} {
+		if d.n > 0 {
+			all = append(all, fmt.Sprintf("workload.%d.metrics: %s of output %s, such as %q", r.item,
+				plural.Count(d.n, "line"), d.what, clip.Text(d.first)))
+		}
+	}
+	return all
 }
 
 // Lines returns the number of lines that the program of a rank printed.

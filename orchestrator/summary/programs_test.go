@@ -149,3 +149,27 @@ func TestDilated(t *testing.T) {
 		t.Errorf("a run without programs has notes: %q", s.Notes)
 	}
 }
+
+// A match that takes a part of what a line says is warned of, with the line.
+func TestPartsOfLinesAreDoubted(t *testing.T) {
+	for _, c := range []struct{ pattern, line, doubt string }{
+		{`x=(?P<x>\d+)`, "x=3", ""},
+		{`x=(?P<x>\d+)`, "x=3 ms, y=4", ""},
+		{`x=(?P<x>\d+)`, "x=3.", ""},
+		{`x=(?P<x>\d+)`, "x=3 x=99", "match more than once"},
+		{`x=(?P<x>\d+)`, "x=3\rx=99", "match more than once"},
+		{`x=(?P<x>\d+)`, "x=1,000", "goes on behind the match"},
+		{`x=(?P<x>\d+)`, "x=9e9", "goes on behind the match"},
+		{`x=(?P<x>\d+)`, "x=9.5", "goes on behind the match"},
+		{`x=(?P<x>[\d.]+)`, "x=9.5", ""},
+		{`x=(?P<word>\w+)`, "x=up 5", ""},
+		{`x(?P<x>\d*)`, "x5x", "match more than once"},
+	} {
+		r := newReader(c.pattern)
+		r.Line(0, []byte(c.line), 1)
+		got := strings.Join(r.Doubts(), "; ")
+		if !strings.Contains(got, c.doubt) || c.doubt == "" && got != "" {
+			t.Errorf("%s of %q: %q, want %q", c.pattern, c.line, got, c.doubt)
+		}
+	}
+}
