@@ -60,7 +60,8 @@ func (p *Poller) Remove(fd int) error {
 const Forever time.Duration = 1<<63 - 1
 
 // Wait returns when a descriptor is readable or timeout has passed; a timeout of at most 0 returns
-// at once. Ready then holds the readable tokens. A signal ends the wait early with nothing ready.
+// at once. Ready then holds the readable tokens. A signal ends the wait early. If that is SIGCONT,
+// what came while the process was stopped is ready.
 func (p *Poller) Wait(timeout time.Duration) error {
 	var ts unix.Timespec
 	arg := unsafe.Pointer(&ts)
@@ -76,8 +77,8 @@ func (p *Poller) Wait(timeout time.Duration) error {
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
 		uintptr(len(p.events)), uintptr(arg), 0, 0)
-	if errno == unix.EINTR {
-		return nil
+	if errno == unix.EINTR { // never of a call that does not wait
+		return p.Wait(0)
 	}
 	if errno != 0 {
 		return fmt.Errorf("epoll_pwait2: %w", errno)
