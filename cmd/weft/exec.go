@@ -49,8 +49,10 @@ of output begins with its node. When one program fails, the others are ended. --
 the environment variables of torchrun, by which programs know their rank and find each other.
 
 Exit codes: the program's, or 128 plus the number of the signal that ended it; of several, that of
-the first to fail. 124 if --timeout ended it; 125 if the node, the lab or the keeper of lab time
-ended, before or while the program ran, or if the node is paused; 1 if it could not be started.`,
+the first to fail. 124 if --timeout ended it; 125 if the node, the lab, its network or the keeper of
+lab time ended, before or while the program ran, or if the node is paused; 1 if it could not be
+started. A warning says that the network stood or ran late for more than 5 % of the time. The kernel
+datapath does not know how late it is: weft only looks at its links before and after the program.`,
 		Example: `  weft exec h0 -- ping -c3 h15
   weft exec --clock lab h0 -- ping -c3 -l3 h15
   weft exec --clock lab --launch torchrun h0,h1,h2,h3 -- labs/apps/allreduce.py

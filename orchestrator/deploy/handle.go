@@ -104,15 +104,34 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	}
 	ctx, cancel := s.connected(conn) // kindSignal ends it
 	defer cancel()
-	before, lookErr := s.lab.Look()
+	before, err := s.lab.Look()
+	if err != nil {
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.noNetwork("", err)})
+	}
 	exit, err := s.exitOf(e, s.lab.Cluster().Exec(ctx, e.Node, command))
 	if err != nil {
 		return err
 	}
-	if after, err := s.lab.Look(); err == nil && lookErr == nil {
+	switch after, err := s.lab.Look(); {
+	case err == nil:
 		exit.Stood = stood(before, after)
+	case s.broken() == "": // it may answer later
+		exit.Stood = s.noNetwork(" after the program", err) + "; what the program measured may not be the lab's"
+	case exit.Ended == "":
+		exit.Ended = fmt.Sprintf("%s; the program itself ended with exit code %d",
+			s.noNetwork(" while the program ran", err), exit.Code)
+		exit.Code = CodeNode
 	}
 	return conn.SendValue(kindExit, exit)
+}
+
+// noNetwork returns that the lab's network has ended, or did not answer, with the error of Look.
+// when is empty or says when, after a space.
+func (s *supervisor) noNetwork(when string, err error) string {
+	if s.broken() == "" {
+		return fmt.Sprintf("the lab's network did not answer%s: %v", when, err)
+	}
+	return fmt.Sprintf("the lab's network ended%s: %v; weft destroy %s takes the lab down", when, err, s.deployment.Lab)
 }
 
 // exitOf returns how a program ended that its node could run.

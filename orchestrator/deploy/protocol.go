@@ -65,15 +65,16 @@ type Exit struct {
 	Code int    `json:"code"` // 128 plus its number if a signal ended it; CodeNode with Ended
 	Text string `json:"text,omitempty"`
 
-	// Ended is why the program did not run, or not to its end: the node or the lab has ended or is
-	// paused. It is empty if the program itself ended.
+	// Ended is why the program did not run, or not to its end with a network: the node, the lab or
+	// its network has ended or does not answer, or the node is paused. Else it is empty.
 	Ended string `json:"ended,omitempty"`
-	// Stood is how much of the time the network stood or ran late, if it was too much for numbers.
+	// Stood is how much of the time the network stood or ran late, if it was too much for numbers,
+	// or that it did not answer in the end. The kernel datapath does not know how late it is.
 	Stood string `json:"stood,omitempty"`
 }
 
-// CodeNode is the exit code of a program that its node kept from running to its end. Programs
-// rarely use it themselves; env(1) and docker-run(1) use the same for a like purpose.
+// CodeNode is the exit code of a program with Exit.Ended. Programs rarely use it themselves; env(1)
+// and docker-run(1) use the same for a like purpose.
 const CodeNode = 125
 
 // Link is a change of both directions of a link. Properties that are nil stay as they are.

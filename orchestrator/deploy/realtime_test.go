@@ -136,24 +136,29 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 // real-time scheduling, and checks the limit of it.
 func realTimeFabric(t *testing.T, deployment string) int {
 	t.Helper()
+	pid := fabricOf(t, deployment)
+	attr, err := unix.SchedGetAttr(pid, 0)
+	if err != nil || attr.Policy != unix.SCHED_FIFO {
+		t.Skipf("the fabric has no real-time scheduling: %+v, %v", attr, err)
+	}
+	want := fmt.Sprintf("%-25s %-20d %-20d us", "Max realtime timeout", poller.RealTimeLimit.Microseconds(), poller.RealTimeLimit.Microseconds())
+	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid)); err != nil || !strings.Contains(string(limits), want) {
+		t.Errorf("the fabric's limits lack %q: %v\n%s", want, err, limits)
+	}
+	return pid
+}
+
+// fabricOf returns the PID of a deployment's fabric.
+func fabricOf(t *testing.T, deployment string) int {
+	t.Helper()
 	pids, err := marked(deployment)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		args := runtime.Arguments(pid)
-		if len(args) != 2 || args[1] != "fabric" {
-			continue
+		if args := runtime.Arguments(pid); len(args) == 2 && args[1] == "fabric" {
+			return pid
 		}
-		attr, err := unix.SchedGetAttr(pid, 0)
-		if err != nil || attr.Policy != unix.SCHED_FIFO {
-			t.Skipf("the fabric has no real-time scheduling: %+v, %v", attr, err)
-		}
-		want := fmt.Sprintf("%-25s %-20d %-20d us", "Max realtime timeout", poller.RealTimeLimit.Microseconds(), poller.RealTimeLimit.Microseconds())
-		if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid)); err != nil || !strings.Contains(string(limits), want) {
-			t.Errorf("the fabric's limits lack %q: %v\n%s", want, err, limits)
-		}
-		return pid
 	}
 	t.Fatalf("no fabric among %v", pids)
 	return 0

@@ -1,10 +1,18 @@
 package deploy
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"weft/internal/quiettest"
 	"weft/internal/stalls"
+	"weft/internal/testenv"
 	"weft/realtime"
 	"weft/units"
 )
@@ -39,5 +47,75 @@ func TestProgramsOfANetworkThatStood(t *testing.T) {
 	two.Stalls = append(two.Stalls, realtime.Stalls{Log: stalls.Log{Spans: []stalls.Span{{From: 125 * us, To: 150 * us}}}})
 	if got := stood(look(100*us, 0), two); !strings.Contains(got, "during 30 %") {
 		t.Errorf("two parts: %q", got)
+	}
+}
+
+// An exec doubts what a program measured while the network was stopped, and only then. It fails if
+// the network ends meanwhile, whatever the program's own exit code, does not answer, or has ended
+// before.
+func TestPrivExecWhoseNetworkStoodOrEnded(t *testing.T) {
+	testenv.NeedProgram(t, "ping")
+	_, h := newGuardedLab(t)
+	s, err := h.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fabric := fabricOf(t, s.Deployment)
+	signal := func(n syscall.Signal) {
+		if err := syscall.Kill(fabric, n); err != nil {
+			t.Error(err)
+		}
+	}
+	ping := func(meanwhile func()) Exit { // it is called after the second reply
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		go func() {
+			lines, replies := bufio.NewScanner(read), 0
+			for lines.Scan() && replies < 2 {
+				if strings.Contains(lines.Text(), "bytes from") {
+					replies++
+				}
+			}
+			meanwhile()
+			_, _ = io.Copy(io.Discard, read)
+		}()
+		exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"ping", "-n", "-i", "0.1", "-c", "20", s.Nodes[1].Address}}, write, write, write)
+		write.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return exit
+	}
+	quiettest.Check(t, 3, func() error {
+		if exit := ping(func() {}); exit != (Exit{}) {
+			return fmt.Errorf("an undisturbed network: %+v", exit)
+		}
+		return nil
+	})
+	for range 3 {
+		exit := ping(func() {
+			signal(syscall.SIGSTOP)
+			time.Sleep(time.Second) // the length of the stop, a third of the ping's time
+			signal(syscall.SIGCONT)
+		})
+		if exit.Code != 0 || !strings.HasPrefix(exit.Stood, "the lab's network stood or ran late during ") {
+			t.Errorf("stopped for a second of two: %+v", exit)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	if exit := ping(func() {}); exit.Code != CodeNode || !strings.Contains(exit.Ended, "did not answer: fabric does not answer: is it stopped?") {
+		t.Errorf("stopped before: %+v", exit)
+	}
+	signal(syscall.SIGCONT)
+	const why = ": the fabric process is gone: fabric died: signal: killed; weft destroy guarded takes the lab down"
+	if exit := ping(func() { signal(syscall.SIGKILL) }); exit.Code != CodeNode ||
+		exit.Ended != "the lab's network ended while the program ran"+why+"; the program itself ended with exit code 0" {
+		t.Errorf("killed meanwhile: %+v", exit)
+	}
+	if exit := ping(func() {}); exit.Code != CodeNode || exit.Ended != "the lab's network ended"+why {
+		t.Errorf("killed before: %+v", exit)
 	}
 }
