@@ -227,6 +227,9 @@ func (s *state) run(ctx context.Context, p Program, talk func(line []byte) bool)
 		files[i].Close()
 		_ = outputs[i].SetReadDeadline(time.Now().Add(lastOutput)) // a daemon may hold it open
 	}
+	if e.Exit.Ended != "" { // it says more than the end of ctx meanwhile
+		e.Err = nil
+	}
 	if cause := context.Cause(ctx); cause != nil && e.Exit.Ended == "" && (e.Err != nil || e.Exit.Code != 0) {
 		e.Err, e.Cut, e.Late = nil, cause.Error(), errors.Is(cause, errTimeout)
 		var other *failure

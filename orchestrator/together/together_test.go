@@ -108,6 +108,13 @@ func TestFailures(t *testing.T) {
 	if endings, _ = job(&lines).Run(ctx, wait(3)); endings[0].How() != "it was interrupted" {
 		t.Errorf("%+v", endings)
 	}
+	// What ended all of them is said of each, also of one that ends as the others are being ended.
+	endings, _ = job(&lines).Run(ctx, func(ctx context.Context, _ Program, _, _, _ *os.File) (Exit, error) {
+		return Exit{Code: 125, Ended: "no network"}, ctx.Err()
+	})
+	if endings[0].How() != "no network" || endings[0].Err != nil {
+		t.Errorf("%+v", endings)
+	}
 	endings, first = job(&lines).Run(t.Context(), func(_ context.Context, p Program, _, _, _ *os.File) (Exit, error) {
 		return Exit{}, errors.New(j.Hosts[p.Rank] + ": no such program")
 	})
