@@ -97,7 +97,7 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "weft: %v\n", err)
 		return exitInterrupted
 	case ctx.Err() != nil:
-		fmt.Fprintf(a.stderr, "weft: %v; everything was torn down\n", context.Cause(ctx))
+		fmt.Fprintf(a.stderr, "weft: %v%s\n", context.Cause(ctx), afterSignal(cmd, err))
 		return exitInterrupted
 	case errors.As(err, &problems), errors.As(err, &problem):
 		fmt.Fprintln(a.stderr, err)
@@ -133,6 +133,28 @@ func filled(cmd *cobra.Command) (err error) {
 		}
 	})
 	return err
+}
+
+// tornDown is what became of a lab after a signal, by the commands that make one. A lab that is
+// deployed and that another command asks stays up, as does one that weft deploy finds.
+var tornDown = map[string]string{
+	"weft run": everything, "weft demo": everything, "weft demo show": everything, "weft bench": everything,
+	"weft clock": everything, "weft paper": everything, "weft sweep shard": everything,
+	"weft deploy": "what it had made was torn down",
+}
+
+const everything = "everything was torn down"
+
+// afterSignal returns what there is to say of a command that a signal ended, behind a semicolon:
+// the fate of its lab, or what failed. It may be empty.
+func afterSignal(cmd *cobra.Command, err error) string {
+	if text := tornDown[cmd.CommandPath()]; text != "" {
+		return "; " + text
+	}
+	if errors.Is(err, context.Canceled) {
+		return ""
+	}
+	return "; " + err.Error()
 }
 
 // printable returns an error if a flag names a file or directory with characters that do not print:

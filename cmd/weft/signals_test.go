@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // All signals of the first half second are one request; a later one means it, unless it is the
@@ -32,5 +37,38 @@ func TestSignals(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Only a command that makes a lab says after a signal that it was torn down, and no other is silent
+// of what failed.
+func TestWordsAfterASignal(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("terminated signal received"))
+	failed := errors.New("lab a: its supervisor does not answer")
+	makers := 0
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		for _, err := range []error{failed, context.Canceled} {
+			var words strings.Builder
+			want := "weft: terminated signal received\n"
+			if text := tornDown[cmd.CommandPath()]; text != "" {
+				want = "weft: terminated signal received; " + text + "\n"
+				makers++
+			} else if err == failed {
+				want = "weft: terminated signal received; lab a: its supervisor does not answer\n"
+			}
+			if code := (&app{stderr: &words}).report(ctx, cmd, err); code != exitInterrupted || words.String() != want {
+				t.Errorf("%s: code %d, %q; want %q", cmd.CommandPath(), code, &words, want)
+			}
+		}
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each((&app{}).root())
+	if makers != 2*len(tornDown) {
+		t.Errorf("of %d commands that make labs %d exist", len(tornDown), makers/2)
 	}
 }

@@ -70,7 +70,8 @@ func dial(r *Root, name string) (*client, error) {
 	return &client{conn: control.New(sock), pid: int(who.Pid)}, nil
 }
 
-// A Handle gives access to a deployed lab. Every method is one request to the supervisor.
+// A Handle gives access to a deployed lab. Every method is one request to the supervisor. It gives
+// up if the supervisor does not answer within helloTime, however long the request itself may take.
 type Handle struct {
 	root *Root
 	name string
@@ -93,9 +94,18 @@ func (h *Handle) Name() string { return h.name }
 // ErrCrashed is returned for a lab whose supervisor is gone.
 var ErrCrashed = errors.New("crashed")
 
-// stateTime is the time limit for a supervisor to answer State. Our own choice: it takes
-// milliseconds.
-const stateTime = 5 * time.Second
+// helloTime is the time limit for a supervisor to answer State, and a greeting before any other
+// request: one that is stopped answers neither. Our own choice: both take milliseconds.
+const helloTime = 5 * time.Second
+
+// reach connects to the supervisor for a request that may take long, if it answers a greeting.
+func (h *Handle) reach() (*client, error) {
+	err := h.callWithin(helloTime, kindHello, nil, kindDone, nil)
+	if err != nil && !errors.As(err, new(*control.RemoteError)) { // any answer is one
+		return nil, err
+	}
+	return dial(h.root, h.name)
+}
 
 // callTime is the time limit for a supervisor to answer other requests. Our own choice: even the
 // boot of a node takes a fraction of it.
@@ -108,7 +118,11 @@ func (h *Handle) call(kind string, body any, answer string, into any) error {
 
 // callWithin is call with a time limit, and descriptors that go with the request.
 func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer string, into any, fds ...int) error {
-	c, err := dial(h.root, h.name)
+	connect := h.reach
+	if wait <= helloTime {
+		connect = func() (*client, error) { return dial(h.root, h.name) }
+	}
+	c, err := connect()
 	if err != nil {
 		return err
 	}
@@ -135,7 +149,7 @@ func stateOf(r *Root, name string) (*State, error) { return (&Handle{r, name}).S
 // State returns the present state of the lab.
 func (h *Handle) State() (*State, error) {
 	s := new(State)
-	if err := h.callWithin(stateTime, kindState, nil, kindState, s); err != nil {
+	if err := h.callWithin(helloTime, kindState, nil, kindState, s); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -169,7 +183,7 @@ func (h *Handle) Node(n Node) error { return h.callWithin(nodeTime, kindNode, n,
 // standard input, output and error, or one terminal for all three. When ctx ends, the supervisor
 // ends the program.
 func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, error) {
-	c, err := dial(h.root, h.name)
+	c, err := h.reach()
 	if err != nil {
 		return Exit{}, err
 	}
@@ -257,7 +271,7 @@ func (h *Handle) ended() error {
 // ctx ends or f returns one.
 func stream[T any](ctx context.Context, h *Handle, kind string, body any, part string, f func(T) error,
 	last string, into any) error {
-	c, err := dial(h.root, h.name)
+	c, err := h.reach()
 	if err != nil {
 		return err
 	}

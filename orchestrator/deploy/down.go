@@ -170,6 +170,9 @@ func endSupervisor(r *Root, name string, o Options) error {
 	if err == nil {
 		_, err = c.conn.Expect(kindEnded, &ended)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("process %d does not answer within %v", pid, endTime)
+	}
 	if err != nil {
 		o.say("%s: its supervisor did not end it in order: %v; killing the supervisor", name, err)
 		return nil

@@ -27,6 +27,8 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 		defer files[i].Close()
 	}
 	switch m.Kind {
+	case kindHello:
+		return s.answer(conn, nil)
 	case kindState:
 		state, err := s.state()
 		if err != nil {

@@ -27,6 +27,7 @@ type up struct {
 // Kinds of message on the socket of a supervisor, with their bodies and answers. A connection
 // carries one request, as its first message. Every request may also be answered by an error.
 const (
+	kindHello    = "hello"    // no body; answer done, at once. A supervisor of an earlier version: an error
 	kindState    = "state"    // no body; answer state with State
 	kindExec     = "exec"     // Exec with 3 descriptors, or 1 terminal; answer exit
 	kindExit     = "exit"     // body Exit
