@@ -91,6 +91,8 @@ type Found struct {
 	Asked  units.Time      // the same delay by the lab
 	Lost   int             // probes
 	Sent   int             // probes
+
+	LossTold bool // loss is demanded, and the probes were enough to tell it from none
 }
 
 // Gone says that a host's interface is gone, so that nothing is carried from it or to it until

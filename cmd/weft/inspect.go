@@ -73,7 +73,7 @@ func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSO
 		switch {
 		case !m.Tried:
 			untried++
-		case !m.OK:
+		case m.Bad != "":
 			missed++
 		}
 		if bar {

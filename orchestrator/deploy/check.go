@@ -38,8 +38,12 @@ type Measured struct {
 	Tried bool   `json:"measured"`         // false: see Why
 	OK    bool   `json:"ok"`               // rate, delay and loss are as asked, within tolerance
 	Bad   string `json:"missed,omitempty"` // those that are not
-	Tries int    `json:"tries"`            // number of measurements
-	Bound bool   `json:"bound,omitempty"`  // the link is faster than its path: RateBPS is a lower bound
+	// Unjudged is "loss" if nothing is missed, and the asked loss is too small to be told from none
+	// with Probes packets.
+	Unjudged string `json:"unjudged,omitempty"`
+
+	Tries int  `json:"tries"`           // number of measurements
+	Bound bool `json:"bound,omitempty"` // the link is faster than its path: RateBPS is a lower bound
 
 	LinkRateBPS  float64 `json:"link_rate_bps,omitempty"` // with Bound, the rate of the link itself in the lab file
 	AskedRateBPS float64 `json:"asked_rate_bps"`
@@ -227,11 +231,11 @@ func (s *supervisor) bound(id topology.LinkID, m *Measured) {
 // all of them.
 const tries = 3
 
-// measureRepeatedly measures a path until the result is as asked, at most tries times.
+// measureRepeatedly measures a path until nothing is missed, at most tries times.
 func (s *supervisor) measureRepeatedly(ctx context.Context, path *probePath, m *Measured) error {
 	for m.Tries < tries {
 		m.Tries++
-		if err := s.measure(ctx, path, m); err != nil || m.OK || !m.Tried {
+		if err := s.measure(ctx, path, m); err != nil || m.Bad == "" || !m.Tried {
 			return err
 		}
 	}
@@ -301,7 +305,16 @@ func (m *Measured) judge(floor time.Duration) {
 	if math.Abs(m.Loss-m.AskedLoss) > lossSigmas*sigma+1e-12 {
 		bad = append(bad, "loss")
 	}
-	m.Bad, m.OK = strings.Join(bad, ", "), len(bad) == 0
+	m.conclude(strings.Join(bad, ", "), lossSigmas*sigma < m.AskedLoss)
+}
+
+// conclude sets the verdict. bad is what is missed. told says that a link without loss would have
+// missed the asked one.
+func (m *Measured) conclude(bad string, told bool) {
+	if m.Bad, m.Unjudged = bad, ""; bad == "" && m.AskedLoss > 0 && !told {
+		m.Unjudged = "loss"
+	}
+	m.OK = m.Bad == "" && m.Unjudged == ""
 }
 
 // probe runs a receiver in one node and a sender in another, and returns the receiver's results.

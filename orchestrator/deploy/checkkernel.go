@@ -24,14 +24,16 @@ func (s *supervisor) checkKernelLinks(conn *control.Conn, links []topology.LinkI
 			asked := look.Ports[port]
 			m := Measured{
 				Link: k.Name, From: g.Nodes[from].Name, To: g.Nodes[to].Name, Hops: 1, Why: found.Error,
-				Tried: found.Error == "",
-				OK:    found.Error == "" && found.Missed == "", Bad: found.Missed, Tries: found.Tries,
+				Tried: found.Error == "", Tries: found.Tries,
 				AskedRateBPS: float64(asked.Rate), RateBPS: float64(found.Rate),
 				AskedDelayUS: found.Asked.Microseconds(), DelayUS: found.Delay.Microseconds(),
 				AskedLoss: asked.Loss, Probes: int64(found.Sent),
 			}
 			if found.Sent > 0 {
 				m.Loss = float64(found.Lost) / float64(found.Sent)
+			}
+			if m.Tried {
+				m.conclude(found.Missed, found.LossTold)
 			}
 			if err := conn.SendValue(kindMeasured, m); err != nil {
 				return err

@@ -23,17 +23,7 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 			fmt.Fprintf(t, "%s\tnot measured: %s\n", m.Link, m.Why)
 			continue
 		}
-		verdict := "ok"
-		if !m.OK {
-			verdict = "missed: " + m.Bad
-			if m.Hops > 1 {
-				verdict += " of the path; any of its links may be the cause"
-			}
-		}
-		if m.OK && m.Bound {
-			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS),
-				gbps(m.RateBPS))
-		}
+		verdict := m.verdict()
 		got := gbps(m.RateBPS)
 		if m.RateBPS == 0 { // packets overtake each other on this link
 			got = "-"
@@ -54,6 +44,31 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 	}
 	_, err := fmt.Fprintf(w, "%d of %s\n", len(links), plural.Count(of.Links, "link"))
 	return err
+}
+
+// verdict returns what a measurement says of the link, in words.
+func (m *Measured) verdict() string {
+	if m.Bad != "" {
+		verdict := "missed: " + m.Bad
+		if m.Hops > 1 {
+			verdict += " of the path; any of its links may be the cause"
+		}
+		return verdict
+	}
+	verdict, but := "ok", []string(nil)
+	if m.Unjudged != "" {
+		verdict = "rate and delay ok"
+		but = append(but, fmt.Sprintf("a loss of %.3g %% is too small to tell from none with %d packets",
+			100*m.AskedLoss, m.Probes))
+	}
+	if m.Bound {
+		but = append(but, fmt.Sprintf("its own rate of %s was not measured above %s", gbps(m.LinkRateBPS),
+			gbps(m.RateBPS)))
+	}
+	if but != nil {
+		verdict += ", but " + strings.Join(but, ", and ")
+	}
+	return verdict
 }
 
 // gbps formats a rate of bits per second.

@@ -65,6 +65,28 @@ func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	}
 }
 
+// What no probe could tell is not called ok, in the table and in JSON.
+func TestCheckSaysWhatItCouldNotTell(t *testing.T) {
+	m := Measured{Link: "h0-switch0", From: "h0", To: "h1", Hops: 2, Tried: true, AskedRateBPS: 1e9, RateBPS: 1e9, AskedDelayUS: 2, DelayUS: 2,
+		AskedLoss: 0.002, Probes: 4000}
+	m.judge(0)
+	for bound, want := range map[bool]string{
+		false: "rate and delay ok, but a loss of 0.2 % is too small to tell from none with 4000 packets\n",
+		true:  "none with 4000 packets, and its own rate of 4 Gb/s was not measured above 1 Gb/s\n",
+	} {
+		if m.Bound = bound; bound {
+			m.LinkRateBPS = 4e9
+		}
+		var b strings.Builder
+		if err := ShowMeasured(&b, []Measured{m}, Checked{Links: 1}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, got %s, want %s", err, b.String(), want)
+		}
+	}
+	if text, err := json.Marshal(m); err != nil || !strings.Contains(string(text), `"ok":false,"unjudged":"loss"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // A link inside the network is measured over a path: its row says so, and that a miss may be
 // another link's.
 func TestCheckSaysOfEachRowWhatItMeasured(t *testing.T) {

@@ -154,7 +154,7 @@ func (c *carrier) inLab(found *measure.Found, different []qdisc.Difference, time
 	return realtime.Found{
 		Missed: strings.Join(missed, "; "), Tries: times,
 		Rate: units.Bandwidth(float64(found.Rate) * c.cfg.Dilation), Delay: lab(found.Delay), Asked: lab(found.Asked),
-		Lost: found.Lost, Sent: found.Sent,
+		Lost: found.Lost, Sent: found.Sent, LossTold: found.LossTold(),
 	}
 }
 

@@ -73,6 +73,15 @@ func (f *Found) OK() bool {
 	return true
 }
 
+// LossTold reports whether loss was requested and measured with enough packets to tell it from
+// none.
+func (f *Found) LossTold() bool {
+	return slices.ContainsFunc(f.shares, func(s share) bool {
+		low, _ := s.bounds()
+		return s.what == lossProperty && low > 0
+	})
+}
+
 // Keep adopts each property that an earlier examination of the same direction found within its
 // bound: other programs on the machine make a measurement worse, never better. This does not hold
 // for random events, so shares of packets are pooled over both examinations. Late becomes the

@@ -152,3 +152,22 @@ func TestWaited(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Loss is told from none just if a link that loses nothing would not be as requested.
+func TestLossTold(t *testing.T) {
+	for _, p := range []float64{0, 1e-9, 1e-3, 2e-3, 4e-3, 0.01, 0.5} {
+		for _, sent := range []int{0, 1, 400, 4000} {
+			s := share{what: lossProperty}
+			for range sent {
+				s.add(false, p, p, p)
+			}
+			f := Found{shares: []share{s}}
+			if told, none := f.LossTold(), s.finding(); sent > 0 && told == none.OK || sent == 0 && told {
+				t.Errorf("loss of %g, %d packets: told %v, %+v", p, sent, told, none)
+			}
+		}
+	}
+	if f := (&Found{shares: []share{{what: betweenProperty, of: 10, low: 9}}}); f.LossTold() {
+		t.Error("marks are no loss")
+	}
+}
