@@ -11,6 +11,7 @@ import (
 	"weft/orchestrator/summary"
 	"weft/results/expect"
 	"weft/results/record"
+	"weft/units"
 )
 
 // names returns every name that an expectation can use, with 0 for an index.
@@ -120,6 +121,7 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := summary.NewOutcome()
+			o.Fabric.MaxQueue = units.Bytes(max(packets, 0) / 9 * 1500)
 			o.Fabric.Injected, o.Fabric.Delivered, o.Ended, o.Uncounted = max(packets, 0), max(packets, 0), 1000, packets < 0
 			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(o.Fabric.Injected)}
 			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: labs[0].Sends()}
@@ -147,6 +149,9 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			"fidelity ce_marks drops lost path_switches paused pauses refused trims"},
 		{"programs over the kernel, sampled", emulated(programs+"measure: {queues: 10us}\n", "kernel", 9), always + count +
 			"fidelity ce_marks drops lost path_switches paused pauses refused trims max_queue"},
+		{"programs over the kernel whose samples found no packet",
+			emulated(programs+"measure: {queues: 10us}\n", "kernel", 5), always + count +
+				"fidelity ce_marks drops lost path_switches paused pauses refused trims"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := strings.Fields(c.valued)
@@ -183,6 +188,32 @@ func TestUnmeasurableExpectationsAreToldBefore(t *testing.T) {
 			if has := slices.Contains(with, name); told && has || !told && !has && !may {
 				t.Errorf("%s%s: told %t, has a value %t", text, name, told, has)
 			}
+		}
+	}
+}
+
+// A run shorter than an interval of samples has no value for what they measure, and says why; one
+// that is longer has.
+func TestWithoutASampleThereIsNoValue(t *testing.T) {
+	for _, c := range []struct{ name, key, short, long string }{
+		{"max_queue_after", "measure.queues", "measure: {from: 1us, queues: 1ms}", "measure: {from: 1us, queues: 5us}"},
+		{"jain", "measure.rates", "measure: {rates: 1ms}", "measure: {rates: 5us}"},
+		{"goodput", "measure.rates", "measure: {from: 1us, rates: 1ms}", "measure: {from: 1us, rates: 5us}"},
+		{"clock_error.max", "clocks.sample", "measure: {from: 1us}\nclocks: {sync: none, warmup: off, sample: 1s}",
+			"measure: {from: 1us}\nclocks: {sync: none, warmup: off}"},
+	} {
+		e, err := expect.Parse(c.name + " >= 0 * " + c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const work = "workload: [{collective: incast, ranks: 2, size: 100KB}]\n"
+		got := e.Eval(mustSimulate(t, star+work+c.short+"\n"), expect.Scope{})
+		if got.OK || !strings.HasPrefix(got.Note, c.name+": not measured: no sample was taken") ||
+			!strings.Contains(got.Note, c.key+" is 1") {
+			t.Errorf("%s: %+v", c.short, got)
+		}
+		if got := e.Eval(mustSimulate(t, star+work+c.long+"\n"), expect.Scope{}); !got.OK {
+			t.Errorf("%s: %+v", c.long, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/results/record"
+	"weft/units"
 )
 
 // Reasons for which fields of a summary have no value.
@@ -54,21 +55,38 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		if x.Lab.Measure.Queues == 0 {
 			s.Lack("the kernel datapath only samples queues; set measure.queues", "network.max_queue_bytes")
 		}
+		if s.Network.MaxQueue == 0 {
+			s.Lack("no sample of the kernel's queues found a packet, which does not show that none waited",
+				"network.max_queue_bytes")
+		}
 	}
-	if o.After != nil && x.Lab.Measure.Queues == 0 {
+	m := &x.Lab.Measure
+	if o.After != nil && m.Queues == 0 {
 		s.Lack("measure.queues is off", "network.after.max_queue_bytes")
 	}
-	if x.Lab.Measure.Rates > 0 && s.Rates == nil {
+	s.Lack(unsampled(o, "measure.queues", m.Queues, max(x.Measure.From, 1), since), "network.after.max_queue_bytes")
+	if m.Rates > 0 && s.Rates == nil {
+		s.Lack(unsampled(o, "measure.rates", m.Rates, max(x.Measure.From, 1), since), "rates")
 		s.Lack("the connections were never all open at once for measure.rates"+since, "rates")
 	}
 	perfect := x.Lab.Clocks.Kind().Perfect
 	if !perfect && s.Clocks.Samples == 0 {
+		s.Lack(unsampled(o, "clocks.sample", x.Lab.Clocks.Sample, x.Measure.Clocks, since), "clocks.error_ns")
 		s.Lack("no two clocks were compared"+since, "clocks.error_ns")
 	}
 	if !perfect && s.Clocks.Packets == 0 {
 		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",
 			"clocks.falsetickers", "clocks.no_majority")
 	}
+}
+
+// unsampled returns why no sample was taken at a multiple of an interval, of the setting key, from
+// an instant to the end of a run; "" if one was. since is what warmUp returned.
+func unsampled(o *Outcome, key string, every, from units.Time, since string) string {
+	if every == 0 || (from+every-1)/every*every <= o.End() {
+		return ""
+	}
+	return fmt.Sprintf("no sample was taken%s: %s is %v, and the run ended at %v", since, key, every, o.End().Rounded())
 }
 
 // warmUp returns from when on the statistics are that leave out a warm-up, as the end of a reason

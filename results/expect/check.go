@@ -15,7 +15,8 @@ type Scope struct {
 	// Metrics are the names of metrics that programs of the workload print.
 	Metrics []string
 
-	picked func(n *node) (value, error) // returns the value of a name in a sweep; nil for one run
+	picked func(s Scope, n *node) (value, error) // returns the value of a name in a sweep; nil for one run
+	larger *string                               // see Scope.valueOf; nil: values are as they were measured
 }
 
 // Check returns an *Error for names that the lab does not have and units that do not match.

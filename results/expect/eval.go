@@ -49,8 +49,42 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 var soundNames = []string{"fidelity", "verified", "unfinished", "flows", "ranks", "dilation"}
 
 // judge fills in the result of an expression, and returns the margin of its comparison; minus
-// infinity if it cannot be judged.
+// infinity if it cannot be judged. A comparison that a larger value of what has only a lower bound
+// could miss is not met.
 func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
+	by := s.weigh(e, sum, out)
+	if !out.OK {
+		return by
+	}
+	larger, why := record.Expect{}, ""
+	s.larger = &why
+	s.weigh(e, sum, &larger)
+	if why == "" || larger.OK && e.root.op != "!=" {
+		return by
+	}
+	*out = record.Expect{That: out.That, Unmeasured: true, Note: why + ", so only a lower bound of it can be met"}
+	return math.Inf(-1)
+}
+
+// valueOf returns the value of a name for a run. If s.larger is not nil and the value is a lower
+// bound, it returns a very large one, and says so there.
+func (s Scope) valueOf(e entry, sum *record.Summary) (value, error) {
+	v, err := e.get(sum)
+	if s.larger == nil || err != nil {
+		return v, err
+	}
+	if why := sum.LowerBound(Path(e.name)); why != "" {
+		*s.larger = fmt.Sprintf("%s: not measured: %v is %s", e.name, v, why)
+		v.num = veryLarge
+	}
+	return v, nil
+}
+
+// veryLarge exceeds every quantity of a run, in bytes and microseconds.
+const veryLarge = 1e30
+
+// weigh is judge for values as s.valueOf returns them.
+func (s Scope) weigh(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	sides := []*node{e.root}
 	if e.root.op != "name" && e.root.op != "" {
 		sides = e.root.args
@@ -139,10 +173,10 @@ func (s Scope) eval(n *node, sum *record.Summary) (value, error) {
 		return n.lit, nil
 	case "name":
 		if s.picked != nil {
-			return s.picked(n)
+			return s.picked(s, n)
 		}
 		if e, ok := findEntry(n.name); ok {
-			v, err := e.get(sum)
+			v, err := s.valueOf(e, sum)
 			if err != nil {
 				return value{}, fmt.Errorf("%s: %w", n.name, err)
 			}

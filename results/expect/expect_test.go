@@ -329,3 +329,53 @@ func TestWant(t *testing.T) {
 		}
 	}
 }
+
+// The largest of samples of the kernel's queues is a lower bound: no comparison is met that a longer
+// queue could miss, and of those that it could not, none is lost.
+func TestLowerBounds(t *testing.T) {
+	for line, want := range map[string]bool{
+		"max_queue > 1KB": true, "2KB <= max_queue": true, "2 * max_queue - 1KB >= 2KB": true,
+		"max(max_queue, 1KB) > 1KB": true, "10KB / max_queue < 10": true, "max_queue >= max_queue": true,
+		"max_queue <= 1MB": false, "max_queue < 1MB": false, "max_queue == 2KB": false, "max_queue != 1KB": false,
+		"1MB >= max_queue": false, "1MB - max_queue > 0B": false, "min(max_queue, 1GB) <= 1MB": false,
+		"max_queue > 3KB": false, "max_queue < 1KB": false,
+	} {
+		s := &record.Summary{Status: record.OK, Datapath: "kernel", Network: record.Network{Packets: 9, MaxQueue: 2000}}
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Eval(s, Scope{})
+		if got.OK != want {
+			t.Errorf("kernel, %s: %+v", line, got)
+		}
+		s.Datapath = "fabric"
+		exact := e.Eval(s, Scope{})
+		const why = "max_queue: not measured: 2KB is the largest of samples of the kernel's queues, so only a lower " +
+			"bound of it can be met"
+		if exact.Unmeasured || got.Unmeasured != (exact.OK && !want) || got.Unmeasured && got.Note != why {
+			t.Errorf("%s: exact %+v, kernel %+v", line, exact, got)
+		}
+	}
+}
+
+// An expectation across points knows which of them have a lower bound alone.
+func TestLowerBoundsOfPoints(t *testing.T) {
+	point := func(datapath string) Point {
+		return Point{At: map[string]string{"engine.datapath": datapath}, Summary: &record.Summary{Status: record.OK,
+			Datapath: datapath, Network: record.Network{Packets: 9, MaxQueue: 2000}}}
+	}
+	points := []Point{point("fabric"), point("kernel")}
+	for line, want := range map[string]bool{
+		"max_queue[datapath=kernel] >= max_queue[datapath=fabric]":       true,
+		"max_queue[datapath=kernel] <= 1.2 * max_queue[datapath=fabric]": false,
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Sweep(points); got.OK != want || got.Unmeasured == want {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}

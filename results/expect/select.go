@@ -388,13 +388,13 @@ func pointText(at map[string]string, bound map[string]bool) string {
 func (x *sweepEval) scopeOf(group []int) Scope {
 	s := x.points[group[0]].Scope
 	base := s
-	s.picked = func(n *node) (value, error) {
+	s.picked = func(s Scope, n *node) (value, error) {
 		if len(n.pick) == 0 {
 			if _, measured := findEntry(n.name); !measured {
 				return base.setting(n.name)
 			}
 		}
-		return x.valueAt(group, n)
+		return x.valueAt(s, group, n)
 	}
 	return s
 }
@@ -435,7 +435,7 @@ func (x *sweepEval) selected(n *node, group []int) []int {
 }
 
 // valueAt returns the value of a name at the points of a group that it selects.
-func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
+func (x *sweepEval) valueAt(s Scope, group []int, n *node) (value, error) {
 	e, ok := findEntry(n.name)
 	if !ok {
 		return value{}, fmt.Errorf("%s is a setting; selections are for results", n.name)
@@ -448,7 +448,7 @@ func (x *sweepEval) valueAt(group []int, n *node) (value, error) {
 		if err := p.measured(); err != nil {
 			return value{}, fmt.Errorf("%s: %w", n.name, err)
 		}
-		v, err := e.get(p.Summary)
+		v, err := s.valueOf(e, p.Summary)
 		if err != nil {
 			return value{}, fmt.Errorf("%s of %s: %w", n.name, pointText(p.At, nil), err)
 		}

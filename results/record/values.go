@@ -26,10 +26,20 @@ func (s *Summary) Lacks(path string) (why string) {
 	}
 }
 
-// Lack says why fields of summary.json have no value. The first reason of a field stays.
+// LowerBound returns why the value of a field of summary.json is a lower bound of what it stands
+// for; "" if it is the quantity itself.
+func (s *Summary) LowerBound(path string) (why string) {
+	if s.Datapath == "kernel" && path == "network.max_queue_bytes" {
+		return "the largest of samples of the kernel's queues"
+	}
+	return ""
+}
+
+// Lack says why fields of summary.json have no value; without a reason they keep theirs. The first
+// reason of a field stays.
 func (s *Summary) Lack(why string, paths ...string) {
 	for _, path := range paths {
-		if s.Lacks(path) != "" {
+		if why == "" || s.Lacks(path) != "" {
 			continue
 		}
 		if s.Unmeasured == nil {

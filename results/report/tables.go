@@ -46,7 +46,7 @@ func tiles(s *record.Summary, first []string) [][2]string {
 	}
 	n := &s.Network
 	if s.Lacks("network.max_queue_bytes") == "" && n.Packets+n.Delivered > 0 {
-		of("queues", "largest queue", units.Shown(float64(n.MaxQueue), "B"))
+		of("queues", table.LargestQueue(s), units.Shown(float64(n.MaxQueue), "B"))
 	}
 	if s.Lacks("network.drops") == "" && n.Packets+n.Delivered > 0 {
 		add("dropped", units.Count(n.Drops))

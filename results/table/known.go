@@ -47,8 +47,16 @@ func Packets(s *record.Summary) string {
 		add("retransmits", units.Count(n.Retransmits)+" retransmits")
 		add("timeouts", units.Count(n.Timeouts)+" timeouts")
 	}
-	add("max_queue_bytes", "largest queue "+size(n.MaxQueue))
+	add("max_queue_bytes", LargestQueue(s)+" "+size(n.MaxQueue))
 	return known(len(parts) > 0, strings.Join(parts, ", "))
+}
+
+// LargestQueue returns the words for network.max_queue_bytes of a run.
+func LargestQueue(s *record.Summary) string {
+	if s.LowerBound("network.max_queue_bytes") != "" {
+		return "largest sampled queue"
+	}
+	return "largest queue"
 }
 
 // Checked says how many elements were compared with the reference, and how many of them were not
