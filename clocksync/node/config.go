@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/clock"
@@ -25,6 +27,7 @@ type Config struct {
 	Outages   []Outage        // of the protocol's process, in order
 	Lies      []Lie           `json:",omitempty"` // falsified time in the node's messages, in order
 	Sample    units.Time      // interval of the samples of the error, the first at 0; 0: none
+	Also      []units.Time    `json:",omitempty"` // instants of further samples, in order; none without Sample
 }
 
 // Sync is a kind of synchronization.
@@ -76,6 +79,9 @@ func (c *Config) check() error {
 	}
 	if c.Sample < 0 {
 		return fmt.Errorf("node: a sample every %d ps", c.Sample)
+	}
+	if !slices.IsSorted(c.Also) {
+		return errors.New("node: the instants of samples are not in order")
 	}
 	for i, l := range c.Lies {
 		if i > 0 && l.At < c.Lies[i-1].At {

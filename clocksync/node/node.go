@@ -31,7 +31,8 @@ type Node struct {
 	wake       units.Time // true time of deadline, or earlier; units.Never: no deadline
 	armed      bool       // deadline and wake are up to date
 
-	next   units.Time // when the next sample is due
+	next   units.Time // when the next sample of the interval is due
+	also   int        // number of instants in cfg.Also that have come
 	report Report
 }
 
@@ -284,9 +285,23 @@ func (n *Node) Measured(t units.Time) units.Time { return n.Received(t) + n.dela
 
 // sample takes the samples that are due by t.
 func (n *Node) sample(t units.Time) {
-	for ; n.next <= t; n.next += n.cfg.Sample {
-		n.report.Samples = append(n.report.Samples, n.look(n.next))
+	for at := n.due(); at <= t; at = n.due() {
+		n.report.Samples = append(n.report.Samples, n.look(at))
+		if at == n.next {
+			n.next += n.cfg.Sample
+		}
+		for n.also < len(n.cfg.Also) && n.cfg.Also[n.also] <= at {
+			n.also++
+		}
 	}
+}
+
+// due returns when the next sample is due.
+func (n *Node) due() units.Time {
+	if n.also < len(n.cfg.Also) && n.cfg.Sample > 0 {
+		return min(n.next, n.cfg.Also[n.also])
+	}
+	return n.next
 }
 
 // look returns the sample at true time t. Without a bound, when the clock is free, Bound is 0.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"weft/clocksync"
@@ -311,5 +312,26 @@ func TestACrashEndsASlew(t *testing.T) {
 	n.Advance(units.Millisecond)
 	if k := n.correction; k.Rate < 9.9e-6 || k.Rate > 10.1e-6 || k.Slew != 0 || k.State != clocksync.Holdover {
 		t.Errorf("left behind: %+v", k)
+	}
+}
+
+// Further instants of samples come once each, between those of the interval, and none without one.
+func TestFurtherSamples(t *testing.T) {
+	also := []units.Time{0, 7, 10, 10, 19, 20, 99}
+	for every, want := range map[units.Time][]units.Time{10: {0, 7, 10, 19, 20, 30}, 0: nil} {
+		n, err := New(Config{Sync: None, Clock: clock.Config{Grid: 10}, Sample: every, Also: also})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []units.Time
+		for _, s := range n.Report(30).Samples {
+			got = append(got, s.At)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("every %d: samples at %v, want %v", every, got, want)
+		}
+	}
+	if _, err := New(Config{Sync: None, Clock: clock.Config{Grid: 10}, Also: []units.Time{2, 1}}); err == nil {
+		t.Error("instants out of order are accepted")
 	}
 }

@@ -85,10 +85,11 @@ func (x *compiler) setClocks(reference clocksync.Node, places []clocksync.Place,
 	if !x.workload {
 		sample = 0
 	}
+	also := x.aroundFaults()
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: sample, Protocols: x.Clocks.Protocols,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: sample, Also: also, Protocols: x.Clocks.Protocols,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
@@ -156,6 +157,21 @@ func (x *compiler) upset(h int) {
 	slices.SortFunc(c.Outages, func(a, b node.Outage) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(c.Lies, func(a, b node.Lie) int { return cmp.Compare(a.At, b.At) })
 	slices.SortFunc(c.Clock.Steps, func(a, b clock.Step) int { return cmp.Compare(a.At, b.At) })
+}
+
+// aroundFaults returns the instants before and at which faults of clocks begin or end: between the
+// samples of an interval a clock could be stepped and back unseen.
+func (x *compiler) aroundFaults() (all []units.Time) {
+	for _, f := range x.Faults.All {
+		if f.Clock == nil {
+			continue
+		}
+		for _, at := range []units.Time{f.At, f.At + f.For + f.Clock.Over} {
+			all = append(all, max(at-1, 0), at)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // faultsOfClocks rejects faults of clocks if the lab's are perfect, and lies if no protocol

@@ -267,3 +267,15 @@ func TestClocksBeforeMeasureFrom(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is stepped and back between two samples was off by the step: the largest errors say
+// so, in no distribution, and the clocks have converged at its end.
+func TestStepsBetweenSamples(t *testing.T) {
+	s := mustSimulate(t, star+"clocks: {sync: none, offset: off, skew: off, wander: off, sample: 5ms, for: 20ms}\n"+
+		"faults: [{at: 6ms, clock: h2, step: 10us}, {at: 8ms, clock: h2, step: -10us}]\n")
+	c := &s.Clocks
+	if c.Samples != 5 || c.Error.Max != 10_000 || c.Reference.Max != 10_000 || c.Stability.MaxTE != 10_000 ||
+		c.Error.P99 != 0 || c.RMS != 0 || c.ConvergedUS == nil || *c.ConvergedUS != 8000 {
+		t.Errorf("%+v, converged %v, reference %+v", c, c.ConvergedUS, c.Reference)
+	}
+}

@@ -3,6 +3,7 @@ package summary
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/metrics"
@@ -37,6 +38,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	since, at := x.Measure.Clocks, make([]metrics.Reading, len(o.Clocks))
 	reference := int(x.Plans[0].Clock.Setup.Reference)
 	var bounded, covered, pairs int64
+	var largest units.Time // of the samples around faults, which are in no distribution
 	var squares float64
 	cost := s
 	for k := range grid {
@@ -48,17 +50,25 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 			at[h] = metrics.Reading{Error: p.Error, Bound: p.Bound, Known: p.State != clocksync.Free}
 		}
 		now := o.Clocks[0].Samples[k].At
+		beside := now%c.Sample != 0
 		down := func(h int) bool { return o.Clocks[h].Samples[k].Down }
 		if now < since {
 			converged.Add(now, metrics.Compare(at, down, nil).Worst)
 			continue
 		}
 		i := metrics.Compare(at, down, func(d units.Time) {
+			if beside {
+				largest = max(largest, d)
+				return
+			}
 			apart.Record(finer * d)
 			pairs++
 			squares += d.Nanoseconds() * d.Nanoseconds()
 		})
 		converged.Add(now, i.Worst)
+		if beside {
+			continue
+		}
 		bounded, covered = bounded+i.Bounded, covered+i.Covered
 		for h := range at {
 			if at[h].Known && !down(h) {
@@ -72,9 +82,13 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	if pairs == 0 { // all down, or the run ended before measure.from
 		return s, false
 	}
-	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
+	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(shortest(atInterval(o.Clocks, c.Sample)))
+	s.Error.Max = max(s.Error.Max, largest.Nanoseconds())
 	if follow.Count() > 0 {
 		q := follow.Describe(finer * units.Nanosecond)
+		for h := range o.Clocks {
+			q.Max = max(q.Max, farthest(o.Clocks, h, reference, since).Nanoseconds())
+		}
 		s.Reference = &q
 	}
 	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
@@ -83,7 +97,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share
 	}
-	if s.Stability = stability(o.Clocks, reference, grid, since, stopped); stopped() {
+	if s.Stability = stability(o.Clocks, reference, c.Sample, since, stopped); stopped() {
 		return cost, true
 	}
 	s.LimitNS = c.Limit.Nanoseconds()
@@ -92,6 +106,30 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 		s.ConvergedUS = &us
 	}
 	return s, false
+}
+
+// atInterval returns reports without the samples that are beside the interval, around faults.
+func atInterval(clocks []node.Report, every units.Time) []node.Report {
+	clocks = slices.Clone(clocks)
+	for h := range clocks {
+		beside := func(s node.Sample) bool { return s.At%every != 0 }
+		if slices.ContainsFunc(clocks[h].Samples, beside) {
+			clocks[h].Samples = slices.DeleteFunc(slices.Clone(clocks[h].Samples), beside)
+		}
+	}
+	return clocks
+}
+
+// farthest returns the largest distance of a host's clock from the reference, in all samples from
+// an instant on in which both run the protocol.
+func farthest(clocks []node.Report, host, reference int, since units.Time) (most units.Time) {
+	for k := range shortest(clocks) {
+		a, b := &clocks[host].Samples[k], &clocks[reference].Samples[k]
+		if a.At >= since && !a.Down && !b.Down {
+			most = max(most, magnitude(a.Error-b.Error))
+		}
+	}
+	return most
 }
 
 // stoppedEvery is the number of samples between two looks whether to stop. Ours.

@@ -20,8 +20,11 @@ const (
 // that of the worst host at each averaging time. It returns nil if there are too few samples or no
 // host to measure. A host whose protocol was down in that time is left out, because nothing kept
 // its clock. If stopped returns true, some hosts are left out.
-func stability(clocks []node.Report, reference, grid int, since units.Time, stopped func() bool) *record.Stability {
-	first := 0
+func stability(
+	all []node.Report, reference int, every, since units.Time, stopped func() bool,
+) *record.Stability {
+	clocks := atInterval(all, every)
+	first, grid := 0, shortest(clocks)
 	for first < grid && clocks[0].Samples[first].At < since {
 		first++
 	}
@@ -44,8 +47,8 @@ func stability(clocks []node.Report, reference, grid int, since units.Time, stop
 		for k, p := range span(h) {
 			x.X[k] = (p.Error - span(reference)[k].Error).Nanoseconds()
 			mean += x.X[k]
-			s.MaxTE = max(s.MaxTE, math.Abs(x.X[k]))
 		}
+		s.MaxTE = max(s.MaxTE, farthest(all, h, reference, since).Nanoseconds())
 		s.Constant = max(s.Constant, math.Abs(mean)/float64(len(x.X)))
 		widen(s, x, stopped)
 	}
