@@ -57,6 +57,12 @@ func (c *Clocks) Boundary() clocksync.Boundary { return c.Protocols.Boundary(c.s
 // Serves reports whether a host is one of several servers with a source of time of its own.
 func (c *Clocks) Serves(host clocksync.Setup) bool { return c.Protocols.Serves(c.sync(), host) }
 
+// Votes reports whether hosts vote over several servers.
+func (c *Clocks) Votes() bool { return c.Serves(clocksync.Setup{Nodes: 1}) }
+
+// NoVote is why nobody counts votes if hosts do not.
+const NoVote = "no host votes over time servers; expected clocks.ptp.servers of at least 2"
+
 // LinkInterval is the interval at which switches measure links as peer-to-peer transparent clocks.
 func (c *Clocks) LinkInterval() units.Time { return c.Protocols.LinkInterval(c.sync()) }
 

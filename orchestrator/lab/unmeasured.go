@@ -85,6 +85,8 @@ func (l *Lab) unmeasured(name string) (why string) {
 			"at the end of the line keeps it for ccm", l.Transport.Kind)
 	case of("clock_") && (l.Clocks.Kind().Perfect || l.Clocks.Sample == 0):
 		return "the error of clocks is not measured; expected clocks.sync with imperfect clocks, and clocks.sample"
+	case of("clock_falsetickers", "clock_no_majority") && !l.Clocks.Votes():
+		return NoVote
 	case of("clock_") && l.Sends() == record.ClocksAlone && l.Clocks.For > 0 && l.Clocks.For < m.From:
 		return fmt.Sprintf("the run ends after clocks.for, %v, before measure.from, %v, from which on errors of "+
 			"clocks are measured", l.Clocks.For, m.From)

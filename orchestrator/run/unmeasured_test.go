@@ -54,7 +54,8 @@ const (
 		"clock_reference.mean clock_reference.p50 clock_reference.p99 clock_reference.max " +
 		"clock_stability.0.adev clock_stability.0.mdev clock_stability.0.mtie clock_stability.0.tau clock_stability.0.tdev " +
 		"clock_stability.max clock_stability.mean "
-	synchronized = "clock_share clock_steps clock_resets clock_refused clock_falsetickers clock_no_majority "
+	synchronized = "clock_share clock_steps clock_resets clock_refused "
+	voting       = "clock_falsetickers clock_no_majority "
 )
 
 // A run that ends before its warm-up has no value for what leaves that out. Each miss and a warning
@@ -142,6 +143,11 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 			always + counted + messages + count + apart + "clock_converged"},
 		{"clocks alone", simulated("clocks: {sync: ptp, for: 20ms}\n"), always + counted + count + apart + synchronized +
 			"flows base_rtt clock_converged clock_bound.mean clock_bound.p50 clock_bound.p99 clock_bound.max clock_coverage"},
+		{"clocks of several servers", simulated("clocks: {sync: ptp, for: 20ms, ptp: {servers: 2}}\n"), always + counted +
+			count + apart + synchronized + voting +
+			"flows base_rtt clock_bound.mean clock_bound.p50 clock_bound.p99 clock_bound.max clock_coverage"},
+		{"clocks that were not corrected", simulated("clocks: {sync: ptp, for: 10ms}\n"), always + counted + count +
+			apart + "flows base_rtt clock_share clock_refused"},
 		{"programs", emulated(programs, "fabric", 9), always + counted + count + "fidelity "},
 		{"a fabric that died", emulated(programs, "fabric", -1), "dilation lab_time " + count},
 		{"silent programs", emulated(programs, "fabric", 0), always + count},

@@ -78,6 +78,18 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",
 			"clocks.falsetickers", "clocks.no_majority")
 	}
+	corrected, _ := corrections(x, o)
+	for path, n := range map[string]int64{"clocks.steps": s.Clocks.Steps, "clocks.resets": s.Clocks.Resets,
+		"clocks.falsetickers": s.Clocks.Falsetickers, "clocks.no_majority": s.Clocks.NoMajority} {
+		vote := path == "clocks.falsetickers" || path == "clocks.no_majority"
+		switch {
+		case perfect || n > 0:
+		case vote && !x.Lab.Clocks.Votes():
+			s.Lack(lab.NoVote, path)
+		case corrected == 0:
+			s.Lack(x.Lab.Clocks.Sync+" corrected no clock before the run ended", path)
+		}
+	}
 }
 
 // unsampled returns why no sample was taken at a multiple of an interval, of the setting key, from
