@@ -14,6 +14,7 @@ import (
 	"weft/internal/clip"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 	"weft/results/expect"
 	"weft/results/store"
 )
@@ -158,6 +159,9 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 		if !rest.Network || !rest.Has("workload") {
 			scope.Items = 0
 		}
+		if rest.Network {
+			scope.NoStep = noStep(l)
+		}
 		for _, e := range l.Expect {
 			unknown = false
 			crossed := false // it compares points, of those that a condition leaves
@@ -190,6 +194,18 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 		}
 	}
 	return out
+}
+
+// noStep returns expect.Scope.NoStep of a lab whose network can be built.
+func noStep(l *lab.Lab) func(pattern string) (why string) {
+	network := sync.OnceValues(func() (*topology.Graph, error) { return experiment.NetworkOf(l) })
+	return func(pattern string) (why string) {
+		g, err := network()
+		if err != nil {
+			return ""
+		}
+		return experiment.NoStep(g, pattern)
+	}
 }
 
 // column returns the column of a byte within an expectation. If the file does not contain the

@@ -14,6 +14,8 @@ type Scope struct {
 	Items int
 	// Metrics are the names of metrics that programs of the workload print.
 	Metrics []string
+	// NoStep returns why no step of the lab can match a pattern; "" if one can. nil: that is not known.
+	NoStep func(pattern string) (why string)
 
 	picked func(s Scope, n *node) (value, error) // returns the value of a name in a sweep; nil for one run
 	larger *string                               // see Scope.valueOf; nil: values are as they were measured
@@ -86,6 +88,11 @@ func (s Scope) typeOfName(n *node) (typ, error) {
 		}
 		if metric, _, ok := parseMetric(n.name); ok && s.Setting != nil && !slices.Contains(s.Metrics, metric) {
 			return typ{}, errorAt(n.at, "%s: no metrics of a program in the workload have a group %s", n.name, metric)
+		}
+		if pattern, is := stepPattern(n.name); is && s.NoStep != nil {
+			if why := s.NoStep(pattern); why != "" {
+				return typ{}, errorAt(n.at, "%s", why)
+			}
 		}
 		return e.typ, nil
 	}

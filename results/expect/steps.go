@@ -28,11 +28,11 @@ func (p *parser) steps(name token) (*node, error) {
 
 // stepEntry returns the entry of a name by parser.steps.
 func stepEntry(name string) (entry, bool) {
-	function, rest, ok := strings.Cut(name, "(\"")
-	pattern, closed := strings.CutSuffix(rest, "\")")
-	if !ok || !closed || !isStepFunction(function) {
+	pattern, ok := stepPattern(name)
+	if !ok {
 		return entry{}, false
 	}
+	function, _, _ := strings.Cut(name, "(")
 	t := duration
 	if function == "steps" {
 		t = plain
@@ -43,6 +43,13 @@ func stepEntry(name string) (entry, bool) {
 		}
 		return findSteps(s.Network.CCM, function, pattern)
 	}}, true
+}
+
+// stepPattern returns the pattern of a name by parser.steps.
+func stepPattern(name string) (pattern string, ok bool) {
+	function, rest, ok := strings.Cut(name, "(\"")
+	pattern, closed := strings.CutSuffix(rest, "\")")
+	return pattern, ok && closed && isStepFunction(function)
 }
 
 // findSteps returns the number of steps that match pattern, or the time of the first or last one in
