@@ -30,6 +30,7 @@ var kinds = []kind{
 			return &p.PTP
 		},
 		serves:   func(p *Protocols, s clocksync.Setup) bool { return p.PTP.Serves(s) },
+		followed: func(p *Protocols, s clocksync.Setup) bool { return p.PTP.Followed(s) },
 		boundary: func(p *Protocols) clocksync.Boundary { return p.PTP.Boundary },
 		link:     func(p *Protocols) units.Time { return p.PTP.Interval },
 	},
@@ -75,6 +76,7 @@ type kind struct {
 	chosen func(*Protocols) []Chosen
 
 	serves   func(*Protocols, clocksync.Setup) bool // Protocols.Serves; false
+	followed func(*Protocols, clocksync.Setup) bool // Protocols.Followed; true
 	boundary func(*Protocols) clocksync.Boundary    // Protocols.Boundary; none
 	link     func(*Protocols) units.Time            // Protocols.LinkInterval; 0
 
@@ -172,6 +174,12 @@ func (p *Protocols) Chosen(s Sync) []Chosen {
 func (p *Protocols) Serves(s Sync, node clocksync.Setup) bool {
 	k, err := of(s)
 	return err == nil && k.serves != nil && k.serves(p, node)
+}
+
+// Followed reports whether other nodes may follow the time that a node sends.
+func (p *Protocols) Followed(s Sync, node clocksync.Setup) bool {
+	k, err := of(s)
+	return err != nil || k.followed == nil || k.followed(p, node)
 }
 
 // Boundary returns the boundary clocks under s, from the key boundary.

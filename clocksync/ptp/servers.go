@@ -26,6 +26,12 @@ func (p *Params) Clock(s clocksync.Setup) (clocksync.Protocol, error) {
 // Serves reports whether a node is one of several servers with a source of time of its own.
 func (p *Params) Serves(s clocksync.Setup) bool { return p.Servers > 1 && serverOf(s) < p.Servers }
 
+// Followed reports whether others may follow a node: the reference, a backup, a server or, where
+// there are any, a boundary clock.
+func (p *Params) Followed(s clocksync.Setup) bool {
+	return serverOf(s) <= p.Backups || p.Serves(s) || p.Boundary.Some()
+}
+
 // serverOf is the number of a node from the reference on, which is that of its server if it is one.
 func serverOf(s clocksync.Setup) int { return (int(s.Self) - int(s.Reference) + s.Nodes) % s.Nodes }
 

@@ -174,7 +174,7 @@ func (x *compiler) aroundFaults() (all []units.Time) {
 	return slices.Compact(all)
 }
 
-// faultsOfClocks rejects faults of clocks if the lab's are perfect, and lies if no protocol
+// faultsOfClocks rejects faults of clocks if the lab's are perfect, and those of a protocol if none
 // exchanges the time.
 func (x *compiler) faultsOfClocks() error {
 	kind := x.Lab.Clocks.Kind()
@@ -185,8 +185,12 @@ func (x *compiler) faultsOfClocks() error {
 				"perfect clocks have no faults; expected clocks.sync: %s",
 				node.With(func(f node.Facts) bool { return !f.Perfect })))
 		}
-		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"),
+		if f.Clock != nil && (f.Clock.Lies || f.Clock.Down) && !kind.Perfect && !kind.Talks {
+			key := "lies"
+			if f.Clock.Down {
+				key = "sync"
+			}
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, key),
 				"hosts do not exchange the time with clocks.sync: %s; expected %s", x.Lab.Clocks.Sync,
 				node.With(func(f node.Facts) bool { return f.Talks })))
 		}

@@ -86,12 +86,13 @@ func (x *Experiment) Outside(took units.Time, marks int64) lab.Problems {
 	if marks == 0 {
 		took = 0
 	}
-	return append((&lastNetwork{&x.Lab.Topology, x.Graph}).unmetBy(x.Lab), x.misfits(took)...)
+	n := &lastNetwork{&x.Lab.Topology, x.Graph}
+	return slices.Concat(n.unmetBy(x.Lab), n.idleFaults(x.Lab), x.misfits(took))
 }
 
 // outside returns the conditions of a lab's transport that its settings and its paths do not meet.
 func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
-	all := n.unmetBy(l)
+	all := append(n.unmetBy(l), n.idleFaults(l)...)
 	if g := n.graph(l); g != nil && Runnable(l) == nil {
 		if x, err := SketchOn(l, g); err == nil { // otherwise building the experiment says why
 			all = append(all, x.misfits(0)...)

@@ -3,7 +3,9 @@ package experiment
 import (
 	"fmt"
 	"strings"
+	"sync"
 
+	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 )
 
@@ -24,6 +26,18 @@ var stepForms = []string{
 	"SWITCH sends HOST to HOST by NODE of several", "SWITCH sends HOST to HOST by NODE alone",
 	"SENDER takes another source port for SENDER to HOST", "SENDER sets CC of SENDER to HOST",
 	"SENDER clears CC of SENDER to HOST",
+}
+
+// StepsOf returns NoStep for the network of a lab, which it builds when it is first needed.
+func StepsOf(l *lab.Lab) func(pattern string) (why string) {
+	network := sync.OnceValues(func() (*topology.Graph, error) { return NetworkOf(l) })
+	return func(pattern string) (why string) {
+		g, err := network()
+		if err != nil {
+			return "" // building the network says why
+		}
+		return NoStep(g, pattern)
+	}
 }
 
 // NoStep returns why no step of coordinated congestion management in a network can have a text that

@@ -14,7 +14,6 @@ import (
 	"weft/internal/clip"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/topology"
 	"weft/results/expect"
 	"weft/results/store"
 )
@@ -160,7 +159,7 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 			scope.Items = 0
 		}
 		if rest.Network {
-			scope.NoStep = noStep(l)
+			scope.NoStep = experiment.StepsOf(l)
 		}
 		for _, e := range l.Expect {
 			unknown = false
@@ -194,18 +193,6 @@ func checkExpectations(text []byte, rest *lab.Rest, whole func() []*lab.Lab) lab
 		}
 	}
 	return out
-}
-
-// noStep returns expect.Scope.NoStep of a lab whose network can be built.
-func noStep(l *lab.Lab) func(pattern string) (why string) {
-	network := sync.OnceValues(func() (*topology.Graph, error) { return experiment.NetworkOf(l) })
-	return func(pattern string) (why string) {
-		g, err := network()
-		if err != nil {
-			return ""
-		}
-		return experiment.NoStep(g, pattern)
-	}
 }
 
 // column returns the column of a byte within an expectation. If the file does not contain the

@@ -14,7 +14,8 @@ type Scope struct {
 	Items int
 	// Metrics are the names of metrics that programs of the workload print.
 	Metrics []string
-	// NoStep returns why no step of the lab can match a pattern; "" if one can. nil: that is not known.
+	// NoStep returns why no step of the lab can match a pattern; "" if one can. nil: it is not
+	// known.
 	NoStep func(pattern string) (why string)
 
 	picked func(s Scope, n *node) (value, error) // returns the value of a name in a sweep; nil for one run

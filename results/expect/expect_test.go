@@ -330,8 +330,8 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// The largest of samples of the kernel's queues is a lower bound: no comparison is met that a longer
-// queue could miss, and of those that it could not, none is lost.
+// The largest of samples of the kernel's queues is a lower bound: no comparison is met that a
+// longer queue could miss, and of those that it could not, none is lost.
 func TestLowerBounds(t *testing.T) {
 	for line, want := range map[string]bool{
 		"max_queue > 1KB": true, "2KB <= max_queue": true, "2 * max_queue - 1KB >= 2KB": true,
