@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"weft/results/record"
 	"weft/results/store"
 )
 
@@ -75,49 +72,6 @@ func labOnPage(t *testing.T, page string) string {
 		t.Fatalf("%s shows no lab", page)
 	}
 	return example
-}
-
-// The answers to session 1 are what its lab gives.
-func TestTeachingAnswers(t *testing.T) {
-	page, err := os.ReadFile("docs/teaching.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := strings.Join(strings.Fields(string(page)), " ")
-	_, stdout, _ := weft(t, orchestrated{}, "run", "labs/teaching/1-incast.yaml", "--engine", "sim", "--json", "--out", t.TempDir())
-	trips, trimmed := map[string][]string{}, 0
-	for line := range strings.Lines(stdout) {
-		var s record.Summary
-		if err := json.Unmarshal([]byte(line), &s); err != nil {
-			t.Fatal(err)
-		}
-		trips[s.Transport] = append(trips[s.Transport], fmt.Sprintf("%.1f", s.RTT.Mean))
-		if s.Collectives[0].Ranks != 17 {
-			continue
-		}
-		say := map[string]string{"pc4": "PC4: %.1f (p50) and %.1f (p99).", "uec": "UEC: %.1f and %.1f,", "roce": "DCQCN: %.1f and %.1f,"}
-		if want := fmt.Sprintf(say[s.Transport], s.Flows.Slowdown.P50, s.Flows.Slowdown.P99); !strings.Contains(answers, want) {
-			t.Errorf("slowdown: the page does not say %q", want)
-		}
-		if s.Network.Trims == 0 {
-			continue
-		}
-		trimmed++
-		if want := fmt.Sprintf("with 16 senders %d packets are trimmed", s.Network.Trims); !strings.Contains(answers, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-	if trimmed != 1 {
-		t.Errorf("%d runs of 16 senders trim packets, want that of UEC alone", trimmed)
-	}
-	for _, want := range []string{
-		"DCQCN " + strings.Join(trips["roce"][:3], ", ") + " and " + trips["roce"][3] + " us", "PC4 " + slices.Min(trips["pc4"]) + " to " + slices.Max(trips["pc4"]) + " us",
-		"UEC " + slices.Min(trips["uec"]) + " to " + slices.Max(trips["uec"]) + " us",
-	} {
-		if !strings.Contains(answers, want) {
-			t.Errorf("round trips: the page does not say %q", want)
-		}
-	}
 }
 
 // The commands on these pages work, and exit and print as the pages say.
