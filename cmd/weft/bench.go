@@ -60,7 +60,7 @@ least twice. With --topology, networks for roce and hpcc are lossless (queues.pf
 uec trim packets (queues.trim: on).
 
 Exit codes: 0 all done and correct; 1 a run failed, or elements were wrong; 2 the command line or the
-lab file is wrong; 130 interrupted.`,
+lab file is wrong; 130 interrupted. Expectations of a lab are listed, not judged.`,
 		Example: `  weft bench --collective all-reduce --transport pc4,strack,roce,uec --engine sim
   weft bench --collective all-reduce --algorithm all --ranks 16 -b 1M -e 64M -f 4
   weft bench --collective all-to-all --engine emu -b 64K -e 1M -n 5
@@ -183,6 +183,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 				return nil, usagef("%s asks for both engines; choose one with --engine", network)
 			}
 			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], madeFor)
+			c.Skipped = benchmark.Skipped(labs[0])
 			c.job = series.Job{Lab: labs[0], Text: text, Engine: labs[0].Engine.Kind}
 			cases = append(cases, c)
 		}
@@ -249,6 +250,9 @@ func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) e
 	}
 	caption := fmt.Sprintf("%d ranks, %s, links of %s, engine %s; weft bench %s",
 		f.request.Ranks, c.Network, c.Link, engine, versionText())
+	if doubts := benchDoubts(cases); len(doubts) > 0 {
+		caption += "; " + strings.Join(doubts, "; ")
+	}
 	chart, ok := benchmark.Chart(title, caption, bench.GBps(c.Link), curves)
 	if !ok {
 		return nil

@@ -317,14 +317,107 @@ func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 	}
 }
 
+// emulating is an engine whose runs measure one size, with a fidelity.
+type emulating struct {
+	fidelity *record.Fidelity
+	noForecast
+}
+
+func (e emulating) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	var parts []record.Part
+	for rank := range 4 {
+		parts = append(parts, record.Part{Rank: rank, End: 1_000_000, Checked: 1})
+	}
+	o.Parts(parts)
+	return &record.Summary{Run: "a-run", Lab: x.Lab.Name, Transport: x.Lab.Transport.Kind, Engine: "emu", Status: record.OK, Verified: true,
+		Fidelity: e.fidelity}, nil
+}
+
+// The table, its JSON and the plot of an emulation say how far to trust its numbers, in the words
+// of weft run: what an invalid fidelity means, the reasons, and the advice.
+func TestBenchTellsFidelity(t *testing.T) {
+	const reason, advice = "the fabric stood for 2 s", "do not use these times; run it slower"
+	judged := func(verdict string) *record.Fidelity {
+		return &record.Fidelity{Verdict: verdict, BaseRTTNS: 1000, LatenessP99NS: 300, Reasons: []string{reason}, Advice: advice}
+	}
+	var glyphs []int // of each plot
+	for _, c := range []struct {
+		fidelity *record.Fidelity
+		doubt    string // of table, caveats and plot
+		head     string
+		doubts   bool // whether reasons and advice are there
+	}{
+		{&record.Fidelity{Verdict: record.OK, BaseRTTNS: 1000, LatenessP99NS: 3}, "", ", fidelity ok, seed", false},
+		{judged(record.Degraded), "fidelity degraded (pc4, roce)", ", fidelity degraded, seed", true},
+		{judged(record.Invalid), "fidelity invalid; do not use its numbers (pc4, roce)", ", fidelity invalid; do not use its numbers, seed", true},
+		{nil, "fidelity unjudged (pc4, roce)", ", fidelity unjudged, seed", false},
+	} {
+		picture := filepath.Join(t.TempDir(), "p.svg")
+		args := []string{"bench", "--engine", "emu", "--ranks", "4", "-b", "8", "-n", "1", "-w", "0", "--transport", "pc4,roce", "--plot", picture}
+		_, stdout, stderr := weft(t, emulating{fidelity: c.fidelity}, args...)
+		if strings.Count(stdout, c.head) != 2 || strings.Contains(stdout, "\n# "+c.doubt+"\n") != (c.doubt != "") {
+			t.Errorf("%q, %q: the tables are\n%s%s", c.head, c.doubt, stdout, stderr)
+		}
+		for _, want := range []string{"\n# fidelity: ", "\n# reason: " + reason + "\n", "\n# advice: " + advice + "\n"} {
+			if got := strings.Count(stdout, want); got != 2 && c.doubts || got > 0 && !c.doubts {
+				t.Errorf("%s: %q is there %d times in\n%s", c.head, want, got, stdout)
+			}
+		}
+		drawn, err := os.ReadFile(picture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		glyphs = append(glyphs, strings.Count(string(drawn), "<use "))
+		if more, want := glyphs[len(glyphs)-1]-glyphs[0], len(strings.ReplaceAll("; "+c.doubt, " ", "")); c.doubt != "" && more != want {
+			t.Errorf("%s: the plot has %d glyphs more than that of an ok run, want %d", c.head, more, want)
+		}
+		_, stdout, _ = weft(t, emulating{fidelity: c.fidelity}, append(args, "--json")...)
+		var last benchmark.JSON
+		for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
+			last = benchmark.JSON{}
+			if err := d.Decode(&last); err != nil {
+				t.Fatal(err)
+			}
+			if (len(last.Doubts) == 3) != c.doubts {
+				t.Errorf("%s: JSON has doubts %q", c.head, last.Doubts)
+			}
+		}
+		if c.doubt != "" && (len(last.Caveats) == 0 || last.Caveats[0] != c.doubt) || last.Fidelity == "" {
+			t.Errorf("%s: JSON has fidelity %q, caveats %q", c.head, last.Fidelity, last.Caveats)
+		}
+	}
+	if got := colourVerdict(" 0 OK\n", table.Style{Colour: true}, &record.Summary{Status: record.OK, Fidelity: judged(record.Invalid)}); got != " 0 OK\n" {
+		t.Errorf("an invalid run has %q", got)
+	}
+}
+
+// Expectations, which a benchmark does not judge, are listed.
+func TestBenchListsExpectations(t *testing.T) {
+	const line = "fct.p99 < 1ns when seed == 1"
+	own := filepath.Join(t.TempDir(), "lab.yaml")
+	write(t, own, "weft: 1\nname: own\ntopology: {kind: star, hosts: 4}\nexpect: ["+line+"]\n")
+	for _, more := range [][]string{{"--set", "expect=[" + line + "]"}, {"--lab", own}, {"--lab", own, "--set", "expect.0=" + line}} {
+		args := append([]string{"bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--out", t.TempDir()}, more...)
+		code, stdout, stderr := weft(t, orchestrated{}, args...)
+		if code != exitOK || strings.Count(stdout, "\n# skipped: "+line+"; weft bench judges no expectations\n") != 1 {
+			t.Errorf("%v: code %d\n%s%s", more, code, stdout, stderr)
+		}
+		_, stdout, _ = weft(t, orchestrated{}, append(args, "--json")...)
+		var j benchmark.JSON
+		if err := json.Unmarshal([]byte(stdout), &j); err != nil || len(j.Skipped) != 1 {
+			t.Errorf("%v: %v, skipped %q", more, err, j.Skipped)
+		}
+	}
+}
+
 // The verdict of a table has colours on terminals only.
 func TestBenchVerdictHasColours(t *testing.T) {
 	text := "# Out of bounds values : 0 OK\n# Out of bounds values : 3 FAILED\n"
-	if got := colourVerdict(text, table.Style{}); got != text {
+	if got := colourVerdict(text, table.Style{}, nil); got != text {
 		t.Errorf("without colours: %q", got)
 	}
 	want := "# Out of bounds values : 0 \x1b[32mOK\x1b[0m\n# Out of bounds values : 3 \x1b[31mFAILED\x1b[0m\n"
-	if got := colourVerdict(text, table.Style{Colour: true}); got != want {
+	if got := colourVerdict(text, table.Style{Colour: true}, &record.Summary{}); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -75,6 +75,7 @@ func benchCaveats(cases []benchCase) (caveats []string) {
 			runs = append(runs, s)
 		}
 	}
+	caveats = benchDoubts(cases)
 	runs = table.Started(runs)
 	for _, row := range table.Compared(runs) {
 		caveats = append(caveats, row[0]+": "+units.Spaced(row[1]))
@@ -83,6 +84,27 @@ func benchCaveats(cases []benchCase) (caveats []string) {
 		caveats = append(caveats, note)
 	}
 	return caveats
+}
+
+// benchDoubts returns each fidelity that is not ok once, with the cases that have it.
+func benchDoubts(cases []benchCase) (doubts []string) {
+	of := map[string][]string{}
+	for i := range cases {
+		s := cases[i].Summary
+		if s == nil {
+			continue
+		}
+		if text := table.Doubt(s); text != "" {
+			if of[text] == nil {
+				doubts = append(doubts, text)
+			}
+			of[text] = append(of[text], cases[i].name(cases))
+		}
+	}
+	for i, text := range doubts {
+		doubts[i] = text + " (" + strings.Join(of[text], ", ") + ")"
+	}
+	return doubts
 }
 
 // benchOne runs a case and sets its results. label names it in progress and messages.
@@ -142,15 +164,20 @@ func (a *app) writeCase(j *benchmark.JSON) error {
 
 // showCase prints the table of a case.
 func (a *app) showCase(c *benchCase) error {
-	if _, err := fmt.Fprint(a.stdout, colourVerdict(c.Table(), style(a.stdout))); err != nil {
+	if _, err := fmt.Fprint(a.stdout, colourVerdict(c.Table(), style(a.stdout), c.Summary)); err != nil {
 		return fmt.Errorf("standard output: %w", err)
 	}
 	return nil
 }
 
-// colourVerdict colours the verdict of a table of nccl-tests, if st has colours.
-func colourVerdict(text string, st table.Style) string {
+// colourVerdict colours the verdict of a table of nccl-tests, if st has colours. Nothing is green in
+// a run whose numbers are not to be used.
+func colourVerdict(text string, st table.Style, s *record.Summary) string {
+	good := st.Good("OK")
+	if s != nil && s.Outcome().Fidelity == record.Invalid {
+		good = "OK"
+	}
 	return strings.NewReplacer(
-		" 0 OK\n", " 0 "+st.Good("OK")+"\n", " FAILED\n", " "+st.Bad("FAILED")+"\n",
+		" 0 OK\n", " 0 "+good+"\n", " FAILED\n", " "+st.Bad("FAILED")+"\n",
 	).Replace(text)
 }

@@ -22,3 +22,11 @@ func Notes(l *lab.Lab, madeFor []string) (notes []string) {
 	}
 	return notes
 }
+
+// Skipped returns the expectations of a lab that a benchmark does not judge, with the reason.
+func Skipped(l *lab.Lab) (skipped []string) {
+	for i := range l.Unmet {
+		skipped = append(skipped, l.Unmet[i].That()+"; "+l.Unmet[i].Why)
+	}
+	return skipped
+}

@@ -9,6 +9,7 @@ import (
 	"weft/collectives/bench"
 	"weft/internal/plural"
 	"weft/results/record"
+	"weft/results/table"
 	"weft/units"
 )
 
@@ -20,6 +21,7 @@ type Result struct {
 	Link      units.Bandwidth // rate of the hosts' links
 	Engine    string          // as requested
 	Notes     []string        // see Notes
+	Skipped   []string        // see Skipped
 
 	Summary *record.Summary // nil if it was not run
 	Rows    []bench.Row
@@ -37,8 +39,8 @@ func (r *Result) Table() string {
 		if s.Engine == "emu" {
 			fmt.Fprintf(&b, ", dilation %g", s.Dilation)
 		}
-		if s.Fidelity != nil {
-			fmt.Fprintf(&b, ", fidelity %s", s.Outcome().Fidelity)
+		if text := cmp.Or(table.Doubt(s), "fidelity "+s.Outcome().Fidelity); s.Outcome().Fidelity != "" {
+			fmt.Fprintf(&b, ", %s", text)
 		}
 		fmt.Fprintf(&b, ", seed %d, %.1f s of wall time, %s\n", s.Seed, s.WallS, s.Run)
 	}
@@ -61,7 +63,30 @@ func (r *Result) Table() string {
 			fmt.Fprintf(&b, "# warning: %s\n", text)
 		}
 	}
+	for _, text := range slices.Concat(r.doubts(), prefixed("skipped: ", r.Skipped)) {
+		fmt.Fprintf(&b, "# %s\n", text)
+	}
 	return b.String()
+}
+
+// doubts returns what weft run prints of a fidelity that is not ok: how late the run was, further
+// reasons, and what to do.
+func (r *Result) doubts() (doubts []string) {
+	if r.Summary == nil || !r.Summary.Outcome().Doubtful() {
+		return nil
+	}
+	for _, row := range table.Trust(r.Summary) {
+		doubts = append(doubts, cmp.Or(row[0], "reason")+": "+row[1])
+	}
+	return doubts
+}
+
+// prefixed returns texts behind a prefix each.
+func prefixed(prefix string, texts []string) (all []string) {
+	for _, text := range texts {
+		all = append(all, prefix+text)
+	}
+	return all
 }
 
 // sizes describes the measured sizes: "3 sizes, 1KiB to 1MiB".
@@ -125,6 +150,10 @@ type JSON struct {
 	Verified bool     `json:"verified"`
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	Skipped  []string `json:"skipped,omitempty"` // expectations, which a benchmark does not judge
+	// Doubts are of an emulation: how late it was, further reasons, and what to do; absent if its
+	// fidelity is ok.
+	Doubts []string `json:"doubts,omitempty"`
 	// Caveats are about all runs of the benchmark together; only the last object has them.
 	Caveats []string  `json:"caveats,omitempty"`
 	Warmup  int       `json:"warmup_iterations"`
@@ -159,15 +188,13 @@ func (r *Result) JSON() JSON {
 	j := JSON{
 		Collective: r.Of.Collective, Algorithm: r.Of.Algorithm, Transport: r.Transport, Ranks: r.Of.Specs[0].Ranks,
 		Engine: r.Engine, Status: record.Failed, Warmup: r.Of.Warmup, Rows: []RowJSON{}, Missing: r.missing(),
-		Notes: r.Notes,
+		Notes: r.Notes, Skipped: r.Skipped, Doubts: r.doubts(),
 	}
 	if s := r.Summary; s != nil {
 		j.Run, j.Engine, j.Dilation, j.Status, j.Error, j.WallS = s.Run, s.Engine, s.Dilation, s.Status, s.Error,
 			s.WallS
 		j.Verified, j.Warnings = s.Verified, s.Warnings
-		if s.Fidelity != nil {
-			j.Fidelity = s.Outcome().Fidelity
-		}
+		j.Fidelity = s.Outcome().Fidelity
 	}
 	if r.Err != nil {
 		j.Verified = false

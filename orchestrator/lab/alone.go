@@ -41,6 +41,15 @@ func (d *decoder) clocksAlone(l *Lab) {
 	}
 }
 
+// judgeNone moves all expectations, their conditions included, to Unmet, and says why.
+func (l *Lab) judgeNone(why string) {
+	for _, e := range l.Expect {
+		e.Text, e.When, e.Why = e.That(), "", why
+		l.Unmet = append(l.Unmet, e)
+	}
+	l.Expect = nil
+}
+
 // withoutWorkload removes the settings of a workload that was removed, once conditions were
 // decided.
 func (l *Lab) withoutWorkload() {

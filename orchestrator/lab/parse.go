@@ -36,6 +36,9 @@ type Options struct {
 	// Span replaces clocks.for if ClocksAlone is set; "" keeps what the file says.
 	Span string
 
+	// Unjudged says why no expectation of the lab applies to what runs; "": they apply.
+	Unjudged string
+
 	// Program replaces the workload by a program; nil: it stays. Read is then asked only for files
 	// of other sections.
 	Program *Command
@@ -137,6 +140,9 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		l := d.lab(r.file, d.imported(tree), values)
 		if opts.ClocksAlone {
 			d.clocksAlone(l)
+		}
+		if opts.Unjudged != "" {
+			l.judgeNone(opts.Unjudged)
 		}
 		return l
 	}

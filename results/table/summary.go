@@ -74,13 +74,11 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 			gbps(r.TotalGbps), r.Conns,
 			gbps(r.MinGbps), gbps(r.MaxGbps), units.Number(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
 	}
-	if f := s.Fidelity; f != nil {
-		add("fidelity", Fidelity(s))
-		for _, r := range f.Reasons {
-			add("", units.Spaced(r))
-		}
-		if f.Advice != "" {
-			g.row(cell{text: "advice", colour: yellow}, left(units.Spaced(f.Advice)))
+	for _, row := range Trust(s) {
+		if row[0] == advice {
+			g.row(cell{text: advice, colour: yellow}, left(row[1]))
+		} else {
+			add(row[0], row[1])
 		}
 	}
 	if s.Retry != nil {
@@ -120,6 +118,38 @@ func Flows(s *record.Summary) string {
 		return "0 done of " + started
 	}
 	return fmt.Sprintf("%s done of %s, %s", units.Count(s.Flows.Count-s.Flows.Unfinished), started, size(s.Flows.Bytes))
+}
+
+// advice names what to do about a fidelity that is not ok.
+const advice = "advice"
+
+// Trust lists how far the numbers of an emulated run can be trusted: its fidelity, further reasons
+// without a name, and what to do. It is empty for a simulation.
+func Trust(s *record.Summary) (rows [][2]string) {
+	f := s.Fidelity
+	if f == nil {
+		return nil
+	}
+	rows = append(rows, [2]string{"fidelity", Fidelity(s)})
+	for _, r := range f.Reasons {
+		rows = append(rows, [2]string{"", units.Spaced(r)})
+	}
+	if f.Advice != "" {
+		rows = append(rows, [2]string{advice, units.Spaced(f.Advice)})
+	}
+	return rows
+}
+
+// Doubt says what a fidelity that is not ok means for the numbers of a run; "" if it is ok, or the
+// run has none.
+func Doubt(s *record.Summary) string {
+	switch o := s.Outcome(); {
+	case s.Fidelity.Invalid():
+		return "fidelity invalid; " + doNotUse
+	case o.Doubtful():
+		return "fidelity " + o.Fidelity
+	}
+	return ""
 }
 
 // Fidelity says how late an emulated run was against its limit, what that means for its tails, and

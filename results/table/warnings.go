@@ -136,11 +136,8 @@ func Doubts(sides ...Side) (notes []string) {
 	var all grouped
 	for _, side := range sides {
 		for _, s := range side.Runs {
-			switch f := s.Fidelity; {
-			case f.Invalid():
-				all.add("fidelity invalid; "+doNotUse, s)
-			case s.Outcome().Doubtful():
-				all.add("fidelity "+s.Outcome().Fidelity, s)
+			if text := Doubt(s); text != "" {
+				all.add(text, s)
 			}
 		}
 	}
