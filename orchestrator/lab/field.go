@@ -22,6 +22,7 @@ type decoder struct {
 	traces  []Trace                      // that were read
 	notes   []note                       // about files that were read
 	kinds   map[string]bool              // transports that runs of the file use
+	chosen  map[string]bool              // transports that runs of the command use
 	seed    uint64                       // of the lab
 	hosts   hosts                        // that a declared key may name
 

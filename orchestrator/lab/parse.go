@@ -117,14 +117,15 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	file := root
 	root, sets = setSweep(r, root, sets)
 	kinds := transportKindsOf(root, sets)
-	for _, k := range opts.Transports {
-		kinds[k] = true
-	}
 	before := r.total
 	root, axes, blocked := sweep(r, root, sets)
+	chosen := transportKindsChosen(root, axes, sets)
+	for _, k := range opts.Transports {
+		kinds[k], chosen[k] = true, true
+	}
 	if r.total > before || len(blocked) > 0 { // which transports the runs use cannot be told
 		for _, k := range transport.Kinds() {
-			kinds[k] = true
+			kinds[k], chosen[k] = true, true
 		}
 	}
 	jobs := map[jobKey]*job{}
@@ -135,7 +136,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 		if opts.Retry != "" {
 			tree = setting(RepeatFlag, opts.Retry, "engine", "dilation").apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read,
+		d := &decoder{report: r, keys: keys, kinds: kinds, chosen: chosen, overlay: overlay(tree), read: opts.Read,
 			files: opts.Files, jobs: jobs, command: opts.Program}
 		l := d.lab(r.file, d.imported(tree), values)
 		if opts.ClocksAlone {
