@@ -10,26 +10,47 @@ import (
 	"weft/results/store"
 )
 
-// The command that a report gives to repeat its run repeats it, whatever --set and the sweep set.
+// The command that a report gives to repeat its run repeats it, whatever --set and the sweep set,
+// also where only other points of the sweep use what was set.
 func TestReportCommandRepeatsTheRun(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	t.Setenv(store.RootVar, "")
-	write(t, "tiny.yaml", `weft: 1
+	for _, c := range []struct {
+		sweep   string
+		set     []string
+		reports int
+	}{
+		{`workload.0.size: [64KB, 128KB], "seed, topology.mtu": [[1000000, 4096], [2, 1000]]`, []string{
+			"about=it's a test", "seed=1000000",
+			"faults=[{at: 1us, link: h0-switch0, down: 1us}, {at: 3us, host: h1, pause: 1us}]"}, 2},
+		{`transport.kind: [pc4, strack, ccm]`, []string{"transport.pc4.base_rate=off", "transport.ccm={congested: 100KB}"}, 3},
+		{`transport.kind: [pc4, strack]`, []string{"sweep.transport.pc4.initial=[line, base-rate]", "transport.kind=pc4"}, 2},
+		{`transport.kind: [pc4, strack]`, []string{"sweep.transport.pc4.initial=[line, base-rate]"}, 3},
+	} {
+		t.Chdir(t.TempDir())
+		t.Setenv(store.RootVar, "")
+		write(t, "tiny.yaml", `weft: 1
 name: tiny
 topology: {kind: star, hosts: 4}
 workload: [{collective: permute, size: 64KB}]
-sweep: {workload.0.size: [64KB, 128KB], "seed, topology.mtu": [[1000000, 4096], [2, 1000]]}
-`)
-	args := []string{"run", "tiny.yaml", "--engine", "sim", "--set", "about=it's a test", "--set", "seed=1000000",
-		"--set", "faults=[{at: 1us, link: h0-switch0, down: 1us}, {at: 3us, host: h1, pause: 1us}]"}
-	code, _, words := weft(t, orchestrated{}, args...)
-	if code != exitOK {
-		t.Fatalf("exit code %d: %s", code, words)
+sweep: {`+c.sweep+"}\n")
+		args := []string{"run", "tiny.yaml", "--engine", "sim"}
+		for _, set := range c.set {
+			args = append(args, "--set", set)
+		}
+		code, _, words := weft(t, orchestrated{}, args...)
+		if code != exitOK {
+			t.Fatalf("exit code %d: %s", code, words)
+		}
+		repeatReports(t, c.reports)
 	}
+}
+
+// repeatReports requires that the commands of all reports repeat their runs, of the lab tiny in the
+// working directory.
+func repeatReports(t *testing.T, wanted int) {
+	t.Helper()
 	reports, err := filepath.Glob("runs/tiny/2*/report.html")
-	if err != nil || len(reports) != 2 {
-		t.Fatalf("reports %q (%v); want two", reports, err)
+	if err != nil || len(reports) != wanted {
+		t.Fatalf("reports %q (%v); want %d", reports, err, wanted)
 	}
 	for _, report := range reports {
 		text, err := os.ReadFile(report)

@@ -357,7 +357,7 @@ func (r *Run) setting(path string) string {
 // sweepCommand returns the command that repeats the sweep of the run, from the directory above the
 // runs. Each point chooses its own dilation, unless the lab or the command line sets it.
 func (r *Run) sweepCommand() string {
-	return r.command("runtime", "datapath", "dilation") + r.program() + "\n# weft " + r.Manifest.Version
+	return r.command(r.Manifest.Set, "runtime", "datapath", "dilation") + r.program() + "\n# weft " + r.Manifest.Version
 }
 
 // original says why the command that repeats the run names the original lab, if it does.
@@ -369,9 +369,25 @@ func (r *Run) original() string {
 	return ""
 }
 
-// command returns the command that runs the lab with the same engine and settings, and with those
-// of the given engine flags that were set.
-func (r *Run) command(flags ...string) string {
+// ownSets returns what the command line set, without parameters of transports that only other
+// points of the sweep use: a command for this one alone would be refused.
+func (r *Run) ownSets() []string {
+	return slices.DeleteFunc(slices.Clone(r.Manifest.Set), func(set string) bool {
+		path, _, _ := strings.Cut(strings.TrimPrefix(set, "sweep."), "=")
+		names := strings.Split(path, ".")
+		if len(names) < 2 || names[0] != "transport" {
+			return false
+		}
+		section := "transport." + names[1]
+		return !slices.ContainsFunc(r.Manifest.Settings, func(s record.Setting) bool {
+			return s.Path == section || strings.HasPrefix(s.Path, section+".")
+		})
+	})
+}
+
+// command returns the command that runs the lab with the same engine, with the given settings, and
+// with those of the given engine flags that were set.
+func (r *Run) command(sets []string, flags ...string) string {
 	m := r.Manifest
 	labFile := m.Run + "/" + store.LabFile
 	if m.Original != nil {
@@ -388,7 +404,7 @@ func (r *Run) command(flags ...string) string {
 			cmd += " --secret FILE"
 		}
 	}
-	for _, set := range m.Set {
+	for _, set := range sets {
 		if m.On != "" && strings.HasPrefix(set, "engine.machines=") {
 			continue // --on sets it
 		}
@@ -406,7 +422,7 @@ func (r *Run) command(flags ...string) string {
 
 // runCommand returns the command that repeats the run, at the same dilation.
 func (r *Run) runCommand() string {
-	m, cmd := r.Manifest, r.command("runtime", "datapath")
+	m, cmd := r.Manifest, r.command(r.ownSets(), "runtime", "datapath")
 	if m.Engine == "emu" {
 		cmd += " --dilation " + strconv.FormatFloat(m.Dilation, 'f', -1, 64)
 	}
