@@ -170,8 +170,8 @@ func (a *app) showCase(c *benchCase) error {
 	return nil
 }
 
-// colourVerdict colours the verdict of a table of nccl-tests, if st has colours. Nothing is green in
-// a run whose numbers are not to be used.
+// colourVerdict colours the verdict of a table of nccl-tests, if st has colours. Nothing is green
+// in a run whose numbers are not to be used.
 func colourVerdict(text string, st table.Style, s *record.Summary) string {
 	good := st.Good("OK")
 	if s != nil && s.Outcome().Fidelity == record.Invalid {

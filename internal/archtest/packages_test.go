@@ -270,8 +270,9 @@ func packages() []entry {
 		{"labs", "", "files"},
 		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace " +
 			"internal/plural orchestrator/experiment orchestrator/lab orchestrator/topology " +
-			"results/plot results/record transport units",
-			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
+			"results/plot results/record results/table transport units",
+			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart, " +
+				"with what results/table says of their fidelity"},
 		{"orchestrator/starter", "examples orchestrator/experiment orchestrator/lab orchestrator/topology sdk transport",
 			"writes labs and a program to start from, and what their transports need, which their experiments tell"},
 		{"orchestrator/labfile", "inputs internal/clip internal/regular labs orchestrator/catalogue " +
