@@ -170,6 +170,9 @@ func pathAnswers(t *testing.T) []string {
 	for _, d := range compared.Differences {
 		changes[d.Metric] = fmt.Sprintf("%+.1f %%, p = %.3f, %s", 100*d.Change, d.P, d.Verdict)
 	}
+	says(t, "docs/uec.md", fmt.Sprintf("Slowdown: PC4 %.1f, from %s to %s; STrack %.1f; UEC %.2f", slices.Concat(
+		[]any{mean(runs, "pc4", maxSlow)}, bounds(runs, "pc4", "%.1f", maxSlow),
+		[]any{mean(runs, "strack", maxSlow), mean(runs, "uec", maxSlow)})...))
 	us := mean(runs, "uec", meanRTT)
 	if strack := mean(runs, "strack", meanRTT); us-strack > 0.1 || strack-us > 0.1 {
 		t.Errorf("the mean round trips of UEC and STrack are %.2f and %.2f us", us, strack)
