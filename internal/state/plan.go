@@ -52,11 +52,11 @@ func planOf(t reflect.Type) *plan {
 		return p.(*plan)
 	}
 	p := &plan{}
-	plans.Store(t, p) // types may contain themselves
 	if p.err = p.add(t, 0, ""); p.err != nil {
-		plans.Store(t, &plan{err: p.err})
+		p.fields = nil
 	}
-	return p
+	whole, _ := plans.LoadOrStore(t, p) // runs of a sweep are made at the same time, and see whole plans alone
+	return whole.(*plan)
 }
 
 // add adds the fields of a struct at an offset.

@@ -1,9 +1,12 @@
 package state
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"weft/units"
@@ -146,5 +149,30 @@ func TestTagsThatDoNotFit(t *testing.T) {
 	parts := slices.Collect(maps.Keys(capture(t, 0, newMachine(0)).Parts))
 	if len(parts) != 3 {
 		t.Errorf("parts %v", parts)
+	}
+}
+
+// Runs of a sweep ask for the plan of a type at the same time. Each gets the whole of it.
+func TestPlansAreWhole(t *testing.T) {
+	const fields = 200
+	all := make([]reflect.StructField, fields)
+	for i := range all {
+		all[i] = reflect.StructField{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[int](), Tag: `state:"value"`}
+	}
+	large := reflect.StructOf(all)
+	for range 50 {
+		plans.Delete(large)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 20 {
+					if p := planOf(large); p.err != nil || len(p.fields) != fields {
+						t.Errorf("%d of %d fields, %v", len(p.fields), fields, p.err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
 	}
 }
