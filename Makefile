@@ -19,8 +19,9 @@ TEST := go test -vet=off -ldflags='-s -w'
 # Which cases `make test` takes of tests that have too many for everyday: other ones for each commit. See internal/sample.
 export WEFT_SAMPLE ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
 
-# Each package's tests run in namespaces of their own, side by side with others'.
-ISOLATE := -exec "'$(CURDIR)/.ci/isolate'" -timeout 30m
+# Each package's tests run in namespaces of their own, side by side with others'. The limit is for what hangs: the longest
+# part, of e2e, takes ten minutes, and half an hour on a machine that does other work.
+ISOLATE := -exec "'$(CURDIR)/.ci/isolate'" -timeout 60m
 
 # Two thirds of the end-to-end tests, by time: they mostly wait.
 ONE := Docker|Image|Captur|Terminal|Disk|Tools
