@@ -52,9 +52,7 @@ func planOf(t reflect.Type) *plan {
 		return p.(*plan)
 	}
 	p := &plan{}
-	if p.err = p.add(t, 0, ""); p.err != nil {
-		p.fields = nil
-	}
+	p.err = p.add(t, 0, "")
 	whole, _ := plans.LoadOrStore(t, p) // runs of a sweep are made at the same time, and see whole plans alone
 	return whole.(*plan)
 }

@@ -37,7 +37,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	converged := metrics.Convergence{Limit: c.Limit}
 	since, at := x.Measure.Clocks, make([]metrics.Reading, len(o.Clocks))
 	reference := int(x.Plans[0].Clock.Setup.Reference)
-	var bounded, covered, pairs int64
+	var samples, bounded, covered, pairs int64
 	var largest units.Time // of the samples around faults, which are in no distribution
 	var squares float64
 	cost := s
@@ -51,6 +51,9 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 		}
 		now := o.Clocks[0].Samples[k].At
 		beside := now%c.Sample != 0
+		if !beside {
+			samples++
+		}
 		down := func(h int) bool { return o.Clocks[h].Samples[k].Down }
 		if now < since {
 			converged.Add(now, metrics.Compare(at, down, nil).Worst)
@@ -82,7 +85,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	if pairs == 0 { // all down, or the run ended before measure.from
 		return s, false
 	}
-	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(shortest(atInterval(o.Clocks, c.Sample)))
+	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), samples
 	s.Error.Max = max(s.Error.Max, largest.Nanoseconds())
 	if follow.Count() > 0 {
 		q := follow.Describe(finer * units.Nanosecond)

@@ -74,38 +74,40 @@ type MetricGroup struct {
 // from 1 B to 1 GiB has 31.
 const MaxMetricGroups = 64
 
-// metricUnits are the ends of names of metrics that are quantities, the longer one first where one
-// ends another.
-var metricUnits = []struct {
+// metricUnit is what the end of a metric's name says of it.
+type metricUnit struct {
 	suffix, unit string
 	scale        float64
 	sign         float64
-}{
+}
+
+// metricUnits are the ends of names of metrics that are quantities, the longer one first where one
+// ends another.
+var metricUnits = []metricUnit{
 	{"_per_s", "", 1, -1}, {"_ns", "us", 1e-3, 1}, {"_us", "us", 1, 1}, {"_ms", "us", 1e3, 1}, {"_s", "us", 1e6, 1},
 	{"_bytes", "B", 1, 0}, {"_mbps", "Gb/s", 1e-3, -1}, {"_gbps", "Gb/s", 1, -1},
+}
+
+// unitOf returns the unit of a metric; that of a plain number if the end of its name is not known.
+func unitOf(name string) metricUnit {
+	for _, u := range metricUnits {
+		if strings.HasSuffix(name, u.suffix) {
+			return u
+		}
+	}
+	return metricUnit{scale: 1}
 }
 
 // MetricUnit returns the unit of a metric by the end of its name, us, B or Gb/s, and how many of
 // these a value of 1 is. unit is empty for a plain number.
 func MetricUnit(name string) (unit string, scale float64) {
-	for _, u := range metricUnits {
-		if strings.HasSuffix(name, u.suffix) {
-			return u.unit, u.scale
-		}
-	}
-	return "", 1
+	u := unitOf(name)
+	return u.unit, u.scale
 }
 
 // MetricSign returns the sign of a change of a metric for the worse, by the end of its name: 1 for
 // times, -1 for rates, 0 where the name does not tell.
-func MetricSign(name string) float64 {
-	for _, u := range metricUnits {
-		if strings.HasSuffix(name, u.suffix) {
-			return u.sign
-		}
-	}
-	return 0
-}
+func MetricSign(name string) float64 { return unitOf(name).sign }
 
 // MaxMetricValues bounds the values in a summary. MetricsFile has all.
 const MaxMetricValues = 100
