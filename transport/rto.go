@@ -144,8 +144,8 @@ func Patience(cfg Config, s Spec) (whole, last units.Time, err error) {
 	return whole, last, nil
 }
 
-// waits returns how long an attempt and its retries take, of which last follows the last one, if
-// the first wait is as long as first.
+// waits returns the sum of the timeouts of an attempt and its retries, and the last of them. The
+// first timeout is first; each retry doubles it.
 func waits(first units.Time, tries int32) (whole, last units.Time) {
 	for try := range tries + 1 {
 		last = first << min(try, maxDoublings)

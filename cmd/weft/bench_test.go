@@ -139,6 +139,15 @@ func TestBenchAsJSON(t *testing.T) {
 	}
 }
 
+// measureOne reports that four ranks finished one size.
+func measureOne(o orchestrate.Options) {
+	var parts []record.Part
+	for rank := range 4 {
+		parts = append(parts, record.Part{Rank: rank, End: 1_000_000, Checked: 1})
+	}
+	o.Parts(parts)
+}
+
 // halting is an engine that is interrupted after one size.
 type halting struct {
 	stop context.CancelFunc
@@ -146,11 +155,7 @@ type halting struct {
 }
 
 func (h halting) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
-	var parts []record.Part
-	for rank := range 4 {
-		parts = append(parts, record.Part{Rank: rank, End: 1_000_000, Checked: 1})
-	}
-	o.Parts(parts)
+	measureOne(o)
 	h.stop()
 	return &record.Summary{Lab: x.Lab.Name, Engine: "sim", Status: "interrupted"}, context.Canceled
 }
@@ -324,11 +329,7 @@ type emulating struct {
 }
 
 func (e emulating) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
-	var parts []record.Part
-	for rank := range 4 {
-		parts = append(parts, record.Part{Rank: rank, End: 1_000_000, Checked: 1})
-	}
-	o.Parts(parts)
+	measureOne(o)
 	return &record.Summary{Run: "a-run", Lab: x.Lab.Name, Transport: x.Lab.Transport.Kind, Engine: "emu", Status: record.OK, Verified: true,
 		Fidelity: e.fidelity}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// A pattern that no step of the network can match is told of, with the forms that have its words.
+// A pattern that no step of the network can match is an error that lists the forms with its words.
 func TestPatternsOfSteps(t *testing.T) {
 	labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: x\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, "+
 		"hosts_per_leaf: 2}\nworkload: [{collective: permute, size: 1MB}]\n"), lab.Options{})

@@ -98,8 +98,8 @@ var goesOn = regexp.MustCompile(`^([.,]?[0-9]|[eE][+-]?[0-9])`)
 
 func isDigit(line []byte, i int) bool { return i >= 0 && line[i] >= '0' && line[i] <= '9' }
 
-// Doubts returns warnings about lines of which a match takes a part: there is a second match, as in
-// a line that a program rewrites with carriage returns, or the number goes on behind it.
+// Doubts returns warnings about lines with more than their first match: a second one, as in a
+// progress bar that carriage returns rewrite, or digits of the same number after it.
 func (r *Reader) Doubts() (all []string) {
 	for _, d := range []struct {
 		matches

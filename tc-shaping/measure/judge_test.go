@@ -153,7 +153,7 @@ func TestWaited(t *testing.T) {
 	}
 }
 
-// Loss is told from none just if a link that loses nothing would not be as requested.
+// LossTold reports true exactly if a link without loss would fail the same measurement.
 func TestLossTold(t *testing.T) {
 	for _, p := range []float64{0, 1e-9, 1e-3, 2e-3, 4e-3, 0.01, 0.5} {
 		for _, sent := range []int{0, 1, 400, 4000} {
