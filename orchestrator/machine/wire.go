@@ -202,7 +202,9 @@ func messages(c *tls.Conn) (*link, error) {
 }
 
 // carry copies bytes both ways between the network and this process until one end is gone, and
-// closes both, or leaves the network to release.
+// closes both, or leaves the network to release. What one end sent before it ended arrives, also
+// while the other goes on sending: closing a TCP connection with bytes that nobody has read throws
+// away what is still to leave (RFC 9293, section 3.6.1).
 func (l *link) carry(near net.Conn) {
 	defer close(l.over)
 	defer near.Close()
@@ -210,13 +212,19 @@ func (l *link) carry(near net.Conn) {
 		done = make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = io.Copy(to, from) // whoever uses the connection learns that it has ended
+			if _, err := io.Copy(to, from); err != nil { // whoever uses the connection learns that it has ended
+				_, _ = io.Copy(io.Discard, from)
+			}
 		}()
 		return done
 	}
 	sent, came := one(l.far, near), one(near, l.far)
 	select {
 	case <-sent:
+		if !l.released.Load() && l.far.CloseWrite() == nil {
+			_ = l.far.SetReadDeadline(time.Now().Add(silence))
+			<-came
+		}
 	case <-came:
 	}
 	if l.released.Load() {
@@ -262,7 +270,8 @@ type change struct {
 	back   func(control.Message) error // is called with each from b to a before
 }
 
-// relay forwards messages both ways between two connections until one ends, and closes both.
+// relay forwards messages both ways between two connections until one has ended and its last message
+// has been passed on, and closes both.
 func relay(a, b *control.Conn, c change) {
 	done := make(chan struct{}, 2)
 	go func() {
@@ -294,7 +303,8 @@ func stays(m control.Message, fds []int) error {
 	return fmt.Errorf("%q has descriptors, which do not leave a machine", m.Kind)
 }
 
-// pass forwards one message.
+// pass forwards one message. It drops the message if the receiver is gone: what that sent before is
+// still passed on, and the relay ends with it.
 func pass(from, to *control.Conn, c change) error {
 	m, fds, err := from.Recv()
 	if err != nil {
@@ -319,6 +329,9 @@ func pass(from, to *control.Conn, c change) error {
 	}
 	if err = to.Send(m, with...); err == nil && c.passed != nil {
 		err = c.passed(m)
+	}
+	if control.Gone(err) {
+		return nil
 	}
 	return err
 }
