@@ -159,7 +159,7 @@ func TestSilentTestsAreFound(t *testing.T) {
 		`func TestUMLA(t *testing.T) { if umltest.Outside(t) { return } }`:                                    false,
 		`func TestA(t *testing.T) { up(t) }`:                                                                  false,
 		`func TestPrivA(t *testing.T) { up(t) }`:                                                              true,
-		`func BenchmarkPrivA(b *testing.B) { testenv.CPU() }`:                                                 true,
+		`func BenchmarkPrivA(b *testing.B) { testenv.Main(nil) }`:                                             true,
 		`func TestA(t *testing.T) { if os.Geteuid() != 0 { t.Skip("not root") } }`:                            true,
 		`func TestA(d *desk) { if _, err := exec.LookPath("x"); err != nil { d.t.Skip(err) } }`:               true,
 		`func TestA(t *testing.T) { if os.Geteuid() != 0 { want = 3 } }`:                                      false,

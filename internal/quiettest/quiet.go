@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Patience is the time limit for something that must happen. It is longer than any busy machine
@@ -83,10 +85,13 @@ func Check(t testing.TB, n int, measure func() error) {
 }
 
 // Stopwatch measures how long something takes, and whether anything disturbs it.
-type Stopwatch struct{ begun mark }
+type Stopwatch struct {
+	begun mark
+	used  time.Duration // processor time of this process
+}
 
 // Start starts a stopwatch.
-func Start() Stopwatch { return Stopwatch{begin()} }
+func Start() Stopwatch { return Stopwatch{begin(), used()} }
 
 // AtMost fails the test if more than limit has passed, or logs it if something disturbed what was
 // measured.
@@ -94,6 +99,15 @@ func (s Stopwatch) AtMost(t testing.TB, limit time.Duration, what string) {
 	t.Helper()
 	if took := time.Since(s.begun.at); took > limit {
 		s.Late(t, "%s took %v, want at most %v", what, took.Round(time.Millisecond), limit)
+	}
+}
+
+// UsedAtMost fails the test if this process has used more processor time than limit, or logs it if
+// something disturbed what was measured: processors that others use, too, make less of their time.
+func (s Stopwatch) UsedAtMost(t testing.TB, limit time.Duration, what string) {
+	t.Helper()
+	if took := used() - s.used; took > limit {
+		s.Late(t, "%s took %v of processor time, want at most %v", what, took.Round(time.Millisecond), limit)
 	}
 }
 
@@ -110,3 +124,12 @@ func (s Stopwatch) Late(t testing.TB, format string, args ...any) {
 
 // Disturbed returns what has disturbed the machine since s was started; nil if nothing has.
 func (s Stopwatch) Disturbed() error { return s.begun.disturbed() }
+
+// used returns the processor time that this process has used.
+func used() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err) // cannot happen: both arguments are valid
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,12 @@ type outcome struct {
 
 func (o *outcome) Helper()    {}
 func (o *outcome) Log(...any) {}
+func (o *outcome) Logf(format string, args ...any) {
+	o.how = "logged: " + fmt.Sprintf(format, args...)
+}
+func (o *outcome) Errorf(format string, args ...any) {
+	o.how = "failed: " + fmt.Sprintf(format, args...)
+}
 func (o *outcome) Fatalf(format string, args ...any) {
 	o.how = "failed: " + fmt.Sprintf(format, args...)
 	panic(o)
@@ -56,6 +63,29 @@ func TestCheckRepeats(t *testing.T) {
 // burn uses a processor for this time.
 func burn(d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; {
+	}
+}
+
+// Processor time counts, and time that passes, as in this sleep, does not.
+func TestUsedAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		work func()
+		late bool
+	}{
+		"works":  {func() { burn(200 * time.Millisecond) }, true},
+		// the sleep is what is measured
+		"sleeps": {func() { time.Sleep(200 * time.Millisecond) }, false},
+	} {
+		Check(t, 10, func() error {
+			o := &outcome{}
+			s := Start()
+			c.work()
+			s.UsedAtMost(o, 100*time.Millisecond, "it")
+			if got := strings.HasPrefix(o.how, "failed: on a quiet machine, it took "); got != c.late {
+				return fmt.Errorf("%s: %q", name, o.how)
+			}
+			return nil
+		})
 	}
 }
 

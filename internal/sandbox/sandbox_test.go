@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"weft/internal/fuzztest"
 	"weft/internal/quiettest"
 	build "weft/internal/sandbox/sandboxtest"
-	"weft/internal/testenv"
 )
 
 const (
@@ -62,14 +62,12 @@ func TestEndsWhatLasts(t *testing.T) {
 		"loop": build.Forever(), "grow": build.Grow(), "fill": build.Fill(), "recurse": build.Recurse(),
 	} {
 		for _, interpret := range []bool{false, true} {
-			begin := testenv.CPU()
+			watch := quiettest.Start()
 			got, err := try(t, build.Module{Event: code}.Bytes(), interpret)
 			if !got.failed || name == "grow" != errors.Is(err, ErrMemory) || (name == "loop" || name == "fill") && !got.long {
 				t.Errorf("%s, interpreted: %t: %+v, %v", name, interpret, got.long, err)
 			}
-			if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
-				t.Errorf("%s, interpreted: %t: took %v of processor time", name, interpret, took)
-			}
+			watch.UsedAtMost(t, time.Second, fmt.Sprintf("%s, interpreted: %t", name, interpret))
 		}
 		if _, err := try(t, build.Module{Start: code, Event: build.Answer(1)}.Bytes(), false); err == nil {
 			t.Errorf("%s at the start: no error", name)
@@ -95,7 +93,7 @@ func TestStartEnds(t *testing.T) {
 	} {
 		for _, section := range []bool{false, true} {
 			c.module.StartSection = section
-			begin := testenv.CPU()
+			watch := quiettest.Start()
 			p, err := Compile(t.Context(), c.module.Bytes(), Options{Memory: 16, Start: fuel})
 			if err != nil {
 				t.Fatal(err)
@@ -104,9 +102,7 @@ func TestStartEnds(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s, section: %t: %v; want %q", c.name, section, err, c.want)
 			}
-			if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
-				t.Errorf("%s, section: %t: took %v of processor time", c.name, section, took)
-			}
+			watch.UsedAtMost(t, time.Second, fmt.Sprintf("%s, section: %t", c.name, section))
 			_ = p.Close()
 		}
 	}
@@ -257,14 +253,12 @@ func TestWork(t *testing.T) {
 			others[i] = c.other
 		}
 		module := build.Module{Event: build.Answer(1), Others: others}.Bytes()
-		begin := testenv.CPU()
+		watch := quiettest.Start()
 		_, err := Compile(t.Context(), module, Options{Memory: 16, Start: callFuel})
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
-		if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
-			t.Errorf("%s: took %v of processor time", c.name, took)
-		}
+		watch.UsedAtMost(t, time.Second, c.name)
 	}
 	// A few of each are compiled.
 	few := [][]byte{

@@ -270,8 +270,8 @@ type change struct {
 	back   func(control.Message) error // is called with each from b to a before
 }
 
-// relay forwards messages both ways between two connections until one has ended and its last message
-// has been passed on, and closes both.
+// relay forwards messages both ways between two connections until one has ended and its last
+// message has been passed on, and closes both.
 func relay(a, b *control.Conn, c change) {
 	done := make(chan struct{}, 2)
 	go func() {

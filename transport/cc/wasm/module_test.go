@@ -16,7 +16,6 @@ import (
 	"weft/internal/quiettest"
 	"weft/internal/sandbox"
 	build "weft/internal/sandbox/sandboxtest"
-	"weft/internal/testenv"
 	"weft/transport/cc"
 	"weft/units"
 )
@@ -90,14 +89,12 @@ func TestLoadRefuses(t *testing.T) {
 			`,"default":"1"}`)}, "declared twice"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			begin := testenv.CPU()
+			watch := quiettest.Start()
 			_, err := Load(c.module.Bytes())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v; want %q", err, c.want)
 			}
-			if took := testenv.CPU() - begin; took > time.Second && !quiettest.Race {
-				t.Errorf("took %v of processor time", took)
-			}
+			watch.UsedAtMost(t, time.Second, "loading")
 			if again, err2 := Load(c.module.Bytes()); again != nil || err2 == nil || err != nil && err2.Error() != err.Error() {
 				t.Errorf("loaded again: %v", err2)
 			}
