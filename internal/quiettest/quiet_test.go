@@ -72,7 +72,7 @@ func TestUsedAtMost(t *testing.T) {
 		work func()
 		late bool
 	}{
-		"works":  {func() { burn(200 * time.Millisecond) }, true},
+		"works": {func() { burn(200 * time.Millisecond) }, true},
 		// the sleep is what is measured
 		"sleeps": {func() { time.Sleep(200 * time.Millisecond) }, false},
 	} {
