@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,6 +108,54 @@ func (h *Handle) reach() (*client, error) {
 	return dial(h.root, h.name)
 }
 
+// watched calls answered, which waits for the answers to a request of any length on c. It ends c
+// when the supervisor does not answer a greeting meanwhile, and then returns that.
+func (h *Handle) watched(c *client, answered func() error) error {
+	quit, silent := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(silent)
+		tick := time.NewTicker(helloTime)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+			err := h.callWithin(helloTime, kindHello, nil, kindDone, nil)
+			if errors.As(err, new(*silentError)) { // of an end, c learns itself
+				silent <- err
+				c.Close()
+				return
+			}
+		}
+	}()
+	err := answered()
+	close(quit)
+	if err == nil {
+		return nil // it came while a greeting was under way
+	}
+	select {
+	case why := <-silent:
+		return cmp.Or(why, err)
+	default:
+		return err
+	}
+}
+
+// silentError says that a supervisor is there and does not answer.
+type silentError struct {
+	lab  string
+	pid  int
+	wait time.Duration
+}
+
+// Error implements error.
+func (e *silentError) Error() string {
+	return fmt.Sprintf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it",
+		e.lab, e.pid, e.wait, e.lab)
+}
+
 // callTime is the time limit for a supervisor to answer other requests. Our own choice: even the
 // boot of a node takes a fraction of it.
 const callTime = 20 * time.Second
@@ -132,8 +181,7 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 		_, err = c.conn.Expect(answer, into)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it",
-			h.name, c.pid, wait, h.name)
+		return &silentError{h.name, c.pid, wait}
 	}
 	if control.Gone(err) { // it ended before it answered
 		if gone := h.ended(); gone != nil {
@@ -201,7 +249,10 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	})
 	defer stop()
 	var exit Exit
-	_, err = c.conn.Expect(kindExit, &exit)
+	err = h.watched(c, func() error {
+		_, err := c.conn.Expect(kindExit, &exit)
+		return err
+	})
 	if ctx.Err() != nil {
 		return exit, ctx.Err()
 	}
@@ -281,6 +332,12 @@ func stream[T any](ctx context.Context, h *Handle, kind string, body any, part s
 	if err := c.send(kind, body); err != nil {
 		return err
 	}
+	return h.watched(c, func() error { return receive(ctx, h, c, part, f, last, into) })
+}
+
+// receive receives the answers of stream.
+func receive[T any](ctx context.Context, h *Handle, c *client, part string, f func(T) error, last string,
+	into any) error {
 	for {
 		m, _, err := c.conn.Recv()
 		switch {

@@ -21,11 +21,7 @@ func TestPrivRequestsToAStoppedSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
+	null := openNull(t)
 	up, program := true, []string{"true"}
 	requests := map[string]func() error{
 		"State": func() error { _, err := h.State(); return err },
@@ -64,7 +60,7 @@ func TestPrivRequestsToAStoppedSupervisor(t *testing.T) {
 	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("lab stopped: its supervisor (process %d) does not answer within 5s; weft destroy stopped ends it", supervisor)
+	want := unanswered(supervisor)
 	var all sync.WaitGroup
 	for name, ask := range requests {
 		all.Go(func() {
@@ -81,5 +77,89 @@ func TestPrivRequestsToAStoppedSupervisor(t *testing.T) {
 		if err := requests[name](); err != nil {
 			t.Errorf("%s of one that continues: %v", name, err)
 		}
+	}
+}
+
+// unanswered is the error of a request to the stopped supervisor of the lab "stopped".
+func unanswered(supervisor int) string {
+	return fmt.Sprintf("lab stopped: its supervisor (process %d) does not answer within 5s; weft destroy stopped ends it", supervisor)
+}
+
+// openNull opens what swallows everything.
+func openNull(t *testing.T) *os.File {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { null.Close() })
+	return null
+}
+
+// So does every request that may last for ever and whose supervisor is stopped meanwhile. Check is
+// answered as Events is.
+func TestPrivRequestsWhoseSupervisorIsStopped(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	r, supervisor := deployLab(t, "stopped")
+	h, err := Open(r, "stopped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	null := openNull(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	program := []string{"sh", "-c", "echo here; sleep 600"}
+	begun, stopped := make(chan string), make(chan bool)
+	once := map[string]*sync.Once{"Exec": {}, "ExecAll": {}, "Events": {}}
+	begins := func(name string) {
+		once[name].Do(func() { begun <- name })
+		<-stopped
+	}
+	requests := map[string]func() error{
+		"Exec": func() error {
+			_, err := h.Exec(t.Context(), Exec{Node: "h0", Args: program}, null, write, null)
+			return err
+		},
+		"ExecAll": func() error {
+			endings, first := h.ExecAll(t.Context(), &together.Job{Hosts: []string{"h0", "h1"}, Args: program,
+				Line: func(int, bool, []byte) { begins("ExecAll") }}, false)
+			if first < 0 {
+				return nil
+			}
+			return endings[first].Err
+		},
+		"Events": func() error {
+			return h.Events(t.Context(), true, func(Event) error { begins("Events"); return nil })
+		},
+	}
+	go func() {
+		_, _ = read.Read(make([]byte, 1))
+		begins("Exec")
+	}()
+	var all sync.WaitGroup
+	for name, ask := range requests {
+		all.Go(func() {
+			if err := ask(); err == nil || err.Error() != unanswered(supervisor) {
+				t.Errorf("%s: %v\nwant %s", name, err, unanswered(supervisor))
+			}
+		})
+	}
+	for range requests {
+		<-begun
+	}
+	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	close(stopped)
+	all.Wait()
+	if err := syscall.Kill(supervisor, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.State(); err != nil {
+		t.Errorf("after it continues: %v", err)
 	}
 }
