@@ -429,11 +429,36 @@ func TestPrivDeployedCheck(t *testing.T) {
 		if m := all["h0-leaf0"]; m.OK || m.Tried || m.Why != "it is down" {
 			t.Errorf("a link that is down: %+v", m)
 		}
-		if m := all["h3-leaf1"]; m.OK || m.Bad != "rate, delay" {
+		if m := all["h3-leaf1"]; m.OK || m.Bad != "rate, delay, settings" {
 			return fmt.Errorf("a slow link: %+v", m)
 		}
 		if m := all["h1-leaf0"]; !m.OK {
 			return fmt.Errorf("a link that nobody touched: %+v", m)
+		}
+		return nil
+	})
+}
+
+// A link with a setting that is not the lab's is never ok, whether probes could tell it or not, and
+// is again when it was set back.
+func TestPrivCheckFindsEveryChange(t *testing.T) {
+	d := deployed(t, "weft: 1\nname: check\ntopology: {kind: star, hosts: 3, link: {rate: 20Mbps, delay: 1ms}}\n")
+	for change, back := range map[string]string{
+		"loss=0.01%": "loss=0", "bit_errors=1e-12": "bit_errors=0", "duplicate=0.01%": "duplicate=0", "jitter=1us": "jitter=0s",
+		"reorder=0.01%,reorder_by=1us": "reorder=0", "rate=19.99Mbps": "rate=20Mbps", "delay=1.001ms": "delay=1ms",
+	} {
+		setting, _, _ := strings.Cut(change, "=")
+		d.run("link", "check", "h1-switch0", "set", change).wantCode(0)
+		r := d.run("inspect", "--check").wantCode(3)
+		row := regexp.MustCompile(`(?m)^h1-switch0 .*missed: .*settings.*; the link has ` + setting + `=.*$`)
+		if !row.MatchString(r.stdout) {
+			t.Errorf("%s: %s", change, r.stdout)
+		}
+		d.run("link", "check", "h1-switch0", "set", back).wantCode(0)
+	}
+	quiettest.Check(t, 3, func() error {
+		if r := d.run("inspect", "--check"); r.code != 0 {
+			return fmt.Errorf("exit code %d: %s", r.code, r.stdout)
 		}
 		return nil
 	})

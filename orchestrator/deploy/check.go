@@ -16,8 +16,10 @@ import (
 	"weft/fabric"
 	"weft/internal/control"
 	"weft/orchestrator/deploy/probe"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 	"weft/units"
 )
 
@@ -36,11 +38,14 @@ type Measured struct {
 	Hops  int    `json:"hops"`             // links of the path
 	Why   string `json:"why,omitempty"`    // why it could not be measured
 	Tried bool   `json:"measured"`         // false: see Why
-	OK    bool   `json:"ok"`               // rate, delay and loss are as asked, within tolerance
-	Bad   string `json:"missed,omitempty"` // those that are not
-	// Unjudged is "loss" if nothing is missed, and the asked loss is too small to be told from none
-	// with Probes packets.
+	OK    bool   `json:"ok"`               // rate, delay and loss are as asked, within tolerance; no Changes
+	Bad   string `json:"missed,omitempty"` // those that are not, and settings if Changes has any
+	// Unjudged has what could not be judged if nothing is missed: "loss" if the asked loss is too
+	// small to be told from none with Probes packets, "rate" and "delay" if packets overtake each
+	// other, or their jitter is long against the time in which they came or hides the delay.
 	Unjudged string `json:"unjudged,omitempty"`
+	// Changes has the settings of the link that differ from the lab file, as LinkState has them.
+	Changes []string `json:"changes,omitempty"`
 
 	Tries int  `json:"tries"`           // number of measurements
 	Bound bool `json:"bound,omitempty"` // the link is faster than its path: RateBPS is a lower bound
@@ -52,7 +57,11 @@ type Measured struct {
 	DelayUS      float64 `json:"delay_us,omitempty"` // absent: no packet came
 	AskedLoss    float64 `json:"asked_loss"`
 	Loss         float64 `json:"loss"`
-	Probes       int64   `json:"loss_probes"` // packets that loss was measured with
+	Probes       int64   `json:"loss_probes"` // packets that loss was measured with, in all tries
+
+	lost     int64         // of Probes
+	unsteady time.Duration // by how much jitter and reordering move a packet of the path; 0: none
+	train    time.Duration // in which the packets came whose rate was measured
 }
 
 // MarshalJSON leaves out the values of a link that was not measured: zeros would be taken for them.
@@ -126,14 +135,13 @@ func (s *supervisor) check(conn *control.Conn, c *Check) error {
 		case measured:
 			known.Link = m.Link
 			m = known
-			s.bound(id, &m)
 		default:
 			if err := s.measureRepeatedly(ctx, path, &m); err != nil {
 				return fmt.Errorf("%s: %w", m.Link, err)
 			}
 			done[path] = m
-			s.bound(id, &m)
 		}
+		s.compare(id, &m, &look.Ports[2*int(id)])
 		if err := conn.SendValue(kindMeasured, m); err != nil {
 			return err
 		}
@@ -198,7 +206,19 @@ func (s *supervisor) findPathsBetween(src, dst topology.NodeID, wanted map[topol
 	}
 }
 
-// expected returns what the lab file says of a path, for packets of a size on the wire.
+// unsteady returns by how much what the lab file says of a path moves a packet at random.
+func (s *supervisor) unsteady(path *probePath) (by units.Time) {
+	for _, p := range path.ports {
+		d := experiment.LinkOf(&s.x.Graph.Links[p/2]).Disorder
+		if by += d.Jitter; d.Reorder > 0 {
+			by += d.By
+		}
+	}
+	return by
+}
+
+// expected returns what the lab file says of a path, for packets of a size on the wire, but for
+// jitter.
 func (s *supervisor) expected(path *probePath, size units.Bytes) (rate units.Bandwidth, delay units.Time,
 	loss float64) {
 	delivered := 1.0
@@ -217,21 +237,32 @@ func (s *supervisor) expected(path *probePath, size units.Bytes) (rate units.Ban
 // checksum.
 func frame(n int) units.Bytes { return units.Bytes(n) + 8 + 20 + 14 + 4 }
 
-// bound sets m.Bound if the link is faster than the slowest of its path. Then the measured rate is
-// only a lower bound of the link's.
-func (s *supervisor) bound(id topology.LinkID, m *Measured) {
-	m.Bound = m.Tried && float64(s.x.Graph.Links[id].Rate) > m.AskedRateBPS
-	if m.Bound {
-		m.LinkRateBPS = float64(s.x.Graph.Links[id].Rate)
+// compare adds to the measurement of a link's path what is known of the link itself. It sets
+// m.Bound if the link is faster than the slowest of its path: then the measured rate is only a
+// lower bound of the link's. A link whose settings (p) are not those of the lab file is never ok:
+// there are some that no probe can tell.
+func (s *supervisor) compare(id topology.LinkID, m *Measured, p *realtime.PortState) {
+	link := &s.x.Graph.Links[id]
+	if m.Bound = m.Tried && m.Hops > 1 && float64(link.Rate) > m.AskedRateBPS; m.Bound {
+		m.LinkRateBPS = float64(link.Rate)
+	}
+	if !m.Tried {
+		return
+	}
+	if m.Changes = linkState(link, p).Changes; len(m.Changes) > 0 {
+		m.Bad, m.Unjudged, m.OK = strings.TrimPrefix(m.Bad+", "+settings, ", "), "", false
 	}
 }
 
+// settings is in Measured.Bad if the link was changed.
+const settings = "settings"
+
 // tries is the maximum number of measurements of a path. Our own choice: a program that uses the
-// processors for some milliseconds slows one measurement; a path that is really different misses
-// all of them.
+// processors for some milliseconds slows one measurement; a path whose rate or delay is really
+// different misses it in all of them. It loses no packet, so that losses of all count.
 const tries = 3
 
-// measureRepeatedly measures a path until nothing is missed, at most tries times.
+// measureRepeatedly measures a path until rate and delay are not missed, at most tries times.
 func (s *supervisor) measureRepeatedly(ctx context.Context, path *probePath, m *Measured) error {
 	for m.Tries < tries {
 		m.Tries++
@@ -258,16 +289,19 @@ func (s *supervisor) measure(ctx context.Context, path *probePath, m *Measured) 
 	_, delay, loss := s.expected(path, frame(small))
 	packet := time.Duration(float64(rate.TransmitTime(frame(full)).Duration()) * d) // real
 	short := time.Duration(float64(rate.TransmitTime(frame(small)).Duration()) * d)
-	train := int(min(max(trainTime/max(packet, 1), 24), 4000))
-	probes := 300
+	m.unsteady = s.unsteady(path).Duration()
+	span := min(max(trainTime, time.Duration(steady*float64(m.unsteady)*d)), longTrain)
+	train := int(min(max(span/max(packet, 1), 24), maxProbes))
+	gap := max(100*time.Microsecond, 4*short)
+	probes := int(min(max(lossTime/gap, 300), maxProbes))
 	if loss > 0 {
-		probes = int(min(max(40/loss, 300), 4000))
+		probes = int(min(max(40/loss, float64(probes)), maxProbes))
 	}
 	plan := &probe.Plan{
 		To: netip.AddrPortFrom(s.deployment.Subnet.HostAddr(path.dst), probePort), Source: path.source,
 		Phases: []probe.Phase{
 			{Count: 12, Size: small, GapNS: int64(max(5*time.Millisecond, 2*short))},
-			{Count: probes, Size: small, GapNS: int64(max(50*time.Microsecond, 4*short))},
+			{Count: probes, Size: small, GapNS: int64(gap)},
 			{Count: train, Size: full}, // last: it fills queues if a link is too slow
 		},
 	}
@@ -275,44 +309,84 @@ func (s *supervisor) measure(ctx context.Context, path *probePath, m *Measured) 
 	if err != nil {
 		return err
 	}
-	m.AskedRateBPS, m.AskedDelayUS, m.AskedLoss, m.Probes = float64(rate), delay.Microseconds(), loss, int64(probes)
-	m.DelayUS = float64(results[0].MinNS) / 1e3 / d
-	m.Loss = 1 - float64(results[1].Received)/float64(probes)
-	if k := results[2]; k.Received > 1 && k.LastNS > k.FirstNS && m.Loss < 1 {
-		bits := float64(8 * (k.Bytes + (k.Received-1)*int64(frame(0))))
-		// lost packets took time on the links as well
-		m.RateBPS = bits / (1 - m.Loss) / (float64(k.LastNS-k.FirstNS) / 1e9) * d
-	}
+	m.AskedRateBPS, m.AskedDelayUS, m.AskedLoss = float64(rate), delay.Microseconds(), loss
+	m.take(results, int64(probes), d)
 	m.judge(time.Duration(float64(wakeUp) / d))
 	return nil
 }
 
-// trainTime is the real time that the packet train of a rate measurement takes.
-const trainTime = 250 * time.Millisecond
+// take takes what one try measured, with some packets for loss, at a dilation.
+func (m *Measured) take(results []probe.Result, probes int64, dilation float64) {
+	m.DelayUS = shortest(results[:2]) / 1e3 / dilation
+	m.Probes, m.lost = m.Probes+probes, m.lost+probes-results[1].Received
+	m.Loss = float64(m.lost) / float64(m.Probes)
+	m.RateBPS, m.train = 0, 0
+	if k := results[2]; k.Received > 1 && k.LastNS > k.FirstNS && results[1].Received > 0 {
+		bits := float64(8 * (k.Bytes + (k.Received-1)*int64(frame(0))))
+		here := float64(results[1].Received) / float64(probes) // lost packets took time on the links as well
+		took := float64(k.LastNS-k.FirstNS) / dilation
+		m.train, m.RateBPS = time.Duration(took), bits/here/(took/1e9)
+	}
+}
+
+// shortest returns the shortest delay of the packets of some phases, in real nanoseconds; 0: none
+// came.
+func shortest(phases []probe.Result) (ns float64) {
+	for _, r := range phases {
+		if r.Received > 0 && (ns == 0 || float64(r.MinNS) < ns) {
+			ns = float64(r.MinNS)
+		}
+	}
+	return ns
+}
+
+// Sizes of a measurement. Our own choice: 3000 packets of lossTime, on fast links, tell a loss of
+// 0.1 % from none with a probability of 95 %. The largest of maxProbes jitters is 8 times their
+// mean, and moves a rate by less than rateTolerance if packets come for steady times the mean.
+const (
+	maxProbes = 4000
+	lossTime   = 300 * time.Millisecond // real, but for links on which 300 packets take longer
+	steady     = 300
+)
+
+// trainTime is the real time that the packet train of a rate measurement takes, and longTrain at
+// most where packets have jitter.
+const (
+	trainTime = 250 * time.Millisecond
+	longTrain = time.Second
+)
 
 // judge compares the measured values with the asked ones. floor is the wake-up latency of the
 // machine in lab time.
 func (m *Measured) judge(floor time.Duration) {
-	var bad []string
-	if math.Abs(m.RateBPS-m.AskedRateBPS) > rateTolerance*m.AskedRateBPS {
+	var bad, open []string
+	switch {
+	case m.Loss < 1 && m.train < steady*m.unsteady:
+		open = append(open, "rate")
+	case math.Abs(m.RateBPS-m.AskedRateBPS) > rateTolerance*m.AskedRateBPS:
 		bad = append(bad, "rate")
 	}
 	late := max(delayTolerance*m.AskedDelayUS, float64(floor.Nanoseconds())/1e3)
-	if m.DelayUS <= 0 || m.DelayUS < 0.98*m.AskedDelayUS || m.DelayUS > m.AskedDelayUS+late {
+	switch over := m.DelayUS - m.AskedDelayUS; {
+	case m.DelayUS <= 0 || m.DelayUS < 0.98*m.AskedDelayUS || over > late+float64(m.unsteady.Nanoseconds())/1e3:
 		bad = append(bad, "delay")
+	case over > late: // as the shortest of some hundred packets with jitter may be
+		open = append(open, "delay")
 	}
 	sigma := math.Sqrt(m.AskedLoss * (1 - m.AskedLoss) / float64(max(1, m.Probes)))
-	if math.Abs(m.Loss-m.AskedLoss) > lossSigmas*sigma+1e-12 {
+	switch {
+	case math.Abs(m.Loss-m.AskedLoss) > lossSigmas*sigma+1e-12:
 		bad = append(bad, "loss")
+	case m.AskedLoss > 0 && lossSigmas*sigma >= m.AskedLoss: // a link without loss would not have missed it
+		open = append(open, "loss")
 	}
-	m.conclude(strings.Join(bad, ", "), lossSigmas*sigma < m.AskedLoss)
+	m.conclude(strings.Join(bad, ", "), strings.Join(open, ", "))
 }
 
-// conclude sets the verdict. bad is what is missed. told says that a link without loss would have
-// missed the asked one.
-func (m *Measured) conclude(bad string, told bool) {
-	if m.Bad, m.Unjudged = bad, ""; bad == "" && m.AskedLoss > 0 && !told {
-		m.Unjudged = "loss"
+// conclude sets the verdict. bad is what is missed, and open what could not be judged.
+func (m *Measured) conclude(bad, open string) {
+	if m.Bad, m.Unjudged = bad, ""; bad == "" {
+		m.Unjudged = open
 	}
 	m.OK = m.Bad == "" && m.Unjudged == ""
 }

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 	"weft/units"
 )
 
@@ -32,6 +34,25 @@ func TestJudge(t *testing.T) {
 		"far above":      {func(m *Measured) { m.AskedLoss, m.Loss = 1e-9, 1.0/4000 }, "loss", ""},
 		"bit errors":     {func(m *Measured) { m.AskedLoss, m.Loss = 1e-9, 0 }, "", "loss"},
 		"none asked":     {func(m *Measured) { m.AskedLoss, m.Loss = 0, 0 }, "", ""},
+
+		"unsteady": {func(m *Measured) {
+			m.unsteady, m.train, m.RateBPS = time.Microsecond, 299*time.Microsecond, 50e6
+		}, "", "rate"},
+		"unsteady for long": {func(m *Measured) {
+			m.unsteady, m.train, m.RateBPS = time.Microsecond, 300*time.Microsecond, 50e6
+		}, "rate", ""},
+		"unsteady, and long": {func(m *Measured) {
+			m.unsteady, m.train, m.DelayUS = 50*time.Microsecond, time.Second, 1240
+		}, "", "delay"},
+		"unsteady, and too long": {func(m *Measured) {
+			m.unsteady, m.train, m.DelayUS = 50*time.Microsecond, time.Second, 1260
+		}, "delay", ""},
+		"unsteady, and nothing came": {func(m *Measured) {
+			m.unsteady, m.RateBPS, m.DelayUS, m.Loss = time.Microsecond, 0, 0, 1
+		}, "rate, delay, loss", ""},
+		"unsteady, and too small a loss": {func(m *Measured) {
+			m.unsteady, m.AskedLoss, m.Loss = time.Microsecond, 0.002, 0
+		}, "", "rate, loss"},
 	} {
 		m := asked
 		c.change(&m)
@@ -46,8 +67,8 @@ func TestJudge(t *testing.T) {
 func TestFastLinksAreBounded(t *testing.T) {
 	s := &supervisor{x: &experiment.Experiment{Network: experiment.Network{Graph: &topology.Graph{Links: []topology.Link{{Rate: 10 * units.Mbps}, {Rate: 40 * units.Mbps}}}}}}
 	for id, bound := range []bool{false, true} {
-		m := Measured{Tried: true, OK: true, AskedRateBPS: 10e6, RateBPS: 9.99e6}
-		s.bound(topology.LinkID(id), &m)
+		m := Measured{Tried: true, OK: true, Hops: 2, AskedRateBPS: 10e6, RateBPS: 9.99e6}
+		s.compare(topology.LinkID(id), &m, &realtime.PortState{Up: true, Rate: s.x.Graph.Links[id].Rate})
 		if m.Bound != bound || bound != (m.LinkRateBPS == 40e6) {
 			t.Errorf("link %d: %+v", id, m)
 		}
@@ -65,5 +86,34 @@ func TestNoLossIsNeverTakenForSome(t *testing.T) {
 				t.Errorf("%g asked, %d sent: %+v", asked, sent, m)
 			}
 		}
+	}
+}
+
+// A packet that one try lost is not forgotten in the next: of a link without loss none may be lost,
+// and the loss of another is that of all tries.
+func TestLossesOfAllTriesCount(t *testing.T) {
+	try := func(m *Measured, lost int64) {
+		m.take([]probe.Result{{Received: 12, MinNS: 1e6}, {Received: 300 - lost, MinNS: 2e6},
+			{Received: 11, Bytes: 10 * 1000, FirstNS: 1, LastNS: 1 + 10*8*1046}}, 300, 1)
+		m.judge(0)
+	}
+	for lossy := range 3 {
+		m := Measured{AskedRateBPS: 1e9, AskedDelayUS: 1000}
+		for k := range 3 {
+			lost := int64(0)
+			if k == lossy {
+				lost = 1
+			}
+			if try(&m, lost); m.OK != (k < lossy) || k >= lossy && m.Bad != "loss" {
+				t.Errorf("lost in try %d: after try %d %+v", lossy, k, m)
+			}
+		}
+	}
+	m := Measured{AskedRateBPS: 1e9 / 0.9, AskedDelayUS: 1000, AskedLoss: 0.1} // the rate of all that was sent
+	for range 3 {
+		try(&m, 30)
+	}
+	if !m.OK || m.Probes != 900 || m.Loss != 0.1 || m.DelayUS != 1000 {
+		t.Errorf("%+v", m)
 	}
 }

@@ -33,8 +33,13 @@ func (s *supervisor) checkKernelLinks(conn *control.Conn, links []topology.LinkI
 				m.Loss = float64(found.Lost) / float64(found.Sent)
 			}
 			if m.Tried {
-				m.conclude(found.Missed, found.LossTold)
+				open := ""
+				if m.AskedLoss > 0 && !found.LossTold {
+					open = "loss"
+				}
+				m.conclude(found.Missed, open)
 			}
+			s.compare(id, &m, &asked)
 			if err := conn.SendValue(kindMeasured, m); err != nil {
 				return err
 			}

@@ -50,14 +50,28 @@ func ShowMeasured(w io.Writer, all []Measured, of Checked) error {
 func (m *Measured) verdict() string {
 	if m.Bad != "" {
 		verdict := "missed: " + m.Bad
-		if m.Hops > 1 {
+		if m.Hops > 1 && m.Bad != settings {
 			verdict += " of the path; any of its links may be the cause"
+		}
+		if len(m.Changes) > 0 {
+			verdict += "; the link has " + strings.Join(m.Changes, ", ")
 		}
 		return verdict
 	}
 	verdict, but := "ok", []string(nil)
 	if m.Unjudged != "" {
-		verdict = "rate and delay ok"
+		sound := slices.DeleteFunc([]string{"rate", "delay", "loss"}, m.unjudged)
+		verdict = "nothing is missed"
+		if len(sound) > 0 {
+			verdict = strings.Join(sound, " and ") + " ok"
+		}
+	}
+	hidden := slices.DeleteFunc([]string{"rate", "delay"}, func(what string) bool { return !m.unjudged(what) })
+	if len(hidden) > 0 {
+		but = append(but, strings.Join(hidden, " and ")+
+			" cannot be judged, since packets have jitter or overtake each other")
+	}
+	if m.unjudged("loss") {
 		but = append(but, fmt.Sprintf("a loss of %.3g %% is too small to tell from none with %d packets",
 			100*m.AskedLoss, m.Probes))
 	}
@@ -69,6 +83,11 @@ func (m *Measured) verdict() string {
 		verdict += ", but " + strings.Join(but, ", and ")
 	}
 	return verdict
+}
+
+// unjudged reports whether a property could not be judged.
+func (m *Measured) unjudged(what string) bool {
+	return slices.Contains(strings.Split(m.Unjudged, ", "), what)
 }
 
 // gbps formats a rate of bits per second.

@@ -135,6 +135,10 @@ func Send(p *Plan) error {
 		return err
 	}
 	defer unix.Close(fd)
+	// without it, the kernel says nothing of packets that it drops
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1); err != nil {
+		return fmt.Errorf("probe: errors: %w", err)
+	}
 	to := &unix.SockaddrInet4{Port: int(p.To.Port()), Addr: p.To.Addr().As4()}
 	send := func(phase, number, size int) error {
 		b := make([]byte, size)
@@ -142,11 +146,18 @@ func Send(p *Plan) error {
 		binary.BigEndian.PutUint16(b[phaseAt:], uint16(phase))
 		binary.BigEndian.PutUint32(b[numberAt:], uint32(number))
 		binary.BigEndian.PutUint64(b[sentAt:], uint64(now()))
-		if err := unix.Sendto(fd, b, 0, to); err != nil && !errors.Is(err, unix.ENOBUFS) &&
-			!errors.Is(err, unix.ECONNREFUSED) {
-			return fmt.Errorf("probe: send to %v: %w", p.To, err)
+		for try := 1; ; try++ {
+			err := unix.Sendto(fd, b, 0, to)
+			if err == nil {
+				return nil
+			}
+			// its interface's queue is full, which is no loss of the link, or the receiver of an
+			// earlier one was not there
+			if !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.ECONNREFUSED) || try == maxTries {
+				return fmt.Errorf("probe: send to %v: %w", p.To, err)
+			}
+			time.Sleep(retryAfter)
 		}
-		return nil
 	}
 	for i, f := range p.Phases {
 		next := time.Now()
@@ -167,6 +178,12 @@ func Send(p *Plan) error {
 	}
 	return nil
 }
+
+// A packet that cannot be sent is sent again for a while: that of a stopped network, and more.
+const (
+	retryAfter = time.Millisecond
+	maxTries   = 2000
+)
 
 // settle is the pause between two phases, in which the network delivers queued packets.
 const settle = 50 * time.Millisecond
