@@ -345,8 +345,8 @@ func shortest(phases []probe.Result) (ns float64) {
 // mean, and moves a rate by less than rateTolerance if packets come for steady times the mean.
 const (
 	maxProbes = 4000
-	lossTime   = 300 * time.Millisecond // real, but for links on which 300 packets take longer
-	steady     = 300
+	lossTime  = 300 * time.Millisecond // real, but for links on which 300 packets take longer
+	steady    = 300
 )
 
 // trainTime is the real time that the packet train of a rate measurement takes, and longTrain at

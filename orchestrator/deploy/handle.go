@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"weft/internal/clip"
 	"weft/internal/control"
 	"weft/internal/stalls"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
@@ -110,13 +112,15 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	if err != nil {
 		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.noNetwork("", err)})
 	}
-	exit, err := s.exitOf(e, s.lab.Cluster().Exec(ctx, e.Node, command))
+	stopped, err := s.execWatched(ctx, e, command)
+	exit, err := s.exitOf(e, err)
 	if err != nil {
 		return err
 	}
+	exit.Stood = stopped
 	switch after, err := s.lab.Look(); {
 	case err == nil:
-		exit.Stood = stood(before, after)
+		exit.Stood = cmp.Or(stood(before, after), stopped)
 	case s.broken() == "": // it may answer later
 		exit.Stood = s.noNetwork(" after the program", err) + "; what the program measured may not be the lab's"
 	case exit.Ended == "":
@@ -125,6 +129,48 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 		exit.Code = CodeNode
 	}
 	return conn.SendValue(kindExit, exit)
+}
+
+// execWatched runs a program in a node. stopped says how much of its time the program was stopped,
+// if that is too much for numbers. On a terminal it is empty: jobs there stop when their user says
+// so.
+func (s *supervisor) execWatched(ctx context.Context, e *Exec, command runtime.Command) (stopped string, err error) {
+	cluster := s.lab.Cluster()
+	id, ok := s.x.Graph.NodeNamed(e.Node)
+	if e.TTY || !ok || int(id) >= s.x.Graph.Hosts {
+		return "", cluster.Exec(ctx, e.Node, command)
+	}
+	w := &runtime.Watch{Datagrams: true}
+	stop := func() {}
+	if s.machines != nil { // the agent on the node's machine watches
+		command.Watch = w
+	} else {
+		command.Started, stop = emulate.Observe(cluster.Node(int(id)), w)
+	}
+	begun := time.Now()
+	err = cluster.Exec(ctx, e.Node, command)
+	ran := units.FromDuration(time.Since(begun))
+	stop()
+	return stoppedFor(&w.Seen, ran), err
+}
+
+// stoppedFor says how much of the real time that a program ran it was stopped, or nobody watched
+// it, if that is more than an emulation may stand that is ok; else "".
+func stoppedFor(seen *runtime.Seen, ran units.Time) string {
+	share := func(l *stalls.Log) float64 {
+		all := stalls.Union(l.Spans...)
+		return float64(min(all.Cover(0, ran)+l.Rest, ran)) / float64(max(ran, 1))
+	}
+	stood, unseen := share(&seen.Stood), share(&seen.Unseen)
+	switch {
+	case stood > record.OKLateness:
+		return fmt.Sprintf("the program, or one of its processes, was stopped, as by a signal or a debugger, during "+
+			"%.0f %% of its time, so what it measured is not the lab's", 100*stood)
+	case stood+unseen > record.OKLateness:
+		return fmt.Sprintf("nobody could see during %.0f %% of the program's time whether it was stopped: the lab's "+
+			"supervisor did not run", 100*unseen)
+	}
+	return ""
 }
 
 // noNetwork returns that the lab's network has ended, or did not answer, with the error of Look.

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"weft/internal/quiettest"
 	"weft/internal/stalls"
 	"weft/internal/testenv"
+	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/units"
 )
@@ -117,5 +119,60 @@ func TestPrivExecWhoseNetworkStoodOrEnded(t *testing.T) {
 	}
 	if exit := ping(func() {}); exit.Code != CodeNode || exit.Ended != "the lab's network ended"+why {
 		t.Errorf("killed before: %+v", exit)
+	}
+}
+
+// What a program measured is doubted if it was stopped itself for more of its time than an
+// emulation may stand that is ok, or if nobody could see it.
+func TestProgramsThatWereStopped(t *testing.T) {
+	const ms = units.Millisecond
+	log := func(from, to, rest units.Time) stalls.Log {
+		return stalls.Log{Spans: []stalls.Span{{From: from, To: to}}, Rest: rest}
+	}
+	for _, c := range []struct {
+		stood, unseen stalls.Log
+		want          string
+	}{
+		{stalls.Log{}, stalls.Log{}, ""},
+		{log(0, 50*ms, 0), stalls.Log{}, ""},
+		{log(0, 51*ms, 0), stalls.Log{}, "was stopped, as by a signal or a debugger, during 5 % of its time"},
+		{log(0, 30*ms, 30*ms), stalls.Log{}, "during 6 % of its time"},
+		{log(900*ms, 2000*ms, 0), stalls.Log{}, "during 10 % of its time"},
+		{stalls.Log{}, log(0, 400*ms, 0), "nobody could see during 40 % of the program's time"},
+		{log(0, 30*ms, 0), log(500*ms, 530*ms, 0), "nobody could see during 3 %"},
+		{stalls.Log{}, log(0, 40*ms, 0), ""},
+	} {
+		if got := stoppedFor(&runtime.Seen{Stood: c.stood, Unseen: c.unseen}, 1000*ms); (got == "") != (c.want == "") ||
+			!strings.Contains(got, c.want) {
+			t.Errorf("%+v, %+v: %q, want %q", c.stood, c.unseen, got, c.want)
+		}
+	}
+}
+
+// An exec doubts what a program measured that was stopped itself.
+func TestPrivExecOfAProgramThatWasStopped(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	_, h := newGuardedLab(t)
+	null := openNull(t)
+	run := func(script string) string {
+		exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"sh", "-c", script}}, null, null, null)
+		if err != nil || exit.Code != 0 {
+			t.Fatalf("%+v, %v", exit, err)
+		}
+		return exit.Stood
+	}
+	quiettest.Check(t, 3, func() error {
+		if stood := run("sleep 1"); stood != "" {
+			return errors.New(stood)
+		}
+		return nil
+	})
+	for name, script := range map[string]string{
+		"itself":  "(sleep 1; kill -CONT $$) & kill -STOP $$; wait",
+		"a child": "sleep 2 & kill -STOP $!; sleep 1; kill -CONT $!; wait",
+	} {
+		if stood := run(script); !strings.HasPrefix(stood, "the program, or one of its processes, was stopped") {
+			t.Errorf("%s: %q", name, stood)
+		}
 	}
 }

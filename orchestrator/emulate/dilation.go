@@ -174,9 +174,9 @@ func CheckDilation(c Capacity, name string, d, load float64, baseRTT units.Time)
 	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
 		return nil
 	}
-	return fmt.Errorf("dilation %g needs %.0f data packets/s, but %s carries at most %.0f: use "+
-		"dilation %g or more, or --engine sim",
-		d, load/d, name, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
+	return fmt.Errorf("dilation %g needs %.0f data packets/s, more than %d times the %.0f that %s was measured "+
+		"to carry: use dilation %g, which should be ok, or --engine sim",
+		d, load/d, hopelessLoad, c.PacketsPerSecond, name, AutoDilation(c, load, baseRTT))
 }
 
 // roundUp rounds up to two significant digits.

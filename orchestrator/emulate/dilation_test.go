@@ -90,7 +90,7 @@ func TestHopelessDilationIsRefused(t *testing.T) {
 		}
 	}
 	err := CheckDilation(c, "m1", 100, load, rtt)
-	for _, want := range []string{"dilation 100 ", "476000", "m1 carries at most 40000", "dilation 2900 or more", "--engine sim"} {
+	for _, want := range []string{"dilation 100 ", "476000", "more than 2 times the 40000 that m1 was measured to carry", "use dilation 2900", "--engine sim"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}

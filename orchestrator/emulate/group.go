@@ -201,17 +201,29 @@ func (r *run) labAt(t time.Time) units.Time {
 func Exec(ctx context.Context, cluster runtime.Cluster, host int, command runtime.Command) error {
 	node := cluster.Node(host)
 	watch := &groupWatch{tasks: make([]tasks, 1)}
-	w := command.Watch
-	if w != nil {
-		watch.tasks[0].node, watch.tasks[0].udp = node.PID, w.Datagrams
-		stop := watch.begin()
-		defer func() {
-			stop()
-			t := &watch.tasks[0]
-			w.CPU, w.Busy, w.Waited, w.Seen = t.ran, t.busy, t.waited, t.seen.Seen
-		}()
+	if command.Watch != nil {
+		var stop func()
+		watch, stop = observe(node, command.Watch)
+		defer stop()
 	}
 	return execTree(ctx, cluster, node.Name, command, watch, 0)
+}
+
+// Observe measures what the tasks of a program on a node need, until stop, which stores it in w.
+// The caller calls started with the program's process.
+func Observe(node *runtime.Proc, w *runtime.Watch) (started func(pid int), stop func()) {
+	watch, stop := observe(node, w)
+	return func(pid int) { watch.add(0, pid) }, stop
+}
+
+func observe(node *runtime.Proc, w *runtime.Watch) (watch *groupWatch, stop func()) {
+	watch = &groupWatch{tasks: []tasks{{node: node.PID, udp: w.Datagrams}}}
+	end := watch.begin()
+	return watch, func() {
+		end()
+		t := &watch.tasks[0]
+		w.CPU, w.Busy, w.Waited, w.Seen = t.ran, t.busy, t.waited, t.seen.Seen
+	}
 }
 
 // execOne runs a program in a host, and leaves nothing of it when ctx has ended.

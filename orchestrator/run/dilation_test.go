@@ -60,7 +60,7 @@ engine: {kind: emu, machines: 2}
 	}
 	x.Lab.Engine.Dilation = 50
 	_, _, err = fabricDilation(t.Context(), x, work, x.BaseRTT, emulate.Processes{}, measured{on(50e3, "a"), on(25e3, "b")})
-	if err == nil || !strings.Contains(err.Error(), "but m2 carries at most 25000: use dilation 740 or more") {
+	if err == nil || !strings.Contains(err.Error(), "more than 2 times the 25000 that m2 was measured to carry: use dilation 740, which should be ok") {
 		t.Errorf("%v", err)
 	}
 }

@@ -121,9 +121,9 @@ func Uncovered(sides ...Side) string {
 	for _, side := range sides {
 		for _, s := range side.Runs {
 			if s.Fidelity != nil && !s.Fidelity.OfNothing() {
-				return "of emulated runs, fidelity ok covers means and medians of completion times and round trips " +
-					"alone: lateness may move queues, marks, p99 and maxima of all seeds alike, and no test over " +
-					"seeds shows that; weft run --twice does, and the simulator has no lateness"
+				return "of emulated runs, fidelity ok covers means and medians of completion times alone: lateness " +
+					"may move queues and with them round trips, marks, p99 and maxima of all seeds alike, and no " +
+					"test over seeds shows that; weft run --twice does, and the simulator has no lateness"
 			}
 		}
 	}
