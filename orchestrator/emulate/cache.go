@@ -19,10 +19,21 @@ import (
 	"weft/internal/regular"
 )
 
+// lockTime is the longest time to wait for another process that measures. Our own choice: it takes
+// seconds, many on a busy machine, and for ever if it is stopped.
+const lockTime = 30 * time.Second
+
 // cached returns the machine's capacity from the user's cache directory, or measures and stores it.
-// Two processes never measure at once, because each would disturb the other. An unreadable cache
-// file is measured again, and one that cannot be written is no error.
+// Two processes do not measure at once, because each would disturb the other, unless one takes
+// longer than lockTime. An unreadable cache file is measured again, and one that cannot be written
+// is no error.
 func cached(ctx context.Context, attachment string, measure func() (Capacity, error)) (Capacity, error) {
+	return cachedWithin(ctx, lockTime, attachment, measure)
+}
+
+// cachedWithin is cached with another lockTime.
+func cachedWithin(ctx context.Context, limit time.Duration, attachment string,
+	measure func() (Capacity, error)) (Capacity, error) {
 	file, err := cacheFile(attachment)
 	if err != nil {
 		return measure()
@@ -30,14 +41,18 @@ func cached(ctx context.Context, attachment string, measure func() (Capacity, er
 	if c, err := readCapacity(file); err == nil {
 		return c, nil
 	}
-	unlock, err := lock(ctx, filepath.Join(filepath.Dir(file), "capacity.lock"))
-	if err != nil {
-		if ctx.Err() != nil {
-			return Capacity{}, ctx.Err()
-		}
+	wait, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	unlock, err := lock(wait, filepath.Join(filepath.Dir(file), "capacity.lock"))
+	if err == nil {
+		defer unlock()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Capacity{}, ctx.Err()
+	case err != nil && wait.Err() == nil: // there can be no lock
 		return measure()
 	}
-	defer unlock()
 	// another process measured while this one waited
 	if c, err := readCapacity(file); err == nil {
 		return c, nil

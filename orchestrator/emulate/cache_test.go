@@ -16,6 +16,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A process that measures and never ends, being stopped, keeps no other from measuring and from
+// storing what it found.
+func TestCapacityIsMeasuredBesideAStoppedProcess(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	file, err := cacheFile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lock(t.Context(), filepath.Join(filepath.Dir(file), "capacity.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	want := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{1e4, 3e4}}}
+	measured := 0
+	for range 2 { // the second finds what the first stored
+		got, err := cachedWithin(t.Context(), time.Millisecond, "", func() (Capacity, error) {
+			measured++
+			return want, nil
+		})
+		if err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if measured != 1 {
+		t.Errorf("measured %d times, want once", measured)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cachedWithin(ctx, time.Hour, "", nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 func TestCapacityIsMeasuredOnce(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	want := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{1e4, 3e4}, {6e4, 5e4}}, Foreign: 0.1}
