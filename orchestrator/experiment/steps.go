@@ -9,11 +9,13 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// Words that stand for names in stepForms. The name of aSender is the same at each of its places.
+// Words that stand for names in stepForms. The name of aSender is the same at each of its places,
+// and the receiver of a flow is another host than its sender.
 const (
 	aSwitch = "SWITCH"
 	aHost   = "HOST"
-	aNode   = "NODE" // a switch or a host
+	aNode   = "NODE" // a switch or a host, other than the switch before
+	aNext   = "NEXT" // a switch with a link to the switch before
 	aSender = "SENDER"
 )
 
@@ -22,8 +24,8 @@ const (
 var stepForms = []string{
 	"SWITCH tells NODE that HOST to HOST causes incast", "SWITCH tells NODE that no path of HOST to HOST is light",
 	"SWITCH tells NODE that HOST to HOST is released", "SWITCH asks NODE for another path of HOST to HOST",
-	"SWITCH keeps HOST to HOST off NODE", "SWITCH moves HOST to HOST to NODE",
-	"SWITCH sends HOST to HOST by NODE of several", "SWITCH sends HOST to HOST by NODE alone",
+	"SWITCH keeps HOST to HOST off NEXT", "SWITCH moves HOST to HOST to NEXT",
+	"SWITCH sends HOST to HOST by NEXT of several", "SWITCH sends HOST to HOST by NEXT alone",
 	"SENDER takes another source port for SENDER to HOST", "SENDER sets CC of SENDER to HOST",
 	"SENDER clears CC of SENDER to HOST",
 }
@@ -43,22 +45,29 @@ func StepsOf(l *lab.Lab) func(pattern string) (why string) {
 // NoStep returns why no step of coordinated congestion management in a network can have a text that
 // matches a pattern, in which * stands for any text; "" if one can.
 func NoStep(g *topology.Graph, pattern string) (why string) {
-	names := map[string][]string{}
+	net := stepNames{next: map[string][]string{}}
 	for i := range g.Nodes {
-		kind := aSwitch
-		if i < g.Hosts {
-			kind = aHost
+		if name := g.Nodes[i].Name; i < g.Hosts {
+			net.hosts = append(net.hosts, name)
+		} else {
+			net.switches = append(net.switches, name)
 		}
-		names[kind], names[aNode] = append(names[kind], g.Nodes[i].Name), append(names[aNode], g.Nodes[i].Name)
+	}
+	for i := range g.Links {
+		a, b := g.Links[i].A, g.Links[i].B
+		if int(min(a, b)) >= g.Hosts {
+			net.next[g.Nodes[a].Name] = append(net.next[g.Nodes[a].Name], g.Nodes[b].Name)
+			net.next[g.Nodes[b].Name] = append(net.next[g.Nodes[b].Name], g.Nodes[a].Name)
+		}
 	}
 	words := append(strings.FieldsFunc(pattern, func(r rune) bool { return r == ' ' || r == '*' }), "x")
-	named := map[string][]string{aSwitch: words, aHost: words, aNode: words}
+	any := stepNames{hosts: words, switches: words}
 	var like []string // forms that have its words, with other names
 	for _, form := range stepForms {
-		if canMatch(form, pattern, names) {
+		if net.canMatch(form, pattern) {
 			return ""
 		}
-		if canMatch(strings.ReplaceAll(form, aSender, aHost), pattern, named) {
+		if any.canMatch(strings.ReplaceAll(form, aSender, aHost), pattern) {
 			like = append(like, form)
 		}
 	}
@@ -66,38 +75,113 @@ func NoStep(g *topology.Graph, pattern string) (why string) {
 		return fmt.Sprintf("no step has the words of %q; expected %s", pattern, strings.Join(stepForms, ", "))
 	}
 	return fmt.Sprintf("no step of this network matches %q; expected %s, with names of its nodes (`weft graph` draws "+
-		"them)", pattern, strings.Join(like, " or "))
+		"them): HOST to HOST are two, NEXT is a switch with a link to SWITCH, and NODE another node", pattern,
+		strings.Join(like, " or "))
 }
 
-// canMatch reports whether a form with some of the names of each kind matches a pattern.
-func canMatch(form, pattern string, names map[string][]string) bool {
-	if strings.Contains(form, aSender) {
-		for _, name := range names[aHost] {
-			if canMatch(strings.ReplaceAll(form, aSender, name), pattern, names) {
-				return true
-			}
-		}
-		return false
-	}
+// stepNames are the names that forms of steps may have.
+type stepNames struct {
+	hosts, switches []string
+	next            map[string][]string // switches with a link to a switch; nil: any name, and all may be equal
+}
+
+// canMatch reports whether a form with some of the names matches a pattern.
+func (n *stepNames) canMatch(form, pattern string) bool {
 	at := make(states, len(pattern)+1)
 	at.reach(pattern, 0)
-	for i, word := range strings.Split(form, " ") {
+	words := strings.Split(form, " ")
+	first, all := aSwitch, n.switches
+	if words[0] == aSender {
+		first, all = aSender, n.hosts
+	}
+	if words[0] != first {
+		return n.rest(words, "", pattern, at)
+	}
+	for _, name := range all {
+		if after := at.after(pattern, name); after.alive() && n.rest(words[1:], name, pattern, after.after(pattern, " ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// rest is canMatch for words of a form whose first name is known, from positions in the pattern.
+func (n *stepNames) rest(words []string, first, pattern string, at states) bool {
+	var sole string // of the flow, if only one sender leads to at
+	for i, word := range words {
 		if i > 0 {
 			at = at.after(pattern, " ")
 		}
-		all := names[word]
-		if all == nil {
+		if !at.alive() {
+			return false
+		}
+		var all []string
+		switch word {
+		case aSender:
+			all, sole = []string{first}, first
+		case aHost:
+			all = n.hosts
+		case aNode:
+			all = append(append([]string(nil), n.switches...), n.hosts...)
+		case aNext:
+			if all = n.next[first]; n.next == nil {
+				all = n.switches
+			}
+		default:
 			all = []string{word}
+		}
+		sender := word == aHost && i+2 < len(words) && words[i+1] == "to" && words[i+2] == aHost
+		receiver := word == aHost && !sender
+		if sender && n.next != nil {
+			return n.flows(words[i:], first, pattern, at)
 		}
 		next := make(states, len(at))
 		for _, name := range all {
-			for p, reached := range at.after(pattern, name) {
-				next[p] = next[p] || reached
+			if n.next != nil && (receiver && name == sole || word == aNode && name == first) {
+				continue
 			}
+			next.join(at.after(pattern, name))
 		}
 		at = next
 	}
 	return at[len(pattern)]
+}
+
+// flows is rest for words that begin with the sender and the receiver of a flow. Senders that lead
+// to the same positions are one case: only if there is one of them, the receiver cannot have its
+// name.
+func (n *stepNames) flows(words []string, first, pattern string, at states) bool {
+	type senders struct { // that lead to the same positions
+		at     states
+		first  string
+		number int
+	}
+	cases := map[string]*senders{}
+	for _, name := range n.hosts {
+		after := at.after(pattern, name)
+		if !after.alive() {
+			continue
+		}
+		key := after.key()
+		if cases[key] == nil {
+			cases[key] = &senders{at: after, first: name}
+		}
+		cases[key].number++
+	}
+	for _, c := range cases {
+		to := c.at.after(pattern, " ").after(pattern, "to").after(pattern, " ")
+		next := make(states, len(at))
+		for _, name := range n.hosts {
+			if c.number > 1 || name != c.first {
+				next.join(to.after(pattern, name))
+			}
+		}
+		if len(words) == 3 && next[len(pattern)] ||
+			len(words) > 3 && n.rest(words[3:], first, pattern, next.after(pattern, " ")) {
+			return true
+		}
+	}
+	return false
 }
 
 // states are the positions in a pattern that the text so far can reach.
@@ -132,4 +216,32 @@ func (s states) after(pattern, text string) states {
 		}
 	}
 	return s
+}
+
+// join adds the positions of others.
+func (s states) join(others states) {
+	for p, reached := range others {
+		s[p] = s[p] || reached
+	}
+}
+
+// alive reports whether there is any position.
+func (s states) alive() bool {
+	for _, reached := range s {
+		if reached {
+			return true
+		}
+	}
+	return false
+}
+
+// key returns the positions as a key of maps.
+func (s states) key() string {
+	b := make([]byte, len(s))
+	for p, reached := range s {
+		if reached {
+			b[p] = 1
+		}
+	}
+	return string(b)
 }

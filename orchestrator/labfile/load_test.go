@@ -48,8 +48,8 @@ func TestSlower(t *testing.T) {
 
 // An expectation about a step that the network cannot have is an error at its place.
 func TestStepsThatNoNetworkHas(t *testing.T) {
-	text := "weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\ntransport: {kind: ccm}\nworkload: [{collective: permute, " +
-		"size: 1MB}]\nexpect:\n  - steps(\"switch0 moves h1 *\") == 0\n  - drops == steps(\"leaf9 moves h0 *\")\n"
+	text := "weft: 1\nname: x\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\ntransport: {kind: ccm}\nworkload: [{collective: permute, " +
+		"size: 1MB}]\nexpect:\n  - steps(\"leaf0 moves h1 *\") == 0\n  - drops == steps(\"leaf9 moves h0 *\")\n"
 	_, err := Load(Source{Name: "x.yaml", Text: []byte(text)}, lab.Options{})
 	var all lab.Problems
 	if !errors.As(err, &all) || len(all) != 1 || all[0].Line != 8 || all[0].Column != 14 || all[0].Path != "expect.1" {
