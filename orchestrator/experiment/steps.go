@@ -98,7 +98,8 @@ func (n *stepNames) canMatch(form, pattern string) bool {
 		return n.rest(words, "", pattern, at)
 	}
 	for _, name := range all {
-		if after := at.after(pattern, name); after.alive() && n.rest(words[1:], name, pattern, after.after(pattern, " ")) {
+		after := at.after(pattern, name)
+		if after.alive() && n.rest(words[1:], name, pattern, after.after(pattern, " ")) {
 			return true
 		}
 	}
