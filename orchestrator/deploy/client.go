@@ -95,8 +95,8 @@ func (h *Handle) Name() string { return h.name }
 // ErrCrashed is returned for a lab whose supervisor is gone.
 var ErrCrashed = errors.New("crashed")
 
-// helloTime is the time limit for a supervisor to answer State, and a greeting before any other
-// request: one that is stopped answers neither. Our own choice: both take milliseconds.
+// helloTime is the time limit for a supervisor to answer the greeting before any request: one that
+// is stopped does not. Our own choice: it takes milliseconds.
 const helloTime = 5 * time.Second
 
 // reach connects to the supervisor for a request that may take long, if it answers a greeting.
@@ -194,10 +194,10 @@ func (h *Handle) callWithin(wait time.Duration, kind string, body any, answer st
 // stateOf returns the state of a lab.
 func stateOf(r *Root, name string) (*State, error) { return (&Handle{r, name}).State() }
 
-// State returns the present state of the lab.
+// State returns the present state of the lab. It is an error if the lab's network does not answer.
 func (h *Handle) State() (*State, error) {
 	s := new(State)
-	if err := h.callWithin(helloTime, kindState, nil, kindState, s); err != nil {
+	if err := h.call(kindState, nil, kindState, s); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -176,3 +176,36 @@ func TestPrivExecOfAProgramThatWasStopped(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for the state of a lab whose network is stopped learns that, and not that the supervisor
+// does not answer.
+func TestPrivStateOfAStoppedNetwork(t *testing.T) {
+	testenv.NeedNamespaces(t)
+	_, h := newGuardedLab(t)
+	s, err := h.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fabric := fabricOf(t, s.Deployment)
+	if err := syscall.Kill(fabric, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	const why = "fabric does not answer: is it stopped?"
+	if _, err := h.State(); err == nil || err.Error() != why {
+		t.Errorf("%v, want %s", err, why)
+	}
+	q := request(h.Name(), 2)
+	l, err := q.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := h.root.plan(l, q); err != nil || c.Why != "it is broken: "+why {
+		t.Errorf("deploy does it since %+v, %v", c, err)
+	}
+	if err := syscall.Kill(fabric, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.State(); err != nil {
+		t.Error(err)
+	}
+}

@@ -156,6 +156,10 @@ func (r *Root) plan(l *lab.Lab, q *Request) (*Change, error) {
 	defer dir.Close()
 	c.Action = ActionRepair
 	state, err := stateOf(r, l.Name)
+	if said := new(control.RemoteError); errors.As(err, &said) { // its network does not answer
+		c.Why = "it is broken: " + said.Text
+		return c, nil
+	}
 	if err != nil {
 		c.Why = "an earlier deployment has crashed or does not answer"
 		return c, nil
