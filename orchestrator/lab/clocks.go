@@ -195,8 +195,12 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 }
 
 // noteErrors notes errors of clocks that are written and that clocks without errors do not have:
-// they are for runs with another sync.
+// they are for runs with another sync. So is the lateness of late packets where none are late.
 func (c *Clocks) noteErrors(r *keyReader) {
+	if c.Stamp.Stall != 0 && c.Stamp.Stalled == 0 {
+		r.field("stall").unused(r.field("stalls"), "no packet is stamped late with stalls: off; expected a share, "+
+			"stalls: 1%%")
+	}
 	if !c.Kind().Perfect {
 		return
 	}

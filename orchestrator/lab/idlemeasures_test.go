@@ -47,3 +47,22 @@ func TestIdleMeasuresHaveANote(t *testing.T) {
 		}
 	}
 }
+
+// So has the lateness of late stamps where no packet is stamped late, unless a sweep has some for
+// other points.
+func TestIdleStallHasANote(t *testing.T) {
+	for rest, want := range map[string]bool{
+		"clocks: {stall: 1us}\n": true, "clocks: {sync: ptp, stall: 1us}\n": true, "clocks: {stall: 1us, stalls: 0}\n": true,
+		"clocks: {stall: 1us, stalls: 1%}\n": false, "clocks: {stalls: 1%}\n": false, "clocks: {sync: ptp}\n": false,
+		"clocks: {stall: 1us}\nsweep: {clocks.stalls: [off, 1%]}\n": false,
+	} {
+		text := "weft: 1\nname: a\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 64KB}]\n" + rest
+		labs, err := Parse("a.yaml", []byte(text), Options{})
+		if err != nil {
+			t.Fatalf("%s%v", text, err)
+		}
+		if got := slices.ContainsFunc(labs[0].Notes(), func(p Problem) bool { return p.Path == "clocks.stall" }); got != want {
+			t.Errorf("noted %t, want %t:\n%s", got, want, text)
+		}
+	}
+}
