@@ -31,7 +31,8 @@ func (a *app) resultsList(root *string) *cobra.Command {
 		Use: "ls [LAB]", Aliases: []string{"list"}, Short: "list runs, of one lab or of all",
 		Long: `List runs: labs in the order of their names (s2 before s10), and for each lab the newest run last.
 settings has the values of the sweep and of --set; slowdown is the 99th percentile, or the clock error
-if there is no workload; busbw is that of the first collective. On a terminal the list goes through
+if there is no workload; busbw is that of the first collective. The sweeps of a lab with expectations
+across points follow its runs. On a terminal the list goes through
 $PAGER (less), as in git; PAGER=cat prints it.`,
 		Example: `  weft results ls
   weft results ls pc4-incast --json
@@ -78,7 +79,7 @@ $PAGER (less), as in git; PAGER=cat prints it.`,
 	f := cmd.Flags()
 	f.IntVarP(&flags.last, "last", "n", 0, "only this number of runs, the newest (default all)")
 	f.BoolVar(&flags.failed, "failed", false,
-		"only runs that are not ok, missed an expectation or have an invalid fidelity")
+		"only runs that are not ok, missed an expectation or have an invalid fidelity, and sweeps that missed one")
 	f.StringVar(&flags.since, "since", "",
 		"only runs that began later: a time ago, such as 2h or 3d, or a date, such as 2026-01-31 or 2026-01-31T15:04")
 	f.BoolVar(&flags.json, "json", false, "print JSON")

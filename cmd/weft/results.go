@@ -113,11 +113,13 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 				if found.Open {
 					fmt.Fprintln(a.stderr, note)
 				}
-				return nil
+				return table.Across(a.stderr, table.MissedAmong(found.Judged), style(a.stderr))
 			case len(runs) == 1:
-				return table.Summary(a.stdout, runs[0], style(a.stdout))
+				err = table.Summary(a.stdout, runs[0], style(a.stdout))
+			default:
+				err = a.showSeveral(runs, note)
 			}
-			return a.showSeveral(runs, note)
+			return cmp.Or(err, table.Across(a.stdout, found.Judged, style(a.stdout)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per run")
@@ -193,8 +195,9 @@ one side has is named, and not compared. Means are over the seeds that succeeded
   unjudged);
   a point or seed of one side has no successful run on the other, or a number was measured on one
   side alone (--partial, unless a run of NEW failed);
-  a run of NEW missed expectations, its fidelity is degraded or invalid, its data is unverified, or it
-  is unfinished or failed (--accept with these words). Expectations of BASE are not under test; its
+  a run of NEW missed expectations, or a sweep of it those across points; the fidelity of a run is
+  degraded or invalid, its data is unverified, or it is unfinished or failed (--accept with these
+  words). Expectations of BASE are not under test; its
   fidelity must not be invalid.
 
 --html writes a page with charts of both sides, too.

@@ -333,9 +333,7 @@ func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) e
 	err = errors.Join(err, reports.write(runs, judged, &flags))
 	switch {
 	case flags.json:
-		if slices.ContainsFunc(judged, func(s *record.Summary) bool { return table.Missed(s) > 0 }) {
-			err = errors.Join(table.Across(a.stderr, judged, style(a.stderr)), err)
-		}
+		err = errors.Join(table.Across(a.stderr, table.MissedAmong(judged), style(a.stderr)), err)
 	case flags.twice && len(runs) == 2:
 		err = errors.Join(a.showTwice(runs[0], runs[1]), err)
 	default:

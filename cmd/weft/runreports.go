@@ -92,7 +92,7 @@ func (r reports) write(runs, across []*record.Summary, f *runFlags) error {
 			return junit.Write(w, runs, across, f.strict)
 		}),
 		writeReport("list of runs", r.list, func(w io.Writer) error {
-			return store.WriteList(w, f.list, versionText(), runs)
+			return store.WriteList(w, f.list, versionText(), runs, across)
 		}),
 		writeReport("summary", r.summary, func(w io.Writer) error {
 			return table.Markdown(w, slices.Concat(runs, across))

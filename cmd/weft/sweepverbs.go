@@ -484,7 +484,9 @@ func (a *app) collected(ctx context.Context, jobs []series.Job, runs []*record.S
 	}
 	judged, err := a.acrossPoints(jobs, runs)
 	all := append(runs[:len(runs):len(runs)], judged...)
-	if !asJSON {
+	if asJSON {
+		err = errors.Join(table.Across(a.stderr, table.MissedAmong(judged), style(a.stderr)), err)
+	} else {
 		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
 	}
 	if err = errors.Join(err, failed); err != nil {

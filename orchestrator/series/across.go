@@ -34,10 +34,11 @@ func sweepsOf(jobs []Job) [][]int {
 	return out
 }
 
-// Claim creates a new directory for each sweep below root, and sets it in its jobs.
+// Claim creates a new directory below root for each sweep with several points, or with
+// expectations across its only one, and sets it in its jobs.
 func Claim(jobs []Job, root string) error {
 	for _, which := range sweepsOf(jobs) {
-		if len(which) < 2 {
+		if len(which) < 2 && !jobs[which[0]].across() {
 			continue
 		}
 		dir, err := claim(&jobs[which[0]], root)
@@ -49,6 +50,15 @@ func Claim(jobs []Job, root string) error {
 		}
 	}
 	return nil
+}
+
+// across reports whether the lab has expectations across points, whose results only the directory
+// of a sweep keeps.
+func (j *Job) across() bool {
+	return slices.ContainsFunc(j.Lab.Expect, func(e lab.Expectation) bool {
+		of, err := expect.Parse(e.Text)
+		return err == nil && of.Cross()
+	})
 }
 
 // claim creates a new directory for the sweep of a job below root.
@@ -183,7 +193,7 @@ func unmet(labs, others []*lab.Lab) (out []record.Expect) {
 }
 
 // Across judges the expectations across the points of each sweep, and writes the table and page of
-// each sweep with more than one run. runs has the summary of each job. judged has a summary for
+// each sweep that has a directory. runs has the summary of each job. judged has a summary for
 // each sweep with such expectations. version is that of weft, for the pages; say receives lines for
 // the user.
 func Across(jobs []Job, runs []*record.Summary, version string, say func(line string)) (
@@ -205,13 +215,10 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 		across := append(expect.Sweep(linesOf(labs, points)), unmet(labs, files[jobs[which[0]].Lab.File])...)
 		first := runs[which[0]]
 		if len(across) > 0 {
-			judged = append(judged, &record.Summary{
-				Lab: first.Lab + ": across points", Engine: first.Engine, Status: record.OK, Verified: true,
-				Expect: across,
-			})
+			judged = append(judged, record.AcrossPoints(first.Lab, first.Engine, across))
 		}
 		dir := jobs[which[0]].Sweep
-		if len(which) < 2 || dir == "" || !slices.ContainsFunc(points, func(p expect.Point) bool {
+		if dir == "" || !slices.ContainsFunc(points, func(p expect.Point) bool {
 			return p.Summary.Run != "" && store.IsRun(p.Summary.Run)
 		}) {
 			continue

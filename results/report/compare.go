@@ -144,12 +144,12 @@ func LoadSide(found store.Found) (Side, error) {
 				r.Summary.Point = point
 			}
 		}
-		r.named = found.Labs
+		r.named, r.judged = found.Labs, found.Judged
 		s = append(s, r)
 	}
 	for _, n := range found.Lacking {
-		s = append(s, &Run{NoSummary: n.Error, named: found.Labs, Manifest: &record.Manifest{Lab: n.Lab, Point: n.Point,
-			Engine: n.Engine, Seed: n.Seed, Status: n.Status, Error: n.Error}})
+		s = append(s, &Run{NoSummary: n.Error, named: found.Labs, judged: found.Judged, Manifest: &record.Manifest{
+			Lab: n.Lab, Point: n.Point, Engine: n.Engine, Seed: n.Seed, Status: n.Status, Error: n.Error}})
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -120,12 +119,14 @@ func (p *pair) lacks(side string) []Lack {
 	return out
 }
 
-// A Trouble is a run of a side whose numbers a gate does not take for a success.
+// A Trouble is a run of a side whose numbers a gate does not take for a success, or a sweep whose
+// expectations across points are missed, or not judged yet.
 type Trouble struct {
 	Side    string `json:"side"`
-	Run     string `json:"run"`
-	Point   string `json:"point"`
-	Outcome string `json:"outcome"` // see record.Outcome
+	Run     string `json:"run"`             // empty for a sweep
+	Point   string `json:"point"`           // of a sweep: its lab
+	Sweep   bool   `json:"sweep,omitempty"` // the trouble is across points
+	Outcome string `json:"outcome"`         // see record.Outcome
 	kinds   []string
 }
 
@@ -153,14 +154,11 @@ var Kinds = []string{missedKind, record.Degraded, record.Invalid, record.Unverif
 	UnjudgedKind}
 
 // troubles lists the runs of a side that are not ok, or missed expectations, or whose fidelity is
-// not ok. Of BASE, whose expectations are not under test, those with an invalid fidelity alone.
+// not ok, and its sweeps that missed expectations across points. Of BASE, whose expectations are
+// not under test, those with an invalid fidelity alone.
 func troubles(s Side, side string, by nameParts) (all []Trouble) {
-	for _, r := range s {
-		if r.Dir == "" && r.Summary == nil {
-			continue // it was not run: see Lacking
-		}
-		o := r.Outcome()
-		t := Trouble{Side: side, Run: r.Dir, Point: r.pointName(by), Outcome: o.String()}
+	add := func(t Trouble, o record.Outcome) {
+		t.Side, t.Outcome = side, o.String()
 		switch {
 		case o.Status != record.OK:
 			t.kinds = []string{o.Status}
@@ -175,6 +173,26 @@ func troubles(s Side, side string, by nameParts) (all []Trouble) {
 		}
 		if len(t.kinds) > 0 {
 			all = append(all, t)
+		}
+	}
+	for _, r := range s {
+		if r.Dir != "" || r.Summary != nil { // else it was not run: see Lacking
+			add(Trouble{Run: r.Dir, Point: r.pointName(by)}, r.Outcome())
+		}
+	}
+	for _, judged := range s.across() {
+		add(Trouble{Point: judged.Lab, Sweep: true}, judged.Outcome())
+	}
+	return all
+}
+
+// across returns the expectations across points of the sweeps of a side, each sweep once.
+func (s Side) across() (all []*record.Summary) {
+	for _, r := range s {
+		for _, judged := range r.judged {
+			if !slices.Contains(all, judged) {
+				all = append(all, judged)
+			}
 		}
 	}
 	return all
@@ -255,21 +273,41 @@ func (g Gate) Judge(c *Comparison) {
 			fails("%s lacks a successful run for %s of %s", side, plural.Count(n, "run"), other)
 		}
 	}
-	count := map[[2]string]int{}
+	g.judgeTroubles(c)
+	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
+		fails("no number was compared")
+	}
+}
+
+// judgeTroubles adds to Fails how many runs and sweeps of each side have trouble of each kind that
+// the gate does not accept.
+func (g Gate) judgeTroubles(c *Comparison) {
+	type group struct {
+		side, kind string
+		sweep      bool
+	}
+	var groups []group
+	count := map[group]int{}
 	for _, t := range c.Troubles {
 		for _, kind := range t.kinds {
-			if !g.Accept[kind] {
-				count[[2]string{t.Side, kind}]++
+			of := group{t.Side, kind, t.Sweep}
+			if g.Accept[kind] {
+				continue
+			}
+			if count[of]++; count[of] == 1 {
+				groups = append(groups, of)
 			}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(count), func(x, y [2]string) int {
-		return cmp.Or(strings.Compare(y[0], x[0]), strings.Compare(x[1], y[1]))
-	}) {
-		fails("%s", troubleText(key[0], key[1], count[key]))
-	}
-	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
-		fails("no number was compared")
+	slices.SortStableFunc(groups, func(x, y group) int { // runs come before sweeps in Troubles
+		return cmp.Or(strings.Compare(y.side, x.side), strings.Compare(x.kind, y.kind))
+	})
+	for _, of := range groups {
+		what := "run"
+		if of.sweep {
+			what = "sweep"
+		}
+		c.Fails = append(c.Fails, troubleText(plural.Count(count[of], what)+" of "+of.side, of.kind, of.sweep))
 	}
 }
 
@@ -281,14 +319,16 @@ func differ(n int) string {
 	return fmt.Sprintf("%d numbers differ", n)
 }
 
-// troubleText says how many runs of a side have trouble of a kind.
-func troubleText(side, kind string, n int) string {
-	runs := plural.Count(n, "run") + " of " + side
+// troubleText says what trouble runs or sweeps of a side have. which says how many there are.
+func troubleText(which, kind string, sweep bool) string {
 	switch kind {
 	case missedKind:
-		return runs + " missed expectations"
+		if sweep {
+			return which + " missed expectations across points"
+		}
+		return which + " missed expectations"
 	case record.Degraded, record.Invalid, record.Unjudged:
-		return "fidelity " + kind + " in " + runs
+		return "fidelity " + kind + " in " + which
 	}
-	return runs + " " + kind
+	return which + " " + kind
 }

@@ -65,6 +65,14 @@ func TestGate(t *testing.T) {
 				ConvergedUS: &e}
 		}, 1, 2, 3, 4, 5)
 	}
+	// judged returns runs of a sweep with an expectation across points
+	judged := func(s Side, e record.Expect) Side {
+		across := []*record.Summary{record.AcrossPoints("x", "emu", []record.Expect{e})}
+		for _, r := range s {
+			r.judged = across
+		}
+		return s
+	}
 	left := &Run{NoSummary: "not run", Manifest: &record.Manifest{Lab: "x", Engine: "emu", Status: record.Interrupted, Seed: 2,
 		Point: map[string]any{"seed": 2.0}}}
 	for _, c := range []struct {
@@ -97,6 +105,15 @@ func TestGate(t *testing.T) {
 		{"clocks apart", clocks(10), clocks(80), "5 of 8 numbers are worse", ""},
 		{"missed", was, is(func(s *record.Summary) { s.Expect[0].OK = false }), "1 run of NEW missed expectations", "missed"},
 		{"missed in BASE", is(func(s *record.Summary) { s.Expect[0].OK = false }), is(nil), "", ""},
+		{"missed across points", swept(nil, 1, 2), judged(swept(nil, 1, 2), record.Expect{}),
+			"1 sweep of NEW missed expectations across points", "missed"},
+		{"missed in a run and across points", was, judged(is(func(s *record.Summary) { s.Expect[0].OK = false }), record.Expect{}),
+			"1 run of NEW missed expectations|1 sweep of NEW missed expectations across points", "missed"},
+		{"missed across points of BASE", judged(is(nil), record.Expect{}), is(nil), "", ""},
+		{"met across points", was, judged(is(nil), record.Expect{OK: true}), "", ""},
+		{"skipped across points", was, judged(is(nil), record.Expect{Skipped: true}), "", ""},
+		{"not measured across points", was, judged(is(nil), record.Expect{Unmeasured: true}),
+			"1 sweep of NEW missed expectations across points", "missed"},
 		{"degraded", was, is(func(s *record.Summary) { s.Fidelity.Verdict = record.Degraded }), "fidelity degraded in 1 run of NEW", "degraded"},
 		{"degraded and missed", was, is(func(s *record.Summary) { s.Fidelity.Verdict, s.Expect[0].OK = record.Degraded, false }),
 			"fidelity degraded in|missed expectations", "missed degraded"},

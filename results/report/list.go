@@ -11,14 +11,17 @@ import (
 
 	"weft/internal/clip"
 	"weft/internal/natural"
+	"weft/internal/plural"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/results/table"
 )
 
-// Listed is a run in a list of runs: one element of `weft results ls --json`.
+// Listed is a run in a list of runs, or a sweep whose expectations across points were judged: one
+// element of `weft results ls --json`.
 type Listed struct {
-	Run       string         `json:"run"`
+	Run       string         `json:"run"`              // directory
+	Points    int            `json:"points,omitempty"` // of a sweep; 0: it is a run
 	Lab       string         `json:"lab,omitempty"`
 	Point     map[string]any `json:"point,omitempty"`
 	Set       []string       `json:"set,omitempty"` // path=value, from the command line
@@ -45,21 +48,31 @@ type Filter struct {
 	Lab    string    // empty: every lab
 	Since  time.Time // runs that started then or later
 	Failed bool      // runs that are not ok, missed an expectation, or have an invalid fidelity
-	Last   int       // the newest runs, at most this number; 0: all
+	Last   int       // the newest, at most this number; 0: all
+}
+
+// selects reports whether the filter has a run or a sweep in the list, as far as the others do not
+// matter.
+func (f *Filter) selects(l *Listed) bool {
+	began, err := time.Parse(time.RFC3339, l.Started)
+	return (err != nil || !began.Before(f.Since)) && (!f.Failed || l.grade == record.Bad)
 }
 
 // List returns runs below root in the order of the names of their labs, and for each lab the newest
-// run last. If some directories cannot be read, it returns the other runs and the reason.
+// run last. The sweeps of a lab whose expectations across points were judged follow its runs: those
+// are of no single run. If some directories cannot be read, it returns the others and the reason.
 func List(root string, filter Filter) ([]Listed, error) {
 	out := []Listed{}
 	dirs, err := store.Runs(root, filter.Lab)
 	for _, dir := range dirs {
-		l := describeRun(dir)
-		began, err := time.Parse(time.RFC3339, l.Started)
-		if err == nil && began.Before(filter.Since) || filter.Failed && l.grade != record.Bad {
-			continue
+		if l := describeRun(dir); filter.selects(&l) {
+			out = append(out, l)
 		}
-		out = append(out, l)
+	}
+	for _, dir := range store.Sweeps(dirs) {
+		if l := describeSweep(dir); l != nil && filter.selects(l) {
+			out = append(out, *l)
+		}
 	}
 	if n := filter.Last; n > 0 && n < len(out) {
 		slices.SortFunc(out, func(x, y Listed) int {
@@ -111,6 +124,30 @@ func describeRun(dir string) Listed {
 	return l
 }
 
+// describeSweep reads the list entry of a sweep; nil: nothing was judged across its points.
+func describeSweep(dir string) *Listed {
+	l := &Listed{Run: dir, slowdown: "–", busbw: "–"}
+	s, err := store.ReadSweep(dir)
+	if err != nil {
+		o := record.Outcome{Status: record.Damaged}
+		l.Status, l.Outcome, l.grade, l.Error = o.Status, o.String(), o.Grade(), err.Error()
+		return l
+	}
+	judged := s.Across()
+	if judged == nil {
+		return nil
+	}
+	o := judged.Outcome()
+	l.Lab, l.Engine, l.Started, l.Points = s.Lab, s.Engine, s.Started, len(s.Points)
+	l.Status, l.Outcome, l.grade, l.Missed = o.Status, o.String(), o.Grade(), o.Missed
+	for i := range s.Expect {
+		if e := &s.Expect[i]; e.Missed() {
+			l.Error = strings.TrimPrefix(l.Error+"; missed "+e.That, "; ")
+		}
+	}
+	return l
+}
+
 // maxText is the number of characters of settings and of an error that a list shows, on any output.
 const maxText = 80
 
@@ -131,6 +168,9 @@ func WriteList(w io.Writer, all []Listed, st table.Style) error {
 		status.Grades = append(status.Grades, all[i].grade)
 	}
 	settings := of("settings", 0, func(l *Listed) string {
+		if l.Points > 0 {
+			return "across " + plural.Count(l.Points, "point")
+		}
 		return strings.TrimSpace(table.Point(l.Point) + " " + strings.Join(l.Set, " "))
 	})
 	why := of("why", 4, func(l *Listed) string {

@@ -22,6 +22,9 @@ type Run struct {
 	Lab       string          // the lab file as written; empty if the run kept none
 	View      bool            // the directory has ViewFile
 	named     bool            // it was found by its lab, in a directory of labs
+	// judged are the expectations across the points of the sweeps that were found with the run, the
+	// same for all runs that were.
+	judged []*record.Summary
 }
 
 // ViewFile is the page in a run's directory that shows the network over time.

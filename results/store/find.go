@@ -79,6 +79,30 @@ func runsIn(dir string) (out []string, unread []error) {
 	return out, unread
 }
 
+// Sweeps returns the directories of sweeps in those of the runs that Runs returns.
+func Sweeps(runs []string) (out []string) {
+	done := map[string]bool{}
+	for _, run := range runs {
+		folder := filepath.Dir(run)
+		if done[folder] {
+			continue
+		}
+		done[folder] = true
+		for _, name := range EntryNames(folder) {
+			if isSweep(folder, name) {
+				out = append(out, filepath.Join(folder, name))
+			}
+		}
+	}
+	return out
+}
+
+// ReadSweep reads the sweep.json of a sweep's directory.
+func ReadSweep(dir string) (*record.Sweep, error) {
+	s, _, err := readJSON[record.Sweep](filepath.Join(dir, SweepFile), maxJSON)
+	return s, err
+}
+
 // isNoDirectory reports whether an error means that a path is no directory, or does not exist.
 func isNoDirectory(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
@@ -117,6 +141,9 @@ type Found struct {
 	// Lacking are the points of a sweep without a run, as summaries with the reason: an
 	// interruption left them out, or their directories are gone.
 	Lacking []*record.Summary
+	// Judged are the expectations across the points of the sweeps: see record.AcrossPoints. Of a
+	// sweep that has not ended it has none, but a summary that says so.
+	Judged []*record.Summary
 	// Labs says that the runs are those of all labs in a directory, which may be one.
 	Labs bool
 	// Open says that a sweep of the runs has not ended: it continues, or was killed.
@@ -131,6 +158,7 @@ func (f *Found) Span() (first, last string) {
 func (f *Found) add(other Found) {
 	f.Open = f.Open || other.Open
 	f.Runs, f.Lacking = append(f.Runs, other.Runs...), append(f.Lacking, other.Lacking...)
+	f.Judged = append(f.Judged, other.Judged...)
 	if f.Points == nil {
 		f.Points = map[string]map[string]any{}
 	}
@@ -372,6 +400,15 @@ func sweepRuns(dir string) (found Found, err error) {
 			s.Status = record.Interrupted
 		}
 		found.Lacking = append(found.Lacking, s)
+	}
+	judged := sweep.Across()
+	if found.Open {
+		judged = record.AcrossPoints(sweep.Lab, sweep.Engine, nil)
+		judged.Status = record.Running
+		judged.Error = "the sweep continues, or was killed: nothing was judged across points"
+	}
+	if judged != nil {
+		found.Judged = append(found.Judged, judged)
 	}
 	return found, nil
 }

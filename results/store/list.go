@@ -13,9 +13,10 @@ import (
 // listFormat is the version of record.List that this program writes and reads.
 const listFormat = 1
 
-// WriteList writes the list of runs of a command line to w, which is the file at path. Directories
-// are relative to that of the file, so that both can be moved together.
-func WriteList(w io.Writer, path, version string, runs []*record.Summary) error {
+// WriteList writes the list of runs of a command line to w, which is the file at path, and what was
+// judged across the points of its sweeps. Directories are relative to that of the file, so that
+// both can be moved together.
+func WriteList(w io.Writer, path, version string, runs, judged []*record.Summary) error {
 	l := record.List{Format: listFormat, Version: version, Runs: []record.ListedRun{}}
 	beside, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -34,6 +35,9 @@ func WriteList(w io.Writer, path, version string, runs []*record.Summary) error 
 			}
 		}
 		l.Runs = append(l.Runs, one)
+	}
+	for _, s := range judged {
+		l.Across = append(l.Across, record.ListAcross(s))
 	}
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -78,6 +82,9 @@ func ReadList(path string) (found Found, err error) {
 			s.Status, s.Error = record.Failed, lost
 		}
 		found.Lacking = append(found.Lacking, s)
+	}
+	for _, s := range l.Across {
+		found.Judged = append(found.Judged, record.AcrossPoints(s.Lab, s.Engine, s.Expect))
 	}
 	return found, nil
 }

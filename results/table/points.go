@@ -59,9 +59,17 @@ func moduleText(m *record.Module) string {
 	return fmt.Sprintf("%s, %s, sha256 %s", m.Name, m.File, m.SHA256)
 }
 
+// MissedAmong returns the summaries with a missed expectation.
+func MissedAmong(all []*record.Summary) []*record.Summary {
+	return slices.DeleteFunc(slices.Clone(all), func(s *record.Summary) bool { return Missed(s) == 0 })
+}
+
 // Across writes the expectations over all points of sweeps, if there are any.
 func Across(w io.Writer, judged []*record.Summary, st Style) error {
 	for _, s := range judged {
+		if len(s.Expect) == 0 {
+			continue // of a sweep that has not ended
+		}
 		if _, err := fmt.Fprintf(w, "\n%s\n", st.paint(bold, s.Lab)); err != nil {
 			return err
 		}
