@@ -191,8 +191,8 @@ one side has is named, and not compared. Means are over the seeds that succeeded
   worse. Simulations of the same seeds repeat byte for byte unless something was changed, so there any
   difference beyond the tolerance counts. With --by it must be beyond noise, since other seeds may
   differ. The first drop, retransmit, trim or pause always counts;
-  a number that cannot be judged is worse by more than --tolerance, or none can be judged (--accept
-  unjudged);
+  a number that cannot be judged is worse by more than --tolerance, or more runs of NEW than of BASE
+  lack it, or none can be judged (--accept unjudged);
   a point or seed of one side has no successful run on the other, or a number was measured on one
   side alone (--partial, unless a run of NEW failed);
   a run of NEW missed expectations, or a sweep of it those across points; the fidelity of a run is
@@ -420,7 +420,7 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 	shown := c.Differences
 	if !flags.all {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(d report.Difference) bool {
-			return !d.Suspect && (d.Verdict == report.Same || d.Verdict == report.Unknown)
+			return !d.Suspect && !d.Lost && (d.Verdict == report.Same || d.Verdict == report.Unknown)
 		})
 	}
 	switch {
@@ -451,7 +451,7 @@ func compareNotes(base, changed report.Side, d []report.Difference, exact bool) 
 	}
 	notes := append(table.Doubts(a, b), timeouts, table.Uncovered(a, b), table.Unadjusted(a, b),
 		report.ControllerNote(base, changed), report.SettingsDiff(base, changed), report.FewSeedsWarning(d, exact),
-		report.UnjudgedNote(d), report.SingleSeedWarning(d, exact))
+		report.UnjudgedNote(d), report.LackNote(d), report.SingleSeedWarning(d, exact))
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 

@@ -26,7 +26,11 @@ type Difference struct {
 	Unit   string         `json:"unit,omitempty"`
 	A      stats.Interval `json:"a"`
 	B      stats.Interval `json:"b"`
-	// Change is B/A - 1; 0 if A is 0.
+	// LackA and LackB count the runs of a side that did not measure the number. A and B are of the
+	// others.
+	LackA int `json:"lack_a,omitempty"`
+	LackB int `json:"lack_b,omitempty"`
+	// Change is the difference from A to B as a share of A's size; 0 if A is 0.
 	Change float64 `json:"change"`
 	// Noise is the source of variation that the difference is tested against: seeds, flows (of one
 	// run a side), none (exact simulations), unknown (one run a side), too few (flows), or
@@ -43,6 +47,8 @@ type Difference struct {
 	Verdict string `json:"verdict"`
 	// Suspect is set if the verdict is unknown, and the number is worse by more than the tolerance.
 	Suspect bool `json:"suspect,omitempty"`
+	// Lost is set if the verdict is unknown because more runs of B than of A lack the number.
+	Lost bool `json:"lost,omitempty"`
 
 	words string  // the point in words
 	sign  float64 // of a change for the worse; 0: neither direction is worse
@@ -55,6 +61,9 @@ type Difference struct {
 	// first is a difference, whatever the noise.
 	counter bool
 	printed bool // by programs, whose names need not say which direction is worse
+	// uneven is set if the runs that lack the number are not of the same seeds on both sides, and
+	// more if B has more of them. partly is set if the verdict is unknown for that reason.
+	uneven, more, partly bool
 }
 
 // The verdicts of Judge.
@@ -72,7 +81,8 @@ const (
 // simulations of the same seeds counts too: they are deterministic, so only the change under test
 // can cause it. If a side has one seed, the runs of that seed are compared. A number that differs
 // cannot be judged if nothing tells its noise: one emulation a side, few flows, or so few seeds
-// that no difference would count. worse is the number of differences for the worse.
+// that no difference would count, or if other runs lack it on either side (Difference.doubt). worse
+// is the number of differences for the worse.
 func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 	_, few := fewSeeds(all, exact)
 	for i := range all {
@@ -80,7 +90,7 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 		a, b, by := d.A.Mean, d.B.Mean, math.Abs(d.Change)
 		if exact && d.shared != nil && !d.Beyond {
 			a, b = d.shared[0], d.shared[1]
-			by = math.Abs(b/a - 1)
+			by = math.Abs((b - a) / a)
 		}
 		differs := d.Beyond || exact && (d.exact || d.shared != nil) && a != b
 		if a == 0 {
@@ -105,6 +115,7 @@ func Judge(all []Difference, tolerance float64, exact bool) (worse int) {
 		default:
 			d.Verdict = Better
 		}
+		d.doubt((b-a)*d.sign > 0 && by > tolerance)
 	}
 	return worse
 }
@@ -295,33 +306,30 @@ func (r *Run) pointWords(by nameParts) string {
 	return strings.Join(parts, ", ")
 }
 
-// comparePoint returns the differences at one point, without those that are 0 on both sides.
+// comparePoint returns the differences at one point, without numbers that are 0 in all runs of both
+// sides.
 func comparePoint(point string, a, b Side) ([]Difference, error) {
 	var out []Difference
-	exact := sameSimulations(a, b)
 	sharedA, sharedB := a.sharing(b), b.sharing(a)
-	shared := !exact && sameSimulations(sharedA, sharedB)
-	a, sameA := a.oneIfSame()
-	b, sameB := b.oneIfSame()
-	all := metrics(a[0].Summary)
-	for _, m := range metrics(b[0].Summary) {
-		if !slices.ContainsFunc(all, m.is) && len(a.values(m)) == 0 {
-			all = append(all, m)
-		}
-	}
-	for _, m := range all {
-		va, vb := a.values(m), b.values(m)
-		if len(va)+len(vb) == 0 || len(va) > 0 && len(vb) > 0 && slices.Max(va) == 0 && slices.Max(vb) == 0 {
-			continue
-		}
+	shared := !sameSimulations(a, b) && sameSimulations(sharedA, sharedB)
+	oneA, sameA := a.oneIfSame()
+	oneB, sameB := b.oneIfSame()
+	for _, m := range metricsOf(oneA, oneB) {
+		inA, inB := oneA.with(m), oneB.with(m)
+		va, vb := inA.values(m), inB.values(m)
 		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va),
 			B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1, sign: m.sign, counter: m.counter,
 			same: sameA || sameB, printed: m.printed}
+		d.lacks(m, oneA, oneB)
+		if len(va)+len(vb) == 0 || len(va) > 0 && len(vb) > 0 && !d.uneven && m.quiet(va, vb) {
+			continue
+		}
 		if len(va) == 0 || len(vb) == 0 {
 			d.Noise = Unmeasured
 			out = append(out, d)
 			continue
 		}
+		exact := sameSimulations(a.with(m), b.with(m))
 		switch {
 		case len(va) > 1 && len(vb) > 1:
 			d.P = stats.MannWhitney(va, vb)
@@ -329,7 +337,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 		case len(va) == 1 && len(vb) == 1:
 			d.exact, d.Noise = exact, unknownNoise
 			if exact {
-				if err := d.testFlows(a[0], b[0]); err != nil {
+				if err := d.testFlows(inA[0], inB[0]); err != nil {
 					return nil, err
 				}
 			}
@@ -342,7 +350,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 			d.shared = &[2]float64{stats.Mean(x), stats.Mean(y)}
 		}
 		if d.A.Mean != 0 {
-			d.Change = d.B.Mean/d.A.Mean - 1
+			d.Change = (d.B.Mean - d.A.Mean) / math.Abs(d.A.Mean)
 		}
 		out = append(out, d)
 	}
@@ -366,17 +374,6 @@ func (s Side) seeds() []uint64 {
 		out = append(out, r.Summary.Seed)
 	}
 	slices.Sort(out)
-	return out
-}
-
-// values returns the values of a metric, without the runs that did not measure it.
-func (s Side) values(m metric) []float64 {
-	var out []float64
-	for _, r := range s {
-		if v := m.get(r.Summary); !math.IsNaN(v) {
-			out = append(out, v)
-		}
-	}
 	return out
 }
 
@@ -492,6 +489,9 @@ func ComparisonTable(all []Difference) Table {
 			p = "<0.001"
 		default:
 			p = fmt.Sprintf("%.3f", d.Adjusted)
+		}
+		if lack := d.lackText(); lack != "" && d.Verdict != Unmeasured {
+			word = strings.TrimPrefix(word+", "+lack, ", ")
 		}
 		a, b := interval(d.A, d.Unit), interval(d.B, d.Unit)
 		switch {

@@ -20,6 +20,7 @@ type Counts struct {
 	Same       int `json:"same"`
 	Unjudged   int `json:"unjudged"`     // they differ, and nothing tells by how much they vary
 	Suspect    int `json:"suspect"`      // of these, those that are worse by more than the tolerance
+	Lost       int `json:"lost"`         // of the unjudged, those that more runs of NEW than of BASE lack
 	Unmeasured int `json:"not_measured"` // by one of the sides
 }
 
@@ -44,17 +45,22 @@ func Count(all []Difference) Counts {
 		if all[i].Suspect {
 			t.Suspect++
 		}
+		if all[i].Lost {
+			t.Lost++
+		}
 	}
 	return t
 }
 
-// UnjudgedNote says how many numbers cannot be judged, and what would let them be; "" if all can.
+// UnjudgedNote says how many numbers cannot be judged for want of runs, and what would let them be;
+// "" if there are none.
 func UnjudgedNote(all []Difference) string {
 	noises := map[string]bool{}
-	fewest := math.MaxInt // seeds of a side
+	fewest, unjudged := math.MaxInt, 0 // seeds of a side
 	for i := range all {
-		if d := &all[i]; d.Verdict == Unknown {
+		if d := &all[i]; d.Verdict == Unknown && !d.partly { // else see LackNote
 			noises[d.Noise], fewest = true, min(fewest, d.A.N, d.B.N)
+			unjudged++
 		}
 	}
 	var why []string
@@ -74,7 +80,7 @@ func UnjudgedNote(all []Difference) string {
 	if fewest >= minSeeds {
 		seeds = fmt.Sprintf("more than %d seeds, since many numbers are compared", fewest)
 	}
-	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side %s", Count(all).Unjudged,
+	return fmt.Sprintf("cannot be judged: %d of %s, since %s; give each side %s", unjudged,
 		plural.Count(len(all), "number"), strings.Join(why, ", and "), seeds)
 }
 
@@ -250,6 +256,11 @@ func (g Gate) Judge(c *Comparison) {
 			plural.Count(c.Numbers, "number"), c.Suspect, g.Tolerance)
 	case unjudged && c.Unjudged > 0 && c.Unjudged+c.Unmeasured == c.Numbers:
 		fails("none of %s can be judged", plural.Count(c.Numbers, "number"))
+	}
+	if c.Lost > 0 && !g.Accept[UnjudgedKind] {
+		first := c.Differences[slices.IndexFunc(c.Differences, func(d Difference) bool { return d.Lost })]
+		fails("more runs of %s than of %s lack %d of %s (%s: %d of %d)", Changed, Base, c.Lost,
+			plural.Count(c.Numbers, "number"), first.Metric, first.LackB, first.LackB+first.B.N)
 	}
 	if undirected := slices.DeleteFunc(slices.Clone(c.Differences), func(d Difference) bool {
 		return d.Verdict != Differs || !d.printed

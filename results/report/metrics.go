@@ -19,6 +19,32 @@ type metric struct {
 	counter    bool                          // see Difference
 	of         string                        // what it is of, if two can have one name
 	printed    bool                          // by programs
+	count      bool                          // of what programs printed
+}
+
+// quiet reports whether the values of both sides tell nothing: all are 0, or a count is the same
+// everywhere.
+func (m *metric) quiet(a, b []float64) bool {
+	first := 0.0
+	if m.count {
+		first = a[0]
+	}
+	other := func(v float64) bool { return v != first }
+	return !slices.ContainsFunc(a, other) && !slices.ContainsFunc(b, other)
+}
+
+// metricsOf returns the metrics of the runs of two sides, each once: those of the first run, and
+// what only others have.
+func metricsOf(a, b Side) (all []metric) {
+	runs := slices.Concat(a, b)
+	for n, r := range runs {
+		for _, m := range metrics(r.Summary) {
+			if !slices.ContainsFunc(all, m.is) && len(runs[:n].with(m)) == 0 {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
 }
 
 // A comparedNumber is a number that every summary can have.
@@ -102,7 +128,12 @@ func metrics(like *record.Summary) []metric {
 			}))
 		}
 		out = append(out, value(name+", busbw", "Gb/s", -1,
-			func(s *record.Summary, at int) float64 { return s.Collectives[at].BusBWGbps }))
+			func(s *record.Summary, at int) float64 {
+				if v := s.Collectives[at].BusBWGbps; v > 0 {
+					return v
+				}
+				return math.NaN()
+			}))
 	}
 	return append(out, printed(like)...)
 }
@@ -123,11 +154,12 @@ func items(s *record.Summary) []string {
 }
 
 // median returns the median of a metric in lines with the given sizes; "": of one without sizes. It
-// is NaN if the run does not have it.
+// is NaN if the run does not have it, or printed no number in some line: the others do not speak
+// for that one.
 func median(s *record.Summary, name, at string) float64 {
 	for i := range s.Metrics {
 		m := &s.Metrics[i]
-		if m.Name != name {
+		if m.Name != name || m.NonFinite > 0 {
 			continue
 		}
 		if at == "" && len(m.Groups) == 0 {
@@ -162,6 +194,13 @@ func printed(like *record.Summary) []metric {
 			get := func(s *record.Summary) float64 { return scale * median(s, name, g.At) }
 			out = append(out, metric{name: label + ", median", unit: unit, sign: sign, get: get, printed: true})
 		}
+		// Fewer values are worse: nothing is known of the others.
+		out = append(out, metric{name: name + ", values", sign: -1, count: true, get: func(s *record.Summary) float64 {
+			if len(s.Programs)+len(s.Metrics) == 0 {
+				return math.NaN()
+			}
+			return expect.Number(s, "metric."+name+".count")
+		}})
 	}
 	return out
 }

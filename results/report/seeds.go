@@ -40,7 +40,7 @@ func SameForAllSeeds(points []expect.Point) bool {
 // sameResult reports whether two runs measured the same.
 func sameResult(a, b *record.Summary) bool {
 	return reflect.DeepEqual(a.Flows, b.Flows) && reflect.DeepEqual(a.Network, b.Network) &&
-		reflect.DeepEqual(a.Collectives, b.Collectives)
+		reflect.DeepEqual(a.Collectives, b.Collectives) && reflect.DeepEqual(a.Clocks, b.Clocks)
 }
 
 // oneIfSame returns the first run of a side whose runs are simulations with several seeds and the
