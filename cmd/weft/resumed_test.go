@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"weft/internal/natural"
 	"weft/results/report"
+	"weft/results/store"
 )
 
 // A sweep that was interrupted and resumed, and then got one more seed, is compared with all its
@@ -126,6 +129,103 @@ func TestResumedRunsAreNewest(t *testing.T) {
 		}
 		for _, name := range []string{"new", "new/s"} {
 			results(t, want, "compare", "base", name, "--fail-if", "worse")
+		}
+	}
+}
+
+// Points that come to the same settings are two runs, whatever was run before: --resume takes each
+// stored run for one of them at most, and readers find every point once.
+func TestResumeTakesARunForOnePoint(t *testing.T) {
+	algorithms := "sweep: {workload.0.algorithm: [ring, auto, halving-doubling]}"
+	sizes := "sweep: {workload.0.size: [64KB, 64000B, 128KB]}"
+	for _, c := range []struct {
+		algorithm string
+		before    []string // sweeps of earlier command lines; "": a single run
+		sweep     string
+		reused    int
+	}{
+		{", algorithm: ring", []string{""}, algorithms, 1},
+		{", algorithm: ring", []string{"", ""}, algorithms, 2},
+		{"", []string{""}, sizes, 1},
+		{"", []string{"sweep: {seed: [1, 2]}"}, sizes, 1},
+		{"", []string{"sweep: {workload.0.size: [64000B, 128KB]}", ""}, sizes, 3}, // the newest may be of any point
+		{"", []string{sizes}, sizes, 3},
+	} {
+		t.Chdir(t.TempDir())
+		run := func(sweep, out string, more ...string) string {
+			t.Helper()
+			write(t, "s.yaml", "weft: 1\nname: s\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 64KB"+
+				c.algorithm+"}]\n"+sweep+"\n")
+			args := append([]string{"run", "s.yaml", "--engine", "sim", "--out", out}, more...)
+			code, _, words := weft(t, orchestrated{}, args...)
+			if code != exitOK {
+				t.Fatal(code, words)
+			}
+			// The next command line begins in another second, which orders them.
+			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+			return words
+		}
+		for _, sweep := range c.before {
+			run(sweep, "runs")
+		}
+		run(c.sweep, "fresh")
+		want := fmt.Sprintf("%d of 3 runs were finished before", c.reused)
+		if words := run(c.sweep, "runs", "--resume", "--list", "list.json"); !strings.Contains(words, want) {
+			t.Errorf("%q, then %s: want %s: %s", c.before, c.sweep, want, words)
+		}
+		if words := run(c.sweep, "runs", "--resume"); !strings.Contains(words, "3 of 3 runs were finished before") {
+			t.Errorf("%q, then %s twice: %s", c.before, c.sweep, words)
+		}
+		for _, name := range []string{"runs", "list.json"} {
+			// Nothing is lacking on either side, and each point is one run.
+			got := results(t, exitOK, "compare", "fresh", name, "--fail-if", "worse", "--json")
+			var compared report.Comparison
+			if err := json.NewDecoder(strings.NewReader(got)).Decode(&compared); err != nil {
+				t.Fatal(err)
+			}
+			points := map[string]bool{}
+			for _, d := range compared.Differences {
+				points[d.Point] = true
+				if d.Noise == "none" && (d.A.N != 1 || d.B.N != 1) || d.Noise == "seeds" {
+					t.Errorf("%q, then %s: %s has %d and %d runs", c.before, c.sweep, d.Point, d.A.N, d.B.N)
+				}
+			}
+			if len(points) != 3 {
+				t.Errorf("%q, then %s: compared %v", c.before, c.sweep, points)
+			}
+		}
+	}
+}
+
+// A sweep.json or a list that names one run at two points, as earlier versions wrote them, has it
+// at the first: the other is told to lack a run.
+func TestARunIsThatOfOnePoint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "s.yaml", "weft: 1\nname: s\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 64KB}]\n")
+	if code, _, words := weft(t, orchestrated{}, "run", "s.yaml", "--engine", "sim", "--out", "runs"); code != exitOK {
+		t.Fatal(code, words)
+	}
+	runs, err := filepath.Glob("runs/s/2*")
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	point := func(size string) string {
+		return `{"lab": "s", "engine": "sim", "point": {"workload.0.size": "` + size + `"}, "seed": 1, "status": "ok", "run": "` + runs[0] + `"}`
+	}
+	both := point("64KB") + "," + point("64000B")
+	if err := os.Mkdir("runs/s/sweep-x", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "runs/s/sweep-x/sweep.json", `{"lab": "s", "engine": "sim", "points": [`+both+`]}`)
+	write(t, "list.json", `{"format": 1, "runs": [`+both+`]}`)
+	for _, name := range []string{"runs/s/sweep-x", "list.json"} {
+		found, err := store.ReadList(name)
+		if name != "list.json" {
+			found, err = store.Find("", name)
+		}
+		if err != nil || len(found.Runs) != 1 || len(found.Lacking) != 1 || found.Points[runs[0]]["workload.0.size"] != "64KB" ||
+			!strings.Contains(found.Lacking[0].Error, "has the run of another point") {
+			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 		return false
 	}
 	// Two points may come to the same settings, as an algorithm and auto do. Each has a run of its
-	// own: a sweep does not have one run twice.
+	// own.
 	if store.OtherPoint(m.Point, l.Point) {
 		return false
 	}

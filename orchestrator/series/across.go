@@ -10,7 +10,6 @@ import (
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/pages"
-	"weft/orchestrator/run"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/report"
@@ -233,42 +232,4 @@ func Across(jobs []Job, runs []*record.Summary, version string, say func(line st
 		say("all points: " + filepath.Join(dir, pages.PageFile))
 	}
 	return judged, nil
-}
-
-// Earlier counts the jobs of a command line that earlier ones finished with this very program and
-// the same settings, and whose files are as they left them.
-type Earlier struct {
-	Jobs     int // of the command line
-	Reused   int // jobs that are not repeated
-	Doubtful int // of these, emulations whose fidelity is not ok
-	Refused  int // jobs that are repeated, since Runner.Strict does not accept their fidelity
-	// Damaged names the runs of jobs that are repeated, since their files are not as they left
-	// them, with the reason.
-	Damaged []string
-}
-
-// finishedBefore returns, by the index of the job, the summaries of earlier runs of this very
-// program with the same settings that succeeded, and whose fidelity strict accepts.
-func finishedBefore(jobs []Job, root, strict string) (map[int]*record.Summary, Earlier) {
-	out, count := map[int]*record.Summary{}, Earlier{Jobs: len(jobs)}
-	earlier := map[string][]*record.Manifest{} // by lab
-	for i, j := range jobs {
-		name := j.Lab.Name
-		if _, ok := earlier[name]; !ok {
-			earlier[name] = store.Manifests(filepath.Join(root, name))
-		}
-		found := run.Finished(j.Lab, j.Engine, strict, earlier[name])
-		if found.Refused {
-			count.Refused++
-		}
-		count.Damaged = append(count.Damaged, found.Damaged...)
-		if found.Summary == nil {
-			continue
-		}
-		out[i] = found.Summary
-		if count.Reused++; found.Summary.Outcome().Doubtful() {
-			count.Doubtful++
-		}
-	}
-	return out, count
 }

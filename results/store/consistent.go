@@ -120,7 +120,7 @@ func otherManifest(s *record.Summary, m *record.Manifest) string {
 		all = append(all, pair{"dilation", fmt.Sprint(s.Dilation), fmt.Sprint(m.Dilation)})
 	}
 	if len(s.Point) > 0 && len(m.Point) > 0 {
-		all = append(all, pair{"point", pointKey(s.Point), pointKey(m.Point)})
+		all = append(all, pair{"point", PointKey(s.Point), PointKey(m.Point)})
 	}
 	for _, p := range all {
 		if p.is != p.other && p.is != "" && p.other != "" { // an older run lacks what came later

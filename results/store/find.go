@@ -373,6 +373,7 @@ func sweepRuns(dir string) (found Found, err error) {
 	folder := filepath.Dir(filepath.Clean(dir))
 	found.Points = map[string]map[string]any{}
 	var own map[string]string // by point; nil: not read yet
+	named := map[string]bool{}
 	for _, p := range sweep.Points {
 		run, why := p.Run, p.Error
 		found.Open = found.Open || p.Status == record.Running
@@ -380,12 +381,12 @@ func sweepRuns(dir string) (found Found, err error) {
 			if own == nil {
 				own = runsOf(folder, filepath.Base(filepath.Clean(dir)))
 			}
-			run, why = own[pointKey(p.Point)], "not run yet, or the sweep was killed"
+			run, why = own[PointKey(p.Point)], "not run yet, or the sweep was killed"
 		}
 		path := filepath.Join(folder, filepath.Base(run))
 		lost := ""
 		if run != "" {
-			lost = lostRun(path, filepath.Base(run), sweep.Lab, &p)
+			lost = lostRun(path, filepath.Base(run), sweep.Lab, &p, named)
 		}
 		if run != "" && lost == "" {
 			found.Runs, found.Points[path] = append(found.Runs, path), p.Point
@@ -414,15 +415,17 @@ func sweepRuns(dir string) (found Found, err error) {
 }
 
 // lostRun returns why a directory, which is called name for people, does not have the run of a
-// point; "" if it has.
-func lostRun(dir, name, lab string, p *record.SweepPoint) string {
+// point; "" if it has. named has the directories of other points, to which this one is added.
+func lostRun(dir, name, lab string, p *record.SweepPoint, named map[string]bool) string {
 	_, err := os.Stat(dir)
+	again := named[dir]
+	named[dir] = true
 	switch {
 	case err != nil:
 		return fmt.Sprintf("its directory %s is gone", name)
 	case !IsRun(dir):
 		return fmt.Sprintf("its directory %s has no %s", name, ManifestFile)
-	case ofOtherPoint(dir, lab, p):
+	case again, ofOtherPoint(dir, lab, p):
 		return fmt.Sprintf("its directory %s has the run of another point", name)
 	}
 	return ""
@@ -471,13 +474,13 @@ func runsOf(folder, sweep string) map[string]string {
 	}
 	out := map[string]string{}
 	for _, name := range c.counting() {
-		out[pointKey(c.runs[name].Point)] = name
+		out[PointKey(c.runs[name].Point)] = name
 	}
 	return out
 }
 
-// pointKey returns a point as text. Keys of JSON objects are sorted.
-func pointKey(point map[string]any) string {
+// PointKey returns a point as text: the same for the same values. Keys of JSON objects are sorted.
+func PointKey(point map[string]any) string {
 	text, _ := json.Marshal(point) // it was read from JSON
 	return string(text)
 }

@@ -63,6 +63,7 @@ func ReadList(path string) (found Found, err error) {
 		return found, fmt.Errorf("%s: not a list of weft run --list", path)
 	}
 	found.Points, found.Labs = map[string]map[string]any{}, true
+	named := map[string]bool{}
 	for _, r := range l.Runs {
 		s := record.NotRun(r.Lab, r.Point, r.Engine, r.Status, r.Error)
 		s.Seed = r.Seed
@@ -71,7 +72,7 @@ func ReadList(path string) (found Found, err error) {
 			if !filepath.IsAbs(dir) {
 				dir = filepath.Join(filepath.Dir(path), dir)
 			}
-			lost := lostRun(dir, r.Run, r.Lab, &record.SweepPoint{Point: r.Point, Seed: r.Seed})
+			lost := lostRun(dir, r.Run, r.Lab, &record.SweepPoint{Point: r.Point, Seed: r.Seed}, named)
 			if lost == "" {
 				found.Runs = append(found.Runs, dir)
 				if r.Point != nil {
