@@ -101,7 +101,7 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 			}
 			note := table.Interrupted(runs)
 			if found.Open {
-				note = table.Unended(runs)
+				note = table.Unended(runs, found.Submitted)
 			}
 			switch {
 			case asJSON:

@@ -10,6 +10,8 @@ type Sweep struct {
 	Points  []SweepPoint `json:"points"`
 	Expect  []Expect     `json:"expect"`
 	Version string       `json:"version"`
+	// Submitted is set until weft sweep collect, if weft sweep submit made the sweep.
+	Submitted bool `json:"submitted,omitempty"`
 }
 
 // SweepPoint is the run of a point.

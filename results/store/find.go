@@ -148,6 +148,8 @@ type Found struct {
 	Labs bool
 	// Open says that a sweep of the runs has not ended: it continues, or was killed.
 	Open bool
+	// Submitted is the directory of an open sweep of weft sweep submit; empty: there is none.
+	Submitted string
 }
 
 // Span returns the first and the last run by their names, which have other orders than the points.
@@ -158,6 +160,7 @@ func (f *Found) Span() (first, last string) {
 func (f *Found) add(other Found) {
 	f.Open = f.Open || other.Open
 	f.Runs, f.Lacking = append(f.Runs, other.Runs...), append(f.Lacking, other.Lacking...)
+	f.Submitted = cmp.Or(f.Submitted, other.Submitted)
 	f.Judged = append(f.Judged, other.Judged...)
 	if f.Points == nil {
 		f.Points = map[string]map[string]any{}
@@ -381,7 +384,7 @@ func sweepRuns(dir string) (found Found, err error) {
 			if own == nil {
 				own = runsOf(folder, filepath.Base(filepath.Clean(dir)))
 			}
-			run, why = own[PointKey(p.Point)], "not run yet, or the sweep was killed"
+			run, why = own[PointKey(p.Point)], "not run yet, or the sweep was killed or cancelled"
 		}
 		path := filepath.Join(folder, filepath.Base(run))
 		lost := ""
@@ -404,9 +407,12 @@ func sweepRuns(dir string) (found Found, err error) {
 	}
 	judged := sweep.Across()
 	if found.Open {
+		if sweep.Submitted {
+			found.Submitted = dir
+		}
 		judged = record.AcrossPoints(sweep.Lab, sweep.Engine, nil)
 		judged.Status = record.Running
-		judged.Error = "the sweep continues, or was killed: nothing was judged across points"
+		judged.Error = "the sweep has not ended: nothing was judged across points"
 	}
 	if judged != nil {
 		found.Judged = append(found.Judged, judged)

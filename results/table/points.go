@@ -258,8 +258,9 @@ func Interrupted(runs []*record.Summary) string {
 	return fmt.Sprintf("interrupted: %d of %d points ran", ran, len(runs))
 }
 
-// Unended says how many points of a sweep that has not ended have a result.
-func Unended(runs []*record.Summary) string {
+// Unended says how many points of a sweep that has not ended have a result. submitted is its
+// directory if it was submitted.
+func Unended(runs []*record.Summary, submitted string) string {
 	have, running := 0, false
 	for _, s := range runs {
 		running = running || s.Status == record.Running
@@ -270,6 +271,9 @@ func Unended(runs []*record.Summary) string {
 	end := "did not end (it was killed)"
 	if running {
 		end = "has not ended yet"
+	}
+	if submitted != "" {
+		end = "was submitted, and is not collected (weft sweep status " + submitted + ")"
 	}
 	return fmt.Sprintf("the sweep %s: %d of %d points have a result, and nothing was judged across points", end, have,
 		len(runs))

@@ -304,3 +304,22 @@ func TestWordsHaveNoColour(t *testing.T) {
 		t.Errorf("%v: more than the header is coloured in\n%q", err, out.String())
 	}
 }
+
+// A sweep that has not ended is told as what it is: cut short, going on, or submitted and not
+// collected, by the directory that weft sweep takes.
+func TestUnendedSweeps(t *testing.T) {
+	done := &record.Summary{Run: "r", Status: record.OK}
+	left, now := &record.Summary{Status: record.Interrupted}, &record.Summary{Run: "r", Status: record.Running}
+	for _, c := range []struct {
+		runs            []*record.Summary
+		submitted, says string
+	}{
+		{[]*record.Summary{done, left}, "", "did not end (it was killed): 1 of 2 points"},
+		{[]*record.Summary{done, now}, "", "has not ended yet: 1 of 2 points"},
+		{[]*record.Summary{done, left}, "runs/a/s", "not collected (weft sweep status runs/a/s): 1 of 2 points"},
+	} {
+		if got := Unended(c.runs, c.submitted); !strings.Contains(got, c.says) {
+			t.Errorf("%q does not say %q", got, c.says)
+		}
+	}
+}

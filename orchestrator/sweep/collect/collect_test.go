@@ -596,6 +596,10 @@ func FuzzRequest(f *testing.F) {
 	}
 	root := filepath.Dir(filepath.Dir(d.Path))
 	h := s.handler()
+	points, err := os.ReadFile(filepath.Join(d.Path, store.SweepFile))
+	if err != nil {
+		f.Fatal(err)
+	}
 	corpus.Fuzz(func(t *testing.T, line string, body []byte) {
 		method, target, _ := strings.Cut(line, " ")
 		r, err := http.NewRequest(method, "http://c"+target, bytes.NewReader(body))
@@ -625,6 +629,10 @@ func FuzzRequest(f *testing.F) {
 			case strings.HasPrefix(rel, filepath.Join(shard.Folder, "tries")), strings.HasPrefix(rel, filepath.Join(shard.Folder, "notes")):
 				if !e.IsDir() {
 					_ = os.Remove(name)
+				}
+			case rel == store.SweepFile:
+				if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, points) {
+					t.Errorf("%s: %s is another: %v", line, rel, err)
 				}
 			case rel == filepath.Join(shard.Folder, "submission.json"), strings.HasPrefix(rel, filepath.Join(shard.Folder, "rounds")):
 			default:

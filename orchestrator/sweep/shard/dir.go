@@ -69,6 +69,9 @@ func Create(path string, s *sweep.Submission) (_ *Dir, err error) {
 	if err := temp.write(submissionFile, text); err != nil {
 		return nil, err
 	}
+	if err := announce(temp.Path, temp); err != nil {
+		return nil, err
+	}
 	return &Dir{path, s}, os.Rename(temp.Path, path)
 }
 
@@ -111,6 +114,11 @@ func Adopt(results, file, on string) (*Dir, error) {
 	}
 	if !d.has(submissionFile) {
 		if err := d.write(submissionFile, text); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := store.ReadSweep(d.Path); errors.Is(err, fs.ErrNotExist) && !d.Over() {
+		if err := announce(d.Path, d); err != nil {
 			return nil, err
 		}
 	}

@@ -26,13 +26,20 @@ import (
 const labText = "weft: 1\nname: many\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\n" +
 	"sweep: {seed: [1, 2, 3]}\n"
 
+// began is when the sweep of newSubmission began.
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// newSubmission returns the submission of a lab of three points in two shards.
+func newSubmission() *sweep.Submission {
+	return &sweep.Submission{Format: sweep.Format, ID: "sweep-20260101T000000-sim", Lab: "many", File: "many.yaml", Text: labText,
+		Engine: lab.EngineOptions{Kind: "sim"}, Kind: "sim", Points: []string{"seed=1", "seed=2", "seed=3"}, Shards: 2,
+		Began: began, Series: "S", Results: "runs", Program: store.Program()}
+}
+
 // newDir submits a lab of three points in two shards, and starts a round.
 func newDir(t *testing.T) *Dir {
 	t.Helper()
-	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := &sweep.Submission{Format: sweep.Format, ID: "sweep-20260101T000000-sim", Lab: "many", File: "many.yaml", Text: labText,
-		Engine: lab.EngineOptions{Kind: "sim"}, Kind: "sim", Points: []string{"seed=1", "seed=2", "seed=3"}, Shards: 2,
-		Began: began, Series: "S", Results: "runs", Program: store.Program()}
+	s := newSubmission()
 	path := filepath.Join(t.TempDir(), "many", s.ID)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -482,8 +489,8 @@ func TestCreate(t *testing.T) {
 	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*unfinishedLife)); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "sweep-1")
-	s := &sweep.Submission{ID: "sweep-1"}
+	s := newSubmission()
+	path := filepath.Join(folder, s.ID)
 	if _, err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
@@ -496,5 +503,40 @@ func TestCreate(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(path, Folder, submissionFile)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever reads the results of a submitted sweep before it is collected finds the points that have
+// no run, too, whatever became of the shards, and that nothing was judged across points.
+func TestReadersSeeAllPointsOfASubmission(t *testing.T) {
+	text, err := newSubmission().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "submission.json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	adopted, err := Adopt(t.TempDir(), file, sweep.ByManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]*Dir{"submitted": newDir(t), "adopted": adopted} {
+		if s, err := store.ReadSweep(d.Path); err != nil || len(s.Points) != 3 || !s.Submitted {
+			t.Fatalf("%s: %+v, %v", name, s, err)
+		}
+		if err := Run(t.Context(), d, options(t, 0, "m1", orchestrate.Run)); err != nil { // points 0 and 2
+			t.Fatal(err)
+		}
+		for _, stop := range []func() error{func() error { return nil }, d.Cancel} {
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			found, err := store.Newest(filepath.Dir(filepath.Dir(d.Path)))
+			if err != nil || len(found.Runs) != 2 || len(found.Lacking) != 1 || found.Lacking[0].Seed != 2 || !found.Open ||
+				found.Submitted != d.Path || len(found.Judged) != 1 || found.Judged[0].Status != record.Running {
+				t.Errorf("%s: %+v, %v", name, found, err)
+			}
+		}
 	}
 }
