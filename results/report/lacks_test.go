@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"weft/results/expect"
+	"weft/results/plot"
 	"weft/results/record"
 )
 
@@ -179,5 +181,49 @@ func TestSeedsThatDifferInClocksAloneAreSeveralRuns(t *testing.T) {
 	i := slices.IndexFunc(d, func(d Difference) bool { return d.Metric == "clocks converged after" })
 	if i < 0 || d[i].LackB != 1 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A chart of a sweep says how many runs its means leave out, lines and bars. Points that no run
+// measured are no gap in a mean.
+func TestChartsCountRunsWithoutAValue(t *testing.T) {
+	points := func(paths, lack []string) (all []expect.Point) {
+		for _, at := range paths {
+			for _, seed := range []string{"1", "2", "3"} {
+				v := 100.0
+				s := emulated(1, func(s *record.Summary) { s.Clocks = record.Clocks{Samples: 9, ConvergedUS: &v} }).Summary
+				if slices.Contains(lack, at+"/"+seed) {
+					s.Clocks.ConvergedUS = nil
+				}
+				all = append(all, expect.Point{At: map[string]string{"x": at, "seed": seed}, Summary: s})
+			}
+		}
+		return all
+	}
+	for _, paths := range [][]string{{"1us", "2us"}, {"ptp", "huygens"}} {
+		for _, c := range []struct {
+			lack []string
+			says string
+		}{
+			{nil, ""},
+			{[]string{paths[0] + "/2"}, "Without 1 of 3 runs, which measured no value."},
+			{[]string{paths[0] + "/2", paths[1] + "/1", paths[1] + "/2"}, "Without 3 of 6 runs, which measured no value."},
+			{[]string{paths[0] + "/1", paths[0] + "/2", paths[0] + "/3"}, ""},
+		} {
+			d, err := SweepPlot{X: "x", Y: "clock_converged"}.Draw(points(paths, c.lack))
+			if err != nil {
+				t.Fatal(err)
+			}
+			caption := ""
+			switch d := d.(type) {
+			case plot.Chart:
+				caption = d.Caption
+			case plot.Bars:
+				caption = strings.TrimSuffix(strings.TrimSuffix(d.Caption, "Each dot is a run."), " ")
+			}
+			if caption != c.says {
+				t.Errorf("%v without %v: %q, want %q", paths, c.lack, caption, c.says)
+			}
+		}
 	}
 }

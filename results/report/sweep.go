@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weft/internal/plural"
 	"weft/results/expect"
 	"weft/results/names"
 	"weft/results/plot"
@@ -42,7 +43,8 @@ type Drawing interface {
 // Draw draws a value of the points of a sweep over one of its paths: lines if the values of the
 // path are numbers, else bars. Points that differ only in paths other than X and By, such as the
 // seed, are one point: their mean with its 95 % confidence interval or, with Extremes, their
-// minimum and maximum. The error is plot.ErrEmpty if no point has the value.
+// minimum and maximum. The caption counts the runs that do not have the value where others do. The
+// error is plot.ErrEmpty if no point has it.
 func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	e, err := expect.ParseValue(p.Y)
 	if err != nil {
@@ -50,18 +52,20 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	}
 	type cell struct{ x, by string }
 	cells := map[cell][]float64{}
+	without := map[cell]int{} // runs that did not measure it
 	var xs, bys []string
 	unit := ""
 	for _, pt := range points {
 		if pt.Summary == nil || pt.Summary.Status != record.OK {
 			continue
 		}
+		c := cell{pt.At[p.X], names.Label(pt.At, p.By)}
 		q, err := e.Value([]expect.Point{pt})
 		if err != nil {
-			continue // not measured at this point
+			without[c]++
+			continue
 		}
 		unit = q.Unit
-		c := cell{pt.At[p.X], names.Label(pt.At, p.By)}
 		if !slices.Contains(xs, c.x) {
 			xs = append(xs, c.x)
 		}
@@ -72,6 +76,16 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	}
 	if len(xs) == 0 {
 		return nil, fmt.Errorf("plot %q: %w", p.Title, plot.ErrEmpty)
+	}
+	have, lack := 0, 0 // runs of points that some runs have no value for
+	for c, n := range without {
+		if len(cells[c]) > 0 {
+			have, lack = have+len(cells[c]), lack+n
+		}
+	}
+	if lack > 0 {
+		p.Caption = strings.TrimSpace(fmt.Sprintf("%s Without %d of %s, which measured no value.",
+			p.Caption, lack, plural.Count(have+lack, "run")))
 	}
 	p.label = valueWords(p.Y, oneCollective(points))
 	at, xUnit, numeric := axisValues(xs)
