@@ -440,6 +440,7 @@ func (a *app) showComparison(names [2]string, c *report.Comparison, flags compar
 // compareNotes returns what a reader of differences must know. Without a run on one of the sides
 // there is no difference.
 func compareNotes(base, changed report.Side, d []report.Difference, exact bool) []string {
+	base, changed = report.Compared(base, changed)
 	if len(base) == 0 || len(changed) == 0 {
 		return nil
 	}

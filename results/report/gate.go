@@ -3,10 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"weft/internal/natural"
 	"weft/internal/plural"
 	"weft/results/record"
 )
@@ -113,8 +115,33 @@ func Lacking(a, b Side) (all []Lack) {
 			all = append(all, p.lacks(Base)...)
 		}
 	}
+	return append(all, dropped(a, b)...)
+}
+
+// dropped lists the runs of BASE that are not ok there, and that NEW did not try: a change does not
+// mend a failure by leaving it out.
+func dropped(base, changed Side) (all []Lack) {
+	by := namePartsOf(base, changed)
+	before, after := base.byPoint(by), changed.byPoint(by)
+	oneEach := len(before) == 1 && len(after) == 1 && !by.strictly // compared under whatever names
+	for _, name := range slices.SortedFunc(maps.Keys(before), natural.Compare) {
+		runs, now := before[name], after[name]
+		if now == nil && oneEach || now != nil && len(runs.sharing(now)) == 0 { // of other seeds
+			continue
+		}
+		for _, r := range runs {
+			if r.tried() && !slices.Contains(runs.done(), r) && len(Side{r}.sharing(now)) == 0 {
+				lack := r.missingFrom(nil, name, len(runs) > 1)
+				lack.Side, lack.Status = Changed, lack.Status+", and "+r.status()+" in "+Base
+				all = append(all, lack)
+			}
+		}
+	}
 	return all
 }
+
+// tried reports whether the run was begun.
+func (r *Run) tried() bool { return r.Dir != "" || r.Summary != nil }
 
 // lacks returns the missing runs of a pair as those that a side lacks.
 func (p *pair) lacks(side string) []Lack {
@@ -182,7 +209,7 @@ func troubles(s Side, side string, by nameParts) (all []Trouble) {
 		}
 	}
 	for _, r := range s {
-		if r.Dir != "" || r.Summary != nil { // else it was not run: see Lacking
+		if r.tried() { // else see Lacking
 			add(Trouble{Run: r.Dir, Point: r.pointName(by)}, r.Outcome())
 		}
 	}
@@ -233,11 +260,6 @@ func NewComparison(a, b Side, all []Difference) *Comparison {
 	return c
 }
 
-// onlyNew reports whether all that was not compared is new.
-func (c *Comparison) onlyNew() bool {
-	return len(c.Lacking) > 0 && !slices.ContainsFunc(c.Lacking, func(l Lack) bool { return l.Side != Base })
-}
-
 // Judge sets Fails. A gate fails for what it did not look at, too: a number that cannot be judged
 // and looks worse, a comparison without any number that can, a point that a side lacks.
 func (g Gate) Judge(c *Comparison) {
@@ -285,7 +307,7 @@ func (g Gate) Judge(c *Comparison) {
 		}
 	}
 	g.judgeTroubles(c)
-	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
+	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] {
 		fails("no number was compared")
 	}
 }

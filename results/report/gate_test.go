@@ -41,6 +41,11 @@ func TestGate(t *testing.T) {
 		}
 		return s
 	}
+	ofSize := func(size float64, change func(*record.Summary)) Side {
+		s := side(change, 1)
+		s[0].Summary.Point = map[string]any{"size": size}
+		return s
+	}
 	simulated := func() Side {
 		return is(func(s *record.Summary) { s.Run, s.Engine, s.Fidelity = "runs/x/1", "sim", nil })
 	}
@@ -136,6 +141,16 @@ func TestGate(t *testing.T) {
 		{"another collective", was, is(func(s *record.Summary) { s.Collectives[0].Name = "all-gather" }), "one side did not measure 2 of 4 numbers", "partial"},
 		{"a number is gone", was, is(func(s *record.Summary) { s.Collectives = nil }), "one side did not measure 1 of 3 numbers", "partial"},
 		{"a number is new", is(func(s *record.Summary) { s.Collectives = nil }), is(nil), "one side did not measure 1 of 3 numbers", "partial"},
+		{"a failed point is gone", append(ofSize(1, nil), ofSize(2, func(s *record.Summary) { s.Status = record.Failed })...),
+			append(ofSize(1, nil), ofSize(3, nil)...), "NEW lacks a successful run for 1 run of BASE|BASE lacks a successful run", "partial"},
+		{"a failed seed is gone", swept(func(s *record.Summary) {
+			if s.Seed == 3 {
+				s.Status = record.Failed
+			}
+		}, 1, 2, 3), swept(nil, 1, 2), "NEW lacks a successful run for 1 run of BASE", "partial"},
+		{"a point that was not run in BASE is gone", append(ofSize(1, nil), &Run{NoSummary: "not run", Manifest: &record.Manifest{Lab: "x",
+			Engine: "emu", Status: record.Interrupted, Seed: 1, Point: map[string]any{"size": 2.0}}}), append(ofSize(1, nil), ofSize(3, nil)...),
+			"BASE lacks a successful run", "partial"},
 		{"failed, whatever is partial", swept(nil, 1, 2), swept(func(s *record.Summary) {
 			if s.Seed == 2 {
 				s.Status = record.Failed
@@ -189,6 +204,19 @@ func TestGate(t *testing.T) {
 			if len(got.Fails) == 0 {
 				t.Errorf("%s passes with --accept %s", c.name, word)
 			}
+		}
+	}
+}
+
+// A gate passes no comparison of nothing, whatever one side may lack.
+func TestGateComparesSomething(t *testing.T) {
+	for _, b := range []Side{nil, {emulated(1, nil)}} {
+		c := NewComparison(nil, b, nil)
+		if (Gate{Tolerance: "1%", Partial: true}).Judge(c); !slices.Equal(c.Fails, []string{"no number was compared"}) {
+			t.Errorf("%d runs of NEW: %q", len(b), c.Fails)
+		}
+		if (Gate{Tolerance: "1%", Partial: true, Accept: map[string]bool{UnjudgedKind: true}}).Judge(c); len(c.Fails) > 0 {
+			t.Errorf("%d runs of NEW, accepted: %q", len(b), c.Fails)
 		}
 	}
 }

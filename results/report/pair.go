@@ -57,6 +57,16 @@ func pairs(a, b Side) []pair {
 	return out
 }
 
+// Compared returns the runs of two sides that are compared with each other.
+func Compared(a, b Side) (inA, inB Side) {
+	for _, p := range pairs(a, b) {
+		if len(p.b) > 0 {
+			inA, inB = append(inA, p.a...), append(inB, p.b...)
+		}
+	}
+	return inA, inB
+}
+
 // missingFrom returns the Lack of a run: its point, and the status of its counterpart among others.
 // several is set if the point has several seeds.
 func (r *Run) missingFrom(others Side, point string, several bool) Lack {
@@ -65,7 +75,7 @@ func (r *Run) missingFrom(others Side, point string, several bool) Lack {
 	}
 	lack := Lack{Point: point, Status: "not run"}
 	for _, o := range others.sharing(Side{r}) {
-		if lack.Status, lack.Tried = o.status(), o.Dir != "" || o.Summary != nil; !lack.Tried {
+		if lack.Status, lack.Tried = o.status(), o.tried(); !lack.Tried {
 			lack.Status = cmp.Or(o.NoSummary, lack.Status)
 		}
 	}

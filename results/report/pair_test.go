@@ -309,3 +309,17 @@ func TestComparisonDrawsWhatTheLabsAreAbout(t *testing.T) {
 		t.Errorf("the page has %d charts of %d: %v", len(page.Parts[1].Pictures), len(drawn), err)
 	}
 }
+
+// Notes are about the runs that are compared, and not about others of a side.
+func TestComparedRuns(t *testing.T) {
+	of := func(size float64) *Run {
+		r := emulated(1, nil)
+		r.Summary.Point = map[string]any{"size": size}
+		return r
+	}
+	a, b := Side{of(1), of(2), of(3)}, Side{of(2), of(4)}
+	inA, inB := Compared(a, b)
+	if len(inA) != 1 || inA[0] != a[1] || len(inB) != 1 || inB[0] != b[0] {
+		t.Errorf("%d and %d runs, want that of size 2 of each", len(inA), len(inB))
+	}
+}
