@@ -70,6 +70,8 @@ func (l *Lab) unmeasured(name string) (why string) {
 	switch {
 	case l.Sends() == record.Programs && record.OfEndpoints(expect.Path(name)):
 		return noPackets
+	case len(l.Programs) > 0 && partial(expect.Path(name)):
+		return "it is known " + record.BesidePrograms
 	case l.Sends() == record.ClocksAlone && record.OfEndpoints(expect.Path(name)):
 		return "no message is sent"
 	case of("jain", "goodput", "flow_rate.", "plateau.") && m.Rates == 0:
@@ -92,4 +94,11 @@ func (l *Lab) unmeasured(name string) (why string) {
 			"clocks are measured", l.Clocks.For, m.From)
 	}
 	return ""
+}
+
+// partial reports whether a field of summary.json has no value in a run of programs and others.
+func partial(path string) bool {
+	var s record.Summary
+	s.OfPart(record.BesidePrograms, record.PacketFields()...)
+	return s.Lacks(path) != ""
 }

@@ -2,15 +2,19 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"weft/host"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/results/expect"
 	"weft/results/record"
+	"weft/results/stats"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -161,13 +165,101 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := strings.Fields(c.valued)
-			got := valued(t, c.run(t))
+			s := c.run(t)
+			got := valued(t, s)
+			if bound := s.LowerBound("network.max_queue_bytes") != ""; bound != (s.Datapath == "kernel") {
+				t.Errorf("the largest queue is a lower bound: %v", bound)
+			}
 			for _, name := range names() {
 				if has := slices.Contains(got, name); has != slices.Contains(want, name) {
 					t.Errorf("%s has a value: %v", name, has)
 				}
 			}
 		})
+	}
+}
+
+// beside returns the summary of an emulation of a collective beside a program, if one is given,
+// whose endpoints and network counted something of everything.
+func beside(t *testing.T, program string) *record.Summary {
+	t.Helper()
+	labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\nengine: {kind: emu}\n"+
+		"workload: [{collective: all-to-all, size: 100KB}"+program+"]\n"), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := experiment.Build(labs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := summary.NewOutcome()
+	o.Flows = []host.Flow{{Size: 1000, Start: 1, Acked: 9 * units.Microsecond}}
+	o.RTT.Record(4 * units.Microsecond)
+	delays := stats.NewDist()
+	delays.Record(2 * units.Microsecond)
+	addDelays(o, delays)
+	o.Transport = transport.Counters{DataPackets: 9, Retransmits: 8, Timeouts: 7, Reordered: 6, Credits: 5}
+	o.Fabric.Injected, o.Fabric.Delivered, o.Fabric.MaxQueue, o.Fabric.Dropped = 99, 90, 3000, 9
+	s := &record.Summary{Engine: "emu", Datapath: "fabric", Dilation: 1, Transport: labs[0].Sends()}
+	summary.Summarize(x, o, s, func() bool { return false })
+	return s
+}
+
+// Programs beside a collective send packets that nobody looks into. What is measured of the others'
+// packets meets no upper bound; counts and maxima meet lower ones, and all else has no value. What
+// is of messages, and what the network counts of all packets, is measured as without a program.
+func TestPacketsBesideThoseOfPrograms(t *testing.T) {
+	alone, mixed := beside(t, ""), beside(t, ", {program: [/bin/true]}")
+	unit := map[string]string{"a time": "us", "a size": "B", "a rate": "Gbps"}
+	parts := 0
+	for _, name := range names() {
+		v := expect.Number(alone, name)
+		if math.IsNaN(v) || name == "verified" { // true or false: no bounds
+			continue
+		}
+		part := slices.ContainsFunc(record.PacketFields(), func(f string) bool {
+			return expect.Path(name) == f || strings.HasPrefix(expect.Path(name), f+".")
+		})
+		bound := fmt.Sprintf("%g%s", v, unit[expect.Kind(name)])
+		quantile := slices.Contains([]string{"mean", "p50", "p99"}, name[strings.LastIndexByte(name, '.')+1:])
+		for line, met := range map[string]bool{
+			name + " <= " + bound: !part, name + " == " + bound: !part, name + " >= " + bound: !part || !quantile,
+		} {
+			e, err := expect.Parse(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.Eval(alone, expect.Scope{}); !got.OK {
+				t.Errorf("alone, %s: %+v", line, got)
+			}
+			got := e.Eval(mixed, expect.Scope{})
+			if got.OK != met || !met && (!got.Unmeasured || !strings.Contains(got.Note, "nobody looks into the packets of programs")) {
+				t.Errorf("beside a program, %s: %+v", line, got)
+			}
+		}
+		if part {
+			parts++
+		}
+	}
+	for _, name := range names() {
+		told := false
+		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\nengine: {kind: emu}\n"+
+			"workload: [{collective: all-to-all, size: 100KB}, {program: [/bin/true]}]\nexpect: ["+name+" == "+name+"]\n"),
+			lab.Options{})
+		if err == nil {
+			told = slices.ContainsFunc(labs[0].Notes(), func(p lab.Problem) bool {
+				return strings.Contains(p.Message, record.BesidePrograms)
+			})
+		}
+		if lacks := strings.Contains(mixed.Lacks(expect.Path(name)), record.BesidePrograms); told != lacks {
+			t.Errorf("%s has no value: %t, told before: %t", name, lacks, told)
+		}
+	}
+	if parts != 5+2*4 {
+		t.Errorf("%d names are of a part of the packets", parts)
+	}
+	if !slices.ContainsFunc(mixed.Notes, func(n string) bool { return strings.Contains(n, "of collectives and flows alone") }) {
+		t.Errorf("no note says what is of a part: %q", mixed.Notes)
 	}
 }
 

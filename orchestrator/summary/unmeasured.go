@@ -31,6 +31,11 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	case s.Flows.Count == s.Flows.Unfinished:
 		s.Lack("no message was finished", "flows.fct_us", "flows.slowdown")
 	}
+	if len(x.Programs) > 0 && !s.ProgramsAlone() {
+		s.OfPart(record.BesidePrograms, record.PacketFields()...)
+		s.Notes = append(s.Notes, "retransmits, timeouts, reordered packets, round trips and time in switch queues "+
+			"are "+record.BesidePrograms)
+	}
 	since := warmUp(x, o, s)
 	if o.RTT.Count() == 0 {
 		s.Lack("no acknowledgement arrived"+since, "rtt_us")
@@ -59,6 +64,7 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 			s.Lack("no sample of the kernel's queues found a packet, which does not show that none waited",
 				"network.max_queue_bytes")
 		}
+		s.AtLeast("the largest of samples of the kernel's queues", "network.max_queue_bytes")
 	}
 	m := &x.Lab.Measure
 	if o.After != nil && m.Queues == 0 {

@@ -19,7 +19,7 @@ type Scope struct {
 	NoStep func(pattern string) (why string)
 
 	picked func(s Scope, n *node) (value, error) // returns the value of a name in a sweep; nil for one run
-	larger *string                               // see Scope.valueOf; nil: values are as they were measured
+	larger *enlarged                             // see Scope.valueOf; nil: values are as they were measured
 }
 
 // Check returns an *Error for names that the lab does not have and units that do not match.

@@ -56,25 +56,59 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	if !out.OK {
 		return by
 	}
-	larger, why := record.Expect{}, ""
-	s.larger = &why
-	s.weigh(e, sum, &larger)
-	if why == "" || larger.OK && e.root.op != "!=" {
+	larger := &enlarged{}
+	s.larger = larger
+	holds := s.holds(e, sum)
+	for i := 0; holds && i < len(larger.all) && len(larger.all) > 1; i++ {
+		larger.only = &larger.all[i]
+		holds = s.holds(e, sum)
+	}
+	if len(larger.all) == 0 || holds && e.root.op != "!=" {
 		return by
 	}
-	*out = record.Expect{That: out.That, Unmeasured: true, Note: why + ", so only a lower bound of it can be met"}
+	*out = record.Expect{That: out.That, Unmeasured: true,
+		Note: larger.why + ", so only a lower bound of it can be met"}
 	return math.Inf(-1)
 }
 
+// holds reports whether an expression is met with the values of s.valueOf.
+func (s Scope) holds(e *Expr, sum *record.Summary) bool {
+	var out record.Expect
+	s.weigh(e, sum, &out)
+	return out.OK
+}
+
+// enlarged are the lower bounds in an expression, which all stand for larger values at once, or
+// each for itself: two of them may be far apart.
+type enlarged struct {
+	all  []bounded
+	only *bounded // nil: all
+	why  string   // the latest of all is a lower bound
+}
+
+// bounded is a field of a summary that has a lower bound alone.
+type bounded struct {
+	sum  *record.Summary
+	path string
+}
+
 // valueOf returns the value of a name for a run. If s.larger is not nil and the value is a lower
-// bound, it returns a very large one, and says so there.
+// bound, it notes that there, and returns a very large one if s.larger has it enlarged.
 func (s Scope) valueOf(e entry, sum *record.Summary) (value, error) {
 	v, err := e.get(sum)
 	if s.larger == nil || err != nil {
 		return v, err
 	}
-	if why := sum.LowerBound(Path(e.name)); why != "" {
-		*s.larger = fmt.Sprintf("%s: not measured: %v is %s", e.name, v, why)
+	of := bounded{sum, Path(e.name)}
+	why := sum.LowerBound(of.path)
+	if why == "" {
+		return v, nil
+	}
+	if !slices.Contains(s.larger.all, of) {
+		s.larger.all = append(s.larger.all, of)
+		s.larger.why = fmt.Sprintf("%s: not measured: %v is %s", e.name, v, why)
+	}
+	if s.larger.only == nil || *s.larger.only == of {
 		v.num = veryLarge
 	}
 	return v, nil

@@ -330,8 +330,8 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// The largest of samples of the kernel's queues is a lower bound: no comparison is met that a
-// longer queue could miss, and of those that it could not, none is lost.
+// No comparison of lower bounds is met that a larger value of one or of all of them could miss, and
+// of those that it could not, none is lost.
 func TestLowerBounds(t *testing.T) {
 	for line, want := range map[string]bool{
 		"max_queue > 1KB": true, "2KB <= max_queue": true, "2 * max_queue - 1KB >= 2KB": true,
@@ -339,22 +339,28 @@ func TestLowerBounds(t *testing.T) {
 		"max_queue <= 1MB": false, "max_queue < 1MB": false, "max_queue == 2KB": false, "max_queue != 1KB": false,
 		"1MB >= max_queue": false, "1MB - max_queue > 0B": false, "min(max_queue, 1GB) <= 1MB": false,
 		"max_queue > 3KB": false, "max_queue < 1KB": false,
+		"drops == retransmits": false, "drops <= retransmits": false, "drops >= retransmits": false,
+		"drops + retransmits >= 14": true, "drops * retransmits >= packets": true, "drops >= drops": true,
 	} {
-		s := &record.Summary{Status: record.OK, Datapath: "kernel", Network: record.Network{Packets: 9, MaxQueue: 2000}}
+		s := &record.Summary{Status: record.OK, Network: record.Network{Packets: 9, MaxQueue: 2000, Drops: 7, Retransmits: 7}}
+		s.AtLeast("the largest of samples", "network.max_queue_bytes")
+		s.AtLeast("of a part", "network.retransmits", "network.drops")
 		e, err := Parse(line)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := e.Eval(s, Scope{})
 		if got.OK != want {
-			t.Errorf("kernel, %s: %+v", line, got)
+			t.Errorf("%s: %+v", line, got)
 		}
-		s.Datapath = "fabric"
+		s.LowerBounds = nil
 		exact := e.Eval(s, Scope{})
-		const why = "max_queue: not measured: 2KB is the largest of samples of the kernel's queues, so only a lower " +
-			"bound of it can be met"
+		why := "max_queue: not measured: 2KB is the largest of samples, so only a lower bound of it can be met"
+		if strings.Contains(line, "drops") {
+			why = "retransmits: not measured: 7 is of a part, so only a lower bound of it can be met"
+		}
 		if exact.Unmeasured || got.Unmeasured != (exact.OK && !want) || got.Unmeasured && got.Note != why {
-			t.Errorf("%s: exact %+v, kernel %+v", line, exact, got)
+			t.Errorf("%s: exact %+v, with lower bounds %+v", line, exact, got)
 		}
 	}
 }
@@ -362,8 +368,11 @@ func TestLowerBounds(t *testing.T) {
 // An expectation across points knows which of them have a lower bound alone.
 func TestLowerBoundsOfPoints(t *testing.T) {
 	point := func(datapath string) Point {
-		return Point{At: map[string]string{"engine.datapath": datapath}, Summary: &record.Summary{Status: record.OK,
-			Datapath: datapath, Network: record.Network{Packets: 9, MaxQueue: 2000}}}
+		s := &record.Summary{Status: record.OK, Datapath: datapath, Network: record.Network{Packets: 9, MaxQueue: 2000}}
+		if datapath == "kernel" {
+			s.AtLeast("the largest of samples", "network.max_queue_bytes")
+		}
+		return Point{At: map[string]string{"engine.datapath": datapath}, Summary: s}
 	}
 	points := []Point{point("fabric"), point("kernel")}
 	for line, want := range map[string]bool{

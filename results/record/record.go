@@ -91,6 +91,10 @@ type Summary struct {
 	// network.retransmits of programs. They are null, with all that they hold.
 	Unmeasured map[string]string `json:"unmeasured,omitempty"`
 
+	// LowerBounds has the fields of this file whose values are lower bounds of what they stand for,
+	// by path, and why: network.retransmits, if programs send beside collectives.
+	LowerBounds map[string]string `json:"lower_bounds,omitempty"`
+
 	LabTimeUS float64 `json:"lab_time_us"`      // of the last completion
 	EndUS     float64 `json:"end_us,omitempty"` // of the run; absent if it ended with the last completion
 	WallS     float64 `json:"wall_s"`

@@ -28,11 +28,54 @@ func (s *Summary) Lacks(path string) (why string) {
 
 // LowerBound returns why the value of a field of summary.json is a lower bound of what it stands
 // for; "" if it is the quantity itself.
-func (s *Summary) LowerBound(path string) (why string) {
-	if s.Datapath == "kernel" && path == "network.max_queue_bytes" {
-		return "the largest of samples of the kernel's queues"
+func (s *Summary) LowerBound(path string) (why string) { return s.LowerBounds[path] }
+
+// AtLeast says why the values of fields of summary.json are lower bounds of what they stand for;
+// without a reason they are the quantities themselves. The first reason of a field stays.
+func (s *Summary) AtLeast(why string, paths ...string) {
+	for _, path := range paths {
+		if why == "" || s.LowerBound(path) != "" {
+			continue
+		}
+		if s.LowerBounds == nil {
+			s.LowerBounds = map[string]string{}
+		}
+		s.LowerBounds[path] = why
 	}
-	return ""
+}
+
+// OfPart says of fields of summary.json that they are of a part of what they stand for, and which.
+// What a part counts is a lower bound, and so is the maximum of its distribution. Its mean and its
+// quantiles say nothing about the whole: they have no value.
+func (s *Summary) OfPart(why string, paths ...string) {
+	distribution := reflect.TypeFor[Quantiles]()
+	for _, path := range paths {
+		if fieldAt(reflect.TypeFor[Summary](), path) != distribution {
+			s.AtLeast(why, path)
+			continue
+		}
+		s.AtLeast(why, path+".max")
+		s.Lack("it is known "+why, path+".mean", path+".p50", path+".p99")
+	}
+}
+
+// BesidePrograms is what PacketFields are in a run of programs and others: the reason for OfPart.
+const BesidePrograms = "of collectives and flows alone, since nobody looks into the packets of programs"
+
+// fieldAt returns the type of the field at a path of a struct; nil if there is none.
+func fieldAt(of reflect.Type, path string) reflect.Type {
+	name, rest, inside := strings.Cut(path, ".")
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != name {
+			continue
+		}
+		if inside {
+			return fieldAt(f.Type, rest)
+		}
+		return f.Type
+	}
+	return nil
 }
 
 // Lack says why fields of summary.json have no value; without a reason they keep theirs. The first
@@ -51,9 +94,14 @@ func (s *Summary) Lack(why string, paths ...string) {
 
 // EndpointFields returns the paths of the fields of summary.json that Weft's own endpoints count.
 func EndpointFields() []string {
-	return []string{"flows.unfinished", "flows.bytes", "flows.fct_us", "flows.slowdown", "rtt_us",
-		"network.data_packets", "network.retransmits", "network.timeouts", "network.reordered", "network.credits",
-		"network.queue_delay_us"}
+	return append(PacketFields(), "flows.unfinished", "flows.bytes", "flows.fct_us", "flows.slowdown")
+}
+
+// PacketFields returns those of EndpointFields that are of packets: where programs send as well,
+// they are of a part of the packets. Messages are Weft's alone.
+func PacketFields() []string {
+	return []string{"rtt_us", "network.data_packets", "network.retransmits", "network.timeouts",
+		"network.reordered", "network.credits", "network.queue_delay_us"}
 }
 
 // OfEndpoints reports whether a field of summary.json is one that Weft's own endpoints count.

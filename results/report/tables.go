@@ -41,7 +41,7 @@ func tiles(s *record.Summary, first []string) [][2]string {
 	if v := table.BusBW(s); v > 0 {
 		of("busbw", "bus bandwidth", units.Shown(v, "Gb/s"))
 	}
-	if s.RTT.Max > 0 {
+	if s.RTT.Max > 0 && s.Lacks("rtt_us.mean") == "" {
 		of("rtt", "round trip, mean", units.Shown(s.RTT.Mean, "us"))
 	}
 	n := &s.Network
@@ -100,13 +100,11 @@ func summaryFacts(s *record.Summary, control string) [][2]string {
 // distributionTable has a row for each distribution that the run measured, each in one unit.
 func distributionTable(s *record.Summary) Table {
 	t := Table{Head: []string{"", "mean", "p50", "p99", "max", "unit"}, Numbers: 1, Words: 5}
-	add := func(name string, q record.Quantiles, unit string) {
+	add := func(name, path string, q record.Quantiles, unit string) {
 		in := units.ScaleOf(unit, q.P99)
-		row := []string{name}
-		for _, v := range []float64{q.Mean, q.P50, q.P99, q.Max} {
-			row = append(row, units.Number(v/in.Of))
-		}
-		t.Rows = append(t.Rows, append(row, in.Unit))
+		value := func(part string, v float64) string { return table.Value(s, path+part, units.Number(v/in.Of)) }
+		t.Rows = append(t.Rows, []string{name, value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99),
+			value(".max", q.Max), in.Unit})
 	}
 	if s.Flows.Count > s.Flows.Unfinished {
 		name := "flow completion"
@@ -114,23 +112,23 @@ func distributionTable(s *record.Summary) Table {
 			name += fmt.Sprintf(" (%s of %s flows)", units.Count(s.Flows.Count-s.Flows.Unfinished),
 				units.Count(s.Flows.Count))
 		}
-		add(name, s.Flows.FCT, "us")
+		add(name, "flows.fct_us", s.Flows.FCT, "us")
 		for _, c := range table.Completions(s) {
-			add("of "+c.Name, *c.FCT, "us")
+			add("of "+c.Name, "", *c.FCT, "us")
 		}
-		add("slowdown", s.Flows.Slowdown, "")
+		add("slowdown", "flows.slowdown", s.Flows.Slowdown, "")
 	}
 	if s.RTT.Max > 0 {
-		add("round trip", s.RTT, "us")
+		add("round trip", "rtt_us", s.RTT, "us")
 	}
 	if n := &s.Network; n.Delivered > 0 && !s.ProgramsAlone() && s.Lacks("network.queue_delay_us") == "" {
-		add("switch queues", n.QueueDelay, "us")
+		add("switch queues", "network.queue_delay_us", n.QueueDelay, "us")
 	}
 	if q := s.Network.QueueEventDelay; q != nil {
-		add("queue events", *q, "us")
+		add("queue events", "network.queue_event_delay_us", *q, "us")
 	}
 	if s.Clocks.Error != (record.Quantiles{}) {
-		add("clock error", s.Clocks.Error, "ns")
+		add("clock error", "clocks.error_ns", s.Clocks.Error, "ns")
 	}
 	return t
 }

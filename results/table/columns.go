@@ -289,9 +289,13 @@ func Metrics() []Metric {
 			Of: func(s *record.Summary) (float64, bool) { return BusBW(s), BusBW(s) > 0 }},
 		{Name: "time", Unit: "us", drop: 2, write: micros, Of: JobTime},
 		{Name: "RTT mean", Unit: "us", drop: 7, write: micros,
-			Of: func(s *record.Summary) (float64, bool) { return s.RTT.Mean, answered(s) }},
+			Of: func(s *record.Summary) (float64, bool) {
+				return s.RTT.Mean, answered(s) && s.Lacks("rtt_us.mean") == ""
+			}},
 		{Name: "queue p99", Unit: "us", drop: 3, write: micros,
-			Of: func(s *record.Summary) (float64, bool) { return s.Network.QueueDelay.P99, delivered(s) }},
+			Of: func(s *record.Summary) (float64, bool) {
+				return s.Network.QueueDelay.P99, delivered(s) && s.Lacks("network.queue_delay_us.p99") == ""
+			}},
 		counter("marks", "ce_marks", 8, func(n *record.Network) int64 { return n.CEMarks }),
 		counter("drops", "drops", 4, func(n *record.Network) int64 { return n.Drops }),
 		trims,

@@ -32,6 +32,18 @@ func delivered(s *record.Summary) bool {
 	return s.Network.Delivered > 0 && !s.ProgramsAlone() && s.Lacks("network.queue_delay_us") == ""
 }
 
+// Value returns the text of a field of summary.json, such as rtt_us.max: a dash if the field has no
+// value, and with "at least" if the value is a lower bound.
+func Value(s *record.Summary, path, text string) string {
+	switch {
+	case s.Lacks(path) != "":
+		return known(false, text)
+	case s.LowerBound(path) != "":
+		return "at least " + text
+	}
+	return text
+}
+
 // Packets says in words what the network and its endpoints counted, without what nobody did.
 func Packets(s *record.Summary) string {
 	n, parts := &s.Network, []string(nil)
@@ -40,12 +52,15 @@ func Packets(s *record.Summary) string {
 			parts = append(parts, text)
 		}
 	}
-	add("packets", units.Count(n.Packets)+" packets")
-	add("ce_marks", units.Count(n.CEMarks)+" CE marks")
-	add("drops", units.Count(n.Drops)+" drops")
+	count := func(path string, n int64, what string) {
+		add(path, Value(s, "network."+path, units.Count(n)+" "+what))
+	}
+	count("packets", n.Packets, "packets")
+	count("ce_marks", n.CEMarks, "CE marks")
+	count("drops", n.Drops, "drops")
 	if !s.ProgramsAlone() {
-		add("retransmits", units.Count(n.Retransmits)+" retransmits")
-		add("timeouts", units.Count(n.Timeouts)+" timeouts")
+		count("retransmits", n.Retransmits, "retransmits")
+		count("timeouts", n.Timeouts, "timeouts")
 	}
 	add("max_queue_bytes", LargestQueue(s)+" "+size(n.MaxQueue))
 	return known(len(parts) > 0, strings.Join(parts, ", "))

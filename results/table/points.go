@@ -135,9 +135,11 @@ func comparison(a, b *record.Summary) []difference {
 		name string
 		a, b record.Quantiles
 	}{
-		{"flow completion", only(complete(a), a.Flows.FCT), only(complete(b), b.Flows.FCT)},
-		{"round trip", only(answered(a), a.RTT), only(answered(b), b.RTT)},
-		{"switch queues", only(delivered(a), a.Network.QueueDelay), only(delivered(b), b.Network.QueueDelay)},
+		{"flow completion", only(complete(a), a, "flows.fct_us", a.Flows.FCT),
+			only(complete(b), b, "flows.fct_us", b.Flows.FCT)},
+		{"round trip", only(answered(a), a, "rtt_us", a.RTT), only(answered(b), b, "rtt_us", b.RTT)},
+		{"switch queues", only(delivered(a), a, "network.queue_delay_us", a.Network.QueueDelay),
+			only(delivered(b), b, "network.queue_delay_us", b.Network.QueueDelay)},
 	} {
 		add(d.name+" mean", d.a.Mean, d.b.Mean)
 		add(d.name+" p50", d.a.P50, d.b.P50)
@@ -154,13 +156,17 @@ func comparison(a, b *record.Summary) []difference {
 	return out
 }
 
-// only returns q if is, and otherwise quantiles without a value.
-func only(is bool, q record.Quantiles) record.Quantiles {
-	if is {
-		return q
+// only returns q, the field at a path of a summary, without the numbers that have no value; without
+// any if not is.
+func only(is bool, s *record.Summary, path string, q record.Quantiles) record.Quantiles {
+	value := func(part string, v float64) float64 {
+		if is && s.Lacks(path+part) == "" {
+			return v
+		}
+		return math.NaN()
 	}
-	none := math.NaN()
-	return record.Quantiles{Mean: none, P50: none, P99: none, Max: none}
+	return record.Quantiles{Mean: value(".mean", q.Mean), P50: value(".p50", q.P50), P99: value(".p99", q.P99),
+		Max: value(".max", q.Max)}
 }
 
 // positive returns v, or NaN for a time that was not measured.

@@ -174,7 +174,8 @@ func Fidelity(s *record.Summary) string {
 				micros(f.RoundTripP99NS/1e3))
 		}
 		late, mean := f.LatenessP99NS/1e3, s.Network.QueueDelay.Mean
-		if f.Verdict == record.OK && delivered(s) && late > record.OKLateness*mean {
+		known := delivered(s) && s.Lacks("network.queue_delay_us.mean") == ""
+		if f.Verdict == record.OK && known && late > record.OKLateness*mean {
 			text += fmt.Sprintf("; the mean time in switch queues is %s, so queues and marks need --twice",
 				micros(mean))
 		}
@@ -332,26 +333,25 @@ func distributions(s *record.Summary) *grid {
 	}
 	g := &grid{}
 	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
-	add := func(name string, q record.Quantiles, is bool, write func(float64) string) {
-		g.row(header(name), right(known(is, write(q.Mean))), right(known(is, write(q.P50))),
-			right(known(is, write(q.P99))),
-			right(known(is, write(q.Max))))
+	add := func(name, path string, q record.Quantiles, is bool, write func(float64) string) {
+		value := func(part string, v float64) cell { return right(known(is, Value(s, path+part, write(v)))) }
+		g.row(header(name), value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99), value(".max", q.Max))
 	}
-	add("flow completion", s.Flows.FCT, ended(s), micros)
+	add("flow completion", "flows.fct_us", s.Flows.FCT, ended(s), micros)
 	if ended(s) && s.Flows.Unfinished > 0 {
 		g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left(done(s)+" flows"))
 	}
 	if all := Completions(s); len(all) <= maxCompletions {
 		for _, c := range all {
-			add("  of "+c.Name, *c.FCT, true, micros)
+			add("  of "+c.Name, "", *c.FCT, true, micros)
 		}
 	}
-	add("slowdown", s.Flows.Slowdown, ended(s), units.Number)
-	add("round trip", s.RTT, answered(s), micros)
+	add("slowdown", "flows.slowdown", s.Flows.Slowdown, ended(s), units.Number)
+	add("round trip", "rtt_us", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)+" (longest path)"))
-	add("switch queues", s.Network.QueueDelay, delivered(s), micros)
+	add("switch queues", "network.queue_delay_us", s.Network.QueueDelay, delivered(s), micros)
 	if q := s.Network.QueueEventDelay; q != nil {
-		add("queue events", *q, true, micros)
+		add("queue events", "network.queue_event_delay_us", *q, true, micros)
 	}
 	return g
 }
