@@ -39,6 +39,7 @@ type Reading struct {
 // Instant summarizes the readings of all nodes at one instant.
 type Instant struct {
 	Worst   units.Time // largest difference between two nodes
+	Pairs   int64      // pairs that were compared, those with a skipped node included
 	Bounded int64      // pairs in which both nodes state a bound
 	Covered int64      // those of them whose difference is at most the sum of both bounds
 }
@@ -50,6 +51,7 @@ func Compare(nodes []Reading, skip func(i int) bool, record func(d units.Time)) 
 	var at Instant
 	Pairs(len(nodes), func(i, j int) {
 		a, b := &nodes[i], &nodes[j]
+		at.Pairs++
 		d := a.Error - b.Error
 		if d < 0 {
 			d = -d

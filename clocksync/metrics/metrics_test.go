@@ -107,7 +107,7 @@ func TestCompareCoversPairs(t *testing.T) {
 		{Error: 100, Bound: 1, Known: true}, {Error: 1e6}}
 	var all []units.Time
 	at := Compare(nodes, func(i int) bool { return i == 3 }, func(d units.Time) { all = append(all, d) })
-	if want := (Instant{Worst: 105, Bounded: 3, Covered: 1}); at != want {
+	if want := (Instant{Worst: 105, Pairs: 6, Bounded: 3, Covered: 1}); at != want {
 		t.Errorf("%+v, want %+v", at, want)
 	}
 	if !slices.Equal(all, []units.Time{15, 90, 105}) {

@@ -37,7 +37,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	converged := metrics.Convergence{Limit: c.Limit}
 	since, at := x.Measure.Clocks, make([]metrics.Reading, len(o.Clocks))
 	reference := int(x.Plans[0].Clock.Setup.Reference)
-	var samples, bounded, covered, pairs int64
+	var samples, covered, pairs int64
 	var largest units.Time // of the samples around faults, which are in no distribution
 	var squares float64
 	cost := s
@@ -72,7 +72,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 		if beside {
 			continue
 		}
-		bounded, covered = bounded+i.Bounded, covered+i.Covered
+		s.Pairs, s.BoundPairs, covered = s.Pairs+i.Pairs, s.BoundPairs+i.Bounded, covered+i.Covered
 		for h := range at {
 			if at[h].Known && !down(h) {
 				bounds.Record(at[h].Bound)
@@ -96,8 +96,8 @@ func clocksOf(x *experiment.Experiment, o *Outcome, stopped func() bool) (s reco
 	}
 	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
 	s.RMS = math.Sqrt(squares / float64(pairs))
-	if bounded > 0 {
-		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
+	if s.BoundPairs > 0 {
+		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(s.BoundPairs)
 		s.Bound, s.Coverage = &b, &share
 	}
 	if s.Stability = stability(o.Clocks, reference, c.Sample, since, stopped); stopped() {
@@ -175,6 +175,20 @@ func corrections(x *experiment.Experiment, o *Outcome) (corrected, never int) {
 	return corrected, never
 }
 
+// minBounded is the share of pairs of samples that must state bounds, so that what holds of those
+// that do says something of the clocks. Hosts state none before their first correction. Ours.
+const minBounded = 0.5
+
+// unstated returns why the bounds that clocks stated have no value; "" if they have one, or if no
+// clock stated any.
+func unstated(c *record.Clocks) string {
+	if c.BoundPairs == 0 || float64(c.BoundPairs) >= minBounded*float64(c.Pairs) {
+		return ""
+	}
+	return fmt.Sprintf("both hosts state a bound in only %s of %s pairs of samples, and it takes half of them",
+		units.Count(c.BoundPairs), units.Count(c.Pairs))
+}
+
 // minCoverage is the share of bounds that must hold to avoid a warning. Ours.
 const minCoverage = 0.95
 
@@ -184,9 +198,9 @@ func unbounded(c *record.Clocks, kind node.Facts, drops int64) string {
 	if c.Coverage == nil || *c.Coverage >= minCoverage {
 		return ""
 	}
-	text := fmt.Sprintf("the bounds that clocks stated held for only %.3g %% of pairs: a path took longer one way "+
-		"than back, without "+
-		"clocks.*.asymmetry, or always had a queue", math.Floor(1000**c.Coverage)/10)
+	text := fmt.Sprintf("the bounds that clocks stated held for only %.3g %% of the pairs that stated any: "+
+		"a path took longer one way than back, without clocks.*.asymmetry, or always had a queue",
+		math.Floor(1000**c.Coverage)/10)
 	if drops > 0 && kind.Lighter != "" {
 		text += fmt.Sprintf(" (%d packets were dropped; %s would load slow links less)", drops, kind.Lighter)
 	}

@@ -59,6 +59,8 @@ var paths = map[string]string{
 	"clock_falsetickers": "clocks.falsetickers",
 	"clock_no_majority":  "clocks.no_majority",
 	"clock_refused":      "clocks.refused",
+	"clock_bound":        "clocks.bound_ns",
+	"clock_coverage":     "clocks.coverage",
 	"verified":           "verified",
 	"flows":              "flows.count",
 	"unfinished":         "flows.unfinished",

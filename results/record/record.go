@@ -319,7 +319,9 @@ type Clocks struct {
 	Samples     int64      `json:"samples,omitempty"`      // sampling instants, warm-up included
 	Reference   *Quantiles `json:"reference_ns,omitempty"` // error between each host and the reference
 	Bound       *Quantiles `json:"bound_ns,omitempty"`     // error bounds reported by hosts
-	Coverage    *float64   `json:"coverage,omitempty"`     // share of pairs within the sum of their bounds
+	Coverage    *float64   `json:"coverage,omitempty"`     // share of BoundPairs within the sum of their bounds
+	BoundPairs  int64      `json:"bound_pairs,omitempty"`  // pairs of samples in which both hosts state a bound
+	Pairs       int64      `json:"pairs,omitempty"`        // of samples, since the workload began or measure.from
 	LimitNS     float64    `json:"limit_ns,omitempty"`     // clocks.limit
 	ConvergedUS *float64   `json:"converged_us,omitempty"` // pairs are within LimitNS from then on; absent if never
 	Packets     int64      `json:"packets,omitempty"`      // synchronization packets

@@ -40,22 +40,38 @@ func clocks(s *record.Summary) *grid {
 	}
 	var g grid
 	g.row(header("clock error"), header("mean"), header("p50"), header("p99"), header("max"), header(""))
-	row := func(name string, q *record.Quantiles, note string) {
-		if q != nil {
-			g.row(header(name), right(micros(q.Mean/1e3)), right(micros(q.P50/1e3)), right(micros(q.P99/1e3)),
-				right(micros(q.Max/1e3)), left(note))
+	row := func(name, path string, q *record.Quantiles, note string) {
+		if q == nil {
+			return
 		}
+		value := func(part string, v float64) cell { return right(Value(s, path+part, micros(v/1e3))) }
+		g.row(header(name), value(".mean", q.Mean), value(".p50", q.P50), value(".p99", q.P99), value(".max", q.Max),
+			left(note))
 	}
 	convergence := fmt.Sprintf("still apart by more than %s at the end", micros(c.LimitNS/1e3))
 	if c.ConvergedUS != nil {
 		convergence = fmt.Sprintf("within %s since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
 	}
-	row("between hosts", &c.Error, convergence)
-	row("to the reference", c.Reference, "")
+	row("between hosts", "clocks.error_ns", &c.Error, convergence)
+	row("to the reference", "clocks.reference_ns", c.Reference, "")
 	if c.Coverage != nil {
-		row("stated bound", c.Bound, fmt.Sprintf("holds for %s of pairs", percent(*c.Coverage)))
+		row("stated bound", "clocks.bound_ns", c.Bound, holds(s))
 	}
 	return &g
+}
+
+// holds says of how many pairs of samples the bounds that both hosts state hold, or why that is not
+// known.
+func holds(s *record.Summary) string {
+	c := &s.Clocks
+	if why := s.Lacks("clocks.coverage"); why != "" {
+		return why
+	}
+	text := "holds for " + percent(*c.Coverage)
+	if c.BoundPairs == c.Pairs { // an older Weft counted none
+		return text + " of pairs"
+	}
+	return fmt.Sprintf("%s of the %s of %s pairs that state one", text, units.Count(c.BoundPairs), units.Count(c.Pairs))
 }
 
 // stability returns the table of clock stability over averaging times, with limits to compare it
@@ -103,10 +119,10 @@ func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 			converged = micros(*c.ConvergedUS)
 		}
 		if c.Coverage != nil {
-			holds = percent(*c.Coverage)
+			holds = Value(s, "clocks.coverage", percent(*c.Coverage))
 		}
 		if c.Bound != nil {
-			bound = micros(c.Bound.P50 / 1e3)
+			bound = Value(s, "clocks.bound_ns.p50", micros(c.Bound.P50/1e3))
 		}
 		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)),
 			right(micros(c.Error.P99/1e3)),
