@@ -2,6 +2,7 @@ package summary
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,9 +17,13 @@ import (
 // often, there are none.
 const maxPlateaus = 64
 
+// fewIntervals is the least number of whole sampling intervals of a plateau whose shares are known,
+// and the number of those that are judged together: what arrives is whole packets. Ours.
+const fewIntervals = 4
+
 // Plateaus returns the times in which the set of open connections stays the same: from the start of
-// a first message, or the end of a last one, to the next. There are none if connections come and go
-// too often, or never at two different instants.
+// a first message, or the end of a last one, to the next, if that is more than a base RTT later.
+// There are none if connections come and go too often, or never at two different instants.
 func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 	open, over := lives(flows)
 	changes := map[units.Time]bool{}
@@ -38,8 +43,9 @@ func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 			}
 		}
 		slices.Sort(conns)
-		if p, ok := r.plateau(from, at[i+1], conns); ok {
-			out = append(out, p)
+		until := min(at[i+1], r.lastTick())
+		if len(conns) > 0 && until-from > r.Rtt {
+			out = append(out, r.plateau(from, until, conns))
 		}
 	}
 	return out
@@ -47,13 +53,14 @@ func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 
 // plateau sums up what conns, which are sorted, received in the whole sampling intervals between
 // two instants. Data of a connection stops arriving a round trip before its last acknowledgement,
-// so the last base RTT is left out. ok is false if fewer than four intervals remain.
-func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p record.Plateau, ok bool) {
+// so the last base RTT is left out. The plateau is short if fewer than fewIntervals remain.
+func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) record.Plateau {
 	begin := (from + r.Every - 1) / r.Every * r.Every
-	end := (min(until, r.lastTick()) - r.Rtt) / r.Every * r.Every
+	end := (until - r.Rtt) / r.Every * r.Every
 	n := int((end - begin) / r.Every)
-	if len(conns) == 0 || n < 4 {
-		return p, false
+	if n < fewIntervals {
+		return record.Plateau{FromUS: from.Microseconds(), UntilUS: until.Microseconds(), Conns: len(conns),
+			Short: true}
 	}
 	carried := make([][]units.Bytes, len(conns)) // by connection and interval
 	for i := range carried {
@@ -78,35 +85,59 @@ func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p rec
 		}
 		total += sums[i]
 	}
-	return record.Plateau{
+	p := record.Plateau{
 		FromUS: from.Microseconds(), UntilUS: end.Microseconds(), Conns: len(conns), Jain: stats.Jain(sums),
 		TotalGbps: float64(units.Rate(total, end-begin)) / float64(units.Gbps),
-		SettledUS: (begin + units.Time(settles(carried, total))*r.Every - from).Microseconds(),
-	}, true
+	}
+	if first, ok := settles(carried, total); ok {
+		us := (begin + units.Time(first)*r.Every - from).Microseconds()
+		p.SettledUS = &us
+	}
+	return p
 }
 
-// settles returns the first interval from which a few intervals together are fair and full, or the
-// number of intervals if there is none. carried has the bytes by connection and interval, total
-// their sum. The numbers are our own choice: few is four, because what arrives is whole packets;
-// fair is a Jain's index of 0.99, which is 45 to 55 for two connections, as PC4's fairness is
-// judged; full is 95 % of the plateau's mean throughput.
-func settles(carried [][]units.Bytes, total units.Bytes) int {
-	const few, fair, full = 4, 0.99, 0.95
+// A plateau is settled once a few intervals together are fair and full. Our own choices.
+const (
+	fair = 0.99 // Jain's index: 45 to 55 for two connections, as PC4's fairness is judged
+	full = 0.95 // of the plateau's mean throughput
+)
+
+// lackPlateaus says why numbers of plateaus have no value.
+func lackPlateaus(all []record.Plateau, every units.Time, s *record.Summary) {
+	for i := range all {
+		at := fmt.Sprintf("plateaus.%d.", i)
+		switch p := &all[i]; {
+		case p.Short:
+			s.Lack(fmt.Sprintf("the plateau, %.4g to %.4g us, has fewer than %d whole intervals of measure.rates "+
+				"(%v) before its last base RTT", p.FromUS, p.UntilUS, fewIntervals, every), at+"jain", at+"total_gbps",
+				at+"settled_us")
+		case p.SettledUS == nil:
+			s.Lack(fmt.Sprintf("the plateau, %.4g to %.4g us, did not settle: no %d intervals together have Jain's "+
+				"index of %g and %g %% of its throughput", p.FromUS, p.UntilUS, fewIntervals, fair, 100*full),
+				at+"settled_us")
+		}
+	}
+}
+
+// settles returns the first interval from which a few intervals together are fair and full; ok is
+// false if there is none. carried has the bytes by connection and interval, total their sum.
+func settles(carried [][]units.Bytes, total units.Bytes) (first int, ok bool) {
 	n := len(carried[0])
 	sums := make([]units.Bytes, len(carried))
 	for i := range n {
 		var all units.Bytes
 		for c, intervals := range carried {
 			sums[c] += intervals[i]
-			if i >= few {
-				sums[c] -= intervals[i-few]
+			if i >= fewIntervals {
+				sums[c] -= intervals[i-fewIntervals]
 			}
 			all += sums[c]
 		}
 		// sums has the last few intervals.
-		if i >= few-1 && stats.Jain(sums) >= fair && float64(all) >= full*few*float64(total)/float64(n) {
-			return i - (few - 1)
+		enough := full * fewIntervals * float64(total) / float64(n)
+		if i >= fewIntervals-1 && stats.Jain(sums) >= fair && float64(all) >= enough {
+			return i - (fewIntervals - 1), true
 		}
 	}
-	return n
+	return 0, false
 }

@@ -75,6 +75,7 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Lack(unsampled(o, "measure.rates", m.Rates, max(x.Measure.From, 1), since), "rates")
 		s.Lack("the connections were never all open at once for measure.rates"+since, "rates")
 	}
+	lackPlateaus(s.Plateaus, m.Rates, s)
 	perfect := x.Lab.Clocks.Kind().Perfect
 	if !perfect && s.Clocks.Samples == 0 {
 		s.Lack(unsampled(o, "clocks.sample", x.Lab.Clocks.Sample, x.Measure.Clocks, since), "clocks.error_ns")

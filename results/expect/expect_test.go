@@ -28,7 +28,7 @@ func incastSummary() *record.Summary {
 		Metrics: []record.Metric{{Name: "time_us", Count: 3, Min: 2, Mean: 4, P50: 3, Max: 7, Values: []float64{3, 7, 2}},
 			{Name: "goodput_gbps", Count: 1, P50: 98, Values: []float64{98}}},
 		Rates:    &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
-		Plateaus: []record.Plateau{{Conns: 2, Jain: 0.99, TotalGbps: 96, SettledUS: 5}},
+		Plateaus: []record.Plateau{{Conns: 2, Jain: 0.99, TotalGbps: 96, SettledUS: new(float64)}},
 		Acks:     &record.Acks{Connections: 8, FirstMarked: 7, MarkUS: 9, MarkRTTUS: 8.5, DelayUS: 17},
 	}
 }

@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -41,7 +42,7 @@ func (e entry) get(s *record.Summary) (value, error) {
 // Path returns the path in summary.json of a name whose field may lack a value, such as
 // flows.fct_us for fct.p99; "" for other names.
 func Path(name string) string {
-	if path := paths[name]; path != "" {
+	if path := cmp.Or(paths[name], plateauPath(name)); path != "" {
 		return path
 	}
 	distribution, part, _ := strings.Cut(name, ".")

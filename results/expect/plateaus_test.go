@@ -8,10 +8,11 @@ import (
 )
 
 func TestPlateaus(t *testing.T) {
+	after := func(us float64) *float64 { return &us }
 	sum := &record.Summary{Plateaus: []record.Plateau{
-		{Conns: 1, Jain: 1, TotalGbps: 50, SettledUS: 100},
-		{Conns: 2, Jain: 0.99, TotalGbps: 98, SettledUS: 5},
-		{Conns: 3, Jain: 0.97, TotalGbps: 97, SettledUS: 8},
+		{Conns: 1, Jain: 1, TotalGbps: 50, SettledUS: after(100)},
+		{Conns: 2, Jain: 0.99, TotalGbps: 98, SettledUS: after(5)},
+		{Conns: 3, Jain: 0.97, TotalGbps: 97, SettledUS: after(8)},
 	}}
 	for line, want := range map[string]string{
 		`plateau.0.goodput == 50Gbps`:     "",
@@ -65,6 +66,45 @@ func TestUnits(t *testing.T) {
 		got := e.Eval(incastSummary(), Scope{})
 		if !got.OK || got.Unit != want.Unit || want.Got != 0 && got.Got != want.Got {
 			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
+// A plateau of several connections whose shares are not known, or that does not settle, takes the
+// value of the worst; the others keep theirs.
+func TestPlateausWithoutAValue(t *testing.T) {
+	settled := 5.0
+	for _, c := range []struct {
+		conns  int
+		lacks  []string
+		valued string
+	}{
+		{2, nil, "plateau.1.jain plateau.1.goodput plateau.1.settled plateau.worst.jain plateau.worst.goodput plateau.worst.settled"},
+		{2, []string{"settled_us"}, "plateau.1.jain plateau.1.goodput plateau.worst.jain plateau.worst.goodput"},
+		{2, []string{"jain", "total_gbps", "settled_us"}, ""},
+		{1, []string{"settled_us"}, "plateau.1.jain plateau.1.goodput plateau.worst.jain plateau.worst.goodput plateau.worst.settled"},
+		{1, []string{"jain", "total_gbps", "settled_us"}, "plateau.worst.jain plateau.worst.goodput plateau.worst.settled"},
+	} {
+		sum := &record.Summary{Plateaus: []record.Plateau{{Conns: 2, Jain: 0.9, TotalGbps: 9, SettledUS: &settled},
+			{Conns: c.conns, Jain: 0.5, TotalGbps: 8, SettledUS: &settled}}}
+		for _, field := range c.lacks {
+			sum.Lack("nobody knows", "plateaus.1."+field)
+		}
+		if c.lacks != nil {
+			sum.Plateaus[1].SettledUS = nil
+		}
+		for _, field := range []string{"jain", "goodput", "settled"} {
+			for _, name := range []string{"plateau.0." + field, "plateau.1." + field, "plateau.worst." + field} {
+				e, err := Parse(name + " == " + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := e.Eval(sum, Scope{})
+				want := strings.HasPrefix(name, "plateau.0.") || strings.Contains(c.valued, name)
+				if got.OK != want || !want && (!got.Unmeasured || !strings.Contains(got.Note, "nobody knows")) {
+					t.Errorf("%+v: %s: %+v", c, name, got)
+				}
+			}
 		}
 	}
 }

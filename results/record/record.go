@@ -293,17 +293,21 @@ type Rates struct {
 	Jain      float64 `json:"jain"` // Jain's index of the connections, in (0, 1]
 }
 
-// Plateau is an interval in which the same connections are open: between two instants at which a
-// first message starts or a last one ends. A run with measure.rates has at most 64.
+// Plateau is an interval of more than a base RTT in which the same connections are open: between
+// two instants at which a first message starts or a last one ends. A run with measure.rates has at
+// most 64.
 type Plateau struct {
 	FromUS    float64 `json:"from_us"`
-	UntilUS   float64 `json:"until_us"` // one base RTT before the next plateau, in whole sampling intervals
+	UntilUS   float64 `json:"until_us"` // one base RTT before the next change, in whole sampling intervals
 	Conns     int     `json:"connections"`
 	Jain      float64 `json:"jain"`       // Jain's index over all of it, first round trips included
 	TotalGbps float64 `json:"total_gbps"` // headers not counted
 	// SettledUS is the time from FromUS until four intervals together have a Jain's index of 0.99
-	// and 95 % of the throughput; the length of the plateau if none do.
-	SettledUS float64 `json:"settled_us"`
+	// and 95 % of the throughput; null if none do.
+	SettledUS *float64 `json:"settled_us"`
+	// Short is set if the plateau has fewer than four whole intervals: then nothing is known of its
+	// shares, and UntilUS is the next change.
+	Short bool `json:"short,omitempty"`
 }
 
 // Clocks has the errors of the hosts' clocks, and the cost of synchronization. Absent fields were
