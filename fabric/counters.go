@@ -103,10 +103,44 @@ func (n *Network) Counters() Counters {
 	c := n.sum()
 	for i := range n.ports {
 		if o := &n.ports[i]; !o.is(nic) {
-			c.MaxQueue = max(c.MaxQueue, o.maxQueue)
+			c.MaxQueue = max(c.MaxQueue, n.maxQueue(i))
 		}
 	}
 	return c
+}
+
+// maxQueue returns the largest number of bytes that waited in a port.
+func (n *Network) maxQueue(port int) units.Bytes {
+	most := n.ports[port].maxQueue
+	if n.earlier != nil {
+		most = max(most, n.earlier[port])
+	}
+	return most
+}
+
+// RestartMaxQueue begins the time of which MaxQueueSince tells. now must not lie before the last
+// event nor after the next one.
+func (n *Network) RestartMaxQueue(now units.Time) {
+	earlier := make([]units.Bytes, len(n.ports))
+	for i := range n.ports {
+		o := &n.ports[i]
+		earlier[i] = n.maxQueue(i)
+		if o.maxQueue = 0; o.waiting > 0 {
+			o.maxQueue = o.sample(n.of(int32(i)), now)
+		}
+	}
+	n.earlier = earlier
+}
+
+// MaxQueueSince returns the largest number of bytes that waited in one switch port since the last
+// call of RestartMaxQueue, or since the start.
+func (n *Network) MaxQueueSince() (most units.Bytes) {
+	for i := range n.ports {
+		if o := &n.ports[i]; !o.is(nic) {
+			most = max(most, o.maxQueue)
+		}
+	}
+	return most
 }
 
 // Ports returns the number of ports.
@@ -117,7 +151,7 @@ func (n *Network) PortCounters(port int) PortCounters {
 	o, t := &n.ports[port], &n.cold[port]
 	c := PortCounters{
 		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes,
-		Marks: o.marks, Trims: t.trims, MaxQueue: o.maxQueue,
+		Marks: o.marks, Trims: t.trims, MaxQueue: n.maxQueue(port),
 		Lost: t.lost, Cut: t.cut, CutBy: slices.Clone(t.cutBy), Pauses: t.pauses, Paused: t.paused,
 	}
 	for class := range uint8(Classes) {

@@ -50,6 +50,9 @@ type Network struct {
 	late      *late         `state:"inside,late packets"`             // nil: no link delivers packets late or twice
 	stations  *stations     `state:"inside,clocks of switches"`       // nil: no programs on switches
 
+	// by port: its largest queue before the last call of RestartMaxQueue; nil: there was none
+	earlier []units.Bytes `state:"max"`
+
 	Observers Observers `state:"fixed"` // callbacks
 	names     []string  `state:"fixed"` // of the switches
 

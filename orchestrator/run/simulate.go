@@ -93,7 +93,7 @@ func simulate(
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
-	after := countAfter(x, x.Measure.From, &opts)
+	after := countAfter(x.Measure.From, &opts)
 	rates := newRateSampler(x, hosts, files)
 	if m.Rates > 0 {
 		opts.TickEvery, opts.Tick = m.Rates, rates.tick
@@ -104,7 +104,7 @@ func simulate(
 		opts.WatchPort, opts.Watch = x.Measure.Watched, queueEventRecorder(x, out.Events, x.Measure.From)
 	}
 	var s *sim.Sim
-	sample := queueSampler(x, files, after)
+	sample := queueSampler(x, files)
 	if every := m.Queues; every > 0 {
 		opts.SampleEvery = every
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
@@ -164,13 +164,12 @@ func addDelays(o *summary.Outcome, d *stats.Dist) {
 
 // queueSampler returns a function that handles a sample of a queue.
 func queueSampler(
-	x *experiment.Experiment, files *writer, after *afterCounts,
+	x *experiment.Experiment, files *writer,
 ) func(units.Time, int, units.Bytes, fabric.PortCounters) {
 	ports := x.PortNames()
 	return func(now units.Time, port int, queued units.Bytes, c fabric.PortCounters) {
 		row := record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}
 		files.check(files.dir.Queue(row))
-		after.sample(now, port, queued)
 	}
 }
 

@@ -296,7 +296,6 @@ func TestUnmeasurableExpectationsAreToldBefore(t *testing.T) {
 // that is longer has.
 func TestWithoutASampleThereIsNoValue(t *testing.T) {
 	for _, c := range []struct{ name, key, short, long string }{
-		{"max_queue_after", "measure.queues", "measure: {from: 1us, queues: 1ms}", "measure: {from: 1us, queues: 5us}"},
 		{"jain", "measure.rates", "measure: {rates: 1ms}", "measure: {rates: 5us}"},
 		{"goodput", "measure.rates", "measure: {from: 1us, rates: 1ms}", "measure: {from: 1us, rates: 5us}"},
 		{"clock_error.max", "clocks.sample", "measure: {from: 1us}\nclocks: {sync: none, warmup: off, sample: 1s}",

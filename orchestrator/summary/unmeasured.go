@@ -67,10 +67,6 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.AtLeast("the largest of samples of the kernel's queues", "network.max_queue_bytes")
 	}
 	m := &x.Lab.Measure
-	if o.After != nil && m.Queues == 0 {
-		s.Lack("measure.queues is off", "network.after.max_queue_bytes")
-	}
-	s.Lack(unsampled(o, "measure.queues", m.Queues, max(x.Measure.From, 1), since), "network.after.max_queue_bytes")
 	if m.Rates > 0 && s.Rates == nil {
 		s.Lack(unsampled(o, "measure.rates", m.Rates, max(x.Measure.From, 1), since), "rates")
 		s.Lack("the connections were never all open at once for measure.rates"+since, "rates")

@@ -268,7 +268,7 @@ type Step struct {
 type After struct {
 	FromUS   float64 `json:"from_us"` // measure.from, after the clocks' warm-up
 	Drops    int64   `json:"drops"`
-	MaxQueue int64   `json:"max_queue_bytes"` // of one switch port, at a sampling instant (measure.queues)
+	MaxQueue int64   `json:"max_queue_bytes"` // the most that waited in one switch port
 }
 
 // Acks says when senders first learned of congestion, by marks and by delay.

@@ -55,7 +55,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		add("trimming", text)
 	}
 	if a := n.After; a != nil {
-		add("from", fmt.Sprintf("%s on: %s, largest sampled queue %s; other counts and completion times are of the "+
+		add("from", fmt.Sprintf("%s on: %s, largest queue %s; other counts and completion times are of the "+
 			"whole run",
 			micros(a.FromUS), plural.Count(int(a.Drops), "drop"),
 			known(s.Lacks("network.after.max_queue_bytes") == "", size(a.MaxQueue))))
