@@ -33,6 +33,7 @@ var kinds = []kind{
 		followed: func(p *Protocols, s clocksync.Setup) bool { return p.PTP.Followed(s) },
 		boundary: func(p *Protocols) clocksync.Boundary { return p.PTP.Boundary },
 		link:     func(p *Protocols) units.Time { return p.PTP.Interval },
+		pace:     func(p *Protocols) units.Time { return p.PTP.Interval },
 	},
 	{
 		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window",
@@ -50,6 +51,7 @@ var kinds = []kind{
 		alone: func(c *Config) units.Time { h := c.Huygens.Config(c.Setup); return 10 * h.Window },
 
 		section: func(p *Protocols, _ bool) params.Section { return &p.Huygens },
+		pace:    func(p *Protocols) units.Time { return p.Huygens.Window },
 		fit:     func(p *Protocols, length, rtt units.Time) units.Time { return p.Huygens.Fit(length, rtt) },
 		chosen: func(p *Protocols) []Chosen {
 			return []Chosen{{"window", p.Huygens.Window, "the length of the run"},
@@ -79,6 +81,7 @@ type kind struct {
 	followed func(*Protocols, clocksync.Setup) bool // Protocols.Followed; true
 	boundary func(*Protocols) clocksync.Boundary    // Protocols.Boundary; none
 	link     func(*Protocols) units.Time            // Protocols.LinkInterval; 0
+	pace     func(*Protocols) units.Time            // Protocols.Pace; 0
 
 	alone func(*Config) units.Time // Config.Alone; defaultAlone
 }
@@ -195,6 +198,15 @@ func (p *Protocols) Boundary(s Sync) (b clocksync.Boundary) {
 func (p *Protocols) LinkInterval(s Sync) units.Time {
 	if k, err := of(s); err == nil && k.link != nil {
 		return k.link(p)
+	}
+	return 0
+}
+
+// Pace returns the interval at which s corrects clocks, that of the key Facts.Pace; 0 if it never
+// does.
+func (p *Protocols) Pace(s Sync) units.Time {
+	if k, err := of(s); err == nil && k.pace != nil {
+		return k.pace(p)
 	}
 	return 0
 }

@@ -77,6 +77,7 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		s.Lack(unsampled(o, "clocks.sample", x.Lab.Clocks.Sample, x.Measure.Clocks, since), "clocks.error_ns")
 		s.Lack("no two clocks were compared"+since, "clocks.error_ns")
 	}
+	boundClocks(x, o, s)
 	s.Lack(unstated(&s.Clocks), "clocks.bound_ns", "clocks.coverage")
 	if !perfect && s.Clocks.Packets == 0 {
 		s.Lack("no synchronization packet was sent", "clocks.share", "clocks.steps", "clocks.resets", "clocks.refused",

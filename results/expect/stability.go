@@ -2,6 +2,7 @@ package expect
 
 import (
 	"errors"
+	"fmt"
 
 	"weft/results/record"
 )
@@ -30,6 +31,17 @@ func stabilityEntry(name string) (entry, bool) {
 			return get(&k.At[i]), nil
 		}
 	}}, ok
+}
+
+// stabilityPath returns the path in summary.json of a name such as clock_stability.1.mtie; "" for
+// others.
+func stabilityPath(name string) string {
+	i, field, ok := parseIndexed("clock_stability.", name, stabilityFields())
+	if !ok {
+		return ""
+	}
+	in := map[string]string{"adev": "adev", "mdev": "mdev", "mtie": "mtie_ns", "tau": "tau_us", "tdev": "tdev_ns"}
+	return fmt.Sprintf("clocks.stability.at.%d.%s", i, in[field])
 }
 
 // stabilityField returns the type of a field, and how to get it.

@@ -57,7 +57,7 @@ func tiles(s *record.Summary, first []string) [][2]string {
 	if n.Cut > 0 {
 		add("cut off by faults", units.Count(n.Cut))
 	}
-	if s.Clocks.Samples > 0 {
+	if s.Clocks.Samples > 0 && s.Lacks("clocks.error_ns") == "" {
 		of("clocks", "clock error, p99", units.Shown(s.Clocks.Error.P99, "ns"))
 	}
 	add("lab time", units.Shown(s.LabTimeUS, "us"))

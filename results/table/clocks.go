@@ -49,7 +49,12 @@ func clocks(s *record.Summary) *grid {
 			left(note))
 	}
 	convergence := fmt.Sprintf("still apart by more than %s at the end", micros(c.LimitNS/1e3))
-	if c.ConvergedUS != nil {
+	switch {
+	case s.Lacks("clocks.converged_us") != "":
+		convergence = s.Lacks("clocks.converged_us")
+	case c.ConvergedUS != nil && s.LowerBound("clocks.converged_us") != "":
+		convergence = fmt.Sprintf("within %s in all samples since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
+	case c.ConvergedUS != nil:
 		convergence = fmt.Sprintf("within %s since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
 	}
 	row("between hosts", "clocks.error_ns", &c.Error, convergence)
@@ -91,9 +96,10 @@ func stability(s *record.Summary) *grid {
 	for i, a := range t.At {
 		mean, most := none, none
 		if i == 0 {
-			mean, most = ns(t.Constant), ns(t.MaxTE)
+			mean, most = ns(t.Constant), right(Value(s, "clocks.stability.max_te_ns", micros(t.MaxTE/1e3)))
 		}
-		g.row(left("over "+micros(a.TauUS)), share(a.ADEV), share(a.MDEV), ns(a.TDEV), ns(a.MTIE), mean, most)
+		mtie := Value(s, fmt.Sprintf("clocks.stability.at.%d.mtie_ns", i), micros(a.MTIE/1e3))
+		g.row(left("over "+micros(a.TauUS)), share(a.ADEV), share(a.MDEV), ns(a.TDEV), right(mtie), mean, most)
 	}
 	for i, c := range t.Classes {
 		note := ""
@@ -116,7 +122,7 @@ func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 		c := &s.Clocks
 		converged, bound, holds := "no", "–", "–"
 		if c.ConvergedUS != nil {
-			converged = micros(*c.ConvergedUS)
+			converged = Value(s, "clocks.converged_us", micros(*c.ConvergedUS))
 		}
 		if c.Coverage != nil {
 			holds = Value(s, "clocks.coverage", percent(*c.Coverage))
@@ -124,9 +130,10 @@ func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 		if c.Bound != nil {
 			bound = Value(s, "clocks.bound_ns.p50", micros(c.Bound.P50/1e3))
 		}
-		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)),
-			right(micros(c.Error.P99/1e3)),
-			right(micros(c.Error.Max/1e3)), right(converged), right(bound), right(holds), right(percent(c.Share)),
+		value := func(part string, v float64) cell { return right(Value(s, "clocks.error_ns"+part, micros(v/1e3))) }
+		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), value(".p50", c.Error.P50),
+			value(".p99", c.Error.P99), value(".max", c.Error.Max), right(converged), right(bound), right(holds),
+			right(percent(c.Share)),
 			outcome(s))
 	}
 	return g.write(w, st, "")

@@ -146,8 +146,9 @@ func comparison(a, b *record.Summary) []difference {
 		add(d.name+" p99", d.a.P99, d.b.P99)
 	}
 	if a.Clocks.Samples > 0 && b.Clocks.Samples > 0 {
-		add("clock error p50", a.Clocks.Error.P50/1e3, b.Clocks.Error.P50/1e3)
-		add("clock error p99", a.Clocks.Error.P99/1e3, b.Clocks.Error.P99/1e3)
+		x, y := only(true, a, "clocks.error_ns", a.Clocks.Error), only(true, b, "clocks.error_ns", b.Clocks.Error)
+		add("clock error p50", x.P50/1e3, y.P50/1e3)
+		add("clock error p99", x.P99/1e3, y.P99/1e3)
 	}
 	for i := range min(len(a.Collectives), len(b.Collectives)) {
 		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS),
