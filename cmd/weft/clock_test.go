@@ -22,7 +22,7 @@ func runClock(t *testing.T, text string, args ...string) (code int, stdout, stde
 func TestClockSkipsTheWorkload(t *testing.T) {
 	code, stdout, stderr := runClock(t, `clocks: {sync: ptp, offset: ±1us}
 workload: [{collective: all-to-all, size: 1MB}]
-measure: {rates: 10us}
+measure: {rates: 10us, from: 25ms}
 expect: [flows > 0, clock_coverage >= 99%]
 `, "--for", "30ms", "--json")
 	var s record.Summary
