@@ -63,8 +63,9 @@ func (k *halts) deadline(at units.Time, ok bool) (units.Time, bool) {
 	return at, ok
 }
 
-// lose handles a packet that arrives while the host is halted.
+// lose counts a packet that arrives while the host is halted.
 func (h *Host) lose() (transport.Placement, error) {
 	h.arriving = nil
+	h.unreceived++
 	return transport.Placement{}, nil
 }

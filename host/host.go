@@ -47,6 +47,8 @@ type Host struct {
 	dones []Done      `state:"own"`
 	total units.Bytes `state:"fixed"` // bytes to be received in all
 
+	unreceived int64 `state:"count"` // packets that arrived while it was halted
+
 	wakes    wakes  `state:"idle"`  // computations in progress
 	computed uint64 `state:"value"` // number of computations so far
 
@@ -226,6 +228,9 @@ func (h *Host) spoil(m *inbound, at units.Bytes) {
 
 // Name returns Plan.Name.
 func (h *Host) Name() string { return h.plan.Name }
+
+// Unreceived returns the number of packets that arrived while the host was halted, and were lost.
+func (h *Host) Unreceived() int64 { return h.unreceived }
 
 // Uncorrupted returns the number of planned corruptions that were never applied, because no packet
 // arrived for them.

@@ -119,7 +119,8 @@ func (l *loop) state(now units.Time) *State {
 	s := &State{
 		At: now, Network: l.net.Counters(),
 		Ports: make([]PortState, l.net.Ports()), Hosts: make([]HostState, len(l.ports)),
-		Refused: l.report.Refused, Halted: l.report.Halted, Stalls: []Stalls{l.behind.Stalls},
+		Refused: l.report.Refused, Halted: l.report.Halted,
+		Unreceived: l.report.Unreceived, Stalls: []Stalls{l.behind.Stalls},
 	}
 	for i := range s.Ports {
 		link := l.net.Links().State(i)

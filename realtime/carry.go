@@ -315,10 +315,14 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 		rewrite(c.datagram(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
 	}
 	var written int64
+	var received bool
 	if note || own(p.Port) {
-		written = l.hand(p.Dst, frame, now)
+		written, received = l.hand(p.Dst, frame, now)
 	} else {
-		l.write(p.Dst, frame)
+		received = l.write(p.Dst, frame)
+	}
+	if !received {
+		l.report.Unreceived++
 	}
 	if written == 0 {
 		written = l.clock.Now()
@@ -333,40 +337,38 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	l.net.Put(p)
 }
 
-// write hands a frame to a host's kernel. A frame that the kernel does not take is lost. It is
-// counted, unless the host has ended or has taken its interface down.
-func (l *loop) write(h fabric.HostID, frame []byte) {
+// write hands a frame to a host's kernel. A frame that the kernel does not take is lost, and
+// counted in Report.Refused. write returns false if there is no kernel to take it: the host is
+// halted, has ended, or has taken its interface down.
+func (l *loop) write(h fabric.HostID, frame []byte) (received bool) {
 	port := &l.ports[h]
 	if !l.reaches(h, frame) {
-		return
+		return false
 	}
 	n, again, err := port.cable.Write(frame)
 	switch {
 	case err != nil && isGone(err):
 		l.fail(l.unlessGone(h, err))
-		return
+		return false
 	case err != nil && isDown(err):
 		if !port.down {
 			port.down = true
 			l.reportGone(h)
 		}
-		return
+		return false
 	}
 	port.down = false
 	if again || err != nil || n != len(frame) {
 		l.report.Refused++
 	}
+	return true
 }
 
 // reaches reports whether a frame that has arrived at a host gets there: the host has not ended and
 // is not halted. It copies the frame to captures.
 func (l *loop) reaches(h fabric.HostID, frame []byte) bool {
 	port := &l.ports[h]
-	if port.gone {
-		return false
-	}
-	if port.halted {
-		l.report.Halted++
+	if port.gone || port.halted {
 		return false
 	}
 	if l.captures != nil {
@@ -377,27 +379,26 @@ func (l *loop) reaches(h fabric.HostID, frame []byte) bool {
 
 // hand hands a frame to a host's agent, which it has reached at an instant: to the agent's NIC, or
 // to the host's kernel if it has none. It returns when it wrote to a NIC, CLOCK_MONOTONIC in
-// nanoseconds, or else 0.
-func (l *loop) hand(h fabric.HostID, frame []byte, at units.Time) (written int64) {
+// nanoseconds, or else 0; and, as write, whether there was an agent to take it.
+func (l *loop) hand(h fabric.HostID, frame []byte, at units.Time) (written int64, received bool) {
 	nic := l.ports[h].nic
 	if nic == nil {
-		l.write(h, frame)
-		return 0
+		return 0, l.write(h, frame)
 	}
 	if !l.reaches(h, frame) {
-		return 0
+		return 0, false
 	}
 	nic.at = at
 	n, again, err := nic.Write(frame)
 	if err != nil {
 		l.fail(l.unlessLie(h, err))
-		return 0
+		return 0, false
 	}
 	if again || n != len(frame) {
 		l.report.Refused++
-		return 0
+		return 0, true
 	}
-	return nic.written
+	return nic.written, true
 }
 
 // answer replies to an ARP request for another host's address.

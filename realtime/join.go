@@ -493,6 +493,7 @@ func (j *coordinator) state() *State {
 		whole.Waiting = append(whole.Waiting, s.Waiting...)
 		whole.Refused += s.Refused
 		whole.Halted += s.Halted
+		whole.Unreceived += s.Unreceived
 		whole.Stalls = append(whole.Stalls, s.Stalls...)
 	}
 	return &whole
@@ -534,6 +535,7 @@ func (r *Report) add(o *Report) {
 	r.Early += o.Early
 	r.Unborn += o.Unborn
 	r.Halted += o.Halted
+	r.Unreceived += o.Unreceived
 	r.ARP += o.ARP
 	r.Backlog = max(r.Backlog, o.Backlog)
 	if r.Bridges != nil && o.Bridges != nil {

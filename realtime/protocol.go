@@ -116,8 +116,8 @@ type State struct {
 	Hosts   []HostState
 	Waiting []string // what keeps packets from moving: see fabric.Network.Waiting
 
-	Refused, Halted int64    // see Report
-	Stalls          []Stalls // see Report
+	Refused, Halted, Unreceived int64    // see Report
+	Stalls                      []Stalls // see Report
 }
 
 // PortState is a snapshot of a port.
@@ -294,9 +294,12 @@ type Report struct {
 	Answers []int64
 	Early   int64 // frames before the start of lab time
 	Unborn  int64 // of these, data packets of Weft's that were to leave later: this process began late
-	Halted  int64 // frames that halted hosts sent or should have received
-	ARP     int64 // requests answered
-	Backlog int   // largest number of frames read in a row from one port
+	Halted  int64 // frames that halted hosts sent, which are not carried
+	// Unreceived is, of the packets that Network counts as delivered, those whose host was halted,
+	// had ended, or had taken its interface down.
+	Unreceived int64
+	ARP        int64 // requests answered
+	Backlog    int   // largest number of frames read in a row from one port
 
 	// Bridges is the counters of switches that are peer-to-peer transparent clocks; nil: there are
 	// none.

@@ -129,6 +129,7 @@ type Results struct {
 
 	// planned corruptions that were never applied, for lack of a packet
 	Uncorrupted int
+	Unreceived  int64 // packets that arrived while the host was halted
 	Dropped     int64 // datagrams dropped by a full socket
 	Unsent      int64 // packets and frames that the kernel did not accept
 	Opened      int64 // sockets opened while packets waited for them

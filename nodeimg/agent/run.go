@@ -482,7 +482,7 @@ func (n *node) results() *Results {
 		left -= keep
 		r.Printed = append(r.Printed, Printed{transport.HostID(to), first[:keep], more + len(first) - keep})
 	})
-	r.Uncorrupted = n.host.Uncorrupted()
+	r.Uncorrupted, r.Unreceived = n.host.Uncorrupted(), n.host.Unreceived()
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()
 	}

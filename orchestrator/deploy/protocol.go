@@ -280,17 +280,19 @@ type PortState struct {
 type Totals struct {
 	Injected  int64 `json:"injected"`
 	Delivered int64 `json:"delivered"`
-	Drops     int64 `json:"drops"`
-	Lost      int64 `json:"lost"`
-	Cut       int64 `json:"cut"`
-	Marks     int64 `json:"ce_marks"`
-	Refused   int64 `json:"unordered_drops"` // frames that a node's kernel refused
-	NotRouted int64 `json:"not_routed"`      // this and the next four: sums over NodeState
-	Malformed int64 `json:"malformed"`
-	Spoofed   int64 `json:"spoofed"`
+	// reached a node that was paused or dead, or whose interface was down or gone
+	Unreceived int64 `json:"unreceived"`
+	Drops      int64 `json:"drops"`
+	Lost       int64 `json:"lost"`
+	Cut        int64 `json:"cut"`
+	Marks      int64 `json:"ce_marks"`
+	Refused    int64 `json:"unordered_drops"` // frames that a node's kernel refused
+	NotRouted  int64 `json:"not_routed"`      // this and the next four: sums over NodeState
+	Malformed  int64 `json:"malformed"`
+	Spoofed    int64 `json:"spoofed"`
 
 	SpoofedMAC int64 `json:"spoofed_mac"`
 
 	Untaken int64 `json:"untaken"`
-	Halted  int64 `json:"to_or_from_paused"`
+	Halted  int64 `json:"from_paused"` // frames of a paused or killed node, which are not carried
 }

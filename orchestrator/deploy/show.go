@@ -153,9 +153,9 @@ func (s *State) Show(w io.Writer) error {
 	}
 	if n := s.Network; n != nil {
 		fmt.Fprintf(w,
-			"\n%d packets sent, %d delivered; %d dropped by queues, %d lost on links, %d cut off, %d not ordered by "+
-				"the lab\n",
-			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Refused)
+			"\n%d packets sent, %d delivered; %d dropped by queues, %d lost on links, %d cut off, %d at stopped "+
+				"nodes, %d not ordered by the lab\n",
+			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Unreceived, n.Refused)
 	}
 	for _, n := range s.Nodes {
 		if n.NotRouted+n.Malformed+n.Spoofed+n.SpoofedMAC > 0 {

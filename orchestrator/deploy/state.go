@@ -157,7 +157,8 @@ func (s *supervisor) describeLinks(out *State) error {
 	}
 	c := &look.Network
 	out.Network = &Totals{
-		Injected: c.Injected, Delivered: c.Delivered, Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
+		Injected: c.Injected, Delivered: c.Delivered - look.Unreceived, Unreceived: look.Unreceived,
+		Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
 		Refused: look.Refused, NotRouted: refused.NotRouted, Malformed: refused.Malformed, Spoofed: refused.Spoofed,
 		SpoofedMAC: refused.SpoofedMAC, Untaken: untaken, Halted: look.Halted,
 	}

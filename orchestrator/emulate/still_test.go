@@ -41,12 +41,17 @@ func checkKilledHostIsReportedAtOnce(t *testing.T, bypass bool) {
 	x.Stall = time.Minute
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
 	began := quiettest.Start()
-	_, err := Run(t.Context(), x)
+	o, err := Run(t.Context(), x)
 	if err == nil || !strings.Contains(err.Error(), "the remaining hosts wait for h2 forever") ||
 		!strings.Contains(err.Error(), "host h1: item 0") {
 		t.Errorf("%v; want that h2 is waited for", err)
 	}
 	began.AtMost(t, 20*time.Second, "the run")
+	for h, n := range o.Results { // retransmissions to it at least, which its node takes and loses
+		if n == nil || n.Unreceived > 0 != (h == 2) {
+			t.Errorf("h%d: results %+v, with packets that it did not receive; want those of h2 alone", h, n)
+		}
+	}
 }
 
 // awaitingRun returns a run of hosts, each of which waits for others.

@@ -100,7 +100,7 @@ func emulated(
 	}
 	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
-	check(errors.Join(addReport(x, got.Report, dir, out), addPrinted(x, got, dir, out)))
+	check(errors.Join(addReport(x, got, dir, out), addPrinted(x, got, dir, out)))
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil
@@ -168,11 +168,18 @@ func addPrinted(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, 
 	return writePrinted(out, filepath.Join(dir.Dir(), printedFile), all)
 }
 
-// addReport adds the final report of the network to the outcome and the run directory. r may be
-// nil.
-func addReport(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out *summary.Outcome) error {
+// addReport adds the final report of the network, if there is one, to the outcome and the run
+// directory, and what hosts did not take of the packets in it.
+func addReport(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, out *summary.Outcome) error {
+	r := got.Report
 	if r == nil {
 		return nil
+	}
+	out.Unreceived = r.Unreceived
+	for _, n := range got.Results {
+		if n != nil {
+			out.Unreceived += n.Unreceived
+		}
 	}
 	if r.Bridges != nil {
 		out.Bridges = *r.Bridges

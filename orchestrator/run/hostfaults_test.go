@@ -31,6 +31,46 @@ func TestKilledHostIsNamed(t *testing.T) {
 	}
 }
 
+// Every packet is delivered, at a stopped host, dropped, lost, cut off or, at the end, on its way,
+// whatever stops hosts and whatever they send: nothing counts as delivered that its host did not
+// take.
+func TestPacketsAtStoppedHostsAreNotDelivered(t *testing.T) {
+	const text = `
+weft: 1
+name: stopped
+topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
+workload: [{collective: all-to-all, size: 200KB}]
+clocks: {for: 3ms}
+faults: [{at: 5us, host: h3, FAULT}]
+expect: [unreceived >= 1, delivered < packets + duplicated]
+`
+	for _, fault := range []string{
+		"pause: 100us", "kill: true", "pause: 20us}, {at: 30us, host: h3, pause: 20us", "pause: 20us}, {at: 10us, host: h2, kill: true",
+		"pause: 100us}, {at: 10us, link: h1-switch0, down: 20us", "pause: 100us}, {at: 10us, link: h1-switch0, loss: 10%",
+	} {
+		for _, set := range [][]string{
+			nil, {"queues.buffer=20KB"}, {"transport.kind=roce"}, {"transport.kind=uec", "queues.trim=on"},
+			{"clocks.sync=ptp"}, {"background={load: 10%}"},
+			{"topology.link.duplicate=10%"},
+		} {
+			s := simulateFault(t, text, fault, set...)
+			n := &s.Network
+			left := n.Packets + n.Duplicated - n.Delivered - n.Unreceived - n.Drops - n.Lost - n.Cut
+			if n.Unreceived == 0 || left < 0 || left > 100 { // those of the last round trip
+				t.Errorf("%s, %q: %d packets are on their way at the end; %+v", fault, set, left, n)
+			}
+			for i := range s.Expect {
+				if s.Expect[i].Missed() {
+					t.Errorf("%s, %q: missed %+v", fault, set, s.Expect[i])
+				}
+			}
+		}
+	}
+	if s := mustSimulate(t, star+"workload: [{collective: all-to-all, size: 200KB}]"); s.Network.Unreceived != 0 {
+		t.Errorf("%d packets were not received by hosts that ran", s.Network.Unreceived)
+	}
+}
+
 // A run that ends before its faults warns that they had no effect.
 func TestFaultsAfterTheEndGiveAWarning(t *testing.T) {
 	faults := "pause: 1ms}, {at: 1s, host: h3, kill: true}, {at: 2s, link: h0-switch0, down: true"

@@ -205,6 +205,7 @@ func addHosts(o *summary.Outcome, hosts []*host.Host, dir string) error {
 		o.Dones = append(o.Dones, h.Dones()...)
 		o.Transport.Add(h.Counters())
 		o.TimedOut = append(o.TimedOut, h.TimedOut()...)
+		o.Unreceived += h.Unreceived()
 		if n := h.Uncorrupted(); n > 0 {
 			o.Spare(h.Name(), n)
 		}

@@ -32,32 +32,34 @@ type Outcome struct {
 	Transport transport.Counters
 	TimedOut  []transport.TimedOut // every timeout
 	Fabric    fabric.Counters
-	Uncounted bool               // what carried the packets sent no counters: Fabric is not known
-	CutBy     [][]int64          // by port: packets cut off each time that it was down; nil: not known
-	SimEvents int64              // events of the simulator
-	Memo      *record.Memo       // of the simulator; nil: nothing to tell
-	Events    *stats.Dist        // delays at the port that is recorded event by event; nil: there is none
-	After     *record.After      // network counters from measure.from on; nil: the lab does not set it
-	Rates     *record.Rates      // nil: not measured, or at no time were all connections open
-	Plateaus  []record.Plateau   // nil: not measured, or there are none
-	Heard     *record.Acks       // acknowledgements one by one; nil: not measured
-	Paused    units.Time         // time that PFC paused ports, added up
-	Elapsed   units.Time         // lab time reached
-	Clocks    []node.Report      // by host; nil: clocks are perfect
-	Bridges   clocksync.Counters // of switches that are peer-to-peer transparent clocks
-	Ended     units.Time         // when the last host was done
-	Fidelity  *record.Fidelity   // of an emulated run; nil: simulated
-	Frames    []frames.Frame     // of the network; nil: not recorded
-	Diary     *Diary             // of coordinated congestion management; nil: there is none
-	Spared    map[string]int     // by host: planned corruptions, the last ones, that found no data
-	Warnings  []string
-	Refused   []record.Refused // packets that hosts or the network refused
-	Beside    int64            // packets carried that are no part of the workload
-	Programs  []record.Program
-	Carrier   string             // see record.Summary.Carried; "": not known
-	Metrics   []record.MetricRow // in the output of programs
-	Unkept    int64              // matches of metrics that were not kept
-	Dilation  float64            // the dilation that the run ended with; 0: the engine's
+	Uncounted bool // what carried the packets sent no counters: Fabric is not known
+	// packets among Fabric.Delivered that their hosts did not take: they were paused or had ended
+	Unreceived int64
+	CutBy      [][]int64          // by port: packets cut off each time that it was down; nil: not known
+	SimEvents  int64              // events of the simulator
+	Memo       *record.Memo       // of the simulator; nil: nothing to tell
+	Events     *stats.Dist        // delays at the port that is recorded event by event; nil: there is none
+	After      *record.After      // network counters from measure.from on; nil: the lab does not set it
+	Rates      *record.Rates      // nil: not measured, or at no time were all connections open
+	Plateaus   []record.Plateau   // nil: not measured, or there are none
+	Heard      *record.Acks       // acknowledgements one by one; nil: not measured
+	Paused     units.Time         // time that PFC paused ports, added up
+	Elapsed    units.Time         // lab time reached
+	Clocks     []node.Report      // by host; nil: clocks are perfect
+	Bridges    clocksync.Counters // of switches that are peer-to-peer transparent clocks
+	Ended      units.Time         // when the last host was done
+	Fidelity   *record.Fidelity   // of an emulated run; nil: simulated
+	Frames     []frames.Frame     // of the network; nil: not recorded
+	Diary      *Diary             // of coordinated congestion management; nil: there is none
+	Spared     map[string]int     // by host: planned corruptions, the last ones, that found no data
+	Warnings   []string
+	Refused    []record.Refused // packets that hosts or the network refused
+	Beside     int64            // packets carried that are no part of the workload
+	Programs   []record.Program
+	Carrier    string             // see record.Summary.Carried; "": not known
+	Metrics    []record.MetricRow // in the output of programs
+	Unkept     int64              // matches of metrics that were not kept
+	Dilation   float64            // the dilation that the run ended with; 0: the engine's
 }
 
 // completed returns the instant of the last completion, or that of the end of a run that failed.
@@ -102,7 +104,8 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	s.Memo = o.Memo
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
-		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
+		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets,
+		Delivered: o.Fabric.Delivered - o.Unreceived, Unreceived: o.Unreceived,
 		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),

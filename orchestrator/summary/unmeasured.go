@@ -46,9 +46,9 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	if x.Measure.Watched >= 0 && s.Network.QueueEventDelay == nil {
 		s.Lack("no packet left the queue of measure.queue_events"+since, "network.queue_event_delay_us")
 	}
-	network := []string{"network.drops", "network.ce_marks", "network.lost", "network.cut", "network.duplicated",
-		"network.late", "network.trims", "network.path_switches", "network.pauses", "network.paused_us",
-		"network.refused", "network.max_queue_bytes"}
+	network := []string{"network.drops", "network.ce_marks", "network.lost", "network.cut",
+		"network.unreceived", "network.duplicated", "network.late", "network.trims", "network.path_switches",
+		"network.pauses", "network.paused_us", "network.refused", "network.max_queue_bytes"}
 	if o.Uncounted {
 		s.Lack(noReport, append(network, "network.packets", "network.delivered")...)
 	}

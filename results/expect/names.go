@@ -106,6 +106,7 @@ var paths = map[string]string{
 	"clock_error":       "clocks.error_ns",
 	"clock_error.p999":  "clocks.error_ns",
 	"clock_error.rms":   "clocks.error_ns",
+	"unreceived":        "network.unreceived",
 }
 
 var (
@@ -162,6 +163,7 @@ func allEntries() []entry {
 		count("refused", func(s *record.Summary) int64 { return s.Network.Refused }),
 		count("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
 		count("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
+		count("unreceived", func(s *record.Summary) int64 { return s.Network.Unreceived }),
 		count("duplicated", func(s *record.Summary) int64 { return s.Network.Duplicated }),
 		count("late", func(s *record.Summary) int64 { return s.Network.Late }),
 		count("reordered", func(s *record.Summary) int64 { return s.Network.Reordered }),

@@ -213,6 +213,7 @@ type Network struct {
 	Timeouts     int64     `json:"timeouts"`
 	Lost         int64     `json:"lost"`                    // corrupted on a link
 	Cut          int64     `json:"cut"`                     // on, or for want of, a link that went down
+	Unreceived   int64     `json:"unreceived,omitempty"`    // reached a host that was paused or had ended
 	Duplicated   int64     `json:"duplicated,omitempty"`    // copies made by links
 	Late         int64     `json:"late,omitempty"`          // delayed by links
 	Reordered    int64     `json:"reordered,omitempty"`     // data packets that arrived before an earlier one

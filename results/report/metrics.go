@@ -69,6 +69,7 @@ var compared = []comparedNumber{
 	{"timeouts", "", 1, true, "timeouts"},
 	{"lost", "", 1, true, "lost"},
 	{"cut", "", 1, true, "cut"},
+	{"at stopped hosts", "", 1, true, "unreceived"},
 	{"trims", "", 1, true, "trims"},
 	{"pauses", "", 1, true, "pauses"},
 	{"lab time", "us", 1, false, "lab_time"},

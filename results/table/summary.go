@@ -306,6 +306,7 @@ func Links(n *record.Network) string {
 	}
 	add(n.Lost, "packets lost")
 	add(n.Cut, "packets cut off")
+	add(n.Unreceived, "packets at stopped hosts")
 	add(n.Late, "packets late")
 	add(n.Duplicated, "packets duplicated")
 	return strings.Join(parts, ", ")
