@@ -25,6 +25,7 @@ import (
 func TestEveryPlaceSaysTheSame(t *testing.T) {
 	fidelity := func(verdict string) *record.Fidelity { return &record.Fidelity{Verdict: verdict} }
 	met, missed := record.Expect{That: "drops == 0", OK: true}, record.Expect{That: "max_queue <= 10KB", Note: "got 20 KB"}
+	unproven := record.Expect{That: "y < 1", OK: true, Unproven: true, Doubt: "this proves nothing"}
 	cases := []struct {
 		s    record.Summary
 		want string
@@ -37,6 +38,9 @@ func TestEveryPlaceSaysTheSame(t *testing.T) {
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met, missed}}, "missed 1 of 2"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{{That: "x", Skipped: true}}}, "ok, 1 skipped"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("ok")}, "ok"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{met, unproven}}, "1 of 2 without proof"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("ok"), Expect: []record.Expect{missed, unproven}}, "missed 1 of 2"},
+		{record.Summary{Status: record.OK, Fidelity: fidelity("invalid"), Expect: []record.Expect{unproven}}, "fidelity invalid"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("degraded")}, "fidelity degraded"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("degraded"), Expect: []record.Expect{missed}}, "missed 1 of 1"},
 		{record.Summary{Status: record.OK, Fidelity: fidelity("invalid"), Expect: []record.Expect{missed}}, "fidelity invalid"},

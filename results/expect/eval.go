@@ -40,6 +40,7 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	unsound := func(name string) bool { return !slices.Contains(soundNames, name) }
 	if sum != nil && sum.Fidelity.Invalid() && slices.ContainsFunc(e.Measured(), unsound) {
 		out.Doubt = "the fidelity of the run is invalid, so this proves nothing"
+		out.Unproven = true
 	}
 	return out
 }

@@ -66,7 +66,9 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	default:
 		out.Note = of + "; " + out.Note
 	}
-	out.Doubt = strings.Trim(x.fidelityDoubt()+"; "+doubt, "; ")
+	unproven := x.fidelityDoubt()
+	out.Unproven = unproven != ""
+	out.Doubt = strings.Trim(unproven+"; "+doubt, "; ")
 	return out
 }
 

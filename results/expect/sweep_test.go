@@ -123,7 +123,7 @@ func TestFidelityDoubt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.Sweep(all); !got.OK || got.Doubt != want {
+		if got := e.Sweep(all); !got.OK || got.Doubt != want || got.Unproven != (want != "") {
 			t.Errorf("%s: ok %t, %q; want %q", line, got.OK, got.Doubt, want)
 		}
 	}

@@ -87,6 +87,31 @@ func TestFidelityFailsUnderStrictOnly(t *testing.T) {
 	}
 }
 
+// An expectation that is met with an invalid fidelity proves nothing, and is no case that passes,
+// whatever --strict accepts; one that is missed fails, as does the command.
+func TestUnprovenExpectationsDoNotPass(t *testing.T) {
+	const doubt = "the fidelity of the run is invalid, so this proves nothing"
+	s := &record.Summary{Lab: "x: across points", Engine: "emu", Status: record.OK, Expect: []record.Expect{
+		{That: "fct.p99 <= 1ms", OK: true, Unproven: true, Doubt: doubt},
+		{That: "fct.p50 <= 1ms", OK: true, Doubt: "timeouts differ"}, {That: "fct.mean <= 1us", Unproven: true, Doubt: doubt},
+		{That: "drops == 0", OK: true},
+	}}
+	for _, strict := range []string{"", "ok", "degraded"} {
+		var out strings.Builder
+		if err := Write(&out, nil, []*record.Summary{s}, strict); err != nil {
+			t.Fatal(err)
+		}
+		var r report
+		if err := xml.Unmarshal([]byte(out.String()), &r); err != nil {
+			t.Fatal(err)
+		}
+		u := r.Suites[0]
+		if u.Skipped != 1 || u.Failures != 1 || u.Cases[0].Skipped == nil || u.Cases[0].Skipped.Message != doubt {
+			t.Errorf("under %q:\n%s", strict, out.String())
+		}
+	}
+}
+
 // A run whose fidelity --strict refuses proves nothing: its expectations and those across points
 // neither pass nor fail.
 func TestExpectationsOfRefusedRunsAreSkipped(t *testing.T) {

@@ -12,6 +12,7 @@ type Outcome struct {
 	Fidelity         string // verdict of an emulation, or Unjudged; empty: none is due
 	Missed, Expected int    // expectations that were judged
 	Skipped          int    // those that were not
+	Unproven         int    // those that were met, which proves nothing: see Expect.Unproven
 }
 
 // Outcome returns how the run ended.
@@ -28,6 +29,9 @@ func (s *Summary) Outcome() Outcome {
 		if s.Expect[i].Missed() {
 			o.Missed++
 		}
+		if s.Expect[i].OK && s.Expect[i].Unproven {
+			o.Unproven++
+		}
 	}
 	return o
 }
@@ -36,7 +40,7 @@ func (s *Summary) Outcome() Outcome {
 func (m *Manifest) Outcome() Outcome { return Outcome{Status: m.Status} }
 
 // String returns the outcome in a word or two, the worst first: a status other than ok, "fidelity
-// invalid", "missed 1 of 3", "fidelity degraded", "ok, 1 skipped" or ok.
+// invalid", "missed 1 of 3", "fidelity degraded", "1 of 3 without proof", "ok, 1 skipped" or ok.
 func (o Outcome) String() string {
 	switch {
 	case o.Status != OK:
@@ -47,6 +51,8 @@ func (o Outcome) String() string {
 		return fmt.Sprintf("missed %d of %d", o.Missed, o.Expected)
 	case o.Doubtful():
 		return "fidelity " + o.Fidelity
+	case o.Unproven > 0:
+		return fmt.Sprintf("%d of %d without proof", o.Unproven, o.Expected)
 	case o.Skipped > 0:
 		return fmt.Sprintf("%s, %d skipped", OK, o.Skipped)
 	}
@@ -91,7 +97,7 @@ func (o Outcome) Grade() Grade {
 		return Doubt
 	case o.Status != OK || o.Fidelity == Invalid || o.Missed > 0:
 		return Bad
-	case o.Doubtful():
+	case o.Doubtful() || o.Unproven > 0:
 		return Doubt
 	}
 	return Good

@@ -527,6 +527,21 @@ type Expect struct {
 	Skipped bool `json:"skipped,omitempty"`
 
 	Doubt string `json:"doubt,omitempty"` // why the result may not mean what it seems to
+
+	// Unproven is set if the result proves nothing, since the fidelity of a run that it depends on
+	// is invalid. Doubt says so.
+	Unproven bool `json:"unproven,omitempty"`
+}
+
+// Grade returns what the expectation means for whoever reads a list of them.
+func (e *Expect) Grade() Grade {
+	switch {
+	case e.Missed():
+		return Bad
+	case e.Skipped || e.Doubt != "":
+		return Doubt
+	}
+	return Good
 }
 
 // Missed reports whether the expectation was judged and is not met.

@@ -195,14 +195,14 @@ func programsPart(s *record.Summary) Part {
 func expectationTable(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}}
 	for i, e := range all {
-		word, grade, got := "missed", record.Bad, table.Got(e)
+		word, got := "missed", table.Got(e)
 		switch {
 		case e.OK:
-			word, grade = "met", record.Good
+			word = "met"
 		case e.Skipped:
-			word, grade, got = "skipped", record.Doubt, ""
+			word, got = "skipped", ""
 		}
-		t.Set(i, grade)
+		t.Set(i, e.Grade())
 		t.Rows = append(t.Rows, []string{word, e.That, got, strings.Trim(e.Note+"; "+e.Doubt, "; ")})
 	}
 	if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[3] != "" }) {

@@ -521,10 +521,8 @@ func expectations(s *record.Summary) *grid {
 	g := &grid{}
 	for _, e := range s.Expect {
 		switch {
-		case e.OK && e.Doubt != "":
-			g.row(cell{text: "met", colour: yellow}, left(e.That), left(Found(e)))
 		case e.OK:
-			g.row(cell{text: "met", colour: green}, left(e.That), left(Found(e)))
+			g.row(cell{text: "met", colour: gradeColours[e.Grade()]}, left(e.That), left(Found(e)))
 		case e.Skipped:
 			g.row(cell{text: "skipped", colour: yellow}, left(e.That), left(e.Note))
 		default:
