@@ -124,9 +124,7 @@ func (all *programs) add(p *experiment.Program, spec *emulate.Experiment, dir st
 		all.files = append(all.files, outputs[i])
 	}
 	g.Line = func(rank int, errors bool, line []byte, at units.Time) {
-		if !errors {
-			reader.Line(rank, line, at)
-		}
+		reader.Line(rank, line, at) // of both streams: they are shown and kept as one
 		_, err := outputs[rank].Write(append(line[:len(line):len(line)], '\n'))
 		all.mu.Lock()
 		defer all.mu.Unlock()
@@ -172,7 +170,9 @@ func (all *programs) report(got *emulate.Outcome, out *summary.Outcome) {
 	for i := range all.x.Programs {
 		p, reader := &all.x.Programs[i], all.readers[i]
 		out.Metrics = append(out.Metrics, reader.Rows...)
-		out.Unkept += reader.Lost
+		for name, n := range reader.Unkept {
+			out.Unkeep(name, n)
+		}
 		out.Warnings = append(out.Warnings, reader.Doubts()...)
 		if i >= len(got.Groups) || got.Groups[i].Hosts == nil {
 			continue

@@ -58,7 +58,7 @@ type Outcome struct {
 	Programs   []record.Program
 	Carrier    string             // see record.Summary.Carried; "": not known
 	Metrics    []record.MetricRow // in the output of programs
-	Unkept     int64              // matches of metrics that were not kept
+	Unkept     map[string]int64   // matches of metrics that were not kept, by name
 	Dilation   float64            // the dilation that the run ended with; 0: the engine's
 }
 
@@ -80,6 +80,14 @@ func (o *Outcome) Spare(host string, n int) {
 		o.Spared = map[string]int{}
 	}
 	o.Spared[host] += n
+}
+
+// Unkeep adds matches of a metric that were not kept.
+func (o *Outcome) Unkeep(metric string, n int64) {
+	if o.Unkept == nil {
+		o.Unkept = map[string]int64{}
+	}
+	o.Unkept[metric] += n
 }
 
 // End returns the instant at which the run ended: with its last completion, or later because clocks

@@ -3,6 +3,7 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -26,14 +27,16 @@ const (
 	maxMetricText = 200 // bytes
 )
 
-// A Reader finds the metrics of one program in its output.
+// A Reader finds the metrics of one program in its output, on both streams.
 type Reader struct {
 	item    int
 	pattern *regexp.Regexp // nil: there are none
 	hosts   []string
 	lines   []int64 // of each host
 	Rows    []record.MetricRow
-	Lost    int64 // rows beyond maxMetricRows
+	Unkept  map[string]int64 // by name: matches beyond most
+	kept    map[string]int
+	most    int // matches of a name that are kept
 
 	again, cut matches
 }
@@ -52,7 +55,12 @@ func (m *matches) add(line []byte) {
 
 // NewReader returns a reader for a program of the experiment.
 func NewReader(p *experiment.Program) *Reader {
-	return &Reader{item: p.Index, pattern: p.Metrics, hosts: p.Names, lines: make([]int64, len(p.Names))}
+	r := &Reader{item: p.Index, pattern: p.Metrics, hosts: p.Names, lines: make([]int64, len(p.Names)),
+		Unkept: map[string]int64{}, kept: map[string]int{}}
+	if p.Metrics != nil { // each name has its share, so that none is without a match because of another
+		r.most = maxMetricRows / max(1, p.Metrics.NumSubexp())
+	}
+	return r
 }
 
 // Line reads a line that the program of a rank printed at an instant.
@@ -74,13 +82,14 @@ func (r *Reader) Line(rank int, line []byte, at units.Time) {
 		if name == "" || from < 0 {
 			continue
 		}
-		if goesOn.Match(line[to:]) && isDigit(line, to-1) {
+		if partOfNumber(line, from, to, all[0][1]) {
 			r.cut.add(line)
 		}
-		if len(r.Rows) >= maxMetricRows {
-			r.Lost++
+		if r.kept[name] >= r.most {
+			r.Unkept[name]++
 			continue
 		}
+		r.kept[name]++
 		row := record.MetricRow{Item: r.item, Host: r.hosts[rank], Line: int(number), At: at, Name: name,
 			Text: strings.ToValidUTF8(string(line[from:min(to, from+maxMetricText)]), "?")}
 		v, err := strconv.ParseFloat(row.Text, 64)
@@ -93,20 +102,42 @@ func (r *Reader) Line(rank int, line []byte, at units.Time) {
 	}
 }
 
-// goesOn matches text behind a digit that belongs to the same number.
-var goesOn = regexp.MustCompile(`^([.,]?[0-9]|[eE][+-]?[0-9])`)
+// Text that belongs to the same number as the digits beside it.
+var (
+	began  = regexp.MustCompile(`([0-9][.,_']?|(^|[^0-9A-Za-z_.)\]-])[-.]|[0-9][eE][+-]?)$`) // before them
+	goesOn = regexp.MustCompile(`^([.,_']?[0-9]|[eE][+-]?[0-9])`)                            // behind them
+	hex    = regexp.MustCompile(`^[xX][0-9A-Fa-f]`)                                          // behind a 0
+	times  = regexp.MustCompile(`^[kKMGT]i?B?([^0-9A-Za-z/]|$)`)                             // behind the match: 12K
+)
 
-func isDigit(line []byte, i int) bool { return i >= 0 && line[i] >= '0' && line[i] <= '9' }
+// partOfNumber reports whether a group, line[from:to], is digits of a number that begins before it
+// or goes on behind it. end is that of the match: a pattern that reads a prefix such as K beside
+// the group knows of it.
+func partOfNumber(line []byte, from, to, end int) bool {
+	before, behind := line[:from], line[to:]
+	switch {
+	case isDigit(line[:to], from) && began.Match(before):
+		return true
+	case !isDigit(line[from:], to-from-1):
+		return false
+	}
+	return goesOn.Match(behind) || to == end && times.Match(behind) ||
+		hex.Match(behind) && line[to-1] == '0' && !isDigit(line, to-2)
+}
+
+func isDigit(text []byte, i int) bool {
+	return i >= 0 && i < len(text) && text[i] >= '0' && text[i] <= '9'
+}
 
 // Doubts returns warnings about lines with more than their first match: a second one, as in a
-// progress bar that carriage returns rewrite, or digits of the same number after it.
+// progress bar that carriage returns rewrite, or more of the same number beside it.
 func (r *Reader) Doubts() (all []string) {
 	for _, d := range []struct {
 		matches
 		what string
 	}{
 		{r.again, "match more than once, and only the first counts"},
-		{r.cut, "have a number that goes on behind the match"},
+		{r.cut, "have a number of which a group of the match is a part"},
 	} {
 		if d.n > 0 {
 			all = append(all, fmt.Sprintf("workload.%d.metrics: %s of output %s, such as %q", r.item,
@@ -220,6 +251,9 @@ func spread(values []float64) (least, mean, median, most float64) {
 func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	s.Programs = o.Programs
 	s.Metrics = metricsOf(o.Metrics)
+	for i := range s.Metrics {
+		s.Metrics[i].Unkept = o.Unkept[s.Metrics[i].Name]
+	}
 	if len(x.Programs) == 0 {
 		return
 	}
@@ -243,9 +277,9 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 			}
 		}
 	}
-	if o.Unkept > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of metrics beyond the first %d were not kept",
-			o.Unkept, maxMetricRows))
+	for _, name := range slices.Sorted(maps.Keys(o.Unkept)) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of the metric %s were not kept: its numbers are of those "+
+			"before them, and meet no expectation", o.Unkept[name], name))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"weft/internal/fuzztest"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/results/expect"
 	"weft/results/record"
 	"weft/units"
 )
@@ -158,18 +159,93 @@ func TestPartsOfLinesAreDoubted(t *testing.T) {
 		{`x=(?P<x>\d+)`, "x=3.", ""},
 		{`x=(?P<x>\d+)`, "x=3 x=99", "match more than once"},
 		{`x=(?P<x>\d+)`, "x=3\rx=99", "match more than once"},
-		{`x=(?P<x>\d+)`, "x=1,000", "goes on behind the match"},
-		{`x=(?P<x>\d+)`, "x=9e9", "goes on behind the match"},
-		{`x=(?P<x>\d+)`, "x=9.5", "goes on behind the match"},
+		{`x=(?P<x>\d+)`, "x=1,000", "of which a group"},
+		{`x=(?P<x>\d+)`, "x=9e9", "of which a group"},
+		{`x=(?P<x>\d+)`, "x=9.5", "of which a group"},
 		{`x=(?P<x>[\d.]+)`, "x=9.5", ""},
 		{`x=(?P<word>\w+)`, "x=up 5", ""},
 		{`x(?P<x>\d*)`, "x5x", "match more than once"},
+		{`(?P<x_us>\d+) us`, "lat 1.234 us", "of which a group"},
+		{`(?P<x_us>\d+) us`, "lat 9,007 us", "of which a group"},
+		{`(?P<x_us>\d+) us`, "lat 9_007 us", "of which a group"},
+		{`(?P<x_us>\d+) us`, "lat .5 us", "of which a group"},
+		{`(?P<x_us>\d+) us`, "lat 1e6 us", "of which a group"},
+		{`(?P<x_us>\d+) us`, "lat 2e-6 us", "of which a group"},
+		{`.*(?P<x_us>\d+) us`, "lat 1234 us", "of which a group"},
+		{`.*?(?P<x_us>\d+) us`, "lat 1.234 us", "of which a group"},
+		{`(?P<e>\d+) ms`, "err -12 ms", "of which a group"},
+		{`(?P<e>\d+) ms`, "-12 ms", "of which a group"},
+		{`err=(?P<e>-?\d+) ms`, "err=-12 ms", ""},
+		{`(?P<x>\d+)`, "step-12", ""},
+		{`(?P<x>\d+)$`, "2026-11", ""},
+		{`(?P<x>\d+)$`, "10-20", ""},
+		{`(?P<x>\d+)$`, "h3", ""},
+		{`z=(?P<z>\d+)`, "z=0x1F", "of which a group"},
+		{`n=(?P<n>\d+)`, "n=10x2", ""},
+		{`k=(?P<k>\d+)`, "k=12K", "of which a group"},
+		{`k=(?P<k_bytes>\d+)`, "k=12KiB, 3", "of which a group"},
+		{`k=(?P<k>\d+)K`, "k=12K", ""},
+		{`b=(?P<b_gbps>\d+)`, "b=12Gb/s", ""},
+		{`b=(?P<b_gbps>\d+)`, "b=12G/s", ""},
+		{`b=(?P<b_mbps>\d+)Mbps`, "b=12Mbps", ""},
+		{`t=(?P<t_ms>\d+)`, "t=12ms", ""},
+		{`(?P<x>\d+) us`, "a. 12 us", ""},
+		{`x=(?P<word>\S+)`, "1.x=12", ""},
 	} {
 		r := newReader(c.pattern)
 		r.Line(0, []byte(c.line), 1)
 		got := strings.Join(r.Doubts(), "; ")
 		if !strings.Contains(got, c.doubt) || c.doubt == "" && got != "" {
 			t.Errorf("%s of %q: %q, want %q", c.pattern, c.line, got, c.doubt)
+		}
+	}
+}
+
+// A metric with more matches than are kept says so by name, and expectations of what the rest could
+// change have no value; another metric of the same lines is not hurt, nor one that comes late.
+func TestMatchesThatAreNotKept(t *testing.T) {
+	r := newReader(`x=(?P<x>\d+)|late=(?P<late>\d+)`)
+	r.most = 5
+	for i := range 7 {
+		r.Line(0, fmt.Appendf(nil, "x=%d", i), 0)
+	}
+	r.Line(0, []byte("x=999"), 0)
+	r.Line(1, []byte("late=1"), 0)
+	o := &Outcome{Metrics: r.Rows}
+	for name, n := range r.Unkept {
+		o.Unkeep(name, n)
+	}
+	var s record.Summary
+	x := &experiment.Experiment{Lab: &lab.Lab{}}
+	x.Programs = []experiment.Program{{Program: &lab.Program{Index: 2, Metrics: r.pattern}}}
+	addPrograms(x, o, &s)
+	if len(s.Metrics) != 2 || s.Metrics[0].Unkept != 3 || s.Metrics[0].Count != 5 || s.Metrics[1].Unkept != 0 {
+		t.Fatalf("%+v", s.Metrics)
+	}
+	if text := strings.Join(s.Warnings, "\n"); !strings.Contains(text, "3 matches of the metric x were not kept") {
+		t.Errorf("%q", text)
+	}
+	for line, met := range map[string]bool{
+		"metric.x.max < 5": false, "metric.x.max >= 0": false, "metric.x.min >= 0": false, "metric.x.mean < 5": false,
+		"metric.x.p50 < 5": false, "metric.x.count >= 5": false, "metric.x.count == 5": false,
+		"metric.x.4 == 4": true, "metric.x.5 < 9": false, "metric.late.max == 1": true, "metric.late.count == 1": true,
+	} {
+		e, err := expect.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Eval(&s, expect.Scope{Metrics: []string{"x", "late"}})
+		if got.OK != met || got.Unmeasured == met {
+			t.Errorf("%s: %+v, want met %t", line, got, met)
+		}
+	}
+}
+
+// The names of a pattern share what is kept.
+func TestEachNameHasItsShare(t *testing.T) {
+	for pattern, most := range map[string]int{`(?P<a>\d)`: maxMetricRows, `(?P<a>\d)(?P<b>\d)`: maxMetricRows / 2, `x`: maxMetricRows} {
+		if r := newReader(pattern); r.most != most {
+			t.Errorf("%s: %d matches of a name are kept, want %d", pattern, r.most, most)
 		}
 	}
 }

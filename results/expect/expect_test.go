@@ -94,7 +94,7 @@ func TestNotesOfMisses(t *testing.T) {
 		{"sqrt(drops - 4) > 1", 0, "square root of a negative number"},
 		{"collective.1.time > 1us", 0, "collective.1.time: the run ended before this collective was measured"},
 		{"1us * 1us > 2us * 2us", 1, "got 1, expected > 4"},
-		{"metric.step_ms.max < 1s", 0, "metric.step_ms.max: no program printed it"},
+		{"metric.step_ms.max < 1s", 0, "metric.step_ms.max: no line that a program printed has it"},
 		{"metric.time_us.3 < 1s", 0, "metric.time_us.3: the summary has 3 values of it, the first is .0"},
 		{"lab_time > 5000s", 1000, "got 1ms, expected > 5000s"},
 	} {

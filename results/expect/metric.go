@@ -10,7 +10,7 @@ import (
 	"weft/results/record"
 )
 
-var errNoMetric = errors.New("no program printed it")
+var errNoMetric = errors.New("no line that a program printed has it")
 
 // metricFields lists the fields of a metric. Instead of one, metric.NAME.3 is its fourth value.
 func metricFields() []string { return []string{"count", "max", "mean", "min", "p50"} }
@@ -67,6 +67,12 @@ func metricNumber(s *record.Summary, name, field string) (float64, error) {
 		if m.Name != name {
 			continue
 		}
+		if n, err := strconv.Atoi(field); err == nil && n < len(m.Values) && m.NonFinite == 0 {
+			return m.Values[n], nil
+		}
+		if m.Unkept > 0 {
+			return 0, fmt.Errorf("%d further matches were not kept, which may be anything", m.Unkept)
+		}
 		if field == "count" {
 			return float64(m.Count), nil
 		}
@@ -82,9 +88,6 @@ func metricNumber(s *record.Summary, name, field string) (float64, error) {
 			return m.Min, nil
 		case "p50":
 			return m.P50, nil
-		}
-		if n, err := strconv.Atoi(field); err == nil && n >= 0 && n < len(m.Values) {
-			return m.Values[n], nil
 		}
 		return 0, fmt.Errorf("the summary has %d values of it, the first is .0", len(m.Values))
 	}
