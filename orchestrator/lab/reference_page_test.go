@@ -199,7 +199,7 @@ func (p *page) described(path string) bool {
 func (p *page) alone(path string, s *jsonschema.Schema) string {
 	text := fmt.Sprintf("%s\n\n```yaml\n%s```\n", s.Description, sectionExamples[path])
 	if path == "expect" {
-		text += "\nNames, besides keys of the lab by path; `N` counts from 0. [results.md](results.md),\n" +
+		text += "\nNames, besides lab keys by path; `N` counts from 0. [results.md](results.md),\n" +
 			"[clocks.md](clocks.md) and [ccm.md](ccm.md) define them.\n\n" + namesText()
 	}
 	return text

@@ -94,6 +94,7 @@ func (r *row) sum() record.Collective {
 	}
 	all.Repeat *= len(r.steps)
 	all.TimeUS, all.FastestUS, all.AlgBWGbps, all.BusBWGbps, all.Wrong, all.Checked, all.Alike = 0, 0, 0, 0, 0, 0, 0
+	all.TimeMaxUS = 0
 	finished, alg, bus := 0.0, 0.0, 0.0 // the bandwidths of a step of 1 us
 	for i := range r.steps {
 		c := &r.steps[i]
@@ -103,6 +104,7 @@ func (r *row) sum() record.Collective {
 		if c.TimeUS > 0 {
 			finished++
 			all.TimeUS += c.TimeUS
+			all.TimeMaxUS = max(all.TimeMaxUS, c.Longest())
 			all.FastestUS += c.FastestUS
 			alg, bus = c.AlgBWGbps*c.TimeUS, c.BusBWGbps*c.TimeUS
 		}
@@ -112,24 +114,35 @@ func (r *row) sum() record.Collective {
 		all.FastestUS /= finished
 		all.AlgBWGbps, all.BusBWGbps = alg/all.TimeUS, bus/all.TimeUS
 	}
+	if slices.ContainsFunc(r.steps, func(c record.Collective) bool { return c.Longest() <= 0 }) {
+		all.TimeMaxUS = 0
+	}
 	return all
 }
 
 // join adds a group to those of the same item. If one group did not finish, the item did not.
 func join(all, c *record.Collective) {
+	unfinished := all.TimeMaxUS == 0 || c.TimeMaxUS == 0 // some repetition
 	all.Wrong += c.Wrong
 	all.Checked += c.Checked
 	all.Alike += c.Alike
 	all.FastestUS = min(all.FastestUS, c.TimeUS)
 	if all.FastestUS == 0 {
 		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = 0, 0, 0
-	} else if c.TimeUS > all.TimeUS {
+		all.TimeMaxUS = 0
+		return
+	}
+	if all.TimeMaxUS = max(all.TimeMaxUS, c.TimeMaxUS); min(all.Repeat, c.Repeat) > 1 && unfinished {
+		all.TimeMaxUS = 0
+	}
+	if c.TimeUS > all.TimeUS {
 		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = c.TimeUS, c.AlgBWGbps, c.BusBWGbps
 	}
 }
 
 // collectiveOf sums up one item. Its time is from the first rank's start to the last rank's end,
-// the mean over the repetitions that every rank finished. So a bandwidth is never more than the
+// the mean over the repetitions that every rank finished. Repetitions overlap, since no rank waits
+// for others before the next one: their times may add up to more than the run's. So a bandwidth is never more than the
 // network had: a rank that starts early (start: previous, without a part in the item before) and
 // waits for the others counts. The bandwidth of a list of flows is from its first flow on: the time
 // before, from which the file counts, sends nothing.
@@ -137,7 +150,7 @@ func collectiveOf(it *host.Item, dones []host.Done, starts map[repetition]units.
 	c := record.Collective{
 		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,
 	}
-	var total, idle units.Time
+	var total, idle, longest units.Time
 	var finished int
 	for len(dones) > 0 { // by repetition
 		parts := slices.IndexFunc(dones, func(d host.Done) bool { return d.Repeat != dones[0].Repeat })
@@ -155,6 +168,7 @@ func collectiveOf(it *host.Item, dones []host.Done, starts map[repetition]units.
 		}
 		if parts == len(it.Ranks) {
 			total += last - first
+			longest = max(longest, last-first)
 			idle += max(first, starts[repetition{dones[0].Item, dones[0].Repeat}]) - first
 			finished++
 		}
@@ -163,6 +177,9 @@ func collectiveOf(it *host.Item, dones []host.Done, starts map[repetition]units.
 	if finished > 0 {
 		took := total / units.Time(finished)
 		c.TimeUS = took.Microseconds()
+		if it.Repeat > 1 && finished == it.Repeat {
+			c.TimeMaxUS = longest.Microseconds()
+		}
 		size := bench.Size(it.Collective, len(it.Ranks), units.Bytes(max(1, it.Flows))*it.Size)
 		sending := (total - idle) / units.Time(finished)
 		if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, sending); err == nil {

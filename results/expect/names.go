@@ -127,6 +127,7 @@ var (
 
 	errNoCollective = errors.New("the run measured no collective")
 	errUnchecked    = errors.New("no result of this collective was checked")
+	errUnrepeated   = errors.New("not every repetition of this collective was finished and timed")
 	errNoRate       = errors.New("this item has no bandwidth")
 	errNoPath       = errors.New("no connection has a path")
 	errNoTime       = errors.New("nothing ran")
@@ -399,7 +400,7 @@ func Kind(name string) string {
 
 // collectiveFields lists the fields of collective.N.
 func collectiveFields() []string {
-	return []string{"algbw", "busbw", "bytes", "checked", "fastest", "ranks", "time", "wrong"}
+	return []string{"algbw", "busbw", "bytes", "checked", "fastest", "ranks", "time", "time.max", "wrong"}
 }
 
 // findEntry returns the entry of a name.
@@ -427,7 +428,7 @@ func collectiveEntry(name string) (entry, bool) {
 		t = rate
 	case "bytes":
 		t = size
-	case "time", "fastest":
+	case "time", "time.max", "fastest":
 		t = duration
 	}
 	return entry{name, t, func(s *record.Summary) (float64, error) { return collectiveNumber(s, i, field) }}, ok
@@ -467,6 +468,8 @@ func collectiveNumber(s *record.Summary, i int, field string) (float64, error) {
 	switch {
 	case field == "fastest" && c.Groups > 0:
 		n = c.FastestUS
+	case field == "time.max":
+		return c.Longest(), errorIf(c.Longest() <= 0, errUnrepeated)
 	case field == "algbw":
 		n = c.AlgBWGbps * gbps
 	case field == "busbw":

@@ -53,7 +53,7 @@ type Metric struct {
 
 	NonFinite int `json:"non_finite,omitempty"` // lines with nan or inf, which are in no other number
 
-	Unkept    int64 `json:"unkept,omitempty"` // further matches, which are in no other number
+	Unkept int64 `json:"unkept,omitempty"` // further matches, which are in no other number
 
 	Values []float64 `json:"values"` // the first MaxMetricValues, in the order of output
 

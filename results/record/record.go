@@ -169,9 +169,10 @@ type Collective struct {
 	Ranks     int     `json:"ranks"`
 	Bytes     int64   `json:"bytes"`
 	Repeat    int     `json:"repeat"`
-	TimeUS    float64 `json:"time_us"`              // first start to last end of the slowest group, mean
-	Groups    int     `json:"groups,omitempty"`     // number of groups; absent for a single one
-	FastestUS float64 `json:"fastest_us,omitempty"` // TimeUS of the fastest group
+	TimeUS    float64 `json:"time_us"`               // first start to last end of the slowest group, mean
+	TimeMaxUS float64 `json:"time_max_us,omitempty"` // of its longest repetition; absent unless all of several finished
+	Groups    int     `json:"groups,omitempty"`      // number of groups; absent for a single one
+	FastestUS float64 `json:"fastest_us,omitempty"`  // TimeUS of the fastest group
 	AlgBWGbps float64 `json:"algbw_gbps"`
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`
@@ -184,6 +185,14 @@ type Collective struct {
 	// FCT are the completion times of its messages; absent if it is the only item, or no message
 	// finished.
 	FCT *Quantiles `json:"fct_us,omitempty"`
+}
+
+// Longest returns the time of the longest repetition in microseconds; 0: not known.
+func (c Collective) Longest() float64 {
+	if c.Repeat <= 1 {
+		return c.TimeUS
+	}
+	return c.TimeMaxUS
 }
 
 // CollectiveNames returns a name for each of the collectives: that of a file, a trace or a group if

@@ -135,8 +135,8 @@ func distributionTable(s *record.Summary) Table {
 
 // collectiveTable has a row for each collective of the workload.
 func collectiveTable(s *record.Summary) Table {
-	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time", "algbw", "busbw",
-		"checked", "wrong"}, Numbers: 2, Words: 9}
+	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time", "longest", "algbw",
+		"busbw", "checked", "wrong"}, Numbers: 2, Words: 10}
 	calls := s.CollectiveNames()
 	for i, c := range s.Collectives {
 		wrong := "–"
@@ -145,7 +145,7 @@ func collectiveTable(s *record.Summary) Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			calls[i], c.Algorithm, strconv.Itoa(c.Ranks), units.Shown(float64(c.Bytes), "B"),
-			shown(c.TimeUS, "us"), shown(c.AlgBWGbps, "Gb/s"), shown(c.BusBWGbps, "Gb/s"),
+			shown(c.TimeUS, "us"), shown(c.Longest(), "us"), shown(c.AlgBWGbps, "Gb/s"), shown(c.BusBWGbps, "Gb/s"),
 			table.Checked(c.Checked, c.Alike), wrong,
 		})
 	}

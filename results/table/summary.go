@@ -379,8 +379,14 @@ func collectives(s *record.Summary) *grid {
 		return nil
 	}
 	g := &grid{}
-	g.row(header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat"),
-		header("time"), header("algbw"), header("busbw"), header("checked"), header("wrong"))
+	repeats := slices.ContainsFunc(s.Collectives, func(c record.Collective) bool { return c.Repeat > 1 })
+	head := []cell{header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat")}
+	if repeats {
+		head = append(head, header("time, mean"), header("max"))
+	} else {
+		head = append(head, header("time"))
+	}
+	g.row(append(head, header("algbw"), header("busbw"), header("checked"), header("wrong"))...)
 	names := s.CollectiveNames()
 	rows := joined(s.Collectives)
 	for _, row := range rows {
@@ -402,14 +408,18 @@ func collectives(s *record.Summary) *grid {
 		if wrong > 0 {
 			bad.colour = red
 		}
-		g.row(left(name), left(first.Algorithm), right(ranks(first)),
+		cells := []cell{left(name), left(first.Algorithm), right(ranks(first)),
 			right(span(all, func(c record.Collective) float64 { return float64(c.Bytes) },
 				func(n float64) string { return size(int64(n)) })),
 			right(units.Count(int64(repeat))),
-			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros))),
-			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
+			right(known(done, span(all, func(c record.Collective) float64 { return c.TimeUS }, micros)))}
+		if repeats {
+			timed := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.Longest() <= 0 })
+			cells = append(cells, right(known(timed, span(all, record.Collective.Longest, micros))))
+		}
+		g.row(append(cells, right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
-			right(Checked(checked, alike)), bad)
+			right(Checked(checked, alike)), bad)...)
 	}
 	return g
 }

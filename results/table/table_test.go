@@ -268,7 +268,7 @@ func TestCollectivesShareARow(t *testing.T) {
 	for _, c := range row {
 		got = append(got, c.text)
 	}
-	want := "all-reduce, 30 sizes or groups|ring|8|1 KB–2 KB|60|1 us–30 us|5 Gb/s|8 Gb/s|300|0"
+	want := "all-reduce, 30 sizes or groups|ring|8|1 KB–2 KB|60|1 us–30 us|–|5 Gb/s|8 Gb/s|300|0"
 	if strings.Join(got, "|") != want {
 		t.Errorf("%q, want %s", got, want)
 	}
