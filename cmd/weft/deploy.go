@@ -58,8 +58,8 @@ func (a *app) deployCommand() *cobra.Command {
 		Use:   "deploy LAB",
 		Short: "bring up a lab and leave it running",
 		Long: `Bring up the network of a lab and leave it running for your own programs (see weft exec). A lab that
-is up already stays as it is; if the lab file has changed, the lab is replaced. The workload and the
-faults of the lab are not run. For a sweep, the first point is deployed.
+is up already stays as it is; if the lab file has changed, the lab is replaced. The workload, faults
+and expectations of the lab are left out, which a line says. For a sweep, the first point is deployed.
 
 With --on, the hosts are on other machines, where all verbs reach them (docs/scale-out.md says what
 does not work). Docker Swarm and Slurm start agents, which end with the lab; agents at addresses
@@ -96,6 +96,10 @@ wrong; 130 interrupted.`,
 				if q.Secret, err = filepath.Abs(far.secret); err != nil {
 					return err
 				}
+			}
+			if parts := l.RunOnly(); len(parts) > 0 {
+				fmt.Fprintf(a.stderr, "%s: a lab that stays up leaves out %s; weft run is for these\n", l.Name,
+					strings.Join(parts, ", "))
 			}
 			dir := stateDir()
 			if !dry {

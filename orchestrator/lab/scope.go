@@ -24,3 +24,20 @@ func (l *Lab) metrics() (names []string) {
 	}
 	return names
 }
+
+// RunOnly names the sections of the lab that only a run has a use for: a lab that stays up, to be
+// used by hand, leaves them out.
+func (l *Lab) RunOnly() (sections []string) {
+	for _, s := range []struct {
+		name string
+		has  bool
+	}{
+		{"background", l.Background.Load > 0}, {"workload", len(l.Workload)+len(l.Programs) > 0},
+		{"faults", len(l.Faults) > 0}, {"expect", len(l.Expect)+len(l.Unmet) > 0}, {"sweep", len(l.Point) > 0},
+	} {
+		if s.has {
+			sections = append(sections, s.name)
+		}
+	}
+	return sections
+}

@@ -96,6 +96,10 @@ func (p *parser) line() (*node, error) {
 	}
 	comparisons := []string{"==", "!=", "<", "<=", ">", ">="}
 	if t, ok := p.take(comparisons...); ok {
+		if w := p.peek(); left.op == "name" && setting(left.name) && isWord(w) && p.rest[1].text != "(" {
+			return nil, errorAt(w.at, "%s: only a condition compares a setting with a word; write what is expected, "+
+				"then when %[2]s %[3]s %[1]s", w.text, left.name, t.text)
+		}
 		right, err := p.sum()
 		if err != nil {
 			return nil, err
@@ -226,12 +230,21 @@ func nameNode(t token) (*node, error) {
 	return &node{op: "name", at: t.at, name: t.text}, nil
 }
 
+// isWord reports whether a token is a name without a dot that stands for nothing in an expectation.
+func isWord(t token) bool {
+	_, known := findEntry(t.text)
+	return t.kind == nameToken && !known && !setting(t.text) && !strings.Contains(t.text, ".") &&
+		t.text != "true" && t.text != "false"
+}
+
 // setting reports whether name looks like a path of a lab file.
 func setting(name string) bool {
 	section, _, dotted := strings.Cut(name, ".")
 	switch section {
-	case "topology", "queues", "clocks", "transport", "workload", "measure", "engine":
+	case "topology", "queues", "clocks", "transport", "workload", "measure", "engine", "faults", "background":
 		return dotted
+	case "seed":
+		return !dotted
 	}
 	return false
 }
