@@ -278,8 +278,8 @@ func addPrograms(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Unkept)) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of the metric %s were not kept: its numbers are of those "+
-			"before them, and meet no expectation", o.Unkept[name], name))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d matches of the metric %s were not kept: its numbers are of "+
+			"those before them, and meet no expectation", o.Unkept[name], name))
 	}
 }
 

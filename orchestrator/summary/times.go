@@ -142,10 +142,10 @@ func join(all, c *record.Collective) {
 
 // collectiveOf sums up one item. Its time is from the first rank's start to the last rank's end,
 // the mean over the repetitions that every rank finished. Repetitions overlap, since no rank waits
-// for others before the next one: their times may add up to more than the run's. So a bandwidth is never more than the
-// network had: a rank that starts early (start: previous, without a part in the item before) and
-// waits for the others counts. The bandwidth of a list of flows is from its first flow on: the time
-// before, from which the file counts, sends nothing.
+// for others before the next one: their times may add up to more than the run's. So a bandwidth is
+// never more than the network had: a rank that starts early (start: previous, without a part in the
+// item before) and waits for the others counts. The bandwidth of a list of flows is from its first
+// flow on: the time before, from which the file counts, sends nothing.
 func collectiveOf(it *host.Item, dones []host.Done, starts map[repetition]units.Time) record.Collective {
 	c := record.Collective{
 		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,

@@ -19,9 +19,9 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// The time of a collective is the mean over its repetitions, which may overlap; the longest is known
-// where each of them was finished, whatever makes the repetitions: a number, groups, or the steps of
-// a trace.
+// The time of a collective is the mean over its repetitions, which may overlap; the longest is
+// known where each of them was finished, whatever makes the repetitions: a number, groups, or the
+// steps of a trace.
 func TestLongestRepetition(t *testing.T) {
 	type span [2]units.Time // of a repetition, in microseconds
 	item := func(repeat int, spans ...span) record.Collective {

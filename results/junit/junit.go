@@ -3,8 +3,8 @@
 //
 // The suite of a run has a case for the run itself (skipped if an interruption left it out), one
 // for its data (skipped if the run did not end, which is reported once), one for the fidelity of an
-// emulation, and one per expectation (skipped if --strict does not accept that fidelity, or if
-// it was met with one that is invalid, which proves nothing; a miss fails, as in the exit code). The
+// emulation, and one per expectation (skipped if --strict does not accept that fidelity, or if it
+// was met with one that is invalid, which proves nothing; a miss fails, as in the exit code). The
 // suite of a sweep has the expectations across its points.
 package junit
 

@@ -417,7 +417,8 @@ func collectives(s *record.Summary) *grid {
 			timed := !slices.ContainsFunc(all, func(c record.Collective) bool { return c.Longest() <= 0 })
 			cells = append(cells, right(known(timed, span(all, record.Collective.Longest, micros))))
 		}
-		g.row(append(cells, right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
+		g.row(append(cells,
+			right(known(sized, span(all, func(c record.Collective) float64 { return c.AlgBWGbps }, gbps))),
 			right(known(sized, span(all, func(c record.Collective) float64 { return c.BusBWGbps }, gbps))),
 			right(Checked(checked, alike)), bad)...)
 	}
