@@ -25,7 +25,7 @@ import (
 func TestEveryPlaceSaysTheSame(t *testing.T) {
 	fidelity := func(verdict string) *record.Fidelity { return &record.Fidelity{Verdict: verdict} }
 	met, missed := record.Expect{That: "drops == 0", OK: true}, record.Expect{That: "max_queue <= 10KB", Note: "got 20 KB"}
-	unproven := record.Expect{That: "y < 1", OK: true, Unproven: true, Doubt: "this proves nothing"}
+	unproven := record.Expect{That: "drops < 1", OK: true, Unproven: true, Doubt: "this proves nothing"}
 	cases := []struct {
 		s    record.Summary
 		want string

@@ -257,6 +257,8 @@ func verdict(s *record.Summary, st Style) string {
 	switch {
 	case o.Missed > 0:
 		out = append(out, st.paint(red, fmt.Sprintf("missed %d of %d expectations", o.Missed, o.Expected)))
+	case o.Unproven > 0 && !invalid:
+		out = append(out, st.paint(yellow, o.String()))
 	case o.Expected > 0 && !invalid:
 		out = append(out, st.paint(green, "every expectation met"))
 	}
