@@ -97,10 +97,6 @@ wrong; 130 interrupted.`,
 					return err
 				}
 			}
-			if parts := l.RunOnly(); len(parts) > 0 {
-				fmt.Fprintf(a.stderr, "%s: a lab that stays up leaves out %s; weft run is for these\n", l.Name,
-					strings.Join(parts, ", "))
-			}
 			dir := stateDir()
 			if !dry {
 				// Remains of a deployment whose state directory is gone cannot be found in a user
@@ -114,12 +110,21 @@ wrong; 130 interrupted.`,
 					return err
 				}
 			}
+			var c *deploy.Change
 			if dry {
-				return a.showPlan(cmd.Context(), dir, q, asJSON)
+				err = a.showPlan(cmd.Context(), dir, q, asJSON)
+			} else {
+				c, err = deploy.Up(cmd.Context(), dir, q, a.deployOptions())
 			}
-			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
 			if err != nil {
 				return err
+			}
+			if parts := l.RunOnly(); len(parts) > 0 {
+				fmt.Fprintf(a.stderr, "%s: a lab that stays up leaves out %s; weft run is for these\n", l.Name,
+					strings.Join(parts, ", "))
+			}
+			if dry {
+				return nil
 			}
 			return a.showDeployed(c, asJSON)
 		},

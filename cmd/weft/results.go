@@ -389,6 +389,9 @@ func (a *app) compare(names [2]string, base, changed report.Side, tolerance floa
 		}
 	}
 	notes := compareNotes(base, changed, d, exact)
+	if gate && len(c.Fails) == 0 && c.Numbers == 0 {
+		notes = append(notes, "warning: no number was compared: all of "+report.Changed+" is new")
+	}
 	if flags.html != "" {
 		top := slices.Concat(c.Fails, left, troubles, notes)
 		p, err := report.ComparePage(versionText(), names, base, changed, d, top)

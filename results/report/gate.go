@@ -260,6 +260,11 @@ func NewComparison(a, b Side, all []Difference) *Comparison {
 	return c
 }
 
+// onlyNew reports whether all that was not compared is new.
+func (c *Comparison) onlyNew() bool {
+	return len(c.Lacking) > 0 && !slices.ContainsFunc(c.Lacking, func(l Lack) bool { return l.Side != Base })
+}
+
 // Judge sets Fails. A gate fails for what it did not look at, too: a number that cannot be judged
 // and looks worse, a comparison without any number that can, a point that a side lacks.
 func (g Gate) Judge(c *Comparison) {
@@ -307,7 +312,7 @@ func (g Gate) Judge(c *Comparison) {
 		}
 	}
 	g.judgeTroubles(c)
-	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] {
+	if len(c.Fails) == 0 && c.Numbers == 0 && !g.Accept[UnjudgedKind] && !(g.Partial && c.onlyNew()) {
 		fails("no number was compared")
 	}
 }
