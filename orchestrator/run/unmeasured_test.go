@@ -48,12 +48,12 @@ func valued(t *testing.T, s *record.Summary) (with []string) {
 // Names with a value in every run that sent packets, and in every run with messages.
 const (
 	always   = "dilation lab_time packets delivered "
-	counted  = "ce_marks cut drops duplicated late lost max_queue path_switches paused pauses refused trims "
+	counted  = "ce_marks cut drops duplicated late lost max_queue path_switches paused pauses refused trims unreceived "
 	messages = "base_rtt bytes credits data_packets flows reordered retransmits timeouts unfinished verified ranks " +
 		"fct.mean fct.p50 fct.p99 fct.max fct_slowdown.mean fct_slowdown.p50 fct_slowdown.p99 fct_slowdown.max " +
 		"rtt.mean rtt.p50 rtt.p99 rtt.max queue_delay.mean queue_delay.p50 queue_delay.p99 queue_delay.max " +
 		"collective.0.algbw collective.0.busbw collective.0.bytes collective.0.checked collective.0.fastest " +
-		"collective.0.ranks collective.0.time collective.0.wrong "
+		"collective.0.ranks collective.0.time collective.0.time.max collective.0.wrong "
 	apart = "clock_error.mean clock_error.p50 clock_error.p99 clock_error.max clock_error.p999 clock_error.rms " +
 		"clock_reference.mean clock_reference.p50 clock_reference.p99 clock_reference.max " +
 		"clock_stability.0.adev clock_stability.0.mdev clock_stability.0.mtie clock_stability.0.tau clock_stability.0.tdev " +
@@ -158,12 +158,12 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 		{"a fabric that died", emulated(programs, "fabric", -1), "dilation lab_time " + count},
 		{"silent programs", emulated(programs, "fabric", 0), always + count},
 		{"programs over the kernel", emulated(programs+"measure: {queues: off}\n", "kernel", 9), always + count +
-			"fidelity ce_marks drops lost path_switches paused pauses refused trims"},
+			"fidelity ce_marks drops lost path_switches paused pauses refused trims unreceived"},
 		{"programs over the kernel, sampled", emulated(programs+"measure: {queues: 10us}\n", "kernel", 9), always + count +
-			"fidelity ce_marks drops lost path_switches paused pauses refused trims max_queue"},
+			"fidelity ce_marks drops lost path_switches paused pauses refused trims unreceived max_queue"},
 		{"programs over the kernel whose samples found no packet",
 			emulated(programs+"measure: {queues: 10us}\n", "kernel", 5), always + count +
-				"fidelity ce_marks drops lost path_switches paused pauses refused trims"},
+				"fidelity ce_marks drops lost path_switches paused pauses refused trims unreceived"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := strings.Fields(c.valued)

@@ -11,6 +11,7 @@ import (
 
 	"weft/internal/fuzztest"
 	"weft/internal/golden"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/machine"
 	"weft/orchestrator/sweep"
 	"weft/orchestrator/sweep/shard"
@@ -105,7 +106,12 @@ func TestScheduler(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d, err := shard.Create(path, newSub())
+	whole := newSub()
+	whole.File, whole.Engine = "many.yaml", lab.EngineOptions{Kind: "sim"}
+	whole.Text = "weft: 1\nname: many\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\n" +
+		"sweep: {seed: [1, 2, 3, 4]}\n"
+	whole.Points = []string{"seed=1", "seed=2", "seed=3", "seed=4"}
+	d, err := shard.Create(path, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
