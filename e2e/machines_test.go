@@ -477,7 +477,7 @@ func (d *workspace) checkCaptured(out, said string) {
 		}
 	}
 	seen := 0
-	for _, f := range regexp.MustCompile(`packets of (\S+) in \S+: ([\d,]+)`).FindAllStringSubmatch(said, -1) {
+	for _, f := range regexp.MustCompile(`packets of (\S+) in .+: ([\d,]+)`).FindAllStringSubmatch(said, -1) {
 		point, n := f[1], strings.ReplaceAll(f[2], ",", "")
 		if want, port := counts[point]; port && n != want || n == "0" {
 			d.t.Errorf("%s: %s packets of %s were captured of %s", out, n, point, want)
