@@ -150,7 +150,7 @@ func (a *Agent) add(s session) (*part, error) {
 	case len(a.runs) == maxRuns:
 		return nil, fmt.Errorf("this agent has %d runs, as many as it takes; try again when one has ended", maxRuns)
 	case a.runs[s.Run] != nil:
-		return nil, errors.New("this agent has another part of the run; expected addresses of different agents")
+		return nil, errTwice
 	case s.Me < 0 || s.Me >= len(s.Peers) || len(s.Nodes) == 0 || s.Run == "":
 		return nil, fmt.Errorf("part %d of %d with %d nodes", s.Me, len(s.Peers), len(s.Nodes))
 	}
@@ -159,6 +159,9 @@ func (a *Agent) add(s session) (*part, error) {
 	a.runs[s.Run] = p
 	return p, nil
 }
+
+// errTwice says that two parts of a run came to one agent.
+var errTwice = errors.New("this agent has another part of the run; expected addresses of different agents")
 
 // errEnded says that a run is not there.
 var errEnded = errors.New("this agent has no such run")
@@ -423,7 +426,7 @@ func (p *part) count() int {
 func (a *Agent) stream(ctx context.Context, conn *link, s stream) error {
 	p, err := a.await(ctx, s.Run)
 	if err == nil && s.To != p.Me {
-		err = fmt.Errorf("a stream to part %d came to part %d", s.To, p.Me)
+		err = errTwice
 	}
 	if err == nil {
 		p.mu.Lock()
