@@ -118,8 +118,8 @@ func (n *Network) maxQueue(port int) units.Bytes {
 	return most
 }
 
-// RestartMaxQueue begins the time of which MaxQueueSince tells. now must not lie before the last
-// event nor after the next one.
+// RestartMaxQueue resets what MaxQueueSince returns to the present queues. now must not lie before
+// the last event nor after the next one.
 func (n *Network) RestartMaxQueue(now units.Time) {
 	earlier := make([]units.Bytes, len(n.ports))
 	for i := range n.ports {

@@ -9,8 +9,8 @@ import (
 	"weft/results/store"
 )
 
-// What a sweep missed across its points is told by everything that reads the sweep later, by any of
-// its names, as weft run told it: no run of the sweep has it.
+// Commands that read a finished sweep report the expectations across points that it missed, as weft
+// run did, whatever name the sweep is given by.
 func TestReadersTellWhatASweepMissed(t *testing.T) {
 	for name, c := range map[string]struct{ rest, expects string }{
 		"several points": {"sweep: {workload.0.size: [64KB, 128KB]}",

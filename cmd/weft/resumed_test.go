@@ -197,8 +197,8 @@ func TestResumeTakesARunForOnePoint(t *testing.T) {
 	}
 }
 
-// A sweep.json or a list that names one run at two points, as earlier versions wrote them, has it
-// at the first: the other is told to lack a run.
+// Earlier versions could write a sweep.json or a list with the same run at two points. The run then
+// belongs to the first point, and the second is reported as missing.
 func TestARunIsThatOfOnePoint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "s.yaml", "weft: 1\nname: s\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 64KB}]\n")

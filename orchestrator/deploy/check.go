@@ -242,12 +242,12 @@ func frame(n int) units.Bytes { return units.Bytes(n) + 8 + 20 + 14 + 4 }
 // lower bound of the link's. A link whose settings (p) are not those of the lab file is never ok:
 // there are some that no probe can tell.
 func (s *supervisor) compare(id topology.LinkID, m *Measured, p *realtime.PortState) {
-	link := &s.x.Graph.Links[id]
-	if m.Bound = m.Tried && m.Hops > 1 && float64(link.Rate) > m.AskedRateBPS; m.Bound {
-		m.LinkRateBPS = float64(link.Rate)
-	}
 	if !m.Tried {
 		return
+	}
+	link := &s.x.Graph.Links[id]
+	if m.Bound = m.Hops > 1 && float64(link.Rate) > m.AskedRateBPS; m.Bound {
+		m.LinkRateBPS = float64(link.Rate)
 	}
 	if m.Changes = linkState(link, p).Changes; len(m.Changes) > 0 {
 		m.Bad, m.Unjudged, m.OK = strings.TrimPrefix(m.Bad+", "+settings, ", "), "", false

@@ -46,6 +46,17 @@ func deployLab(t *testing.T, name string) (r *Root, supervisor int) {
 	return r, s.Supervisor
 }
 
+// openLab is deployLab, and returns a handle in place of the state directory.
+func openLab(t *testing.T, name string) (h *Handle, supervisor int) {
+	t.Helper()
+	r, supervisor := deployLab(t, name)
+	h, err := Open(r, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, supervisor
+}
+
 // A state directory that has folders of the user's, as a home directory does: no command takes them
 // for labs, lists or removes them.
 func TestFoldersOfTheUserStay(t *testing.T) {
@@ -387,11 +398,8 @@ func TestRollbackReportsEachErrorOnce(t *testing.T) {
 // request, it waits for a restart.
 func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
 	testenv.NeedNamespaces(t)
-	r, _ := deployLab(t, "deserted")
-	h, err := Open(r, "deserted")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, _ := openLab(t, "deserted")
+	r := h.root
 	kill := func(i int) {
 		t.Helper()
 		s, err := h.State()

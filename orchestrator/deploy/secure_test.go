@@ -74,12 +74,8 @@ func TestStateDirectoryIsPrivate(t *testing.T) {
 func newGuardedLab(t *testing.T) (root string, h *Handle) {
 	t.Helper()
 	testenv.NeedNamespaces(t)
-	r, _ := deployLab(t, "guarded")
-	h, err := Open(r, "guarded")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Path(), h
+	h, _ = openLab(t, "guarded")
+	return h.root.Path(), h
 }
 
 // Only the lab's owner reaches its files and its socket. If their modes are opened, the supervisor

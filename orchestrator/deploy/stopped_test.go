@@ -16,11 +16,7 @@ import (
 // and no method of a Handle is missing here.
 func TestPrivRequestsToAStoppedSupervisor(t *testing.T) {
 	testenv.NeedNamespaces(t)
-	r, supervisor := deployLab(t, "stopped")
-	h, err := Open(r, "stopped")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, supervisor := openLab(t, "stopped")
 	null := openNull(t)
 	up, program := true, []string{"true"}
 	requests := map[string]func() error{
@@ -100,11 +96,7 @@ func openNull(t *testing.T) *os.File {
 // answered as Events is.
 func TestPrivRequestsWhoseSupervisorIsStopped(t *testing.T) {
 	testenv.NeedNamespaces(t)
-	r, supervisor := deployLab(t, "stopped")
-	h, err := Open(r, "stopped")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, supervisor := openLab(t, "stopped")
 	null := openNull(t)
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -108,7 +108,6 @@ func (n *stepNames) canMatch(form, pattern string) bool {
 
 // rest is canMatch for words of a form whose first name is known, from positions in the pattern.
 func (n *stepNames) rest(words []string, first, pattern string, at states) bool {
-	var sole string // of the flow, if only one sender leads to at
 	for i, word := range words {
 		if i > 0 {
 			at = at.after(pattern, " ")
@@ -119,7 +118,7 @@ func (n *stepNames) rest(words []string, first, pattern string, at states) bool 
 		var all []string
 		switch word {
 		case aSender:
-			all, sole = []string{first}, first
+			all = []string{first}
 		case aHost:
 			all = n.hosts
 		case aNode:
@@ -131,14 +130,12 @@ func (n *stepNames) rest(words []string, first, pattern string, at states) bool 
 		default:
 			all = []string{word}
 		}
-		sender := word == aHost && i+2 < len(words) && words[i+1] == "to" && words[i+2] == aHost
-		receiver := word == aHost && !sender
-		if sender && n.next != nil {
+		if n.next != nil && word == aHost && i+2 < len(words) && words[i+2] == aHost {
 			return n.flows(words[i:], first, pattern, at)
 		}
 		next := make(states, len(at))
 		for _, name := range all {
-			if n.next != nil && (receiver && name == sole || word == aNode && name == first) {
+			if n.next != nil && name == first && (word == aHost || word == aNode) { // a step to itself
 				continue
 			}
 			next.join(at.after(pattern, name))

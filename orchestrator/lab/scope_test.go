@@ -26,7 +26,7 @@ engine: {dilation: 1000}
 		if s.Path == "name" || s.Path == "about" || s.Path == "report" { // never quantities
 			continue
 		}
-		if _, err := expect.Parse(s.Path + " == 0"); err != nil && strings.Contains(err.Error(), "unknown name") {
+		if _, err := expect.Parse(s.Path + " == " + s.Path); err != nil {
 			t.Errorf("%s: %v", s.Path, err)
 		}
 	}

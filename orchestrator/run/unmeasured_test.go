@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weft/host"
-	"weft/orchestrator/experiment"
+	"weft/orchestrator/experiment/experimenttest"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/results/expect"
@@ -117,19 +117,12 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 	// fabric process died.
 	emulated := func(text, datapath string, packets int64) func(*testing.T) *record.Summary {
 		return func(t *testing.T) *record.Summary {
-			labs, err := lab.Parse("lab.yaml", []byte(head+text), lab.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			x, err := experiment.Build(labs[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := experimenttest.Build(t, head+text)
 			o := summary.NewOutcome()
 			o.Fabric.MaxQueue = units.Bytes(max(packets, 0) / 9 * 1500)
 			o.Fabric.Injected, o.Fabric.Delivered, o.Ended, o.Uncounted = max(packets, 0), max(packets, 0), 1000, packets < 0
 			o.Fidelity = &record.Fidelity{Verdict: "ok", BaseRTTNS: 1000, LatenessP99NS: float64(o.Fabric.Injected)}
-			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: labs[0].Sends()}
+			s := &record.Summary{Engine: "emu", Datapath: datapath, Dilation: 1, Transport: x.Lab.Sends()}
 			summary.Summarize(x, o, s, func() bool { return false })
 			return s
 		}
@@ -185,15 +178,8 @@ func TestOnlyWhatWasMeasuredHasAValue(t *testing.T) {
 // whose endpoints and network counted something of everything.
 func beside(t *testing.T, program string) *record.Summary {
 	t.Helper()
-	labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\nengine: {kind: emu}\n"+
-		"workload: [{collective: all-to-all, size: 100KB}"+program+"]\n"), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := experiment.Build(labs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := experimenttest.Build(t, "weft: 1\nname: x\ntopology: {kind: star, hosts: 4}\nengine: {kind: emu}\n"+
+		"workload: [{collective: all-to-all, size: 100KB}"+program+"]\n")
 	o := summary.NewOutcome()
 	o.Flows = []host.Flow{{Size: 1000, Start: 1, Acked: 9 * units.Microsecond}}
 	o.RTT.Record(4 * units.Microsecond)
@@ -202,7 +188,7 @@ func beside(t *testing.T, program string) *record.Summary {
 	addDelays(o, delays)
 	o.Transport = transport.Counters{DataPackets: 9, Retransmits: 8, Timeouts: 7, Reordered: 6, Credits: 5}
 	o.Fabric.Injected, o.Fabric.Delivered, o.Fabric.MaxQueue, o.Fabric.Dropped = 99, 90, 3000, 9
-	s := &record.Summary{Engine: "emu", Datapath: "fabric", Dilation: 1, Transport: labs[0].Sends()}
+	s := &record.Summary{Engine: "emu", Datapath: "fabric", Dilation: 1, Transport: x.Lab.Sends()}
 	summary.Summarize(x, o, s, func() bool { return false })
 	return s
 }

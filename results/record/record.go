@@ -542,7 +542,8 @@ type Expect struct {
 	Unproven bool `json:"unproven,omitempty"`
 }
 
-// Grade returns what the expectation means for whoever reads a list of them.
+// Grade returns Bad for a missed expectation, Doubt for one that was skipped or proves nothing, and
+// Good otherwise.
 func (e *Expect) Grade() Grade {
 	switch {
 	case e.Missed():
