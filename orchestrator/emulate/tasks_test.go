@@ -94,8 +94,6 @@ func TestLooksFindStoppedPrograms(t *testing.T) {
 // A program that a debugger or the freezer stops stood as well. One in the freezer of cgroup v1 is
 // as one that waits for a disk: what tells is that it stays.
 func TestLooksFindHeldPrograms(t *testing.T) {
-	goruntime.LockOSThread() // a tracer is a thread
-	defer goruntime.UnlockOSThread()
 	freezer := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("weft-test-%d", os.Getpid()))
 	freeze := func(t *testing.T, state string) {
 		if err := os.WriteFile(filepath.Join(freezer, "freezer.state"), []byte(state), 0o600); err != nil {
@@ -118,7 +116,11 @@ func TestLooksFindHeldPrograms(t *testing.T) {
 			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil {
 				t.Fatal(err)
 			}
-			return func() { _ = unix.PtraceDetach(pid) }
+			return func() {
+				if err := unix.PtraceDetach(pid); err != nil {
+					t.Error(err)
+				}
+			}
 		},
 		"freezer": func(t *testing.T, pid int) func() {
 			if err := os.Mkdir(freezer, 0o700); err != nil {
@@ -134,6 +136,8 @@ func TestLooksFindHeldPrograms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			goruntime.LockOSThread() // a tracer is a thread, and each subtest a goroutine
+			defer goruntime.UnlockOSThread()
 			cmd := exec.Command("sleep", "1000")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
