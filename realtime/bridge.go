@@ -4,6 +4,7 @@ import (
 	"weft/clocksync"
 	"weft/clocksync/ptp"
 	"weft/fabric"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -30,7 +31,7 @@ func (l *loop) attachBridges() error {
 	}
 	b := &bridges{Bridges: all, loop: l, home: make([]int, hosts)}
 	if l.cfg.Control {
-		b.tos = tosControl
+		b.tos = wire.TOSControl
 	}
 	for _, p := range net.Ports {
 		if int(p.From) < hosts {

@@ -105,7 +105,7 @@ func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte 
 	from := l.cfg.Switches[int(n.Switch)-len(l.cfg.Hosts)]
 	if s := int(dst) - len(l.cfg.Hosts); s >= 0 {
 		to := l.switchAddress(s)
-		return appendDatagram(b[:0], from, &to, wire.Port, tosControl, message[:])
+		return appendDatagram(b[:0], from, &to, wire.Port, wire.TOSControl, message[:])
 	}
-	return appendDatagram(b[:0], from, &l.cfg.Hosts[dst], wire.Port, tosControl, message[:])
+	return appendDatagram(b[:0], from, &l.cfg.Hosts[dst], wire.Port, wire.TOSControl, message[:])
 }

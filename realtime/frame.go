@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"weft/fabric"
+	"weft/transport/wire"
 )
 
 // Layout of Ethernet II and IPv4 (RFC 894, RFC 791).
@@ -98,7 +99,7 @@ func icmpError(frame []byte, d *datagram) bool {
 // precedences of network control (class selectors CS6 and CS7, RFC 2474, section 4.2.2), which
 // Weft's acknowledgements have; 1 for all others.
 func (d datagram) class() uint8 {
-	if d.tos >= 0xc0 {
+	if d.tos >= wire.TOSControl {
 		return 0
 	}
 	return 1

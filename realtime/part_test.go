@@ -163,7 +163,7 @@ func (w *partLab) play(seed uint64, steps int) []string {
 // traffic.
 func anyFrame(script *rand.Rand, from, to int, now units.Time) []byte {
 	if script.IntN(4) == 0 {
-		return udpFrame(addrOf(from), addrOf(to), byte(script.IntN(2))*tosControl, datagramOf(4321, make([]byte, script.IntN(500))))
+		return udpFrame(addrOf(from), addrOf(to), byte(script.IntN(2))*wire.TOSControl, datagramOf(4321, make([]byte, script.IntN(500))))
 	}
 	d := wire.Data{
 		Flags: wire.Announce, Conn: uint32(from), PSN: script.Uint32(), Payload: 1 + units.Bytes(script.IntN(1200)),

@@ -56,11 +56,8 @@ func (l *loop) repeatNotices() {
 func (l *loop) noticeFrame(h fabric.HostID) []byte {
 	var message [wire.PauseSize]byte
 	l.ports[h].notice.Encode(message[:])
-	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], wire.Port, tosControl, message[:])
+	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], wire.Port, wire.TOSControl, message[:])
 }
-
-// tosControl is the TOS of packets that are served first: see datagram.class.
-const tosControl = 0xc0
 
 // appendDatagram appends the frame of a UDP datagram from an address of the network. Source and
 // destination port are the same.

@@ -17,6 +17,7 @@ import (
 	"weft/internal/stalls"
 	"weft/results/stats"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -77,7 +78,7 @@ func TestBypassFrames(t *testing.T) {
 	for _, to := range []struct {
 		port, want uint16
 		class, tos byte
-	}{{0, 0, 1, tosECT0}, {clocksync.EventPort, clocksync.EventPort, 0, tosControl | tosECT0}} {
+	}{{0, 0, 1, tosECT0}, {clocksync.EventPort, clocksync.EventPort, 0, wire.TOSControl | tosECT0}} {
 		packet.DstPort, packet.Class = to.port, to.class
 		if taken, err := b.send(&packet, payload, trailer, 5); !taken || err != nil {
 			t.Fatal(taken, err)

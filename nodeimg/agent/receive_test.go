@@ -46,7 +46,7 @@ func TestSendAndReceive(t *testing.T) {
 		tos     uint8
 	}{
 		{transport.Outgoing{SrcPort: 50001, Class: 1, ECT: true, N: 2, Header: header}, "payload", tosECT0},
-		{transport.Outgoing{SrcPort: 50001, Class: 0, N: 2, Header: header}, "", tosControl},
+		{transport.Outgoing{SrcPort: 50001, Class: 0, N: 2, Header: header}, "", wire.TOSControl},
 		{transport.Outgoing{SrcPort: 50001, Class: 1, N: 2, Header: header}, "other", 0},
 	}
 	for i := range packets {
@@ -101,14 +101,14 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.sockets[socketKey{dst: 0, port: 50004, tos: tosControl}]; got != prepared || len(s.sockets) != 2 ||
+	if got := s.sockets[socketKey{dst: 0, port: 50004, tos: wire.TOSControl}]; got != prepared || len(s.sockets) != 2 ||
 		len(s.spare) != 0 {
 		t.Errorf("acknowledgements leave by socket %d of %v, want the prepared %d; %d to spare", got, s.sockets,
 			prepared, len(s.spare))
 	}
 	var tos []uint8
 	if _, err := r.receive(func(d datagram) { tos = append(tos, d.tos) }); err != nil ||
-		!slices.Equal(tos, []uint8{tosControl, tosECT0}) {
+		!slices.Equal(tos, []uint8{wire.TOSControl, tosECT0}) {
 		t.Errorf("TOS %#x came, %v", tos, err)
 	}
 }

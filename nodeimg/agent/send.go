@@ -15,12 +15,8 @@ import (
 	"weft/units"
 )
 
-// TOS values of a node: acknowledgements have priority (class selector 6, RFC 2474 section 4.2.2),
-// and data may be ECN-capable (ECT(0), RFC 3168 section 5).
-const (
-	tosControl = 0xc0
-	tosECT0    = 0x02
-)
+// tosECT0 is the TOS of data that is ECN-capable: ECT(0), RFC 3168 section 5.
+const tosECT0 = 0x02
 
 // socketKey identifies one of the sockets that a node sends from.
 type socketKey struct {
@@ -63,7 +59,7 @@ func newSenders(own [4]byte, peers [][4]byte) *senders {
 func keyOf(out *transport.Outgoing) socketKey {
 	k := socketKey{dst: out.Dst, port: out.SrcPort, to: out.DstPort}
 	if out.Class == 0 {
-		k.tos = tosControl
+		k.tos = wire.TOSControl
 	}
 	if out.ECT {
 		k.tos |= tosECT0

@@ -14,6 +14,11 @@ const Port = 4793
 // Ethernet header 14, IPv4 header 20, UDP header 8, frame check sequence 4.
 const Overhead units.Bytes = 46
 
+// TOSControl is the least value of the IPv4 header's TOS field in packets that networks serve
+// first: class selector 6, network control (RFC 2474, section 4.2.2). Acknowledgements and
+// notifications have it.
+const TOSControl = 0xc0
+
 // Version is the version of the layout.
 const Version = 1
 
