@@ -94,7 +94,8 @@ engine: {datapath: kernel, dilation: 2000}
 // which are gone after it, and a deployed lab's, which programs run in.
 func TestPrivKernelInDocker(t *testing.T) {
 	needDocker(t)
-	if _, err := kernelpath.Available(); err != nil {
+	kernel, err := kernelpath.Available()
+	if err != nil {
 		t.Skip(err)
 	}
 	d := newWorkspace(t)
@@ -110,6 +111,12 @@ func TestPrivKernelInDocker(t *testing.T) {
 		t.Errorf("%v: delays and marks between switches were not measured:\n%s", err, links)
 	}
 	checkNoContainers(t, "switched")
+	if !kernel.Delays() {
+		if r := d.run("deploy", file, "--runtime", "docker").wantCode(1); !strings.Contains(r.stderr, "netem") {
+			t.Errorf("said %q", r.stderr)
+		}
+		return
+	}
 	d.run("deploy", file, "--runtime", "docker").wantCode(0)
 	t.Cleanup(func() { d.run("destroy", "switched") })
 	if r := d.run("exec", "--lab", "switched", "switch0", "--", "ip", "route").wantCode(0); !strings.Contains(r.stdout, "nhid") {

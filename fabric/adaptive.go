@@ -34,6 +34,9 @@ const (
 // PerPacket reports whether switches choose a port for each packet.
 func (b Balance) PerPacket() bool { return b != ECMP }
 
+// Random reports whether switches choose a port at random.
+func (b Balance) Random() bool { return b == Spray }
+
 // ByLight reports whether switches use PortConfig.Light.
 func (b Balance) ByLight() bool { return b == Adaptive }
 

@@ -196,6 +196,11 @@ func choose(flow uint32, seed uint64, n int32) int32 {
 	return int32(hi)
 }
 
+// Choose returns which of n equal ports a switch with this seed takes for a flow (Packet.FlowHash).
+func Choose(flowHash, seed uint64, n int) int {
+	return int(choose(uint32(splitmix.Mix(flowHash)), splitmix.Mix(seed), int32(n)))
+}
+
 // FlowHash returns the hash of a UDP flow between two hosts, for Packet.FlowHash.
 func FlowHash(src, dst HostID, srcPort, dstPort uint16) uint64 {
 	hosts, ports := uint64(uint32(src))<<32|uint64(uint32(dst)), uint64(srcPort)<<16|uint64(dstPort)

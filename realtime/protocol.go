@@ -277,6 +277,7 @@ type Report struct {
 	Elapsed units.Time // lab time at the end
 	Network fabric.Counters
 	Ports   []fabric.PortCounters // by port, as in Config.Network
+	Sampled bool                  // their MaxQueue are the largest of samples
 
 	Delivery   *stats.Dist // by how much each frame was written after its scheduled arrival
 	Departure  *stats.Dist // by how much each data packet of Weft's was read after its departure instant

@@ -167,13 +167,13 @@ func (a *app) notes(section string, labs ...*lab.Lab) {
 // planOf returns the plan of running a lab or, without run, of deploying it; on is --on.
 func planOf(ctx context.Context, l *lab.Lab, run bool, on string) (plan.Plan, error) {
 	if run {
-		return orchestrate.PlanRun(ctx, l, on != "")
+		return orchestrate.PlanRun(ctx, l, on != "", nil)
 	}
 	subnet, up, err := deploy.SubnetOf(stateDir(), l, on)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := orchestrate.PlanDeployment(ctx, l, subnet, on != "")
+	p, err := orchestrate.PlanDeployment(ctx, l, subnet, on != "", nil)
 	if up != nil {
 		p.Note = strings.TrimSuffix(up.Text(), "\n")
 	}

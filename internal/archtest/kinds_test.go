@@ -108,6 +108,7 @@ func others() map[string]string {
 		"results/report/compare.go none":                nothing,
 		"tc-shaping/measure/marks.go none":              nothing,
 		"tc-shaping/qdisc/compare.go none":              nothing,
+		"tc-shaping/qdisc/gate.go none":                 nothing,
 		"transport/cc/pc4/receiver.go all-reduce":       mode,
 		"transport/cc/pc4/receiver.go all-to-all":       mode,
 		"transport/cc/pc4/receiver.go all-gather":       mode,

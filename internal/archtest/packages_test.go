@@ -152,9 +152,10 @@ func packages() []entry {
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
-		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/qdisc units", "puts disciplines on devices"},
+		{"tc-shaping/bpf", "internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units", "programs for what disciplines cannot do"},
+		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc units", "puts disciplines and programs on devices"},
 		{"tc-shaping/measure", "internal/sockbuf tc-shaping/qdisc units", "compares links with their disciplines"},
-		{"tc-shaping/probe", "tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
+		{"tc-shaping/probe", "tc-shaping/bpf tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 
 		{"results/expect", "internal/nearest results/record results/stats units",
 			"compares numbers of a record; suggests names"},
@@ -224,7 +225,7 @@ func packages() []entry {
 			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot " +
-			"orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
+			"orchestrator/runtime realtime tc-shaping/bpf tc-shaping/measure tc-shaping/ports " +
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
@@ -254,7 +255,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
-			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
+			"results/expect results/frames results/record results/stats results/store sim tc-shaping/ports tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +

@@ -16,7 +16,7 @@ func drivers() []string {
 		"orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/machine",
 		"orchestrator/cni", "orchestrator/doctor", "orchestrator/series", "orchestrator/together", "orchestrator/uml", "orchestrator/sweep/collect", "orchestrator/sweep/local",
 		"orchestrator/sweep/manage", "orchestrator/sweep/shard", "orchestrator/sweep/slurm", "orchestrator/sweep/swarm", "results/store", "results/view",
-		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
+		"tc-shaping/bpf", "tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
 
@@ -68,6 +68,7 @@ func confined() map[string]struct {
 			"what fails in a clean-up is told in one form"},
 		"github.com/vishvananda/netlink": {[]string{"orchestrator/runtime", "orchestrator/kernelpath",
 			"orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
+		"github.com/cilium/ebpf": {[]string{"tc-shaping"}, "the kernel is programmed where tc is"},
 		"github.com/docker/docker": {[]string{"orchestrator/runtime/docker", "orchestrator/sweep/swarm",
 			"nodeimg/image"},
 			"Docker is one runtime and one scheduler among others, which keeps the image of a node"},

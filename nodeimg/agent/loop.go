@@ -66,6 +66,7 @@ type loop struct {
 
 	// the network holds early packets until they are due: not Config.Switched
 	holds bool
+	hold  *holding // packets that wait for the end of their transit; nil: links take their time
 	// packets with a departure time carry it apart from their stamp: Config.Departs
 	departs bool
 	trailer [wire.DepartureSize]byte
@@ -142,6 +143,7 @@ func (l *loop) turn() {
 	mono := l.clock.Now()
 	now := l.scale.Now(mono)
 	l.look(now)
+	l.release(now)
 	l.pump(now)
 	l.housekeeping(mono)
 	l.wake = l.wakeUp()
@@ -269,7 +271,7 @@ func (l *loop) receive(from inlet) {
 	for l.err == nil {
 		l.now = l.labNow()
 		l.look(l.now)
-		n, err := from.receive(l.take)
+		n, err := from.receive(l.accept)
 		if err != nil {
 			l.fail(err)
 		}
@@ -348,7 +350,9 @@ func (l *loop) arrival(d datagram) units.Time {
 		return min(l.now, max(0, d.lab))
 	}
 	at := l.now
-	if d.at != 0 {
+	if d.held != 0 {
+		at = min(at, d.held)
+	} else if d.at != 0 {
 		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
 	}
 	l.results.Reaction.Record(l.now - at)
@@ -381,15 +385,19 @@ func (l *loop) pause(d datagram) {
 // share: arming a timer that precedes all others of a processor is expensive, and one at the same
 // instant is not.
 func (l *loop) wakeUp() int64 {
+	wake := l.next
+	if held := l.heldUntil(); held != units.Never {
+		wake = min(wake, l.scale.Mono(held))
+	}
 	if l.due == units.Never {
-		return l.next
+		return wake
 	}
 	early := l.early()
-	wake := l.scale.Mono(l.due - early/4)
+	due := l.scale.Mono(l.due - early/4)
 	if early > 0 {
-		wake &^= l.grid - 1
+		due &^= l.grid - 1
 	}
-	return min(l.next, wake)
+	return min(wake, due)
 }
 
 // gridFor returns the interval between two instants at which nodes wake by themselves, in

@@ -28,8 +28,11 @@ type datagram struct {
 	// CLOCK_MONOTONIC in nanoseconds; 0: from a socket
 	lab  units.Time
 	mono int64
+	held units.Time // when its transit is over, for one that was held back; 0: it was not
 	tos  uint8
 	port uint16 // destination port; 0: wire.Port
+	// source port; 0 from a bypass NIC
+	source uint16
 }
 
 // receiver reads datagrams in batches from a socket of the transport or of synchronization.
@@ -117,6 +120,7 @@ func (r *receiver) receive(f func(datagram)) (n int, err error) {
 		d := parseControl(t.control[i][:h.Controllen])
 		d.data, d.port = t.buffers[i*t.size:][:h.n], r.port
 		d.from = binary.BigEndian.Uint32(t.names[i].Addr[:])
+		d.source = t.names[i].Port // in network order, as a name
 		f(d)
 	}
 	return int(got), nil

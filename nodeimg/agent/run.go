@@ -287,6 +287,12 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 				netip.AddrFrom4(cfg.Switch))
 		}
 	}
+	if cfg.Transits != nil {
+		l.hold = &holding{from: cfg.Transits}
+		if !cfg.Sprayed {
+			l.hold.last = map[path]units.Time{}
+		}
+	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.results.Stalls = &stalls.Log{Least: cfg.Stall}

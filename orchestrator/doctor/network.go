@@ -48,7 +48,7 @@ func network(o Options) []test {
 // part returns the test of one part of the kernel datapath, as package probe tries it.
 func part(p qdisc.Part) test {
 	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "ingress redirect (tc mirred)",
-		qdisc.PartSource: "source address check"}
+		qdisc.PartSource: "source address check", qdisc.PartBPF: "BPF programs of tc"}
 	name := names[p]
 	if name == "" {
 		name = "qdisc " + string(p)
@@ -67,15 +67,18 @@ func part(p qdisc.Part) test {
 
 // costs has what a lab lacks if the kernel lacks a part.
 var costs = map[qdisc.Part]string{
-	qdisc.PartTBF:   "no rates in datapath kernel",
-	qdisc.PartFIFO:  "no queues with a limit in bytes in datapath kernel",
-	qdisc.PartRED:   "no ECN marking by thresholds in datapath kernel; the modelled fabric has it",
-	qdisc.PartNetem: "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
-	qdisc.PartIFB:   "no delay behind a queue in datapath kernel; the modelled fabric has it",
-	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (it needs ingress, matchall and mirred); the " +
-		"modelled fabric has it",
-	qdisc.PartSource: "forged source addresses pass in datapath kernel (their check needs u32, matchall and gact); " +
-		"the modelled fabric checks them",
+	qdisc.PartTBF:  "no rates in datapath kernel",
+	qdisc.PartFIFO: "no queues with a limit in bytes in datapath kernel",
+	qdisc.PartRED:  "marks of datapath kernel come from BPF programs, or there is no datapath kernel without those",
+	qdisc.PartNetem: "receivers delay packets in datapath kernel, and links have no jitter, carry no programs and " +
+		"cannot be deployed; without BPF programs there is no datapath kernel",
+	qdisc.PartIFB: "the same as without netem",
+	qdisc.PartRedirect: "redirection by BPF programs in datapath kernel in place of clsact, matchall and mirred, or " +
+		"there is no datapath kernel without those",
+	qdisc.PartSource: "checks of source addresses by BPF programs in datapath kernel in place of u32, matchall and " +
+		"gact, or there is no datapath kernel without those",
+	qdisc.PartBPF: "datapath kernel needs every other part, marks packets on arrival alone, and chooses among equal " +
+		"paths by the kernel's hash",
 }
 
 var errUntried = errors.New("not tested: creating a network namespace needs privileges")

@@ -13,6 +13,8 @@ import (
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/tc-shaping/ports"
+	"weft/tc-shaping/qdisc"
 )
 
 // Kernel says that the machine's kernel carries the packets of an experiment. Its switches are
@@ -20,6 +22,10 @@ import (
 type Kernel struct {
 	Switches []netip.Addr // addresses by switch
 	Net      netip.Prefix // subnet of all addresses
+	Can      qdisc.Capabilities
+	// Transits are the times that receivers hold packets back, if links of this kernel cannot delay
+	// any; else nil
+	Transits *ports.Transits
 
 	// Slower are further dilations to try, in order, while links do not behave as configured;
 	// without any the lab fails. Slowed, which may be nil, receives the dilation in use before
@@ -83,10 +89,19 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 	ctx, end := context.WithCancel(context.Background())
 	c := &carrier{name: "datapath kernel", who: "the kernel datapath", conn: ours, ended: make(chan struct{}),
 		end: end}
-	if !kernelpath.Seeded() {
+	if !kernelpath.Seeded() && x.Kernel.Can.Lacks(qdisc.PartBPF) != nil {
 		c.notes = []string{"this kernel has no hash seed per switch (needs Linux 6.11): the choices of switches " +
 			"among equal " +
 			"paths differ only in the order in which they map one hash"}
+	}
+	if t := x.Kernel.Transits; t != nil {
+		apart := "which changes nothing at queues, since all packets there have the same delay behind them"
+		if t.Apart > 0 {
+			apart = fmt.Sprintf("so packets of near and far hosts meet in queues up to %v of lab time out of step",
+				t.Apart.Rounded())
+		}
+		c.notes = append(c.notes, "this kernel has no netem: links delay nothing, and receivers hold packets back for "+
+			"the delay of their path, "+apart)
 	}
 	go func() {
 		defer close(c.ended)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	clocks "weft/clocksync/node"
+	"weft/fabric"
 	"weft/host"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
@@ -281,8 +282,24 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 		Plan:   x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
-		Steers: x.steers(i), Stall: x.minStall(),
+		Steers: x.steers(i), Stall: x.minStall(), Transits: x.transits(i), Sprayed: x.sprayed(),
 	}
+}
+
+// sprayed reports whether switches choose a path for each packet.
+func (x *Experiment) sprayed() bool {
+	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool { return s.Balance.PerPacket() })
+}
+
+// transits returns the time that host i holds packets back, by sender.
+func (x *Experiment) transits(i int) (all []agent.Transit) {
+	if x.Kernel == nil || x.Kernel.Transits == nil {
+		return nil
+	}
+	for _, t := range x.Kernel.Transits.To[i] {
+		all = append(all, agent.Transit(t))
+	}
+	return all
 }
 
 // steers reports whether programs of host i read a clock that may be corrected.

@@ -10,6 +10,7 @@ import (
 	"weft/orchestrator/topology"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
+	"weft/transport"
 )
 
 // maxAutoHosts is the maximum number of hosts that `auto` emulates. Beyond it, processes rather
@@ -168,6 +169,10 @@ func (x *Experiment) checkKernel() error {
 // Honoured returns an error at the lab's setting if a kernel cannot model the network at a
 // dilation.
 func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
+	if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil && transport.FactsOf(x.Lab.Transport.Kind).Telemetry {
+		return x.Lab.Errorf("transport.kind", "datapath kernel writes telemetry into packets, which %s needs, by BPF "+
+			"programs; this kernel lacks %s", x.Lab.Transport.Kind, lacks[0])
+	}
 	port, err := ports.Check(&x.Fabric, ports.Sources(x.Addrs()), x.Faults.Changes, d, host.InterfaceMTU(x.Plans),
 		kernel)
 	if err == nil {

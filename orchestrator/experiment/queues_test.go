@@ -39,7 +39,7 @@ func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 		if int(p.From) < x.Fabric.Hosts {
 			host = &qdisc.Source{}
 		}
-		d := ports.Real(p, &l, 1000, 4200, host)
+		d := ports.Real(p, &l, 1000, 4200, host, qdisc.Full())
 		limits[name] = d.Limit
 		if (d.RED != nil) != p.ECN.On || d.RED != nil && (d.RED.Min != p.ECN.Kmin || d.RED.Max != p.ECN.Kmax || d.RED.Pmax != p.ECN.Pmax) {
 			t.Errorf("%s: %+v became %+v", name, p.ECN, d.RED)

@@ -53,6 +53,16 @@ func TestCheck(t *testing.T) {
 	}
 	without := qdisc.Full()
 	without.Missing = map[qdisc.Part]string{qdisc.PartNetem: "this kernel does not have it"}
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); err != nil {
+		t.Errorf("receivers can hold packets back where links delay none: %v", err)
+	}
+	slow = ports.LinkOf(&l.Fabric.Ports[2])
+	slow.Delay += units.Microsecond
+	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{{Ports: []int{2}, Link: &slow}}, 1000, l.MTU,
+		without); port != 2 || err == nil || !strings.Contains(err.Error(), "netem") {
+		t.Errorf("port %d: %v", port, err)
+	}
+	l.Fabric.Ports[3].Disorder = fabric.Disorder{Jitter: units.Microsecond}
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err,
 		qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)

@@ -51,8 +51,9 @@ func Table(all []Finding) string {
 // differs reads a direction back from the kernel and returns the settings that differ from the
 // applied ones.
 func (c *carrier) differs(p int) ([]qdisc.Difference, error) {
-	got, err := c.lines[p].dir.Read()
-	return qdisc.Compare(c.lines[p].tree, got), err
+	l := &c.lines[p]
+	got, err := l.dir.Read(l.tree)
+	return qdisc.Compare(l.tree, got), err
 }
 
 // mismatchError returns the error for links that do not have the lab's properties. quiet is the
@@ -186,7 +187,7 @@ func (c *carrier) choose() (ports []int) {
 // direction returns the requested settings of a port in real time.
 func (c *carrier) direction(p int) qdisc.Direction {
 	l := &c.lines[p]
-	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.source(p))
+	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.source(p), c.kernel)
 }
 
 // between names the two ends of a port's direction.

@@ -8,6 +8,7 @@ import (
 	"weft/fabric"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
@@ -45,8 +46,16 @@ func (c *carrier) shape() error {
 func (c *carrier) resetLinks() {
 	c.lines = make([]line, len(c.net.Ends))
 	for p := range c.lines {
-		cfg := &c.cfg.Network.Ports[p]
-		c.lines[p].port, c.lines[p].line = cfg, ports.LinkOf(cfg)
+		cfg, l := &c.cfg.Network.Ports[p], &c.lines[p]
+		l.port, l.line = cfg, ports.LinkOf(cfg)
+		if c.gates != nil {
+			l.dir.Gate = c.gates.Port(p)
+			l.dir.Gate.Stamps = c.net.Ends[p].Switch >= 0
+			if s := c.net.Ends[p^1].Switch; s >= 0 {
+				sw := &c.net.Switches[s]
+				l.dir.Gate.At = &bpf.Switch{Routes: c.choices, Index: s, Seed: sw.Seed, Spray: sw.Spray}
+			}
+		}
 	}
 }
 

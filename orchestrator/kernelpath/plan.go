@@ -50,6 +50,7 @@ type Switch struct {
 	Addr   netip.Addr
 	MAC    boot.MAC // of the bridge and of every port
 	Seed   uint64   // of the choice among equal paths
+	Spray  bool     // it is made for each packet
 	Rack   []Member // hosts on its bridge
 	Ports  []Port   // ports to other switches
 	Groups [][]int  // equal paths, as indices in Ports
@@ -97,7 +98,8 @@ func Plan(l *Lab) (*Network, error) {
 	}
 	for s := range n.Switches {
 		c := &cfg.Switches[s]
-		n.Switches[s] = Switch{Name: c.Name, Addr: l.Switches[s], MAC: boot.MACOf(l.Switches[s]), Seed: c.Seed}
+		n.Switches[s] = Switch{Name: c.Name, Addr: l.Switches[s], MAC: boot.MACOf(l.Switches[s]), Seed: c.Seed,
+			Spray: c.Balance.Random()}
 	}
 	for i := 0; i < len(cfg.Ports); i += 2 {
 		if err := n.link(l, i); err != nil {

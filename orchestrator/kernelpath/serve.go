@@ -13,6 +13,7 @@ import (
 	"weft/internal/control"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
@@ -58,6 +59,10 @@ type carrier struct {
 	lines  []line     // by fabric port
 	halted []bool     // by host
 	kernel qdisc.Capabilities
+	// memory of BPF programs, by fabric port, and of those that choose among paths; nil: this
+	// kernel has none
+	gates   *bpf.Table
+	choices *bpf.Routes
 
 	hosts, switches []*tcnl.Conn // connections to their namespaces; nil until opened
 	bySwitch        [][]int      // fabric ports
@@ -305,7 +310,23 @@ func (c *carrier) install(s int) error {
 	if err := c.routes[s].install(groups, routes); err != nil {
 		return fmt.Errorf("%s: %w", sw.Name, err)
 	}
+	if c.choices != nil {
+		c.mark(s, groups)
+	}
 	return nil
+}
+
+// mark lets a switch's programs choose among groups of its ports.
+func (c *carrier) mark(s int, groups [][]int) {
+	to := make([][]uint32, len(c.net.Hosts))
+	for _, r := range c.net.Switches[s].Routes {
+		for _, path := range groups[r.Group] {
+			to[r.Host] = append(to[r.Host], markOf(path))
+		}
+	}
+	for h, marks := range to {
+		c.choices.Set(s, h, marks)
+	}
 }
 
 // halt makes the links to a halted host drop everything, or restores them.

@@ -197,7 +197,7 @@ func (c *carrier) setRates() error {
 // queueOnly returns the settings of a port without propagation or errors.
 func (c *carrier) queueOnly(p int) qdisc.Direction {
 	d := c.direction(p)
-	d.Wire, d.Source = false, nil
+	d.Wire, d.AtEnds, d.RED, d.Source = false, false, nil, nil
 	return d
 }
 
@@ -303,14 +303,21 @@ func TestPrivShapes(t *testing.T) {
 	// Changes by other programs are detected, by reading back and by measuring: here marks that
 	// start too late, as after tc qdisc replace.
 	const port = 3 // to the second host
-	wrong := slices.Clone(k.lines[port].tree.Near)
-	wrong[1].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
-	if err := k.lines[port].dir.Change(k.lines[port].tree, qdisc.Tree{Near: wrong, Far: k.lines[port].tree.Far}); err != nil {
+	right := k.lines[port].tree
+	wrong, says := right, "red 2: min, bytes"
+	wrong.Near = slices.Clone(right.Near)
+	if right.Gate != nil {
+		says = "bpf settings"
+		wrong.Gate = &qdisc.Gate{Limit: right.Gate.Limit, RED: &qdisc.RED{Min: 400_000, Max: 500_000, Pmax: 0.25}}
+	} else {
+		wrong.Near[1].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
+	}
+	if err := k.lines[port].dir.Change(right, wrong); err != nil {
 		t.Fatal(err)
 	}
 	quiettest.Check(t, 2, func() error {
 		found := k.measure(t.Context(), port)
-		if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2: min, bytes") ||
+		if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, says) ||
 			!strings.Contains(found.Missed, "marks") {
 			return fmt.Errorf("marks are wrong, and what is found is %+v", found)
 		}
@@ -372,10 +379,10 @@ func checkChange(t *testing.T, k *carrier, l *Lab) error {
 			return
 		}
 		for p := changed; p < changed+2; p++ {
-			d := qdisc.Tree{}
-			if got, err := k.lines[p].dir.Read(); err != nil {
-				t.Error(err)
-			} else if d, err = qdisc.Plan(k.direction(p), k.kernel); err != nil || len(qdisc.Compare(d, got)) > 0 {
+			d, err := qdisc.Plan(k.direction(p), k.kernel)
+			if got, e := k.lines[p].dir.Read(d); e != nil {
+				t.Error(e)
+			} else if err != nil || len(qdisc.Compare(d, got)) > 0 {
 				t.Errorf("%+v is\n%v%v%v", to, got, qdisc.Compare(d, got), err)
 			}
 		}

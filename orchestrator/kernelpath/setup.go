@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"weft/realtime"
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
 )
 
 // atOnce is the number of namespaces that are set up concurrently. Our own value: the kernel
@@ -67,6 +70,11 @@ func (c *carrier) forward() error {
 	if c.kernel, err = probe.Probe(); err != nil {
 		return err
 	}
+	if c.kernel.Lacks(qdisc.PartBPF) == nil {
+		if err := c.program(); err != nil {
+			return err
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for s := range c.net.Switches {
@@ -82,7 +90,13 @@ func (c *carrier) forward() error {
 	}
 	for s := range c.routes {
 		group.Go(func() error {
-			if err := c.nodes.Switch(s).Do(allUp); err != nil {
+			err := c.nodes.Switch(s).Do(func() error {
+				if err := allUp(); err != nil || c.choices == nil {
+					return err
+				}
+				return c.routes[s].byMark()
+			})
+			if err != nil {
 				return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
 			}
 			return c.install(s)
@@ -91,12 +105,34 @@ func (c *carrier) forward() error {
 	return group.Wait()
 }
 
+// program makes the memory of BPF programs.
+func (c *carrier) program() (err error) {
+	if c.gates, err = bpf.NewTable(len(c.net.Ends)); err != nil {
+		return err
+	}
+	widest, addrs := 0, make([]netip.Addr, len(c.net.Hosts))
+	for s := range c.net.Switches {
+		widest = max(widest, len(c.net.Switches[s].Ports))
+	}
+	for h := range addrs {
+		addrs[h] = c.net.Hosts[h].Addr
+	}
+	c.choices, err = bpf.NewRoutes(len(c.net.Switches), widest, addrs)
+	return err
+}
+
 // close closes the connections. The network stays until its nodes end.
 func (c *carrier) close() {
 	for _, r := range c.routes {
 		if r != nil {
 			r.Close()
 		}
+	}
+	if c.gates != nil {
+		_ = c.gates.Close() // the programs end with the nodes' namespaces
+	}
+	if c.choices != nil {
+		_ = c.choices.Close()
 	}
 	for _, conn := range slices.Concat(c.hosts, c.switches) {
 		if conn != nil {

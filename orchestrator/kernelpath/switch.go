@@ -231,6 +231,33 @@ func (r *routing) ports(n *Network) error {
 	return nil
 }
 
+// markOf returns the mark of packets that a switch's programs send through a port, an index in
+// Ports. The kernel routes them by a table of that number.
+func markOf(port int) uint32 { return firstTable + uint32(port) }
+
+// firstTable is the number of the first of these tables. Our own value: the kernel's own are 253
+// to 255.
+const firstTable = 1000
+
+// byMark routes packets by their marks: each mark has a rule and a table with one route. The
+// calling thread must be in the namespace.
+func (r *routing) byMark() error {
+	for i, p := range r.sw.Ports {
+		table := int(markOf(i))
+		to := &netlink.Route{Table: table, LinkIndex: r.index[i], Gw: p.Via.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
+			Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}
+		if err := netlink.RouteAdd(to); err != nil {
+			return fmt.Errorf("route of table %d over %s: %w", table, p.Interface, err)
+		}
+		rule := netlink.NewRule()
+		rule.Family, rule.Mark, rule.Table = netlink.FAMILY_V4, markOf(i), table
+		if err := netlink.RuleAdd(rule); err != nil {
+			return fmt.Errorf("rule for mark %d: %w", markOf(i), err)
+		}
+	}
+	return nil
+}
+
 // install replaces the switch's forwarding tables. No packet in flight is lost: new next hops exist
 // before old ones are removed.
 func (r *routing) install(groups [][]int, routes []Route) error {

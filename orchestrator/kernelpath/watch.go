@@ -20,14 +20,22 @@ func (c *carrier) sample() error {
 		for _, p := range c.bySwitch[s] {
 			l := &c.lines[p]
 			q := queues[l.dir.Near.Device]
+			longest := q.Backlog
+			if l.tree.Gate != nil {
+				g := l.dir.Gate.Counters()
+				q.Backlog, q.Drops, longest = g.Queue(), q.Drops+g.Drops, g.MaxQueue
+				if l.tree.Gate.RED != nil {
+					q.Marks = g.Marks
+				}
+			}
 			is := realtime.Sample{At: now, Port: p, Queued: q.Backlog, Marks: int64(q.Marks - l.base.Marks),
 				Drops: int64(q.Drops - l.base.Drops)}
 			if is.Queued > 0 || is.Marks != l.lastSample.Marks || is.Drops != l.lastSample.Drops {
 				l.lastSample = is
 				all = append(all, is)
 			}
-			l.maxQueue = max(l.maxQueue, q.Backlog)
-			c.maxQueue = max(c.maxQueue, q.Backlog)
+			l.maxQueue = max(l.maxQueue, longest)
+			c.maxQueue = max(c.maxQueue, longest)
 		}
 	}
 	if len(all) == 0 || c.cfg.Sample == 0 {
@@ -58,7 +66,13 @@ func (c *carrier) statistics(p int) (qdisc.Statistics, error) {
 
 // begin resets all counters.
 func (c *carrier) begin() error {
+	if c.gates != nil {
+		c.gates.Dilate(c.cfg.Dilation)
+	}
 	for p := range c.lines {
+		if c.lines[p].tree.Gate != nil {
+			c.lines[p].dir.Gate.Forget()
+		}
 		s, err := c.statistics(p)
 		if err != nil {
 			return err
@@ -135,7 +149,10 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 		t.waiting = append(t.waiting, fmt.Sprintf("the port of %s to %s holds %d packets, %v", c.name(from),
 			c.name(to), s.Waiting, s.Backlog))
 	}
-	l.maxQueue, c.maxQueue = max(l.maxQueue, s.Backlog), max(c.maxQueue, s.Backlog)
+	l.maxQueue = max(l.maxQueue, s.Backlog, s.MaxQueue)
+	if from.Switch >= 0 {
+		c.maxQueue = max(c.maxQueue, l.maxQueue)
+	}
 	k.MaxQueue = l.maxQueue
 }
 
@@ -170,7 +187,7 @@ func (c *carrier) report() (*realtime.Report, error) {
 		return nil, err
 	}
 	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Refusals: t.refusals,
-		Scheduler: "the kernel's", Links: Table(c.findings)}
+		Sampled: c.gates == nil, Scheduler: "the kernel's", Links: Table(c.findings)}
 	for i := range t.ports {
 		r.Ports = append(r.Ports, t.ports[i].Counters)
 	}

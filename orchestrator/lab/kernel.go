@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"weft/fabric/queues"
 	"weft/orchestrator/topology"
 	"weft/transport"
 )
@@ -34,7 +33,6 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("engine.nic", "carries what leaves the interfaces of hosts, which a bypass NIC does not use; "+
 			"expected socket")
 	}
-	d.kernelMarks(l, refuse)
 	if l.Queues.PFC != nil {
 		refuse("queues.pfc", "drops packets at full queues: Linux has no priority flow control between interfaces; "+
 			"expected off")
@@ -49,12 +47,8 @@ func (d *decoder) checkKernel(l *Lab) {
 	if s := l.Transport.Section; s != nil {
 		facts = transport.FactsFor(kind, s.Control())
 	}
-	if l.Queues.PerPacket() && !facts.Coordinated {
-		refuse("queues.routing", "hashes addresses and ports and cannot route packet by packet; expected ecmp")
-	}
-	if facts.Telemetry {
-		refuse("transport.kind", "does not write telemetry into packets, which %s needs; expected another transport",
-			kind)
+	if l.Queues.Balance().ByLight() && !facts.Coordinated {
+		refuse("queues.routing", "does not choose paths by the queues of a switch; expected ecmp or spray")
 	}
 	if facts.Coordinated {
 		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected "+
@@ -80,29 +74,6 @@ func (l *Lab) trims() bool {
 	_, links := t.Drawn()
 	return l.Queues.Trim != nil ||
 		slices.ContainsFunc(links, func(k topology.CustomLink) bool { return k.Queues != nil && k.Queues.Trim != nil })
-}
-
-// kernelMarks reports queues that mark in another place than the kernel's do, of the lab and of
-// links with queues of their own.
-func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...any)) {
-	marks := func(path string, q *queues.Queues) {
-		if q != nil && q.ECN != nil && !q.ECN.Ingress {
-			refuse(path, "marks packets when they join a queue (sch_red), not when they leave it; expected ingress")
-		}
-	}
-	marks("queues.ecn.mark", &l.Queues)
-	t := &l.Topology
-	for _, tier := range slices.Sorted(maps.Keys(t.Tiers)) {
-		if q := t.Tiers[tier].Queues; q != nil && q.ECN != l.Queues.ECN {
-			marks("topology.tiers."+tier+".queues.ecn.mark", q)
-		}
-	}
-	_, links := t.Drawn()
-	for i := range links {
-		if q := links[i].Queues; q != nil && q.ECN != l.Queues.ECN {
-			marks(fmt.Sprintf("topology.links.%d.queues.ecn.mark", i), q)
-		}
-	}
 }
 
 // kernelLines reports properties of links that the kernel datapath cannot have.

@@ -48,7 +48,8 @@ func (b *builder) planKernel(links []qdisc.Tree) {
 	}
 	for i := range net.Switches {
 		sw := &net.Switches[i]
-		ready[sw.Name] = b.addSwitchRoutes(sw, plugged[sw.Name])
+		chosen := len(links) > 0 && links[0].Gate != nil
+		ready[sw.Name] = b.addSwitchRoutes(sw, chosen, plugged[sw.Name])
 	}
 	var shaped []int
 	for i := range spec.Cables {
@@ -93,8 +94,9 @@ func (b *builder) addHostRoutes(n *boot.NodeSpec, after []int) int {
 	return b.add(AddRoutes, n.Name, do+withTCP(n), gone, makes, after...)
 }
 
-// addSwitchRoutes plans the bridge and the routes of a switch.
-func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, after []int) int {
+// addSwitchRoutes plans the bridge and the routes of a switch. chosen says that BPF programs choose
+// among its ports.
+func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, chosen bool, after []int) int {
 	const bridge = kernelpath.Bridge
 	hosts := b.setup.Network.Hosts
 	makes := []string{property(sw.Name, "lo up")}
@@ -127,6 +129,10 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, after []int) int {
 	}
 	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports",
 		plural.Count(len(sw.Routes), "host"))
+	if chosen {
+		do += fmt.Sprintf("; for BPF programs, which choose as the simulator does, route by the marks of %s",
+			plural.Count(len(sw.Ports), "port"))
+	}
 	return b.add(AddRoutes, sw.Name, do, "goes with the node", makes, after...)
 }
 
@@ -153,11 +159,11 @@ func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) in
 	there, thereOn := b.portEnd(p)
 	back, backOn := b.portEnd(p + 1)
 	do := "at the dilation that is measured first, tbf, red where it marks, and bfifo at the near end, " +
-		"netem behind them"
+		"netem behind them, BPF programs at both ends"
 	var makes []string
 	if links != nil {
-		do = fmt.Sprintf("%s from %s, %s from %s, netem behind them",
-			kindNames(links[p].Near), there, kindNames(links[p+1].Near), back)
+		do = fmt.Sprintf("%s from %s, %s from %s%s",
+			kindNames(links[p].Near), there, kindNames(links[p+1].Near), back, behind(&links[p]))
 		for _, d := range []struct {
 			tree               qdisc.Tree
 			from, on, to, into string
@@ -168,6 +174,9 @@ func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) in
 			for _, q := range d.tree.Far {
 				makes = append(makes, property(d.to, "%s in %v", d.into, q))
 			}
+			if d.tree.Gate != nil {
+				makes = append(makes, property(d.from, "%s bpf %v", d.on, d.tree.Gate))
+			}
 			if d.tree.Source != nil {
 				makes = append(makes, property(d.to, "%s in %v", d.into, d.tree.Source))
 			}
@@ -175,6 +184,17 @@ func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) in
 	}
 	do = fmt.Sprintf("shape the link from %s to %s: %s", there, back, do)
 	return b.add(ShapeLink, there, do, "goes with the cable", makes, ready[there], ready[back])
+}
+
+// behind says what is behind the queue of a direction.
+func behind(t *qdisc.Tree) (words string) {
+	if len(t.Far) > 0 {
+		words = ", netem behind them"
+	}
+	if t.Gate != nil {
+		words += ", BPF programs at both ends"
+	}
+	return words
 }
 
 // portEnd returns the node and the interface that send the packets of a port.

@@ -14,6 +14,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
 	"weft/orchestrator/run"
+	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
@@ -36,7 +37,8 @@ const (
 
 func planDeployment(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
-	p, err := run.PlanDeployment(t.Context(), l, 1, false)
+	kernel := qdisc.Full()
+	p, err := run.PlanDeployment(t.Context(), l, 1, false, &kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func planDeployment(t *testing.T, l *lab.Lab) plan.Plan {
 
 func planRun(t *testing.T, l *lab.Lab) plan.Plan {
 	t.Helper()
-	p, err := run.PlanRun(t.Context(), l, false)
+	kernel := qdisc.Full()
+	p, err := run.PlanRun(t.Context(), l, false, &kernel)
 	if err != nil {
 		t.Fatal(err)
 	}

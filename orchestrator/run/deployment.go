@@ -39,6 +39,9 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 	if errors.As(err, new(lab.Problem)) {
 		return nil, err
 	}
+	if err == nil && where.datapath == lab.DatapathKernel && !where.kernel.Delays() {
+		err = noDelays(ctx, where.kernel, "deployed ones")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
@@ -52,7 +55,7 @@ func PrepareDeployment(ctx context.Context, l *lab.Lab, o Options) (*Deployment,
 			return nil, err
 		}
 	}
-	s.Emulation = emulation(x, s.Dilation, where.processes(o))
+	s.Emulation = emulation(x, s.Dilation, where.processes(o), where.kernel)
 	if k := s.Emulation.Kernel; k != nil {
 		k.Slower = slowerDilations(x, where, s.Dilation)
 		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowdownReason(r) }

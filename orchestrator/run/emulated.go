@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/host"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
@@ -18,6 +19,8 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
+	"weft/tc-shaping/ports"
+	"weft/tc-shaping/qdisc"
 	"weft/transport"
 	"weft/units"
 )
@@ -40,7 +43,7 @@ func emulated(
 			stop()
 		}
 	}
-	spec := emulation(x, e.dilation, e.placement.processes(o))
+	spec := emulation(x, e.dilation, e.placement.processes(o), e.placement.kernel)
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
 			row := record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}
@@ -175,7 +178,7 @@ func addReport(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, o
 	if r == nil {
 		return nil
 	}
-	out.Unreceived = r.Unreceived
+	out.Unreceived, out.Sampled = r.Unreceived, r.Sampled
 	for _, n := range got.Results {
 		if n != nil {
 			out.Unreceived += n.Unreceived
@@ -247,7 +250,8 @@ func slowdownReason(r realtime.Ready) string {
 }
 
 // emulation returns the experiment in the form that package emulate runs.
-func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
+func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes, kernel qdisc.Capabilities,
+) emulate.Experiment {
 	module, _ := transport.ModuleOf(x.Lab.Transport.Section)
 	spec := emulate.Experiment{
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Module: module,
@@ -263,9 +267,12 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 	spec.Parts, _ = x.Parts() // Emulable has returned the errors
 	spec.Sockets, _ = x.Sockets()
 	if x.Lab.Engine.OnKernel() {
-		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}
+		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix(), Can: kernel}
 		for s := range x.Fabric.Switches {
 			spec.Kernel.Switches = append(spec.Kernel.Switches, x.Subnet.SwitchAddr(s))
+		}
+		if !kernel.Delays() {
+			spec.Kernel.Transits, _, _ = ports.TransitsOf(&x.Fabric, host.InterfaceMTU(x.Plans)) // Honoured has refused
 		}
 	}
 	if x.Fabric.Stations != 0 {

@@ -10,6 +10,7 @@ import (
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
 	"weft/sim"
+	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
@@ -131,7 +132,7 @@ func forecastWall(
 		return 0
 	}
 	if moved < t { // the run fails, and ends when it is given up
-		spec := emulation(x, dilation, emulate.Processes{})
+		spec := emulation(x, dilation, emulate.Processes{}, qdisc.Full())
 		t = min(t, spec.GivenUp(moved))
 	}
 	return emulationStart + time.Duration(float64(t)*dilation/float64(units.Nanosecond))

@@ -58,7 +58,7 @@ func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
 	text := fmt.Sprintf("weft: 1\nname: planned\ntopology: %s\nworkload: [{collective: all-to-all, size: 64KB}]\nengine: {datapath: kernel}\n"+
 		"queues: {ecn: off}\n", strings.Replace(topology, "LINK", "{rate: 100Gbps, delay: 1us}", 1))
 	x := build(t, text)
-	spec := emulation(x, 1000, emulate.Processes{})
+	spec := emulation(x, 1000, emulate.Processes{}, qdisc.Full())
 	l := kernelpath.Lab{Fabric: &spec.Fabric, Addrs: spec.Addrs, Switches: spec.Kernel.Switches, Net: spec.Kernel.Net, MTU: 4 * units.KB}
 	for h := range x.Plans {
 		l.Hosts = append(l.Hosts, x.Plans[h].Name)
@@ -201,7 +201,7 @@ func TestSlowdownReason(t *testing.T) {
 // leaves other errors alone.
 func TestWithMachine(t *testing.T) {
 	const text = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nengine: {datapath: kernel}\n"
-	for more, of := range map[string]bool{"queues: {ecn: {mark: egress}}\n": true, "queues: {ecn: off}\nseed: x\n": false} {
+	for more, of := range map[string]bool{"queues: {pfc: on}\n": true, "queues: {ecn: off}\nseed: x\n": false} {
 		_, err := lab.Parse("lab.yaml", []byte(text+more), lab.Options{})
 		var before, after lab.Problems
 		if !errors.As(err, &before) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"weft/internal/privilege"
 	"weft/orchestrator/emulate"
@@ -44,8 +45,18 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 	if err == nil && l.Engine.OnKernel() {
 		p.datapath = lab.DatapathKernel
 		p.kernel, err = ownKernel(ctx)
+		if path := experiment.ProgramPath(l); err == nil && path != "" && !p.kernel.Delays() {
+			err = l.Errorf(path, "%v", noDelays(ctx, p.kernel, "programs"))
+		}
 	}
 	return p, err
+}
+
+// noDelays returns why this kernel cannot carry packets of programs, with a way out.
+func noDelays(ctx context.Context, kernel qdisc.Capabilities, what string) error {
+	return fmt.Errorf("datapath kernel: this kernel lacks %s, so that links delay nothing; the hosts of a workload "+
+		"hold packets back instead, but %s cannot; %s",
+		strings.Join(kernel.Lacks(qdisc.PartNetem, qdisc.PartIFB, qdisc.PartRedirect), ", "), what, uml.Offer(ctx))
 }
 
 // ownKernel returns what this machine's kernel can do as a datapath, or an error with a way out.

@@ -7,6 +7,7 @@ import (
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
 	"weft/orchestrator/topology"
@@ -14,9 +15,11 @@ import (
 )
 
 // PlanDeployment returns what deploying a lab in a subnet creates, on this machine or on others
-// (far). It creates nothing. It looks at the machine only to find a runtime if the lab leaves that
-// open.
-func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet, far bool) (plan.Plan, error) {
+// (far). It creates nothing. It looks at the machine to find a runtime if the lab leaves that open.
+// kernel is what the kernel can do as a datapath; nil: what this machine's can, or everything if
+// this one cannot be a datapath.
+func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet, far bool,
+	kernel *qdisc.Capabilities) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
@@ -30,7 +33,7 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet, far
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := makePlan(ctx, x, "deploy", far, (*emulate.Experiment).ToDeploy)
+	p, err := makePlan(ctx, x, "deploy", far, kernel, (*emulate.Experiment).ToDeploy)
 	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
 		p.Note, err = deploymentNote(l, x.Graph)
 	}
@@ -56,8 +59,8 @@ func deploymentNote(l *lab.Lab, g *topology.Graph) (note string, err error) {
 }
 
 // PlanRun returns what running a lab creates if it is emulated, on this machine or on others (far),
-// which are taken to have as many processors.
-func PlanRun(ctx context.Context, l *lab.Lab, far bool) (plan.Plan, error) {
+// which are taken to have as many processors. kernel is that of PlanDeployment.
+func PlanRun(ctx context.Context, l *lab.Lab, far bool, kernel *qdisc.Capabilities) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
@@ -81,7 +84,7 @@ func PlanRun(ctx context.Context, l *lab.Lab, far bool) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := makePlan(ctx, x, "run", far, (*emulate.Experiment).ToRun)
+	p, err := makePlan(ctx, x, "run", far, kernel, (*emulate.Experiment).ToRun)
 	switch {
 	case simulated != "":
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
@@ -104,7 +107,7 @@ func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
 
 // makePlan returns the plan of a command. setup returns the setup that the command launches.
 func makePlan(
-	ctx context.Context, x *experiment.Experiment, command string, far bool,
+	ctx context.Context, x *experiment.Experiment, command string, far bool, kernel *qdisc.Capabilities,
 	setup func(*emulate.Experiment) (*emulate.Setup, error),
 ) (plan.Plan, error) {
 	where, open, err := requestedRuntime(x.Lab)
@@ -118,7 +121,16 @@ func makePlan(
 	if command == "run" { // a deployed lab has no agents
 		where.attach(&x.Lab.Engine)
 	}
-	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}))
+	if kernel == nil {
+		all := qdisc.Full()
+		kernel = &all
+		if x.Lab.Engine.OnKernel() {
+			if own, err := kernelpath.Available(); err == nil {
+				kernel = &own
+			}
+		}
+	}
+	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}), *kernel)
 	s, err := setup(&e)
 	if err != nil {
 		return plan.Plan{}, err
@@ -144,7 +156,7 @@ func makePlan(
 	if s.Network != nil {
 		p.Datapath = lab.DatapathKernel
 		if dilation != 0 {
-			if links, err = e.Shape(qdisc.Full()); err != nil {
+			if links, err = e.Shape(*kernel); err != nil {
 				return plan.Plan{}, err
 			}
 		}

@@ -33,6 +33,7 @@ type Outcome struct {
 	TimedOut  []transport.TimedOut // every timeout
 	Fabric    fabric.Counters
 	Uncounted bool // what carried the packets sent no counters: Fabric is not known
+	Sampled   bool // Fabric.MaxQueue is the largest of samples, not of what every packet found
 	// packets among Fabric.Delivered that their hosts did not take: they were paused or had ended
 	Unreceived int64
 	CutBy      [][]int64          // by port: packets cut off each time that it was down; nil: not known

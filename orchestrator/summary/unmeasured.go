@@ -57,8 +57,10 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	}
 	if s.Datapath == lab.DatapathKernel {
 		s.Lack(notKernel, "network.cut", "network.duplicated", "network.late")
+	}
+	if o.Sampled {
 		if x.Lab.Measure.Queues == 0 {
-			s.Lack("the kernel datapath only samples queues; set measure.queues", "network.max_queue_bytes")
+			s.Lack("the kernel datapath without BPF only samples queues; set measure.queues", "network.max_queue_bytes")
 		}
 		if s.Network.MaxQueue == 0 {
 			s.Lack("no sample of the kernel's queues found a packet, which does not show that none waited",

@@ -240,6 +240,9 @@ func (x *exam) busy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if x.d.Loss > 0 { // loss happens behind the queue: lost packets queued too
+		waited(packets)
+	}
 	if !x.disorder() {
 		rate := Rate(packets, int(bucket/x.packet()), x.packet()+x.d.Overhead)
 		x.found.Rate = rate
@@ -251,10 +254,11 @@ func (x *exam) busy(ctx context.Context) error {
 		x.add(lossProperty, "0", fmt.Sprintf("%d of %d", lost, len(packets)), lost == 0)
 	}
 	if fills >= 0 {
-		if x.d.Loss > 0 { // loss happens behind the queue: lost packets queued too
-			waited(packets)
+		estimate := Queues
+		if x.d.RED.Leaving {
+			estimate = Left
 		}
-		x.marks(Queues(packets, x.transit(bucket), x.packet()), fills)
+		x.marks(estimate(packets, x.transit(bucket), x.packet()), fills)
 	}
 	return nil
 }

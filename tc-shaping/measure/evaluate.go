@@ -108,6 +108,33 @@ func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 	return out
 }
 
+// Left estimates for each packet that arrived how many bytes it left behind in the queue when its
+// transmission started, idle before it arrived: those of later packets that had been sent by then.
+// It is otherwise like Queues.
+func Left(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
+	var out []Sample
+	after := false
+	behind := 0 // index behind the last packet that was sent when this one's transmission started
+	for i, p := range packets {
+		if p.Arrived == 0 || p.Unseen {
+			after = true
+			continue
+		}
+		for behind < len(packets) && packets[behind].Sent <= p.Arrived-int64(idle) {
+			behind++
+		}
+		n := 0
+		for k := i + 1; k < behind; k++ {
+			if packets[k].Arrived != 0 {
+				n++
+			}
+		}
+		out = append(out, Sample{Queue: units.Bytes(n) * size, Marked: p.Marked, AfterLoss: after})
+		after = false
+	}
+	return out
+}
+
 // waited assigns arrival times to packets that were lost behind a queue, interpolated between the
 // neighbours that arrived. Lost packets at the end stay lost.
 func waited(packets []Packet) {

@@ -15,6 +15,7 @@ import (
 
 	"weft/internal/testenv"
 	"weft/orchestrator/uml/umltest"
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
@@ -45,10 +46,16 @@ func newLink(t *testing.T, d qdisc.Direction) *link {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	if l.tree.Gate != nil {
+		table, err := bpf.NewTable(1)
+		l.noError(err)
+		t.Cleanup(func() { _ = table.Close() })
+		l.Gate = table.Port(0)
+	}
 	if err := l.Apply(l.tree); err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.Read()
+	got, err := l.Read(l.tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -297,7 +297,7 @@ func (l *link) checkChange(next qdisc.Tree) error {
 	l.noError(l.Change(l.tree, next))
 	after, err := l.Statistics(next)
 	l.noError(err)
-	got, err := l.Read()
+	got, err := l.Read(l.tree)
 	l.noError(err)
 	for _, diff := range qdisc.Compare(next, got) {
 		l.t.Error(diff)

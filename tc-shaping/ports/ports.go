@@ -6,6 +6,9 @@
 // of a port that the kernel cannot provide is an error that wraps qdisc.ErrRefused, never ignored;
 // properties_test.go lists the decision for each property.
 //
+// On a kernel without netem links delay nothing, and receivers hold packets back instead. Transits
+// (transit.go) says for how long, and how far that makes packets arrive at a queue out of step.
+//
 // Start with Shape, which covers a whole network, and Real, which covers one direction.
 package ports
 
@@ -45,8 +48,10 @@ func Become(was fabric.Link, change *fabric.Link) fabric.Link {
 
 // Real returns one direction of a link in real time. The port provides the queue and l the link, of
 // which Disorder must not be nil. mtu is the largest IPv4 packet in bytes. host is the only sender
-// whose frames the direction carries; nil if the direction starts at a switch.
-func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source) qdisc.Direction {
+// whose frames the direction carries; nil if the direction starts at a switch. On a kernel that
+// cannot delay packets, receivers do.
+func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source,
+	kernel qdisc.Capabilities) qdisc.Direction {
 	stretched := func(t units.Time) time.Duration {
 		return time.Duration(float64(t) * dilation / float64(units.Nanosecond))
 	}
@@ -55,6 +60,10 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss, Source: host,
 		Jitter: stretched(l.Disorder.Jitter), Duplicate: l.Disorder.Duplicate, Reorder: l.Disorder.Reorder,
 	}
+	d.Gated = kernel.Lacks(qdisc.PartBPF) == nil
+	if !kernel.Delays() {
+		d.AtEnds, d.Wire, d.Delay = true, false, 0
+	}
 	if d.Reorder > 0 { // without reordering, ReorderBy has no effect
 		d.ReorderBy = stretched(l.Disorder.By)
 	}
@@ -62,13 +71,17 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 		// One extra packet is no noticeable queue, slow labs often see a timer that is late by that
 		// much, and the link spaces packets that leave in a burst.
 		one := float64(mtu+qdisc.Ethernet) * 8e9 / float64(d.Rate)
+		if d.AtEnds { // nothing spaces packets behind the queue
+			one /= 8
+		}
 		d.Lateness = max(100*time.Microsecond, time.Duration(one))
 	}
 	if host != nil {
 		d.Limit = hostQueue
 	}
 	if e := p.ECN; e.On {
-		d.RED = &qdisc.RED{Min: e.Kmin, Max: e.Kmax, Pmax: e.Pmax, ECN: true}
+		d.RED = &qdisc.RED{Min: e.Kmin, Max: e.Kmax, Pmax: e.Pmax, ECN: true, Leaving: !e.Ingress,
+			Drawn: !e.Ingress || kernel.Lacks(qdisc.PartRED) != nil}
 	}
 	return d
 }
@@ -109,6 +122,18 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 	if _, port, err = Shape(cfg, hosts, dilation, mtu, kernel); err != nil {
 		return port, err
 	}
+	for s := range cfg.Switches {
+		sw := &cfg.Switches[s]
+		if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil && sw.Balance.PerPacket() {
+			return 0, fmt.Errorf("%w: a choice of the path for each packet, since this kernel lacks %s",
+				qdisc.ErrRefused, lacks[0])
+		}
+	}
+	if !kernel.Delays() {
+		if port, err := checkTransits(cfg, changes, mtu); err != nil {
+			return port, err
+		}
+	}
 	for i := range changes {
 		change := &changes[i]
 		if change.Link == nil {
@@ -140,7 +165,7 @@ func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, since it would deliver packets with wrong bits; "+
 			"expected loss", qdisc.ErrRefused)
 	}
-	d := Real(p, l, dilation, mtu, host)
+	d := Real(p, l, dilation, mtu, host, kernel)
 	if exact := float64(l.Rate) / dilation; exact-float64(d.Rate) > coarsest*exact {
 		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; "+
 			"expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)

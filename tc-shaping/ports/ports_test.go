@@ -15,16 +15,16 @@ func TestReal(t *testing.T) {
 	p.Rate, p.Delay, p.Loss = 100*units.Gbps, units.Microsecond, 0.01
 	now := LinkOf(p)
 	l := &now
-	d := Real(p, l, 2000, 4284, nil)
+	d := Real(p, l, 2000, 4284, nil, qdisc.Full())
 	if d.Rate != 50*units.Mbps || d.Delay.Microseconds() != 2000 || d.Jitter.Microseconds() != 2000 ||
 		d.Loss != 0.01 || d.Overhead != 4 ||
 		d.Limit != units.MB || d.RED == nil || d.RED.Min != 10_000 || d.RED.Max != 20_000 || d.RED.Pmax != 0.5 {
 		t.Errorf("%+v %+v", d, d.RED)
 	}
-	if d := Real(p, l, 2000, 4284, &qdisc.Source{}); d.Limit != hostQueue {
+	if d := Real(p, l, 2000, 4284, &qdisc.Source{}, qdisc.Full()); d.Limit != hostQueue {
 		t.Errorf("the NIC of a host holds %v", d.Limit)
 	}
-	if l.Delay = 0; !Real(p, l, 2000, 4284, nil).NeedsNetem() {
+	if l.Delay = 0; !Real(p, l, 2000, 4284, nil, qdisc.Full()).NeedsNetem() {
 		t.Error("without delay there is no line, and a packet arrives before it is transmitted")
 	}
 }

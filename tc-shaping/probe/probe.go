@@ -13,6 +13,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"golang.org/x/sys/unix"
 
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 )
@@ -64,6 +65,8 @@ func tryHere(p qdisc.Part) error {
 		_, err = lo.AddIFB()
 	case qdisc.PartRedirect:
 		err = lo.Redirect(lo, nil)
+	case qdisc.PartBPF:
+		err = tryGate(lo)
 	case qdisc.PartSource:
 		err = lo.Redirect(lo, &qdisc.Source{Addr: netip.IPv4Unspecified()})
 	default:
@@ -76,6 +79,20 @@ func tryHere(p qdisc.Part) error {
 		return fmt.Errorf("this kernel was built without: %w", err)
 	}
 	return err
+}
+
+// tryGate attaches the programs of a Gate, and reads them back.
+func tryGate(e tcnl.End) error {
+	table, err := bpf.NewTable(1)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	asked := qdisc.Tree{
+		Gate:   &qdisc.Gate{Limit: 1 << 16, RED: &qdisc.RED{Max: 1 << 15, Pmax: 1, ECN: true, Leaving: true}},
+		Source: &qdisc.Source{Addr: netip.IPv4Unspecified()},
+	}
+	return applied(tcnl.Direction{Near: e, Far: e, Gate: table.Port(0)}, asked)
 }
 
 // attach adds one discipline to a device and reads it back, because a kernel may silently ignore a
@@ -95,11 +112,15 @@ func attach(e tcnl.End, p qdisc.Part) error {
 		return fmt.Errorf("cannot try %q", p)
 	}
 	asked := qdisc.Tree{Near: []qdisc.Qdisc{{Parent: qdisc.Root, Handle: qdisc.MakeHandle(1, 0), Options: o}}}
-	dir := tcnl.Direction{Near: e, Far: e}
+	return applied(tcnl.Direction{Near: e, Far: e}, asked)
+}
+
+// applied applies a tree and reads it back.
+func applied(dir tcnl.Direction, asked qdisc.Tree) error {
 	if err := dir.Apply(asked); err != nil {
 		return err
 	}
-	got, err := dir.Read()
+	got, err := dir.Read(asked)
 	if err != nil {
 		return err
 	}

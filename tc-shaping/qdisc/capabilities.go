@@ -16,13 +16,14 @@ const (
 	PartRED      Part = "red"      // with ECN, and `nodrop` for packets that are not ECN-capable (Linux 5.7)
 	PartNetem    Part = "netem"    // with times in nanoseconds (Linux 4.16)
 	PartIFB      Part = "ifb"      // the device that received packets are redirected through
-	PartRedirect Part = "redirect" // ingress, matchall and mirred, which redirect to the ifb
+	PartRedirect Part = "redirect" // clsact, matchall and mirred, which redirect to the ifb
 	PartSource   Part = "source"   // u32 and gact, which drop frames of other senders
+	PartBPF      Part = "bpf"      // programs on clsact, and the right to load them
 )
 
 // Parts returns all parts in the order in which they are tried.
 func Parts() []Part {
-	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource}
+	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource, PartBPF}
 }
 
 // Capabilities describes a kernel, as found by package probe.
@@ -51,9 +52,23 @@ func (c Capabilities) Lacks(parts ...Part) []string {
 	return out
 }
 
-// Complete returns nil if the kernel has every part, and otherwise an error that lists the missing
-// ones.
-func (c Capabilities) Complete() error { return c.need(Parts()) }
+// Complete returns nil if the kernel has what every lab needs, and otherwise an error that lists
+// what is missing. A part that another one can replace is missing only if both are.
+func (c Capabilities) Complete() error {
+	parts := []Part{PartTBF, PartFIFO}
+	others := []Part{PartRED, PartNetem, PartIFB, PartRedirect, PartSource}
+	if c.Lacks(others...) != nil && c.Lacks(PartBPF) != nil {
+		parts = append(append(parts, others...), PartBPF)
+	}
+	return c.need(parts)
+}
+
+// delaying are the parts that delay packets together.
+var delaying = []Part{PartNetem, PartIFB, PartRedirect}
+
+// Delays reports whether links of this kernel can delay packets. Otherwise their receivers must:
+// see Direction.AtEnds.
+func (c Capabilities) Delays() bool { return c.Lacks(delaying...) == nil }
 
 func (c Capabilities) need(parts []Part) error {
 	if lacks := c.Lacks(parts...); len(lacks) > 0 {

@@ -27,6 +27,9 @@ func Compare(asked, got Tree) []Difference {
 	if a, g := asked.Source.String(), got.Source.String(); a != g {
 		out = append(out, Difference{"far", "filters", "senders", a, g})
 	}
+	if a, g := asked.Gate.String(), got.Gate.String(); a != g {
+		out = append(out, Difference{"near and far", "bpf", "settings", a, g})
+	}
 	return out
 }
 

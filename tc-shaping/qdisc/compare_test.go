@@ -75,10 +75,10 @@ func TestSummarise(t *testing.T) {
 	far := []Counters{{Packets: 4, Backlog: 6, Waiting: 1, Drops: 3}}
 	want := Statistics{Sent: 10, Packets: 1, Overlimits: 7, Backlog: 99, Waiting: 3, Marks: 8, MarksAtMost: 13,
 		Drops: 2, Arrived: 4, InFlight: 6, OnLine: 1, Lost: 3}
-	if got := tree.Summarise(near, far); got != want {
+	if got := tree.Summarise(near, far, nil); got != want {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if got := tree.Summarise(nil, nil); got != (Statistics{}) {
+	if got := tree.Summarise(nil, nil, nil); got != (Statistics{}) {
 		t.Errorf("no counters are %+v", got)
 	}
 }

@@ -34,6 +34,12 @@ type Direction struct {
 	// Without Wire, a rate alone needs no netem, and packets arrive at the start of their
 	// transmission.
 	Wire bool
+	// Gated asks for a Gate whatever else the direction needs.
+	Gated bool
+	// AtEnds says that receivers hold packets back for the time that they would take on their
+	// links. The direction then delays nothing: packets arrive when their transmission starts. It
+	// needs a Gate and no netem, but cannot have jitter, reordering or duplicates.
+	AtEnds bool
 	// Delay is the propagation delay: from the last bit sent to the last bit received.
 	Delay time.Duration
 	// Jitter is the mean of an additional, exponentially distributed delay per packet. Packets
@@ -54,13 +60,18 @@ type Direction struct {
 	MTU units.Bytes
 }
 
-// RED marks by the queue length at the instant a packet arrives: no packet up to Min bytes, a share
-// that rises linearly to Pmax at Max, and every packet above Max. It never drops packets that are
-// not ECN-capable; they queue until the limit. The modelled fabric does the same.
+// RED marks by the queue length at the instant a packet arrives, or leaves: no packet up to Min
+// bytes, a share that rises linearly to Pmax at Max, and every packet above Max. It never drops
+// packets that are not ECN-capable; they queue until the limit. The modelled fabric does the same.
 type RED struct {
 	Min, Max units.Bytes
 	Pmax     float64 // 0 to 1
 	ECN      bool    // false would drop instead of mark and is rejected: no lab can ask for it, and only Limit drops
+	// Leaving marks packets when they leave the queue, by the bytes that they leave behind. sch_red
+	// cannot.
+	Leaving bool
+	// Drawn marks with a Gate, which draws for each packet. It is required by Leaving.
+	Drawn bool
 }
 
 // Ethernet is the size of the header that the kernel counts for every packet in a device's queue,
@@ -137,6 +148,9 @@ func (d Direction) checkQueue() (errs []error) {
 	if r := d.RED; r != nil {
 		if r.Min < 0 || r.Max < r.Min || r.Max > maxQueue {
 			bad("marking from %d to %d bytes: 0 <= min <= max <= %d", r.Min, r.Max, maxQueue)
+		}
+		if r.Leaving && !r.Drawn {
+			bad("marks on departure by sch_red, which marks on arrival")
 		}
 		if !(r.Pmax >= 0 && r.Pmax <= 1) {
 			bad("marking with probability %g at max: 0 to 1", r.Pmax)

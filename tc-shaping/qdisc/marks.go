@@ -86,6 +86,12 @@ func marked(pb float64) float64 {
 // least queue bytes waiting. It exists because sch_red's gaps are bounded; math.MaxInt means no
 // bound.
 func (r RED) Patience(queue units.Bytes) int {
+	if r.Drawn {
+		if queue > r.Max {
+			return 0
+		}
+		return math.MaxInt
+	}
 	most := math.MaxInt
 	for _, s := range stages(r) {
 		switch {

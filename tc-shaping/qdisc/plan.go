@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 	"time"
 
 	"weft/units"
@@ -19,23 +20,39 @@ func Plan(d Direction, kernel Capabilities) (Tree, error) {
 	if err := d.refuse(kernel); err != nil {
 		return Tree{}, err
 	}
-	return Tree{Near: d.near(), Far: d.far(), Source: d.Source}, nil
+	t := Tree{Source: d.Source}
+	if d.gated(kernel) {
+		if t.Gate = d.gate(); t.Gate.RED != nil {
+			d.RED = nil
+		}
+		d.Limit += gateSlack * d.frame()
+	}
+	t.Near, t.Far = d.near(), d.far()
+	return t, nil
 }
 
+// gateSlack is how many packets a queue below a Gate holds beyond its limit, so that only the Gate
+// drops, which counts. Our own value: packets that processors add at the same instant.
+const gateSlack = 64
+
 // needs returns the kernel parts that the direction requires.
-func (d Direction) needs() []Part {
+func (d Direction) needs(kernel Capabilities) []Part {
 	var parts []Part
 	if d.Rate > 0 {
 		parts = append(parts, PartTBF, PartFIFO)
 	}
-	if d.RED != nil {
+	gated := d.gated(kernel)
+	if d.RED != nil && !d.RED.Drawn {
 		parts = append(parts, PartRED)
 	}
 	if d.NeedsNetem() {
-		parts = append(parts, PartNetem, PartIFB, PartRedirect)
+		parts = append(parts, delaying...)
 	}
-	if d.Source != nil {
+	if d.Source != nil && !gated {
 		parts = append(parts, PartSource)
+	}
+	if gated {
+		parts = append(parts, PartBPF)
 	}
 	return parts
 }
@@ -43,8 +60,8 @@ func (d Direction) needs() []Part {
 // NeedsNetem reports whether the direction needs netem: packets take time, are damaged, or are
 // filtered after they leave the queue.
 func (d Direction) NeedsNetem() bool {
-	return d.Wire || d.Source != nil || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 ||
-		d.Corrupt > 0 || d.Reorder > 0
+	return !d.AtEnds && (d.Wire || d.Source != nil || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 ||
+		d.Corrupt > 0 || d.Reorder > 0)
 }
 
 // near returns the disciplines for egress.
@@ -162,7 +179,7 @@ func share(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
 // refuse returns an error that names every setting this kernel cannot provide, for a direction that
 // passed check.
 func (d Direction) refuse(kernel Capabilities) error {
-	if err := kernel.need(d.needs()); err != nil {
+	if err := kernel.need(d.needs(kernel)); err != nil {
 		return err
 	}
 	refused := func(format string, args ...any) error {
@@ -183,6 +200,9 @@ func (d Direction) refuse(kernel Capabilities) error {
 			d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
 	case d.RED != nil && !d.RED.ECN:
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
+	case d.AtEnds && (d.Jitter > 0 || d.Reorder > 0 || d.Duplicate > 0 || d.Corrupt > 0):
+		return refused("jitter, reordered, duplicated or corrupted packets without netem, which this kernel lacks (%s)",
+			strings.Join(kernel.Lacks(delaying...), ", "))
 	case d.Jitter > 0 && d.Reorder > 0:
 		return refused("jitter together with reorder: netem has one distribution of delays; leave one out, or take " +
 			"datapath fabric")

@@ -88,9 +88,12 @@ func TestPlanRefusesWhatMakesNoSense(t *testing.T) {
 
 func TestPlanRefusesByNameWhatTheKernelCannot(t *testing.T) {
 	ok := Direction{Rate: units.Mbps, Limit: 100_000, Delay: time.Millisecond}
-	without := func(p Part) Capabilities {
+	without := func(parts ...Part) Capabilities {
 		c := Full()
-		c.Missing = map[Part]string{p: "not here"}
+		c.Missing = map[Part]string{}
+		for _, p := range parts {
+			c.Missing[p] = "not here"
+		}
 		return c
 	}
 	coarse := Full()
@@ -124,7 +127,13 @@ func TestPlanRefusesByNameWhatTheKernelCannot(t *testing.T) {
 	if _, err := Plan(Direction{Rate: units.Mbps, Limit: 100_000}, without(PartNetem)); err != nil {
 		t.Errorf("a rate alone needs no netem: %v", err)
 	}
-	if err := without(PartRED).Complete(); err == nil || Full().Complete() != nil {
-		t.Errorf("a kernel without red is complete, or one with everything is not: %v", err)
+	for _, c := range []struct {
+		lacks    []Part
+		complete bool
+	}{{nil, true}, {[]Part{PartRED}, true}, {[]Part{PartRED, PartNetem, PartIFB, PartSource}, true}, {[]Part{PartBPF}, true},
+		{[]Part{PartRED, PartBPF}, false}, {[]Part{PartTBF}, false}} {
+		if err := without(c.lacks...).Complete(); (err == nil) != c.complete {
+			t.Errorf("without %v: %v", c.lacks, err)
+		}
 	}
 }

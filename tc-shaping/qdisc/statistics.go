@@ -37,11 +37,27 @@ type Statistics struct {
 	// Lost counts netem's drops: random loss as requested, or packets beyond its limit, which Plan
 	// rules out.
 	Lost uint64
+	// MaxQueue is the longest queue that a packet made; 0 without a Gate, which alone sees each.
+	MaxQueue units.Bytes
 }
 
+// GateCounters are the counters of a Gate since its creation.
+type GateCounters struct {
+	Entered, Left      units.Bytes // in the queue
+	EnteredPackets     uint64
+	LeftPackets        uint64 // including those of Lost, Spoofed and NotRouted
+	Marks, Drops       uint64
+	Lost               uint64 // as requested
+	Spoofed, NotRouted uint64
+	MaxQueue           units.Bytes // longest queue after a packet had entered
+}
+
+// Queue returns the bytes in the queue.
+func (c *GateCounters) Queue() units.Bytes { return max(0, c.Entered-c.Left) }
+
 // Summarise computes the statistics of a direction from its disciplines' counters, in the order of
-// the tree. Missing counters count as zero.
-func (t Tree) Summarise(near, far []Counters) Statistics {
+// the tree, and those of its Gate, if it has one. Missing counters count as zero.
+func (t Tree) Summarise(near, far []Counters, gate *GateCounters) Statistics {
 	var s Statistics
 	for i, q := range t.Near[:min(len(t.Near), len(near))] {
 		c := near[i]
@@ -59,6 +75,17 @@ func (t Tree) Summarise(near, far []Counters) Statistics {
 	if len(t.Far) > 0 && len(far) > 0 {
 		c := far[0]
 		s.InFlight, s.OnLine, s.Arrived, s.Lost = c.Backlog, uint64(c.Waiting), c.Packets, c.Drops
+	}
+	if gate != nil {
+		if t.Gate.RED != nil {
+			s.Marks, s.MarksAtMost = gate.Marks, gate.Marks
+		}
+		s.Drops += gate.Drops
+		s.Spoofed, s.NotRouted, s.MaxQueue = gate.Spoofed, gate.NotRouted, gate.MaxQueue
+		s.Lost += gate.Lost
+		if len(t.Far) == 0 {
+			s.Arrived = gate.LeftPackets - gate.Lost - gate.Spoofed - gate.NotRouted
+		}
 	}
 	return s
 }

@@ -58,6 +58,8 @@ type Tree struct {
 	// Far lists the disciplines of the ifb at the other end, parents first. It is empty if no ifb
 	// is needed.
 	Far []Qdisc
+	// Gate is the direction's BPF programs; nil: it has none.
+	Gate *Gate
 	// Source is the only permitted sender; nil permits everybody.
 	Source *Source
 }
@@ -67,6 +69,9 @@ func (t Tree) String() string {
 	var b strings.Builder
 	for _, q := range t.Near {
 		fmt.Fprintf(&b, "near %v\n", q)
+	}
+	if t.Gate != nil {
+		fmt.Fprintf(&b, "both bpf %v\n", t.Gate)
 	}
 	if t.Source != nil {
 		fmt.Fprintf(&b, "far %v\n", t.Source)

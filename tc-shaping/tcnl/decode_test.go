@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 
 	"weft/internal/fuzztest"
@@ -88,7 +89,7 @@ func TestInOrder(t *testing.T) {
 		return message{qdisc: qdisc.Qdisc{Parent: parent, Handle: handle}}
 	}
 	h := qdisc.MakeHandle
-	row := inOrder([]message{at(h(2, 1), h(3, 0)), at(h(1, 1), h(2, 0)), at(ingress, h(0xffff, 0)),
+	row := inOrder([]message{at(h(2, 1), h(3, 0)), at(h(1, 1), h(2, 0)), at(netlink.HANDLE_CLSACT, h(0xffff, 0)),
 		at(qdisc.Root, h(1, 0))})
 	if len(row) != 3 || row[0].qdisc.Handle != h(1, 0) || row[2].qdisc.Handle != h(3, 0) {
 		t.Errorf("order %v", row)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
+	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -30,7 +31,11 @@ func (c *Conn) End(name string) (End, error) {
 }
 
 // Direction is one direction of a link: packets leave through Near and arrive at Far.
-type Direction struct{ Near, Far End }
+type Direction struct {
+	Near, Far End
+	// Gate has the memory of the direction's BPF programs, for a tree with a qdisc.Gate.
+	Gate *bpf.Port
+}
 
 // IFBName returns the name of the ifb for packets that arrive at a device.
 func IFBName(device int) string { return fmt.Sprintf("%s%d", ifbPrefix, device) }
@@ -47,8 +52,11 @@ func (d Direction) Apply(t qdisc.Tree) error {
 	if err := d.Remove(); err != nil {
 		return err
 	}
-	if err := d.Far.receive(t); err != nil {
+	if err := d.receive(t); err != nil {
 		return fmt.Errorf("far end: %w", err)
+	}
+	if err := d.enter(t); err != nil {
+		return fmt.Errorf("near end: %w", err)
 	}
 	for _, q := range t.Near {
 		if err := d.Near.Conn.add(d.Near.Device, q); err != nil {
@@ -64,16 +72,8 @@ func (d Direction) Remove() error {
 	if near != nil {
 		near = fmt.Errorf("near end: remove the disciplines: %w", near)
 	}
-	far := d.Far.Conn.clear(d.Far.Device, ingress)
-	if far != nil {
-		far = fmt.Errorf("far end: remove the ingress: %w", far)
-	}
-	return cleanup.Join(near, far, d.Far.removeIFB())
+	return cleanup.Join(near, d.Near.clearFilters(leaving), d.Far.clearFilters(arriving), d.Far.removeIFB())
 }
-
-// ingress is the parent of the ingress discipline (TC_H_INGRESS); its handle has the same major
-// number.
-const ingress qdisc.Handle = 0xfffffff1
 
 func (e End) removeIFB() error {
 	l, err := e.Conn.links.LinkByName(IFBName(e.Device))
@@ -92,21 +92,31 @@ func (e End) removeIFB() error {
 	return nil
 }
 
-// receive creates the far end's disciplines and redirects arriving packets to them.
-func (e End) receive(t qdisc.Tree) error {
-	if len(t.Far) == 0 {
-		return nil
-	}
-	ifb, err := e.AddIFB()
-	if err != nil {
-		return err
+// receive creates the far end's disciplines and programs, and redirects arriving packets to them.
+func (d Direction) receive(t qdisc.Tree) error {
+	e, ifb := d.Far, End{}
+	if len(t.Far) > 0 {
+		var err error
+		if ifb, err = e.AddIFB(); err != nil {
+			return err
+		}
 	}
 	for _, q := range t.Far {
 		if err := ifb.Conn.add(ifb.Device, q); err != nil {
 			return fmt.Errorf("add to %s: %w", IFBName(e.Device), err)
 		}
 	}
-	return e.Redirect(ifb, t.Source)
+	from := t.Source
+	if t.Gate != nil { // whose program admits senders
+		from = nil
+		if err := d.leave(t); err != nil {
+			return err
+		}
+	}
+	if len(t.Far) == 0 {
+		return nil
+	}
+	return e.Redirect(ifb, from)
 }
 
 // noAddress is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
@@ -140,15 +150,19 @@ var ErrRebuild = errors.New("the disciplines have another shape")
 // packets stay queued, and packets in flight arrive on time. If the trees have different shapes, it
 // returns ErrRebuild and changes nothing.
 func (d Direction) Change(old, new qdisc.Tree) error {
-	if !sameShape(old.Near, new.Near) || len(old.Far) != 0 && (!sameShape(old.Far, new.Far) ||
-		old.Source.String() != new.Source.String()) {
+	bare := len(old.Far) == 0 && old.Gate == nil
+	if !sameShape(old.Near, new.Near) || (old.Gate == nil) != (new.Gate == nil) || !bare && (!sameShape(old.Far,
+		new.Far) || old.Source.String() != new.Source.String()) {
 		return fmt.Errorf("%w:\n%vfor\n%v", ErrRebuild, new, old)
 	}
-	if len(old.Far) == 0 {
-		if err := d.Far.receive(new); err != nil {
+	if new.Gate != nil {
+		d.Gate.Set(new.Gate)
+	}
+	if bare {
+		if err := d.receive(new); err != nil {
 			return fmt.Errorf("far end: %w", err)
 		}
-	} else {
+	} else if len(old.Far) > 0 {
 		ifb, err := d.Far.Conn.End(IFBName(d.Far.Device))
 		if err == nil {
 			err = ifb.change(old.Far, new.Far)
@@ -187,11 +201,15 @@ func sameShape(a, b []qdisc.Qdisc) bool {
 	return true
 }
 
-// Read returns the kernel's tree of a direction, for qdisc.Compare.
-func (d Direction) Read() (qdisc.Tree, error) {
+// Read returns the kernel's tree of a direction, for qdisc.Compare with the tree asked.
+func (d Direction) Read(asked qdisc.Tree) (qdisc.Tree, error) {
 	near, far, ifb, err := d.dump()
 	t := qdisc.Tree{Near: disciplines(near), Far: disciplines(far)}
-	if err == nil && ifb != 0 {
+	switch {
+	case err != nil:
+	case asked.Gate != nil:
+		err = d.readGate(asked, &t, ifb)
+	case ifb != 0:
 		t.Source, err = d.Far.source(ifb)
 	}
 	return t, err
@@ -203,7 +221,11 @@ func (d Direction) Statistics(t qdisc.Tree) (qdisc.Statistics, error) {
 	if err != nil {
 		return qdisc.Statistics{}, err
 	}
-	s := t.Summarise(count(near), count(far))
+	if t.Gate != nil {
+		now := d.Gate.Counters()
+		return t.Summarise(count(near), count(far), &now), nil
+	}
+	s := t.Summarise(count(near), count(far), nil)
 	if t.Source != nil && ifb != 0 {
 		s.Spoofed, s.NotRouted, err = d.Far.refused()
 	}

@@ -15,8 +15,32 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// ingressHandle is the handle of the ingress discipline.
-var ingressHandle = netlink.MakeHandle(0xffff, 0)
+// The two hooks of a device for filters, as parents of filters (linux/pkt_sched.h).
+const (
+	arriving = netlink.HANDLE_MIN_INGRESS
+	leaving  = netlink.HANDLE_MIN_EGRESS
+)
+
+// hooks adds clsact to a device, which has both hooks, if it is not there.
+func (e End) hooks() error {
+	err := e.Conn.links.QdiscAdd(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: e.Device, Parent: netlink.HANDLE_CLSACT, Handle: netlink.MakeHandle(0xffff, 0),
+	}})
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add clsact: %w", err)
+	}
+	return nil
+}
+
+// clearFilters removes the filters of a hook. It succeeds if there are none.
+func (e End) clearFilters(hook uint32) error {
+	r := e.Conn.request(unix.RTM_DELTFILTER, unix.NLM_F_ACK, e.Device, qdisc.Qdisc{Parent: qdisc.Handle(hook)})
+	_, err := r.Execute(unix.NETLINK_ROUTE, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // EINVAL: it has no clsact
+		return nil
+	}
+	return fmt.Errorf("remove the filters of device %d: %w", e.Device, err)
+}
 
 // rule is an ingress filter: what happens to frames of a protocol that match all keys. The first
 // matching rule applies.
@@ -66,17 +90,17 @@ func match(at int32, b []byte) (keys []nl.TcU32Key) {
 	return keys
 }
 
+// firstRule is the priority of the first filter of Redirect: behind that of a BPF program.
+const firstRule = gatePriority + 1
+
 // Redirect sends the frames of a source (nil: all frames) that arrive at a device through an ifb of
 // the same namespace, which passes them back. It drops all other frames.
 func (e End) Redirect(to End, s *qdisc.Source) error {
-	err := e.Conn.links.QdiscAdd(&netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: e.Device, Parent: netlink.HANDLE_INGRESS, Handle: ingressHandle,
-	}})
-	if err != nil {
-		return fmt.Errorf("add ingress: %w", err)
+	if err := e.hooks(); err != nil {
+		return err
 	}
 	for i, r := range rules(s) {
-		f := r.filter(netlink.FilterAttrs{LinkIndex: e.Device, Parent: ingressHandle, Priority: uint16(i + 1)},
+		f := r.filter(netlink.FilterAttrs{LinkIndex: e.Device, Parent: arriving, Priority: uint16(i) + firstRule},
 			to.Device)
 		if err := e.Conn.links.FilterAdd(f); err != nil {
 			return fmt.Errorf("add filter %s of protocol %#x: %w", f.Type(), r.protocol, err)
@@ -102,24 +126,29 @@ func (r *rule) filter(attrs netlink.FilterAttrs, ifb int) netlink.Filter {
 
 // source reads back which senders are redirected to the ifb with this number.
 func (e End) source(ifb int) (*qdisc.Source, error) {
-	filters, err := e.filters()
+	filters, err := e.filters(arriving)
 	if err != nil {
 		return nil, err
 	}
+	return sourceOfAll(filters, ifb), nil
+}
+
+// sourceOfAll returns the senders that filters redirect to the ifb with a number.
+func sourceOfAll(filters []netlink.Filter, ifb int) *qdisc.Source {
 	var found []rule
 	for _, f := range filters {
 		r, why := ruleOf(f, ifb)
 		if why != "" {
 			return &qdisc.Source{Foreign: fmt.Sprintf("filter %s of priority %d: %s", f.Type(), f.Attrs().Priority,
-				why)}, nil
+				why)}
 		}
 		found = append(found, r)
 	}
 	s := sourceOf(found)
 	if !reflect.DeepEqual(rules(s), found) {
-		return &qdisc.Source{Foreign: fmt.Sprintf("%d filters that no plan asks for", len(found))}, nil
+		return &qdisc.Source{Foreign: fmt.Sprintf("%d filters that no plan asks for", len(found))}
 	}
-	return s, nil
+	return s
 }
 
 // sourceOf returns the source that the first rule admits, or nil.
@@ -157,7 +186,7 @@ func ruleOf(f netlink.Filter, ifb int) (r rule, why string) {
 
 // refused returns the number of dropped frames by reason.
 func (e End) refused() (spoofed, notRouted uint64, err error) {
-	filters, err := e.filters()
+	filters, err := e.filters(arriving)
 	for _, f := range filters {
 		m, ok := f.(*netlink.MatchAll)
 		if !ok || len(m.Actions) != 1 {
@@ -175,10 +204,10 @@ func (e End) refused() (spoofed, notRouted uint64, err error) {
 	return spoofed, notRouted, err
 }
 
-// filters returns the device's ingress filters in the order in which the kernel applies them.
-func (e End) filters() ([]netlink.Filter, error) {
+// filters returns the filters of a hook in the order in which the kernel applies them.
+func (e End) filters(hook uint32) ([]netlink.Filter, error) {
 	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: e.Device}}
-	all, err := e.Conn.links.FilterList(device, ingressHandle)
+	all, err := e.Conn.links.FilterList(device, hook)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("read the filters of device %d: %w", e.Device, err)
 	}

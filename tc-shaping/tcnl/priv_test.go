@@ -126,7 +126,7 @@ func roundTrip(t *testing.T) {
 
 func wantTree(t *testing.T, dir tcnl.Direction, asked qdisc.Tree) {
 	t.Helper()
-	got, err := dir.Read()
+	got, err := dir.Read(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestUMLOneSender(t *testing.T) {
 	if out, err := exec.Command("tc", "filter", "del", "dev", "far", "ingress", "prio", "3").CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	if got, err := dir.Read(); err != nil || len(qdisc.Compare(tree, got)) != 1 {
+	if got, err := dir.Read(tree); err != nil || len(qdisc.Compare(tree, got)) != 1 {
 		t.Errorf("without a filter: %v, %v", qdisc.Compare(tree, got), err)
 	}
 }

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"weft/internal/quiettest"
+	"weft/internal/testenv"
+	"weft/orchestrator/kernelpath"
+	"weft/tc-shaping/qdisc"
+	"weft/transport"
+)
+
+// Every transport runs on Linux as the network, over a fat-tree of bridges and routes: what is done
+// is right, no packet is refused, each link carries the packets that it carries in the simulator,
+// and a run that is ok takes as long. What Linux cannot do is refused by name.
+func TestPrivTransportsOnLinux(t *testing.T) {
+	testenv.NeedEmulation(t)
+	kernel, err := kernelpath.Available()
+	if err != nil {
+		t.Skip(err)
+	}
+	if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil {
+		t.Skip(lacks)
+	}
+	for _, kind := range transport.Kinds() {
+		if transport.FactsOf(kind).Module { // which another test has
+			continue
+		}
+		t.Run(kind, func(t *testing.T) {
+			d := newWorkspace(t)
+			text := fmt.Sprintf(`weft: 1
+name: linux
+topology: {kind: fat-tree, k: 4, link: {rate: 100Gbps, delay: 1us}, mtu: 4096}
+transport: {kind: %s}
+queues: {pfc: off, trim: off}
+workload: [{collective: all-to-all, ranks: 6, size: 120KB}]
+expect: [verified == true, unfinished == 0, drops == 0]
+`, kind)
+			file := d.writeLab("linux.yaml", text)
+			if transport.FactsOf(kind).Coordinated {
+				if r := d.run("run", file, "--datapath", "kernel").wantCode(2); !strings.Contains(r.stderr, kind) {
+					t.Errorf("said %q", r.stderr)
+				}
+				return
+			}
+			d.run("run", file, "--engine", "sim").wantCode(0)
+			_, want := d.summary()
+			quiettest.Check(t, 3, func() error {
+				d := newWorkspace(t)
+				d.run("run", d.writeLab("linux.yaml", text), "--datapath", "kernel").wantCode(0)
+				_, got := d.summary()
+				wantDone(t, got)
+				if got.Datapath != "kernel" || got.Network.Packets < want.Network.Packets || len(got.Refused) > 0 {
+					t.Errorf("%+v", got.Network)
+				}
+				off := got.Collectives[0].TimeUS/want.Collectives[0].TimeUS - 1
+				t.Logf("%s: %.2f us, in the simulator %.2f", got.Fidelity.Verdict, got.Collectives[0].TimeUS, want.Collectives[0].TimeUS)
+				if got.Fidelity.Verdict != "ok" || math.Abs(off) > 0.05 {
+					return fmt.Errorf("%s, and %.1f %% off", got.Fidelity.Verdict, 100*off)
+				}
+				return nil
+			})
+		})
+	}
+}

@@ -1,0 +1,260 @@
+package bpf
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/cleanup"
+	"weft/internal/splitmix"
+	"weft/transport/wire"
+)
+
+// Routes is the memory in which switches look up by which of their ports a packet goes on. They
+// choose among equal paths as those of package fabric do, so that a flow takes the same path. The
+// kernel then routes the packet by the mark that it gets, one for each port.
+type Routes struct {
+	hosts  *ebpf.Map // from address to number
+	memory *ebpf.Map
+	mapped []byte
+	// rows are, by switch and host, a number of ports and their marks
+	rows []uint32
+	// length of a row in marks: a power of two, plus one for their number
+	width, count int
+}
+
+// NewRoutes returns the memory of a number of switches with at most width equal ports towards each
+// of the hosts with these IPv4 addresses.
+func NewRoutes(switches, width int, hosts []netip.Addr) (*Routes, error) {
+	r := &Routes{width: 1 << bits.Len(uint(max(1, width)-1)), count: len(hosts)}
+	if err := r.open(switches, hosts); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("memory for routes in BPF programs: %w", err)
+	}
+	return r, nil
+}
+
+func (r *Routes) open(switches int, hosts []netip.Addr) (err error) {
+	r.hosts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "weft_hosts", Type: ebpf.Hash, KeySize: 4, ValueSize: 4,
+		MaxEntries: uint32(max(1, len(hosts)))})
+	if err != nil {
+		return err
+	}
+	for h, a := range hosts {
+		if err := r.hosts.Put(a.As4(), uint32(h)); err != nil {
+			return err
+		}
+	}
+	size := max(1, switches) * r.stride() * max(1, len(hosts))
+	r.memory, err = ebpf.NewMap(&ebpf.MapSpec{Name: "weft_routes", Type: ebpf.Array, KeySize: 4,
+		ValueSize: uint32(size), MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
+	if err != nil {
+		return err
+	}
+	page := os.Getpagesize()
+	size = (size + page - 1) / page * page
+	r.mapped, err = unix.Mmap(r.memory.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == nil {
+		r.rows = unsafe.Slice((*uint32)(unsafe.Pointer(&r.mapped[0])), size/4)
+	}
+	return err
+}
+
+// stride returns the size of a row in bytes.
+func (r *Routes) stride() int { return 4 * (1 + r.width) }
+
+// Close releases the memory. Programs that are still attached keep theirs.
+func (r *Routes) Close() error {
+	var unmap, hosts, memory error
+	if r.mapped != nil {
+		unmap = unix.Munmap(r.mapped)
+	}
+	if r.hosts != nil {
+		hosts = r.hosts.Close()
+	}
+	if r.memory != nil {
+		memory = r.memory.Close()
+	}
+	return cleanup.Join(unmap, hosts, memory)
+}
+
+// Set sets the marks of the ports by which a switch sends what is for a host. Without any, the
+// packets get no mark.
+func (r *Routes) Set(at, host int, marks []uint32) {
+	row := r.rows[(at*r.count+host)*(1+r.width):][:1+r.width]
+	for i, m := range marks {
+		atomic.StoreUint32(&row[1+i], m)
+	}
+	atomic.StoreUint32(&row[0], uint32(len(marks)))
+}
+
+// A Switch is where packets get the mark of a port. The zero value gives none.
+type Switch struct {
+	Routes *Routes
+	Index  int
+	Seed   uint64 // of the choice among equal paths: fabric.SwitchConfig.Seed
+	// Spray takes a port at random for each packet, but for control packets (wire.TOSControl).
+	Spray bool
+}
+
+// Where the program keeps the beginning of an IPv4 packet, and what it needs of it.
+const (
+	ipPacket   = -24
+	ipTOS      = ipPacket + 1
+	ipFlags    = ipPacket + 6
+	ipProtocol = ipPacket + 9
+	ipFrom     = ipPacket + 12
+	ipTo       = ipPacket + 16
+	portFrom   = ipPacket + 20
+	portTo     = ipPacket + 22
+)
+
+// find goes to the label unchosen, or leaves the number of the host with the address at an offset
+// of the stack in a register.
+func (s *Switch) find(at int32, to asm.Register) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapPtr(asm.R1, s.Routes.hosts.FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP),
+		asm.Add.Imm(asm.R2, at),
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, unchosen),
+		asm.LoadMem(to, asm.R0, 0, asm.Word),
+	}
+}
+
+const unchosen = "unchosen"
+
+// mix is splitmix.Mix of a register. It uses R2.
+func mix(r asm.Register) asm.Instructions {
+	all := asm.Instructions{
+		asm.LoadImm(asm.R2, uint64ToInt(splitmix.Gamma), asm.DWord),
+		asm.Add.Reg(r, asm.R2),
+	}
+	for _, step := range []struct {
+		shift int32
+		times uint64
+	}{{30, 0xbf58_476d_1ce4_e5b9}, {27, 0x94d0_49bb_1331_11eb}, {31, 0}} {
+		all = append(all,
+			asm.Mov.Reg(asm.R2, r),
+			asm.RSh.Imm(asm.R2, step.shift),
+			asm.Xor.Reg(r, asm.R2))
+		if step.times != 0 {
+			all = append(all,
+				asm.LoadImm(asm.R2, uint64ToInt(step.times), asm.DWord),
+				asm.Mul.Reg(r, asm.R2))
+		}
+	}
+	return all
+}
+
+func uint64ToInt(x uint64) int64 { return int64(x) }
+
+// choose gives a packet the mark of a port: that of fabric.FlowHash and the switch's seed. The
+// packet's header is on the stack. It uses the registers of the port, the size and the queue.
+func (s *Switch) choose() asm.Instructions {
+	if s == nil || s.Routes == nil {
+		return nil
+	}
+	const from, to, hash = asm.R7, asm.R8, asm.R9
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
+			asm.JNE.Imm(asm.R1, 0x45, unchosen), // IPv4 without options
+			asm.LoadMem(asm.R1, packet, skbProtocol, asm.Word),
+			asm.JNE.Imm(asm.R1, int32(network16(unix.ETH_P_IP)), unchosen),
+			asm.LoadMem(asm.R1, asm.RFP, ipFlags, asm.Half),
+			asm.And.Imm(asm.R1, int32(network16(0x3fff))),
+			asm.JNE.Imm(asm.R1, 0, unchosen), // a fragment
+		},
+		s.find(ipFrom, from),
+		s.find(ipTo, to),
+		asm.Instructions{
+			asm.Mov.Reg(hash, from),
+			asm.LSh.Imm(hash, 32),
+			asm.Or.Reg(hash, to),
+		},
+		mix(hash),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, portFrom, asm.Half),
+			asm.HostTo(asm.BE, asm.R1, asm.Half),
+			asm.LSh.Imm(asm.R1, 16),
+			asm.LoadMem(asm.R2, asm.RFP, portTo, asm.Half),
+			asm.HostTo(asm.BE, asm.R2, asm.Half),
+			asm.Or.Reg(asm.R1, asm.R2),
+			asm.LoadMem(asm.R3, asm.RFP, ipProtocol, asm.Byte),
+			asm.JEq.Imm(asm.R3, unix.IPPROTO_UDP, "ported"),
+			asm.JEq.Imm(asm.R3, unix.IPPROTO_TCP, "ported"),
+			asm.Mov.Imm(asm.R1, 0),
+			asm.Xor.Reg(hash, asm.R1).WithSymbol("ported"),
+		},
+		mix(hash),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R3, unix.IPPROTO_UDP, "hashed"),
+			asm.LoadImm(asm.R2, uint64ToInt(splitmix.Gamma), asm.DWord),
+			asm.Mul.Reg(asm.R2, asm.R3),
+			asm.Xor.Reg(hash, asm.R2),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol("hashed"),
+		},
+		mix(hash),
+		asm.Instructions{
+			asm.LSh.Imm(hash, 32),
+			asm.RSh.Imm(hash, 32),
+			asm.LoadImm(asm.R1, uint64ToInt(splitmix.Mix(s.Seed)), asm.DWord),
+			asm.Xor.Reg(hash, asm.R1),
+		},
+		mix(hash),
+		s.spray(hash),
+		s.pick(to, hash),
+		asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol(unchosen)},
+	)
+}
+
+// spray replaces the hash of a data packet by a random number, if the switch does so.
+func (s *Switch) spray(hash asm.Register) asm.Instructions {
+	if !s.Spray {
+		return nil
+	}
+	return asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
+		asm.JGE.Imm(asm.R1, wire.TOSControl, "flows"),
+		asm.FnGetPrandomU32.Call(),
+		asm.Mov.Reg(hash, asm.R0),
+		asm.LSh.Imm(hash, 32),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("flows"),
+	}
+}
+
+// pick marks the packet with the port of a hash, of those towards a host.
+func (s *Switch) pick(to, hash asm.Register) asm.Instructions {
+	r := s.Routes
+	return asm.Instructions{
+		asm.JGE.Imm(to, int32(r.count), unchosen),
+		asm.LoadMapValue(asm.R1, r.memory.FD(), uint32(s.Index*r.count*r.stride())),
+		asm.Mul.Imm(to, int32(r.stride())),
+		asm.Add.Reg(asm.R1, to),
+		asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), // number of ports
+		asm.JEq.Imm(asm.R2, 0, unchosen),
+		// the high half of hash times the number
+		asm.Mov.Reg(asm.R3, hash),
+		asm.RSh.Imm(asm.R3, 32),
+		asm.Mul.Reg(asm.R3, asm.R2),
+		asm.LSh.Imm(hash, 32),
+		asm.RSh.Imm(hash, 32),
+		asm.Mul.Reg(hash, asm.R2),
+		asm.RSh.Imm(hash, 32),
+		asm.Add.Reg(hash, asm.R3),
+		asm.RSh.Imm(hash, 32),
+		asm.And.Imm(hash, int32(r.width-1)),
+		asm.LSh.Imm(hash, 2),
+		asm.Add.Reg(asm.R1, hash),
+		asm.LoadMem(asm.R2, asm.R1, 4, asm.Word),
+		asm.StoreMem(packet, skbMark, asm.R2, asm.Word),
+	}
+}

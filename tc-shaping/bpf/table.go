@@ -1,0 +1,183 @@
+package bpf
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/cleanup"
+	"weft/tc-shaping/qdisc"
+	"weft/units"
+)
+
+// row is the memory of a port that the programs and this process share. Its fields are in the order
+// of the offsets in program.go. The first cache line is what this process writes.
+type row struct {
+	limit, min, max uint64 // bytes
+	// probability of a mark per byte above min, in units of 2^-48
+	slope uint64
+	where uint64 // a packet is marked: see the constants
+	loss  uint64 // share of packets, in units of 2^-32
+	_     [2]uint64
+
+	entered, left               uint64 // bytes
+	enteredPackets, leftPackets uint64
+	marks, drops                uint64
+	lost                        uint64
+	spoofed, notRouted          uint64
+	longest                     uint64 // queue in bytes
+	_                           [6]uint64
+}
+
+// Where packets are marked.
+const (
+	nowhere uint64 = iota
+	entering
+	leaving
+)
+
+const rowSize = unsafe.Sizeof(row{})
+
+// Table is the shared memory of all ports of a lab.
+type Table struct {
+	memory *ebpf.Map
+	mapped []byte
+	rows   []row
+	// dilation stands behind the rows, in units of 2^-fraction; 0: not known yet
+	dilation *uint64
+}
+
+// atDilation returns the offset of the dilation.
+func (t *Table) atDilation() uint32 { return uint32(len(t.rows)) * uint32(rowSize) }
+
+// NewTable returns the memory for a number of ports.
+func NewTable(ports int) (*Table, error) {
+	t, err := newTable(ports)
+	if err != nil {
+		return nil, fmt.Errorf("memory for BPF programs: %w", err)
+	}
+	return t, nil
+}
+
+func newTable(ports int) (*Table, error) {
+	if err := rlimit.RemoveMemlock(); err != nil { // kernels before 5.11 count maps as locked memory
+		return nil, err
+	}
+	size := (ports + 1) * int(rowSize) // the last one is for the dilation
+	m, err := ebpf.NewMap(&ebpf.MapSpec{
+		Name: "weft_ports", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
+		Flags: unix.BPF_F_MMAPABLE,
+	})
+	if err != nil {
+		return nil, err
+	}
+	page := os.Getpagesize()
+	mapped, err := unix.Mmap(m.FD(), 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, cleanup.Join(err, m.Close())
+	}
+	rows := unsafe.Slice((*row)(unsafe.Pointer(&mapped[0])), ports+1)
+	return &Table{memory: m, mapped: mapped, rows: rows[:ports], dilation: (*uint64)(unsafe.Pointer(&rows[ports]))}, nil
+}
+
+// Close releases the memory. Programs that are still attached keep theirs. No Port may be used
+// afterwards.
+func (t *Table) Close() error { return cleanup.Join(unix.Munmap(t.mapped), t.memory.Close()) }
+
+// Port returns a port of the table, by index.
+func (t *Table) Port(i int) *Port { return &Port{table: t, index: i} }
+
+// Port is one port's part of a Table.
+type Port struct {
+	table *Table
+	index int
+	// At is the switch at which its packets arrive, if that chooses where they go on; else nil. It
+	// takes effect with Leave.
+	At *Switch
+	// Stamps writes telemetry into packets that ask for it, as ports of switches do. It takes
+	// effect with Leave.
+	Stamps bool
+}
+
+func (p *Port) row() *row { return &p.table.rows[p.index] }
+
+// Set changes the settings. Programs that run meanwhile may see some new and some old ones, but
+// marks only by new ones.
+func (p *Port) Set(g *qdisc.Gate) {
+	to, now := p.row(), settings(g)
+	atomic.StoreUint64(&to.where, nowhere)
+	atomic.StoreUint64(&to.limit, now.limit)
+	atomic.StoreUint64(&to.min, now.min)
+	atomic.StoreUint64(&to.max, now.max)
+	atomic.StoreUint64(&to.slope, now.slope)
+	atomic.StoreUint64(&to.loss, now.loss)
+	atomic.StoreUint64(&to.where, now.where)
+}
+
+// settings returns a row with the settings of a gate, and without counts.
+func settings(g *qdisc.Gate) row {
+	r := row{limit: uint64(g.Limit), loss: uint64(g.Loss)}
+	if g.Loss == math.MaxUint32 { // netem's form of all
+		r.loss = 1 << 32
+	}
+	red := g.RED
+	if red == nil {
+		return r
+	}
+	r.min, r.max, r.where = uint64(red.Min), uint64(red.Max), entering
+	if red.Leaving {
+		r.where = leaving
+	}
+	if red.Max > red.Min {
+		r.slope = uint64(math.Round(red.Pmax * (1 << 48) / float64(red.Max-red.Min)))
+	}
+	return r
+}
+
+// Reset zeroes the counters. No program of the port may be attached.
+func (p *Port) Reset() {
+	r := p.row()
+	*r = row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss}
+}
+
+// Forget forgets the longest queue.
+func (p *Port) Forget() { atomic.StoreUint64(&p.row().longest, 0) }
+
+// Counters returns the present counters.
+func (p *Port) Counters() qdisc.GateCounters {
+	r := p.row()
+	left := atomic.LoadUint64(&r.left) // first, so that the queue is never negative
+	return qdisc.GateCounters{
+		Left: units.Bytes(left), Entered: units.Bytes(atomic.LoadUint64(&r.entered)),
+		LeftPackets:    atomic.LoadUint64(&r.leftPackets),
+		EnteredPackets: atomic.LoadUint64(&r.enteredPackets),
+		Marks:          atomic.LoadUint64(&r.marks), Drops: atomic.LoadUint64(&r.drops),
+		Lost:    atomic.LoadUint64(&r.lost),
+		Spoofed: atomic.LoadUint64(&r.spoofed), NotRouted: atomic.LoadUint64(&r.notRouted),
+		MaxQueue: units.Bytes(atomic.LoadUint64(&r.longest)),
+	}
+}
+
+// Gate returns the present settings: asked itself if they are the same.
+func (p *Port) Gate(asked *qdisc.Gate) *qdisc.Gate {
+	r := *p.row()
+	r = row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss}
+	if asked != nil && r == settings(asked) {
+		return asked
+	}
+	g := &qdisc.Gate{Limit: units.Bytes(r.limit), Loss: uint32(min(r.loss, math.MaxUint32))}
+	if r.where != nowhere {
+		g.RED = &qdisc.RED{Min: units.Bytes(r.min), Max: units.Bytes(r.max), Pmax: 1, ECN: true, Drawn: true,
+			Leaving: r.where == leaving}
+		if r.max > r.min {
+			g.RED.Pmax = float64(r.slope) * float64(r.max-r.min) / (1 << 48)
+		}
+	}
+	return g
+}

@@ -1,0 +1,53 @@
+package qdisc
+
+import (
+	"fmt"
+
+	"weft/units"
+)
+
+// Gate is a pair of BPF programs that do what a direction needs and the kernel's disciplines cannot
+// do. One counts the bytes that enter the queue at the near end, the other those that have left it
+// at the far end, so that both know the queue's length at each packet.
+type Gate struct {
+	// Limit of the queue in bytes. A packet that does not fit is dropped before it enters.
+	Limit units.Bytes
+	// RED marks packets, each by a random draw of its own; nil marks nothing. With RED.Leaving they
+	// are marked at the far end.
+	RED *RED
+	// Loss is the share of packets that are lost at the far end, in units of 1/(2^32-1).
+	Loss uint32
+}
+
+func (g *Gate) String() string {
+	if g == nil {
+		return "none"
+	}
+	s := fmt.Sprintf("limit %d loss %d of 2^32-1", g.Limit, g.Loss)
+	if r := g.RED; r != nil {
+		where := "entering"
+		if r.Leaving {
+			where = "leaving"
+		}
+		s += fmt.Sprintf(" marks min %d max %d pmax %.4f, %s", r.Min, r.Max, r.Pmax, where)
+	}
+	return s
+}
+
+// gated reports whether the direction needs a Gate on this kernel.
+func (d Direction) gated(kernel Capabilities) bool {
+	return d.Gated || d.AtEnds || d.RED != nil && d.RED.Drawn ||
+		d.Source != nil && kernel.Lacks(PartSource) != nil
+}
+
+// gate returns the Gate of a direction that needs one.
+func (d Direction) gate() *Gate {
+	g := &Gate{Limit: d.Limit}
+	if d.RED != nil && d.RED.Drawn {
+		g.RED = d.RED
+	}
+	if d.AtEnds { // netem loses packets otherwise
+		g.Loss = share(d.Loss)
+	}
+	return g
+}
