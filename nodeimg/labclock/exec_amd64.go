@@ -85,8 +85,9 @@ func (s *session) exec(n *notification) {
 // lets it run. If it cannot, it kills the process.
 func (s *session) start(process int) {
 	s.tracing.set(process, true)
-	defer s.tracing.set(process, false)
-	if err := s.patch(process); err != nil {
+	err := s.patch(process)
+	s.tracing.set(process, false) // before it runs, and may start the next program
+	if err != nil {
 		if !errors.Is(err, errKilled) && !errors.Is(err, unix.ESRCH) {
 			s.complain(uint32(process), "the program cannot be given lab time and was killed: %v", err)
 		}

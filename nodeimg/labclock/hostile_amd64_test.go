@@ -98,6 +98,23 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 	}
 }
 
+// A process may start one program after the other: nothing of one exec is left when the next begins.
+func TestExecsInTurn(t *testing.T) {
+	b := newBench(t, 1000)
+	script := filepath.Join(t.TempDir(), "script")
+	const text = "#!/bin/sh\n[ $1 = 0 ] && exec date -u +%Y\nexec $0 $(($1-1))\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := fmt.Sprintf(`
+import subprocess
+all = [subprocess.Popen(["%s", "300"], stdout=subprocess.PIPE) for _ in range(4)]
+print({p.communicate()[0] for p in all})`, script)
+	if out, said, err := b.python(t, start); err != nil || out != "{b'2037\\n'}\n" {
+		t.Errorf("%q, %v; %s", out, err, said)
+	}
+}
+
 // Signals that reach the keeper while it hands over a descriptor change nothing. Standard input is
 // a file that can be mapped: it must not pass for the clocks. Ctrl-C does not reach the keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
