@@ -20,9 +20,9 @@ import (
 // Kernel says that the machine's kernel carries the packets of an experiment. Its switches are
 // nodes.
 type Kernel struct {
-	Switches []netip.Addr // addresses by switch
-	Net      netip.Prefix // subnet of all addresses
-	Can      qdisc.Capabilities
+	Switches []netip.Addr       // addresses by switch
+	Net      netip.Prefix       // subnet of all addresses
+	Can      qdisc.Capabilities // of this machine's kernel
 	// Transits are the times that receivers hold packets back, if links of this kernel cannot delay
 	// any; else nil
 	Transits *ports.Transits
@@ -105,7 +105,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 	}
 	go func() {
 		defer close(c.ended)
-		_ = kernelpath.Serve(ctx, conn, network, cluster, x.Processes.Step) // the error went to the other end
+		_ = kernelpath.Serve(ctx, conn, network, cluster, x.Kernel.Can, x.Processes.Step) // the other end has the error
 	}()
 	return c, nil
 }

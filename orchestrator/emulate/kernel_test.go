@@ -11,9 +11,11 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/internal/quiettest"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/uml/umltest"
 	"weft/params"
 	"weft/realtime"
+	"weft/tc-shaping/ports"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
 )
@@ -25,6 +27,12 @@ func onKernel(x Experiment) Experiment {
 	for i := range x.Fabric.Ports {
 		if p := &x.Fabric.Ports[i]; int(p.From) >= x.Fabric.Hosts {
 			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 500_000, Kmax: 1_000_000, Pmax: 1}
+		}
+	}
+	if can, err := kernelpath.Available(); err == nil {
+		x.Kernel.Can = can
+		if !can.Delays() {
+			x.Kernel.Transits, _, _ = ports.TransitsOf(&x.Fabric, x.ipMTU())
 		}
 	}
 	return x

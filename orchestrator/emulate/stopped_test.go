@@ -17,6 +17,7 @@ import (
 	"weft/internal/sample"
 	"weft/internal/stalls"
 	"weft/internal/testenv"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/params"
 	"weft/results/record"
@@ -38,6 +39,9 @@ func stoppedLabs(t *testing.T) []stoppedLab {
 		{name: "parts of a network", parts: true, setUp: func(x *Experiment) { makeRacks(t, x) }, make: mesh},
 		{name: "incast, DCQCN", setUp: tap, make: func() Experiment { return twoToOne("roce", 500, 8000) }},
 		{name: "incast, HPCC", setUp: bypass, make: func() Experiment { return twoToOne("hpcc", 500, 8000) }},
+	}
+	if _, err := kernelpath.Available(); err == nil {
+		labs = append(labs, stoppedLab{name: "all-to-all, Linux", setUp: func(x *Experiment) { *x = onKernel(*x) }, make: mesh})
 	}
 	for i, kind := range []string{"pc4", "strack", "swift", "ccm"} {
 		labs = append(labs, stoppedLab{name: "incast, " + kind, setUp: []func(*Experiment){bypass, tap}[i%2],

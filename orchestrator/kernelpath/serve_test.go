@@ -34,6 +34,7 @@ import (
 	"weft/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/ports"
+	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -156,6 +157,10 @@ func newCarrier(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	k := &carrier{net: n, nodes: c, routes: make([]*routing, len(n.Switches))}
 	k.cfg = realtime.Config{Network: *l.Fabric, Dilation: dilation, MaxFrame: int(l.MTU + qdisc.Ethernet)}
 	t.Cleanup(k.close)
+	var err error
+	if k.kernel, err = probe.Probe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := k.forward(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"weft/realtime"
 	"weft/tc-shaping/bpf"
-	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 )
 
@@ -65,10 +64,6 @@ func (c *carrier) forward() error {
 		if end.Switch >= 0 {
 			c.bySwitch[end.Switch] = append(c.bySwitch[end.Switch], p)
 		}
-	}
-	var err error
-	if c.kernel, err = probe.Probe(); err != nil {
-		return err
 	}
 	if c.kernel.Lacks(qdisc.PartBPF) == nil {
 		if err := c.program(); err != nil {
