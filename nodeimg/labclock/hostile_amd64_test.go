@@ -98,7 +98,8 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 	}
 }
 
-// A process may start one program after the other: nothing of one exec is left when the next begins.
+// A process may start one program after the other: nothing of one exec is left when the next
+// begins.
 func TestExecsInTurn(t *testing.T) {
 	b := newBench(t, 1000)
 	script := filepath.Join(t.TempDir(), "script")

@@ -29,8 +29,8 @@ type Nodes interface {
 // Serve lets the kernel carry the packets of a lab. It handles the requests of the orchestrator at
 // the other end of conn, in the protocol of package realtime, until a stop request, and closes
 // conn. Cancelling ctx ends the measurement of links; afterwards the end of conn does. Nothing that
-// it creates outlives the nodes. kernel is what Available has found. step, if not nil, is called before and after each step of building
-// the network, like runtime.Spec.Step.
+// it creates outlives the nodes. kernel is what Available has found. step, if not nil, is called
+// before and after each step of building the network, like runtime.Spec.Step.
 func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, kernel qdisc.Capabilities,
 	step func(string)) error {
 	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches)), kernel: kernel,

@@ -81,7 +81,7 @@ func count(counter int16) asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R1, 1), add(counter, asm.R1)}
 }
 
-// waiting loads the bytes in the queue. Packets that leave in between make them no less than 0.
+// waiting loads the bytes in the queue, at least 0: a packet may enter and leave between two reads.
 func waiting() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(queue, port, atEntered, asm.DWord),
