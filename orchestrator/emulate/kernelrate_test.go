@@ -16,19 +16,20 @@ func TestKernelDilation(t *testing.T) {
 		switches int
 		want     float64
 	}{
-		{KernelPace{Turn: 1, Late: 1}, 1e6, 1, 4000},          // 2 ms are 5 % of 10 us
-		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 1, 33_000},   // 21 turns of 10 us at 65 %
-		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 5, 64_000},   // 41 turns
-		{KernelPace{Turn: 10_000, Late: 4e6}, 1e8, 1, 33_000}, // 4 ms would do with less
-		{KernelPace{Turn: 10_000, Late: 1e9}, 1e8, 1, 66_000}, // twice what it would be
-		{KernelPace{Turn: 0.0001, Late: 0.0001}, 1, 1, 4000},
+		{KernelPace{1, 1, true}, 1e6, 1, 4000},          // 2 ms are 5 % of 10 us
+		{KernelPace{10_000, 1, true}, 1e8, 1, 33_000},   // 21 turns of 10 us at 65 %
+		{KernelPace{10_000, 1, true}, 1e8, 5, 64_000},   // 41 turns
+		{KernelPace{10_000, 1, false}, 1e8, 5, 17_000},  // 11 turns
+		{KernelPace{10_000, 4e6, true}, 1e8, 1, 33_000}, // 4 ms would do with less
+		{KernelPace{10_000, 1e9, true}, 1e8, 1, 66_000}, // twice what it would be
+		{KernelPace{0.0001, 0.0001, true}, 1, 1, 4000},
 	} {
 		if got := c.pace.Dilation(c.load, c.switches, base); got != c.want {
 			t.Errorf("%+v, %g packets/s over %d switches: dilation %g, want %g", c.pace, c.load, c.switches, got,
 				c.want)
 		}
 	}
-	if got := (KernelPace{Turn: 1, Late: 1}).Dilation(1e9, 1, 0); got != 33 {
+	if got := (KernelPace{1, 1, true}).Dilation(1e9, 1, 0); got != 33 {
 		t.Errorf("without a round trip: %g", got)
 	}
 }
