@@ -127,7 +127,7 @@ func TestSpoiltDataIsNoticed(t *testing.T) {
 		victim := rapid.IntRange(0, total-1).Draw(t, "message")
 		how := rapid.IntRange(0, 2).Draw(t, "how")
 		at := rapid.Int64Range(0, 1<<40).Draw(t, "byte")
-		n := 0
+		n, spoilt := 0, false
 		m := memories(s.Ranks, 1)
 		wrong, _ := run(t, s, 0, m, func(_ int, op *schedule.Op, data []byte) {
 			if op.Credit {
@@ -136,16 +136,20 @@ func TestSpoiltDataIsNoticed(t *testing.T) {
 			if n++; n != victim+1 {
 				return
 			}
-			element := int64(s.Type.Size())
+			element, before := int64(s.Type.Size()), slices.Clone(data)
 			switch how {
 			case 0: // a byte of the exponent, so that it cannot vanish in rounding
 				data[(at%int64(len(data)))/element*element+element-1] ^= 1
 			case 1:
 				clear(data)
-			case 2: // what is no reduction is doubled to 2x or x², neither of which is x
+			case 2: // what is no reduction is doubled to 2x or x²
 				reducer(s.Type, s.Op)(data, slices.Clone(data))
 			}
+			spoilt = !slices.Equal(before, data) // the square of 1 is 1
 		})
+		if !spoilt {
+			t.Skip()
+		}
 		if wrong == 0 {
 			t.Fatal("nobody noticed")
 		}

@@ -494,10 +494,17 @@ func deviceProperties(l netlink.Link, names map[int]string, conn *tcnl.Conn) (al
 	for _, q := range tree.Far {
 		add("in %v", q)
 	}
-	if tree.Source != nil {
+	arrive, leave, err := end.Programs()
+	if tree.Source != nil && len(arrive) == 0 { // programs admit senders themselves
 		add("in %v", tree.Source)
 	}
-	return all, nil
+	for _, name := range arrive {
+		add("in bpf %s", name)
+	}
+	for _, name := range leave {
+		add("out bpf %s", name)
+	}
+	return all, err
 }
 
 // formatRoute returns a route in the words of the plan.

@@ -164,7 +164,7 @@ func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) in
 	if links != nil {
 		do = fmt.Sprintf("%s from %s, %s from %s%s",
 			kindNames(links[p].Near), there, kindNames(links[p+1].Near), back, behind(&links[p]))
-		for _, d := range []struct {
+		for i, d := range []struct {
 			tree               qdisc.Tree
 			from, on, to, into string
 		}{{links[p], there, thereOn, back, backOn}, {links[p+1], back, backOn, there, thereOn}} {
@@ -174,10 +174,11 @@ func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) in
 			for _, q := range d.tree.Far {
 				makes = append(makes, property(d.to, "%s in %v", d.into, q))
 			}
-			if d.tree.Gate != nil {
-				makes = append(makes, property(d.from, "%s bpf %v", d.on, d.tree.Gate))
-			}
-			if d.tree.Source != nil {
+			if d.tree.Gate != nil { // which admits senders, too
+				enter, leave := qdisc.GateNames(p + i)
+				makes = append(makes, property(d.from, "%s out bpf %s", d.on, enter),
+					property(d.to, "%s in bpf %s", d.into, leave))
+			} else if d.tree.Source != nil {
 				makes = append(makes, property(d.to, "%s in %v", d.into, d.tree.Source))
 			}
 		}

@@ -246,8 +246,8 @@ func network16(n uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, n))
 }
 
-// Name is how tc shows a port's programs.
-func (p *Port) Name(program string) string { return fmt.Sprintf("weft %s port %d", program, p.index) }
+// Names returns the names by which tc shows the port's programs.
+func (p *Port) Names() (enter, leave string) { return qdisc.GateNames(p.index) }
 
 // load asks the kernel to check a program and keep it.
 func load(name string, what asm.Instructions) (*ebpf.Program, error) {

@@ -34,6 +34,11 @@ func (g *Gate) String() string {
 	return s
 }
 
+// GateNames returns the names by which tc shows the two programs of a port.
+func GateNames(port int) (enter, leave string) {
+	return fmt.Sprintf("weft enter port %d", port), fmt.Sprintf("weft leave port %d", port)
+}
+
 // gated reports whether the direction needs a Gate on this kernel.
 func (d Direction) gated(kernel Capabilities) bool {
 	return d.Gated || d.AtEnds || d.RED != nil && d.RED.Drawn ||

@@ -24,7 +24,8 @@ func (d Direction) enter(t qdisc.Tree) error {
 		return err
 	}
 	defer p.Close()
-	return d.Near.attach(leaving, p, d.Gate.Name("enter"))
+	name, _ := d.Gate.Names()
+	return d.Near.attach(leaving, p, name)
 }
 
 // leave sets up the memory of a tree's programs and attaches the one of the far end.
@@ -39,7 +40,8 @@ func (d Direction) leave(t qdisc.Tree) error {
 		return err
 	}
 	defer p.Close()
-	return d.Far.attach(arriving, p, d.Gate.Name("leave"))
+	_, name := d.Gate.Names()
+	return d.Far.attach(arriving, p, name)
 }
 
 // gatePriority is the priority of the filter with a program: before all others.
@@ -76,8 +78,8 @@ func (d Direction) readGate(asked qdisc.Tree, t *qdisc.Tree, ifb int) error {
 	if err != nil {
 		return err
 	}
-	if len(near) != 1 || len(far) == 0 || !isProgram(near[0], d.Gate.Name("enter")) ||
-		!isProgram(far[0], d.Gate.Name("leave")) {
+	enter, leave := d.Gate.Names()
+	if len(near) != 1 || len(far) == 0 || !isProgram(near[0], enter) || !isProgram(far[0], leave) {
 		return nil
 	}
 	t.Gate, t.Source = d.Gate.Gate(asked.Gate), asked.Source
@@ -95,4 +97,24 @@ func (d Direction) readGate(asked qdisc.Tree, t *qdisc.Tree, ifb int) error {
 func isProgram(f netlink.Filter, name string) bool {
 	p, ok := f.(*netlink.BpfFilter)
 	return ok && p.Name == name && p.DirectAction
+}
+
+// Programs returns the names of the BPF programs for packets that arrive at a device and for those
+// that leave.
+func (e End) Programs() (arrive, leave []string, err error) {
+	for _, at := range []struct {
+		hook uint32
+		to   *[]string
+	}{{arriving, &arrive}, {leaving, &leave}} {
+		filters, err := e.filters(at.hook)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range filters {
+			if p, ok := f.(*netlink.BpfFilter); ok {
+				*at.to = append(*at.to, p.Name)
+			}
+		}
+	}
+	return arrive, leave, nil
 }
