@@ -103,7 +103,7 @@ os.posix_spawn("/bin/date", ["date", "-u", "+%Y"], os.environ); os.wait()`,
 func TestExecsInTurn(t *testing.T) {
 	b := newBench(t, 1000)
 	script := filepath.Join(t.TempDir(), "script")
-	const text = "#!/bin/sh\n[ $1 = 0 ] && exec date -u +%Y\nexec $0 $(($1-1))\n"
+	const text = "#!/bin/sh\n[ $1 = 0 ] && exec date -u +%Y\nexec \"$0\" $(($1-1))\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
