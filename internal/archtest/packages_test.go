@@ -150,7 +150,7 @@ func packages() []entry {
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
-		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
+		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport transport/wire units",
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/bpf", "internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units", "programs for what disciplines cannot do"},
 		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc units", "puts disciplines and programs on devices"},
@@ -255,7 +255,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab orchestrator/launcher " +
 			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker " +
 			"orchestrator/summary orchestrator/topology orchestrator/topology/render orchestrator/uml realtime " +
-			"results/expect results/frames results/record results/stats results/store sim tc-shaping/ports tc-shaping/qdisc transport units",
+			"results/expect results/frames results/record results/stats results/store sim tc-shaping/qdisc transport units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "internal/sockbuf", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/clip internal/control internal/plural internal/regular " +

@@ -3,26 +3,16 @@ package agent
 import (
 	"container/heap"
 
+	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
 )
-
-// Transit is the time that a packet takes on the links from a host if it waits nowhere.
-type Transit struct {
-	Delay   units.Time // propagation, of all links
-	PerByte float64    // transmission on all links, in picoseconds per byte on the wire
-}
-
-// of returns the time for a packet of size bytes on the wire.
-func (t Transit) of(size units.Bytes) units.Time {
-	return t.Delay + units.Time(t.PerByte*float64(size))
-}
 
 // holding is the packets that a node has received and holds back for the time of their transit,
 // where the links themselves delay nothing. The kernel's stamp of a packet says when it came, so
 // that a node that looks late holds it for a shorter time.
 type holding struct {
-	from  []Transit // by sender
+	from  []transport.Path // by sender
 	queue parcels
 	// when the last packet of each path came from its last link: later ones wait for it on every
 	// link; nil: switches choose a path for each packet
@@ -40,18 +30,17 @@ type path struct {
 // parcel is a packet that is held back. Of two that are due at the same time, the first is released
 // first.
 type parcel struct {
-	due   units.Time
 	order uint64
 	datagram
 }
 
-// parcels is a heap, by due and order.
+// parcels is a heap, by when the packets are due and by order.
 type parcels []parcel
 
 func (p parcels) Len() int      { return len(p) }
 func (p parcels) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 func (p parcels) Less(i, j int) bool {
-	return p[i].due < p[j].due || p[i].due == p[j].due && p[i].order < p[j].order
+	return p[i].held < p[j].held || p[i].held == p[j].held && p[i].order < p[j].order
 }
 func (p *parcels) Push(x any) { *p = append(*p, x.(parcel)) }
 func (p *parcels) Pop() any {
@@ -68,12 +57,8 @@ func (l *loop) accept(d datagram) {
 		l.take(d)
 		return
 	}
-	came := l.now
-	if d.at != 0 {
-		came = min(came, max(0, l.scale.Lab(d.at-l.offset)))
-	}
 	size, on := units.Bytes(len(d.data))+wire.Overhead, path{d.from, d.source}
-	d.held = came + h.from[src].of(size)
+	d.held = l.stamped(d) + h.from[src].Delay(size)
 	if h.last != nil {
 		d.held = max(d.held, h.last[on]+l.nic.line.Transmit(size))
 		h.last[on] = d.held
@@ -83,7 +68,7 @@ func (l *loop) accept(d datagram) {
 		room, h.spare = h.spare[n-1], h.spare[:n-1]
 	}
 	d.data = append(room[:0], d.data...)
-	heap.Push(&h.queue, parcel{d.held, h.next, d})
+	heap.Push(&h.queue, parcel{h.next, d})
 	h.next++
 }
 
@@ -94,7 +79,7 @@ func (l *loop) release(now units.Time) {
 		return
 	}
 	l.now = now
-	for len(h.queue) > 0 && h.queue[0].due <= now {
+	for len(h.queue) > 0 && h.queue[0].held <= now {
 		d := heap.Pop(&h.queue).(parcel).datagram
 		l.take(d)
 		h.spare = append(h.spare, d.data)
@@ -106,5 +91,5 @@ func (l *loop) heldUntil() units.Time {
 	if l.hold == nil || len(l.hold.queue) == 0 {
 		return units.Never
 	}
-	return l.hold.queue[0].due
+	return l.hold.queue[0].held
 }

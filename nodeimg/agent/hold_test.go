@@ -30,8 +30,8 @@ func (s *seen) Receive(_ units.Time, in *transport.Incoming) (transport.Placemen
 func TestHold(t *testing.T) {
 	s := &seen{}
 	l := &loop{machine: s, scale: labtime.NewClock(labtime.Scale{T0: 1, Dilation: 1}),
-		hosts: map[uint32]transport.HostID{1: 1, 2: 2}, hold: &holding{last: map[path]units.Time{}, from: []Transit{{}, {Delay: 9 * units.Microsecond},
-			{Delay: units.Microsecond, PerByte: 1000}}}}
+		hosts: map[uint32]transport.HostID{1: 1, 2: 2}, hold: &holding{last: map[path]units.Time{}, from: []transport.Path{{}, {Propagation: 9 * units.Microsecond},
+			{Propagation: units.Microsecond, Rates: []units.Bandwidth{8 * units.Gbps}}}}}
 	l.nic.line = units.NewLine(800 * units.Gbps)
 	l.results.Reaction, l.results.Stalls = stats.NewDist(), &stalls.Log{}
 	arrive := func(from uint32, source uint16, at units.Time, size int) {

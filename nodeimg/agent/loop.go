@@ -349,15 +349,21 @@ func (l *loop) arrival(d datagram) units.Time {
 		l.results.Stalls.Record(written, l.now)
 		return min(l.now, max(0, d.lab))
 	}
-	at := l.now
-	if d.held != 0 {
-		at = min(at, d.held)
-	} else if d.at != 0 {
-		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
+	at := min(l.now, d.held)
+	if d.held == 0 {
+		at = l.stamped(d)
 	}
 	l.results.Reaction.Record(l.now - at)
 	l.results.Stalls.Record(at, l.now)
 	return at
+}
+
+// stamped returns when the kernel received a datagram: now, if it does not say.
+func (l *loop) stamped(d datagram) units.Time {
+	if d.at == 0 {
+		return l.now
+	}
+	return min(l.now, max(0, l.scale.Lab(d.at-l.offset)))
 }
 
 // pause handles a pause notice of the network.

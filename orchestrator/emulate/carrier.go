@@ -23,15 +23,16 @@ type Kernel struct {
 	Switches []netip.Addr       // addresses by switch
 	Net      netip.Prefix       // subnet of all addresses
 	Can      qdisc.Capabilities // of this machine's kernel
-	// Transits are the times that receivers hold packets back, if links of this kernel cannot delay
-	// any; else nil
-	Transits *ports.Transits
 
 	// Slower are further dilations to try, in order, while links do not behave as configured;
 	// without any the lab fails. Slowed, which may be nil, receives the dilation in use before
 	// anything runs.
 	Slower []float64
 	Slowed func(realtime.Ready)
+
+	// transits are the paths for whose time receivers hold packets back; nil: links delay them. Set
+	// with the setup.
+	transits *ports.Transits
 }
 
 // ready waits until the carrier reports that it is ready, and sets the dilation that it chose.
@@ -94,7 +95,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 			"among equal " +
 			"paths differ only in the order in which they map one hash"}
 	}
-	if t := x.Kernel.Transits; t != nil {
+	if t := x.Kernel.transits; t != nil {
 		apart := "which changes nothing at queues, since all packets there have the same delay behind them"
 		if t.Apart > 0 {
 			apart = fmt.Sprintf("so packets of near and far hosts meet in queues up to %v of lab time out of step",
@@ -131,6 +132,11 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("datapath kernel: %w", err)
+	}
+	if !x.Kernel.Can.Delays() {
+		if x.Kernel.transits, _, err = ports.TransitsOf(&x.Fabric, x.ipMTU()); err != nil {
+			return nil, fmt.Errorf("datapath kernel: %w", err)
+		}
 	}
 	return n, nil
 }

@@ -291,15 +291,12 @@ func (x *Experiment) sprayed() bool {
 	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool { return s.Balance.PerPacket() })
 }
 
-// transits returns the time that host i holds packets back, by sender.
-func (x *Experiment) transits(i int) (all []agent.Transit) {
-	if x.Kernel == nil || x.Kernel.Transits == nil {
+// transits returns the paths to host i for whose time it holds packets back, by sender.
+func (x *Experiment) transits(i int) []transport.Path {
+	if x.Kernel == nil || x.Kernel.transits == nil {
 		return nil
 	}
-	for _, t := range x.Kernel.Transits.To[i] {
-		all = append(all, agent.Transit(t))
-	}
-	return all
+	return x.Kernel.transits.To[i]
 }
 
 // steers reports whether programs of host i read a clock that may be corrected.

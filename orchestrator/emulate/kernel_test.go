@@ -15,7 +15,6 @@ import (
 	"weft/orchestrator/uml/umltest"
 	"weft/params"
 	"weft/realtime"
-	"weft/tc-shaping/ports"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
 )
@@ -31,9 +30,6 @@ func onKernel(x Experiment) Experiment {
 	}
 	if can, err := kernelpath.Available(); err == nil {
 		x.Kernel.Can = can
-		if !can.Delays() {
-			x.Kernel.Transits, _, _ = ports.TransitsOf(&x.Fabric, x.ipMTU())
-		}
 	}
 	return x
 }

@@ -46,9 +46,9 @@ func (b *builder) planKernel(links []qdisc.Tree) {
 		n := &spec.Nodes[i]
 		ready[n.Name] = b.addHostRoutes(n, plugged[n.Name])
 	}
+	chosen := len(links) > 0 && links[0].Gate != nil
 	for i := range net.Switches {
 		sw := &net.Switches[i]
-		chosen := len(links) > 0 && links[0].Gate != nil
 		ready[sw.Name] = b.addSwitchRoutes(sw, chosen, plugged[sw.Name])
 	}
 	var shaped []int

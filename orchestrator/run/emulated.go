@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/host"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
@@ -19,7 +18,6 @@ import (
 	"weft/results/frames"
 	"weft/results/record"
 	"weft/results/store"
-	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/transport"
 	"weft/units"
@@ -270,9 +268,6 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes, 
 		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix(), Can: kernel}
 		for s := range x.Fabric.Switches {
 			spec.Kernel.Switches = append(spec.Kernel.Switches, x.Subnet.SwitchAddr(s))
-		}
-		if !kernel.Delays() {
-			spec.Kernel.Transits, _, _ = ports.TransitsOf(&x.Fabric, host.InterfaceMTU(x.Plans)) // Honoured has refused
 		}
 	}
 	if x.Fabric.Stations != 0 {

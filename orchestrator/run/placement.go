@@ -56,7 +56,7 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 func noDelays(ctx context.Context, kernel qdisc.Capabilities, what string) error {
 	return fmt.Errorf("datapath kernel: this kernel lacks %s, so that links delay nothing; the hosts of a workload "+
 		"hold packets back instead, but %s cannot; %s",
-		strings.Join(kernel.Lacks(qdisc.PartNetem, qdisc.PartIFB, qdisc.PartRedirect), ", "), what, uml.Offer(ctx))
+		strings.Join(kernel.LacksDelays(), ", "), what, uml.Offer(ctx))
 }
 
 // ownKernel returns what this machine's kernel can do as a datapath, or an error with a way out.

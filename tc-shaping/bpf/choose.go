@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -53,15 +52,7 @@ func (r *Routes) open(switches int, hosts []netip.Addr) (err error) {
 		}
 	}
 	size := max(1, switches) * r.stride() * max(1, len(hosts))
-	r.memory, err = ebpf.NewMap(&ebpf.MapSpec{Name: "weft_routes", Type: ebpf.Array, KeySize: 4,
-		ValueSize: uint32(size), MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
-	if err != nil {
-		return err
-	}
-	page := os.Getpagesize()
-	size = (size + page - 1) / page * page
-	r.mapped, err = unix.Mmap(r.memory.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err == nil {
+	if r.memory, r.mapped, err = newArray("weft_routes", size); err == nil {
 		r.rows = unsafe.Slice((*uint32)(unsafe.Pointer(&r.mapped[0])), size/4)
 	}
 	return err
@@ -140,7 +131,7 @@ func mix(r asm.Register) asm.Instructions {
 	for _, step := range []struct {
 		shift int32
 		times uint64
-	}{{30, 0xbf58_476d_1ce4_e5b9}, {27, 0x94d0_49bb_1331_11eb}, {31, 0}} {
+	}{{30, splitmix.First}, {27, splitmix.Second}, {31, 0}} {
 		all = append(all,
 			asm.Mov.Reg(asm.R2, r),
 			asm.RSh.Imm(asm.R2, step.shift),

@@ -69,21 +69,28 @@ func newTable(ports int) (*Table, error) {
 	if err := rlimit.RemoveMemlock(); err != nil { // kernels before 5.11 count maps as locked memory
 		return nil, err
 	}
-	size := (ports + 1) * int(rowSize) // the last one is for the dilation
-	m, err := ebpf.NewMap(&ebpf.MapSpec{
-		Name: "weft_ports", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
-		Flags: unix.BPF_F_MMAPABLE,
-	})
+	m, mapped, err := newArray("weft_ports", (ports+1)*int(rowSize)) // the last one is for the dilation
 	if err != nil {
 		return nil, err
 	}
-	page := os.Getpagesize()
-	mapped, err := unix.Mmap(m.FD(), 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, cleanup.Join(err, m.Close())
-	}
 	rows := unsafe.Slice((*row)(unsafe.Pointer(&mapped[0])), ports+1)
 	return &Table{memory: m, mapped: mapped, rows: rows[:ports], dilation: (*uint64)(unsafe.Pointer(&rows[ports]))}, nil
+}
+
+// newArray returns memory that programs and this process share.
+func newArray(name string, size int) (m *ebpf.Map, mapped []byte, err error) {
+	m, err = ebpf.NewMap(&ebpf.MapSpec{
+		Name: name, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	page := os.Getpagesize()
+	mapped, err = unix.Mmap(m.FD(), 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, cleanup.Join(err, m.Close())
+	}
+	return m, mapped, nil
 }
 
 // Close releases the memory. Programs that are still attached keep theirs. No Port may be used

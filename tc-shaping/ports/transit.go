@@ -3,38 +3,23 @@ package ports
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"weft/fabric"
+	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
 )
 
-// Transit is the time that a packet takes on the links between two hosts if it waits nowhere.
-type Transit struct {
-	Delay   units.Time // propagation, of all links
-	PerByte float64    // transmission on all links, in picoseconds per byte on the wire
+// over returns a path with one more link, before all others.
+func over(p *fabric.PortConfig, rest transport.Path) transport.Path {
+	return transport.Path{Propagation: p.Delay + rest.Propagation,
+		Rates: append([]units.Bandwidth{p.Rate}, rest.Rates...)}
 }
 
-// Of returns the time for a packet of size bytes on the wire.
-func (t Transit) Of(size units.Bytes) units.Time {
-	return t.Delay + units.Time(t.PerByte*float64(size))
-}
-
-// same reports whether two transits are equal, but for rounding.
-func (t Transit) same(o Transit) bool {
-	return t.Delay == o.Delay && math.Abs(t.PerByte-o.PerByte) <= 1e-9*t.PerByte
-}
-
-// over returns the transit with one more link.
-func (t Transit) over(p *fabric.PortConfig) Transit {
-	return Transit{t.Delay + p.Delay, t.PerByte + float64(8*units.Second)/float64(p.Rate)}
-}
-
-// Transits are the transits of a network in which receivers hold packets back, because the kernel's
-// links delay none.
+// Transits are the paths of a network in which receivers hold packets back for the time that those
+// take, because the kernel's links delay none.
 type Transits struct {
-	To [][]Transit // by receiver and sender
+	To [][]transport.Path // by receiver and sender; no Rates: there is none
 	// Apart is how far packets that meet in a queue are from each other at most, in lab time: one
 	// has links of that delay behind it that the other has not, and neither has been delayed by
 	// them. 0: the order of packets in every queue is that of the modelled network.
@@ -48,22 +33,22 @@ var errUnequal = errors.New("the receiver cannot know which path a packet took, 
 // TransitsOf returns the transits of a network whose largest IP packet has mtu bytes. On error,
 // port is one of equal paths that take different times.
 func TransitsOf(cfg *fabric.Config, mtu units.Bytes) (all *Transits, port int, err error) {
-	all = &Transits{To: make([][]Transit, cfg.Hosts)}
+	all = &Transits{To: make([][]transport.Path, cfg.Hosts)}
 	nics := make([]int, cfg.Hosts)
 	for i := range cfg.Ports {
 		if p := &cfg.Ports[i]; int(p.From) < cfg.Hosts {
 			nics[p.From] = i
 		}
 	}
-	w := walk{cfg: cfg, largest: mtu + wire.Overhead - 28, nics: nics}
+	w := walk{cfg: cfg, largest: largest(mtu), nics: nics, met: map[int]span{}}
 	for h := range cfg.Hosts {
 		if port, err := w.towards(h); err != nil {
 			return nil, port, err
 		}
-		all.To[h] = make([]Transit, cfg.Hosts)
+		all.To[h] = make([]transport.Path, cfg.Hosts)
 		for from, nic := range nics {
 			if n := w.left[cfg.Ports[nic].To]; n.reaches && from != h {
-				all.To[h][from] = n.Transit.over(&cfg.Ports[nic])
+				all.To[h][from] = over(&cfg.Ports[nic], n.Path)
 			}
 		}
 	}
@@ -72,6 +57,10 @@ func TransitsOf(cfg *fabric.Config, mtu units.Bytes) (all *Transits, port int, e
 	}
 	return all, 0, nil
 }
+
+// largest returns the size on the wire of the largest packet, in bytes: mtu has the headers of IPv4
+// and UDP.
+func largest(mtu units.Bytes) units.Bytes { return mtu + wire.Overhead - 28 }
 
 // walk follows the routes to one host after the other.
 type walk struct {
@@ -84,9 +73,14 @@ type walk struct {
 
 // rest is what a packet has before it at a node.
 type rest struct {
-	Transit
+	transport.Path
 	hops    int
 	reaches bool
+}
+
+// same reports whether a packet of size bytes on the wire takes as long on two paths.
+func same(a, b transport.Path, size units.Bytes) bool {
+	return a.Propagation == b.Propagation && a.Delay(size) == b.Delay(size)
 }
 
 // span is from when to when packets come that left their hosts at the same time, without delay, and
@@ -130,10 +124,10 @@ func (w *walk) from(node fabric.NodeID, host int) (port int, err error) {
 		if !next.reaches {
 			continue
 		}
-		now := rest{next.Transit.over(out), next.hops + 1, true}
-		if found.reaches && !found.same(now.Transit) {
+		now := rest{over(out, next.Path), next.hops + 1, true}
+		if found.reaches && !same(now.Path, found.Path, w.largest) {
 			return int(p), fmt.Errorf("%w: by it %v and another path %v", errUnequal,
-				now.Of(w.largest).Rounded(), found.Of(w.largest).Rounded())
+				now.Delay(w.largest).Rounded(), found.Delay(w.largest).Rounded())
 		}
 		now.hops = max(now.hops, found.hops)
 		found = now
@@ -145,9 +139,6 @@ func (w *walk) from(node fabric.NodeID, host int) (port int, err error) {
 // meet notes, for each queue on the way to a host, how different the delays are that packets have
 // behind them.
 func (w *walk) meet(host int) {
-	if w.met == nil {
-		w.met = map[int]span{}
-	}
 	levels := [][]fabric.NodeID{}
 	for node, r := range w.left {
 		for len(levels) <= r.hops {
@@ -156,16 +147,13 @@ func (w *walk) meet(host int) {
 		levels[r.hops] = append(levels[r.hops], node)
 	}
 	behind := map[fabric.NodeID]span{}
-	widen := func(m map[fabric.NodeID]span, at fabric.NodeID, s span) {
-		if old, ok := m[at]; ok {
-			s = span{min(old.low, s.low), max(old.high, s.high)}
-		}
-		m[at] = s
+	cross := func(p *fabric.PortConfig, came span) {
+		took := p.Delay + p.Rate.TransmitTime(w.largest)
+		widen(behind, p.To, span{came.low + took, came.high + took})
 	}
 	for from, nic := range w.nics {
-		if p := &w.cfg.Ports[nic]; from != host {
-			took := Transit{}.over(p).Of(w.largest)
-			widen(behind, p.To, span{took, took})
+		if from != host {
+			cross(&w.cfg.Ports[nic], span{})
 		}
 	}
 	for level := len(levels) - 1; level > 0; level-- { // farthest first
@@ -175,17 +163,19 @@ func (w *walk) meet(host int) {
 				continue
 			}
 			for _, i := range w.ports(node, host) {
-				s := came
-				if old, ok := w.met[int(i)]; ok {
-					s = span{min(old.low, s.low), max(old.high, s.high)}
-				}
-				w.met[int(i)] = s
-				p := &w.cfg.Ports[i]
-				took := Transit{}.over(p).Of(w.largest)
-				widen(behind, p.To, span{came.low + took, came.high + took})
+				widen(w.met, int(i), came)
+				cross(&w.cfg.Ports[i], came)
 			}
 		}
 	}
+}
+
+// widen makes the span of a key include another one.
+func widen[K comparable](of map[K]span, key K, s span) {
+	if old, ok := of[key]; ok {
+		s = span{min(old.low, s.low), max(old.high, s.high)}
+	}
+	of[key] = s
 }
 
 // checkTransits returns an error if receivers cannot hold packets back for the delay of their
@@ -216,9 +206,9 @@ func checkTransits(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes)
 		}
 		for to := range now.To {
 			for from, t := range now.To[to] {
-				if was := start.To[to][from]; t != (Transit{}) && !t.same(was) {
-					return changed(change), fmt.Errorf("routes of %v for %v from %v on: %w", t.Of(mtu).Rounded(),
-						was.Of(mtu).Rounded(), at, errUnequal)
+				if was := start.To[to][from]; len(t.Rates) > 0 && !same(t, was, largest(mtu)) {
+					return changed(change), fmt.Errorf("routes of %v for %v from %v on: %w",
+						t.Delay(largest(mtu)).Rounded(), was.Delay(largest(mtu)).Rounded(), at, errUnequal)
 				}
 			}
 		}

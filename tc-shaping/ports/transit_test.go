@@ -65,7 +65,7 @@ func TestTransits(t *testing.T) {
 			if to == from {
 				links = 0
 			}
-			if got := all.To[to][from].Of(size); got != units.Time(links)*each {
+			if got := all.To[to][from].Delay(size); got != units.Time(links)*each {
 				t.Errorf("from %d to %d: %v, want %d links of %v", from, to, got, links, each)
 			}
 		}

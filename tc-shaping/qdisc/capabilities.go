@@ -68,7 +68,10 @@ var delaying = []Part{PartNetem, PartIFB, PartRedirect}
 
 // Delays reports whether links of this kernel can delay packets. Otherwise their receivers must:
 // see Direction.AtEnds.
-func (c Capabilities) Delays() bool { return c.Lacks(delaying...) == nil }
+func (c Capabilities) Delays() bool { return c.LacksDelays() == nil }
+
+// LacksDelays returns what is missing for delays, like Lacks.
+func (c Capabilities) LacksDelays() []string { return c.Lacks(delaying...) }
 
 func (c Capabilities) need(parts []Part) error {
 	if lacks := c.Lacks(parts...); len(lacks) > 0 {

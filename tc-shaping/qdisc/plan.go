@@ -202,7 +202,7 @@ func (d Direction) refuse(kernel Capabilities) error {
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
 	case d.AtEnds && (d.Jitter > 0 || d.Reorder > 0 || d.Duplicate > 0 || d.Corrupt > 0):
 		return refused("jitter, reordered, duplicated or corrupted packets without netem, which this kernel lacks (%s)",
-			strings.Join(kernel.Lacks(delaying...), ", "))
+			strings.Join(kernel.LacksDelays(), ", "))
 	case d.Jitter > 0 && d.Reorder > 0:
 		return refused("jitter together with reorder: netem has one distribution of delays; leave one out, or take " +
 			"datapath fabric")
