@@ -107,7 +107,7 @@ func TestPrivExecWhoseNetworkStoodOrEnded(t *testing.T) {
 			t.Errorf("stopped for a second of two: %+v", exit)
 		}
 	}
-	signal(syscall.SIGSTOP)
+	stop(t, fabric)
 	if exit := ping(func() {}); exit.Code != CodeNode || !strings.Contains(exit.Ended, "did not answer: fabric does not answer: is it stopped?") {
 		t.Errorf("stopped before: %+v", exit)
 	}
@@ -187,9 +187,7 @@ func TestPrivStateOfAStoppedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	fabric := fabricOf(t, s.Deployment)
-	if err := syscall.Kill(fabric, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, fabric)
 	const why = "fabric does not answer: is it stopped?"
 	if _, err := h.State(); err == nil || err.Error() != why {
 		t.Errorf("%v, want %s", err, why)

@@ -53,9 +53,7 @@ func TestPrivRequestsToAStoppedSupervisor(t *testing.T) {
 			t.Errorf("no request with %s", m.Name)
 		}
 	}
-	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, supervisor)
 	want := unanswered(supervisor)
 	var all sync.WaitGroup
 	for name, ask := range requests {
@@ -143,9 +141,7 @@ func TestPrivRequestsWhoseSupervisorIsStopped(t *testing.T) {
 	for range requests {
 		<-begun
 	}
-	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, supervisor)
 	close(stopped)
 	all.Wait()
 	if err := syscall.Kill(supervisor, syscall.SIGCONT); err != nil {
