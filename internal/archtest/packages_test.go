@@ -150,7 +150,7 @@ func packages() []entry {
 		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
-		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport transport/wire units",
+		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/bpf", "internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units", "programs for what disciplines cannot do"},
 		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc units", "puts disciplines and programs on devices"},

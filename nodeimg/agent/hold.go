@@ -3,19 +3,16 @@ package agent
 import (
 	"container/heap"
 
-	"weft/transport"
-	"weft/transport/wire"
 	"weft/units"
 )
 
-// holding is the packets that a node has received and holds back for the time of their transit,
-// where the links themselves delay nothing. The kernel's stamp of a packet says when it came, so
-// that a node that looks late holds it for a shorter time.
+// holding is the packets that a node has received and holds back until they are due, where the
+// links themselves delay nothing. The kernel's stamp of a packet says when it is due: see
+// qdisc.Direction.AtEnds.
 type holding struct {
-	from  []transport.Path // by sender
 	queue parcels
-	// when the last packet of each path came from its last link: later ones wait for it on every
-	// link; nil: switches choose a path for each packet
+	// when the last packet of each path is due, which later ones do not overtake; nil: switches
+	// choose a path for each packet
 	last  map[path]units.Time
 	next  uint64   // order of the next parcel
 	spare [][]byte // memory of parcels that were released
@@ -49,18 +46,16 @@ func (p *parcels) Pop() any {
 	return last
 }
 
-// accept takes a datagram that has arrived, or holds it back until its transit is over.
+// accept takes a datagram that has arrived, or holds it back until it is due.
 func (l *loop) accept(d datagram) {
 	h := l.hold
-	src, known := l.hosts[d.from]
-	if h == nil || !known || int(src) >= len(h.from) {
+	if h == nil || d.at == 0 {
 		l.take(d)
 		return
 	}
-	size, on := units.Bytes(len(d.data))+wire.Overhead, path{d.from, d.source}
-	d.held = l.stamped(d) + h.from[src].Delay(size)
-	if h.last != nil {
-		d.held = max(d.held, h.last[on]+l.nic.line.Transmit(size))
+	d.held = l.scale.Lab(d.at - l.offset)
+	if on := (path{d.from, d.source}); h.last != nil {
+		d.held = max(d.held, h.last[on]) // the machine may have delayed one of them
 		h.last[on] = d.held
 	}
 	var room []byte
@@ -72,7 +67,7 @@ func (l *loop) accept(d datagram) {
 	h.next++
 }
 
-// release takes the datagrams whose transit is over.
+// release takes the datagrams that are due.
 func (l *loop) release(now units.Time) {
 	h := l.hold
 	if h == nil {

@@ -68,11 +68,11 @@ type Config struct {
 	// the machine's kernel carries packets: it does not hold early ones, and routes by addresses
 	// and ports
 	Switched bool
-	// Transits are the paths from each host, for whose time this node holds packets back, since the
-	// links delay none; nil: it holds none
-	Transits []transport.Path `json:",omitempty"`
-	Sprayed  bool             `json:",omitempty"` // packets of a flow take several paths
-	More     bool             // another configure follows the results
+	// Holds lets this node hold packets back until the kernel's stamp says that they are due, since
+	// the links delay none
+	Holds   bool `json:",omitempty"`
+	Sprayed bool `json:",omitempty"` // packets of a flow take several paths
+	More    bool // another configure follows the results
 	// the congestion control of Plan, if it is a module, with a descriptor beside this message
 	Module *Module `json:",omitempty"`
 	NIC    *NIC    `json:",omitempty"` // nil: the node sends and receives through sockets

@@ -287,8 +287,8 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, b *bypassNIC, k *kee
 				netip.AddrFrom4(cfg.Switch))
 		}
 	}
-	if cfg.Transits != nil {
-		l.hold = &holding{from: cfg.Transits}
+	if cfg.Holds {
+		l.hold = &holding{}
 		if !cfg.Sprayed {
 			l.hold.last = map[path]units.Time{}
 		}

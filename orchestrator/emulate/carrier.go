@@ -30,9 +30,9 @@ type Kernel struct {
 	Slower []float64
 	Slowed func(realtime.Ready)
 
-	// transits are the paths for whose time receivers hold packets back; nil: links delay them. Set
+	// transit is about the times for which receivers hold packets back; nil: links delay them. Set
 	// with the setup.
-	transits *ports.Transits
+	transit *ports.Transit
 }
 
 // ready waits until the carrier reports that it is ready, and sets the dilation that it chose.
@@ -95,7 +95,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 			"among equal " +
 			"paths differ only in the order in which they map one hash"}
 	}
-	if t := x.Kernel.transits; t != nil {
+	if t := x.Kernel.transit; t != nil {
 		apart := "which changes nothing at queues, since all packets there have the same delay behind them"
 		if t.Apart > 0 {
 			apart = fmt.Sprintf("so packets of near and far hosts meet in queues up to %v of lab time out of step",
@@ -134,9 +134,8 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 		return nil, fmt.Errorf("datapath kernel: %w", err)
 	}
 	if !x.Kernel.Can.Delays() {
-		if x.Kernel.transits, _, err = ports.TransitsOf(&x.Fabric, x.ipMTU()); err != nil {
-			return nil, fmt.Errorf("datapath kernel: %w", err)
-		}
+		t := ports.TransitOf(&x.Fabric, x.Changes, x.ipMTU())
+		x.Kernel.transit = &t
 	}
 	return n, nil
 }

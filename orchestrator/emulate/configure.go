@@ -282,21 +282,14 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 		Plan:   x.Plans[i].Alone(), Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(),
 		Windows: x.Windows,
 		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
-		Steers: x.steers(i), Stall: x.minStall(), Transits: x.transits(i), Sprayed: x.sprayed(),
+		Steers: x.steers(i), Stall: x.minStall(),
+		Holds: x.Kernel != nil && x.Kernel.transit != nil, Sprayed: x.sprayed(),
 	}
 }
 
 // sprayed reports whether switches choose a path for each packet.
 func (x *Experiment) sprayed() bool {
 	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool { return s.Balance.PerPacket() })
-}
-
-// transits returns the paths to host i for whose time it holds packets back, by sender.
-func (x *Experiment) transits(i int) []transport.Path {
-	if x.Kernel == nil || x.Kernel.transits == nil {
-		return nil
-	}
-	return x.Kernel.transits.To[i]
 }
 
 // steers reports whether programs of host i read a clock that may be corrected.

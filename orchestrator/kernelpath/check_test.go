@@ -58,9 +58,9 @@ func TestCheck(t *testing.T) {
 	}
 	slow = ports.LinkOf(&l.Fabric.Ports[2])
 	slow.Delay += units.Microsecond
-	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{{Ports: []int{2}, Link: &slow}}, 1000, l.MTU,
-		without); port != 2 || err == nil || !strings.Contains(err.Error(), "netem") {
-		t.Errorf("port %d: %v", port, err)
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{{Ports: []int{2}, Link: &slow}}, 1000, l.MTU,
+		without); err != nil {
+		t.Errorf("a delay that changes: %v", err)
 	}
 	l.Fabric.Ports[3].Disorder = fabric.Disorder{Jitter: units.Microsecond}
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"weft/fabric"
 	"weft/orchestrator/runtime"
@@ -45,12 +46,18 @@ func (c *carrier) shape() error {
 // resetLinks sets all directions to the lab's initial settings.
 func (c *carrier) resetLinks() {
 	c.lines = make([]line, len(c.net.Ends))
+	var unit uint
+	if !c.kernel.Delays() {
+		longest := ports.TransitOf(&c.cfg.Network, c.cfg.Changes, c.mtu()).Longest
+		unit = bpf.UnitFor(time.Duration(float64(longest) * c.cfg.Dilation / float64(units.Nanosecond)))
+	}
 	for p := range c.lines {
 		cfg, l := &c.cfg.Network.Ports[p], &c.lines[p]
 		l.port, l.line = cfg, ports.LinkOf(cfg)
 		if c.gates != nil {
 			l.dir.Gate = c.gates.Port(p)
 			l.dir.Gate.Stamps = c.net.Ends[p].Switch >= 0
+			l.dir.Gate.Unit = unit
 			if s := c.net.Ends[p^1].Switch; s >= 0 {
 				sw := &c.net.Switches[s]
 				l.dir.Gate.At = &bpf.Switch{Routes: c.choices, Index: s, Seed: sw.Seed, Spray: sw.Spray}

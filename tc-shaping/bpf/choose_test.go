@@ -30,6 +30,9 @@ func loaded(t *testing.T, ports int) *Table {
 	return table
 }
 
+// anAddress returns 10.0.0.n.
+func anAddress(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
+
 // frame returns an Ethernet frame of an IPv4 packet.
 func frame(from, to netip.Addr, protocol byte, source, destination uint16) []byte {
 	b := make([]byte, 60)

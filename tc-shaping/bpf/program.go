@@ -19,6 +19,14 @@ const (
 	atSlope
 	atWhere
 	atLoss
+	atDelay
+	atPerByte
+	atOverhead
+	_
+	_
+	_
+	_
+	_
 	_
 	_
 	atEntered
@@ -31,6 +39,7 @@ const (
 	atSpoofed
 	atNotRouted
 	atLongest
+	atFree
 )
 
 // Verdicts of a program (linux/pkt_cls.h).
@@ -45,6 +54,8 @@ const (
 	skbMark     = 8
 	skbProtocol = 16
 	skbVLAN     = 20 // vlan_present
+	skbIngress  = 36 // ingress_ifindex
+	skbStamp    = 152
 )
 
 // Registers that keep their meaning in both programs.
@@ -154,7 +165,7 @@ func (p *Port) enter() asm.Instructions {
 			add(atEnteredPackets, asm.R1),
 		},
 		draw(entering),
-		end(asm.Instructions{asm.Mov.Imm(asm.R0, pass)}),
+		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.forget(), asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),
 	)
 }
 
@@ -165,6 +176,8 @@ func (p *Port) leave(from *qdisc.Source) asm.Instructions {
 		asm.Instructions{add(atLeft, size)},
 		count(atLeftPackets),
 		admit(from),
+		header(),
+		p.collect(),
 		asm.Instructions{
 			asm.LoadMem(queue, port, atLoss, asm.DWord),
 			asm.JEq.Imm(queue, 0, "kept"),
@@ -177,7 +190,6 @@ func (p *Port) leave(from *qdisc.Source) asm.Instructions {
 			asm.Mov.Imm(asm.R0, 0).WithSymbol("kept"),
 		},
 		waiting(),
-		header(),
 		p.stamp(),
 		draw(leaving),
 		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.At.choose(), asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),

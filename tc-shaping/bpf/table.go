@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -17,14 +18,17 @@ import (
 )
 
 // row is the memory of a port that the programs and this process share. Its fields are in the order
-// of the offsets in program.go. The first cache line is what this process writes.
+// of the offsets in program.go. The first two cache lines are what this process writes.
 type row struct {
 	limit, min, max uint64 // bytes
 	// probability of a mark per byte above min, in units of 2^-48
 	slope uint64
 	where uint64 // a packet is marked: see the constants
 	loss  uint64 // share of packets, in units of 2^-32
-	_     [2]uint64
+	// qdisc.Line in ns: propagation, time per byte in units of 2^-perByteBits, and bytes of
+	// overhead
+	delay, perByte, overhead uint64
+	_                        [7]uint64
 
 	entered, left               uint64 // bytes
 	enteredPackets, leftPackets uint64
@@ -32,7 +36,9 @@ type row struct {
 	lost                        uint64
 	spoofed, notRouted          uint64
 	longest                     uint64 // queue in bytes
-	_                           [6]uint64
+	// when the last transmission on the link ends, as a stamp of the kernel
+	free uint64
+	_    [5]uint64
 }
 
 // Where packets are marked.
@@ -110,6 +116,9 @@ type Port struct {
 	// Stamps writes telemetry into packets that ask for it, as ports of switches do. It takes
 	// effect with Leave.
 	Stamps bool
+	// Unit lets packets collect the times of their links (qdisc.Line): it is UnitFor a longest
+	// path. 0: they collect none. It takes effect with Enter and Leave.
+	Unit uint
 }
 
 func (p *Port) row() *row { return &p.table.rows[p.index] }
@@ -124,6 +133,9 @@ func (p *Port) Set(g *qdisc.Gate) {
 	atomic.StoreUint64(&to.max, now.max)
 	atomic.StoreUint64(&to.slope, now.slope)
 	atomic.StoreUint64(&to.loss, now.loss)
+	atomic.StoreUint64(&to.delay, now.delay)
+	atomic.StoreUint64(&to.perByte, now.perByte)
+	atomic.StoreUint64(&to.overhead, now.overhead)
 	atomic.StoreUint64(&to.where, now.where)
 }
 
@@ -132,6 +144,12 @@ func settings(g *qdisc.Gate) row {
 	r := row{limit: uint64(g.Limit), loss: uint64(g.Loss)}
 	if g.Loss == math.MaxUint32 { // netem's form of all
 		r.loss = 1 << 32
+	}
+	if l := g.Line; l != nil {
+		r.delay, r.overhead = uint64(l.Delay), uint64(l.Overhead)
+		if l.Rate > 0 {
+			r.perByte = uint64(math.Round(8e9 / float64(l.Rate) * (1 << perByteBits)))
+		}
 	}
 	red := g.RED
 	if red == nil {
@@ -149,8 +167,13 @@ func settings(g *qdisc.Gate) row {
 
 // Reset zeroes the counters. No program of the port may be attached.
 func (p *Port) Reset() {
-	r := p.row()
-	*r = row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss}
+	*p.row() = p.row().settings()
+}
+
+// settings returns the row without its counts.
+func (r *row) settings() row {
+	return row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss, delay: r.delay,
+		perByte: r.perByte, overhead: r.overhead}
 }
 
 // Forget forgets the longest queue.
@@ -173,12 +196,17 @@ func (p *Port) Counters() qdisc.GateCounters {
 
 // Gate returns the present settings: asked itself if they are the same.
 func (p *Port) Gate(asked *qdisc.Gate) *qdisc.Gate {
-	r := *p.row()
-	r = row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss}
+	r := p.row().settings()
 	if asked != nil && r == settings(asked) {
 		return asked
 	}
 	g := &qdisc.Gate{Limit: units.Bytes(r.limit), Loss: uint32(min(r.loss, math.MaxUint32))}
+	if r.delay|r.perByte|r.overhead != 0 {
+		g.Line = &qdisc.Line{Delay: time.Duration(r.delay), Overhead: units.Bytes(r.overhead)}
+		if r.perByte > 0 {
+			g.Line.Rate = units.Bandwidth(math.Round(8e9 * (1 << perByteBits) / float64(r.perByte)))
+		}
+	}
 	if r.where != nowhere {
 		g.RED = &qdisc.RED{Min: units.Bytes(r.min), Max: units.Bytes(r.max), Pmax: 1, ECN: true, Drawn: true,
 			Leaving: r.where == leaving}

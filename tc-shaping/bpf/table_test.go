@@ -3,9 +3,11 @@ package bpf
 import (
 	"math"
 	"testing"
+	"time"
 	"unsafe"
 
 	"weft/tc-shaping/qdisc"
+	"weft/units"
 )
 
 // The offsets of the programs are those of the fields.
@@ -24,7 +26,9 @@ func TestOffsets(t *testing.T) {
 		{"leftPackets", atLeftPackets, unsafe.Offsetof(r.leftPackets)}, {"marks", atMarks, unsafe.Offsetof(r.marks)},
 		{"drops", atDrops, unsafe.Offsetof(r.drops)}, {"lost", atLost, unsafe.Offsetof(r.lost)},
 		{"spoofed", atSpoofed, unsafe.Offsetof(r.spoofed)}, {"notRouted", atNotRouted, unsafe.Offsetof(r.notRouted)},
-		{"longest", atLongest, unsafe.Offsetof(r.longest)},
+		{"longest", atLongest, unsafe.Offsetof(r.longest)}, {"free", atFree, unsafe.Offsetof(r.free)},
+		{"delay", atDelay, unsafe.Offsetof(r.delay)}, {"perByte", atPerByte, unsafe.Offsetof(r.perByte)},
+		{"overhead", atOverhead, unsafe.Offsetof(r.overhead)},
 	} {
 		if uintptr(f.at) != f.is {
 			t.Errorf("%s is at %d, programs take %d", f.name, f.is, f.at)
@@ -40,6 +44,7 @@ func TestSettings(t *testing.T) {
 	p := &Port{table: &Table{rows: make([]row, 2)}, index: 1}
 	for _, g := range []*qdisc.Gate{
 		{Limit: 1000}, {Limit: 1 << 30, Loss: math.MaxUint32}, {Limit: 9, Loss: 7},
+		{Limit: 9, Line: &qdisc.Line{Delay: time.Second, Rate: 8 * units.Mbps, Overhead: 4}},
 		{Limit: 9, RED: &qdisc.RED{Min: 5, Max: 5, Pmax: 1, ECN: true, Drawn: true}},
 		{Limit: 9, RED: &qdisc.RED{Min: 5, Max: 1 << 30, Pmax: 0.25, ECN: true, Drawn: true, Leaving: true}},
 	} {

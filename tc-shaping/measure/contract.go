@@ -176,7 +176,7 @@ func (x *exam) takes(queued units.Bytes) time.Duration {
 
 // transit returns the time from the start of the transmission of queued bytes to their arrival.
 func (x *exam) transit(queued units.Bytes) time.Duration {
-	if !x.d.NeedsNetem() {
+	if !x.d.NeedsNetem() && !x.d.AtEnds {
 		return x.d.Delay
 	}
 	return x.d.Delay + x.takes(queued)

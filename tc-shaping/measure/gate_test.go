@@ -16,7 +16,8 @@ import (
 // by a step and by a slope, loss, one sender; and a link that differs is found out.
 func TestPrivGate(t *testing.T) {
 	own := &qdisc.Source{MAC: [6]byte{2, 0, 0, 0, 0, 1}, Addr: netip.MustParseAddr("10.9.0.1")}
-	plain := qdisc.Direction{Rate: 8 * units.Mbps, Limit: 400_000, Lateness: quiettest.Gap, AtEnds: true, Source: own}
+	plain := qdisc.Direction{Rate: 8 * units.Mbps, Limit: 400_000, Lateness: quiettest.Gap, AtEnds: true, Source: own,
+		Delay: 20 * time.Millisecond, Overhead: 4}
 	with := func(red qdisc.RED) qdisc.Direction {
 		d := plain
 		red.ECN, red.Drawn = true, true

@@ -51,6 +51,9 @@ func newLink(t *testing.T, d qdisc.Direction) *link {
 		l.noError(err)
 		t.Cleanup(func() { _ = table.Close() })
 		l.Gate = table.Port(0)
+		if d.AtEnds {
+			l.Gate.Unit = bpf.UnitFor(time.Second)
+		}
 	}
 	if err := l.Apply(l.tree); err != nil {
 		t.Fatal(err)

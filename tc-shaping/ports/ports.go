@@ -6,8 +6,9 @@
 // of a port that the kernel cannot provide is an error that wraps qdisc.ErrRefused, never ignored;
 // properties_test.go lists the decision for each property.
 //
-// On a kernel without netem links delay nothing, and receivers hold packets back instead. Transits
-// (transit.go) says for how long, and how far that makes packets arrive at a queue out of step.
+// On a kernel without netem links delay nothing, and receivers hold packets back instead. TransitOf
+// (transit.go) says for how long at most, and how far that makes packets arrive at a queue out of
+// step.
 //
 // Start with Shape, which covers a whole network, and Real, which covers one direction.
 package ports
@@ -62,7 +63,7 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 	}
 	d.Gated = kernel.Lacks(qdisc.PartBPF) == nil
 	if !kernel.Delays() {
-		d.AtEnds, d.Wire, d.Delay = true, false, 0
+		d.AtEnds, d.Wire = true, false
 	}
 	if d.Reorder > 0 { // without reordering, ReorderBy has no effect
 		d.ReorderBy = stretched(l.Disorder.By)
@@ -71,7 +72,7 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 		// One extra packet is no noticeable queue, slow labs often see a timer that is late by that
 		// much, and the link spaces packets that leave in a burst.
 		one := float64(mtu+qdisc.Ethernet) * 8e9 / float64(d.Rate)
-		if d.AtEnds { // nothing spaces packets behind the queue
+		if d.AtEnds { // nothing spaces packets on their way to the next queue
 			one /= 8
 		}
 		d.Lateness = max(100*time.Microsecond, time.Duration(one))
@@ -127,11 +128,6 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 		if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil && sw.Balance.PerPacket() {
 			return 0, fmt.Errorf("%w: a choice of the path for each packet, since this kernel lacks %s",
 				qdisc.ErrRefused, lacks[0])
-		}
-	}
-	if !kernel.Delays() {
-		if port, err := checkTransits(cfg, changes, mtu); err != nil {
-			return port, err
 		}
 	}
 	for i := range changes {

@@ -1,7 +1,6 @@
 package ports
 
 import (
-	"errors"
 	"testing"
 
 	"weft/fabric"
@@ -49,57 +48,28 @@ func chain(switches int, extra ...[3]int) *fabric.Config {
 	return c
 }
 
-// A transit has all links of a path. Packets that meet have as many links behind them as the
-// distances of their hosts.
-func TestTransits(t *testing.T) {
+// The longest transit has all links of a path. Packets that meet have as many links behind them as
+// the distances of their hosts.
+func TestTransit(t *testing.T) {
 	const mtu = 972 // 990 bytes on the wire
 	size := units.Bytes(mtu) + wire.Overhead - 28
-	all, _, err := TransitsOf(chain(3), mtu)
-	if err != nil {
-		t.Fatal(err)
-	}
 	each := units.Microsecond + units.Time(size)*units.Nanosecond // 8 Gb/s
-	for to := range 3 {
-		for from := range 3 {
-			links := max(to-from, from-to) + 2
-			if to == from {
-				links = 0
-			}
-			if got := all.To[to][from].Delay(size); got != units.Time(links)*each {
-				t.Errorf("from %d to %d: %v, want %d links of %v", from, to, got, links, each)
-			}
-		}
+	// at the port to the middle host nothing differs, at those to the others one link
+	if got := TransitOf(chain(3), nil, mtu); got.Longest != 4*each || got.Apart != each {
+		t.Errorf("%+v, want %v and %v", got, 4*each, each)
 	}
-	if all.Apart != each { // at the port to the middle host nothing differs, at those to the others one link
-		t.Errorf("apart %v, want %v", all.Apart, each)
+	// equal paths of unequal delays
+	if got := TransitOf(chain(2, [3]int{0, 1, 2}), nil, mtu); got.Longest != 3*(each+units.Microsecond) || got.Apart != units.Microsecond {
+		t.Errorf("%+v", got)
 	}
-}
-
-// Equal paths must take equal times, at the start and after each change.
-func TestTransitsOfUnequalPaths(t *testing.T) {
-	if _, _, err := TransitsOf(chain(2, [3]int{0, 1, 1}), 1000); err != nil {
-		t.Error(err)
+	cfg := chain(3)
+	longer := LinkOf(&cfg.Ports[4])
+	longer.Delay *= 3
+	if got := TransitOf(cfg, []fabric.Change{{Ports: []int{4}, Link: &longer}}, mtu); got.Longest != 4*(each+2*units.Microsecond) {
+		t.Errorf("with a slower link: %+v", got)
 	}
-	if _, port, err := TransitsOf(chain(2, [3]int{0, 1, 2}), 1000); !errors.Is(err, errUnequal) || port < 4 {
-		t.Errorf("port %d: %v", port, err)
-	}
-	cfg := chain(2, [3]int{0, 1, 1})
-	slow := LinkOf(&cfg.Ports[4])
-	longer := slow
-	longer.Delay *= 2
-	detour := chain(2, [3]int{0, 1, 1}).Switches
-	detour[0].Groups[1] = detour[0].Groups[1][:1]
-	lossy := slow
-	lossy.Loss = 1
-	for what, c := range map[string]struct {
-		change fabric.Change
-		ok     bool
-	}{
-		"delay": {fabric.Change{Ports: []int{4}, Link: &longer}, false}, "loss": {fabric.Change{Ports: []int{4}, Link: &lossy}, true},
-		"routes": {fabric.Change{Tables: detour}, true},
-	} {
-		if _, err := checkTransits(cfg, []fabric.Change{c.change}, 1000); (err == nil) != c.ok {
-			t.Errorf("%s: %v", what, err)
-		}
+	detour := cfg.Switches
+	if got := TransitOf(cfg, []fabric.Change{{Tables: detour}}, mtu); got.Longest != 4*each {
+		t.Errorf("with other routes: %+v", got)
 	}
 }

@@ -36,9 +36,9 @@ type Direction struct {
 	Wire bool
 	// Gated asks for a Gate whatever else the direction needs.
 	Gated bool
-	// AtEnds says that receivers hold packets back for the time that they would take on their
-	// links. The direction then delays nothing: packets arrive when their transmission starts. It
-	// needs a Gate and no netem, but cannot have jitter, reordering or duplicates.
+	// AtEnds says that receivers hold packets back for the time that they take on their links,
+	// which the kernel's stamp of their arrival includes. The direction itself delays nothing. It
+	// needs a Gate (Gate.Line) and no netem, but cannot have jitter, reordering or duplicates.
 	AtEnds bool
 	// Delay is the propagation delay: from the last bit sent to the last bit received.
 	Delay time.Duration

@@ -2,6 +2,7 @@ package qdisc
 
 import (
 	"fmt"
+	"time"
 
 	"weft/units"
 )
@@ -17,6 +18,17 @@ type Gate struct {
 	RED *RED
 	// Loss is the share of packets that are lost at the far end, in units of 1/(2^32-1).
 	Loss uint32
+	// Line is how long packets take behind the queue; nil: something else delays them.
+	Line *Line
+}
+
+// Line is the time that packets take on a link. Nothing holds them back for it: each packet
+// collects the times of its links, and the kernel's stamp of its arrival at a node says when it is
+// due there.
+type Line struct {
+	Delay    time.Duration   // propagation
+	Rate     units.Bandwidth // of transmissions, which follow each other; 0: they take no time
+	Overhead units.Bytes     // of each packet on the link beyond what the kernel counts
 }
 
 func (g *Gate) String() string {
@@ -24,6 +36,9 @@ func (g *Gate) String() string {
 		return "none"
 	}
 	s := fmt.Sprintf("limit %d loss %d of 2^32-1", g.Limit, g.Loss)
+	if l := g.Line; l != nil {
+		s += fmt.Sprintf(" delay %v rate %v overhead %d", l.Delay, l.Rate, l.Overhead)
+	}
 	if r := g.RED; r != nil {
 		where := "entering"
 		if r.Leaving {
@@ -52,7 +67,7 @@ func (d Direction) gate() *Gate {
 		g.RED = d.RED
 	}
 	if d.AtEnds { // netem loses packets otherwise
-		g.Loss = share(d.Loss)
+		g.Loss, g.Line = share(d.Loss), &Line{d.Delay, d.Rate, d.Overhead}
 	}
 	return g
 }

@@ -1,0 +1,143 @@
+package bpf
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+)
+
+// Where nothing in the kernel delays packets, each collects the time that its links take, in the
+// field Identification of its IPv4 header, which packets that are not fragmented do not use (RFC
+// 6864, section 4.1). At each node the kernel's stamp of its arrival is moved by that time, so that
+// a socket that asks for stamps (SO_TIMESTAMPNS) learns when the packet is due.
+
+// perByteBits is the number of binary digits of row.perByte behind the point.
+const perByteBits = 20
+
+// UnitFor returns the unit of times that packets collect, as a power of two in ns, for paths that
+// take at most this long: twice as long still fits into the field.
+func UnitFor(longest time.Duration) uint {
+	return uint(max(1, bits.Len64(uint64(longest)>>15)))
+}
+
+const (
+	identification = 4 // in the IPv4 header
+	ipChecksum     = 10
+	ipID           = ipPacket + identification
+	maxCollected   = 1<<16 - 1
+
+	collected = -80 // old and new value of the field, in network order
+
+	uncollected = "uncollected"
+)
+
+// setIdentification replaces the field and updates the checksum. The stack has the old and the new
+// value.
+func setIdentification() asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.Mov.Reg(asm.R1, packet),
+			asm.Mov.Imm(asm.R2, 14+ipChecksum),
+			asm.LoadMem(asm.R3, asm.RFP, collected, asm.DWord),
+			asm.LoadMem(asm.R4, asm.RFP, collected+8, asm.DWord),
+			asm.Mov.Imm(asm.R5, 2),
+			asm.FnL3CsumReplace.Call(),
+			asm.Mov.Imm(asm.R2, 14+identification),
+		},
+		storeBytes(collected+8, 2),
+	)
+}
+
+// whole goes to the label uncollected unless the packet, whose header is on the stack, is one of
+// IPv4 that is no fragment.
+func whole() asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
+		asm.RSh.Imm(asm.R1, 4),
+		asm.JNE.Imm(asm.R1, 4, uncollected),
+		asm.LoadMem(asm.R1, packet, skbProtocol, asm.Word),
+		asm.JNE.Imm(asm.R1, int32(network16(unix.ETH_P_IP)), uncollected),
+		asm.LoadMem(asm.R1, asm.RFP, ipFlags, asm.Half),
+		asm.And.Imm(asm.R1, int32(network16(0x3fff))),
+		asm.JNE.Imm(asm.R1, 0, uncollected),
+	}
+}
+
+// forget zeroes the field of a packet that starts here.
+func (p *Port) forget() asm.Instructions {
+	if p.Unit == 0 {
+		return nil
+	}
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, packet, skbIngress, asm.Word),
+			asm.JNE.Imm(asm.R1, 0, uncollected),
+		},
+		header(),
+		whole(),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, ipID, asm.Half),
+			asm.JEq.Imm(asm.R1, 0, uncollected),
+			asm.StoreMem(asm.RFP, collected, asm.R1, asm.DWord),
+			asm.Mov.Imm(asm.R1, 0),
+			asm.StoreMem(asm.RFP, collected+8, asm.R1, asm.DWord),
+		},
+		setIdentification(),
+		asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol(uncollected)},
+	)
+}
+
+// collect adds the time that this link takes to those that a packet has collected, and moves the
+// kernel's stamp of its arrival by their sum. The packet's header is on the stack. It uses the
+// register of the queue.
+func (p *Port) collect() asm.Instructions {
+	if p.Unit == 0 {
+		return nil
+	}
+	const now, end = queue, size
+	return join(
+		whole(),
+		asm.Instructions{
+			asm.LoadMem(now, packet, skbStamp, asm.DWord), // not when it is looked at
+			asm.JEq.Imm(now, 0, uncollected),              // no socket asks for stamps
+			// the transmission, behind the one before
+			asm.LoadMem(end, packet, skbLen, asm.Word),
+			asm.LoadMem(asm.R1, port, atOverhead, asm.DWord),
+			asm.Add.Reg(end, asm.R1),
+			asm.LoadMem(asm.R1, port, atPerByte, asm.DWord),
+			asm.Mul.Reg(end, asm.R1),
+			asm.RSh.Imm(end, perByteBits),
+			asm.LoadMem(asm.R1, port, atFree, asm.DWord),
+			asm.JLE.Reg(asm.R1, now, "idle"),
+			asm.Mov.Reg(asm.R2, asm.R1),
+			asm.Sub.Reg(asm.R2, now),
+			asm.RSh.Imm(asm.R2, int32(p.Unit)),
+			asm.JLE.Imm(asm.R2, maxCollected, "transmits"), // else the machine's clock was set back
+			asm.Mov.Reg(asm.R1, now).WithSymbol("idle"),
+			asm.Add.Reg(end, asm.R1).WithSymbol("transmits"),
+			asm.StoreMem(port, atFree, end, asm.DWord),
+			asm.Sub.Reg(end, now),
+			asm.LoadMem(asm.R1, port, atDelay, asm.DWord),
+			asm.Add.Reg(end, asm.R1),
+			// rounded to units
+			asm.Add.Imm(end, 1<<(p.Unit-1)),
+			asm.RSh.Imm(end, int32(p.Unit)),
+			asm.LoadMem(asm.R1, asm.RFP, ipID, asm.Half),
+			asm.StoreMem(asm.RFP, collected, asm.R1, asm.DWord),
+			asm.HostTo(asm.BE, asm.R1, asm.Half),
+			asm.Add.Reg(end, asm.R1),
+			asm.JLE.Imm(end, maxCollected, "sum"),
+			asm.Mov.Imm(end, maxCollected),
+			asm.Mov.Reg(asm.R1, end).WithSymbol("sum"),
+			asm.HostTo(asm.BE, asm.R1, asm.Half),
+			asm.StoreMem(asm.RFP, collected+8, asm.R1, asm.DWord),
+			asm.LSh.Imm(end, int32(p.Unit)),
+			asm.Add.Reg(now, end),
+			asm.StoreMem(packet, skbStamp, now, asm.DWord),
+		},
+		setIdentification(),
+		asm.Instructions{asm.LoadMem(size, packet, skbLen, asm.Word).WithSymbol(uncollected)},
+	)
+}
