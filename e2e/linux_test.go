@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"weft/internal/quiettest"
@@ -15,7 +14,7 @@ import (
 
 // Every transport runs on Linux as the network, over a fat-tree of bridges and routes: what is done
 // is right, no packet is refused, each link carries the packets that it carries in the simulator,
-// and a run that is ok takes as long. What Linux cannot do is refused by name.
+// and a run that is ok takes as long.
 func TestPrivTransportsOnLinux(t *testing.T) {
 	testenv.NeedEmulation(t)
 	kernel, err := kernelpath.Available()
@@ -40,12 +39,6 @@ workload: [{collective: all-to-all, ranks: 6, size: 120KB}]
 expect: [verified == true, unfinished == 0, drops == 0]
 `, kind)
 			file := d.writeLab("linux.yaml", text)
-			if transport.FactsOf(kind).Coordinated {
-				if r := d.run("run", file, "--datapath", "kernel").wantCode(2); !strings.Contains(r.stderr, kind) {
-					t.Errorf("said %q", r.stderr)
-				}
-				return
-			}
 			d.run("run", file, "--engine", "sim").wantCode(0)
 			_, want := d.summary()
 			quiettest.Check(t, 3, func() error {

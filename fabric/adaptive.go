@@ -40,6 +40,9 @@ func (b Balance) Random() bool { return b == Spray }
 // ByLight reports whether switches use PortConfig.Light.
 func (b Balance) ByLight() bool { return b == Adaptive }
 
+// Coordinated reports whether switches tag and notify: see CCM.
+func (b Balance) Coordinated() bool { return b == CCM }
+
 // FlowExpiry is how long a switch remembers a flow without packets. The value is our own choice:
 // the draft has none.
 const FlowExpiry = 10 * units.Millisecond

@@ -241,7 +241,7 @@ func (c *coordination) checkIncast(n *Network, now units.Time, s int) {
 	w := &c.switches[s]
 	for k := 0; k < len(w.ports); {
 		port, in := w.ports[k], w.incast[k]
-		switch q := n.ports[port].depth(n, now, 1); {
+		switch q := n.ports[port].depth(n, now, dataClass); {
 		case q > n.balancing.threshold[port]:
 			in.lightSince = units.Never
 		case in.lightSince == units.Never:
@@ -304,6 +304,10 @@ func (c *coordination) send(n *Network, now units.Time, s int, from int32, to No
 		n.total.CCM.Notes[0]++
 		return
 	}
+	if c.outside != nil {
+		c.outside(to, note)
+		return
+	}
 	p := n.Get()
 	p.Src, p.Dst, p.Size, p.Class = HostID(note.Switch), HostID(to), NoteSize, 0
 	p.FlowHash = FlowHash(p.Src, p.Dst, note.SrcPort, uint16(note.Type))
@@ -322,21 +326,27 @@ func (c *coordination) send(n *Network, now units.Time, s int, from int32, to No
 	n.join(now, from, p)
 }
 
-// receive handles a notification that has reached its switch: the flow avoids its port for a round
-// trip.
+// receive takes a notification that has reached its switch.
 func (c *coordination) receive(n *Network, now units.Time, s int, e *Packet) {
 	note := *n.pool.note(e.number)
 	n.total.Delivered++
 	n.total.DeliveredBytes += e.Size
 	n.Put(e)
+	c.hear(n, now, s, note)
+}
+
+// hear handles a notification: the flow avoids its port for a round trip. It returns the flow, or
+// nil if the switch cannot use the notification.
+func (c *coordination) hear(n *Network, now units.Time, s int, note Note) *flowEntry {
 	hash := FlowHash(note.Src, note.Dst, note.SrcPort, c.dstPort)
 	f := n.balancing.switches[s].flows.know(now, uint64(uint32(splitmix.Mix(hash)))<<32|uint64(uint32(note.Dst)))
 	if note.Type != NeedsPath || f == nil || f.port == noPort {
 		n.total.CCM.Ignored++
-		return
+		return nil
 	}
 	f.away, f.until = f.port, now+c.RTT
 	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
+	return f
 }
 
 // NoteOf returns the notification that p is. ok is false if p is none: its sender is not a switch.
@@ -370,6 +380,8 @@ type coordination struct {
 	congestion []units.Bytes // by port: PortConfig.Congested
 	overloads  []overload    // by port
 	dstPort    uint16        // UDP destination port of the transport
+	// what takes the notifications that switches send; nil: the network
+	outside func(to NodeID, note Note)
 }
 
 // newCoordination returns nil for a network without CCM.

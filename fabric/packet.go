@@ -22,6 +22,9 @@ const (
 // Classes is the number of priority classes. Class 0 is served before class 1.
 const Classes = 2
 
+// dataClass is the class of data, which switches with CCM choose paths for.
+const dataClass = 1
+
 // HeaderRoom is the number of header bytes that a Packet holds without storage of its own. With it
 // a Packet takes three cache lines.
 const HeaderRoom = 64

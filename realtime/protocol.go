@@ -282,6 +282,9 @@ type Report struct {
 	Delivery   *stats.Dist // by how much each frame was written after its scheduled arrival
 	Departure  *stats.Dist // by how much each data packet of Weft's was read after its departure instant
 	QueueDelay *stats.Dist // time in switch queues, by delivered data packet
+	// Decisions is by how much after a packet each decision of a switch with CCM was made that
+	// follows from it; nil: the switches themselves make them.
+	Decisions *stats.Dist `json:",omitempty"`
 
 	Stalls []Stalls // of the process, or of that of each part
 

@@ -225,7 +225,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run DIR", "is a directory"},
 		{"run labs/quickstart.yaml --engine warp", "--engine warp"},
 		{"run labs/quickstart.yaml --runtime podman", "docker"},
-		{"run labs/quickstart.yaml --datapath kernel --set queues.routing=adaptive", "expected ecmp or spray"},
+		{"run labs/quickstart.yaml --datapath kernel --set queues.pfc=on", "expected off"},
 		{"run labs/quickstart.yaml --kernel plan9", "expected host or uml"},
 		{"run labs/quickstart.yaml --kernel uml --engine sim", "remove --kernel"},
 		{"run labs/quickstart.yaml --kernel uml --runtime docker", "use --runtime namespace"},

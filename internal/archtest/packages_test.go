@@ -152,7 +152,8 @@ func packages() []entry {
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units",
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
-		{"tc-shaping/bpf", "internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units", "programs for what disciplines cannot do"},
+		{"tc-shaping/bpf", "fabric internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units",
+			"programs for what disciplines cannot do, and switches of the fabric would"},
 		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc units", "puts disciplines and programs on devices"},
 		{"tc-shaping/measure", "internal/sockbuf tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "tc-shaping/bpf tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
@@ -224,9 +225,9 @@ func packages() []entry {
 			"internal/thread nodeimg/boot nodeimg/labclock orchestrator/runtime units",
 			"a runtime"},
 
-		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot " +
-			"orchestrator/runtime realtime tc-shaping/bpf tc-shaping/measure tc-shaping/ports " +
-			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
+		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/cleanup internal/clock internal/control " +
+			"internal/poller internal/sockbuf nodeimg/boot orchestrator/runtime realtime results/stats tc-shaping/bpf " +
+			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl transport/wire units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},
 		{"orchestrator/doctor", "internal/bypass internal/plural internal/poller internal/privilege internal/sockbuf " +

@@ -108,6 +108,10 @@ func Prefer(pid int, p Priority) (scheduling string) {
 	return scheduling
 }
 
+// Hurry gives the calling thread the scheduling of the most urgent priority, as far as the kernel
+// grants it. The goroutine must be locked to its thread.
+func Hurry() (scheduling string) { return schedule(0, unix.Gettid(), Urgent) }
+
 // shortSlice is the requested time slice in nanoseconds, the smallest that the kernel grants.
 const shortSlice = 100_000
 

@@ -304,5 +304,8 @@ func latenessOf(o *Outcome) []lateness {
 			late = append(late, lateness{"packets from one part of the network to another", c.Lateness, true, true})
 		}
 	}
+	if f := o.Report; f != nil && f.Decisions != nil {
+		late = append(late, lateness{what: "decisions of switches", dist: f.Decisions})
+	}
 	return late
 }

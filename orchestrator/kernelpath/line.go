@@ -57,10 +57,13 @@ func (c *carrier) resetLinks() {
 		if c.gates != nil {
 			l.dir.Gate = c.gates.Port(p)
 			l.dir.Gate.Stamps = c.net.Ends[p].Switch >= 0
-			l.dir.Gate.Unit = unit
+			l.dir.Gate.Unit, l.dir.Gate.Tags = unit, c.cfg.Network.CCM != nil
+			l.dir.Gate.FromHost = c.net.Ends[p].Host >= 0
+			l.dir.Gate.Light(cfg.Light, cfg.Congested)
 			if s := c.net.Ends[p^1].Switch; s >= 0 {
 				sw := &c.net.Switches[s]
-				l.dir.Gate.At = &bpf.Switch{Routes: c.choices, Index: s, Seed: sw.Seed, Spray: sw.Spray}
+				l.dir.Gate.At = &bpf.Switch{Routes: c.choices, Index: s, Seed: sw.Seed, Balance: sw.Balance,
+					Flows: c.flows}
 			}
 		}
 	}

@@ -46,21 +46,22 @@ type Host struct {
 
 // Switch describes the namespace of a switch.
 type Switch struct {
-	Name   string
-	Addr   netip.Addr
-	MAC    boot.MAC // of the bridge and of every port
-	Seed   uint64   // of the choice among equal paths
-	Spray  bool     // it is made for each packet
-	Rack   []Member // hosts on its bridge
-	Ports  []Port   // ports to other switches
-	Groups [][]int  // equal paths, as indices in Ports
-	Routes []Route  // by destination
+	Name    string
+	Addr    netip.Addr
+	MAC     boot.MAC       // of the bridge and of every port
+	Seed    uint64         // of the choice among equal paths
+	Balance fabric.Balance // how it is made
+	Rack    []Member       // hosts on its bridge
+	Ports   []Port         // ports to other switches
+	Groups  [][]int        // equal paths, as indices in Ports
+	Routes  []Route        // by destination
 }
 
 // Member is a host on a bridge.
 type Member struct {
 	Interface string
 	Host      int
+	Port      int // fabric port
 }
 
 // Port is a switch's interface to another switch.
@@ -71,9 +72,9 @@ type Port struct {
 	Port      int        // fabric port
 }
 
-// Route is the route to a host.
+// Route is the route to a host, or with CCM to a switch.
 type Route struct {
-	Host  int
+	To    int // the host, or the number of hosts plus that of the switch
 	Group int // index in Groups
 }
 
@@ -99,7 +100,7 @@ func Plan(l *Lab) (*Network, error) {
 	for s := range n.Switches {
 		c := &cfg.Switches[s]
 		n.Switches[s] = Switch{Name: c.Name, Addr: l.Switches[s], MAC: boot.MACOf(l.Switches[s]), Seed: c.Seed,
-			Spray: c.Balance.Random()}
+			Balance: c.Balance}
 	}
 	for i := 0; i < len(cfg.Ports); i += 2 {
 		if err := n.link(l, i); err != nil {
@@ -175,7 +176,7 @@ func (n *Network) attach(l *Lab, h, s, up, down int) error {
 	}
 	host.Home = s
 	name := n.name(s, host.Name, down)
-	sw.Rack = append(sw.Rack, Member{name, h})
+	sw.Rack = append(sw.Rack, Member{name, h, down})
 	n.Ends[up], n.Ends[down] = End{h, -1, boot.Interface}, End{-1, s, name}
 	n.Cables = append(n.Cables, boot.Cable{
 		A: boot.CableEnd{Node: sw.Name, Interface: name, MAC: sw.MAC, Index: firstIndex + down},
@@ -229,8 +230,8 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 	}
 	groups := map[int32]int{} // index of each group of ports to switches
 	sw.Groups, sw.Routes = nil, nil
-	for h, g := range c.Route[:min(len(c.Route), len(n.Hosts))] {
-		if g < 0 || n.Hosts[h].Home == s {
+	for to, g := range c.Route {
+		if g < 0 || to < len(n.Hosts) && n.Hosts[to].Home == s {
 			continue
 		}
 		index, known := groups[g]
@@ -240,14 +241,30 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 				i, ok := ports[port]
 				if !ok {
 					return fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name,
-						n.Hosts[h].Name, port)
+						n.nameOf(to), port)
 				}
 				paths = append(paths, i)
 			}
 			index = len(sw.Groups)
 			groups[g], sw.Groups = index, append(sw.Groups, paths)
 		}
-		sw.Routes = append(sw.Routes, Route{h, index})
+		sw.Routes = append(sw.Routes, Route{to, index})
 	}
 	return nil
+}
+
+// nameOf returns the name of a destination: see Route.To.
+func (n *Network) nameOf(to int) string {
+	if s := to - len(n.Hosts); s >= 0 {
+		return n.Switches[s].Name
+	}
+	return n.Hosts[to].Name
+}
+
+// AddrOf returns the address of a destination: see Route.To.
+func (n *Network) AddrOf(to int) netip.Addr {
+	if s := to - len(n.Hosts); s >= 0 {
+		return n.Switches[s].Addr
+	}
+	return n.Hosts[to].Addr
 }

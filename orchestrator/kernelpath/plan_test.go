@@ -101,7 +101,7 @@ func TestPlan(t *testing.T) {
 			for _, p := range s.Groups[r.Group] {
 				by = append(by, s.Ports[p].Interface)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, n.Hosts[r.Host].Name, strings.Join(by, " "))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, n.Hosts[r.To].Name, strings.Join(by, " "))
 		}
 	}
 	fmt.Fprintln(w, "\ncable end A\tMAC\tindex\tcable end B\tMAC\tindex\tMTU\tqueue, packets")

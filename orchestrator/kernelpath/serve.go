@@ -64,6 +64,8 @@ type carrier struct {
 	// kernel has none
 	gates   *bpf.Table
 	choices *bpf.Routes
+	flows   *bpf.Flows    // nil: switches look at no queues
+	ccm     *coordination // nil: there is none, or lab time has not started
 
 	hosts, switches []*tcnl.Conn // connections to their namespaces; nil until opened
 	bySwitch        [][]int      // fabric ports
@@ -125,6 +127,9 @@ func (c *carrier) run() error {
 		return err
 	}
 	c.scale = labtime.Scale{T0: start.T0, Dilation: c.cfg.Dilation}
+	if err := c.coordinate(); err != nil {
+		return err
+	}
 	messages, quit := make(chan message), make(chan struct{})
 	defer close(quit)
 	go c.listen(messages, quit)
@@ -145,7 +150,7 @@ func (c *carrier) run() error {
 			}
 		case <-look.C:
 			began := time.Now()
-			if err := c.sample(); err != nil {
+			if err := errors.Join(c.sample(), c.sendSteps()); err != nil {
 				return err
 			}
 			look.Reset(c.sampling(time.Since(began)))
@@ -180,6 +185,9 @@ func (c *carrier) handle(m message) (over bool, err error) {
 	switch m.m.Kind {
 	case realtime.KindStop:
 		report, err := c.report()
+		if err == nil {
+			err = c.sendSteps()
+		}
 		if err != nil {
 			return true, err
 		}
@@ -270,6 +278,11 @@ func (c *carrier) make(change *fabric.Change) error {
 	if err != nil {
 		return err
 	}
+	if c.ccm != nil {
+		if err := c.ccm.make(change); err != nil {
+			return err
+		}
+	}
 	for _, p := range change.Ports {
 		if s := c.net.Ends[p].Switch; change.Up != nil && s >= 0 {
 			if err := c.install(s); err != nil {
@@ -319,14 +332,23 @@ func (c *carrier) install(s int) error {
 
 // mark lets a switch's programs choose among groups of its ports.
 func (c *carrier) mark(s int, groups [][]int) {
+	sw := &c.net.Switches[s]
 	to := make([][]uint32, len(c.net.Hosts))
-	for _, r := range c.net.Switches[s].Routes {
+	for _, r := range sw.Routes {
+		if r.To >= len(to) {
+			continue // only this process sends to switches
+		}
 		for _, path := range groups[r.Group] {
-			to[r.Host] = append(to[r.Host], markOf(path))
+			to[r.To] = append(to[r.To], uint32(sw.Ports[path].Port))
 		}
 	}
-	for h, marks := range to {
-		c.choices.Set(s, h, marks)
+	if sw.Balance.Coordinated() {
+		for _, m := range sw.Rack {
+			to[m.Host] = []uint32{uint32(m.Port) | bpf.ToHost}
+		}
+	}
+	for h, ports := range to {
+		c.choices.Set(s, h, ports)
 	}
 }
 

@@ -465,13 +465,13 @@ func checkSwitchState(t *testing.T, c runtime.Cluster, n *Network) {
 			}
 		}
 		for _, to := range sw.Routes {
-			route, err := netlink.RouteGet(n.Hosts[to.Host].Addr.AsSlice())
+			route, err := netlink.RouteGet(n.Hosts[to.To].Addr.AsSlice())
 			if err != nil || len(route) != 1 {
-				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.Host].Name, route, err)
+				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.To].Name, route, err)
 			}
 			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports,
 				func(p Port) bool { return interfaceName(route[0].LinkIndex) == p.Interface })) {
-				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, interfaceName(route[0].LinkIndex))
+				t.Errorf("%s is reached by %s", n.Hosts[to.To].Name, interfaceName(route[0].LinkIndex))
 			}
 		}
 		return nil

@@ -112,12 +112,20 @@ func (c *carrier) program() (err error) {
 	for h := range addrs {
 		addrs[h] = c.net.Hosts[h].Addr
 	}
-	c.choices, err = bpf.NewRoutes(len(c.net.Switches), widest, addrs)
+	if c.choices, err = bpf.NewRoutes(len(c.net.Switches), widest, addrs); err != nil {
+		return err
+	}
+	if b := c.net.Switches[0].Balance; b.ByLight() || b.Coordinated() {
+		c.flows, err = bpf.NewFlows(len(c.net.Switches), b.Coordinated())
+	}
 	return err
 }
 
 // close closes the connections. The network stays until its nodes end.
 func (c *carrier) close() {
+	if c.ccm != nil {
+		_ = c.ccm.close() // it only read
+	}
 	for _, r := range c.routes {
 		if r != nil {
 			r.Close()
@@ -128,6 +136,9 @@ func (c *carrier) close() {
 	}
 	if c.choices != nil {
 		_ = c.choices.Close()
+	}
+	if c.flows != nil {
+		_ = c.flows.Close()
 	}
 	for _, conn := range slices.Concat(c.hosts, c.switches) {
 		if conn != nil {

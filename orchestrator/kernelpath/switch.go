@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
+	"weft/tc-shaping/bpf"
 )
 
 // routing is the present forwarding state of one switch. Its socket is in the switch's namespace,
 // whatever thread uses it.
 type routing struct {
 	sw     *Switch
-	hosts  []Host
+	net    *Network
 	socket *nl.NetlinkSocket
 	index  []int    // interface index of each of the switch's ports
 	next   uint32   // ID of the next kernel object
@@ -70,7 +71,7 @@ func prepare(n *Network, s int) (*routing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sw.Name, err)
 	}
-	r := &routing{sw: sw, hosts: n.Hosts, socket: socket, next: 1, routes: map[int]bool{}}
+	r := &routing{sw: sw, net: n, socket: socket, next: 1, routes: map[int]bool{}}
 	for _, step := range []struct {
 		what string
 		do   func() error
@@ -155,7 +156,7 @@ func (r *routing) bridge() error {
 		return err
 	}
 	for _, m := range r.sw.Rack {
-		h := &r.hosts[m.Host]
+		h := &r.net.Hosts[m.Host]
 		if err := neighbour(link, h.Addr, h.MAC); err != nil {
 			return err
 		}
@@ -187,13 +188,13 @@ func (r *routing) member(bridge int, m Member) error {
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("%s: %w", m.Interface, err)
 	}
-	mac := r.hosts[m.Host].MAC
+	mac := r.net.Hosts[m.Host].MAC
 	err = netlink.NeighSet(&netlink.Neigh{
 		LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_NOARP, Flags: netlink.NTF_MASTER,
 		HardwareAddr: net.HardwareAddr(mac[:]),
 	})
 	if err != nil {
-		return fmt.Errorf("%s: address of %s: %w", m.Interface, r.hosts[m.Host].Name, err)
+		return fmt.Errorf("%s: address of %s: %w", m.Interface, r.net.Hosts[m.Host].Name, err)
 	}
 	return nil
 }
@@ -231,28 +232,20 @@ func (r *routing) ports(n *Network) error {
 	return nil
 }
 
-// markOf returns the mark of packets that a switch's programs send through a port, an index in
-// Ports. The kernel routes them by a table of that number.
-func markOf(port int) uint32 { return firstTable + uint32(port) }
-
-// firstTable is the number of the first of these tables. Our own value: the kernel's own are 253
-// to 255.
-const firstTable = 1000
-
 // byMark routes packets by their marks: each mark has a rule and a table with one route. The
 // calling thread must be in the namespace.
 func (r *routing) byMark() error {
 	for i, p := range r.sw.Ports {
-		table := int(markOf(i))
+		table := int(bpf.MarkOf(p.Port))
 		to := &netlink.Route{Table: table, LinkIndex: r.index[i], Gw: p.Via.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
 			Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}}
 		if err := netlink.RouteAdd(to); err != nil {
 			return fmt.Errorf("route of table %d over %s: %w", table, p.Interface, err)
 		}
 		rule := netlink.NewRule()
-		rule.Family, rule.Mark, rule.Table = netlink.FAMILY_V4, markOf(i), table
+		rule.Family, rule.Mark, rule.Table = netlink.FAMILY_V4, uint32(table), table
 		if err := netlink.RuleAdd(rule); err != nil {
-			return fmt.Errorf("rule for mark %d: %w", markOf(i), err)
+			return fmt.Errorf("rule for mark %d: %w", table, err)
 		}
 	}
 	return nil
@@ -272,14 +265,14 @@ func (r *routing) install(groups [][]int, routes []Route) error {
 	}
 	now := make(map[int]bool, len(routes))
 	for _, to := range routes {
-		if err := r.to(r.hosts[to.Host].Addr, ids[to.Group]); err != nil {
+		if err := r.to(r.net.AddrOf(to.To), ids[to.Group]); err != nil {
 			return err
 		}
-		now[to.Host] = true
+		now[to.To] = true
 	}
-	for h := range r.hosts {
-		if r.routes[h] && !now[h] {
-			if err := r.to(r.hosts[h].Addr, 0); err != nil {
+	for to := range r.routes {
+		if !now[to] {
+			if err := r.to(r.net.AddrOf(to), 0); err != nil {
 				return err
 			}
 		}

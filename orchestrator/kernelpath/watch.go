@@ -113,6 +113,11 @@ func (c *carrier) count() (*totals, error) {
 		c.add(t, p, &s)
 	}
 	t.network.MaxQueue = c.maxQueue
+	if c.ccm != nil {
+		var moved int64
+		t.network.CCM, moved = c.ccm.counters()
+		t.network.PathSwitches += moved
+	}
 	lost, err := c.interfaceDrops()
 	t.unordered += lost - c.lost
 	return t, err
@@ -128,6 +133,11 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 	k := &state.Counters
 	k.Packets, k.Bytes, k.Marks, k.Drops = int64(s.Packets), s.Sent, int64(s.Marks), int64(s.Drops)
 	k.Lost = int64(s.Lost)
+	if l.dir.Gate != nil {
+		moved, untold := l.dir.Gate.Moved()
+		n.PathSwitches += int64(moved)
+		t.unordered += int64(untold)
+	}
 	if from.Host >= 0 {
 		n.Injected += int64(s.Packets)
 		n.InjectedBytes += s.Sent
@@ -188,6 +198,9 @@ func (c *carrier) report() (*realtime.Report, error) {
 	}
 	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Refusals: t.refusals,
 		Sampled: c.gates == nil, Scheduler: "the kernel's", Links: Table(c.findings)}
+	if c.ccm != nil {
+		r.Decisions = c.ccm.lateness()
+	}
 	for i := range t.ports {
 		r.Ports = append(r.Ports, t.ports[i].Counters)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"weft/orchestrator/topology"
-	"weft/transport"
 )
 
 // onKernel begins the messages about limits of the kernel datapath.
@@ -42,17 +41,6 @@ func (d *decoder) checkKernel(l *Lab) {
 	}
 	if l.trims() {
 		refuse("queues.trim", "drops packets at full queues and cannot cut them to their headers; expected off")
-	}
-	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
-	if s := l.Transport.Section; s != nil {
-		facts = transport.FactsFor(kind, s.Control())
-	}
-	if l.Queues.Balance().ByLight() && !facts.Coordinated {
-		refuse("queues.routing", "does not choose paths by the queues of a switch; expected ecmp or spray")
-	}
-	if facts.Coordinated {
-		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected "+
-			"another transport", kind)
 	}
 	if l.Clocks.Transparent {
 		refuse("clocks.transparent", "does not correct PTP messages; expected false")

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"weft/internal/plural"
@@ -125,10 +126,13 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, chosen bool, after []in
 		makes = append(makes, b.neighbours(sw.Name, p.Interface, peer)...)
 	}
 	for _, r := range sw.Routes {
-		makes = append(makes, property(sw.Name, "%s", routeTo(sw, hosts[r.Host].Addr, sw.Groups[r.Group])))
+		makes = append(makes, property(sw.Name, "%s", routeTo(sw, b.setup.Network.AddrOf(r.To), sw.Groups[r.Group])))
 	}
-	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports",
-		plural.Count(len(sw.Routes), "host"))
+	to := plural.Count(len(sw.Routes), "host")
+	if slices.ContainsFunc(sw.Routes, func(r kernelpath.Route) bool { return r.To >= len(hosts) }) {
+		to = plural.Count(len(sw.Routes), "node")
+	}
+	do := fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports", to)
 	if chosen {
 		do += fmt.Sprintf("; for BPF programs, which choose as the simulator does, route by the marks of %s",
 			plural.Count(len(sw.Ports), "port"))

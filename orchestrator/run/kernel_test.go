@@ -98,7 +98,7 @@ func maxHops(t *testing.T, n *kernelpath.Network, at, to, left int) int {
 	if slices.ContainsFunc(sw.Rack, func(m kernelpath.Member) bool { return m.Host == to }) {
 		return 1
 	}
-	i := slices.IndexFunc(sw.Routes, func(r kernelpath.Route) bool { return r.Host == to })
+	i := slices.IndexFunc(sw.Routes, func(r kernelpath.Route) bool { return r.To == to })
 	if i < 0 || len(sw.Groups[sw.Routes[i].Group]) == 0 {
 		t.Fatalf("%s has no path to %s", sw.Name, n.Hosts[to].Name)
 	}
@@ -145,7 +145,7 @@ func TestKernelPlans(t *testing.T) {
 				for _, p := range sw.Groups[r.Group] {
 					by = append(by, fmt.Sprintf("%s via %v", sw.Ports[p].Interface, sw.Ports[p].Via))
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", sw.Name, n.Hosts[r.Host].Addr, strings.Join(by, ", "))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", sw.Name, n.Hosts[r.To].Addr, strings.Join(by, ", "))
 			}
 		}
 		fmt.Fprintln(w, "\ncable end A\tcable end B")

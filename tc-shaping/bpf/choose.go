@@ -11,23 +11,33 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"weft/fabric"
 	"weft/internal/cleanup"
 	"weft/internal/splitmix"
 	"weft/transport/wire"
 )
 
 // Routes is the memory in which switches look up by which of their ports a packet goes on. They
-// choose among equal paths as those of package fabric do, so that a flow takes the same path. The
-// kernel then routes the packet by the mark that it gets, one for each port.
+// choose among equal ports as those of package fabric do, so that a flow takes the same path. The
+// kernel then routes the packet by the mark that it gets: see MarkOf.
 type Routes struct {
 	hosts  *ebpf.Map // from address to number
 	memory *ebpf.Map
 	mapped []byte
-	// rows are, by switch and host, a number of ports and their marks
+	// rows are, by switch and host, a number of ports and the ports
 	rows []uint32
-	// length of a row in marks: a power of two, plus one for their number
+	// room of a row for ports: a power of two
 	width, count int
 }
+
+// MarkOf returns the mark of packets that a switch sends by a port of the table.
+func MarkOf(port int) uint32 { return firstMark + uint32(port) }
+
+// firstMark is the mark of port 0. Our own value: the kernel's own tables are 253 to 255.
+const firstMark = 1000
+
+// ToHost is added to a port of Routes that leads to a host: its packets get no mark.
+const ToHost uint32 = 1 << 31
 
 // NewRoutes returns the memory of a number of switches with at most width equal ports towards each
 // of the hosts with these IPv4 addresses.
@@ -76,23 +86,25 @@ func (r *Routes) Close() error {
 	return cleanup.Join(unmap, hosts, memory)
 }
 
-// Set sets the marks of the ports by which a switch sends what is for a host. Without any, the
-// packets get no mark.
-func (r *Routes) Set(at, host int, marks []uint32) {
+// Set sets the ports by which a switch sends what is for a host. Without any, the packets get no
+// mark.
+func (r *Routes) Set(at, host int, ports []uint32) {
 	row := r.rows[(at*r.count+host)*(1+r.width):][:1+r.width]
-	for i, m := range marks {
-		atomic.StoreUint32(&row[1+i], m)
+	for i, p := range ports {
+		atomic.StoreUint32(&row[1+i], p)
 	}
-	atomic.StoreUint32(&row[0], uint32(len(marks)))
+	atomic.StoreUint32(&row[0], uint32(len(ports)))
 }
 
 // A Switch is where packets get the mark of a port. The zero value gives none.
 type Switch struct {
 	Routes *Routes
 	Index  int
-	Seed   uint64 // of the choice among equal paths: fabric.SwitchConfig.Seed
-	// Spray takes a port at random for each packet, but for control packets (wire.TOSControl).
-	Spray bool
+	Seed   uint64 // of the choice among equal ports: fabric.SwitchConfig.Seed
+	// Balance is how it chooses among them. All but fabric.ECMP treat control packets
+	// (wire.TOSControl) by their flow. Those that look at queues need Flows.
+	Balance fabric.Balance
+	Flows   *Flows
 }
 
 // Where the program keeps the beginning of an IPv4 packet, and what it needs of it.
@@ -147,9 +159,11 @@ func mix(r asm.Register) asm.Instructions {
 
 func uint64ToInt(x uint64) int64 { return int64(x) }
 
-// choose gives a packet the mark of a port: that of fabric.FlowHash and the switch's seed. The
-// packet's header is on the stack. It uses the registers of the port, the size and the queue.
-func (s *Switch) choose() asm.Instructions {
+// choose gives a packet the mark of a port: by fabric.FlowHash and the switch's seed, or as the
+// switch balances. The packet's header is on the stack. It uses the registers of the port, the size
+// and the queue.
+func (p *Port) choose() asm.Instructions {
+	s := p.At
 	if s == nil || s.Routes == nil {
 		return nil
 	}
@@ -197,19 +211,31 @@ func (s *Switch) choose() asm.Instructions {
 		asm.Instructions{
 			asm.LSh.Imm(hash, 32),
 			asm.RSh.Imm(hash, 32),
+		},
+		p.keep(from, to, hash),
+		asm.Instructions{
 			asm.LoadImm(asm.R1, uint64ToInt(splitmix.Mix(s.Seed)), asm.DWord),
 			asm.Xor.Reg(hash, asm.R1),
 		},
 		mix(hash),
 		s.spray(hash),
-		s.pick(to, hash),
-		asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol(unchosen)},
+		s.row(to, hash),
+		p.balance(),
+		asm.Instructions{
+			// of all ports, the one of the hash
+			asm.LSh.Imm(hash, 2),
+			asm.Add.Reg(entries, hash),
+			asm.LoadMem(asm.R2, entries, 4, asm.Word),
+			asm.Add.Imm(asm.R2, firstMark).WithSymbol(chosen),
+			asm.StoreMem(packet, skbMark, asm.R2, asm.Word),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol(unchosen),
+		},
 	)
 }
 
 // spray replaces the hash of a data packet by a random number, if the switch does so.
 func (s *Switch) spray(hash asm.Register) asm.Instructions {
-	if !s.Spray {
+	if !s.Balance.Random() {
 		return nil
 	}
 	return asm.Instructions{
@@ -222,30 +248,35 @@ func (s *Switch) spray(hash asm.Register) asm.Instructions {
 	}
 }
 
-// pick marks the packet with the port of a hash, of those towards a host.
-func (s *Switch) pick(to, hash asm.Register) asm.Instructions {
+// What row leaves in registers.
+const (
+	entries = asm.R7 // the switch's row for the packet's destination
+	number  = asm.R8 // of its ports
+	usual   = asm.R9 // the one of the hash: 0 to number - 1
+
+	chosen = "chosen" // the port is in R2
+)
+
+// row finds the ports towards a host, and the one of a hash.
+func (s *Switch) row(to, hash asm.Register) asm.Instructions {
 	r := s.Routes
 	return asm.Instructions{
 		asm.JGE.Imm(to, int32(r.count), unchosen),
-		asm.LoadMapValue(asm.R1, r.memory.FD(), uint32(s.Index*r.count*r.stride())),
+		asm.LoadMapValue(entries, r.memory.FD(), uint32(s.Index*r.count*r.stride())),
 		asm.Mul.Imm(to, int32(r.stride())),
-		asm.Add.Reg(asm.R1, to),
-		asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), // number of ports
-		asm.JEq.Imm(asm.R2, 0, unchosen),
+		asm.Add.Reg(entries, to),
+		asm.LoadMem(number, entries, 0, asm.Word),
+		asm.JEq.Imm(number, 0, unchosen),
 		// the high half of hash times the number
 		asm.Mov.Reg(asm.R3, hash),
 		asm.RSh.Imm(asm.R3, 32),
-		asm.Mul.Reg(asm.R3, asm.R2),
+		asm.Mul.Reg(asm.R3, number),
 		asm.LSh.Imm(hash, 32),
 		asm.RSh.Imm(hash, 32),
-		asm.Mul.Reg(hash, asm.R2),
+		asm.Mul.Reg(hash, number),
 		asm.RSh.Imm(hash, 32),
 		asm.Add.Reg(hash, asm.R3),
 		asm.RSh.Imm(hash, 32),
 		asm.And.Imm(hash, int32(r.width-1)),
-		asm.LSh.Imm(hash, 2),
-		asm.Add.Reg(asm.R1, hash),
-		asm.LoadMem(asm.R2, asm.R1, 4, asm.Word),
-		asm.StoreMem(packet, skbMark, asm.R2, asm.Word),
 	}
 }

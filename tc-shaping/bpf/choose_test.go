@@ -68,12 +68,12 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 		port := table.Port(0)
 		port.Set(&qdisc.Gate{Limit: 1 << 20})
 		port.At = &Switch{Routes: routes, Index: at, Seed: r.Uint64()}
-		marks := make([]uint32, paths)
-		for i := range marks {
-			marks[i] = uint32(100 + i)
+		ports := make([]uint32, paths)
+		for i := range ports {
+			ports[i] = uint32(100 + i)
 		}
 		for h := range hosts[1:] { // nothing goes to the last one
-			routes.Set(at, h, marks)
+			routes.Set(at, h, ports)
 		}
 		p, err := port.Leave(nil)
 		if err != nil {
@@ -93,7 +93,7 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 			}
 			want := uint32(0)
 			if dst < len(hosts)-1 {
-				want = marks[fabric.Choose(hash, port.At.Seed, paths)]
+				want = MarkOf(int(ports[fabric.Choose(hash, port.At.Seed, paths)]))
 			}
 			if got != want {
 				t.Fatalf("%d to %d, protocol %d, ports %d and %d, %d paths: mark %d, want %d", src, dst, protocol, source,

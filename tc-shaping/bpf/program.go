@@ -22,8 +22,8 @@ const (
 	atDelay
 	atPerByte
 	atOverhead
-	_
-	_
+	atLight
+	atCongested
 	_
 	_
 	_
@@ -40,6 +40,8 @@ const (
 	atNotRouted
 	atLongest
 	atFree
+	atMoved
+	atUntold
 )
 
 // Verdicts of a program (linux/pkt_cls.h).
@@ -164,6 +166,7 @@ func (p *Port) enter() asm.Instructions {
 			asm.Mov.Imm(asm.R1, 1).WithSymbol("shorter"),
 			add(atEnteredPackets, asm.R1),
 		},
+		p.tagEntering(),
 		draw(entering),
 		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.forget(), asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),
 	)
@@ -191,8 +194,10 @@ func (p *Port) leave(from *qdisc.Source) asm.Instructions {
 		},
 		waiting(),
 		p.stamp(),
+		p.tag(),
 		draw(leaving),
-		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.At.choose(), asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),
+		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.untag(), p.choose(),
+			asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),
 	)
 }
 

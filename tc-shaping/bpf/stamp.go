@@ -62,6 +62,26 @@ func storeBytes(from, n int32) asm.Instructions {
 	}
 }
 
+// data goes to a label unless the packet, whose header is on the stack, is a data packet, and loads
+// the beginning of its message.
+func data(other string) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
+			asm.JNE.Imm(asm.R1, 0x45, other),
+			asm.LoadMem(asm.R1, asm.RFP, ipProtocol, asm.Byte),
+			asm.JNE.Imm(asm.R1, unix.IPPROTO_UDP, other),
+			asm.LoadMem(asm.R1, asm.RFP, portTo, asm.Half),
+			asm.JNE.Imm(asm.R1, int32(network16(wire.Port)), other),
+		},
+		loadBytes(atMessage, messageHead, 4),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, messageHead+2, asm.Byte),
+			asm.JNE.Imm(asm.R1, int32(wire.TypeData), other),
+		},
+	)
+}
+
 // stamp writes the port's record into a data packet that asks for telemetry, as fabric's ports do
 // when a transmission starts. It needs the bytes that wait, and uses the register of the size.
 func (p *Port) stamp() asm.Instructions {
@@ -70,18 +90,8 @@ func (p *Port) stamp() asm.Instructions {
 	}
 	const sent = size
 	return join(
+		data(unstamped),
 		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
-			asm.JNE.Imm(asm.R1, 0x45, unstamped),
-			asm.LoadMem(asm.R1, asm.RFP, ipProtocol, asm.Byte),
-			asm.JNE.Imm(asm.R1, unix.IPPROTO_UDP, unstamped),
-			asm.LoadMem(asm.R1, asm.RFP, portTo, asm.Half),
-			asm.JNE.Imm(asm.R1, int32(network16(wire.Port)), unstamped),
-		},
-		loadBytes(atMessage, messageHead, 4),
-		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.RFP, messageHead+2, asm.Byte),
-			asm.JNE.Imm(asm.R1, int32(wire.TypeData), unstamped),
 			asm.LoadMem(asm.R1, asm.RFP, messageHead+3, asm.Byte),
 			asm.And.Imm(asm.R1, int32(wire.Telemetry)),
 			asm.JEq.Imm(asm.R1, 0, unstamped),

@@ -28,7 +28,8 @@ type row struct {
 	// qdisc.Line in ns: propagation, time per byte in units of 2^-perByteBits, and bytes of
 	// overhead
 	delay, perByte, overhead uint64
-	_                        [7]uint64
+	light, congested         uint64 // bytes: fabric.PortConfig
+	_                        [5]uint64
 
 	entered, left               uint64 // bytes
 	enteredPackets, leftPackets uint64
@@ -38,7 +39,10 @@ type row struct {
 	longest                     uint64 // queue in bytes
 	// when the last transmission on the link ends, as a stamp of the kernel
 	free uint64
-	_    [5]uint64
+	// how often a flow that came by this link was moved to another port, and how many of its
+	// packets a Coordinator was not told of
+	moved, untold uint64
+	_             [3]uint64
 }
 
 // Where packets are marked.
@@ -116,6 +120,11 @@ type Port struct {
 	// Stamps writes telemetry into packets that ask for it, as ports of switches do. It takes
 	// effect with Leave.
 	Stamps bool
+	// Tags says that packets may have a coordination tag, which decides whether they are marked. It
+	// takes effect with Enter and Leave.
+	Tags bool
+	// FromHost says that its packets start at a host. It takes effect with Leave.
+	FromHost bool
 	// Unit lets packets collect the times of their links (qdisc.Line): it is UnitFor a longest
 	// path. 0: they collect none. It takes effect with Enter and Leave.
 	Unit uint
@@ -173,7 +182,22 @@ func (p *Port) Reset() {
 // settings returns the row without its counts.
 func (r *row) settings() row {
 	return row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss, delay: r.delay,
-		perByte: r.perByte, overhead: r.overhead}
+		perByte: r.perByte, overhead: r.overhead, light: r.light, congested: r.congested}
+}
+
+// Light sets the queues up to which the port is light and above which it is congested:
+// fabric.PortConfig.
+func (p *Port) Light(light, congested units.Bytes) {
+	r := p.row()
+	atomic.StoreUint64(&r.light, uint64(light))
+	atomic.StoreUint64(&r.congested, uint64(congested))
+}
+
+// Moved returns how often a flow that came by this link was moved to another port, and how many of
+// its packets nobody was told of, because Flows.Events were not read in time.
+func (p *Port) Moved() (moved, untold uint64) {
+	r := p.row()
+	return atomic.LoadUint64(&r.moved), atomic.LoadUint64(&r.untold)
 }
 
 // Forget forgets the longest queue.
@@ -197,6 +221,7 @@ func (p *Port) Counters() qdisc.GateCounters {
 // Gate returns the present settings: asked itself if they are the same.
 func (p *Port) Gate(asked *qdisc.Gate) *qdisc.Gate {
 	r := p.row().settings()
+	r.light, r.congested = 0, 0
 	if asked != nil && r == settings(asked) {
 		return asked
 	}

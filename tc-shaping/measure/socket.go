@@ -128,10 +128,11 @@ func parse(payload, control []byte) (a arrival, ok bool) {
 	if err != nil {
 		return a, false
 	}
-	for _, m := range messages {
-		switch {
-		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16:
-			a.at = int64(binary.NativeEndian.Uint64(m.Data))*1e9 + int64(binary.NativeEndian.Uint64(m.Data[8:]))
+	for i := range messages {
+		m := &messages[i]
+		switch at := sockbuf.Stamp(m); {
+		case at != 0:
+			a.at = at
 		case m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_TOS && len(m.Data) >= 1:
 			a.ce = m.Data[0]&3 == 3
 		}

@@ -82,7 +82,8 @@ func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 	}
 	if e := p.ECN; e.On {
 		d.RED = &qdisc.RED{Min: e.Kmin, Max: e.Kmax, Pmax: e.Pmax, ECN: true, Leaving: !e.Ingress,
-			Drawn: !e.Ingress || kernel.Lacks(qdisc.PartRED) != nil}
+			// what has a coordination tag is marked by what that says
+			Drawn: !e.Ingress || p.Congested > 0 || kernel.Lacks(qdisc.PartRED) != nil}
 	}
 	return d
 }
@@ -124,10 +125,8 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 		return port, err
 	}
 	for s := range cfg.Switches {
-		sw := &cfg.Switches[s]
-		if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil && sw.Balance.PerPacket() {
-			return 0, fmt.Errorf("%w: a choice of the path for each packet, since this kernel lacks %s",
-				qdisc.ErrRefused, lacks[0])
+		if err := checkBalance(&cfg.Switches[s], kernel); err != nil {
+			return 0, err
 		}
 	}
 	for i := range changes {
@@ -144,6 +143,32 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 		}
 	}
 	return 0, nil
+}
+
+// checkBalance returns an error if the kernel cannot choose paths as a switch does.
+func checkBalance(sw *fabric.SwitchConfig, kernel qdisc.Capabilities) error {
+	if !sw.Balance.PerPacket() {
+		return nil
+	}
+	if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil {
+		return fmt.Errorf("%w: a choice of the path for each packet, since this kernel lacks %s", qdisc.ErrRefused,
+			lacks[0])
+	}
+	if sw.Balance.Random() {
+		return nil
+	}
+	if sw.Aside != nil {
+		return fmt.Errorf("%w: detours of switches that choose paths by their queues", qdisc.ErrRefused)
+	}
+	widest := 0
+	for _, group := range sw.Groups {
+		widest = max(widest, len(group))
+	}
+	if widest > qdisc.MaxBalanced {
+		return fmt.Errorf("%w: a choice by their queues among %d equal paths; it can among %d", qdisc.ErrRefused,
+			widest, qdisc.MaxBalanced)
+	}
+	return nil
 }
 
 // from returns the host that a port belongs to, or nil if it belongs to a switch.

@@ -21,7 +21,8 @@ var properties = map[reflect.Type]map[string]string{
 	reflect.TypeFor[fabric.PortConfig](): {
 		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
 		"BitErrors": refused, "PFC": refused, "Trim": refused, "Disorder": mapped,
-		"Light": modeled, "Congested": modeled, "Aside": modeled, // per-packet routing and CCM, which are refused
+		"Light": mapped, "Congested": mapped, // rows of BPF programs: package kernelpath
+		"Aside": modeled, // detours, which Check refuses
 	},
 	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped,
 		"Ingress": refused},

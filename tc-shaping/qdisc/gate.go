@@ -49,6 +49,11 @@ func (g *Gate) String() string {
 	return s
 }
 
+// MaxBalanced is the largest number of equal paths among which the programs choose by their queues.
+// Our own choice: what they report of a packet, with each of those queues, stands on a program's
+// stack, which has 512 bytes.
+const MaxBalanced = 16
+
 // GateNames returns the names by which tc shows the two programs of a port.
 func GateNames(port int) (enter, leave string) {
 	return fmt.Sprintf("weft enter port %d", port), fmt.Sprintf("weft leave port %d", port)

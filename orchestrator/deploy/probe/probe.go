@@ -7,6 +7,7 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -252,16 +253,7 @@ func (r *receiver) run(fd int) error {
 
 // arrival returns when the kernel received a packet.
 func arrival(control []byte) int64 {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return now()
-	}
-	for _, m := range messages {
-		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
-			return int64(binary.NativeEndian.Uint64(m.Data))*1e9 + int64(binary.NativeEndian.Uint64(m.Data[8:]))
-		}
-	}
-	return now()
+	return cmp.Or(sockbuf.StampOf(control), now())
 }
 
 // count counts a packet. Packets that are not probes are ignored.
