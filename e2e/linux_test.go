@@ -12,10 +12,9 @@ import (
 	"weft/transport"
 )
 
-// Every transport runs on Linux as the network, over a fat-tree of bridges and routes: what is done
-// is right, no packet is refused, each link carries the packets that it carries in the simulator,
-// and a run that is ok takes as long.
-func TestPrivTransportsOnLinux(t *testing.T) {
+// needLinux skips a test where Linux cannot be the network with BPF programs.
+func needLinux(t *testing.T) {
+	t.Helper()
 	testenv.NeedEmulation(t)
 	kernel, err := kernelpath.Available()
 	if err != nil {
@@ -24,6 +23,13 @@ func TestPrivTransportsOnLinux(t *testing.T) {
 	if lacks := kernel.Lacks(qdisc.PartBPF); lacks != nil {
 		t.Skip(lacks)
 	}
+}
+
+// Every transport runs on Linux as the network, over a fat-tree of bridges and routes: what is done
+// is right, no packet is refused, each link carries the packets that it carries in the simulator,
+// and a run that is ok takes as long.
+func TestPrivTransportsOnLinux(t *testing.T) {
+	needLinux(t)
 	for _, kind := range transport.Kinds() {
 		if transport.FactsOf(kind).Module { // which another test has
 			continue
@@ -58,4 +64,23 @@ expect: [verified == true, unfinished == 0, drops == 0]
 			})
 		})
 	}
+}
+
+// With CCM, Linux as the network takes the steps of the built-in lab: a flow leaves a slow path
+// when a switch downstream asks for that, sources are told of incast, and when it is over.
+func TestPrivCCMOnLinux(t *testing.T) {
+	needLinux(t)
+	quiettest.Check(t, 3, func() error {
+		d := newWorkspace(t)
+		r := d.run("run", libraryLab(t, "ccm/example-emu.yaml"), "--datapath", "kernel")
+		_, s := d.summary()
+		wantDone(t, s)
+		if s.Network.CCM == nil || s.Network.CCM.NeedsPath == 0 || len(s.Refused) > 0 {
+			t.Errorf("%+v", s.Network.CCM)
+		}
+		if r.code != 0 || s.Fidelity.Verdict != "ok" {
+			return fmt.Errorf("%s, exit code %d: %s", s.Fidelity.Verdict, r.code, r.stdout)
+		}
+		return nil
+	})
 }

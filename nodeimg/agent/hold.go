@@ -11,8 +11,8 @@ import (
 // qdisc.Direction.AtEnds.
 type holding struct {
 	queue parcels
-	// when the last packet of each path is due, which later ones do not overtake; nil: switches
-	// choose a path for each packet
+	// when the last packet of each path is due, which later ones do not overtake; nil: packets of a
+	// flow may overtake each other
 	last  map[path]units.Time
 	next  uint64   // order of the next parcel
 	spare [][]byte // memory of parcels that were released

@@ -71,7 +71,7 @@ type Config struct {
 	// Holds lets this node hold packets back until the kernel's stamp says that they are due, since
 	// the links delay none
 	Holds   bool `json:",omitempty"`
-	Sprayed bool `json:",omitempty"` // packets of a flow take several paths
+	Sprayed bool `json:",omitempty"` // packets of a flow may overtake each other
 	More    bool // another configure follows the results
 	// the congestion control of Plan, if it is a module, with a descriptor beside this message
 	Module *Module `json:",omitempty"`

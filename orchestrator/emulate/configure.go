@@ -287,8 +287,20 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	}
 }
 
-// sprayed reports whether switches choose a path for each packet.
+// sprayed reports whether packets of a flow may overtake each other: switches choose a path for
+// each packet, or links delay them at random.
 func (x *Experiment) sprayed() bool {
+	shuffles := func(d *fabric.Disorder) bool { return d != nil && (d.Jitter > 0 || d.Reorder > 0) }
+	for i := range x.Fabric.Ports {
+		if shuffles(&x.Fabric.Ports[i].Disorder) {
+			return true
+		}
+	}
+	for i := range x.Changes {
+		if l := x.Changes[i].Link; l != nil && shuffles(l.Disorder) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool { return s.Balance.PerPacket() })
 }
 

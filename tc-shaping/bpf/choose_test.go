@@ -66,7 +66,9 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		port := table.Port(0)
-		port.Set(&qdisc.Gate{Limit: 1 << 20})
+		if err := port.Set(&qdisc.Gate{Limit: 1 << 20}); err != nil {
+			t.Fatal(err)
+		}
 		port.At = &Switch{Routes: routes, Index: at, Seed: r.Uint64()}
 		ports := make([]uint32, paths)
 		for i := range ports {

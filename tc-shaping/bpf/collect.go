@@ -6,6 +6,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"weft/tc-shaping/qdisc"
 )
 
 // Where nothing in the kernel delays packets, each collects the time that its links take, in the
@@ -21,6 +23,10 @@ const perByteBits = 20
 func UnitFor(longest time.Duration) uint {
 	return uint(max(1, bits.Len64(uint64(longest)>>15)))
 }
+
+// tableBits is the number of binary digits of an entry of a table of random delays behind the
+// point: qdisc.TableOne.
+const tableBits = 13
 
 const (
 	identification = 4 // in the IPv4 header
@@ -121,8 +127,25 @@ func (p *Port) collect() asm.Instructions {
 			asm.Sub.Reg(end, now),
 			asm.LoadMem(asm.R1, port, atDelay, asm.DWord),
 			asm.Add.Reg(end, asm.R1),
+			// a random delay
+			asm.LoadMem(asm.R1, port, atSpread, asm.DWord),
+			asm.JEq.Imm(asm.R1, 0, "certain"),
+			asm.FnGetPrandomU32.Call(),
+			asm.And.Imm(asm.R0, qdisc.TableSize-1),
+			asm.LoadMem(asm.R1, port, atSpreadTable, asm.DWord),
+			asm.And.Imm(asm.R1, maxSpreads-1),
+			asm.Mul.Imm(asm.R1, qdisc.TableSize),
+			asm.Add.Reg(asm.R0, asm.R1),
+			asm.LSh.Imm(asm.R0, 1),
+			asm.LoadMapValue(asm.R1, p.table.spreads.FD(), 0),
+			asm.Add.Reg(asm.R1, asm.R0),
+			asm.LoadMem(asm.R0, asm.R1, 0, asm.Half),
+			asm.LoadMem(asm.R1, port, atSpread, asm.DWord),
+			asm.Mul.Reg(asm.R0, asm.R1),
+			asm.RSh.Imm(asm.R0, tableBits),
+			asm.Add.Reg(end, asm.R0),
 			// rounded to units
-			asm.Add.Imm(end, 1<<(p.Unit-1)),
+			asm.Add.Imm(end, 1<<(p.Unit-1)).WithSymbol("certain"),
 			asm.RSh.Imm(end, int32(p.Unit)),
 			asm.LoadMem(asm.R1, asm.RFP, ipID, asm.Half),
 			asm.StoreMem(asm.RFP, collected, asm.R1, asm.DWord),

@@ -22,7 +22,18 @@ func TestPrivCollect(t *testing.T) {
 	if unit*maxCollected < 2*longest || unit*maxCollected > 8*longest {
 		t.Errorf("units of %v", unit)
 	}
-	port.Set(&qdisc.Gate{Limit: 1 << 20, Line: &qdisc.Line{Delay: 5 * time.Millisecond, Rate: 8 * units.Mbps, Overhead: 40}})
+	set := func(l qdisc.Line) {
+		t.Helper()
+		g := &qdisc.Gate{Limit: 1 << 20, Line: &l}
+		if err := port.Set(g); err != nil {
+			t.Fatal(err)
+		}
+		if got := port.Gate(g); got != g {
+			t.Errorf("%v became %v", g, got)
+		}
+	}
+	line := qdisc.Line{Delay: 5 * time.Millisecond, Rate: 8 * units.Mbps, Overhead: 40}
+	set(line)
 	leave, err := port.Leave(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +79,22 @@ func TestPrivCollect(t *testing.T) {
 	if id, moved := run(leave, later, 0); moved != 0 || id != 30*time.Millisecond/unit*unit {
 		t.Errorf("without a stamp: %v, %v", id, moved)
 	}
+	random := make([]int16, qdisc.TableSize)
+	for i := range random {
+		random[i] = int16(i % 3 * qdisc.TableOne)
+	}
+	set(qdisc.Line{Delay: 5 * time.Millisecond, Spread: 8 * time.Millisecond, Table: random})
+	times := map[time.Duration]int{}
+	for range 300 {
+		_, moved := run(leave, packet, at)
+		times[(moved-5*time.Millisecond+4*time.Millisecond)/(8*time.Millisecond)]++
+	}
+	for i := range time.Duration(3) {
+		if n := times[i]; n < 60 || n > 140 {
+			t.Errorf("%d of 300 packets take %d times the spread: %v", n, i, times)
+		}
+	}
+	set(line)
 	binary.BigEndian.PutUint16(later[18:], maxCollected)
 	binary.BigEndian.PutUint16(later[24:], 0)
 	binary.BigEndian.PutUint16(later[24:], ^checksum(later[14:34]))

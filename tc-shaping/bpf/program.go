@@ -24,8 +24,8 @@ const (
 	atOverhead
 	atLight
 	atCongested
-	_
-	_
+	atSpread
+	atSpreadTable
 	_
 	_
 	_

@@ -18,7 +18,9 @@ import (
 func TestPrivStamp(t *testing.T) {
 	table := loaded(t, 2)
 	port := table.Port(1)
-	port.Set(&qdisc.Gate{Limit: 1 << 20})
+	if err := port.Set(&qdisc.Gate{Limit: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
 	port.Stamps = true
 	p, err := port.Leave(nil)
 	if err != nil {

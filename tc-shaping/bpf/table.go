@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -29,7 +30,8 @@ type row struct {
 	// overhead
 	delay, perByte, overhead uint64
 	light, congested         uint64 // bytes: fabric.PortConfig
-	_                        [5]uint64
+	spread, spreadTable      uint64 // qdisc.Line: ns, and an index in Table.spreads
+	_                        [3]uint64
 
 	entered, left               uint64 // bytes
 	enteredPackets, leftPackets uint64
@@ -61,6 +63,29 @@ type Table struct {
 	rows   []row
 	// dilation stands behind the rows, in units of 2^-fraction; 0: not known yet
 	dilation *uint64
+
+	spreads *ebpf.Map // tables of random delays: qdisc.Line
+	mappedS []byte
+	tables  [][]int16 // those in spreads
+}
+
+// maxSpreads is the largest number of different tables of random delays in a lab: a power of two.
+// Our own choice.
+const maxSpreads = 16
+
+// spreadOf returns the index of a table of random delays, which it adds if it is new.
+func (t *Table) spreadOf(table []int16) (uint64, error) {
+	i := slices.IndexFunc(t.tables, func(other []int16) bool { return slices.Equal(other, table) })
+	if i >= 0 {
+		return uint64(i), nil
+	}
+	if len(t.tables) == maxSpreads {
+		return 0, fmt.Errorf("more than %d different distributions of random delays", maxSpreads)
+	}
+	i = len(t.tables)
+	copy(unsafe.Slice((*int16)(unsafe.Pointer(&t.mappedS[2*qdisc.TableSize*i])), qdisc.TableSize), table)
+	t.tables = append(t.tables, table)
+	return uint64(i), nil
 }
 
 // atDilation returns the offset of the dilation.
@@ -83,8 +108,13 @@ func newTable(ports int) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	spreads, mappedS, err := newArray("weft_spreads", 2*qdisc.TableSize*maxSpreads)
+	if err != nil {
+		return nil, cleanup.Join(err, unix.Munmap(mapped), m.Close())
+	}
 	rows := unsafe.Slice((*row)(unsafe.Pointer(&mapped[0])), ports+1)
-	return &Table{memory: m, mapped: mapped, rows: rows[:ports], dilation: (*uint64)(unsafe.Pointer(&rows[ports]))}, nil
+	return &Table{memory: m, mapped: mapped, rows: rows[:ports], dilation: (*uint64)(unsafe.Pointer(&rows[ports])),
+		spreads: spreads, mappedS: mappedS}, nil
 }
 
 // newArray returns memory that programs and this process share.
@@ -105,7 +135,9 @@ func newArray(name string, size int) (m *ebpf.Map, mapped []byte, err error) {
 
 // Close releases the memory. Programs that are still attached keep theirs. No Port may be used
 // afterwards.
-func (t *Table) Close() error { return cleanup.Join(unix.Munmap(t.mapped), t.memory.Close()) }
+func (t *Table) Close() error {
+	return cleanup.Join(unix.Munmap(t.mapped), t.memory.Close(), unix.Munmap(t.mappedS), t.spreads.Close())
+}
 
 // Port returns a port of the table, by index.
 func (t *Table) Port(i int) *Port { return &Port{table: t, index: i} }
@@ -134,8 +166,17 @@ func (p *Port) row() *row { return &p.table.rows[p.index] }
 
 // Set changes the settings. Programs that run meanwhile may see some new and some old ones, but
 // marks only by new ones.
-func (p *Port) Set(g *qdisc.Gate) {
+func (p *Port) Set(g *qdisc.Gate) error {
 	to, now := p.row(), settings(g)
+	if l := g.Line; l != nil && l.Spread > 0 {
+		var err error
+		if now.spreadTable, err = p.table.spreadOf(l.Table); err != nil {
+			return err
+		}
+	}
+	atomic.StoreUint64(&to.spread, 0)
+	atomic.StoreUint64(&to.spreadTable, now.spreadTable)
+	atomic.StoreUint64(&to.spread, now.spread)
 	atomic.StoreUint64(&to.where, nowhere)
 	atomic.StoreUint64(&to.limit, now.limit)
 	atomic.StoreUint64(&to.min, now.min)
@@ -146,16 +187,18 @@ func (p *Port) Set(g *qdisc.Gate) {
 	atomic.StoreUint64(&to.perByte, now.perByte)
 	atomic.StoreUint64(&to.overhead, now.overhead)
 	atomic.StoreUint64(&to.where, now.where)
+	return nil
 }
 
-// settings returns a row with the settings of a gate, and without counts.
+// settings returns a row with the settings of a gate, but for its table of random delays, and
+// without counts.
 func settings(g *qdisc.Gate) row {
 	r := row{limit: uint64(g.Limit), loss: uint64(g.Loss)}
 	if g.Loss == math.MaxUint32 { // netem's form of all
 		r.loss = 1 << 32
 	}
 	if l := g.Line; l != nil {
-		r.delay, r.overhead = uint64(l.Delay), uint64(l.Overhead)
+		r.delay, r.overhead, r.spread = uint64(l.Delay), uint64(l.Overhead), uint64(l.Spread)
 		if l.Rate > 0 {
 			r.perByte = uint64(math.Round(8e9 / float64(l.Rate) * (1 << perByteBits)))
 		}
@@ -182,7 +225,8 @@ func (p *Port) Reset() {
 // settings returns the row without its counts.
 func (r *row) settings() row {
 	return row{limit: r.limit, min: r.min, max: r.max, slope: r.slope, where: r.where, loss: r.loss, delay: r.delay,
-		perByte: r.perByte, overhead: r.overhead, light: r.light, congested: r.congested}
+		perByte: r.perByte, overhead: r.overhead, light: r.light, congested: r.congested,
+		spread: r.spread, spreadTable: r.spreadTable}
 }
 
 // Light sets the queues up to which the port is light and above which it is congested:
@@ -222,12 +266,18 @@ func (p *Port) Counters() qdisc.GateCounters {
 func (p *Port) Gate(asked *qdisc.Gate) *qdisc.Gate {
 	r := p.row().settings()
 	r.light, r.congested = 0, 0
-	if asked != nil && r == settings(asked) {
+	var table []int16
+	if r.spread > 0 {
+		table = p.table.tables[r.spreadTable]
+	}
+	r.spreadTable = 0
+	if asked != nil && r == settings(asked) && (asked.Line == nil || slices.Equal(table, asked.Line.Table)) {
 		return asked
 	}
 	g := &qdisc.Gate{Limit: units.Bytes(r.limit), Loss: uint32(min(r.loss, math.MaxUint32))}
-	if r.delay|r.perByte|r.overhead != 0 {
-		g.Line = &qdisc.Line{Delay: time.Duration(r.delay), Overhead: units.Bytes(r.overhead)}
+	if r.delay|r.perByte|r.overhead|r.spread != 0 {
+		g.Line = &qdisc.Line{Delay: time.Duration(r.delay), Overhead: units.Bytes(r.overhead),
+			Spread: time.Duration(r.spread), Table: table}
 		if r.perByte > 0 {
 			g.Line.Rate = units.Bandwidth(math.Round(8e9 * (1 << perByteBits) / float64(r.perByte)))
 		}

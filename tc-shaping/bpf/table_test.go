@@ -28,7 +28,10 @@ func TestOffsets(t *testing.T) {
 		{"spoofed", atSpoofed, unsafe.Offsetof(r.spoofed)}, {"notRouted", atNotRouted, unsafe.Offsetof(r.notRouted)},
 		{"longest", atLongest, unsafe.Offsetof(r.longest)}, {"free", atFree, unsafe.Offsetof(r.free)},
 		{"delay", atDelay, unsafe.Offsetof(r.delay)}, {"perByte", atPerByte, unsafe.Offsetof(r.perByte)},
-		{"overhead", atOverhead, unsafe.Offsetof(r.overhead)},
+		{"overhead", atOverhead, unsafe.Offsetof(r.overhead)}, {"light", atLight, unsafe.Offsetof(r.light)},
+		{"congested", atCongested, unsafe.Offsetof(r.congested)}, {"spread", atSpread, unsafe.Offsetof(r.spread)},
+		{"spreadTable", atSpreadTable, unsafe.Offsetof(r.spreadTable)}, {"moved", atMoved, unsafe.Offsetof(r.moved)},
+		{"untold", atUntold, unsafe.Offsetof(r.untold)},
 	} {
 		if uintptr(f.at) != f.is {
 			t.Errorf("%s is at %d, programs take %d", f.name, f.is, f.at)
@@ -48,7 +51,9 @@ func TestSettings(t *testing.T) {
 		{Limit: 9, RED: &qdisc.RED{Min: 5, Max: 5, Pmax: 1, ECN: true, Drawn: true}},
 		{Limit: 9, RED: &qdisc.RED{Min: 5, Max: 1 << 30, Pmax: 0.25, ECN: true, Drawn: true, Leaving: true}},
 	} {
-		p.Set(g)
+		if err := p.Set(g); err != nil {
+			t.Fatal(err)
+		}
 		p.row().marks = 7
 		if got := p.Gate(g); got != g {
 			t.Errorf("%v became %v", g, got)

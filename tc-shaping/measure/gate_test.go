@@ -24,10 +24,12 @@ func TestPrivGate(t *testing.T) {
 		d.RED = &red
 		return d
 	}
-	lossy := plain
+	lossy, shaky, shuffled := plain, plain, plain
 	lossy.Loss = 0.1
+	shaky.Jitter = 4 * time.Millisecond
+	shuffled.Reorder, shuffled.ReorderBy = 0.2, 30*time.Millisecond
 	for name, d := range map[string]qdisc.Direction{
-		"rate": plain, "loss": lossy,
+		"rate": plain, "loss": lossy, "jitter": shaky, "reordering": shuffled,
 		"step, arriving":  with(qdisc.RED{Min: 60_000, Max: 60_000, Pmax: 1}),
 		"step, leaving":   with(qdisc.RED{Min: 60_000, Max: 60_000, Pmax: 1, Leaving: true}),
 		"slope, arriving": with(qdisc.RED{Min: 30_000, Max: 150_000, Pmax: 0.4}),

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"weft/fabric"
+	"weft/tc-shaping/qdisc"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -24,15 +25,18 @@ type Transit struct {
 // TransitOf returns the transit of a network whose largest IP packet has mtu bytes.
 func TransitOf(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes) Transit {
 	w := walk{cfg: cfg, took: make([]units.Time, len(cfg.Ports)), nics: make([]int, cfg.Hosts), met: map[int]span{}}
+	var later units.Time
 	size := mtu + wire.Overhead - 28 // mtu has the headers of IPv4 and UDP
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		w.took[i] = p.Delay + p.Rate.TransmitTime(size)
+		later = max(later, latest(&p.Disorder))
 		if int(p.From) < cfg.Hosts {
 			w.nics[p.From] = i
 		}
 	}
 	hops := 0
+	var slowest units.Time
 	for h := range cfg.Hosts {
 		hops = max(hops, w.towards(h))
 	}
@@ -43,20 +47,30 @@ func TransitOf(cfg *fabric.Config, changes []fabric.Change, mtu units.Bytes) Tra
 	for _, m := range w.met {
 		t.Apart = max(t.Apart, m.high-m.low)
 	}
-	var slowest units.Time
 	for _, took := range w.took {
 		slowest = max(slowest, took)
 	}
 	for i := range changes {
 		if l := changes[i].Link; l != nil {
 			slowest = max(slowest, l.Delay+l.Rate.TransmitTime(size))
+			if l.Disorder != nil {
+				later = max(later, latest(l.Disorder))
+			}
 		}
 		if changes[i].Tables != nil {
 			hops = max(hops, len(cfg.Switches))
 		}
 	}
-	t.Longest = units.Time(hops+1) * slowest
+	t.Longest = units.Time(hops+1) * (slowest + later)
 	return t
+}
+
+// latest returns the largest random delay of a packet, as qdisc.Direction draws it.
+func latest(d *fabric.Disorder) units.Time {
+	if d.Reorder > 0 {
+		return d.By
+	}
+	return qdisc.LatestJitter * d.Jitter
 }
 
 // walk follows the routes to one host after the other.

@@ -29,6 +29,10 @@ type Line struct {
 	Delay    time.Duration   // propagation
 	Rate     units.Bandwidth // of transmissions, which follow each other; 0: they take no time
 	Overhead units.Bytes     // of each packet on the link beyond what the kernel counts
+	// Each packet takes Spread times an entry of Table / TableOne longer, drawn for it, and may be
+	// overtaken. Without Spread none does. Table has TableSize entries, none below 0.
+	Spread time.Duration
+	Table  []int16
 }
 
 func (g *Gate) String() string {
@@ -37,7 +41,7 @@ func (g *Gate) String() string {
 	}
 	s := fmt.Sprintf("limit %d loss %d of 2^32-1", g.Limit, g.Loss)
 	if l := g.Line; l != nil {
-		s += fmt.Sprintf(" delay %v rate %v overhead %d", l.Delay, l.Rate, l.Overhead)
+		s += fmt.Sprintf(" delay %v rate %v overhead %d spread %v", l.Delay, l.Rate, l.Overhead, l.Spread)
 	}
 	if r := g.RED; r != nil {
 		where := "entering"
@@ -72,7 +76,8 @@ func (d Direction) gate() *Gate {
 		g.RED = d.RED
 	}
 	if d.AtEnds { // netem loses packets otherwise
-		g.Loss, g.Line = share(d.Loss), &Line{d.Delay, d.Rate, d.Overhead}
+		g.Loss, g.Line = share(d.Loss), &Line{Delay: d.Delay, Rate: d.Rate, Overhead: d.Overhead}
+		g.Line.Spread, g.Line.Table = d.spread()
 	}
 	return g
 }

@@ -200,8 +200,8 @@ func (d Direction) refuse(kernel Capabilities) error {
 			d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
 	case d.RED != nil && !d.RED.ECN:
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
-	case d.AtEnds && (d.Jitter > 0 || d.Reorder > 0 || d.Duplicate > 0 || d.Corrupt > 0):
-		return refused("jitter, reordered, duplicated or corrupted packets without netem, which this kernel lacks (%s)",
+	case d.AtEnds && (d.Duplicate > 0 || d.Corrupt > 0):
+		return refused("duplicated or corrupted packets without netem, which this kernel lacks (%s)",
 			strings.Join(kernel.LacksDelays(), ", "))
 	case d.Jitter > 0 && d.Reorder > 0:
 		return refused("jitter together with reorder: netem has one distribution of delays; leave one out, or take " +
@@ -210,8 +210,8 @@ func (d Direction) refuse(kernel Capabilities) error {
 		return refused("jitter of %v: netem's ends at %v", d.Jitter, longestUnit/means)
 	case d.ReorderBy > longestUnit:
 		return refused("packets that come up to %v late: netem's jitter ends at %v", d.ReorderBy, longestUnit)
-	case d.Reorder > 0 && d.Reorder*tableSize < 1:
-		return refused("a share of %g that comes late: netem's tables end at one in %d", d.Reorder, tableSize)
+	case d.Reorder > 0 && d.Reorder*TableSize < 1:
+		return refused("a share of %g that comes late: netem's tables end at one in %d", d.Reorder, TableSize)
 	case (d.Rate > 0 || d.NeedsNetem()) && kernel.Tick > 50*time.Microsecond:
 		return refused("a rate or delay: the kernel's timers have a resolution of %v (no high-resolution timers)",
 			kernel.Tick)

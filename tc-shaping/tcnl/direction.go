@@ -156,7 +156,9 @@ func (d Direction) Change(old, new qdisc.Tree) error {
 		return fmt.Errorf("%w:\n%vfor\n%v", ErrRebuild, new, old)
 	}
 	if new.Gate != nil {
-		d.Gate.Set(new.Gate)
+		if err := d.Gate.Set(new.Gate); err != nil {
+			return err
+		}
 	}
 	if bare {
 		if err := d.receive(new); err != nil {

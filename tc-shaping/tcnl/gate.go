@@ -33,7 +33,9 @@ func (d Direction) leave(t qdisc.Tree) error {
 	if d.Gate == nil {
 		return errNoGate
 	}
-	d.Gate.Set(t.Gate)
+	if err := d.Gate.Set(t.Gate); err != nil {
+		return err
+	}
 	d.Gate.Reset()
 	p, err := d.Gate.Leave(t.Source)
 	if err != nil {
