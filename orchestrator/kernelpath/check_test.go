@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		without); err != nil {
 		t.Errorf("a delay that changes: %v", err)
 	}
-	l.Fabric.Ports[3].Disorder = fabric.Disorder{Jitter: units.Microsecond}
+	l.Fabric.Ports[3].Disorder = fabric.Disorder{Duplicate: 0.1}
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err,
 		qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
