@@ -7,6 +7,7 @@ import (
 	"weft/fabric"
 	"weft/internal/stalls"
 	"weft/results/frames"
+	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
 )
@@ -318,5 +319,7 @@ type Report struct {
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver
 	Links     string // table of the links' measurements before the run; empty: none
+	// Checked is the summary of Links; nil: none.
+	Checked *record.LinkCheck `json:",omitempty"`
 	Broken    string // error of the network's conservation check; empty: none
 }

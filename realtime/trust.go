@@ -131,7 +131,7 @@ func (c *Config) checkReport(r *Report) error {
 	if len(r.Ports) != len(c.Network.Ports) || len(r.Refusals) != hosts || len(r.Beside) != hosts ||
 		len(r.Answers) != hosts || r.Delivery == nil || r.Departure == nil || r.QueueDelay == nil ||
 		r.Crossings == nil || r.Crossings.Lateness == nil || r.Crossings.Slack == nil || r.Elapsed < 0 ||
-		r.Links != "" {
+		r.Links != "" || r.Checked != nil {
 		return fmt.Errorf("%w: a report with %d ports and %d hosts, or without what it measured", errPart, len(r.Ports),
 			len(r.Refusals))
 	}

@@ -133,7 +133,7 @@ func packages() []entry {
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become " +
 				"distributions; what was executed before is skipped; hosts are asked for ahead"},
 		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/bypass internal/clip internal/clock " +
-			"internal/control internal/poller internal/rings internal/splitmix internal/stalls results/frames results/stats " +
+			"internal/control internal/poller internal/rings internal/splitmix internal/stalls results/frames results/record results/stats " +
 			"transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part, over TAPs and shared " +
 				"memory; switches hold PTP clocks"},
@@ -226,7 +226,7 @@ func packages() []entry {
 			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/cleanup internal/clock internal/control " +
-			"internal/poller internal/sockbuf nodeimg/boot orchestrator/runtime realtime results/stats tc-shaping/bpf " +
+			"internal/poller internal/sockbuf nodeimg/boot orchestrator/runtime realtime results/record results/stats tc-shaping/bpf " +
 			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl transport/wire units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as " +
 				"realtime describes its own"},

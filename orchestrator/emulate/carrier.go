@@ -15,6 +15,7 @@ import (
 	"weft/realtime"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
+	"weft/units"
 )
 
 // Kernel says that the machine's kernel carries the packets of an experiment. Its switches are
@@ -30,9 +31,22 @@ type Kernel struct {
 	Slower []float64
 	Slowed func(realtime.Ready)
 
+	// Shown, if not nil, receives what tc says of one switch, that of the first host, once half of
+	// the workload's bytes have arrived. It is not called for a run that ends before. It is called
+	// from one goroutine, before Run returns.
+	Shown func(Shown)
+
 	// transit is about the times for which receivers hold packets back; nil: links delay them. Set
 	// with the setup.
 	transit *ports.Transit
+}
+
+// Shown is the state of a switch of the kernel datapath during a run.
+type Shown struct {
+	Switch   string     // its name
+	At       units.Time // lab time
+	Dilation float64    // rates in Text are those of the lab divided by it
+	Text     string     // see kernelpath.Show
 }
 
 // ready waits until the carrier reports that it is ready, and sets the dilation that it chose.

@@ -70,6 +70,8 @@ func TestUMLKernel(t *testing.T) {
 	const n, packets = 3, 10
 	x := onKernel(allToAll(n, packets, 1, 40_000))
 	x.SampleQueues = units.Microsecond
+	var shown []Shown
+	x.Kernel.Shown = func(s Shown) { shown = append(shown, s) }
 	o := runOnKernel(t, x, func(o *Outcome) error {
 		if o.Transport.Retransmits != 0 { // timeouts are of real time
 			return fmt.Errorf("%d retransmits", o.Transport.Retransmits)
@@ -86,6 +88,13 @@ func TestUMLKernel(t *testing.T) {
 	}
 	if o.Report.Links == "" || o.QueueDelay.Count() == 0 {
 		t.Errorf("links %q, %d delays", o.Report.Links, o.QueueDelay.Count())
+	}
+	if k := o.Report.Checked; k == nil || k.Measured < 2 || k.Directions != 2*n || k.Probes == 0 || k.RateError > 0.02 {
+		t.Errorf("the links in numbers: %+v", k)
+	}
+	s := shown[len(shown)-1] // of the last try
+	if !strings.Contains(s.Text, "qdisc tbf 1:") || s.Switch == "" || s.At <= 0 || s.Dilation != x.Dilation {
+		t.Errorf("in mid-run: %+v", s)
 	}
 	t.Logf("%s\nround trip %v, idle %v; %v", o.Report.Links, o.RTT.Quantile(0.5), x.BaseRTT, o.Fidelity.Reasons)
 	if p50 := o.RTT.Quantile(0.5); p50 < x.BaseRTT*9/10 {

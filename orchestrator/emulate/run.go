@@ -122,6 +122,7 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 		nodes:   make([]nodeState, cluster.Nodes()),
 		news:    make(chan news, 4*cluster.Nodes()+64),
 		outcome: newOutcome(cluster.Nodes()),
+		half:    make(chan struct{}),
 	}
 	r.outcome.Warnings = bootNotes(cluster, carrier, len(x.Programs)+len(x.Groups) > 0)
 	for i := range x.Plans {
@@ -135,13 +136,48 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 		}
 	}
 	if err == nil {
+		shown := r.show(ctx, network)
 		err = r.accompany(ctx)
+		shown()
 		err = cmp.Or(err, r.collect(ctx, err))
 	}
 	r.stopListening()
 	r.outcome.Warnings = append(r.outcome.Warnings, clockSteps(cluster)...)
 	r.judge()
 	return r.outcome, err
+}
+
+// showTime is how long tc may take, in real time: some milliseconds, or a second under User Mode
+// Linux.
+const showTime = 5 * time.Second
+
+// show has Kernel.Shown called in the middle of the run. The function that it returns waits for the
+// end of that, and prevents it if the middle has not come.
+func (r *run) show(ctx context.Context, network *kernelpath.Network) (end func()) {
+	k := r.x.Kernel
+	if k == nil || k.Shown == nil {
+		return func() {}
+	}
+	ended, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-r.half:
+		case <-over:
+			if !r.halfway {
+				return
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, showTime)
+		defer cancel()
+		s := Shown{Switch: network.Switches[network.Hosts[0].Home].Name, At: r.labNow(), Dilation: r.x.Dilation}
+		s.Text = kernelpath.Show(ctx, network, r.cluster, 0)
+		k.Shown(s)
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
 }
 
 // accompany watches the run while programs and Experiment.During run.
@@ -187,6 +223,9 @@ type run struct {
 	quit    chan struct{} // closed when no goroutine handles news any more
 	scale   labtime.Scale
 	outcome *Outcome
+
+	half    chan struct{} // closed once half of the workload's bytes have arrived
+	halfway bool          // half is closed
 
 	duringOver bool   // Experiment.During has returned
 	groupsOver bool   // Experiment.Groups have ended

@@ -431,18 +431,21 @@ func received(p *host.Plan) (total units.Bytes) {
 	return total
 }
 
-// tellProgress reports the share of the whole lab. The total covers nodes that have not said
+// tellProgress reports the share of the whole lab, and closes half once it is a half. The total covers nodes that have not said
 // anything yet, so it does not grow.
 func (r *run) tellProgress() {
-	if r.x.Progress == nil {
-		return
-	}
 	p := Progress{At: r.labNow()}
 	for i := range r.nodes {
 		p.Done += r.nodes[i].progress.Done
 		p.Total += r.nodes[i].progress.Total
 	}
-	r.x.Progress(p)
+	if !r.halfway && p.Total > 0 && p.Done >= p.Total/2 {
+		r.halfway = true
+		close(r.half)
+	}
+	if r.x.Progress != nil {
+		r.x.Progress(p)
+	}
 }
 
 func (r *run) done() bool {

@@ -91,6 +91,7 @@ func (c *carrier) verify(ctx context.Context) error {
 		for _, f := range found.Findings {
 			c.findings = append(c.findings, Finding{c.between(p), f})
 		}
+		c.check(p, found)
 		if !kept && len(c.cfg.Slower) > 0 { // the next dilation is tried anyway
 			break
 		}
@@ -99,6 +100,22 @@ func (c *carrier) verify(ctx context.Context) error {
 		return mismatchError(c.findings, quiet)
 	}
 	return nil
+}
+
+// check adds the measurement of a direction to the summary of all.
+func (c *carrier) check(p int, found *measure.Found) {
+	k := &c.checked
+	k.Measured, k.Directions = k.Measured+1, len(c.lines)
+	k.Probes, k.Lost = k.Probes+int64(found.Sent), k.Lost+int64(found.Lost)
+	delay := float64((found.Delay - found.Asked).Abs()) / c.cfg.Dilation
+	k.DelayErrorNS = max(k.DelayErrorNS, delay)
+	if asked := float64(c.direction(p).Rate); found.Rate > 0 && asked > 0 {
+		k.RateError = max(k.RateError, math.Abs(float64(found.Rate)/asked-1))
+	}
+	if got, asked, of := found.Marks(); of > 0 {
+		k.Marked++
+		k.MarkError = max(k.MarkError, math.Abs(got-asked))
+	}
 }
 
 var errMissed = errors.New("links differ from the lab")

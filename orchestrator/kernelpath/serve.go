@@ -13,6 +13,7 @@ import (
 	"weft/internal/control"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
+	"weft/results/record"
 	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
@@ -67,10 +68,11 @@ type carrier struct {
 	flows   *bpf.Flows    // nil: switches look at no queues
 	ccm     *coordination // nil: there is none, or lab time has not started
 
-	hosts, switches []*tcnl.Conn // connections to their namespaces; nil until opened
-	bySwitch        [][]int      // fabric ports
-	lost            int64        // packets that interfaces had dropped before lab time started
-	findings        []Finding    // of the measurement before lab time
+	hosts, switches []*tcnl.Conn     // connections to their namespaces; nil until opened
+	bySwitch        [][]int          // fabric ports
+	lost            int64            // packets that interfaces had dropped before lab time started
+	findings        []Finding        // of the measurement before lab time
+	checked         record.LinkCheck // the same in numbers
 	tried           []realtime.Tried
 	scale           labtime.Scale
 	next            int // index in cfg.Changes

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weft/realtime"
+	"weft/results/record"
 	"weft/tc-shaping/bpf"
 	"weft/tc-shaping/qdisc"
 )
@@ -52,7 +53,7 @@ func (c *carrier) shapeAtDilation(ctx context.Context) error {
 			return err
 		}
 		c.tried = append(c.tried, realtime.Tried{Dilation: c.cfg.Dilation, Links: Table(c.findings)})
-		c.findings = nil
+		c.findings, c.checked = nil, record.LinkCheck{}
 		c.cfg.Dilation, c.cfg.Slower = c.cfg.Slower[0], c.cfg.Slower[1:]
 	}
 }

@@ -201,6 +201,9 @@ func (c *carrier) report() (*realtime.Report, error) {
 	if c.ccm != nil {
 		r.Decisions = c.ccm.lateness()
 	}
+	if c.checked.Measured > 0 {
+		r.Checked = &c.checked
+	}
 	for i := range t.ports {
 		r.Ports = append(r.Ports, t.ports[i].Counters)
 	}

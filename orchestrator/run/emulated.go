@@ -26,6 +26,9 @@ import (
 // linksFile compares the measured links of the kernel datapath with the requested ones.
 const linksFile = "links.txt"
 
+// tcFile is what tc says of a switch of the kernel datapath in the middle of the run.
+const tcFile = "tc.txt"
+
 // emulated runs the experiment in real time. On an error the outcome has the results up to it.
 func emulated(
 	ctx context.Context, x *experiment.Experiment, e engine, dir *store.Run, o Options,
@@ -49,7 +52,9 @@ func emulated(
 		}
 	}
 	recorder := recordFrames(x, &spec, o)
+	var shown *emulate.Shown
 	if k := spec.Kernel; k != nil {
+		k.Shown = func(s emulate.Shown) { shown = &s }
 		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { check(recordSlowdown(out, r, dir, o.Say)) }
 	}
 	diary := summary.NewDiary(x, dir.Event)
@@ -80,6 +85,7 @@ func emulated(
 		check(dir.Frames(out.Frames, ports))
 	}
 	check(workload.close())
+	check(writeShown(shown, dir))
 	check(e.captures.finish(err != nil, o.Say))
 	if writeErr != nil {
 		err = writeErr
@@ -176,7 +182,7 @@ func addReport(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, o
 	if r == nil {
 		return nil
 	}
-	out.Unreceived, out.Sampled = r.Unreceived, r.Sampled
+	out.Unreceived, out.Sampled, out.LinkCheck = r.Unreceived, r.Sampled, r.Checked
 	for _, n := range got.Results {
 		if n != nil {
 			out.Unreceived += n.Unreceived
@@ -198,6 +204,16 @@ func addReport(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, o
 		return nil
 	}
 	return os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(r.Links), 0o644)
+}
+
+// writeShown writes what tc said of a switch, unless it is nil, into the directory of a run.
+func writeShown(s *emulate.Shown, dir *store.Run) error {
+	if s == nil {
+		return nil
+	}
+	text := fmt.Sprintf("%s once half of the data had arrived, %v after the start of lab time. Dilation %s: rates are "+
+		"those of the lab divided by it.\n\n%s", s.Switch, s.At.Rounded(), units.Number(s.Dilation), s.Text)
+	return os.WriteFile(filepath.Join(dir.Dir(), tcFile), []byte(text), 0o644)
 }
 
 // recordFrames has an emulation record frames, and returns their recorder; nil: the lab wants none.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -75,6 +76,32 @@ func (p *Proc) Do(f func() error) error {
 	defer network.Close()
 	return network.Do(func(ns.NetNS) error { return f() })
 }
+
+// Output runs a program of this machine in the network namespace of p, and returns what it prints.
+// Unlike Cluster.Exec it has the rights, the files and the environment of this process, so only
+// programs that this process trusts may run like this. The error is exec.ErrNotFound if neither
+// PATH nor a directory of the administrator has the program. The program ends with ctx.
+func (p *Proc) Output(ctx context.Context, program string, args ...string) (out []byte, err error) {
+	path, err := exec.LookPath(program)
+	for _, dir := range []string{"/usr/sbin", "/sbin"} { // an ordinary user's PATH may lack them
+		if err != nil {
+			path, err = exec.LookPath(filepath.Join(dir, program))
+		}
+	}
+	if err != nil {
+		return nil, exec.ErrNotFound
+	}
+	err = p.Do(func() (err error) {
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.WaitDelay = outputDelay
+		out, err = cmd.CombinedOutput()
+		return err
+	})
+	return out, err
+}
+
+// outputDelay is how long Output waits for what a program that was killed has printed.
+const outputDelay = time.Second
 
 // network opens the network namespace of the process. The error is an *EndedError if the process
 // has none any more.

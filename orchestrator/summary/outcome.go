@@ -57,6 +57,7 @@ type Outcome struct {
 	Refused    []record.Refused // packets that hosts or the network refused
 	Beside     int64            // packets carried that are no part of the workload
 	Programs   []record.Program
+	LinkCheck  *record.LinkCheck  // of the kernel datapath; nil: no link was measured
 	Carrier    string             // see record.Summary.Carried; "": not known
 	Metrics    []record.MetricRow // in the output of programs
 	Unkept     map[string]int64   // matches of metrics that were not kept, by name
@@ -110,7 +111,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 			plural.Count(o.Spared[host], "planned corruption")))
 	}
 	s.Warnings = append(s.Warnings, o.Warnings...)
-	s.Memo = o.Memo
+	s.Memo, s.LinkCheck = o.Memo, o.LinkCheck
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
 		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets,

@@ -51,6 +51,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if text := Links(&n); text != "" {
 		add("links", text)
 	}
+	if k := s.LinkCheck; k != nil {
+		add("measured", LinkCheck(k))
+	}
 	if text := Trimming(&n); text != "" {
 		add("trimming", text)
 	}
@@ -312,6 +315,17 @@ func Links(n *record.Network) string {
 	add(n.Late, "packets late")
 	add(n.Duplicated, "packets duplicated")
 	return strings.Join(parts, ", ")
+}
+
+// LinkCheck says how much the measured links of the kernel datapath differed from the lab.
+func LinkCheck(k *record.LinkCheck) string {
+	text := fmt.Sprintf("%d of %d directions of links before lab time: rates within %s, delays within %s of the lab's",
+		k.Measured, k.Directions, percent(k.RateError),
+		micros(k.DelayErrorNS/1e3))
+	if k.Marked > 0 {
+		text += fmt.Sprintf(", shares of marks within %s points", units.Number(100*k.MarkError))
+	}
+	return text + fmt.Sprintf(", %s of %s probes lost", units.Count(k.Lost), units.Count(k.Probes))
 }
 
 // Trimming returns in words what trimming switches and receivers that grant credit did; "" if there

@@ -44,6 +44,7 @@ type Finding struct {
 
 // Properties with values beyond their Finding.
 const (
+	delayProperty   = "delay and one packet"
 	rateProperty    = "rate"
 	lossProperty    = "loss"
 	betweenProperty = "marked between"
@@ -82,6 +83,19 @@ func (f *Found) LossTold() bool {
 	})
 }
 
+// Marks returns the share of packets that were marked at queue lengths between the thresholds of the
+// direction, and the requested share of the same packets, both from 0 to 1. of is their number; 0
+// means that too few were seen to judge.
+func (f *Found) Marks() (got, asked float64, of int) {
+	for _, s := range f.shares {
+		if s.what == betweenProperty {
+			n := float64(s.of)
+			return float64(s.hits) / n, s.expected / n, s.of
+		}
+	}
+	return 0, 0, 0
+}
+
 // Keep adopts each property that an earlier examination of the same direction found within its
 // bound: other programs on the machine make a measurement worse, never better. This does not hold
 // for random events, so shares of packets are pooled over both examinations. Late becomes the
@@ -93,6 +107,8 @@ func (f *Found) Keep(before *Found) {
 			f.Findings = append(f.Findings, p)
 		} else if p.OK {
 			switch f.Findings[i] = p; p.What {
+			case delayProperty:
+				f.Delay = before.Delay
 			case rateProperty:
 				f.Rate = before.Rate
 			case lossProperty:
@@ -204,7 +220,7 @@ func (x *exam) idle(ctx context.Context) error {
 		bound += x.late() + x.each()
 	}
 	ok := got > 0 && got >= asked-bound && got <= asked+bound
-	x.add("delay and one packet", asked.Round(time.Microsecond).String(), got.Round(time.Microsecond).String(), ok)
+	x.add(delayProperty, asked.Round(time.Microsecond).String(), got.Round(time.Microsecond).String(), ok)
 	return nil
 }
 

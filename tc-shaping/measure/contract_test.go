@@ -27,6 +27,11 @@ func TestKeep(t *testing.T) {
 	if now.Keep(&before); now.Rate != 9 || now.Lost != 1 || now.OK() {
 		t.Errorf("%+v", now)
 	}
+	before.Delay, before.Findings[0] = 4, measure.Finding{What: "delay and one packet", OK: true}
+	late := measure.Found{Delay: 6, Findings: []measure.Finding{{What: "delay and one packet"}}}
+	if late.Keep(&before); late.Delay != 4 {
+		t.Errorf("the delay is %v, and its finding that of %v", late.Delay, before.Delay)
+	}
 	now.Findings = now.Findings[:2]
 	if !now.OK() {
 		t.Errorf("%+v is as asked", now)

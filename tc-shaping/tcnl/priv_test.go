@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +136,28 @@ func wantTree(t *testing.T, dir tcnl.Direction, asked qdisc.Tree) {
 	}
 	if t.Failed() {
 		t.Fatalf("asked for\n%vgot\n%v", asked, got)
+	}
+}
+
+// Show has the disciplines that were added, with their counters, and none of the kernel's own.
+func TestPrivShow(t *testing.T) {
+	asked, err := qdisc.Plan(qdisc.Direction{Rate: 100 * units.Mbps, Limit: 150_000}, capable(t))
+	if err != nil {
+		t.Skip(err)
+	}
+	c, dir := scratch(t)
+	if text, err := c.Show(); err != nil || text != "" {
+		t.Errorf("of devices with the kernel's own disciplines: %q, %v", text, err)
+	}
+	if err := dir.Apply(asked); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Show()
+	for _, want := range []string{"qdisc dev near root tbf handle 1: rate 12500000 B/s", "bfifo handle 2: limit 150000\n",
+		" Sent 0 bytes 0 pkt (dropped 0, overlimits 0, marked 0)\n backlog 0b 0p\n"} {
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%q, %v does not have %q", text, err, want)
+		}
 	}
 }
 

@@ -1,0 +1,62 @@
+package kernelpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"weft/orchestrator/runtime"
+	"weft/tc-shaping/tcnl"
+)
+
+// Show returns the disciplines, programs and counters of the switch of a host, as the tc of this
+// machine prints them in the switch's namespace: first those of the interface to the host. Without
+// tc the text has the disciplines and their counters, read by netlink, and says so. A command that
+// fails leaves its reason in the text.
+func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
+	home := net.Hosts[host].Home
+	name, device := net.Switches[home].Name, ""
+	for _, m := range net.Switches[home].Rack {
+		if m.Host == host {
+			device = m.Interface
+		}
+	}
+	p := nodes.Switch(home)
+	var b strings.Builder
+	for _, args := range [][]string{
+		{"-s", "qdisc", "show", "dev", device},
+		{"-s", "filter", "show", "dev", device, "egress"},
+		{"-s", "filter", "show", "dev", device, "ingress"},
+		{"-s", "qdisc", "show"},
+	} {
+		out, err := p.Output(ctx, "tc", args...)
+		if errors.Is(err, exec.ErrNotFound) {
+			return "this machine has no tc (Debian package iproute2); read by netlink:\n" + name + "\n" + readBack(p)
+		}
+		fmt.Fprintf(&b, "%s$ tc %s\n%s", name, strings.Join(args, " "), out)
+		if err != nil {
+			fmt.Fprintf(&b, "tc: %v\n", err)
+		}
+	}
+	return b.String()
+}
+
+// readBack returns the disciplines of a namespace with their counters, or why they cannot be read.
+func readBack(p *runtime.Proc) string {
+	text := ""
+	err := p.Do(func() error {
+		conn, err := tcnl.Open()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		text, err = conn.Show()
+		return err
+	})
+	if err != nil {
+		text += err.Error() + "\n"
+	}
+	return text
+}
