@@ -321,5 +321,5 @@ type Report struct {
 	Links     string // table of the links' measurements before the run; empty: none
 	// Checked is the summary of Links; nil: none.
 	Checked *record.LinkCheck `json:",omitempty"`
-	Broken    string // error of the network's conservation check; empty: none
+	Broken  string            // error of the network's conservation check; empty: none
 }

@@ -16,6 +16,7 @@ import (
 	"weft/internal/clip"
 	"weft/internal/nearest"
 	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/series"
 )
@@ -55,8 +56,11 @@ type app struct {
 	args           []string
 	// enter executes a command line in a user namespace; nil: never.
 	enter func(ctx context.Context, args []string) (code int, err error)
-	// boot executes a command line under User Mode Linux.
-	boot     func(ctx context.Context, args []string) (code int, err error)
+	// boot executes a command line under User Mode Linux, with its standard output to stdout.
+	boot func(ctx context.Context, args []string, stdout io.Writer) (code int, err error)
+	// linux finds out how Linux can be the network, under User Mode Linux if uml; nil: it asks this
+	// machine.
+	linux    func(ctx context.Context, uml bool) orchestrate.Linux
 	deployed *deployed        // answers completion's questions; nil: from this machine
 	now      func() time.Time // nil: time.Now
 	running  bool             // the arguments were accepted: later errors are no usage errors

@@ -58,7 +58,7 @@ func (a *app) useKernel(ctx context.Context, kernel string, jobs []series.Job, p
 		}
 	}
 	defer context.AfterFunc(ctx, func() { toldInterruption.Store(true) })() // by the weft in there
-	code, err := a.boot(ctx, a.args)
+	code, err := a.boot(ctx, a.args, a.stdout)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func hostKernel(kernel string) error {
 // they are pipes.
 const terminalsVar = "WEFT_TERMINALS"
 
-// bootUML executes a command line of weft under User Mode Linux.
-func bootUML(ctx context.Context, args []string) (code int, err error) {
+// bootUML executes a command line of weft under User Mode Linux, with its standard output to stdout.
+func bootUML(ctx context.Context, args []string, stdout io.Writer) (code int, err error) {
 	k, err := uml.Find(ctx)
 	if err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func bootUML(ctx context.Context, args []string) (code int, err error) {
 	words := &trackedWriter{to: os.Stderr}
 	code, err = uml.Run(ctx, uml.Command{
 		Kernel: k, Path: self, Args: append([]string{os.Args[0]}, args...),
-		Env: env, Stdout: os.Stdout, Stderr: words,
+		Env: env, Stdout: stdout, Stderr: words,
 	})
 	if err == nil {
 		err = words.interruption(ctx, code)

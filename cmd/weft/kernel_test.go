@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestKernelUML(t *testing.T) {
 		var booted []string
 		var out, words strings.Builder
 		f := &fake{}
-		a := &app{stdout: &out, stderr: &words, engine: f, boot: func(_ context.Context, args []string) (int, error) {
+		a := &app{stdout: &out, stderr: &words, engine: f, boot: func(_ context.Context, args []string, _ io.Writer) (int, error) {
 			booted = args
 			return exitMissed, nil
 		}}
@@ -29,7 +30,7 @@ func TestKernelUML(t *testing.T) {
 		}
 	}
 	var words strings.Builder
-	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string) (int, error) { return 0, errors.New("no kernel") }}
+	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string, io.Writer) (int, error) { return 0, errors.New("no kernel") }}
 	if code := a.execute(t.Context(), []string{"run", "labs/quickstart.yaml", "--kernel", "uml"}); code != exitFailed || words.String() != "weft: no kernel\n" {
 		t.Errorf("code %d, %q", code, &words)
 	}
@@ -50,7 +51,7 @@ func TestUnreportedInterruption(t *testing.T) {
 		t.Error(err)
 	}
 	var words strings.Builder
-	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string) (int, error) {
+	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string, io.Writer) (int, error) {
 		return exitInterrupted, quiet.interruption(ctx, exitInterrupted)
 	}}
 	if code := a.execute(ctx, []string{"run", "labs/quickstart.yaml", "--kernel", "uml"}); code != exitInterrupted || !strings.Contains(words.String(), "everything was torn down") {

@@ -65,37 +65,6 @@ type runFlags struct {
 	pageless bool                         // the points of a sweep get no page of their own
 }
 
-// demoCommand returns weft demo: the quickstart, from any directory.
-func (a *app) demoCommand() *cobra.Command {
-	flags := runFlags{lab: labFlags{builtIn: true}}
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "run the quickstart lab, which is inside the program",
-		Long: `Run the lab quickstart: emulated if this machine can, otherwise simulated. The lab is inside the
-program, like all labs that come with Weft: weft run pc4/incast also works anywhere, unless a file
-has that name.
-
-If the machine is too busy for the measured dilation, the run is repeated once, slower, as with
---retry-dilation. --dilation or --retry-dilation=false turns that off.`,
-		Example: "  weft demo\n  weft demo --engine sim\n  weft explain quickstart",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("retry-dilation") {
-				flags.retry = flags.lab.Engine.Dilation == ""
-			}
-			return a.run(cmd.Context(), []string{"quickstart"}, flags)
-		},
-	}
-	flags.lab.register(cmd)
-	retryFlags(cmd, &flags)
-	kernelFlag(cmd, &flags.kernel)
-	outFlag(cmd.Flags(), &flags.out)
-	quietFlag(cmd, &flags.quiet)
-	cmd.Flags().BoolVar(&flags.json, "json", false, "print a JSON object instead of tables")
-	cmd.AddCommand(a.showCommand())
-	return cmd
-}
-
 // retryFlags adds the flags that emulate.Advice names.
 func retryFlags(cmd *cobra.Command, flags *runFlags) {
 	dilationFlag(cmd.Flags(), &flags.lab.Engine)

@@ -431,8 +431,8 @@ func received(p *host.Plan) (total units.Bytes) {
 	return total
 }
 
-// tellProgress reports the share of the whole lab, and closes half once it is a half. The total covers nodes that have not said
-// anything yet, so it does not grow.
+// tellProgress reports the share of the whole lab, and closes half once it is a half. The total
+// covers nodes that have not said anything yet, so it does not grow.
 func (r *run) tellProgress() {
 	p := Progress{At: r.labNow()}
 	for i := range r.nodes {

@@ -12,9 +12,9 @@ import (
 )
 
 // Show returns the disciplines, programs and counters of the switch of a host, as the tc of this
-// machine prints them in the switch's namespace: first those of the interface to the host. Without
-// tc the text has the disciplines and their counters, read by netlink, and says so. A command that
-// fails leaves its reason in the text.
+// machine prints them in the switch's namespace, in two paragraphs: the interface to the host, and
+// all interfaces. Without tc the second has the disciplines and their counters, read by netlink,
+// and the first says so. A command that fails leaves its reason in the text.
 func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 	home := net.Hosts[host].Home
 	name, device := net.Switches[home].Name, ""
@@ -23,19 +23,22 @@ func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 			device = m.Interface
 		}
 	}
+	const whole = "-s qdisc show"
 	p := nodes.Switch(home)
 	var b strings.Builder
-	for _, args := range [][]string{
-		{"-s", "qdisc", "show", "dev", device},
-		{"-s", "filter", "show", "dev", device, "egress"},
-		{"-s", "filter", "show", "dev", device, "ingress"},
-		{"-s", "qdisc", "show"},
+	for _, command := range []string{
+		"-s qdisc show dev " + device, "-s filter show dev " + device + " egress",
+		"-s filter show dev " + device + " ingress", whole,
 	} {
-		out, err := p.Output(ctx, "tc", args...)
+		out, err := p.Output(ctx, "tc", strings.Fields(command)...)
 		if errors.Is(err, exec.ErrNotFound) {
-			return "this machine has no tc (Debian package iproute2); read by netlink:\n" + name + "\n" + readBack(p)
+			return "this machine has no tc (Debian package iproute2), so this was read by netlink\n\n" + name + ":\n" +
+				readBack(p)
 		}
-		fmt.Fprintf(&b, "%s$ tc %s\n%s", name, strings.Join(args, " "), out)
+		if command == whole {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s$ tc %s\n%s", name, command, out)
 		if err != nil {
 			fmt.Fprintf(&b, "tc: %v\n", err)
 		}

@@ -23,11 +23,11 @@ import (
 	"weft/units"
 )
 
-// linksFile compares the measured links of the kernel datapath with the requested ones.
-const linksFile = "links.txt"
+// LinksFile compares the measured links of the kernel datapath with the requested ones.
+const LinksFile = "links.txt"
 
-// tcFile is what tc says of a switch of the kernel datapath in the middle of the run.
-const tcFile = "tc.txt"
+// TCFile is what tc says of a switch of the kernel datapath in the middle of the run.
+const TCFile = "tc.txt"
 
 // emulated runs the experiment in real time. On an error the outcome has the results up to it.
 func emulated(
@@ -203,7 +203,7 @@ func addReport(x *experiment.Experiment, got *emulate.Outcome, dir *store.Run, o
 	if r.Links == "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(r.Links), 0o644)
+	return os.WriteFile(filepath.Join(dir.Dir(), LinksFile), []byte(r.Links), 0o644)
 }
 
 // writeShown writes what tc said of a switch, unless it is nil, into the directory of a run.
@@ -213,7 +213,7 @@ func writeShown(s *emulate.Shown, dir *store.Run) error {
 	}
 	text := fmt.Sprintf("%s once half of the data had arrived, %v after the start of lab time. Dilation %s: rates are "+
 		"those of the lab divided by it.\n\n%s", s.Switch, s.At.Rounded(), units.Number(s.Dilation), s.Text)
-	return os.WriteFile(filepath.Join(dir.Dir(), tcFile), []byte(text), 0o644)
+	return os.WriteFile(filepath.Join(dir.Dir(), TCFile), []byte(text), 0o644)
 }
 
 // recordFrames has an emulation record frames, and returns their recorder; nil: the lab wants none.

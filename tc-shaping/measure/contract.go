@@ -83,9 +83,9 @@ func (f *Found) LossTold() bool {
 	})
 }
 
-// Marks returns the share of packets that were marked at queue lengths between the thresholds of the
-// direction, and the requested share of the same packets, both from 0 to 1. of is their number; 0
-// means that too few were seen to judge.
+// Marks returns the share of packets that were marked at queue lengths between the thresholds of
+// the direction, and the requested share of the same packets, both from 0 to 1. of is their number;
+// 0 means that too few were seen to judge.
 func (f *Found) Marks() (got, asked float64, of int) {
 	for _, s := range f.shares {
 		if s.what == betweenProperty {

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/internal/privilege"
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/uml"
+	"weft/results/record"
+	"weft/results/table"
+	"weft/units"
+)
+
+// demoLab is the lab of weft demo, which is inside the program.
+const demoLab = "quickstart"
+
+// umlWorkload makes demoLab so small that it ends within a minute under User Mode Linux, which
+// carries some hundred packets a second: 1344 packets in 110 us of lab time, at dilations of some
+// 10^5.
+var umlWorkload = []string{
+	"workload.0.size=128KB", "workload.1.size=128KB", "workload.1.ranks=8", "workload.1.start=25us",
+}
+
+// demoCommand returns weft demo: the quickstart, from any directory.
+func (a *app) demoCommand() *cobra.Command {
+	flags := runFlags{lab: labFlags{builtIn: true}}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "run the quickstart lab three ways: simulator, modelled fabric, Linux",
+		Long: `Run the lab quickstart three ways, one after the other, and print them side by side: in the
+simulator, emulated over the modelled fabric, and emulated over Linux itself, with bridges, routes
+and tc, in containers where a Docker Engine can be used and else in namespaces. Below the table is
+what tc said of a switch in the middle of the run, and how well the measured links agreed with the
+lab. The lab is inside the program, like all labs that come with Weft: weft run pc4/incast also
+works anywhere, unless a file has that name.
+
+If this kernel cannot be the network, or with --kernel uml, Linux is User Mode Linux, and all three
+ways run a smaller workload. A way that this machine cannot run is left out, and its column says
+what is missing. With --engine only that engine runs, as with weft run quickstart.
+
+If the machine is too busy for the measured dilation, an emulation is repeated once, slower, as with
+--retry-dilation. --dilation or --retry-dilation=false turns that off.`,
+		Example: "  weft demo\n  weft demo --engine sim\n  weft explain quickstart",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("retry-dilation") {
+				flags.retry = flags.lab.Engine.Dilation == ""
+			}
+			if flags.lab.Engine.Kind != "" {
+				return a.run(cmd.Context(), []string{demoLab}, flags)
+			}
+			return a.demo(cmd.Context(), flags)
+		},
+	}
+	flags.lab.register(cmd)
+	retryFlags(cmd, &flags)
+	kernelFlag(cmd, &flags.kernel)
+	outFlag(cmd.Flags(), &flags.out)
+	quietFlag(cmd, &flags.quiet)
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
+	cmd.AddCommand(a.showCommand())
+	return cmd
+}
+
+// way is one of the ways in which weft demo runs its lab.
+type way struct {
+	table.Way
+	engine lab.EngineOptions
+	uml    bool  // under User Mode Linux
+	err    error // of the run
+}
+
+// demo runs the lab in all ways that this machine can, and prints them side by side.
+func (a *app) demo(ctx context.Context, flags runFlags) error {
+	switch flags.kernel {
+	case "host", "uml":
+	default:
+		return usagef("--kernel %q: expected host or uml", flags.kernel)
+	}
+	if err := flags.agree(); err != nil {
+		return err
+	}
+	if _, err := flags.lab.load([]string{demoLab}); err != nil { // before anything is said or run
+		return err
+	}
+	if err := a.elevate(ctx, "auto"); err != nil {
+		return err
+	}
+	linux := a.findLinux(ctx, flags.kernel == "uml")
+	if linux.Err == nil && linux.UML {
+		if err := uml.Shared(flags.out); err != nil {
+			linux.Err = err
+		}
+	}
+	ways := demoWays(linux)
+	if linux.Err == nil && linux.UML {
+		flags.lab.Set = slices.Concat(umlWorkload, flags.lab.Set)
+	}
+	for i := range ways {
+		w := &ways[i]
+		if w.Missing != "" {
+			if !flags.quiet || flags.json { // with --json no table says so
+				fmt.Fprintf(a.stderr, "%s: did not run: %s\n", w.Name, w.Missing)
+			}
+			continue
+		}
+		if !flags.quiet {
+			fmt.Fprintf(a.stderr, "%d of %d, %s\n", i+1, len(ways), w.Name)
+		}
+		if w.err = a.runWay(ctx, w, flags); ctx.Err() != nil {
+			break
+		}
+	}
+	for i := range ways {
+		if w := &ways[i]; w.Run == nil && w.Missing == "" {
+			w.Missing = "not run"
+			if w.err != nil {
+				w.Missing = w.err.Error()
+			}
+		}
+	}
+	var err error
+	if !flags.json && slices.ContainsFunc(ways, func(w way) bool { return w.Run != nil }) {
+		err = a.showWays(ways, linux)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	for _, w := range ways { // the worst decides the exit code: see app.report
+		err = worse(err, w.err)
+	}
+	return err
+}
+
+// worse returns the one of two errors that decides the exit code: a failure before an expectation
+// that was missed.
+func worse(a, b error) error {
+	if a == nil || errors.Is(a, errMissed) && b != nil {
+		return b
+	}
+	return a
+}
+
+// findLinux finds out how Linux can be the network, under User Mode Linux if asked.
+func (a *app) findLinux(ctx context.Context, asked bool) orchestrate.Linux {
+	switch {
+	case a.linux != nil:
+		return a.linux(ctx, asked)
+	case asked:
+		return orchestrate.FindUML(ctx)
+	}
+	return orchestrate.FindLinux(ctx)
+}
+
+// demoWays returns the three ways, with what is missing for those that this machine cannot run.
+func demoWays(linux orchestrate.Linux) []way {
+	fabric := way{Way: table.Way{Name: "modelled fabric"},
+		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathFabric, Runtime: "namespace"}}
+	if err := privilege.CheckNamespaces(); err != nil {
+		fabric.Missing = err.Error()
+	}
+	network := way{Way: table.Way{Name: "Linux, namespaces"}, uml: linux.UML,
+		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathKernel, Runtime: linux.Runtime}}
+	switch {
+	case linux.Err != nil:
+		network.Name, network.Missing = "Linux", linux.Err.Error()
+	case linux.UML:
+		network.Name = "User Mode Linux"
+	case linux.Runtime == "docker":
+		network.Name = "Linux, containers"
+	}
+	return []way{{Way: table.Way{Name: "simulator"}, engine: lab.EngineOptions{Kind: "sim"}}, fabric, network}
+}
+
+// runWay runs the lab in one way.
+func (a *app) runWay(ctx context.Context, w *way, flags runFlags) error {
+	if w.uml {
+		return a.runUnderUML(ctx, w, flags)
+	}
+	dilation := flags.lab.Engine.Dilation
+	flags.kernel, flags.lab.Engine = "host", w.engine
+	if flags.lab.Engine.Dilation = dilation; w.engine.Kind == "sim" {
+		flags.lab.Engine.Dilation, flags.retry = "", false
+	}
+	flags.done = func(all []*record.Summary) { w.keep(all) }
+	one := *a
+	if !flags.json {
+		one.stdout = io.Discard
+	}
+	return one.run(ctx, []string{demoLab}, flags)
+}
+
+// keep keeps the summary of a run that began.
+func (w *way) keep(all []*record.Summary) {
+	for _, s := range all {
+		if s.Run != "" {
+			w.Run = s
+		}
+	}
+}
+
+// runUnderUML runs the lab as weft run does under User Mode Linux.
+func (a *app) runUnderUML(ctx context.Context, w *way, flags runFlags) error {
+	args := []string{"run", demoLab, "--json", "--kernel", "uml", "--out", flags.out, "--engine", w.engine.Kind,
+		"--datapath", w.engine.Datapath, "--runtime", w.engine.Runtime}
+	for _, set := range flags.lab.Set {
+		args = append(args, "--set", set)
+	}
+	if d := flags.lab.Engine.Dilation; d != "" {
+		args = append(args, "--dilation", d)
+	}
+	if flags.retry {
+		args = append(args, "--retry-dilation")
+	}
+	if flags.quiet {
+		args = append(args, "--quiet")
+	}
+	defer context.AfterFunc(ctx, func() { toldInterruption.Store(true) })() // by the weft in there
+	var out bytes.Buffer
+	code, err := a.boot(ctx, args, &out)
+	if err != nil {
+		return err
+	}
+	s := new(record.Summary)
+	if err := json.Unmarshal(out.Bytes(), s); err != nil {
+		return exitCode(cmp.Or(code, exitFailed)) // it said why on standard error
+	}
+	w.keep([]*record.Summary{s})
+	if flags.json {
+		if _, err := a.stdout.Write(out.Bytes()); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+	}
+	switch code {
+	case exitOK:
+		return nil
+	case exitMissed:
+		return errMissed
+	}
+	return exitCode(code)
+}
+
+// showWays prints the ways side by side, and what there is to know of each.
+func (a *app) showWays(ways []way, linux orchestrate.Linux) error {
+	st := style(a.stdout)
+	columns := make([]table.Way, len(ways))
+	for i := range ways {
+		columns[i] = ways[i].Way
+	}
+	if err := table.Ways(a.stdout, demoLab, columns, st); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	if linux.Err == nil && linux.UML {
+		fmt.Fprintf(&b, "User Mode Linux: %s\nall ways run a smaller workload than %s's, so that it ends within a minute "+
+			"there: --set %s\n", linux.Why, demoLab, strings.Join(umlWorkload, " --set "))
+	}
+	for _, w := range ways {
+		if w.Run == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", w.Name, w.Run.Run)
+		if w.Run.Status != record.OK && w.Run.Error != "" {
+			fmt.Fprintf(&b, "  %s\n", units.Spaced(w.Run.Error))
+		}
+		for _, e := range w.Run.Expect {
+			if !e.OK && !e.Skipped {
+				fmt.Fprintf(&b, "  missed %s: %s\n", e.That, table.Found(e))
+			}
+		}
+		for _, row := range table.Trust(w.Run) {
+			if w.Run.Outcome().Doubtful() {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(row[0]+" "+row[1]))
+			}
+		}
+		for _, text := range w.Run.Warnings {
+			fmt.Fprintf(&b, "  %s\n", units.Spaced(text))
+		}
+	}
+	b.WriteString("– is what does not apply or was not measured; CE marks, drops and queues are those of switches\n")
+	for _, w := range ways {
+		if w.Run == nil {
+			continue
+		}
+		if k := w.Run.LinkCheck; k != nil {
+			fmt.Fprintf(&b, "\nlinks as measured, %s: %s (%s)\n", w.Name, table.LinkCheck(k),
+				filepath.Join(w.Run.Run, orchestrate.LinksFile))
+		}
+		text, err := switchState(w.Run.Run)
+		if err != nil {
+			return err
+		}
+		b.WriteString(text)
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// switchState returns the first two paragraphs of what tc said of a switch during a run: which, and
+// of one port. It is empty for a run without.
+func switchState(run string) (text string, err error) {
+	path := filepath.Join(run, orchestrate.TCFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var b strings.Builder
+	lines := bufio.NewScanner(f)
+	for blank := 0; lines.Scan(); {
+		if lines.Text() == "" {
+			if blank++; blank == 2 {
+				break
+			}
+		}
+		fmt.Fprintf(&b, "%s\n", lines.Text())
+	}
+	return fmt.Sprintf("\n%sall ports: %s\n", b.String(), path), lines.Err()
+}
