@@ -16,7 +16,6 @@ import (
 	"weft/internal/clip"
 	"weft/internal/nearest"
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/series"
 )
@@ -57,10 +56,8 @@ type app struct {
 	// enter executes a command line in a user namespace; nil: never.
 	enter func(ctx context.Context, args []string) (code int, err error)
 	// boot executes a command line under User Mode Linux, with its standard output to stdout.
-	boot func(ctx context.Context, args []string, stdout io.Writer) (code int, err error)
-	// linux finds out how Linux can be the network, under User Mode Linux if uml; nil: it asks this
-	// machine.
-	linux    func(ctx context.Context, uml bool) orchestrate.Linux
+	boot     func(ctx context.Context, args []string, stdout io.Writer) (code int, err error)
+	demoed   *abilities       // of the machine of weft demo; nil: they are those of this one
 	deployed *deployed        // answers completion's questions; nil: from this machine
 	now      func() time.Time // nil: time.Now
 	running  bool             // the arguments were accepted: later errors are no usage errors

@@ -95,22 +95,31 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	if err := flags.agree(); err != nil {
 		return err
 	}
-	if _, err := flags.lab.load([]string{demoLab}); err != nil { // before anything is said or run
+	files, err := flags.lab.load([]string{demoLab}) // before anything is said or run
+	if err != nil {
 		return err
+	}
+	if len(files[0].Labs) > 1 {
+		return usagef("the demo runs one lab in several ways, and --set makes this %d; use weft run %s",
+			len(files[0].Labs), demoLab)
 	}
 	if err := a.elevate(ctx, "auto"); err != nil {
 		return err
 	}
-	linux := a.findLinux(ctx, flags.kernel == "uml")
-	if linux.Err == nil && linux.UML {
-		if err := uml.Shared(flags.out); err != nil {
-			linux.Err = err
-		}
+	can := a.abilities(ctx, flags.kernel == "uml")
+	smaller := ""
+	if can.linux.Err == nil && can.linux.UML {
+		can.linux.Err = uml.Shared(flags.out)
 	}
-	ways := demoWays(linux)
-	if linux.Err == nil && linux.UML {
+	if can.linux.Err == nil && can.linux.UML {
+		smaller = fmt.Sprintf("all ways run a smaller workload than that of %s, so that User Mode Linux ends within a "+
+			"minute: --set %s\nUser Mode Linux: %s", demoLab, strings.Join(umlWorkload, " --set "), can.linux.Why)
 		flags.lab.Set = slices.Concat(umlWorkload, flags.lab.Set)
 	}
+	if smaller != "" && !flags.quiet {
+		fmt.Fprintln(a.stderr, smaller)
+	}
+	ways := can.ways()
 	for i := range ways {
 		w := &ways[i]
 		if w.Missing != "" {
@@ -134,9 +143,8 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 			}
 		}
 	}
-	var err error
 	if !flags.json && slices.ContainsFunc(ways, func(w way) bool { return w.Run != nil }) {
-		err = a.showWays(ways, linux)
+		err = a.showWays(ways, smaller)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -156,35 +164,44 @@ func worse(a, b error) error {
 	return a
 }
 
-// findLinux finds out how Linux can be the network, under User Mode Linux if asked.
-func (a *app) findLinux(ctx context.Context, asked bool) orchestrate.Linux {
-	switch {
-	case a.linux != nil:
-		return a.linux(ctx, asked)
-	case asked:
-		return orchestrate.FindUML(ctx)
-	}
-	return orchestrate.FindLinux(ctx)
+// abilities are what weft demo can run on a machine.
+type abilities struct {
+	fabric error // why no lab can be emulated over the modelled fabric; nil: one can
+	linux  orchestrate.Linux
 }
 
-// demoWays returns the three ways, with what is missing for those that this machine cannot run.
-func demoWays(linux orchestrate.Linux) []way {
+// abilities returns those of the machine. With onUML Linux is User Mode Linux in any case.
+func (a *app) abilities(ctx context.Context, onUML bool) abilities {
+	if a.demoed != nil {
+		return *a.demoed
+	}
+	can := abilities{fabric: privilege.CheckNamespaces()}
+	if onUML {
+		can.linux = orchestrate.FindUML(ctx)
+	} else {
+		can.linux = orchestrate.FindLinux(ctx)
+	}
+	return can
+}
+
+// ways returns the three ways, with what is missing for those that the machine cannot run.
+func (can *abilities) ways() []way {
 	fabric := way{Way: table.Way{Name: "modelled fabric"},
 		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathFabric, Runtime: "namespace"}}
-	if err := privilege.CheckNamespaces(); err != nil {
-		fabric.Missing = err.Error()
+	if can.fabric != nil {
+		fabric.Missing = can.fabric.Error()
 	}
-	network := way{Way: table.Way{Name: "Linux, namespaces"}, uml: linux.UML,
-		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathKernel, Runtime: linux.Runtime}}
+	linux := way{Way: table.Way{Name: "Linux, namespaces"}, uml: can.linux.UML,
+		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathKernel, Runtime: can.linux.Runtime}}
 	switch {
-	case linux.Err != nil:
-		network.Name, network.Missing = "Linux", linux.Err.Error()
-	case linux.UML:
-		network.Name = "User Mode Linux"
-	case linux.Runtime == "docker":
-		network.Name = "Linux, containers"
+	case can.linux.Err != nil:
+		linux.Name, linux.Missing = "Linux", can.linux.Err.Error()
+	case can.linux.UML:
+		linux.Name = "User Mode Linux"
+	case can.linux.Runtime == "docker":
+		linux.Name = "Linux, containers"
 	}
-	return []way{{Way: table.Way{Name: "simulator"}, engine: lab.EngineOptions{Kind: "sim"}}, fabric, network}
+	return []way{{Way: table.Way{Name: "simulator"}, engine: lab.EngineOptions{Kind: "sim"}}, fabric, linux}
 }
 
 // runWay runs the lab in one way.
@@ -255,8 +272,9 @@ func (a *app) runUnderUML(ctx context.Context, w *way, flags runFlags) error {
 	return exitCode(code)
 }
 
-// showWays prints the ways side by side, and what there is to know of each.
-func (a *app) showWays(ways []way, linux orchestrate.Linux) error {
+// showWays prints the ways side by side, and what there is to know of each. smaller says that the
+// workload is not that of the lab; "": it is.
+func (a *app) showWays(ways []way, smaller string) error {
 	st := style(a.stdout)
 	columns := make([]table.Way, len(ways))
 	for i := range ways {
@@ -267,9 +285,8 @@ func (a *app) showWays(ways []way, linux orchestrate.Linux) error {
 	}
 	var b strings.Builder
 	b.WriteByte('\n')
-	if linux.Err == nil && linux.UML {
-		fmt.Fprintf(&b, "User Mode Linux: %s\nall ways run a smaller workload than %s's, so that it ends within a minute "+
-			"there: --set %s\n", linux.Why, demoLab, strings.Join(umlWorkload, " --set "))
+	if smaller != "" {
+		fmt.Fprintln(&b, smaller)
 	}
 	for _, w := range ways {
 		if w.Run == nil {

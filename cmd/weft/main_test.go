@@ -95,7 +95,7 @@ func weft(t *testing.T, e series.Engine, args ...string) (code int, stdout, stde
 	t.Helper()
 	tellDirectory()
 	var out, words strings.Builder
-	a := &app{stdout: &out, stderr: &words, engine: e}
+	a := &app{stdout: &out, stderr: &words, engine: e, demoed: &abilities{linux: orchestrate.Linux{Runtime: "namespace"}}}
 	code = a.execute(t.Context(), args)
 	return code, out.String(), words.String()
 }
@@ -513,9 +513,12 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 	}
 }
 
-// The demo repeats its run on a busy machine without a flag, unless the dilation is set.
+// The demo repeats its emulations on a busy machine without a flag, unless the dilation is set.
 func TestDemoRetries(t *testing.T) {
-	for args, runs := range map[string]int{"": 2, "--dilation=100": 1, "--dilation=100 --retry-dilation": 2, "--retry-dilation=false": 1} {
+	for args, runs := range map[string]int{
+		"": 5, "--dilation=100": 3, "--dilation=100 --retry-dilation": 5, "--retry-dilation=false": 3,
+		"--engine=emu": 2, "--engine=emu --dilation=100": 1, "--engine=sim --retry-dilation=false": 1,
+	} {
 		f := &fake{then: func(s *record.Summary) error {
 			if s.Retry == nil {
 				return invalid(s)

@@ -95,7 +95,7 @@ func TestLabsInsideTheProgram(t *testing.T) {
 			t.Errorf("%v: code %d, stderr %q", args, code, stderr)
 		}
 	}
-	if got := strings.Join(f.runs, ", "); got != "quickstart auto, quickstart sim, quickstart auto, quickstart auto" {
+	if got := strings.Join(f.runs, ", "); got != "quickstart sim, quickstart emu, quickstart emu, quickstart sim, quickstart auto, quickstart auto" {
 		t.Errorf("ran %s", got)
 	}
 	// The name in its file also names a lab. The error for an unknown name suggests similar labs.
@@ -117,7 +117,7 @@ func TestLabsInsideTheProgram(t *testing.T) {
 	f = &fake{}
 	weft(t, f, "run", "quickstart")
 	weft(t, f, "demo")
-	if got := strings.Join(f.runs, ", "); got != "mine auto, quickstart auto" {
+	if got := strings.Join(f.runs, ", "); got != "mine auto, quickstart sim, quickstart emu, quickstart emu" {
 		t.Errorf("ran %s", got)
 	}
 	if code, _, stderr := weft(t, f, "run", "nothing"); code != 2 || !strings.Contains(stderr, "nothing: no such file or directory; weft labs lists those that need no file") {

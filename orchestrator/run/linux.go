@@ -44,6 +44,9 @@ func linuxWithout(ctx context.Context, lacks error) Linux {
 	l := Linux{Runtime: inNamespaces.runtime, UML: true, Why: "asked for"}
 	if lacks != nil {
 		l.Why = lacks.Error()
+		if initial, _ := privilege.InitialUserNS(); !initial {
+			l.Why += "; root may have more: sudo loads BPF programs"
+		}
 	}
 	if _, err := uml.Find(ctx); err != nil {
 		l.Err = fmt.Errorf("%s; %s", l.Why, uml.Offer(ctx))
