@@ -52,8 +52,9 @@ lab's, GB/s is 1e9 bytes per second, and busbw has the factors of nccl-tests (do
 All sizes of one collective, algorithm and transport are one run with a directory under runs/, beside
 a plot of bus bandwidth against size. Ctrl-C stops the benchmark and shows the sizes measured so far.
 
---engine auto simulates, and says so, if a forecast says that emulating all runs takes longer than a
-minute. --engine emu emulates however long it takes; --dilation and --runtime also request emulation.
+--engine auto simulates, and says so, if a forecast says that emulating all runs takes longer than half
+a minute and simulating them seconds, or longer than a minute. --engine emu emulates however long it
+takes; --dilation and --runtime also request emulation.
 
 Without --iters, sizes up to 1 MiB are measured 20 times; larger ones as often as 20 MiB allow, at
 least twice. With --topology, networks for roce and hpcc are lossless (queues.pfc: on), and those for

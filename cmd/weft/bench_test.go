@@ -291,22 +291,22 @@ func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Opt
 	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
 
-// If emulating all runs would take more than a minute, all are simulated and say so, unless
-// emulation is requested.
+// If emulating all runs would take more than half a minute and simulating seconds, all are simulated
+// and say so, unless emulation is requested.
 func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: 25 * time.Second}
 	long, asked, simulated := short, short, short
 	long.Wall = 30 * time.Second
 	asked.Asked, asked.Wall = true, time.Hour
 	simulated.Engine = "sim"
-	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s; use --engine emu to emulate anyway"
+	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s, and simulating about 1 s; weft COMMAND emulates"
 	for _, c := range []struct {
 		name string
 		of   orchestrate.Forecast
 		args []string
 		want string // engine and reason of each run
 	}{
-		{"a minute in all", orchestrate.Forecast{Engine: "emu", Wall: 20 * time.Second}, nil, "auto "},
+		{"half a minute in all", orchestrate.Forecast{Engine: "emu", Wall: 10 * time.Second}, nil, "auto "},
 		{"more", long, nil, why},
 		{"--engine emu", long, []string{"--engine", "emu"}, "emu "},
 		{"--engine sim", long, []string{"--engine", "sim"}, "sim "},
@@ -315,7 +315,11 @@ func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 		{"not known", orchestrate.Forecast{Engine: "emu"}, nil, "auto "},
 	} {
 		var ran []string
-		weft(t, slow{c.of, &ran, new(sync.Mutex)}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
+		args := append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)
+		weft(t, slow{c.of, &ran, new(sync.Mutex)}, args...)
+		for i := range ran {
+			ran[i] = strings.Replace(ran[i], strings.Join(args, " ")+" --engine emu", "COMMAND", 1)
+		}
 		if len(ran) != 3 || ran[0] != c.want || ran[1] != c.want || ran[2] != c.want {
 			t.Errorf("%s: %q, want %q", c.name, ran, c.want)
 		}

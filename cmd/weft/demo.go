@@ -77,9 +77,9 @@ If the machine is too busy for the measured dilation, an emulation is repeated o
 	return cmd
 }
 
-// way is one of the ways in which weft demo runs its lab.
-type way struct {
-	table.Way
+// variant is one of the ways in which weft demo runs its lab.
+type variant struct {
+	table.Variant
 	engine lab.EngineOptions
 	uml    bool  // under User Mode Linux
 	err    error // of the run
@@ -119,9 +119,9 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	if smaller != "" && !flags.quiet {
 		fmt.Fprintln(a.stderr, smaller)
 	}
-	ways := can.ways()
-	for i := range ways {
-		w := &ways[i]
+	variants := can.variants()
+	for i := range variants {
+		w := &variants[i]
 		if w.Missing != "" {
 			if !flags.quiet || flags.json { // with --json no table says so
 				fmt.Fprintf(a.stderr, "%s: did not run: %s\n", w.Name, w.Missing)
@@ -129,27 +129,27 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 			continue
 		}
 		if !flags.quiet {
-			fmt.Fprintf(a.stderr, "%d of %d, %s\n", i+1, len(ways), w.Name)
+			fmt.Fprintf(a.stderr, "%d of %d, %s\n", i+1, len(variants), w.Name)
 		}
-		if w.err = a.runWay(ctx, w, flags); ctx.Err() != nil {
+		if w.err = a.runVariant(ctx, w, flags); ctx.Err() != nil {
 			break
 		}
 	}
-	for i := range ways {
-		if w := &ways[i]; w.Run == nil && w.Missing == "" {
+	for i := range variants {
+		if w := &variants[i]; w.Run == nil && w.Missing == "" {
 			w.Missing = "not run"
 			if w.err != nil {
 				w.Missing = w.err.Error()
 			}
 		}
 	}
-	if !flags.json && slices.ContainsFunc(ways, func(w way) bool { return w.Run != nil }) {
-		err = a.showWays(ways, smaller)
+	if !flags.json && slices.ContainsFunc(variants, func(w variant) bool { return w.Run != nil }) {
+		err = a.showVariants(variants, smaller)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	for _, w := range ways { // the worst decides the exit code: see app.report
+	for _, w := range variants { // the worst decides the exit code: see app.report
 		err = worse(err, w.err)
 	}
 	return err
@@ -184,14 +184,14 @@ func (a *app) abilities(ctx context.Context, onUML bool) abilities {
 	return can
 }
 
-// ways returns the three ways, with what is missing for those that the machine cannot run.
-func (can *abilities) ways() []way {
-	fabric := way{Way: table.Way{Name: "modelled fabric"},
+// variants returns the three ways, with what is missing for those that the machine cannot run.
+func (can *abilities) variants() []variant {
+	fabric := variant{Variant: table.Variant{Name: "modelled fabric"},
 		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathFabric, Runtime: "namespace"}}
 	if can.fabric != nil {
 		fabric.Missing = can.fabric.Error()
 	}
-	linux := way{Way: table.Way{Name: "Linux, namespaces"}, uml: can.linux.UML,
+	linux := variant{Variant: table.Variant{Name: "Linux, namespaces"}, uml: can.linux.UML,
 		engine: lab.EngineOptions{Kind: "emu", Datapath: lab.DatapathKernel, Runtime: can.linux.Runtime}}
 	switch {
 	case can.linux.Err != nil:
@@ -201,11 +201,11 @@ func (can *abilities) ways() []way {
 	case can.linux.Runtime == "docker":
 		linux.Name = "Linux, containers"
 	}
-	return []way{{Way: table.Way{Name: "simulator"}, engine: lab.EngineOptions{Kind: "sim"}}, fabric, linux}
+	return []variant{{Variant: table.Variant{Name: "simulator"}, engine: lab.EngineOptions{Kind: "sim"}}, fabric, linux}
 }
 
-// runWay runs the lab in one way.
-func (a *app) runWay(ctx context.Context, w *way, flags runFlags) error {
+// runVariant runs the lab in one way.
+func (a *app) runVariant(ctx context.Context, w *variant, flags runFlags) error {
 	if w.uml {
 		return a.runUnderUML(ctx, w, flags)
 	}
@@ -223,7 +223,7 @@ func (a *app) runWay(ctx context.Context, w *way, flags runFlags) error {
 }
 
 // keep keeps the summary of a run that began.
-func (w *way) keep(all []*record.Summary) {
+func (w *variant) keep(all []*record.Summary) {
 	for _, s := range all {
 		if s.Run != "" {
 			w.Run = s
@@ -232,7 +232,7 @@ func (w *way) keep(all []*record.Summary) {
 }
 
 // runUnderUML runs the lab as weft run does under User Mode Linux.
-func (a *app) runUnderUML(ctx context.Context, w *way, flags runFlags) error {
+func (a *app) runUnderUML(ctx context.Context, w *variant, flags runFlags) error {
 	args := []string{"run", demoLab, "--json", "--kernel", "uml", "--out", flags.out, "--engine", w.engine.Kind,
 		"--datapath", w.engine.Datapath, "--runtime", w.engine.Runtime}
 	for _, set := range flags.lab.Set {
@@ -272,15 +272,15 @@ func (a *app) runUnderUML(ctx context.Context, w *way, flags runFlags) error {
 	return exitCode(code)
 }
 
-// showWays prints the ways side by side, and what there is to know of each. smaller says that the
-// workload is not that of the lab; "": it is.
-func (a *app) showWays(ways []way, smaller string) error {
+// showVariants prints the variants side by side, and what there is to know of each. smaller says
+// that the workload is not that of the lab; "": it is.
+func (a *app) showVariants(variants []variant, smaller string) error {
 	st := style(a.stdout)
-	columns := make([]table.Way, len(ways))
-	for i := range ways {
-		columns[i] = ways[i].Way
+	columns := make([]table.Variant, len(variants))
+	for i := range variants {
+		columns[i] = variants[i].Variant
 	}
-	if err := table.Ways(a.stdout, demoLab, columns, st); err != nil {
+	if err := table.SideBySide(a.stdout, demoLab, columns, st); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -288,7 +288,7 @@ func (a *app) showWays(ways []way, smaller string) error {
 	if smaller != "" {
 		fmt.Fprintln(&b, smaller)
 	}
-	for _, w := range ways {
+	for _, w := range variants {
 		if w.Run == nil {
 			continue
 		}
@@ -311,7 +311,7 @@ func (a *app) showWays(ways []way, smaller string) error {
 		}
 	}
 	b.WriteString("– is what does not apply or was not measured; CE marks, drops and queues are those of switches\n")
-	for _, w := range ways {
+	for _, w := range variants {
 		if w.Run == nil {
 			continue
 		}

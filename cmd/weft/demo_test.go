@@ -19,13 +19,13 @@ import (
 // demoEngine keeps how each run of weft demo was asked for: engine, datapath, runtime and size.
 type demoEngine struct {
 	fake
-	ways []string
+	asked []string
 }
 
 func (e *demoEngine) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	s, err := e.fake.Run(ctx, x, o)
 	words := []string{o.Engine, x.Lab.Engine.Datapath, x.Lab.Engine.Runtime, x.Lab.Workload[0].Size.String()}
-	e.ways = append(e.ways, strings.Join(words, " "))
+	e.asked = append(e.asked, strings.Join(words, " "))
 	if s != nil {
 		s.Datapath = x.Lab.Engine.Datapath
 	}
@@ -50,13 +50,13 @@ func TestDemoWays(t *testing.T) {
 		s.Expect = []record.Expect{{That: "drops == 0", Got: 3}}
 		return nil
 	}
-	const sim, fabric, linux = "sim auto auto 4MB", "emu fabric namespace 4MB", "emu kernel namespace 4MB"
+	const sim, fabric, linux = "sim fabric auto 4MB", "emu fabric namespace 4MB", "emu kernel namespace 4MB"
 	for _, c := range []struct {
 		name, args string
 		can        abilities
 		then       func(s *record.Summary) error
 		code       int
-		ways       []string
+		runs       []string
 		says, not  []string // on standard output
 	}{
 		{"all", "", abilities{linux: namespaces}, nil, exitOK, []string{sim, fabric, linux},
@@ -75,15 +75,15 @@ func TestDemoWays(t *testing.T) {
 		{"expectations missed", "", abilities{linux: lacks}, missing, exitMissed, []string{sim, fabric},
 			[]string{"missed drops == 0", "missed 1 of 1"}, nil},
 		{"other size", "--set workload.0.size=1MB", abilities{linux: lacks}, nil, exitOK,
-			[]string{"sim auto auto 1MB", "emu fabric namespace 1MB"}, nil, nil},
+			[]string{"sim fabric auto 1MB", "emu fabric namespace 1MB"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &demoEngine{fake: fake{then: c.then}}
 			var out, words strings.Builder
 			a := &app{stdout: &out, stderr: &words, engine: e, demoed: &c.can}
 			args := append([]string{"demo", "--out", t.TempDir()}, strings.Fields(c.args)...)
-			if code := a.execute(t.Context(), args); code != c.code || !slices.Equal(e.ways, c.ways) {
-				t.Errorf("code %d, ways %q, want %d, %q\n%s%s", code, e.ways, c.code, c.ways, &out, &words)
+			if code := a.execute(t.Context(), args); code != c.code || !slices.Equal(e.asked, c.runs) {
+				t.Errorf("code %d, ways %q, want %d, %q\n%s%s", code, e.asked, c.code, c.runs, &out, &words)
 			}
 			for _, text := range c.says {
 				if !strings.Contains(strings.Join(strings.Fields(out.String()), " ")+"\n", strings.TrimSpace(text)) {
@@ -122,10 +122,10 @@ func TestDemoUnderUML(t *testing.T) {
 		}, demoed: &abilities{linux: orchestrate.Linux{Runtime: "namespace", UML: true, Why: "no RED"}}}
 		got := a.execute(t.Context(), []string{"demo", "--out", dir, "--set", "workload.1.size=64KB"})
 		line := strings.Join(booted, " ")
-		if got != want || !slices.Equal(e.ways, []string{"sim auto auto 128KB", "emu fabric namespace 128KB"}) ||
+		if got != want || !slices.Equal(e.asked, []string{"sim fabric auto 128KB", "emu fabric namespace 128KB"}) ||
 			!strings.HasPrefix(line, "run quickstart --json --kernel uml --out "+dir+" --engine emu --datapath kernel") ||
 			!strings.Contains(line, "--set workload.0.size=128KB ") || !strings.Contains(line, "--set workload.1.size=64KB") {
-			t.Errorf("code %d, want %d, ways %q, booted %q\n%s", got, want, e.ways, line, &words)
+			t.Errorf("code %d, want %d, ways %q, booted %q\n%s", got, want, e.asked, line, &words)
 		}
 		for _, text := range []string{"User Mode Linux", "66,000", "smaller workload", "--set workload.0.size=128KB", "no RED", "inside"} {
 			if !strings.Contains(out.String(), text) {
@@ -149,9 +149,9 @@ func TestDemoInterrupted(t *testing.T) {
 	var out, words strings.Builder
 	a := &app{stdout: &out, stderr: &words, engine: e, demoed: &abilities{linux: orchestrate.Linux{Runtime: "namespace"}}}
 	code := a.execute(ctx, []string{"demo", "--out", t.TempDir()})
-	if code != exitInterrupted || len(e.ways) != 2 || !strings.Contains(out.String(), "did not run: not run") ||
+	if code != exitInterrupted || len(e.asked) != 2 || !strings.Contains(out.String(), "did not run: not run") ||
 		!strings.Contains(words.String(), "everything was torn down") {
-		t.Errorf("code %d, ways %q\n%s%s", code, e.ways, &out, &words)
+		t.Errorf("code %d, ways %q\n%s%s", code, e.asked, &out, &words)
 	}
 }
 

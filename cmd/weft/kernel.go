@@ -81,7 +81,7 @@ func hostKernel(kernel string) error {
 // they are pipes.
 const terminalsVar = "WEFT_TERMINALS"
 
-// bootUML executes a command line of weft under User Mode Linux, with its standard output to stdout.
+// bootUML executes a command line of weft under User Mode Linux, and passes its standard output on.
 func bootUML(ctx context.Context, args []string, stdout io.Writer) (code int, err error) {
 	k, err := uml.Find(ctx)
 	if err != nil {

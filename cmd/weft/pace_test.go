@@ -175,15 +175,15 @@ func TestProgressNeverFalls(t *testing.T) {
 	}
 }
 
-// timedMinute is an engine whose runs are forecast to take a minute of emulation each, and print
+// timedShort is an engine whose runs are forecast to take seven seconds of emulation each, and print
 // that unless it was announced for all.
-type timedMinute struct{ timed }
+type timedShort struct{ timed }
 
-func (timedMinute) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
-	return orchestrate.Forecast{Engine: "emu", Why: "because", Wall: time.Minute}, nil
+func (timedShort) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Forecast{Engine: "emu", Why: "because", Wall: 7 * time.Second}, nil
 }
 
-func (e timedMinute) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+func (e timedShort) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	if o.Announced {
 		o.Say = func(string) {}
 	}
@@ -193,14 +193,14 @@ func (e timedMinute) Run(ctx context.Context, x *experiment.Experiment, o orches
 // An emulated sweep announces the time of all runs once; a single run announces its own.
 func TestSweepIsAnnouncedOnce(t *testing.T) {
 	for args, want := range map[string]string{
-		"labs/pc4/incast.yaml":              "engine emu: 4 runs, one after the other; takes about 4 min in all. The first: because\n",
+		"labs/pc4/incast.yaml":              "engine emu: 4 runs, one after the other; takes about 30 s in all. The first: because\n",
 		"labs/quickstart.yaml":              "engine emu: because\n",
 		"labs/pc4/incast.yaml --quiet":      "",
 		"labs/quickstart.yaml --engine=emu": "engine emu: because\n",
 	} {
 		var out, words strings.Builder
 		h := &fakeClock{time.Unix(1e9, 0)}
-		a := &app{stdout: &out, stderr: &words, engine: timedMinute{timed{fakeClock: h, takes: time.Second}}, now: h.now}
+		a := &app{stdout: &out, stderr: &words, engine: timedShort{timed{fakeClock: h, takes: time.Second}}, now: h.now}
 		if code := a.execute(t.Context(), append([]string{"run", "--out", t.TempDir()}, strings.Fields(args)...)); code != exitOK || words.String() != want {
 			t.Errorf("%s: code %d, %q, want %q", args, code, words.String(), want)
 		}
@@ -208,19 +208,26 @@ func TestSweepIsAnnouncedOnce(t *testing.T) {
 }
 
 // Labs that leave the engine open are simulated, all of them, if emulating them would take more
-// than ten minutes, and the runs say so. What requests emulation is emulated.
+// than half a minute and simulating seconds, or more than ten minutes. The runs say so, with the
+// command that emulates. What requests emulation is emulated.
 func TestRunSimulatesIfEmulationIsLong(t *testing.T) {
-	hour := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: time.Hour}
-	asked := hour
+	hour := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: time.Hour, Simulated: time.Minute}
+	minutes, soon, slowly, asked := hour, hour, hour, hour
+	minutes.Wall, minutes.Simulated = 2*time.Minute, 4*time.Second
+	soon.Wall, soon.Simulated = 30*time.Second, time.Second
+	slowly.Wall = 2 * time.Minute
 	asked.Asked = true
 	for _, c := range []struct {
 		of   orchestrate.Forecast
 		args string
 		want string // engine and reason of each run
 	}{
-		{hour, "labs/quickstart.yaml", "sim emulating 1 run at dilation 2000 takes about 1.0 h; use --engine emu to emulate anyway"},
-		{hour, "labs/pc4/incast.yaml --quiet", strings.Repeat("sim emulating 4 runs at dilation 2000 takes about 4.0 h; use --engine emu to emulate anyway\n", 4)},
-		{orchestrate.Forecast{Engine: "emu", Wall: 150 * time.Second}, "labs/pc4/incast.yaml", strings.Repeat("auto \n", 4)},
+		{hour, "labs/quickstart.yaml", "sim emulating 1 run at dilation 2000 takes about 1.0 h, and simulating about 60 s; " +
+			"weft run --out DIR labs/quickstart.yaml --engine emu emulates"},
+		{minutes, "labs/quickstart.yaml --set seed=2", "sim emulating 1 run at dilation 2000 takes about 2 min, and simulating about 4 s; " +
+			"weft run --out DIR labs/quickstart.yaml --set seed=2 --engine emu emulates"},
+		{soon, "labs/quickstart.yaml", "auto "},
+		{slowly, "labs/quickstart.yaml", "auto "},
 		{hour, "labs/quickstart.yaml --engine emu", "emu "},
 		{hour, "labs/quickstart.yaml --capture h0=DIR/capture.pcapng", "auto "},
 		{asked, "labs/quickstart.yaml", "auto "},
@@ -230,7 +237,7 @@ func TestRunSimulatesIfEmulationIsLong(t *testing.T) {
 		dir := t.TempDir()
 		args := append([]string{"run", "--out", dir}, wordsIn(dir, c.args)...)
 		code, _, stderr := weft(t, slow{c.of, &ran, new(sync.Mutex)}, args...)
-		if got := strings.Join(ran, "\n"); code != exitOK || got != strings.TrimSuffix(c.want, "\n") {
+		if got := strings.ReplaceAll(strings.Join(ran, "\n"), dir, "DIR"); code != exitOK || got != strings.TrimSuffix(c.want, "\n") {
 			t.Errorf("%s: code %d, %q, want %q\n%s", c.args, code, got, c.want, stderr)
 		}
 	}

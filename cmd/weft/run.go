@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/shell"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
@@ -78,11 +80,16 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run LAB... [-- CMD...]",
 		Short: "run labs: deploy, run the workload, collect, destroy",
 		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. Without
---engine and engine.kind, labs are emulated if this machine can and a forecast says that emulating all
-takes at most 10 minutes, and simulated otherwise; --engine emu, --dilation, --runtime and --capture
-request emulation. A lab with a sweep runs once for each of its points. Every run leaves a directory
-under runs/. As in every command, LAB is a file, or - for standard input (weft generate star |
-weft run -). Labs that come with Weft need no file: they are inside the program.
+--engine and engine.kind, labs are emulated if this machine can, unless that takes more than half a
+minute by a forecast and simulating seconds, or more than 10 minutes: then the first line has the
+command that emulates. --engine emu, --dilation, --runtime and --capture request emulation, and a lab
+with programs is never simulated. With --datapath auto, Linux carries the packets if it can honour
+every lab of the command within half a minute, and else the modelled fabric; the first line says
+which, and why.
+
+A lab with a sweep runs once for each of its points. Every run leaves a directory under runs/. As in
+every command, LAB is a file, or - for standard input (weft generate star | weft run -). Labs that
+come with Weft need no file: they are inside the program.
 
 After -- comes a program to run instead of the lab's workload, on all hosts or on those of --hosts, in
 lab time unless --clock says otherwise (docs/applications.md).
@@ -152,7 +159,8 @@ proves nothing then; a miss in another run gives 3.`,
 	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it runs")
 	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it runs: progress, queues, links")
 	runtimeFlag(f, &flags.lab.Engine)
-	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
+	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "",
+		"auto, fabric (the default) or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
 	f.BoolVar(&flags.twice, "twice", false,
@@ -271,11 +279,12 @@ func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) e
 			return err
 		}
 	}
+	all := make([]*series.Job, len(jobs))
+	for i := range jobs {
+		all[i] = &jobs[i]
+	}
+	a.chooseDatapath(ctx, all, flags)
 	if flags.kernel != "uml" && !flags.twice && len(captures) == 0 { // these request emulation
-		all := make([]*series.Job, len(jobs))
-		for i := range jobs {
-			all[i] = &jobs[i]
-		}
 		a.simulateJobs(ctx, all, runLimit, flags.quiet)
 	}
 	if slices.ContainsFunc(jobs, func(j series.Job) bool {
@@ -298,7 +307,7 @@ func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) e
 		flags.done(runs)
 	}
 	judged, err := a.acrossPoints(jobs, runs[:min(len(runs), len(jobs))])
-	all := append(runs[:len(runs):len(runs)], judged...)
+	every := append(runs[:len(runs):len(runs)], judged...)
 	err = errors.Join(err, reports.write(runs, judged, &flags))
 	switch {
 	case flags.json:
@@ -312,11 +321,12 @@ func (a *app) runExisting(ctx context.Context, names []string, flags runFlags) e
 		return err
 	}
 	err = joinErrors(runErrs, func(f series.Failed) bool { return !flags.json && (f.Started || len(runs) > 1) })
-	return verdict(ctx, all, err, flags.strict)
+	return verdict(ctx, every, err, flags.strict)
 }
 
-// runLimit is the longest that weft run emulates unless emulation is requested. Our choice: longer
-// than bench's, since a lab that leaves the engine open is emulated where the machine can.
+// runLimit is the longest that weft run emulates unless emulation is requested, where a simulation
+// takes long, too. Our choice: longer than bench's, since a lab that leaves the engine open is
+// emulated where the machine can.
 const runLimit = 10 * time.Minute
 
 // simulateJobs calls series.SimulateLong and shows its progress.
@@ -326,9 +336,36 @@ func (a *app) simulateJobs(ctx context.Context, jobs []*series.Job, limit time.D
 	}
 	p := a.newPace(quiet)
 	defer p.Clear()
-	series.SimulateLong(ctx, a.engine, jobs, limit, func(now orchestrate.Progress) {
+	series.SimulateLong(ctx, a.engine, jobs, limit, a.emulating(), func(now orchestrate.Progress) {
 		p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
 	})
+}
+
+// chooseDatapath calls series.ChooseDatapath and shows its progress.
+func (a *app) chooseDatapath(ctx context.Context, jobs []*series.Job, flags runFlags) {
+	var blocked error
+	switch {
+	case len(flags.capture) > 0:
+		blocked = errors.New("--capture copies packets of the modelled fabric alone")
+	case flags.machines != nil:
+		blocked = errors.New("--on cuts the modelled fabric into parts")
+	case flags.live != nil, flags.terminal != nil:
+		blocked = errors.New("--view and --watch show the modelled fabric alone")
+	}
+	p := a.newPace(flags.quiet)
+	defer p.Clear()
+	series.ChooseDatapath(ctx, a.engine, jobs, blocked, func(now orchestrate.Progress) {
+		p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total))
+	})
+}
+
+// emulating returns this command line as one that emulates, for people to copy.
+func (a *app) emulating() string {
+	words := []string{"weft"}
+	for _, arg := range a.args {
+		words = append(words, shell.Quote(arg))
+	}
+	return strings.Join(append(words, "--engine", "emu"), " ")
 }
 
 // runAll runs the jobs and shows their progress. See series.Runner.

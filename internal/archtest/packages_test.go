@@ -302,7 +302,7 @@ func packages() []entry {
 			"reads a lab, writes its submission, starts shards, and reads and describes their results"},
 		{"cmd/weft", "collectives/bench collectives/graph collectives/schedule inputs internal/cleanup " +
 			"internal/clip internal/control internal/nearest internal/plural " +
-			"internal/privilege internal/regular internal/terminal labs " +
+			"internal/privilege internal/regular internal/shell internal/terminal labs " +
 			"nodeimg/boot nodeimg/image orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/cni orchestrator/deploy orchestrator/deploy/monitor orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/launcher " +

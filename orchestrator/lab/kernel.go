@@ -16,16 +16,23 @@ const onKernel = "datapath " + DatapathKernel + " "
 // OfKernel reports whether the problem is that the kernel datapath cannot do something.
 func (p Problem) OfKernel() bool { return strings.HasPrefix(p.Message, onKernel) }
 
-// checkKernel reports what a lab asks for and the kernel datapath cannot do, at the setting, with
-// an alternative.
+// checkKernel reports what a lab that asks for the kernel datapath cannot have on it.
 func (d *decoder) checkKernel(l *Lab) {
 	if !l.Engine.OnKernel() {
 		return
 	}
+	for _, p := range l.KernelProblems() {
+		d.report.again(p)
+	}
+}
+
+// KernelProblems returns what the lab asks for and the kernel datapath cannot do, at the setting,
+// with an alternative. The lab may ask for another datapath.
+func (l *Lab) KernelProblems() (all Problems) {
 	refuse := func(path, format string, args ...any) {
 		var p Problem
 		if errors.As(l.Errorf(path, onKernel+format+", or datapath fabric", args...), &p) {
-			d.report.again(p)
+			all = append(all, p)
 		}
 	}
 	if l.Engine.Bypasses() {
@@ -48,7 +55,8 @@ func (d *decoder) checkKernel(l *Lab) {
 	if l.Clocks.Control {
 		refuse("clocks.priority", "serves all packets in order of arrival; expected data")
 	}
-	d.kernelLines(l, refuse)
+	l.kernelLines(refuse)
+	return all
 }
 
 // trims reports whether switch ports of a lab trim packets.
@@ -65,7 +73,7 @@ func (l *Lab) trims() bool {
 }
 
 // kernelLines reports properties of links that the kernel datapath cannot have.
-func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...any)) {
+func (l *Lab) kernelLines(refuse func(path, format string, args ...any)) {
 	spec := func(path string, s topology.LinkSpec) {
 		if s.BitErrors > 0 {
 			refuse(path+".bit_errors", "would deliver corrupted packets, which the modelled link drops; "+

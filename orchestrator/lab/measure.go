@@ -157,12 +157,20 @@ const maxMachines = 64
 
 // What may carry the packets of an emulation.
 const (
+	DatapathAuto   = "auto"   // weft run chooses; elsewhere the modelled fabric
 	DatapathFabric = "fabric" // the modelled fabric
 	DatapathKernel = "kernel" // the machine's own kernel
 )
 
 // OnKernel reports whether the lab asks for the datapath of the machine's kernel.
 func (e *Engine) OnKernel() bool { return e.Datapath == DatapathKernel }
+
+// On returns a copy of the lab with another datapath, whatever it asks for itself.
+func (l *Lab) On(datapath string) *Lab {
+	other := *l
+	other.Engine.Datapath = datapath
+	return &other
+}
 
 // bypass is the engine.nic that bypasses the kernel.
 const bypass = "bypass"
@@ -186,14 +194,14 @@ func (e *Engine) Emulates() bool { return e.Kind == "emu" || e.Both() }
 func (e *Engine) Keys() []params.Key {
 	return []params.Key{
 		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", both),
-			"auto: emulate if the machine can, in 10 minutes for all runs.").
+			"auto: emulate if under 30 s, or simulating takes long.").
 			Default("auto", "ours"),
 		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"),
 			"Nodes are processes in namespaces, or Docker containers.").
 			Default("auto", "ours"),
-		params.New("datapath", params.Word(&e.Datapath, "auto", DatapathFabric, DatapathKernel),
-			"fabric: one process models all switches. kernel: Linux forwards, shaped by tc.").
-			Default("auto", "ours"),
+		params.New("datapath", params.Word(&e.Datapath, DatapathAuto, DatapathFabric, DatapathKernel),
+			"fabric: one process models all switches. kernel: Linux with tc. auto: kernel within 30 s.").
+			Default(DatapathFabric, "ours"),
 		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0),
 			"Slowdown of emulation; auto: the least the machine can carry.").
 			Default("auto", "ours"),

@@ -174,7 +174,7 @@ func TestValuesOfALab(t *testing.T) {
 		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},
 		Workload:  []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
 		Measure:   Measure{Queues: 10 * units.Microsecond, View: ViewAuto},
-		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto", NIC: "socket", Machines: 1, Memo: "auto"},
+		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: DatapathFabric, NIC: "socket", Machines: 1, Memo: "auto"},
 		Point:     map[string]any{},
 	}
 	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "notes", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{}, topology.Spec{})); diff != "" {

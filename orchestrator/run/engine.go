@@ -96,7 +96,10 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	if slices.ContainsFunc(x.Lab.Sources, isRepeat) {
 		how = "slower than the run that it repeats"
 	}
-	nic, doubt := "", ""
+	nic, doubt, datapath := "", "", p.datapath
+	if o.DatapathWhy != "" {
+		datapath += " (" + o.DatapathWhy + ")"
+	}
 	if err := p.checkSockets(x, o); err != nil {
 		doubt = "; " + err.Error()
 	}
@@ -105,7 +108,7 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	}
 	return engine{
 		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
-		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)%s", why, p.datapath, p.runtime, nic, d, how,
+		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)%s", why, datapath, p.runtime, nic, d, how,
 			doubt),
 	}, nil
 }

@@ -81,6 +81,9 @@ func sameRun(m *record.Manifest, l *lab.Lab, engine string) bool {
 	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {
 		return false
 	}
+	if dp := l.Engine.Datapath; m.Engine == "emu" && dp != lab.DatapathAuto && m.Datapath != dp {
+		return false // Weft chose another for an earlier run
+	}
 	for i, s := range l.Sources {
 		if s.Path == "engine.dilation" && m.Retry != nil && m.Retry.Counts {
 			continue

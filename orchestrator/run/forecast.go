@@ -23,6 +23,8 @@ type Forecast struct {
 	Asked    bool
 	Dilation float64       // of an emulation
 	Wall     time.Duration // of an emulation, about; 0: not known
+	// Simulated is about how long a simulation of the same experiment takes on one idle processor.
+	Simulated time.Duration
 }
 
 // NewForecast predicts how an experiment would run. It may have to measure the machine.
@@ -32,7 +34,7 @@ func NewForecast(ctx context.Context, x *experiment.Experiment, o Options) (Fore
 	if err != nil {
 		return Forecast{}, err
 	}
-	f := Forecast{Engine: e.name, Why: e.why, Dilation: e.dilation}
+	f := Forecast{Engine: e.name, Why: e.why, Dilation: e.dilation, Simulated: SimTime(x)}
 	f.Asked = experiment.AsksForEmulation(l) || l.Engine.Dilation > 0 ||
 		l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
 	if e.name == "emu" {

@@ -33,6 +33,9 @@ type Options struct {
 	Engine string
 	// Why is the reason for a simulation that the user did not request. It may be empty.
 	Why string
+	// DatapathWhy is the reason for the datapath of an emulation that the user did not request. It
+	// may be empty.
+	DatapathWhy string
 	// Self is the path of the weft binary that nodes re-execute. Empty means this program.
 	Self string
 	// Root is the directory of all runs. Empty means runs.

@@ -3,6 +3,7 @@ package series
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"weft/internal/plural"
@@ -18,7 +19,7 @@ func (j *Job) Forecast(ctx context.Context, e Engine, o run.Options) (run.Foreca
 	if err != nil {
 		return run.Forecast{}, err
 	}
-	o.Engine = j.Engine
+	o.Engine, o.DatapathWhy = j.Engine, j.datapathWhy
 	f, err := e.Predict(ctx, x, o)
 	if err == nil {
 		j.forecast = &f
@@ -26,18 +27,35 @@ func (j *Job) Forecast(ctx context.Context, e Engine, o run.Options) (run.Foreca
 	return f, err
 }
 
-// SimulateLong makes the jobs that leave the engine open simulations if emulating all of them would
-// take longer than limit and the labs ask for nothing that only an emulation has. It changes all of
-// them or none: numbers of different engines do not compare. The jobs say why when they run.
-// Forecasts of run.Sampled jobs decide; progress is called before anything runs.
-func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duration, progress func(run.Progress)) {
+// Waits of a user, both our own choice.
+const (
+	// short is the longest wait for emulations that could as well be simulated.
+	short = 30 * time.Second
+	// seconds is the longest that simulations take instead of them.
+	seconds = 10 * time.Second
+)
+
+// Simulates reports whether runs that leave the engine open are simulated: emulating all would take
+// longer than most, or longer than half a minute while simulating all takes seconds. The times are
+// expected ones.
+func Simulates(emulating, simulating, most time.Duration) bool {
+	return emulating > most || emulating > short && simulating <= seconds
+}
+
+// SimulateLong makes the jobs that leave the engine open simulations if Simulates says so of all of
+// them together and the labs ask for nothing that only an emulation has. It changes all of them or
+// none: numbers of different engines do not compare. The jobs say why when they run, and that
+// command emulates them. Forecasts of run.Sampled jobs decide; progress is called before anything
+// runs.
+func SimulateLong(ctx context.Context, e Engine, jobs []*Job, most time.Duration, command string,
+	progress func(run.Progress)) {
 	var open []*Job
 	for _, j := range jobs {
 		if j.Engine == "auto" {
 			open = append(open, j)
 		}
 	}
-	var takes time.Duration
+	var emulating, simulating time.Duration
 	var dilation float64
 	sampled, emulated := run.Sampled(open), 0
 	for _, j := range sampled {
@@ -45,19 +63,23 @@ func SimulateLong(ctx context.Context, e Engine, jobs []*Job, limit time.Duratio
 		if err != nil || f.Asked || f.Engine == "emu" && f.Wall == 0 {
 			return // the run itself reports an error
 		}
+		simulating += f.Simulated
 		if f.Engine == "emu" {
-			emulated, takes, dilation = emulated+1, takes+f.Wall, max(dilation, f.Dilation)
+			emulated, emulating, dilation = emulated+1, emulating+f.Wall, max(dilation, f.Dilation)
 		}
 	}
-	n := len(sampled)
-	if n == 0 {
+	n := time.Duration(len(sampled))
+	if n == 0 || emulated == 0 {
 		return
 	}
-	if takes = takes * time.Duration(len(open)) / time.Duration(n); takes <= limit {
+	emulating = emulating * time.Duration(len(open)) / n
+	simulating = simulating * time.Duration(len(open)) / n / time.Duration(max(1, min(len(open), runtime.NumCPU())))
+	if !Simulates(emulating, simulating, most) {
 		return
 	}
-	why := fmt.Sprintf("emulating %s at dilation %.4g takes %s; use --engine emu to emulate anyway",
-		plural.Count(emulated*len(open)/n, "run"), dilation, run.AboutTime(takes))
+	why := fmt.Sprintf("emulating %s at dilation %.4g takes %s, and simulating %s; %s emulates",
+		plural.Count(emulated*len(open)/len(sampled), "run"), dilation, run.AboutTime(emulating),
+		run.AboutTime(simulating), command)
 	for _, j := range open {
 		j.Engine, j.why, j.forecast = "sim", why, nil
 	}

@@ -29,8 +29,10 @@ type Job struct {
 	built *experiment.Experiment // of Lab; nil: not built yet
 	// forecast is how the job runs; nil: not known yet.
 	forecast *run.Forecast
-	why      string                                   // why SimulateLong changed Engine; empty: it did not
-	slower   func(dilation float64) (*lab.Lab, error) // reads the lab again at another dilation
+	why      string // why SimulateLong changed Engine; empty: it did not
+	// datapathWhy is why ChooseDatapath chose that of Lab; empty: it did not.
+	datapathWhy string
+	slower      func(dilation float64) (*lab.Lab, error) // reads the lab again at another dilation
 }
 
 // Jobs returns the runs of the labs of a command line that began at an instant.
@@ -105,7 +107,7 @@ func (j *Job) Run(ctx context.Context, e Engine, o run.Options) (*record.Summary
 	if err != nil {
 		return nil, err
 	}
-	o.Why = j.why
+	o.Why, o.DatapathWhy = j.why, j.datapathWhy
 	if j.forecast != nil {
 		o.Wall = j.forecast.Wall
 	}

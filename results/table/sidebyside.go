@@ -11,39 +11,39 @@ import (
 	"weft/units"
 )
 
-// Way is one way of running a lab, a column of Ways.
-type Way struct {
+// Variant is one of the ways to run a lab, a column of SideBySide.
+type Variant struct {
 	Name    string
 	Run     *record.Summary // nil: it did not run
 	Missing string          // why it did not run, and how to get what is missing
 }
 
-// missingWidth is the width to which Ways wraps Way.Missing, in characters.
+// missingWidth is the width to which SideBySide wraps Variant.Missing, in characters.
 const missingWidth = 30
 
-// wayRow is a row of Ways. A run without the number has a dash.
-type wayRow struct {
+// variantRow is a row of SideBySide. A run without the number has a dash.
+type variantRow struct {
 	name string
 	of   func(s *record.Summary) (text string, is bool)
 }
 
-// Ways writes one lab in several ways side by side, a column for each. The column of a way that did
-// not run says why.
-func Ways(w io.Writer, title string, ways []Way, st Style) error {
-	rows := wayRows(ways)
+// SideBySide writes several variants of the run of one lab, a column for each. The column of one
+// that did not run says why.
+func SideBySide(w io.Writer, title string, variants []Variant, st Style) error {
+	rows := variantRows(variants)
 	cols := []Column{{Name: title}}
 	for _, r := range rows {
 		cols[0].Cells = append(cols[0].Cells, r.name)
 	}
-	for _, way := range ways {
-		c := Column{Name: way.Name}
+	for _, v := range variants {
+		c := Column{Name: v.Name}
 		switch {
-		case way.Run == nil:
-			c.Cells = wrapped("did not run: "+clip.OneLine(way.Missing), missingWidth)
+		case v.Run == nil:
+			c.Cells = wrapped("did not run: "+clip.OneLine(v.Missing), missingWidth)
 		default:
 			c.Right = true
 			for _, r := range rows {
-				text, is := r.of(way.Run)
+				text, is := r.of(v.Run)
 				c.Cells = append(c.Cells, known(is, text))
 			}
 		}
@@ -60,14 +60,14 @@ func Ways(w io.Writer, title string, ways []Way, st Style) error {
 	return Columns(w, cols, "--json has all", st)
 }
 
-// wayRows returns the rows: a collective each, and then the numbers of every run.
-func wayRows(ways []Way) (rows []wayRow) {
-	for _, way := range ways {
-		if way.Run == nil {
+// variantRows returns the rows: a collective each, and then the numbers of every run.
+func variantRows(variants []Variant) (rows []variantRow) {
+	for _, v := range variants {
+		if v.Run == nil {
 			continue
 		}
-		for i, name := range way.Run.CollectiveNames() {
-			rows = append(rows, wayRow{fmt.Sprintf("%s of %d", name, way.Run.Collectives[i].Ranks),
+		for i, name := range v.Run.CollectiveNames() {
+			rows = append(rows, variantRow{fmt.Sprintf("%s of %d", name, v.Run.Collectives[i].Ranks),
 				func(s *record.Summary) (string, bool) {
 					if i >= len(s.Collectives) {
 						return "", false
@@ -76,10 +76,10 @@ func wayRows(ways []Way) (rows []wayRow) {
 					return micros(us), us > 0
 				}})
 		}
-		break // one lab has the same collectives in all ways
+		break // one lab has the same collectives in all variants
 	}
 	field := func(name, path string, is func(*record.Summary) bool, text func(*record.Summary) string) {
-		rows = append(rows, wayRow{name, func(s *record.Summary) (string, bool) {
+		rows = append(rows, variantRow{name, func(s *record.Summary) (string, bool) {
 			return Value(s, path, text(s)), is(s) && s.Lacks(path) == ""
 		}})
 	}
