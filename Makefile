@@ -78,7 +78,7 @@ image: build ## make a container image that runs weft, IMAGE (weft:VERSION), wit
 release: go ## make dist/: archives for linux amd64 and arm64 (static binary, manual pages, completions) and SHA256SUMS; reproducible
 	.ci/release '$(VERSION)'
 
-demo: build ## build, then run the quickstart
+demo: build ## build, then run the quickstart three ways, side by side
 	bin/weft demo
 
 # vet compiles all packages, so that the three parts of e2e do not each do so. A part that fails ends none of the others.

@@ -291,8 +291,8 @@ func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Opt
 	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
 
-// If emulating all runs would take more than half a minute and simulating seconds, all are simulated
-// and say so, unless emulation is requested.
+// If emulating all runs would take more than half a minute and simulating seconds, all are
+// simulated and say so, unless emulation is requested.
 func TestBenchSimulatesIfEmulationIsLong(t *testing.T) {
 	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Wall: 25 * time.Second}
 	long, asked, simulated := short, short, short

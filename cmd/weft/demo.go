@@ -23,6 +23,7 @@ import (
 	"weft/orchestrator/uml"
 	"weft/results/record"
 	"weft/results/table"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -311,6 +312,9 @@ func (a *app) showVariants(variants []variant, smaller string) error {
 		}
 	}
 	b.WriteString("– is what does not apply or was not measured; CE marks, drops and queues are those of switches\n")
+	if s := variants[0].Run; s != nil && !marks(s.Transport) {
+		fmt.Fprintf(&b, "%s does without ECN: its packets cannot be marked\n", s.Transport)
+	}
 	for _, w := range variants {
 		if w.Run == nil {
 			continue
@@ -327,6 +331,12 @@ func (a *app) showVariants(variants []variant, smaller string) error {
 	}
 	_, err := io.WriteString(a.stdout, b.String())
 	return err
+}
+
+// marks reports whether switches may mark packets of a transport with CE, as they may a module's.
+func marks(kind string) bool {
+	_, ok := transport.MarkingOf(kind, func(string) (string, bool) { return "", false })
+	return ok || transport.FactsOf(kind).Module
 }
 
 // switchState returns the first two paragraphs of what tc said of a switch during a run: which, and

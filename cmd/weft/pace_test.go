@@ -175,8 +175,8 @@ func TestProgressNeverFalls(t *testing.T) {
 	}
 }
 
-// timedShort is an engine whose runs are forecast to take seven seconds of emulation each, and print
-// that unless it was announced for all.
+// timedShort is an engine whose runs are forecast to take seven seconds of emulation each, and
+// print that unless it was announced for all.
 type timedShort struct{ timed }
 
 func (timedShort) Predict(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {

@@ -74,12 +74,8 @@ func retryFlags(cmd *cobra.Command, flags *runFlags) {
 		"if the fidelity of an emulation is not ok, repeat it once, slower; both runs are kept, the better counts")
 }
 
-func (a *app) runCommand() *cobra.Command {
-	var flags runFlags
-	cmd := &cobra.Command{
-		Use:   "run LAB... [-- CMD...]",
-		Short: "run labs: deploy, run the workload, collect, destroy",
-		Long: `Run labs. The first line printed says which engine was chosen and why; the summary follows. Without
+// runLong is what the help of weft run says of it.
+const runLong = `Run labs. The first line printed says which engine was chosen and why; the summary follows. Without
 --engine and engine.kind, labs are emulated if this machine can, unless that takes more than half a
 minute by a forecast and simulating seconds, or more than 10 minutes: then the first line has the
 command that emulates. --engine emu, --dilation, --runtime and --capture request emulation, and a lab
@@ -100,7 +96,14 @@ on standard error: a bar on a terminal, otherwise a line now and then.
 Exit codes: 0 all done and every expectation met; 1 a run failed; 2 the command line or a lab file is
 wrong; 3 an expectation was missed; 4 --strict does not accept the fidelity of a run; 130 interrupted.
 If --strict does not accept a run, the exit code is 4 even if the run missed an expectation, which
-proves nothing then; a miss in another run gives 3.`,
+proves nothing then; a miss in another run gives 3.`
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run LAB... [-- CMD...]",
+		Short: "run labs: deploy, run the workload, collect, destroy",
+		Long:  runLong,
 		Example: `  weft run labs/quickstart.yaml
   weft run labs/quickstart.yaml --engine both
   weft run labs/pc4/incast.yaml --engine sim --json

@@ -313,7 +313,7 @@ func packages() []entry {
 			"orchestrator/sweep/slurm orchestrator/sweep/swarm " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml results/expect " +
 			"results/frames results/junit results/record results/report results/schema results/store " +
-			"results/table results/view results/watch transport/cc/wasm transport/wire/dissector units",
+			"results/table results/view results/watch transport transport/cc/wasm transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}
