@@ -124,7 +124,7 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	for i := range variants {
 		w := &variants[i]
 		if w.Missing != "" {
-			if !flags.quiet || flags.json { // with --json no table says so
+			if flags.json { // no table says so
 				fmt.Fprintf(a.stderr, "%s: did not run: %s\n", w.Name, w.Missing)
 			}
 			continue
@@ -138,7 +138,7 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	}
 	for i := range variants {
 		if w := &variants[i]; w.Run == nil && w.Missing == "" {
-			w.Missing = "not run"
+			w.Missing = "interrupted"
 			if w.err != nil {
 				w.Missing = w.err.Error()
 			}
@@ -147,11 +147,11 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	if !flags.json && slices.ContainsFunc(variants, func(w variant) bool { return w.Run != nil }) {
 		err = a.showVariants(variants, smaller)
 	}
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
 	for _, w := range variants { // the worst decides the exit code: see app.report
 		err = worse(err, w.err)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	return err
 }

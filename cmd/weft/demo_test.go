@@ -97,6 +97,12 @@ func TestDemoWays(t *testing.T) {
 			}
 		})
 	}
+	var out, words strings.Builder
+	a := &app{stdout: &out, stderr: &words, engine: &fake{}, demoed: &abilities{linux: lacks}}
+	if code := a.execute(t.Context(), []string{"demo", "--json", "-q", "--out", t.TempDir()}); code != exitOK ||
+		strings.Count(out.String(), "\n") != 2 || words.String() != "Linux: did not run: no netem: apt-get install linux-modules-extra\n" {
+		t.Errorf("--json without Linux: code %d, %s%s", code, &out, &words)
+	}
 	if code, _, stderr := weft(t, &fake{}, "demo", "--set", "sweep.seed=[1, 2]"); code != exitUsage || !strings.Contains(stderr, "use weft run quickstart") {
 		t.Errorf("a sweep: code %d, %s", code, stderr)
 	}
@@ -149,7 +155,7 @@ func TestDemoInterrupted(t *testing.T) {
 	var out, words strings.Builder
 	a := &app{stdout: &out, stderr: &words, engine: e, demoed: &abilities{linux: orchestrate.Linux{Runtime: "namespace"}}}
 	code := a.execute(ctx, []string{"demo", "--out", t.TempDir()})
-	if code != exitInterrupted || len(e.asked) != 2 || !strings.Contains(out.String(), "did not run: not run") ||
+	if code != exitInterrupted || len(e.asked) != 2 || !strings.Contains(out.String(), "did not run: interrupted") ||
 		!strings.Contains(words.String(), "everything was torn down") {
 		t.Errorf("code %d, ways %q\n%s%s", code, e.asked, &out, &words)
 	}
