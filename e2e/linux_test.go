@@ -3,6 +3,9 @@ package e2e
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"weft/internal/quiettest"
@@ -83,4 +86,61 @@ func TestPrivCCMOnLinux(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The demo runs its lab over Linux beside the simulator and the modelled fabric: the same packets
+// in all three, what tc says of a switch in mid-run, and the links as measured. A machine that
+// lacks what Linux needs shows the other two, and says what is missing.
+func TestPrivDemo(t *testing.T) {
+	testenv.NeedEmulation(t)
+	d := newWorkspace(t)
+	small := []string{"--set", "workload.0.size=256KB", "--set", "workload.1.size=256KB", "--retry-dilation=false"}
+	if _, err := kernelpath.Available(); err != nil {
+		small = append(small, "--set", "workload.1.ranks=4") // it may be User Mode Linux
+	}
+	r := d.startCommand(d.command(append([]string{"demo"}, small...)...)).waitLong().wantCode(0)
+	for _, words := range []string{"simulator", "modelled fabric", "all-to-all of 8", "outcome"} {
+		if !strings.Contains(r.stdout, words) {
+			t.Errorf("no %q in\n%s", words, r.stdout)
+		}
+	}
+	linux := 0
+	for _, dir := range d.runs() {
+		s := summaryIn(t, dir)
+		wantDone(t, s)
+		if s.Datapath != "kernel" {
+			continue
+		}
+		linux++
+		if k := s.LinkCheck; k == nil || k.Measured == 0 || k.Directions != 96 || k.RateError > 0.02 {
+			t.Errorf("the links as measured: %+v", k)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "tc.txt"))
+		if err != nil || !strings.Contains(string(text), "qdisc") || !strings.Contains(string(text), "tbf") ||
+			!strings.Contains(string(text), "edge0") {
+			t.Errorf("tc.txt: %v\n%s", err, text)
+		}
+		if !strings.Contains(r.stdout, "links as measured") || !strings.Contains(r.stdout, "tbf 1:") {
+			t.Errorf("no links and no tc in\n%s", r.stdout)
+		}
+	}
+	if missing := strings.Contains(r.stdout, "did not run"); missing != (linux == 0) {
+		t.Errorf("%d runs over Linux, and\n%s", linux, r.stdout)
+	}
+}
+
+// With datapath auto Linux carries a short lab where it can, and the first line says so or why not.
+// A lab that Linux cannot honour gets the modelled fabric.
+func TestPrivDatapathAuto(t *testing.T) {
+	testenv.NeedEmulation(t)
+	d := newWorkspace(t)
+	const text = "weft: 1\nname: open\ntopology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}\n" +
+		"workload: [{collective: incast, ranks: 2, size: 64KB}]\nengine: {kind: emu, datapath: auto}\n"
+	want := "datapath kernel (auto: Linux honours the lab, in about "
+	if _, err := kernelpath.Available(); err != nil {
+		want = "datapath fabric (auto: Linux cannot honour the lab: "
+	}
+	d.run("run", d.writeLab("open.yaml", text), "--dilation", "2000").wantCode(0).wantOnStderr(want)
+	d.run("run", d.writeLab("pfc.yaml", text+"queues: {shared: {total: 32MB}, pfc: on}\ntransport: {kind: roce}\n")).wantCode(0).
+		wantOnStderr("datapath fabric (auto: Linux cannot honour the lab: ")
 }
