@@ -55,17 +55,19 @@ ways run a smaller workload. A way that this machine cannot run is left out, and
 what is missing. With --engine only that engine runs, as with weft run quickstart.
 
 If the machine is too busy for the measured dilation, an emulation is repeated once, slower, as with
---retry-dilation. --dilation or --retry-dilation=false turns that off.`,
+--retry-dilation, but not under User Mode Linux, where that takes a minute. --dilation or
+--retry-dilation=false turns that off.`,
 		Example: "  weft demo\n  weft demo --engine sim\n  weft explain quickstart",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			repeat := flags.retry // under User Mode Linux too, where it takes a minute
 			if !cmd.Flags().Changed("retry-dilation") {
 				flags.retry = flags.lab.Engine.Dilation == ""
 			}
 			if flags.lab.Engine.Kind != "" {
 				return a.run(cmd.Context(), []string{demoLab}, flags)
 			}
-			return a.demo(cmd.Context(), flags)
+			return a.demo(cmd.Context(), flags, repeat)
 		},
 	}
 	flags.lab.register(cmd)
@@ -86,8 +88,9 @@ type variant struct {
 	err    error // of the run
 }
 
-// demo runs the lab in all ways that this machine can, and prints them side by side.
-func (a *app) demo(ctx context.Context, flags runFlags) error {
+// demo runs the lab in all ways that this machine can, and prints them side by side. repeat says
+// that a run under User Mode Linux may be repeated more slowly, too.
+func (a *app) demo(ctx context.Context, flags runFlags, repeat bool) error {
 	switch flags.kernel {
 	case "host", "uml":
 	default:
@@ -123,6 +126,7 @@ func (a *app) demo(ctx context.Context, flags runFlags) error {
 	variants := can.variants()
 	for i := range variants {
 		w := &variants[i]
+		flags.retry = flags.retry && (repeat || !w.uml) // it is the last
 		if w.Missing != "" {
 			if flags.json { // no table says so
 				fmt.Fprintf(a.stderr, "%s: did not run: %s\n", w.Name, w.Missing)
