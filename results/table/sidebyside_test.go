@@ -8,8 +8,9 @@ import (
 	"weft/results/table"
 )
 
-// Variants of a run stand side by side: a number that was not measured is a dash, a lower bound says
-// so, and the column of a variant that did not run has the reason, however long, in narrow lines.
+// Variants of a run stand side by side: a number that was not measured is a dash, a lower bound
+// says so, and the column of a variant that did not run has the reason, however long, in narrow
+// lines.
 func TestSideBySide(t *testing.T) {
 	run := func(fct float64) *record.Summary {
 		return &record.Summary{Run: "runs/x/1", Status: record.OK, Verified: true, WallS: 2,
