@@ -88,6 +88,16 @@ func (a *app) complete(root *cobra.Command) {
 
 // flagValues returns the completion of a flag's value; nil leaves it to the shell.
 func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
+	if cmd.Name() == "deploy" {
+		switch flag {
+		case "engine":
+			return completeFrom("auto", "emu")
+		case "datapath":
+			return completeFrom(lab.DatapathFabric, lab.DatapathKernel)
+		case "kernel":
+			return completeFrom("host")
+		}
+	}
 	switch flag {
 	case "engine", "runtime", "datapath", "dilation":
 		if flag == "engine" {
@@ -110,9 +120,6 @@ func flagValues(cmd *cobra.Command, flag string, d *deployed) completer {
 	case "topology":
 		return completeFrom(benchmark.Topologies()...)
 	case "kernel":
-		if cmd.Name() == "deploy" {
-			return completeFrom("host")
-		}
 		return completeFrom("host", "uml")
 	case "format":
 		if cmd.Name() == "graph" {

@@ -130,8 +130,10 @@ wrong; 130 interrupted.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().Lookup("engine").Usage = "auto or emu: a deployed lab is emulated"
 	runtimeFlag(cmd.Flags(), &flags.Engine)
-	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel of the network")
+	datapathFlag(cmd.Flags(), &flags.Engine, "fabric (the default) or kernel: what carries packets")
+	cmd.Flags().StringVar(&kernel, "kernel", "host", "host, this machine's: User Mode Linux ends with its command")
 	dilationFlag(cmd.Flags(), &flags.Engine)
 	far.register(cmd)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would change and why, and change nothing")

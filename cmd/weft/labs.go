@@ -42,6 +42,11 @@ func runtimeFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
 	f.StringVar(&o.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes run")
 }
 
+// datapathFlag adds --datapath.
+func datapathFlag(f *pflag.FlagSet, o *lab.EngineOptions, usage string) {
+	f.StringVar(&o.Datapath, "datapath", "", usage)
+}
+
 // dilationFlag adds --dilation.
 func dilationFlag(f *pflag.FlagSet, o *lab.EngineOptions) {
 	f.StringVar(&o.Dilation, "dilation", "", "auto or a number from 1: by how much emulation is slower than lab time")

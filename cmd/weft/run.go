@@ -162,8 +162,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.BoolVar(&flags.view, "view", false, "serve a page on this machine that shows the run while it runs")
 	f.BoolVar(&flags.watch, "watch", false, "show the run in this terminal while it runs: progress, queues, links")
 	runtimeFlag(f, &flags.lab.Engine)
-	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "",
-		"auto, fabric (the default) or kernel: what carries emulated packets")
+	datapathFlag(f, &flags.lab.Engine, "auto, fabric (the default) or kernel: what carries emulated packets")
 	retryFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
 	f.BoolVar(&flags.twice, "twice", false,
