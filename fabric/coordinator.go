@@ -111,7 +111,11 @@ func (c *Coordinator) Arrived(now units.Time, a *Arrival) (Decision, Advice) {
 		f.away = noPort
 	}
 	usual := choose(e.flow, n.routing.seeds[a.Switch], int32(len(ports)))
-	port := n.ccm.choose(n, now, a.Switch, a.From, choices{ports: ports, usual: usual}, e)
+	w := choices{ports: ports, usual: usual}
+	if n.balancing.asides != nil {
+		w.aside = n.balancing.asides.of(n, a.Switch, a.From, a.Dst)
+	}
+	port := n.ccm.choose(n, now, a.Switch, a.From, w, e)
 	if !a.Avoided && now < f.until { // it was told so after the packet had gone
 		f.away = away
 	}

@@ -58,7 +58,7 @@ func (c *carrier) resetLinks() {
 			l.dir.Gate = c.gates.Port(p)
 			l.dir.Gate.Stamps = c.net.Ends[p].Switch >= 0
 			l.dir.Gate.Unit, l.dir.Gate.Tags = unit, c.cfg.Network.CCM != nil
-			l.dir.Gate.FromHost = c.net.Ends[p].Host >= 0
+			l.dir.Gate.FromHost, l.dir.Gate.NoDetours = c.net.Ends[p].Host >= 0, cfg.Aside
 			l.dir.Gate.Light(cfg.Light, cfg.Congested)
 			if s := c.net.Ends[p^1].Switch; s >= 0 {
 				sw := &c.net.Switches[s]

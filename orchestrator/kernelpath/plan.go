@@ -55,6 +55,8 @@ type Switch struct {
 	Ports   []Port         // ports to other switches
 	Groups  [][]int        // equal paths, as indices in Ports
 	Routes  []Route        // by destination
+	// Detours are, by host, the ports to switches as far from it as this one, as indices in Ports
+	Detours map[int][]int
 }
 
 // Member is a host on a bridge.
@@ -230,6 +232,26 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 	}
 	groups := map[int32]int{} // index of each group of ports to switches
 	sw.Groups, sw.Routes = nil, nil
+	path := func(to int, port int32) (int, error) {
+		i, ok := ports[port]
+		if !ok {
+			return 0, fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name, n.nameOf(to), port)
+		}
+		return i, nil
+	}
+	sw.Detours = map[int][]int{}
+	for h, g := range c.Aside {
+		if g < 0 {
+			continue
+		}
+		for _, port := range c.Groups[g] {
+			i, err := path(h, port)
+			if err != nil {
+				return err
+			}
+			sw.Detours[h] = append(sw.Detours[h], i)
+		}
+	}
 	for to, g := range c.Route {
 		if g < 0 || to < len(n.Hosts) && n.Hosts[to].Home == s {
 			continue
@@ -238,10 +260,9 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 		if !known {
 			var paths []int
 			for _, port := range c.Groups[g] {
-				i, ok := ports[port]
-				if !ok {
-					return fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name,
-						n.nameOf(to), port)
+				i, err := path(to, port)
+				if err != nil {
+					return err
 				}
 				paths = append(paths, i)
 			}

@@ -328,8 +328,24 @@ func (c *carrier) install(s int) error {
 	}
 	if c.choices != nil {
 		c.mark(s, groups)
+		c.detour(s, down)
 	}
 	return nil
+}
+
+// detour lets a switch's programs take detours, where no port of one is down: what is known of the
+// network beyond it may be old otherwise, as in package fabric.
+func (c *carrier) detour(s int, down func(path int) bool) {
+	sw := &c.net.Switches[s]
+	for h, paths := range sw.Detours {
+		var ports []uint32
+		if !slices.ContainsFunc(paths, down) {
+			for _, path := range paths {
+				ports = append(ports, uint32(sw.Ports[path].Port))
+			}
+		}
+		c.choices.SetDetours(s, h, ports)
+	}
 }
 
 // mark lets a switch's programs choose among groups of its ports.

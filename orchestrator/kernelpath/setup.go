@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"weft/fabric"
 	"weft/realtime"
 	"weft/results/record"
 	"weft/tc-shaping/bpf"
@@ -101,19 +102,40 @@ func (c *carrier) forward() error {
 	return group.Wait()
 }
 
+// widest returns the largest number of equal paths that any switch may have. ports.Check bounds it
+// for switches that look at queues.
+func (c *carrier) widest() (widest int) {
+	balanced := c.net.Switches[0].Balance.PerPacket() && !c.net.Switches[0].Balance.Random()
+	of := func(tables []fabric.SwitchConfig) {
+		for s := range tables {
+			for _, group := range tables[s].Groups {
+				widest = max(widest, len(group))
+			}
+		}
+	}
+	of(c.cfg.Network.Switches)
+	for i := range c.cfg.Changes {
+		of(c.cfg.Changes[i].Tables)
+	}
+	for s := range c.net.Switches {
+		if !balanced { // whatever the routes that a user's change leads to
+			widest = max(widest, len(c.net.Switches[s].Ports))
+		}
+	}
+	return widest
+}
+
 // program makes the memory of BPF programs.
 func (c *carrier) program() (err error) {
 	if c.gates, err = bpf.NewTable(len(c.net.Ends)); err != nil {
 		return err
 	}
-	widest, addrs := 0, make([]netip.Addr, len(c.net.Hosts))
-	for s := range c.net.Switches {
-		widest = max(widest, len(c.net.Switches[s].Ports))
-	}
+	widest, addrs := c.widest(), make([]netip.Addr, len(c.net.Hosts))
 	for h := range addrs {
 		addrs[h] = c.net.Hosts[h].Addr
 	}
-	if c.choices, err = bpf.NewRoutes(len(c.net.Switches), widest, addrs); err != nil {
+	detours := slices.ContainsFunc(c.net.Switches, func(sw Switch) bool { return len(sw.Detours) > 0 })
+	if c.choices, err = bpf.NewRoutes(len(c.net.Switches), widest, detours, addrs); err != nil {
 		return err
 	}
 	if b := c.net.Switches[0].Balance; b.ByLight() || b.Coordinated() {

@@ -16,25 +16,30 @@ import (
 
 // Where the stack has what the choice needs: eight bytes each.
 const (
-	keptFrom  = -104 // number of the packet's host
-	keptTo    = -112 // and of its destination
-	keptFlow  = -120
-	key       = -136 // of Flows, 16 bytes
-	value     = -152 // of Flows.ports, 16 bytes
-	now       = -160 // CLOCK_MONOTONIC
-	before    = -168 // the flow's port, or none
-	found     = -176 // 0: it is none of the row
-	light     = -184 // number of light ports
-	current   = -192 // the flow's port, or that of its hash
-	ofCurrent = -200 // its queue
-	upTo      = -208 // up to which it is light
-	away      = -216 // the port that the flow avoids, or none
-	resort    = -224 // advice.resort
-	event     = -224 - eventHead - 8*qdisc.MaxBalanced
-	eventHead = 48
-	none      = 1<<32 - 1 // no port
-	alone     = "alone"   // the port of the hash, whatever the queues
-	portMask  = 1<<31 - 1 // without ToHost
+	keptFrom    = -104 // number of the packet's host
+	keptTo      = -112 // and of its destination
+	keptFlow    = -120
+	key         = -136 // of Flows, 16 bytes
+	value       = -152 // of Flows.ports, 16 bytes
+	now         = -160 // CLOCK_MONOTONIC
+	before      = -168 // the flow's port, or none
+	found       = -176 // 0: it is neither of the row nor one of its detours
+	light       = -184 // number of light ports
+	current     = -192 // the flow's port, or that of its hash
+	ofCurrent   = -200 // its queue
+	upTo        = -208 // up to which it is light
+	away        = -216 // the port that the flow avoids, or none
+	resort      = -224 // advice.resort
+	bestUpTo    = -232 // up to which the port with the shortest queue is light
+	direct      = -240 // of the ports that are no detours: the one with the shortest queue,
+	directLen   = -248 // its queue
+	directUpTo  = -256 // and up to which it is light
+	lightDirect = -264 // number of those that are light
+	event       = -264 - eventHead - 8*qdisc.MaxBalanced
+	eventHead   = 48
+	none        = 1<<32 - 1 // no port
+	alone       = "alone"   // the port of the hash, whatever the queues
+	portMask    = 1<<31 - 1 // without ToHost
 )
 
 // keep stores what the choice of a port by its queue needs and other registers will not have.
@@ -111,27 +116,88 @@ func (p *Port) recall() asm.Instructions {
 	})
 }
 
-// best is the port with the shortest queue, or away if there is no other. scan leaves it.
-const best = asm.R3
+// Registers that scan leaves.
+const (
+	best  = asm.R3 // the port with the shortest queue, or away if there is no other
+	least = asm.R4 // its queue
+)
 
-// scan looks at the ports of the row, from that of the hash on: how many are light, which has the
-// shortest queue, and how long that of the flow's port is. It leaves out the one to avoid. each, if
-// not nil, gets the port in R2 and its queue in R0, and may use R1.
-func (p *Port) scan(each func(i int) asm.Instructions) asm.Instructions {
-	const port, queue, least, mine, limit = asm.R2, asm.R0, asm.R4, asm.R1, asm.R5
+// each gets, if it is not nil, a port in R2 and its queue in R0, and may use R1. i counts the ports,
+// and behind those of the row its detours.
+type each func(i int) asm.Instructions
+
+// look scans the ports of the row and its detours: the number of light ports and the one with the
+// shortest queue, of those by which the packet may leave.
+func (p *Port) look(e each) asm.Instructions {
+	all := join(p.table.blank(asm.R1, 0), asm.Instructions{asm.StoreMem(asm.RFP, found, asm.R1, asm.DWord)},
+		p.scan("direct", 0, e))
+	r := p.At.Routes
+	if r.lists == 1 || p.NoDetours {
+		return all
+	}
+	return join(all,
+		asm.Instructions{
+			asm.StoreMem(asm.RFP, direct, best, asm.DWord),
+			asm.StoreMem(asm.RFP, directLen, least, asm.DWord),
+			asm.LoadMem(asm.R1, asm.RFP, bestUpTo, asm.DWord),
+			asm.StoreMem(asm.RFP, directUpTo, asm.R1, asm.DWord),
+			asm.LoadMem(asm.R1, asm.RFP, light, asm.DWord),
+			asm.StoreMem(asm.RFP, lightDirect, asm.R1, asm.DWord),
+			asm.LoadMem(number, entries, int16(r.listSize()), asm.Word),
+			asm.JEq.Imm(number, 0, "looked"),
+			asm.Add.Imm(entries, int32(r.listSize())),
+			asm.Mod.Reg(usual, number),
+		},
+		p.scan("detour", r.width, e),
+		asm.Instructions{asm.Sub.Imm(entries, int32(r.listSize()))},
+		p.preferDirect(),
+		asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol("looked")},
+	)
+}
+
+// preferDirect takes the result of the ports that are no detours, unless a detour is light and none
+// of them: for an adaptive switch, not the one with the shortest queue.
+func (p *Port) preferDirect() asm.Instructions {
+	takeDirect := asm.Instructions{
+		asm.LoadMem(best, asm.RFP, direct, asm.DWord).WithSymbol("straight on"),
+		asm.LoadMem(asm.R1, asm.RFP, lightDirect, asm.DWord),
+		asm.StoreMem(asm.RFP, light, asm.R1, asm.DWord),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("aside"),
+	}
+	if p.At.Balance.Coordinated() {
+		return append(asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, lightDirect, asm.DWord),
+			asm.JEq.Imm(asm.R1, 0, "aside"),
+		}, takeDirect...)
+	}
+	return append(asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, directLen, asm.DWord),
+		asm.LoadMem(asm.R2, asm.RFP, directUpTo, asm.DWord),
+		asm.JLE.Reg(asm.R1, asm.R2, "straight on"),
+		asm.LoadMem(asm.R2, asm.RFP, bestUpTo, asm.DWord),
+		asm.JLE.Reg(least, asm.R2, "aside"),
+	}, takeDirect...)
+}
+
+// scan looks at the ports of a list, from that of the hash on: how many are light, which has the
+// shortest queue, and how long that of the flow's port is. It leaves out the one to avoid. The first
+// is the flow's unless another one is, of the list that is no detour.
+func (p *Port) scan(list string, first int, e each) asm.Instructions {
+	const port, queue, mine, limit = asm.R2, asm.R0, asm.R1, asm.R5
 	t := p.table
 	all := join(t.blank(asm.R1, 0), asm.Instructions{
 		asm.LoadMem(best, asm.RFP, away, asm.DWord),
 		asm.StoreMem(asm.RFP, light, asm.R1, asm.DWord),
-		asm.StoreMem(asm.RFP, found, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, bestUpTo, asm.R1, asm.DWord),
 		asm.Mov.Reg(least, asm.R1),
 		asm.Sub.Imm(least, 1),
 		asm.RSh.Imm(least, 1),
 	})
+	scanned := "scanned " + list
 	for i := range min(p.At.Routes.width, qdisc.MaxBalanced) {
-		at := func(what string) string { return fmt.Sprintf("%s %d", what, i) }
+		at := func(what string) string { return fmt.Sprintf("%s %s %d", list, what, i) }
 		all = append(all,
-			asm.JLE.Imm(number, int32(i), "scanned"),
+			asm.JLE.Imm(number, int32(i), scanned),
 			asm.Mov.Reg(port, usual),
 			asm.Add.Imm(port, int32(i)),
 			asm.JLT.Reg(port, number, at("index")),
@@ -156,8 +222,8 @@ func (p *Port) scan(each func(i int) asm.Instructions) asm.Instructions {
 			asm.And.Reg(queue, limit),
 			asm.LoadMem(limit, mine, atLight, asm.DWord),
 		)
-		if each != nil {
-			all = append(all, each(i)...)
+		if e != nil {
+			all = append(all, e(first+i)...)
 		}
 		all = append(all,
 			asm.LoadMem(mine, asm.RFP, before, asm.DWord),
@@ -166,7 +232,7 @@ func (p *Port) scan(each func(i int) asm.Instructions) asm.Instructions {
 			asm.Add.Imm(mine, 1),
 			asm.StoreMem(asm.RFP, found, mine, asm.DWord),
 		)
-		if i == 0 { // the first is the flow's unless another one is
+		if first+i == 0 {
 			all = append(all, asm.StoreMem(asm.RFP, current, port, asm.DWord).WithSymbol(at("other")))
 		} else {
 			all = append(all, asm.StoreMem(asm.RFP, current, port, asm.DWord))
@@ -176,7 +242,7 @@ func (p *Port) scan(each func(i int) asm.Instructions) asm.Instructions {
 			asm.StoreMem(asm.RFP, upTo, limit, asm.DWord),
 		)
 		skip := asm.LoadMem(mine, asm.RFP, away, asm.DWord)
-		if i > 0 {
+		if first+i > 0 {
 			skip = skip.WithSymbol(at("other"))
 		}
 		all = append(all, skip,
@@ -188,10 +254,11 @@ func (p *Port) scan(each func(i int) asm.Instructions) asm.Instructions {
 			asm.JGE.Reg(queue, least, at("next")).WithSymbol(at("heavy")),
 			asm.Mov.Reg(least, queue),
 			asm.Mov.Reg(best, port),
+			asm.StoreMem(asm.RFP, bestUpTo, limit, asm.DWord),
 			asm.Mov.Imm(queue, 0).WithSymbol(at("next")),
 		)
 	}
-	return append(all, asm.Mov.Imm(asm.R0, 0).WithSymbol("scanned"))
+	return append(all, asm.Mov.Imm(asm.R0, 0).WithSymbol(scanned))
 }
 
 // remember stores the flow's port, which is in a register, and goes to chosen with it.
@@ -219,12 +286,11 @@ func (p *Port) adapt() asm.Instructions {
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
 			asm.JGE.Imm(asm.R1, wire.TOSControl, alone),
-			asm.JEq.Imm(number, 1, alone),
 		},
 		p.table.blank(asm.R1, none),
 		asm.Instructions{asm.StoreMem(asm.RFP, away, asm.R1, asm.DWord)},
 		p.recall(),
-		p.scan(nil),
+		p.look(nil),
 		asm.Instructions{
 			asm.Mov.Reg(other, best),
 			asm.LoadMem(mine, asm.RFP, current, asm.DWord),

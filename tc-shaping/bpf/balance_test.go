@@ -18,14 +18,15 @@ import (
 )
 
 // hub is a switch 1 with hosts 0 to 2: host 0 behind port 0, from which packets come, host 1 at it,
-// by port 1, and host 2 by any of the ports from 2 on, which lead to switch 2.
+// by port 1, and host 2 by any of the ports from 2 on, which lead to switch 2, or by the detours
+// behind them, which lead to switch 3.
 type hub struct {
-	t      *testing.T
-	table  *Table
-	port   *Port
-	flows  *Flows
-	queues []units.Bytes // by port
-	width  int
+	t              *testing.T
+	table          *Table
+	port           *Port
+	flows          *Flows
+	queues         []units.Bytes // by port
+	width, detours int
 }
 
 // hosts of a hub.
@@ -36,24 +37,28 @@ const (
 	hubSeed                = 77
 )
 
-func newHub(t *testing.T, width int, b fabric.Balance) *hub {
+func newHub(t *testing.T, width, detours int, b fabric.Balance) *hub {
 	t.Helper()
-	h := &hub{t: t, table: loaded(t, 2+width), width: width, queues: make([]units.Bytes, 2+width)}
-	routes, err := NewRoutes(3, width, hubHosts)
+	ports := 2 + width + detours
+	h := &hub{t: t, table: loaded(t, ports), width: width, detours: detours, queues: make([]units.Bytes, ports)}
+	routes, err := NewRoutes(4, max(width, detours), detours > 0, hubHosts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.flows, err = NewFlows(3, b == fabric.CCM); err != nil {
+	if h.flows, err = NewFlows(4, b == fabric.CCM); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { _, _ = routes.Close(), h.flows.Close() })
 	h.table.Dilate(1000)
 	var away []uint32
-	for i := range width {
+	for i := range width + detours {
 		away = append(away, uint32(2+i))
 	}
 	routes.Set(1, 1, []uint32{1 | ToHost})
-	routes.Set(1, 2, away)
+	routes.Set(1, 2, away[:width])
+	if detours > 0 {
+		routes.SetDetours(1, 2, away[width:])
+	}
 	for i := range h.queues {
 		h.table.Port(i).Light(hubLight, hubCongested)
 		h.table.rows[i].max = 80_000
@@ -107,12 +112,19 @@ func (h *hub) run(p *ebpf.Program, in []byte) (out []byte, port int32) {
 // queue: for any queues and numbers of ports. Control packets and lone ports are left alone.
 func TestPrivAdapts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, width := range []int{1, 2, 3, 8, 16} {
-		h := newHub(t, width, fabric.Adaptive)
+	for _, n := range sizes {
+		width, detours := n[0], n[1]
+		h := newHub(t, width, detours, fabric.Adaptive)
 		p := h.leave()
-		at, moved := map[uint16]int32{}, 0
+		at, moved, detoured := map[uint16]int32{}, 0, 0
 		for range 300 {
-			h.fill(func(int) units.Bytes { return units.Bytes(r.IntN(3) * r.IntN(8000)) })
+			heavy := r.IntN(3) == 0
+			h.fill(func(port int) units.Bytes {
+				if heavy && port < 2+width {
+					return units.Bytes(hubLight + 1 + r.IntN(8000))
+				}
+				return units.Bytes(r.IntN(3) * r.IntN(8000))
+			})
 			source := uint16(r.IntN(9))
 			usual := int32(2 + fabric.Choose(fabric.FlowHash(0, 2, source, 4791), hubSeed, width))
 			want, known := at[source]
@@ -121,17 +133,29 @@ func TestPrivAdapts(t *testing.T) {
 			}
 			if h.queues[want] > hubLight {
 				best := usual
-				for i := range int32(width) {
-					if q := 2 + (usual-2+i)%int32(width); h.queues[q] < h.queues[best] {
-						best = q
+				shortest := func(first, n int32) {
+					other := first + (usual-2)%n
+					for i := range n {
+						if q := first + (usual-2+i)%n; h.queues[q] < h.queues[other] {
+							other = q
+						}
 					}
+					if first == 2 || h.queues[other] <= hubLight {
+						best = other
+					}
+				}
+				if shortest(2, int32(width)); detours > 0 && h.queues[best] > hubLight {
+					shortest(2+int32(width), int32(detours))
 				}
 				if best != want {
 					moved++
 				}
 				want = best
 			}
-			if width > 1 {
+			if int(want) >= 2+width {
+				detoured++
+			}
+			if width+detours > 1 {
 				at[source] = want
 			} else {
 				want = 2
@@ -145,8 +169,11 @@ func TestPrivAdapts(t *testing.T) {
 				t.Fatalf("a control packet leaves by %d, want %d", got, usual)
 			}
 		}
-		if got, _ := h.port.Moved(); width > 1 && (got != uint64(moved) || moved == 0) {
+		if got, _ := h.port.Moved(); width+detours > 1 && (got != uint64(moved) || moved == 0) {
 			t.Errorf("%d ports: moved %d flows, want %d", width, got, moved)
+		}
+		if (detours > 0) != (detoured > 0) {
+			t.Errorf("%d ports and %d detours, of which %d packets took one", width, detours, detoured)
 		}
 	}
 }
@@ -166,13 +193,16 @@ func tagged(to netip.Addr, source uint16, tag wire.Coordination, may bool) []byt
 // numbers of ports, for flows that avoid a port, and where nothing is light.
 func TestPrivCoordinates(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, width := range []int{1, 2, 3, 8, 16} {
-		t.Run(fmt.Sprint(width), func(t *testing.T) { checkCoordination(t, r, width) })
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { checkCoordination(t, r, n[0], n[1]) })
 	}
 }
 
-func checkCoordination(t *testing.T, r *rand.Rand, width int) {
-	h := newHub(t, width, fabric.CCM)
+// sizes are numbers of equal ports and of detours.
+var sizes = [][2]int{{1, 0}, {2, 0}, {3, 0}, {8, 0}, {16, 0}, {1, 1}, {2, 3}, {3, 2}, {8, 8}}
+
+func checkCoordination(t *testing.T, r *rand.Rand, width, detours int) {
+	h := newHub(t, width, detours, fabric.CCM)
 	p := h.leave()
 	notes := 0
 	core, err := fabric.NewCoordinator(h.config(), func(port int) units.Bytes { return h.queues[port] },
@@ -186,7 +216,7 @@ func checkCoordination(t *testing.T, r *rand.Rand, width int) {
 	}
 	defer events.Close()
 	var e Event
-	marked, asked := 0, 0
+	marked, asked, detoured := 0, 0, 0
 	type flow struct {
 		source uint16
 		to     int
@@ -231,6 +261,9 @@ func checkCoordination(t *testing.T, r *rand.Rand, width int) {
 		if to == 1 && port != -1 || to == 2 && port != e.Port {
 			t.Fatalf("routed by %d, told %d", port, e.Port)
 		}
+		if int(e.Port) >= 2+width {
+			detoured++
+		}
 		if got.Mark && to == 2 && !tag.CC {
 			marked++
 		}
@@ -242,8 +275,11 @@ func checkCoordination(t *testing.T, r *rand.Rand, width int) {
 		}
 		advised[flow{source, to}] = given{e.Flow, advice}
 	}
-	if marked == 0 || asked == 0 && width > 1 || notes == 0 {
+	if marked == 0 || asked == 0 && width+detours > 1 || notes == 0 {
 		t.Errorf("%d marked as a last resort, %d asked, %d notifications: this shows little", marked, asked, notes)
+	}
+	if (detours > 0) != (detoured > 0) {
+		t.Errorf("%d packets took one of %d detours", detoured, detours)
 	}
 	plain := frame(hubHosts[0], hubHosts[2], 17, 1, 53)
 	if out, port := h.run(p, plain); !slices.Equal(out, plain) || int(port) != 2+fabric.Choose(
@@ -272,6 +308,9 @@ func (h *hub) config() fabric.Config {
 	for range h.width {
 		link(4, 5)
 	}
+	for range h.detours {
+		link(4, 6)
+	}
 	link(5, 2)
 	link(4, 0)
 	link(1, 4)
@@ -279,15 +318,23 @@ func (h *hub) config() fabric.Config {
 	link(3, 5) // switch 0 is beyond
 	link(5, 3)
 	link(5, 4)
-	up := make([]int32, h.width)
-	for i := range up {
-		up[i] = int32(2 + i)
+	link(6, 5)
+	link(5, 6)
+	ports := make([]int32, h.width+h.detours)
+	for i := range ports {
+		ports[i] = int32(2 + i)
 	}
-	n := int32(2 + h.width)
+	n := int32(len(h.queues))
 	cfg.Switches = []fabric.SwitchConfig{
-		{Balance: fabric.CCM, Groups: [][]int32{{n + 4}}, Route: []int32{0, 0, 0, -1, 0, 0}},
-		{Balance: fabric.CCM, Seed: hubSeed, Groups: [][]int32{{n + 1}, {1}, up}, Route: []int32{0, 1, 2, 2, -1, 2}},
-		{Balance: fabric.CCM, Groups: [][]int32{{n}, {n + 5}, {n + 6}}, Route: []int32{2, 2, 0, 1, 2, -1}},
+		{Balance: fabric.CCM, Groups: [][]int32{{n + 4}}, Route: []int32{0, 0, 0, -1, 0, 0, 0}},
+		{Balance: fabric.CCM, Seed: hubSeed, Groups: [][]int32{{n + 1}, {1}, ports[:h.width]},
+			Route: []int32{0, 1, 2, 2, -1, 2, 2}},
+		{Balance: fabric.CCM, Groups: [][]int32{{n}, {n + 5}, {n + 6}, {n + 8}}, Route: []int32{2, 2, 0, 1, 2, -1, 3}},
+		{Balance: fabric.CCM, Groups: [][]int32{{n + 7}}, Route: []int32{0, 0, 0, 0, 0, 0, -1}},
+	}
+	if h.detours > 0 {
+		cfg.Switches[1].Groups = append(cfg.Switches[1].Groups, ports[h.width:])
+		cfg.Switches[1].Aside = []int32{-1, -1, 3}
 	}
 	return cfg
 }

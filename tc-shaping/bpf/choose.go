@@ -24,10 +24,12 @@ type Routes struct {
 	hosts  *ebpf.Map // from address to number
 	memory *ebpf.Map
 	mapped []byte
-	// rows are, by switch and host, a number of ports and the ports
+	// rows are, by switch and host, a number of ports and the ports; with detours twice, the second
+	// time those of detours
 	rows []uint32
-	// room of a row for ports: a power of two
+	// room of a row for ports of each kind: a power of two
 	width, count int
+	lists        int // 2: there are detours; else 1
 }
 
 // MarkOf returns the mark of packets that a switch sends by a port of the table.
@@ -40,9 +42,12 @@ const firstMark = 1000
 const ToHost uint32 = 1 << 31
 
 // NewRoutes returns the memory of a number of switches with at most width equal ports towards each
-// of the hosts with these IPv4 addresses.
-func NewRoutes(switches, width int, hosts []netip.Addr) (*Routes, error) {
-	r := &Routes{width: 1 << bits.Len(uint(max(1, width)-1)), count: len(hosts)}
+// of the hosts with these IPv4 addresses, and as many for detours if there are any.
+func NewRoutes(switches, width int, detours bool, hosts []netip.Addr) (*Routes, error) {
+	r := &Routes{width: 1 << bits.Len(uint(max(1, width)-1)), count: len(hosts), lists: 1}
+	if detours {
+		r.lists = 2
+	}
 	if err := r.open(switches, hosts); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("memory for routes in BPF programs: %w", err)
@@ -69,7 +74,10 @@ func (r *Routes) open(switches int, hosts []netip.Addr) (err error) {
 }
 
 // stride returns the size of a row in bytes.
-func (r *Routes) stride() int { return 4 * (1 + r.width) }
+func (r *Routes) stride() int { return r.lists * r.listSize() }
+
+// listSize returns the size of a number of ports and the ports in bytes.
+func (r *Routes) listSize() int { return 4 * (1 + r.width) }
 
 // Close releases the memory. Programs that are still attached keep theirs.
 func (r *Routes) Close() error {
@@ -86,10 +94,18 @@ func (r *Routes) Close() error {
 	return cleanup.Join(unmap, hosts, memory)
 }
 
+// queues returns the largest number of queues that a switch compares.
+func (r *Routes) queues() int { return r.lists * r.width }
+
 // Set sets the ports by which a switch sends what is for a host. Without any, the packets get no
 // mark.
-func (r *Routes) Set(at, host int, ports []uint32) {
-	row := r.rows[(at*r.count+host)*(1+r.width):][:1+r.width]
+func (r *Routes) Set(at, host int, ports []uint32) { r.set(at, host, 0, ports) }
+
+// SetDetours sets the ports by which a switch may send it instead: fabric.SwitchConfig.Aside.
+func (r *Routes) SetDetours(at, host int, ports []uint32) { r.set(at, host, 1, ports) }
+
+func (r *Routes) set(at, host, list int, ports []uint32) {
+	row := r.rows[((at*r.count+host)*r.lists+list)*(1+r.width):][:1+r.width]
 	for i, p := range ports {
 		atomic.StoreUint32(&row[1+i], p)
 	}

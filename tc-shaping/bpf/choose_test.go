@@ -61,7 +61,7 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 	for range 12 {
 		const switches, at = 3, 1
 		paths := 1 + r.IntN(9)
-		routes, err := NewRoutes(switches, paths, hosts)
+		routes, err := NewRoutes(switches, paths, false, hosts)
 		if err != nil {
 			t.Fatal(err)
 		}

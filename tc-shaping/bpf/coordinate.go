@@ -19,8 +19,7 @@ const (
 	eventBefore  = event + 32
 	eventPort    = event + 36
 	eventCC      = event + 40
-	eventCount   = event + 41
-	eventAvoided = event + 42
+	eventAvoided = event + 41
 	eventQueues  = event + eventHead
 )
 
@@ -37,7 +36,7 @@ func (p *Port) coordinate() asm.Instructions {
 		p.checkAR(),
 		p.recall(),
 		p.ask(),
-		p.scan(func(i int) asm.Instructions {
+		p.look(func(i int) asm.Instructions {
 			at := int16(eventQueues + 8*i)
 			return asm.Instructions{
 				asm.StoreMem(asm.RFP, at, asm.R2, asm.Word),
@@ -45,7 +44,6 @@ func (p *Port) coordinate() asm.Instructions {
 			}
 		}),
 		asm.Instructions{
-			asm.StoreMem(asm.RFP, eventCount, number, asm.Byte),
 			asm.Mov.Reg(other, best),
 			asm.LoadMem(mine, asm.RFP, current, asm.DWord),
 			// where congestion is incast, marks decide when the packet leaves
@@ -105,9 +103,10 @@ func (p *Port) coordinate() asm.Instructions {
 // beginEvent fills in what the packet's event has from its arrival, and takes the right to be
 // marked from the tag.
 func (p *Port) beginEvent() (all asm.Instructions) {
-	all = append(all, asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, tagMay, asm.R1, asm.Byte))
-	for at := eventCC; at < eventQueues+8*p.At.Routes.width; at += 8 {
-		all = append(all, asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+	all = append(all, asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, tagMay, asm.R1, asm.Byte),
+		asm.StoreMem(asm.RFP, eventCC, asm.R1, asm.DWord), asm.Sub.Imm(asm.R1, 1))
+	for i := range p.At.Routes.queues() { // no port yet
+		all = append(all, asm.StoreMem(asm.RFP, int16(eventQueues+8*i), asm.R1, asm.DWord))
 	}
 	return append(all,
 		asm.Mov.Imm(asm.R1, int32(p.At.Index)),
@@ -187,7 +186,7 @@ func (p *Port) tell(port asm.Register) asm.Instructions {
 			asm.LoadMapPtr(asm.R1, p.At.Flows.events.FD()),
 			asm.Mov.Reg(asm.R2, asm.RFP),
 			asm.Add.Imm(asm.R2, event),
-			asm.Mov.Imm(asm.R3, int32(eventHead+8*p.At.Routes.width)),
+			asm.Mov.Imm(asm.R3, int32(eventHead+8*p.At.Routes.queues())),
 			asm.Mov.Imm(asm.R4, 0),
 			asm.FnRingbufOutput.Call(),
 			asm.JEq.Imm(asm.R0, 0, "told"),

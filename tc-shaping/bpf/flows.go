@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -131,15 +132,11 @@ func (e *Event) decode(b []byte) error {
 	at := func(offset int) []byte { return b[offset-event:] }
 	u32 := func(offset int) int32 { return int32(binary.NativeEndian.Uint32(at(offset))) }
 	u16 := func(offset int) uint16 { return binary.NativeEndian.Uint16(at(offset)) }
-	n := int(at(eventCount)[0])
-	if len(b) < eventHead+8*n {
-		return fmt.Errorf("an event of %d bytes with %d queues", len(b), n)
-	}
 	queues := e.Queues[:0]
-	for i := range n {
-		q := b[eventHead+8*i:]
-		queues = append(queues, fabric.PortQueue{Port: int32(binary.NativeEndian.Uint32(q)),
-			Queued: units.Bytes(binary.NativeEndian.Uint32(q[4:]))})
+	for q := range slices.Chunk(b[eventHead:len(b)&^7], 8) {
+		if port := int32(binary.NativeEndian.Uint32(q)); port >= 0 {
+			queues = append(queues, fabric.PortQueue{Port: port, Queued: units.Bytes(binary.NativeEndian.Uint32(q[4:]))})
+		}
 	}
 	*e = Event{At: int64(binary.NativeEndian.Uint64(at(eventAt))), Arrival: fabric.Arrival{
 		Switch: int(u32(eventSwitch)), From: u32(eventFrom),

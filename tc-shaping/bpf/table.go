@@ -155,6 +155,8 @@ type Port struct {
 	// Tags says that packets may have a coordination tag, which decides whether they are marked. It
 	// takes effect with Enter and Leave.
 	Tags bool
+	// NoDetours forbids detours to its packets: fabric.PortConfig.Aside. It takes effect with Leave.
+	NoDetours bool
 	// FromHost says that its packets start at a host. It takes effect with Leave.
 	FromHost bool
 	// Unit lets packets collect the times of their links (qdisc.Line): it is UnitFor a longest

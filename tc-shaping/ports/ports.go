@@ -131,6 +131,11 @@ func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, di
 	}
 	for i := range changes {
 		change := &changes[i]
+		for s := range change.Tables {
+			if err := checkBalance(&change.Tables[s], kernel); err != nil {
+				return 0, fmt.Errorf("from %v on: %w", change.At.Duration(), err)
+			}
+		}
 		if change.Link == nil {
 			continue
 		}
@@ -157,16 +162,16 @@ func checkBalance(sw *fabric.SwitchConfig, kernel qdisc.Capabilities) error {
 	if sw.Balance.Random() {
 		return nil
 	}
-	if sw.Aside != nil {
-		return fmt.Errorf("%w: detours of switches that choose paths by their queues", qdisc.ErrRefused)
-	}
-	widest := 0
+	widest, most, with := 0, qdisc.MaxBalanced, ""
 	for _, group := range sw.Groups {
 		widest = max(widest, len(group))
 	}
-	if widest > qdisc.MaxBalanced {
-		return fmt.Errorf("%w: a choice by their queues among %d equal paths; it can among %d", qdisc.ErrRefused,
-			widest, qdisc.MaxBalanced)
+	if sw.Aside != nil {
+		most, with = most/2, ", with as many detours"
+	}
+	if widest > most {
+		return fmt.Errorf("%w: a choice by their queues among %d equal paths; it can among %d%s", qdisc.ErrRefused,
+			widest, most, with)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ var properties = map[reflect.Type]map[string]string{
 		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
 		"BitErrors": refused, "PFC": refused, "Trim": refused, "Disorder": mapped,
 		"Light": mapped, "Congested": mapped, // rows of BPF programs: package kernelpath
-		"Aside": modeled, // detours, which Check refuses
+		"Aside": mapped, // programs without detours: package kernelpath
 	},
 	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped,
 		"Ingress": refused},
