@@ -14,6 +14,9 @@ import (
 // field Identification of its IPv4 header, which packets that are not fragmented do not use (RFC
 // 6864, section 4.1). At each node the kernel's stamp of its arrival is moved by that time, so that
 // a socket that asks for stamps (SO_TIMESTAMPNS) learns when the packet is due.
+//
+// Transmissions follow each other: a packet that waited in the queue starts when the one before it
+// ended, also if the kernel's timer let it go later. So lateness neither adds up nor stays.
 
 // perByteBits is the number of binary digits of row.perByte behind the point.
 const perByteBits = 20
@@ -116,17 +119,32 @@ func (p *Port) collect() asm.Instructions {
 			asm.Mul.Reg(end, asm.R1),
 			asm.RSh.Imm(end, perByteBits),
 			asm.LoadMem(asm.R1, port, atFree, asm.DWord),
-			asm.JLE.Reg(asm.R1, now, "idle"),
-			asm.Mov.Reg(asm.R2, asm.R1),
+			asm.JGT.Reg(asm.R1, now, "later"),
+			asm.LoadMem(asm.R2, port, atBusy, asm.DWord),
+			asm.JNE.Imm(asm.R2, 0, "transmits"), // the kernel's timer was late
+			asm.Ja.Label("idle"),
+			asm.Mov.Reg(asm.R2, asm.R1).WithSymbol("later"),
 			asm.Sub.Reg(asm.R2, now),
 			asm.RSh.Imm(asm.R2, int32(p.Unit)),
 			asm.JLE.Imm(asm.R2, maxCollected, "transmits"), // else the machine's clock was set back
 			asm.Mov.Reg(asm.R1, now).WithSymbol("idle"),
 			asm.Add.Reg(end, asm.R1).WithSymbol("transmits"),
-			asm.StoreMem(port, atFree, end, asm.DWord),
+			// what is later than that by more than the propagation stays late
+			asm.LoadMem(asm.R2, port, atDelay, asm.DWord),
+			asm.Mov.Reg(asm.R1, now),
+			asm.Sub.Reg(asm.R1, asm.R2),
+			asm.JSGE.Reg(end, asm.R1, "in time"),
+			asm.Mov.Reg(end, asm.R1),
+			asm.StoreMem(port, atFree, end, asm.DWord).WithSymbol("in time"),
 			asm.Sub.Reg(end, now),
-			asm.LoadMem(asm.R1, port, atDelay, asm.DWord),
-			asm.Add.Reg(end, asm.R1),
+			asm.Add.Reg(end, asm.R2),
+			// whether the next one follows at once
+			asm.LoadMem(asm.R1, port, atEntered, asm.DWord),
+			asm.LoadMem(asm.R2, port, atLeft, asm.DWord),
+			asm.Sub.Reg(asm.R1, asm.R2),
+			asm.JSGE.Imm(asm.R1, 0, "waits behind"),
+			asm.Mov.Imm(asm.R1, 0),
+			asm.StoreMem(port, atBusy, asm.R1, asm.DWord).WithSymbol("waits behind"),
 			// a random delay
 			asm.LoadMem(asm.R1, port, atSpread, asm.DWord),
 			asm.JEq.Imm(asm.R1, 0, "certain"),

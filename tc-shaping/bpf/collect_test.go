@@ -79,6 +79,18 @@ func TestPrivCollect(t *testing.T) {
 	if id, moved := run(leave, later, 0); moved != 0 || id != 30*time.Millisecond/unit*unit {
 		t.Errorf("without a stamp: %v, %v", id, moved)
 	}
+	// of packets that waited in the queue, none is later for the timer that let it go late
+	port.Reset()
+	port.row().entered = 1 << 30
+	for i := range time.Duration(5) {
+		late := i % 3 * 400 * time.Microsecond
+		_, moved := run(leave, packet, at+i*each+late)
+		near("stamp of a late packet", moved, 5*time.Millisecond+each-late)
+	}
+	if _, moved := run(leave, packet, at+time.Second); moved != 0 {
+		t.Errorf("one that is later than its propagation takes %v", moved)
+	}
+	port.Reset()
 	random := make([]int16, qdisc.TableSize)
 	for i := range random {
 		random[i] = int16(i % 3 * qdisc.TableOne)

@@ -42,6 +42,7 @@ const (
 	atFree
 	atMoved
 	atUntold
+	atBusy
 )
 
 // Verdicts of a program (linux/pkt_cls.h).

@@ -44,7 +44,8 @@ type row struct {
 	// how often a flow that came by this link was moved to another port, and how many of its
 	// packets a Coordinator was not told of
 	moved, untold uint64
-	_             [3]uint64
+	busy          uint64 // bytes that the last packet left behind in the queue
+	_             [2]uint64
 }
 
 // Where packets are marked.

@@ -31,7 +31,7 @@ func TestOffsets(t *testing.T) {
 		{"overhead", atOverhead, unsafe.Offsetof(r.overhead)}, {"light", atLight, unsafe.Offsetof(r.light)},
 		{"congested", atCongested, unsafe.Offsetof(r.congested)}, {"spread", atSpread, unsafe.Offsetof(r.spread)},
 		{"spreadTable", atSpreadTable, unsafe.Offsetof(r.spreadTable)}, {"moved", atMoved, unsafe.Offsetof(r.moved)},
-		{"untold", atUntold, unsafe.Offsetof(r.untold)},
+		{"untold", atUntold, unsafe.Offsetof(r.untold)}, {"busy", atBusy, unsafe.Offsetof(r.busy)},
 	} {
 		if uintptr(f.at) != f.is {
 			t.Errorf("%s is at %d, programs take %d", f.name, f.is, f.at)
