@@ -32,7 +32,7 @@ TWO := Pipelines|Ordinary|TCP
 MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 QUIET   := AllToAll|Veth|IdleDelay|OneFlow|AutoIsOK|PrivMeasure|Ping|Iperf|PFC|Telemetry|UMLKernel
 
-.PHONY: help build arm64 install image release demo screenshots test test-all killtest stalltest race vet lint fmt fuzz bench bench-htsim bench-large agreement stream labs same baselines papers strack ccm collectives apps transport-grid clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
+.PHONY: help build arm64 install image release demo screenshots test test-all killtest stalltest race vet lint fmt fuzz bench bench-htsim bench-large agreement linux stream labs same baselines papers strack ccm collectives apps transport-grid clocks clocks-seeds reference clean go tools needs matrix test-user test-docker cluster cluster-down cluster-test modules
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -196,6 +196,9 @@ bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, buil
 
 agreement: build ## emulated labs beside the simulator, with sockets and bypass NICs; DILATION (root)
 	.ci/agreement $(DILATION)
+
+linux: build ## built-in labs on Linux (datapath kernel) beside the simulator, in namespaces and Docker: a table; LINUX='kernel/*' chooses (root; half an hour)
+	.ci/linux '$(or $(LINUX),*)'
 
 SIZE ?= 2MB
 
