@@ -128,9 +128,9 @@ func TestPrivKernelInDocker(t *testing.T) {
 	checkNoContainers(t, "switched")
 }
 
-// wantMeasured checks that links.txt has measured delays, rates and marks of both directions between
-// the switches of switchedLab. The run itself failed if one missed its contract, so the bounds here
-// tell only a measured number from a missing one.
+// wantMeasured checks that links.txt has measured delays, rates and marks of both directions
+// between the switches of switchedLab. The run itself fails if one misses its contract, so the
+// bounds here tell only a measured number from a missing one.
 func wantMeasured(t *testing.T, links string) {
 	t.Helper()
 	for _, direction := range []string{"switch0 > switch1", "switch1 > switch0"} {
