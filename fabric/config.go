@@ -77,6 +77,9 @@ type Disorder struct {
 	Jitter    units.Time `json:"jitter_ps,omitempty"` // mean of an exponential delay that every packet has in addition
 }
 
+// Shuffles reports whether packets may overtake each other.
+func (d *Disorder) Shuffles() bool { return d.Jitter > 0 || d.Reorder > 0 }
+
 // ECNConfig is when a port marks ECN-capable packets: RED on the instantaneous queue, as DCQCN's
 // congestion point (SIGCOMM 2015, section 3.1). q is the number of bytes that wait in the packet's
 // class:

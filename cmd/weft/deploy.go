@@ -83,6 +83,9 @@ wrong; 130 interrupted.`,
 			if err := hostKernel(kernel); err != nil {
 				return err
 			}
+			if flags.Engine.Datapath == lab.DatapathAuto {
+				return usagef("--datapath auto: a deployed lab has no end to weigh; expected fabric or kernel")
+			}
 			machines, set, err := far.machines(nil, nil)
 			if err != nil {
 				return err
@@ -91,6 +94,9 @@ wrong; 130 interrupted.`,
 			q, l, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
+			}
+			if flags.Engine.Kind != "" && l.Engine.Both() {
+				return usagef("--engine %s: a deployed lab is emulated; expected auto or emu", flags.Engine.Kind)
 			}
 			if q.On, q.Image = far.on, far.image; far.secret != "" {
 				if q.Secret, err = filepath.Abs(far.secret); err != nil {

@@ -72,7 +72,7 @@ func hostKernel(kernel string) error {
 		return nil
 	case "uml":
 		return usagef("--kernel uml: User Mode Linux ends with its command, and a deployed lab would end with it; " +
-			"use weft run --kernel uml, which runs the workload and the programs of the lab")
+			"use weft run --kernel uml, which runs the workload of the lab")
 	}
 	return usagef("--kernel %q: expected host", kernel)
 }

@@ -11,8 +11,7 @@ import (
 // qdisc.Direction.AtEnds.
 type holding struct {
 	queue parcels
-	// when the last packet of each path is due, which later ones do not overtake; nil: packets of a
-	// flow may overtake each other
+	// when the last packet of each flow is due, which later ones do not overtake; nil: they may
 	last  map[path]units.Time
 	next  uint64   // order of the next parcel
 	spare [][]byte // memory of parcels that were released

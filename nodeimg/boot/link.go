@@ -96,6 +96,7 @@ func address(eth netlink.Link, s *NodeSpec) error {
 		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
 		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
 		{"silence IPv6", func() error { return silenceIPv6(eth) }},
+		{"forward nothing", neverForward},
 		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
 		{"set up", func() error { return netlink.LinkSetUp(eth) }},
 		{"add neighbours", func() error { return neighbours(eth, s.Neighbours()) }},
@@ -128,6 +129,16 @@ func firstInFirstOut(l netlink.Link) error {
 		QdiscType: "pfifo", // its limit is the queue length of the device
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// neverForward keeps a host from forwarding packets for others, whatever the machine's setting is,
+// which a new namespace takes over. /proc/sys is read-only in a container, where Docker has set it.
+func neverForward() error {
+	err := sysctl("net/ipv4/ip_forward", "0")
+	if errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrPermission) {
 		return nil
 	}
 	return err

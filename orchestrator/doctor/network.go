@@ -70,7 +70,7 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartTBF:  "no rates in datapath kernel",
 	qdisc.PartFIFO: "no queues with a limit in bytes in datapath kernel",
 	qdisc.PartRED:  "marks of datapath kernel come from BPF programs, or there is no datapath kernel without those",
-	qdisc.PartNetem: "receivers delay packets in datapath kernel, and links have no jitter, carry no programs and " +
+	qdisc.PartNetem: "receivers delay packets in datapath kernel, and links duplicate none and " +
 		"cannot be deployed; without BPF programs there is no datapath kernel",
 	qdisc.PartIFB: "the same as without netem",
 	qdisc.PartRedirect: "redirection by BPF programs in datapath kernel in place of clsact, matchall and mirred, or " +

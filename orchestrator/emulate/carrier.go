@@ -112,8 +112,8 @@ func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Networ
 	if t := x.Kernel.transit; t != nil {
 		apart := "which changes nothing at queues, since all packets there have the same delay behind them"
 		if t.Apart > 0 {
-			apart = fmt.Sprintf("so packets of near and far hosts meet in queues up to %v of lab time out of step",
-				t.Apart.Rounded())
+			apart = fmt.Sprintf("so packets of near and far hosts meet in queues up to %v of lab time out of step: "+
+				"compare completion times, not queues and marks", t.Apart.Rounded())
 		}
 		c.notes = append(c.notes, "this kernel has no netem: links delay nothing, and receivers hold packets back for "+
 			"the delay of their path, "+apart)

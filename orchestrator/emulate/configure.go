@@ -287,21 +287,23 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	}
 }
 
-// sprayed reports whether packets of a flow may overtake each other: switches choose a path for
-// each packet, or links delay them at random.
+// sprayed reports whether packets of a flow that are in order may be due in another one: switches
+// take a path at random for each packet or take detours, or links delay packets at random. Where
+// flows keep their path but for moves, the order in which packets come shows those.
 func (x *Experiment) sprayed() bool {
-	shuffles := func(d *fabric.Disorder) bool { return d != nil && (d.Jitter > 0 || d.Reorder > 0) }
 	for i := range x.Fabric.Ports {
-		if shuffles(&x.Fabric.Ports[i].Disorder) {
+		if x.Fabric.Ports[i].Disorder.Shuffles() {
 			return true
 		}
 	}
 	for i := range x.Changes {
-		if l := x.Changes[i].Link; l != nil && shuffles(l.Disorder) {
+		if l := x.Changes[i].Link; l != nil && l.Disorder != nil && l.Disorder.Shuffles() {
 			return true
 		}
 	}
-	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool { return s.Balance.PerPacket() })
+	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool {
+		return s.Balance.Random() || s.Aside != nil
+	})
 }
 
 // steers reports whether programs of host i read a clock that may be corrected.

@@ -107,15 +107,13 @@ func (c *carrier) check(p int, found *measure.Found) {
 	k := &c.checked
 	k.Measured, k.Directions = k.Measured+1, len(c.lines)
 	k.Probes, k.Lost = k.Probes+int64(found.Sent), k.Lost+int64(found.Lost)
+	if found.Rate == 0 {
+		k.Unrated++
+		return
+	}
 	delay := float64((found.Delay - found.Asked).Abs()) / c.cfg.Dilation
 	k.DelayErrorNS = max(k.DelayErrorNS, delay)
-	if asked := float64(c.direction(p).Rate); found.Rate > 0 && asked > 0 {
-		k.RateError = max(k.RateError, math.Abs(float64(found.Rate)/asked-1))
-	}
-	if got, asked, of := found.Marks(); of > 0 {
-		k.Marked++
-		k.MarkError = max(k.MarkError, math.Abs(got-asked))
-	}
+	k.RateError = max(k.RateError, math.Abs(float64(found.Rate)/float64(c.direction(p).Rate)-1))
 }
 
 var errMissed = errors.New("links differ from the lab")

@@ -323,10 +323,14 @@ func lostOnTheWay(err error) bool {
 		errors.Is(err, unix.ENETDOWN)
 }
 
+// maxNotices is how many datagrams a switch reads before others have their turn: a host may send
+// any number.
+const maxNotices = 16
+
 // receive takes the notifications that have come to a switch. The caller holds the mutex.
 func (k *coordination) receive(s int) {
 	payload, control := make([]byte, wire.NoticeSize+1), make([]byte, 128)
-	for {
+	for range maxNotices {
 		n, cn, _, from, err := unix.Recvmsg(k.sockets[s], payload, control, 0)
 		if err != nil {
 			return // there are no more

@@ -235,7 +235,8 @@ func (n *Network) route(s int, c *fabric.SwitchConfig) error {
 	path := func(to int, port int32) (int, error) {
 		i, ok := ports[port]
 		if !ok {
-			return 0, fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name, n.nameOf(to), port)
+			return 0, fmt.Errorf("switch %s sends what is for %s by port %d, which is not its own", sw.Name,
+				n.nameOf(to), port)
 		}
 		return i, nil
 	}

@@ -360,10 +360,8 @@ func (c *carrier) mark(s int, groups [][]int) {
 			to[r.To] = append(to[r.To], uint32(sw.Ports[path].Port))
 		}
 	}
-	if sw.Balance.Coordinated() {
-		for _, m := range sw.Rack {
-			to[m.Host] = []uint32{uint32(m.Port) | bpf.ToHost}
-		}
+	for _, m := range sw.Rack {
+		to[m.Host] = []uint32{uint32(m.Port) | bpf.ToHost}
 	}
 	for h, ports := range to {
 		c.choices.Set(s, h, ports)

@@ -77,7 +77,9 @@ func (c *carrier) forward() error {
 	for s := range c.net.Switches {
 		group.Go(func() error {
 			return c.nodes.Switch(s).Do(func() (err error) {
-				c.routes[s], err = prepare(c.net, s)
+				if c.routes[s], err = prepare(c.net, s); err == nil {
+					c.routes[s].chosen = c.choices != nil
+				}
 				return err
 			})
 		})

@@ -13,8 +13,9 @@ import (
 
 // Show returns the disciplines, programs and counters of the switch of a host, as the tc of this
 // machine prints them in the switch's namespace, in two paragraphs: the interface to the host, and
-// all interfaces. Without tc the second has the disciplines and their counters, read by netlink,
-// and the first says so. A command that fails leaves its reason in the text.
+// all interfaces, with the bridge and the routes. Without tc the second has the disciplines and
+// their counters, read by netlink, and the first says so. A command that fails leaves its reason in
+// the text.
 func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 	home := net.Hosts[host].Home
 	name, device := net.Switches[home].Name, ""
@@ -23,24 +24,26 @@ func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 			device = m.Interface
 		}
 	}
-	const whole = "-s qdisc show"
+	const whole = "tc -s qdisc show"
 	p := nodes.Switch(home)
 	var b strings.Builder
 	for _, command := range []string{
-		"-s qdisc show dev " + device, "-s filter show dev " + device + " egress",
-		"-s filter show dev " + device + " ingress", whole,
+		"tc -s qdisc show dev " + device, "tc -s filter show dev " + device + " egress",
+		"tc -s filter show dev " + device + " ingress", whole,
+		"bridge fdb show br " + Bridge, "ip rule", "ip route show table all",
 	} {
-		out, err := p.Output(ctx, "tc", strings.Fields(command)...)
-		if errors.Is(err, exec.ErrNotFound) {
+		words := strings.Fields(command)
+		out, err := p.Output(ctx, words[0], words[1:]...)
+		if errors.Is(err, exec.ErrNotFound) && words[0] == "tc" {
 			return "this machine has no tc (Debian package iproute2), so this was read by netlink\n\n" + name + ":\n" +
 				readBack(p)
 		}
 		if command == whole {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s$ tc %s\n%s", name, command, out)
+		fmt.Fprintf(&b, "%s$ %s\n%s", name, command, out)
 		if err != nil {
-			fmt.Fprintf(&b, "tc: %v\n", err)
+			fmt.Fprintf(&b, "%s: %v\n", words[0], err)
 		}
 	}
 	return b.String()

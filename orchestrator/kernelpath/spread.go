@@ -8,8 +8,12 @@ import "math/rand/v2"
 const rounds = 16
 
 // Shares returns the order in which equal paths, given as indices in Ports, share the range of the
-// hash.
-func (sw *Switch) Shares(paths []int) []int {
+// hash. If BPF programs choose instead (chosen), the hash is for what starts at the switch, and
+// each path has one share.
+func (sw *Switch) Shares(paths []int, chosen bool) []int {
+	if chosen {
+		return paths
+	}
 	order := spread(len(paths), sw.Seed)
 	for i, w := range order {
 		order[i] = paths[w]

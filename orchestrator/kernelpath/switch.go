@@ -29,6 +29,7 @@ type routing struct {
 	next   uint32   // ID of the next kernel object
 	used   []uint32 // objects in use, groups first
 	routes map[int]bool
+	chosen bool // BPF programs choose among equal paths
 }
 
 // settings are written below /proc/sys/net in a switch's namespace before it has interfaces.
@@ -293,7 +294,7 @@ func (r *routing) nextHop(paths []int) (uint32, error) {
 		return 0, nil
 	}
 	var members []uint32
-	for _, w := range r.sw.Shares(paths) {
+	for _, w := range r.sw.Shares(paths, r.chosen) {
 		h := hop{id: r.next, index: r.index[w], via: r.sw.Ports[w].Via}
 		if err := r.add(h); err != nil {
 			return 0, err

@@ -126,7 +126,8 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, chosen bool, after []in
 		makes = append(makes, b.neighbours(sw.Name, p.Interface, peer)...)
 	}
 	for _, r := range sw.Routes {
-		makes = append(makes, property(sw.Name, "%s", routeTo(sw, b.setup.Network.AddrOf(r.To), sw.Groups[r.Group])))
+		to := routeTo(sw, b.setup.Network.AddrOf(r.To), sw.Groups[r.Group], chosen)
+		makes = append(makes, property(sw.Name, "%s", to))
 	}
 	to := plural.Count(len(sw.Routes), "host")
 	if slices.ContainsFunc(sw.Routes, func(r kernelpath.Route) bool { return r.To >= len(hosts) }) {
@@ -142,13 +143,13 @@ func (b *builder) addSwitchRoutes(sw *kernelpath.Switch, chosen bool, after []in
 
 // routeTo describes the route to a host over equally good next hops, with the number of shares of
 // each: "route 10.0.0.3/32 by 16 of s1, 16 of s2". hops are indices of the switch's ports.
-func routeTo(sw *kernelpath.Switch, to netip.Addr, hops []int) string {
+func routeTo(sw *kernelpath.Switch, to netip.Addr, hops []int, chosen bool) string {
 	if len(hops) == 1 {
 		p := &sw.Ports[hops[0]]
 		return fmt.Sprintf("%s route %v/32 via %v", p.Interface, to, p.Via)
 	}
 	count := map[int]int{}
-	for _, hop := range sw.Shares(hops) {
+	for _, hop := range sw.Shares(hops, chosen) {
 		count[hop]++
 	}
 	all := make([]string, len(hops))

@@ -109,15 +109,11 @@ type Summary struct {
 type LinkCheck struct {
 	Measured     int     `json:"measured"`       // directions of links that were measured
 	Directions   int     `json:"directions"`     // of the network
+	Unrated      int     `json:"unrated"`        // of Measured, those that delay packets at random: only losses count
 	RateError    float64 `json:"rate_error"`     // largest difference, as a share of the rate in the lab
 	DelayErrorNS float64 `json:"delay_error_ns"` // largest difference of the delay of a full packet
 	Probes       int64   `json:"probes"`         // packets sent to measure rates and losses
 	Lost         int64   `json:"lost"`           // of Probes
-	// MarkError is the largest difference of the share of marked packets, between the thresholds,
-	// from the share in the lab: 0 to 1. Marked is the number of directions that were judged; 0:
-	// MarkError is not known.
-	MarkError float64 `json:"mark_error"`
-	Marked    int     `json:"marked"`
 }
 
 // Memo tells how many steps of a workload the simulator skipped, because it had executed the same

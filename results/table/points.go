@@ -103,7 +103,7 @@ func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 				c.colour = yellow
 			}
 		}
-		g.row(left(r.name), right(known(!math.IsNaN(r.a), micros(r.a))), right(known(!math.IsNaN(r.b), micros(r.b))), c)
+		g.row(left(r.name), right(known(!math.IsNaN(r.a), r.text(r.a))), right(known(!math.IsNaN(r.b), r.text(r.b))), c)
 	}
 	return g.write(w, st, "")
 }
@@ -118,18 +118,29 @@ func column(s *record.Summary) string {
 
 type difference struct {
 	name  string
-	a, b  float64 // microseconds; NaN without a value
+	a, b  float64 // in microseconds, or as text has them; NaN without a value
 	share float64 // (b - a) / a; NaN if a is 0 or a value is missing
+	text  func(float64) string
 }
 
 func comparison(a, b *record.Summary) []difference {
 	var out []difference
-	add := func(name string, x, y float64) {
+	as := func(text func(float64) string, name string, x, y float64) {
 		share := math.NaN()
 		if x != 0 {
 			share = (y - x) / x
 		}
-		out = append(out, difference{name, x, y, share})
+		out = append(out, difference{name, x, y, share, text})
+	}
+	add := func(name string, x, y float64) { as(micros, name, x, y) }
+	counted := func(path string, value func(*record.Network) int64, text func(int64) string, name string) {
+		of := func(s *record.Summary) float64 {
+			if s.Network.Packets == 0 || s.Lacks(path) != "" {
+				return math.NaN()
+			}
+			return float64(value(&s.Network))
+		}
+		as(func(v float64) string { return text(int64(v)) }, name, of(a), of(b))
 	}
 	for _, d := range []struct {
 		name string
@@ -145,6 +156,9 @@ func comparison(a, b *record.Summary) []difference {
 		add(d.name+" p50", d.a.P50, d.b.P50)
 		add(d.name+" p99", d.a.P99, d.b.P99)
 	}
+	counted("network.max_queue_bytes", func(n *record.Network) int64 { return n.MaxQueue }, size, "largest queue")
+	counted("network.ce_marks", func(n *record.Network) int64 { return n.CEMarks }, units.Count, "CE marks")
+	counted("network.drops", func(n *record.Network) int64 { return n.Drops }, units.Count, "drops")
 	if a.Clocks.Samples > 0 && b.Clocks.Samples > 0 {
 		x, y := only(true, a, "clocks.error_ns", a.Clocks.Error), only(true, b, "clocks.error_ns", b.Clocks.Error)
 		add("clock error p50", x.P50/1e3, y.P50/1e3)

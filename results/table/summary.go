@@ -319,11 +319,13 @@ func Links(n *record.Network) string {
 
 // LinkCheck says how much the measured links of the kernel datapath differed from the lab.
 func LinkCheck(k *record.LinkCheck) string {
-	text := fmt.Sprintf("%d of %d directions of links before lab time: rates within %s, delays within %s of the lab's",
-		k.Measured, k.Directions, percent(k.RateError),
-		micros(k.DelayErrorNS/1e3))
-	if k.Marked > 0 {
-		text += fmt.Sprintf(", shares of marks within %s points", units.Number(100*k.MarkError))
+	text := fmt.Sprintf("%d of %d directions of links before lab time", k.Measured, k.Directions)
+	if k.Unrated < k.Measured {
+		text += fmt.Sprintf(": rates within %s, delays within %s of the lab's", percent(k.RateError),
+			micros(k.DelayErrorNS/1e3))
+	}
+	if k.Unrated > 0 {
+		text += fmt.Sprintf("; rates and delays of %d not, since these delay packets at random", k.Unrated)
 	}
 	return text + fmt.Sprintf(", %s of %s probes lost", units.Count(k.Lost), units.Count(k.Probes))
 }

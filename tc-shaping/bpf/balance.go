@@ -122,15 +122,15 @@ const (
 	least = asm.R4 // its queue
 )
 
-// each gets, if it is not nil, a port in R2 and its queue in R0, and may use R1. i counts the ports,
-// and behind those of the row its detours.
+// each gets, if it is not nil, a port in R2 and its queue in R0, and may use R1. i counts the
+// ports, and behind those of the row its detours.
 type each func(i int) asm.Instructions
 
 // look scans the ports of the row and its detours: the number of light ports and the one with the
 // shortest queue, of those by which the packet may leave.
 func (p *Port) look(e each) asm.Instructions {
 	all := join(p.table.blank(asm.R1, 0), asm.Instructions{asm.StoreMem(asm.RFP, found, asm.R1, asm.DWord)},
-		p.scan("direct", 0, e))
+		p.scan("straight", 0, e))
 	r := p.At.Routes
 	if r.lists == 1 || p.NoDetours {
 		return all
@@ -180,8 +180,8 @@ func (p *Port) preferDirect() asm.Instructions {
 }
 
 // scan looks at the ports of a list, from that of the hash on: how many are light, which has the
-// shortest queue, and how long that of the flow's port is. It leaves out the one to avoid. The first
-// is the flow's unless another one is, of the list that is no detour.
+// shortest queue, and how long that of the flow's port is. It leaves out the one to avoid. The
+// first is the flow's unless another one is, of the list that is no detour.
 func (p *Port) scan(list string, first int, e each) asm.Instructions {
 	const port, queue, mine, limit = asm.R2, asm.R0, asm.R1, asm.R5
 	t := p.table
@@ -286,6 +286,8 @@ func (p *Port) adapt() asm.Instructions {
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
 			asm.JGE.Imm(asm.R1, wire.TOSControl, alone),
+			asm.LoadMem(asm.R1, entries, 4, asm.Word),
+			asm.JGT.Imm(asm.R1, portMask, unchosen),
 		},
 		p.table.blank(asm.R1, none),
 		asm.Instructions{asm.StoreMem(asm.RFP, away, asm.R1, asm.DWord)},

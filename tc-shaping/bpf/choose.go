@@ -97,8 +97,8 @@ func (r *Routes) Close() error {
 // queues returns the largest number of queues that a switch compares.
 func (r *Routes) queues() int { return r.lists * r.width }
 
-// Set sets the ports by which a switch sends what is for a host. Without any, the packets get no
-// mark.
+// Set sets the ports by which a switch sends what is for a host. Without any, the packets are
+// dropped.
 func (r *Routes) Set(at, host int, ports []uint32) { r.set(at, host, 0, ports) }
 
 // SetDetours sets the ports by which a switch may send it instead: fabric.SwitchConfig.Aside.
@@ -235,13 +235,14 @@ func (p *Port) choose() asm.Instructions {
 		},
 		mix(hash),
 		s.spray(hash),
-		s.row(to, hash),
+		p.findPorts(to, hash),
 		p.balance(),
 		asm.Instructions{
 			// of all ports, the one of the hash
 			asm.LSh.Imm(hash, 2),
 			asm.Add.Reg(entries, hash),
 			asm.LoadMem(asm.R2, entries, 4, asm.Word),
+			asm.JGT.Imm(asm.R2, portMask, unchosen),
 			asm.Add.Imm(asm.R2, firstMark).WithSymbol(chosen),
 			asm.StoreMem(packet, skbMark, asm.R2, asm.Word),
 			asm.Mov.Imm(asm.R0, 0).WithSymbol(unchosen),
@@ -264,7 +265,7 @@ func (s *Switch) spray(hash asm.Register) asm.Instructions {
 	}
 }
 
-// What row leaves in registers.
+// What findPorts leaves in registers.
 const (
 	entries = asm.R7 // the switch's row for the packet's destination
 	number  = asm.R8 // of its ports
@@ -273,16 +274,20 @@ const (
 	chosen = "chosen" // the port is in R2
 )
 
-// row finds the ports towards a host, and the one of a hash.
-func (s *Switch) row(to, hash asm.Register) asm.Instructions {
-	r := s.Routes
-	return asm.Instructions{
+// findPorts finds the ports towards a host, and the one of a hash. Without any, it drops the packet
+// and counts it.
+func (p *Port) findPorts(to, hash asm.Register) asm.Instructions {
+	r := p.At.Routes
+	return join(asm.Instructions{
 		asm.JGE.Imm(to, int32(r.count), unchosen),
-		asm.LoadMapValue(entries, r.memory.FD(), uint32(s.Index*r.count*r.stride())),
+		asm.LoadMapValue(entries, r.memory.FD(), uint32(p.At.Index*r.count*r.stride())),
 		asm.Mul.Imm(to, int32(r.stride())),
 		asm.Add.Reg(entries, to),
 		asm.LoadMem(number, entries, 0, asm.Word),
-		asm.JEq.Imm(number, 0, unchosen),
+		asm.JNE.Imm(number, 0, "routed"),
+	}, p.countHere(atUnrouted), asm.Instructions{
+		asm.Ja.Label(stopped),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("routed"),
 		// the high half of hash times the number
 		asm.Mov.Reg(asm.R3, hash),
 		asm.RSh.Imm(asm.R3, 32),
@@ -294,5 +299,5 @@ func (s *Switch) row(to, hash asm.Register) asm.Instructions {
 		asm.Add.Reg(hash, asm.R3),
 		asm.RSh.Imm(hash, 32),
 		asm.And.Imm(hash, int32(r.width-1)),
-	}
+	})
 }

@@ -85,7 +85,16 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 			src, dst := r.IntN(len(hosts)), r.IntN(len(hosts))
 			protocol := []byte{17, 17, 6, 1}[r.IntN(4)]
 			source, destination := uint16(r.Uint32()), uint16(r.Uint32())
-			got := markOf(t, p, frame(hosts[src], hosts[dst], protocol, source, destination))
+			packet := frame(hosts[src], hosts[dst], protocol, source, destination)
+			if dst == len(hosts)-1 {
+				before := port.Counters().Unrouted
+				if verdict, err := p.Run(&ebpf.RunOptions{Data: packet}); err != nil || verdict != drop ||
+					port.Counters().Unrouted != before+1 {
+					t.Fatalf("a packet that no port leads to: %d, %v, %+v", verdict, err, port.Counters())
+				}
+				continue
+			}
+			got := markOf(t, p, packet)
 			if protocol == 1 {
 				source, destination = 0, 0
 			}
@@ -93,10 +102,7 @@ func TestPrivChoiceIsTheFabrics(t *testing.T) {
 			if protocol != 17 {
 				hash ^= uint64(protocol) * splitmix.Gamma
 			}
-			want := uint32(0)
-			if dst < len(hosts)-1 {
-				want = MarkOf(int(ports[fabric.Choose(hash, port.At.Seed, paths)]))
-			}
+			want := MarkOf(int(ports[fabric.Choose(hash, port.At.Seed, paths)]))
 			if got != want {
 				t.Fatalf("%d to %d, protocol %d, ports %d and %d, %d paths: mark %d, want %d", src, dst, protocol, source,
 					destination, paths, got, want)

@@ -94,8 +94,7 @@ func (p *Port) coordinate() asm.Instructions {
 		p.remember(mine),
 		asm.Instructions{
 			asm.Ja.Label(chosen),
-			asm.LoadMem(asm.R1, entries, 4, asm.Word).WithSymbol(alone),
-			asm.JGT.Imm(asm.R1, portMask, unchosen),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol(alone),
 		},
 	)
 }

@@ -135,7 +135,8 @@ func (e *Event) decode(b []byte) error {
 	queues := e.Queues[:0]
 	for q := range slices.Chunk(b[eventHead:len(b)&^7], 8) {
 		if port := int32(binary.NativeEndian.Uint32(q)); port >= 0 {
-			queues = append(queues, fabric.PortQueue{Port: port, Queued: units.Bytes(binary.NativeEndian.Uint32(q[4:]))})
+			waits := units.Bytes(binary.NativeEndian.Uint32(q[4:]))
+			queues = append(queues, fabric.PortQueue{Port: port, Queued: waits})
 		}
 	}
 	*e = Event{At: int64(binary.NativeEndian.Uint64(at(eventAt))), Arrival: fabric.Arrival{

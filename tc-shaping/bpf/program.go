@@ -43,6 +43,7 @@ const (
 	atMoved
 	atUntold
 	atBusy
+	atUnrouted
 )
 
 // Verdicts of a program (linux/pkt_cls.h).

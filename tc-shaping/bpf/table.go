@@ -45,7 +45,8 @@ type row struct {
 	// packets a Coordinator was not told of
 	moved, untold uint64
 	busy          uint64 // bytes that the last packet left behind in the queue
-	_             [2]uint64
+	unrouted      uint64 // packets for which the switch had no port
+	_             uint64
 }
 
 // Where packets are marked.
@@ -156,7 +157,8 @@ type Port struct {
 	// Tags says that packets may have a coordination tag, which decides whether they are marked. It
 	// takes effect with Enter and Leave.
 	Tags bool
-	// NoDetours forbids detours to its packets: fabric.PortConfig.Aside. It takes effect with Leave.
+	// NoDetours forbids detours to its packets: fabric.PortConfig.Aside. It takes effect with
+	// Leave.
 	NoDetours bool
 	// FromHost says that its packets start at a host. It takes effect with Leave.
 	FromHost bool
@@ -259,8 +261,9 @@ func (p *Port) Counters() qdisc.GateCounters {
 		LeftPackets:    atomic.LoadUint64(&r.leftPackets),
 		EnteredPackets: atomic.LoadUint64(&r.enteredPackets),
 		Marks:          atomic.LoadUint64(&r.marks), Drops: atomic.LoadUint64(&r.drops),
-		Lost:    atomic.LoadUint64(&r.lost),
-		Spoofed: atomic.LoadUint64(&r.spoofed), NotRouted: atomic.LoadUint64(&r.notRouted),
+		Lost:     atomic.LoadUint64(&r.lost),
+		Unrouted: atomic.LoadUint64(&r.unrouted),
+		Spoofed:  atomic.LoadUint64(&r.spoofed), NotRouted: atomic.LoadUint64(&r.notRouted),
 		MaxQueue: units.Bytes(atomic.LoadUint64(&r.longest)),
 	}
 }

@@ -32,6 +32,7 @@ func TestOffsets(t *testing.T) {
 		{"congested", atCongested, unsafe.Offsetof(r.congested)}, {"spread", atSpread, unsafe.Offsetof(r.spread)},
 		{"spreadTable", atSpreadTable, unsafe.Offsetof(r.spreadTable)}, {"moved", atMoved, unsafe.Offsetof(r.moved)},
 		{"untold", atUntold, unsafe.Offsetof(r.untold)}, {"busy", atBusy, unsafe.Offsetof(r.busy)},
+		{"unrouted", atUnrouted, unsafe.Offsetof(r.unrouted)},
 	} {
 		if uintptr(f.at) != f.is {
 			t.Errorf("%s is at %d, programs take %d", f.name, f.is, f.at)

@@ -83,19 +83,6 @@ func (f *Found) LossTold() bool {
 	})
 }
 
-// Marks returns the share of packets that were marked at queue lengths between the thresholds of
-// the direction, and the requested share of the same packets, both from 0 to 1. of is their number;
-// 0 means that too few were seen to judge.
-func (f *Found) Marks() (got, asked float64, of int) {
-	for _, s := range f.shares {
-		if s.what == betweenProperty {
-			n := float64(s.of)
-			return float64(s.hits) / n, s.expected / n, s.of
-		}
-	}
-	return 0, 0, 0
-}
-
 // Keep adopts each property that an earlier examination of the same direction found within its
 // bound: other programs on the machine make a measurement worse, never better. This does not hold
 // for random events, so shares of packets are pooled over both examinations. Late becomes the

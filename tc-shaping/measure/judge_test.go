@@ -167,13 +167,6 @@ func TestLossTold(t *testing.T) {
 			}
 		}
 	}
-	marked := Found{shares: []share{{what: lossProperty, of: 5}, {what: betweenProperty, hits: 4, of: 10, expected: 5}}}
-	if got, asked, of := marked.Marks(); got != 0.4 || asked != 0.5 || of != 10 {
-		t.Errorf("%g of %d marked, %g asked", got, of, asked)
-	}
-	if _, _, of := (&Found{}).Marks(); of != 0 {
-		t.Errorf("the marks of %d packets, and none was judged", of)
-	}
 	if f := (&Found{shares: []share{{what: betweenProperty, of: 10, low: 9}}}); f.LossTold() {
 		t.Error("marks are no loss")
 	}

@@ -48,6 +48,7 @@ type GateCounters struct {
 	LeftPackets        uint64 // including those of Lost, Spoofed and NotRouted
 	Marks, Drops       uint64
 	Lost               uint64 // as requested
+	Unrouted           uint64 // of those that left, packets for which the switch behind had no port
 	Spoofed, NotRouted uint64
 	MaxQueue           units.Bytes // longest queue after a packet had entered
 }
