@@ -261,7 +261,7 @@ func (p *Port) scan(list string, first int, e each) asm.Instructions {
 	return append(all, asm.Mov.Imm(asm.R0, 0).WithSymbol(scanned))
 }
 
-// remember stores the flow's port, which is in a register, and goes to chosen with it.
+// remember stores the flow's port, which is in a register, and leaves it in R2.
 func (p *Port) remember(port asm.Register) asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R1, asm.RFP, now, asm.DWord),
