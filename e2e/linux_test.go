@@ -69,8 +69,8 @@ expect: [verified == true, unfinished == 0, drops == 0]
 	}
 }
 
-// With CCM, Linux as the network takes the steps of the built-in lab: a flow leaves a slow path
-// when a switch downstream asks for that, sources are told of incast, and when it is over.
+// With CCM on Linux, the built-in lab has the steps of the protocol: a flow leaves a slow path on
+// request of a downstream switch, and sources are notified of incast and of its end.
 func TestPrivCCMOnLinux(t *testing.T) {
 	needLinux(t)
 	quiettest.Check(t, 3, func() error {

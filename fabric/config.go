@@ -1,6 +1,10 @@
 package fabric
 
-import "weft/units"
+import (
+	"slices"
+
+	"weft/units"
+)
 
 // NodeID numbers hosts and switches together: host h is h, and switch s is Config.Hosts + s.
 type NodeID int32
@@ -77,8 +81,17 @@ type Disorder struct {
 	Jitter    units.Time `json:"jitter_ps,omitempty"` // mean of an exponential delay that every packet has in addition
 }
 
-// Shuffles reports whether packets may overtake each other.
-func (d *Disorder) Shuffles() bool { return d.Jitter > 0 || d.Reorder > 0 }
+// shuffles reports whether packets may overtake each other.
+func (d *Disorder) shuffles() bool { return d.Jitter > 0 || d.Reorder > 0 }
+
+// Shuffles reports whether packets may overtake each other on a link of the network, before or
+// after a change.
+func (c *Config) Shuffles(changes []Change) bool {
+	return slices.ContainsFunc(c.Ports, func(p PortConfig) bool { return p.Disorder.shuffles() }) ||
+		slices.ContainsFunc(changes, func(k Change) bool {
+			return k.Link != nil && k.Link.Disorder != nil && k.Link.Disorder.shuffles()
+		})
+}
 
 // ECNConfig is when a port marks ECN-capable packets: RED on the instantaneous queue, as DCQCN's
 // congestion point (SIGCOMM 2015, section 3.1). q is the number of bytes that wait in the packet's

@@ -7,10 +7,10 @@ import (
 	"weft/units"
 )
 
-// A Coordinator is CCM in the switches of a network whose packets something else forwards: the
-// kernel. What forwards chooses the port of each tagged data packet, by the same rules, and then
-// tells it here. The Coordinator sends the notifications that follow from it. One goroutine at a
-// time may use it, with times that do not decrease.
+// A Coordinator is the control plane of CCM for switches whose data plane is elsewhere, in the
+// kernel. That data plane forwards each tagged packet by the rules of this package and reports it
+// to the Coordinator, which sends the notifications that follow. One goroutine at a time may use
+// it, with times that do not decrease.
 type Coordinator struct {
 	net    *Network // without packets: its queues are those that it is told
 	events *eventqueue.Queue
@@ -123,7 +123,7 @@ func (c *Coordinator) Arrived(now units.Time, a *Arrival) (Decision, Advice) {
 	return Decision{port, Tag{On: true, CC: e.Tag.CC, AR: e.Tag.AR}, e.Tag.mark}, n.ccm.advice(f)
 }
 
-// advice returns what what forwards needs to know of a flow.
+// advice returns what the data plane needs to know about a flow.
 func (c *coordination) advice(f *flowEntry) Advice {
 	d := Advice{Away: f.away, Until: f.until, Resort: units.Never}
 	if f.stuck != units.Never {

@@ -6,9 +6,8 @@ import (
 	"weft/units"
 )
 
-// A Coordinator tells sources which of their flows cause incast and when that is over, from the
-// queues that it is told; and it advises flows to avoid the port that a switch downstream complains
-// about.
+// A Coordinator notifies sources of incast and of its end, from the queue lengths in the reports.
+// It advises a flow to avoid a port after a notification from a downstream switch.
 func TestCoordinator(t *testing.T) {
 	cfg := Config{Hosts: 2, Port: 4793, CCM: &CCMConfig{RTT: 10 * us, Every: 5 * us, Refresh: 50 * us}}
 	link := func(from, to NodeID) {

@@ -14,8 +14,8 @@ import (
 // sends them. Those for switches stay in the network: nothing that a host sends reaches a switch,
 // and no host may use a switch's address.
 
-// maxSteps is the largest number of steps that a run reports.
-const maxSteps = 100_000
+// MaxSteps is the largest number of steps that a run reports.
+const MaxSteps = 100_000
 
 // coordinate makes the loop report the steps of CCM, if the network has CCM.
 func (l *loop) coordinate() error {
@@ -23,7 +23,7 @@ func (l *loop) coordinate() error {
 		return nil
 	}
 	l.net.Observers.Follow(func(s fabric.Step) {
-		if l.followed++; l.followed <= maxSteps {
+		if l.followed++; l.followed <= MaxSteps {
 			l.steps = append(l.steps, s)
 		}
 	})
@@ -94,14 +94,19 @@ func (l *loop) frameOf(p *fabric.Packet) []byte {
 	return l.seen
 }
 
-// notification encodes a notification for a host or a switch as a frame over b.
-func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte {
+// EncodeNote returns a notification as it is on the wire, behind the UDP header.
+func EncodeNote(n *fabric.Note) (message [wire.NoticeSize]byte) {
 	w := wire.Notice{
 		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
 		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: max(n.At, 0),
 	}
-	var message [wire.NoticeSize]byte
 	w.Encode(message[:])
+	return message
+}
+
+// notification encodes a notification for a host or a switch as a frame over b.
+func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte {
+	message := EncodeNote(n)
 	from := l.cfg.Switches[int(n.Switch)-len(l.cfg.Hosts)]
 	if s := int(dst) - len(l.cfg.Hosts); s >= 0 {
 		to := l.switchAddress(s)

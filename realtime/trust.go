@@ -24,7 +24,7 @@ func (c *Config) longest(kind string) int {
 	case KindSamples, KindFrames:
 		return 256 * (2*maxSamples + len(c.Network.Ports))
 	case KindSteps:
-		return 128 * maxSteps
+		return 128 * MaxSteps
 	case KindState, KindReport:
 		return 1<<20 + 4<<10*(len(c.Network.Ports)+len(c.Hosts))
 	}

@@ -17,7 +17,7 @@ type holding struct {
 	spare [][]byte // memory of parcels that were released
 }
 
-// path identifies packets that take the same path: by the sender's address and port.
+// path identifies a flow, or a path of one that has several: by the sender's address and port.
 type path struct {
 	from uint32
 	port uint16

@@ -291,17 +291,7 @@ func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 // take a path at random for each packet or take detours, or links delay packets at random. Where
 // flows keep their path but for moves, the order in which packets come shows those.
 func (x *Experiment) sprayed() bool {
-	for i := range x.Fabric.Ports {
-		if x.Fabric.Ports[i].Disorder.Shuffles() {
-			return true
-		}
-	}
-	for i := range x.Changes {
-		if l := x.Changes[i].Link; l != nil && l.Disorder != nil && l.Disorder.Shuffles() {
-			return true
-		}
-	}
-	return slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool {
+	return x.Fabric.Shuffles(x.Changes) || slices.ContainsFunc(x.Fabric.Switches, func(s fabric.SwitchConfig) bool {
 		return s.Balance.Random() || s.Aside != nil
 	})
 }

@@ -31,9 +31,6 @@ import (
 // fabric.Coordinator: who causes incast, and notifications, which are datagrams between the
 // addresses of switches and hosts.
 
-// maxSteps is the largest number of steps that a run reports.
-const maxSteps = 100_000
-
 // coordination runs CCM, in one goroutine. Others share with it what the mutex guards.
 type coordination struct {
 	c       *carrier
@@ -86,7 +83,7 @@ func (c *carrier) coordinate() error {
 		return err
 	}
 	k.core.Follow(func(s fabric.Step) {
-		if k.total++; k.total <= maxSteps {
+		if k.total++; k.total <= realtime.MaxSteps {
 			k.steps = append(k.steps, s)
 		}
 	})
@@ -302,12 +299,7 @@ func (k *coordination) advise(f flowAt, a fabric.Advice) error {
 
 // notify sends a notification. The caller holds the mutex.
 func (k *coordination) notify(to fabric.NodeID, n fabric.Note) {
-	w := wire.Notice{
-		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
-		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: max(n.At, 0),
-	}
-	var message [wire.NoticeSize]byte
-	w.Encode(message[:])
+	message := realtime.EncodeNote(&n)
 	s := int(n.Switch) - len(k.c.net.Hosts)
 	addr := k.c.net.AddrOf(int(to))
 	err := unix.Sendto(k.sockets[s], message[:], 0, &unix.SockaddrInet4{Port: wire.Port, Addr: addr.As4()})

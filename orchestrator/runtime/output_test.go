@@ -11,8 +11,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// A program of this machine runs in the network namespace of a process, here of the test itself,
-// and what it prints is returned. One that is not there is told from one that fails.
+// Output runs a program of this machine in the network namespace of a process, here the test
+// itself, and returns what it prints. A missing program and one that fails give different errors.
 func TestPrivOutput(t *testing.T) {
 	self := &runtime.Proc{Name: "self", PID: os.Getpid()}
 	if out, err := self.Output(t.Context(), "weft-absent"); !errors.Is(err, exec.ErrNotFound) || out != nil {

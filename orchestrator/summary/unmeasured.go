@@ -57,7 +57,7 @@ func lack(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	}
 	if s.Datapath == lab.DatapathKernel {
 		s.Lack(notKernel, "network.cut", "network.duplicated", "network.late")
-		if shuffled(x) {
+		if x.Fabric.Shuffles(x.Faults.Changes) {
 			s.Lack("links delay packets at random, and nobody sees a packet in the kernel's queues",
 				"network.queue_delay_us")
 		}
@@ -131,19 +131,4 @@ func warmUp(x *experiment.Experiment, o *Outcome, s *record.Summary) (since stri
 		}
 	}
 	return since
-}
-
-// shuffled reports whether links delay packets at random.
-func shuffled(x *experiment.Experiment) bool {
-	for i := range x.Fabric.Ports {
-		if x.Fabric.Ports[i].Disorder.Shuffles() {
-			return true
-		}
-	}
-	for i := range x.Faults.Changes {
-		if l := x.Faults.Changes[i].Link; l != nil && l.Disorder != nil && l.Disorder.Shuffles() {
-			return true
-		}
-	}
-	return false
 }

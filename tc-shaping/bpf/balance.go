@@ -209,19 +209,10 @@ func (p *Port) scan(list string, first int, e each) asm.Instructions {
 			asm.LoadMem(port, mine, 4, asm.Word),
 			asm.And.Imm(port, portMask),
 			asm.JGE.Imm(port, int32(len(t.rows)), unchosen),
-			asm.LoadMapValue(mine, t.memory.FD(), 0),
-			asm.Mov.Reg(queue, port),
-			asm.Mul.Imm(queue, int32(rowSize)),
-			asm.Add.Reg(mine, queue),
-			asm.LoadMem(queue, mine, atEntered, asm.DWord),
-			asm.LoadMem(limit, mine, atLeft, asm.DWord),
-			asm.Sub.Reg(queue, limit),
-			asm.Mov.Reg(limit, queue), // at least 0
-			asm.ArSh.Imm(limit, 63),
-			asm.Xor.Imm(limit, -1),
-			asm.And.Reg(queue, limit),
-			asm.LoadMem(limit, mine, atLight, asm.DWord),
 		)
+		all = append(all, t.rowOf(mine, port, queue)...)
+		all = append(all, between(queue, mine, atEntered, atLeft, limit)...)
+		all = append(all, asm.LoadMem(limit, mine, atLight, asm.DWord))
 		if e != nil {
 			all = append(all, e(first+i)...)
 		}

@@ -185,14 +185,10 @@ func (p *Port) choose() asm.Instructions {
 	}
 	const from, to, hash = asm.R7, asm.R8, asm.R9
 	return join(
+		whole(unchosen),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
-			asm.JNE.Imm(asm.R1, 0x45, unchosen), // IPv4 without options
-			asm.LoadMem(asm.R1, packet, skbProtocol, asm.Word),
-			asm.JNE.Imm(asm.R1, int32(network16(unix.ETH_P_IP)), unchosen),
-			asm.LoadMem(asm.R1, asm.RFP, ipFlags, asm.Half),
-			asm.And.Imm(asm.R1, int32(network16(0x3fff))),
-			asm.JNE.Imm(asm.R1, 0, unchosen), // a fragment
+			asm.JNE.Imm(asm.R1, 0x45, unchosen), // it has options
 		},
 		s.find(ipFrom, from),
 		s.find(ipTo, to),

@@ -59,18 +59,18 @@ func setIdentification() asm.Instructions {
 	)
 }
 
-// whole goes to the label uncollected unless the packet, whose header is on the stack, is one of
-// IPv4 that is no fragment.
-func whole() asm.Instructions {
+// whole goes to a label unless the packet, whose header is on the stack, is one of IPv4 that is no
+// fragment.
+func whole(other string) asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R1, asm.RFP, ipPacket, asm.Byte),
 		asm.RSh.Imm(asm.R1, 4),
-		asm.JNE.Imm(asm.R1, 4, uncollected),
+		asm.JNE.Imm(asm.R1, 4, other),
 		asm.LoadMem(asm.R1, packet, skbProtocol, asm.Word),
-		asm.JNE.Imm(asm.R1, int32(network16(unix.ETH_P_IP)), uncollected),
+		asm.JNE.Imm(asm.R1, int32(network16(unix.ETH_P_IP)), other),
 		asm.LoadMem(asm.R1, asm.RFP, ipFlags, asm.Half),
 		asm.And.Imm(asm.R1, int32(network16(0x3fff))),
-		asm.JNE.Imm(asm.R1, 0, uncollected),
+		asm.JNE.Imm(asm.R1, 0, other),
 	}
 }
 
@@ -85,7 +85,7 @@ func (p *Port) forget() asm.Instructions {
 			asm.JNE.Imm(asm.R1, 0, uncollected),
 		},
 		header(),
-		whole(),
+		whole(uncollected),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ipID, asm.Half),
 			asm.JEq.Imm(asm.R1, 0, uncollected),
@@ -107,7 +107,7 @@ func (p *Port) collect() asm.Instructions {
 	}
 	const now, end = queue, size
 	return join(
-		whole(),
+		whole(uncollected),
 		asm.Instructions{
 			asm.LoadMem(now, packet, skbStamp, asm.DWord), // not when it is looked at
 			asm.JEq.Imm(now, 0, uncollected),              // no socket asks for stamps
@@ -138,13 +138,10 @@ func (p *Port) collect() asm.Instructions {
 			asm.StoreMem(port, atFree, end, asm.DWord).WithSymbol("in time"),
 			asm.Sub.Reg(end, now),
 			asm.Add.Reg(end, asm.R2),
-			// whether the next one follows at once
-			asm.LoadMem(asm.R1, port, atEntered, asm.DWord),
-			asm.LoadMem(asm.R2, port, atLeft, asm.DWord),
-			asm.Sub.Reg(asm.R1, asm.R2),
-			asm.JSGE.Imm(asm.R1, 0, "waits behind"),
-			asm.Mov.Imm(asm.R1, 0),
-			asm.StoreMem(port, atBusy, asm.R1, asm.DWord).WithSymbol("waits behind"),
+		},
+		between(asm.R1, port, atEntered, atLeft, asm.R2),
+		asm.Instructions{
+			asm.StoreMem(port, atBusy, asm.R1, asm.DWord), // whether the next one follows at once
 			// a random delay
 			asm.LoadMem(asm.R1, port, atSpread, asm.DWord),
 			asm.JEq.Imm(asm.R1, 0, "certain"),

@@ -65,10 +65,9 @@ func (p *Port) coordinate() asm.Instructions {
 			asm.Ja.Label("decided"),
 
 			asm.JGE.Imm(mine, int32(len(p.table.rows)), unchosen).WithSymbol("none is light"),
-			asm.LoadMapValue(asm.R3, p.table.memory.FD(), 0),
-			asm.Mov.Reg(asm.R2, mine),
-			asm.Mul.Imm(asm.R2, int32(rowSize)),
-			asm.Add.Reg(asm.R3, asm.R2),
+		},
+		p.table.rowOf(asm.R3, mine, asm.R2),
+		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ofCurrent, asm.DWord),
 			asm.LoadMem(asm.R2, asm.R3, atCongested, asm.DWord),
 			asm.JLE.Reg(asm.R1, asm.R2, "decided"),

@@ -16,8 +16,8 @@ import (
 	"weft/units"
 )
 
-// Flows is what switches that choose ports by their queues remember of flows, and for fabric.CCM
-// what a fabric.Coordinator is told and advises.
+// Flows is the flow state of switches that choose ports by their queues. For CCM it also has the
+// events for a fabric.Coordinator and its advice.
 type Flows struct {
 	ports    *ebpf.Map // of flows
 	advice   *ebpf.Map

@@ -96,15 +96,32 @@ func count(counter int16) asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R1, 1), add(counter, asm.R1)}
 }
 
-// waiting loads the bytes in the queue, at least 0: a packet may enter and leave between two reads.
-func waiting() asm.Instructions {
+// waiting loads the bytes in the port's queue.
+func waiting() asm.Instructions { return between(queue, port, atEntered, atLeft, asm.R1) }
+
+// between loads into a register by how much one counter of a row is above another, at least 0: a
+// packet may enter and leave between two reads. It uses other, and has no branches: see
+// Table.blank.
+func between(to, row asm.Register, high, low int16, other asm.Register) asm.Instructions {
 	return asm.Instructions{
-		asm.LoadMem(queue, port, atEntered, asm.DWord),
-		asm.LoadMem(asm.R1, port, atLeft, asm.DWord),
-		asm.Sub.Reg(queue, asm.R1),
-		asm.JSGE.Imm(queue, 0, "waits"),
-		asm.Mov.Imm(queue, 0),
-		asm.Mov.Reg(queue, queue).WithSymbol("waits"),
+		asm.LoadMem(to, row, high, asm.DWord),
+		asm.LoadMem(other, row, low, asm.DWord),
+		asm.Sub.Reg(to, other),
+		asm.Mov.Reg(other, to),
+		asm.ArSh.Imm(other, 63),
+		asm.Xor.Imm(other, -1),
+		asm.And.Reg(to, other),
+	}
+}
+
+// rowOf loads the address of the row of a port, which is in a register and known to be one. It uses
+// other.
+func (t *Table) rowOf(to, port, other asm.Register) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapValue(to, t.memory.FD(), 0),
+		asm.Mov.Reg(other, port),
+		asm.Mul.Imm(other, int32(rowSize)),
+		asm.Add.Reg(to, other),
 	}
 }
 

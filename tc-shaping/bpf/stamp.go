@@ -126,13 +126,10 @@ func (p *Port) stamp() asm.Instructions {
 			asm.Or.Reg(asm.R0, asm.R1),
 			asm.HostTo(asm.BE, asm.R0, asm.DWord),
 			asm.StoreMem(asm.RFP, record, asm.R0, asm.DWord),
-			// the queue with frame check sequences
-			asm.LoadMem(asm.R1, port, atEnteredPackets, asm.DWord),
-			asm.LoadMem(asm.R2, port, atLeftPackets, asm.DWord),
-			asm.Sub.Reg(asm.R1, asm.R2),
-			asm.JSGE.Imm(asm.R1, 0, "some"),
-			asm.Mov.Imm(asm.R1, 0),
-			asm.LSh.Imm(asm.R1, 2).WithSymbol("some"),
+		}, // the queue with frame check sequences
+		between(asm.R1, port, atEnteredPackets, atLeftPackets, asm.R2),
+		asm.Instructions{
+			asm.LSh.Imm(asm.R1, 2),
 			asm.Add.Reg(asm.R1, queue),
 			asm.RSh.Imm(asm.R1, 6),
 			asm.JLE.Imm(asm.R1, queuedMax, "counted"),
