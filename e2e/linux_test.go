@@ -116,11 +116,11 @@ func TestPrivDemo(t *testing.T) {
 			t.Errorf("the links as measured: %+v", k)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "tc.txt"))
-		if err != nil || !strings.Contains(string(text), "qdisc") || !strings.Contains(string(text), "tbf") ||
+		if err != nil || !strings.Contains(string(text), "qdisc") || !strings.Contains(string(text), "htb") ||
 			!strings.Contains(string(text), "edge0") {
 			t.Errorf("tc.txt: %v\n%s", err, text)
 		}
-		if !strings.Contains(r.stdout, "links as measured") || !strings.Contains(r.stdout, "tbf 1:") {
+		if !strings.Contains(r.stdout, "links as measured") || !strings.Contains(r.stdout, "htb 1:") {
 			t.Errorf("no links and no tc in\n%s", r.stdout)
 		}
 	}

@@ -168,8 +168,8 @@ func TestSwitchState(t *testing.T) {
 		t.Errorf("without the file: %q, %v", text, err)
 	}
 	path := filepath.Join(dir, orchestrate.TCFile)
-	write(t, path, "edge0 at 1us\n\nedge0$ tc\nqdisc tbf\n\nedge0$ tc all\nqdisc noqueue\n")
-	want := "\nedge0 at 1us\n\nedge0$ tc\nqdisc tbf\nall ports: " + path + "\n"
+	write(t, path, "edge0 at 1us\n\nedge0$ tc\nqdisc htb\n\nedge0$ tc all\nqdisc noqueue\n")
+	want := "\nedge0 at 1us\n\nedge0$ tc\nqdisc htb\nall ports: " + path + "\n"
 	if text, err := switchState(dir); text != want || err != nil {
 		t.Errorf("%q, %v, want %q", text, err, want)
 	}

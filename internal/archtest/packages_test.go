@@ -154,7 +154,8 @@ func packages() []entry {
 			"what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/bpf", "fabric internal/cleanup internal/splitmix tc-shaping/qdisc transport/wire units",
 			"programs for what disciplines cannot do, and switches of the fabric would"},
-		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc units", "puts disciplines and programs on devices"},
+		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/bpf tc-shaping/qdisc transport/wire units",
+			"puts disciplines and programs on devices"},
 		{"tc-shaping/measure", "internal/sockbuf tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "tc-shaping/bpf tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 

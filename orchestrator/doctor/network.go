@@ -67,7 +67,7 @@ func part(p qdisc.Part) test {
 
 // costs has what a lab lacks if the kernel lacks a part.
 var costs = map[qdisc.Part]string{
-	qdisc.PartTBF:  "no rates in datapath kernel",
+	qdisc.PartHTB:  "no rates in datapath kernel",
 	qdisc.PartFIFO: "no queues with a limit in bytes in datapath kernel",
 	qdisc.PartRED:  "marks of datapath kernel come from BPF programs, or there is no datapath kernel without those",
 	qdisc.PartNetem: "receivers delay packets in datapath kernel, and links duplicate none and " +
@@ -77,8 +77,8 @@ var costs = map[qdisc.Part]string{
 		"there is no datapath kernel without those",
 	qdisc.PartSource: "checks of source addresses by BPF programs in datapath kernel in place of u32, matchall and " +
 		"gact, or there is no datapath kernel without those",
-	qdisc.PartBPF: "datapath kernel needs every other part, marks packets on arrival alone, and chooses among equal " +
-		"paths by the kernel's hash",
+	qdisc.PartBPF: "datapath kernel needs every other part, marks packets on arrival alone, sends " +
+		"acknowledgements behind data, and chooses among equal paths by the kernel's hash",
 }
 
 var errUntried = errors.New("not tested: creating a network namespace needs privileges")

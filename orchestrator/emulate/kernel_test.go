@@ -93,7 +93,7 @@ func TestUMLKernel(t *testing.T) {
 		t.Errorf("the links in numbers: %+v", k)
 	}
 	s := shown[len(shown)-1] // of the last try
-	if !strings.Contains(s.Text, "qdisc tbf 1:") || s.Switch == "" || s.At <= 0 || s.Dilation != x.Dilation {
+	if !strings.Contains(s.Text, "qdisc htb 1:") || s.Switch == "" || s.At <= 0 || s.Dilation != x.Dilation {
 		t.Errorf("in mid-run: %+v", s)
 	}
 	t.Logf("%s\nround trip %v, idle %v; %v", o.Report.Links, o.RTT.Quantile(0.5), x.BaseRTT, o.Fidelity.Reasons)

@@ -172,10 +172,9 @@ func (k *coordination) fail(err error) {
 	}
 }
 
-// queue returns the bytes that wait in a port.
+// queue returns the bytes of data that wait in a port.
 func (k *coordination) queue(port int) units.Bytes {
-	g := k.c.lines[port].dir.Gate.Counters()
-	return g.Queue()
+	return k.c.lines[port].dir.Gate.Counters().Data
 }
 
 // now returns the lab time, which does not decrease for core. The caller holds the mutex.

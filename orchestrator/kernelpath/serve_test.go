@@ -309,13 +309,13 @@ func TestPrivShapes(t *testing.T) {
 	// start too late, as after tc qdisc replace.
 	const port = 3 // to the second host
 	right := k.lines[port].tree
-	wrong, says := right, "red 2: min, bytes"
+	wrong, says := right, "red 3: min, bytes"
 	wrong.Near = slices.Clone(right.Near)
 	if right.Gate != nil {
 		says = "bpf settings"
 		wrong.Gate = &qdisc.Gate{Limit: right.Gate.Limit, RED: &qdisc.RED{Min: 400_000, Max: 500_000, Pmax: 0.25}}
 	} else {
-		wrong.Near[1].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
+		wrong.Near[2].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
 	}
 	if err := k.lines[port].dir.Change(right, wrong); err != nil {
 		t.Fatal(err)

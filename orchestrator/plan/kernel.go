@@ -163,7 +163,7 @@ func routeTo(sw *kernelpath.Switch, to netip.Addr, hops []int, chosen bool) stri
 func (b *builder) addShaping(p int, links []qdisc.Tree, ready map[string]int) int {
 	there, thereOn := b.portEnd(p)
 	back, backOn := b.portEnd(p + 1)
-	do := "at the dilation that is measured first, tbf, red where it marks, and bfifo at the near end, " +
+	do := "at the dilation that is measured first, htb, red where it marks, and bfifo at the near end, " +
 		"netem behind them, BPF programs at both ends"
 	var makes []string
 	if links != nil {
@@ -212,7 +212,7 @@ func (b *builder) portEnd(port int) (node, device string) {
 	return net.Switches[e.Switch].Name, e.Interface
 }
 
-// kindNames returns the kinds of disciplines: "tbf, bfifo".
+// kindNames returns the kinds of disciplines: "htb, bfifo".
 func kindNames(row []qdisc.Qdisc) string {
 	all := make([]string, len(row))
 	for i, q := range row {

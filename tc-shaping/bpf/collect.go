@@ -74,7 +74,7 @@ func whole(other string) asm.Instructions {
 	}
 }
 
-// forget zeroes the field of a packet that starts here.
+// forget zeroes the field of a packet that starts here. The packet's header is on the stack.
 func (p *Port) forget() asm.Instructions {
 	if p.Unit == 0 {
 		return nil
@@ -84,7 +84,6 @@ func (p *Port) forget() asm.Instructions {
 			asm.LoadMem(asm.R1, packet, skbIngress, asm.Word),
 			asm.JNE.Imm(asm.R1, 0, uncollected),
 		},
-		header(),
 		whole(uncollected),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.RFP, ipID, asm.Half),
@@ -140,7 +139,9 @@ func (p *Port) collect() asm.Instructions {
 			asm.Add.Reg(end, asm.R2),
 		},
 		between(asm.R1, port, atEntered, atLeft, asm.R2),
+		waitingControl(asm.R3, asm.R2),
 		asm.Instructions{
+			asm.Add.Reg(asm.R1, asm.R3),
 			asm.StoreMem(port, atBusy, asm.R1, asm.DWord), // whether the next one follows at once
 			// a random delay
 			asm.LoadMem(asm.R1, port, atSpread, asm.DWord),

@@ -7,7 +7,8 @@
 //
 // Enter runs for each packet that leaves through a device, before its disciplines. Leave runs at
 // the other end of the veth pair, for each packet that left them, at the instant of its departure.
-// The bytes that entered minus those that left are those that wait.
+// The bytes that entered minus those that left are those that wait: of control packets
+// (wire.TOSControl), which Enter puts into the class qdisc.Control, and of data in qdisc.Data.
 //
 // The programs are assembled here (program.go) with github.com/cilium/ebpf, so that no compiler is
 // needed, neither for building Weft nor on users' machines.

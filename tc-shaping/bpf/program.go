@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/tc-shaping/qdisc"
+	"weft/transport/wire"
 )
 
 // Offsets in row.
@@ -44,6 +45,9 @@ const (
 	atUntold
 	atBusy
 	atUnrouted
+	_
+	atEnteredControl
+	atLeftControl
 )
 
 // Verdicts of a program (linux/pkt_cls.h).
@@ -58,6 +62,7 @@ const (
 	skbMark     = 8
 	skbProtocol = 16
 	skbVLAN     = 20 // vlan_present
+	skbPriority = 32
 	skbIngress  = 36 // ingress_ifindex
 	skbStamp    = 152
 )
@@ -67,7 +72,7 @@ const (
 	packet = asm.R6 // struct __sk_buff
 	port   = asm.R7 // row of the port
 	size   = asm.R8 // of the packet with its Ethernet header, in bytes
-	queue  = asm.R9 // bytes that wait
+	queue  = asm.R9 // bytes of data that wait
 )
 
 // Labels.
@@ -96,8 +101,31 @@ func count(counter int16) asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R1, 1), add(counter, asm.R1)}
 }
 
-// waiting loads the bytes in the port's queue.
+// waiting loads the bytes of data in the port's queue.
 func waiting() asm.Instructions { return between(queue, port, atEntered, atLeft, asm.R1) }
+
+// waitingControl loads the bytes of control packets in the port's queue. It uses other.
+func waitingControl(to, other asm.Register) asm.Instructions {
+	return between(to, port, atEnteredControl, atLeftControl, other)
+}
+
+// byClass does one thing with a control packet and another with all others. The packet's header is
+// on the stack. It uses R1.
+func byClass(control, data asm.Instructions) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
+			asm.JLT.Imm(asm.R1, wire.TOSControl, "no control packet"),
+		},
+		control,
+		asm.Instructions{
+			asm.Ja.Label("classified"),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("no control packet"),
+		},
+		data,
+		asm.Instructions{asm.Mov.Imm(asm.R1, 0).WithSymbol("classified")},
+	)
+}
 
 // between loads into a register by how much one counter of a row is above another, at least 0: a
 // packet may enter and leave between two reads. It uses other, and has no branches: see
@@ -166,11 +194,20 @@ func join(parts ...asm.Instructions) (all asm.Instructions) {
 
 // enter is the program of the near end.
 func (p *Port) enter() asm.Instructions {
+	enters := func(counter int16, class qdisc.Handle) asm.Instructions {
+		return asm.Instructions{
+			add(counter, size),
+			asm.Mov.Imm(asm.R1, int32(class)),
+			asm.StoreMem(packet, skbPriority, asm.R1, asm.Word),
+		}
+	}
 	return join(
 		p.begin(),
+		header(),
 		waiting(),
+		waitingControl(asm.R2, asm.R1),
 		asm.Instructions{
-			asm.Mov.Reg(asm.R2, queue),
+			asm.Add.Reg(asm.R2, queue),
 			asm.Add.Reg(asm.R2, size), // the queue with the packet
 			asm.LoadMem(asm.R1, port, atLimit, asm.DWord),
 			asm.JLE.Reg(asm.R2, asm.R1, "fits"),
@@ -178,14 +215,14 @@ func (p *Port) enter() asm.Instructions {
 		count(atDrops),
 		asm.Instructions{
 			asm.Ja.Label(stopped),
-			add(atEntered, size).WithSymbol("fits"),
-			asm.LoadMem(asm.R1, port, atLongest, asm.DWord),
+			asm.LoadMem(asm.R1, port, atLongest, asm.DWord).WithSymbol("fits"),
 			asm.JLE.Reg(asm.R2, asm.R1, "shorter"),
 			asm.StoreMem(port, atLongest, asm.R2, asm.DWord),
 			asm.Mov.Imm(asm.R1, 1).WithSymbol("shorter"),
 			add(atEnteredPackets, asm.R1),
 		},
-		p.tagEntering(),
+		byClass(enters(atEnteredControl, qdisc.Control), enters(atEntered, qdisc.Data)),
+		p.tag(),
 		draw(entering),
 		end(join(asm.Instructions{asm.Mov.Imm(asm.R0, 0)}, p.forget(), asm.Instructions{asm.Mov.Imm(asm.R0, pass)})),
 	)
@@ -195,10 +232,10 @@ func (p *Port) enter() asm.Instructions {
 func (p *Port) leave(from *qdisc.Source) asm.Instructions {
 	return join(
 		p.begin(),
-		asm.Instructions{add(atLeft, size)},
+		header(),
+		byClass(asm.Instructions{add(atLeftControl, size)}, asm.Instructions{add(atLeft, size)}),
 		count(atLeftPackets),
 		admit(from),
-		header(),
 		p.collect(),
 		asm.Instructions{
 			asm.LoadMem(queue, port, atLoss, asm.DWord),

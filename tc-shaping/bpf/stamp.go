@@ -83,7 +83,7 @@ func data(other string) asm.Instructions {
 }
 
 // stamp writes the port's record into a data packet that asks for telemetry, as fabric's ports do
-// when a transmission starts. It needs the bytes that wait, and uses the register of the size.
+// when a transmission starts. It needs the data that waits, and uses the register of the size.
 func (p *Port) stamp() asm.Instructions {
 	if !p.Stamps {
 		return nil
@@ -105,6 +105,8 @@ func (p *Port) stamp() asm.Instructions {
 			asm.StoreMem(asm.RFP, written, asm.R2, asm.DWord),
 			// bytes on the wire before this packet
 			asm.LoadMem(asm.R1, port, atLeft, asm.DWord),
+			asm.LoadMem(asm.R2, port, atLeftControl, asm.DWord),
+			asm.Add.Reg(asm.R1, asm.R2),
 			asm.Sub.Reg(asm.R1, size),
 			asm.LoadMem(asm.R2, port, atLeftPackets, asm.DWord),
 			asm.Sub.Imm(asm.R2, 1),
@@ -128,9 +130,11 @@ func (p *Port) stamp() asm.Instructions {
 			asm.StoreMem(asm.RFP, record, asm.R0, asm.DWord),
 		}, // the queue with frame check sequences
 		between(asm.R1, port, atEnteredPackets, atLeftPackets, asm.R2),
+		waitingControl(asm.R3, asm.R2),
 		asm.Instructions{
 			asm.LSh.Imm(asm.R1, 2),
 			asm.Add.Reg(asm.R1, queue),
+			asm.Add.Reg(asm.R1, asm.R3),
 			asm.RSh.Imm(asm.R1, 6),
 			asm.JLE.Imm(asm.R1, queuedMax, "counted"),
 			asm.Mov.Imm(asm.R1, queuedMax),

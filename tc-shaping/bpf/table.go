@@ -33,7 +33,7 @@ type row struct {
 	spread, spreadTable      uint64 // qdisc.Line: ns, and an index in Table.spreads
 	_                        [3]uint64
 
-	entered, left               uint64 // bytes
+	entered, left               uint64 // bytes of data
 	enteredPackets, leftPackets uint64
 	marks, drops                uint64
 	lost                        uint64
@@ -47,6 +47,9 @@ type row struct {
 	busy          uint64 // bytes that the last packet left behind in the queue
 	unrouted      uint64 // packets for which the switch had no port
 	_             uint64
+
+	enteredControl, leftControl uint64 // bytes of control packets (wire.TOSControl)
+	_                           [6]uint64
 }
 
 // Where packets are marked.
@@ -255,18 +258,21 @@ func (p *Port) Forget() { atomic.StoreUint64(&p.row().longest, 0) }
 // Counters returns the present counters.
 func (p *Port) Counters() qdisc.GateCounters {
 	r := p.row()
-	left := atomic.LoadUint64(&r.left) // first, so that the queue is never negative
+	left, leftControl := bytes(&r.left), bytes(&r.leftControl) // first, so that no queue is negative
+	entered, enteredControl := bytes(&r.entered), bytes(&r.enteredControl)
 	return qdisc.GateCounters{
-		Left: units.Bytes(left), Entered: units.Bytes(atomic.LoadUint64(&r.entered)),
+		Left: left + leftControl, Entered: entered + enteredControl, Data: entered - left,
 		LeftPackets:    atomic.LoadUint64(&r.leftPackets),
 		EnteredPackets: atomic.LoadUint64(&r.enteredPackets),
 		Marks:          atomic.LoadUint64(&r.marks), Drops: atomic.LoadUint64(&r.drops),
 		Lost:     atomic.LoadUint64(&r.lost),
 		Unrouted: atomic.LoadUint64(&r.unrouted),
 		Spoofed:  atomic.LoadUint64(&r.spoofed), NotRouted: atomic.LoadUint64(&r.notRouted),
-		MaxQueue: units.Bytes(atomic.LoadUint64(&r.longest)),
+		MaxQueue: bytes(&r.longest),
 	}
 }
+
+func bytes(of *uint64) units.Bytes { return units.Bytes(atomic.LoadUint64(of)) }
 
 // Gate returns the present settings: asked itself if they are the same.
 func (p *Port) Gate(asked *qdisc.Gate) *qdisc.Gate {

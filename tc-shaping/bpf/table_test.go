@@ -33,6 +33,8 @@ func TestOffsets(t *testing.T) {
 		{"spreadTable", atSpreadTable, unsafe.Offsetof(r.spreadTable)}, {"moved", atMoved, unsafe.Offsetof(r.moved)},
 		{"untold", atUntold, unsafe.Offsetof(r.untold)}, {"busy", atBusy, unsafe.Offsetof(r.busy)},
 		{"unrouted", atUnrouted, unsafe.Offsetof(r.unrouted)},
+		{"enteredControl", atEnteredControl, unsafe.Offsetof(r.enteredControl)},
+		{"leftControl", atLeftControl, unsafe.Offsetof(r.leftControl)},
 	} {
 		if uintptr(f.at) != f.is {
 			t.Errorf("%s is at %d, programs take %d", f.name, f.is, f.at)

@@ -49,14 +49,6 @@ func (p *Port) tag() asm.Instructions {
 	)
 }
 
-// tagEntering is tag for the near end, which has not loaded the packet's header yet.
-func (p *Port) tagEntering() asm.Instructions {
-	if !p.Tags {
-		return nil
-	}
-	return join(header(), p.tag())
-}
-
 // putTag writes the tag on the stack into the packet.
 func putTag() asm.Instructions {
 	return join(

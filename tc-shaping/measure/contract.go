@@ -219,7 +219,7 @@ func (x *exam) busy(ctx context.Context) error {
 	count := min(maxPackets, max(ratePacket, int(rateTime/max(1, x.each()))))
 	room := int(x.d.Limit/x.packet()) - 1
 	burst := min(count, room)
-	bucket := x.d.Bucket()   // a burst passes the queue and waits on the link
+	bucket := x.d.Burst()    // passes the queue and waits on the link
 	fills := units.Bytes(-1) // queue length that the train builds up, for marks; -1: too short to judge marks
 	if red := x.d.RED; red != nil && !x.disorder() {
 		const beyond = 16 // packets that tell a queue that marks all from one that marks most

@@ -19,7 +19,7 @@ func rampSamples(random *rand.Rand, red qdisc.RED, to units.Bytes) (out []Sample
 	if err != nil {
 		panic(err)
 	}
-	stage := tree.Near[1].Options.(qdisc.REDStage)
+	stage := tree.Near[2].Options.(qdisc.REDStage)
 	count, r := -1, 0.0
 	for i := range to/kb + 30 {
 		q := min(i*kb, to)

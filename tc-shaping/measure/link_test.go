@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { umltest.Main(m) }
 type link struct {
 	tcnl.Direction
 	t        *testing.T
+	asked    qdisc.Direction
 	tree     qdisc.Tree
 	sender   *measure.Sender
 	receiver *measure.Receiver
@@ -37,6 +38,7 @@ type link struct {
 func newLink(t *testing.T, d qdisc.Direction) *link {
 	t.Helper()
 	l := newBareLink(t)
+	l.asked = d
 	kernel, err := probe.Probe()
 	if err != nil {
 		t.Skip(err)

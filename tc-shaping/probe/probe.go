@@ -100,8 +100,8 @@ func tryGate(e tcnl.End) error {
 func attach(e tcnl.End, p qdisc.Part) error {
 	var o qdisc.Options
 	switch p {
-	case qdisc.PartTBF:
-		o = qdisc.TBF{Rate: 1 << 20, Burst: 1 << 16, Bucket: time.Second / 16, Limit: 1 << 16}
+	case qdisc.PartHTB:
+		o = qdisc.HTB{Rate: 1 << 20, Bucket: time.Second / 16, Overhead: 4}
 	case qdisc.PartFIFO:
 		o = qdisc.FIFO{Limit: 1 << 16}
 	case qdisc.PartRED:

@@ -11,19 +11,19 @@ type Part string
 
 // The parts, by the names that tc and ip use.
 const (
-	PartTBF      Part = "tbf"
+	PartHTB      Part = "htb"
 	PartFIFO     Part = "bfifo"
 	PartRED      Part = "red"      // with ECN, and `nodrop` for packets that are not ECN-capable (Linux 5.7)
 	PartNetem    Part = "netem"    // with times in nanoseconds (Linux 4.16)
 	PartIFB      Part = "ifb"      // the device that received packets are redirected through
 	PartRedirect Part = "redirect" // clsact, matchall and mirred, which redirect to the ifb
-	PartSource   Part = "source"   // u32 and gact, which drop frames of other senders
+	PartSource   Part = "source"   // u32 and gact, which drop frames of other senders; u32 also classifies packets
 	PartBPF      Part = "bpf"      // programs on clsact, and the right to load them
 )
 
 // Parts returns all parts in the order in which they are tried.
 func Parts() []Part {
-	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource, PartBPF}
+	return []Part{PartHTB, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource, PartBPF}
 }
 
 // Capabilities describes a kernel, as found by package probe.
@@ -33,7 +33,7 @@ type Capabilities struct {
 	// Tick is the resolution of the kernel's timers: 1 ns with high-resolution timers, otherwise
 	// the period of its tick.
 	Tick time.Duration
-	// Psched is the unit of a burst in tbf: 64 ns on every kernel since 2.6.31.
+	// Psched is the unit of a bucket in htb: 64 ns on every kernel since 2.6.31.
 	Psched time.Duration
 }
 
@@ -55,7 +55,7 @@ func (c Capabilities) Lacks(parts ...Part) []string {
 // Complete returns nil if the kernel has what every lab needs, and otherwise an error that lists
 // what is missing. A part that another one can replace is missing only if both are.
 func (c Capabilities) Complete() error {
-	parts := []Part{PartTBF, PartFIFO}
+	parts := []Part{PartHTB, PartFIFO}
 	others := []Part{PartRED, PartNetem, PartIFB, PartRedirect, PartSource}
 	if c.Lacks(others...) != nil && c.Lacks(PartBPF) != nil {
 		parts = append(append(parts, others...), PartBPF)

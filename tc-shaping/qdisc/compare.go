@@ -84,13 +84,12 @@ func (f *fields) add(name string, same bool, asked, got any) {
 // equal adds a field whose values must be identical.
 func equal[T comparable](f *fields, name string, asked, got T) { f.add(name, asked == got, asked, got) }
 
-func (o TBF) differs(got Options) []field {
-	return differs(o, got, func(f *fields, got TBF) {
+func (o HTB) differs(got Options) []field {
+	return differs(o, got, func(f *fields, got HTB) {
 		equal(f, "rate, B/s", o.Rate, got.Rate)
-		// The kernel keeps the bucket in nanoseconds, rounds twice, and reports it in units of 64
-		// ns.
-		f.add("bucket", (o.Bucket-got.Bucket).Abs() <= 2*64*time.Nanosecond, o.Bucket, got.Bucket)
-		equal(f, "limit, bytes", int64(o.Limit), int64(got.Limit))
+		equal(f, "filter for control packets", o.Filter, got.Filter)
+		// The kernel is told the bucket in units of 64 ns.
+		f.add("bucket", (o.Bucket-got.Bucket).Abs() < 64*time.Nanosecond, o.Bucket, got.Bucket)
 		equal(f, "overhead, bytes", o.Overhead, got.Overhead)
 	})
 }

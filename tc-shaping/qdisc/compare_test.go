@@ -23,21 +23,20 @@ func TestCompareNamesWhatDiffers(t *testing.T) {
 		change func(*Tree)
 		says   string
 	}{
-		{func(t *Tree) { t.Near[0].Options = TBF{Rate: 1, Limit: 150_000} },
-			"near tbf 1: rate, B/s: asked for 12500000, got 1"},
-		{func(t *Tree) { t.Near[1].Options = REDStage{Min: 7, Max: 2001} },
-			"near red 2: min, bytes: asked for 1000, got 7"},
-		{func(t *Tree) { t.Near[2].Options = FIFO{Limit: 7} }, "near bfifo 3: limit, bytes: asked for 150000, got 7"},
+		{func(t *Tree) { t.Near[0].Options = HTB{Rate: 1} }, "near htb 1: rate, B/s: asked for 12500000, got 1"},
+		{func(t *Tree) { t.Near[2].Options = REDStage{Min: 7, Max: 2001} },
+			"near red 3: min, bytes: asked for 1000, got 7"},
+		{func(t *Tree) { t.Near[1].Options = FIFO{Limit: 7} }, "near bfifo 2: limit, bytes: asked for 150000, got 7"},
 		{func(t *Tree) { t.Far[0].Options = Netem{} }, "far netem 1: delay: asked for 1ms, got 0s"},
 		{func(t *Tree) { t.Source = nil }, "far filters senders: asked for only from 00:00:00:00:00:00 10.0.0.1, " +
 			"got from anybody"},
 		{func(t *Tree) { t.Source = &Source{Foreign: "2 actions"} }, "got 2 actions"},
 		{func(t *Tree) { t.Far = nil }, "far netem 1: discipline: asked for root netem"},
 		{func(t *Tree) { t.Near = append(t.Near, t.Far[0]) }, "asked for none, got root netem"},
-		{func(t *Tree) { t.Near[1].Handle = MakeHandle(9, 0) }, "got parent 1:1 red handle 9:"},
-		{func(t *Tree) { t.Near[1].Options = Foreign{Name: "red", Why: "it averages"} }, "got it averages"},
-		{func(t *Tree) { t.Near[0].Options = Foreign{Name: "tbf", Why: "a peak rate"} }, "got a peak rate"},
-		{func(t *Tree) { t.Near[2].Options = Foreign{Name: "bfifo", Why: "broken"} }, "got broken"},
+		{func(t *Tree) { t.Near[2].Handle = MakeHandle(9, 0) }, "got parent 1:3 red handle 9:"},
+		{func(t *Tree) { t.Near[2].Options = Foreign{Name: "red", Why: "it averages"} }, "got it averages"},
+		{func(t *Tree) { t.Near[0].Options = Foreign{Name: "htb", Why: "other classes"} }, "got other classes"},
+		{func(t *Tree) { t.Near[3].Options = Foreign{Name: "bfifo", Why: "broken"} }, "got broken"},
 		{func(t *Tree) { t.Far[0].Options = Foreign{Name: "netem", Why: "gaps"} }, "got gaps"},
 	} {
 		got := Tree{Near: append([]Qdisc(nil), asked.Near...), Far: append([]Qdisc(nil), asked.Far...),
@@ -71,7 +70,8 @@ func TestSummarise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near := []Counters{{Bytes: 10, Packets: 1, Over: 7, Backlog: 99, Waiting: 3}, {Marks: 5}, {Marks: 8}, {Drops: 2}}
+	near := []Counters{{Bytes: 10, Packets: 1, Over: 7, Backlog: 99, Waiting: 3}, {Drops: 1}, {Marks: 5}, {Marks: 8},
+		{Drops: 1}}
 	far := []Counters{{Packets: 4, Backlog: 6, Waiting: 1, Drops: 3}}
 	want := Statistics{Sent: 10, Packets: 1, Overlimits: 7, Backlog: 99, Waiting: 3, Marks: 8, MarksAtMost: 13,
 		Drops: 2, Arrived: 4, InFlight: 6, OnLine: 1, Lost: 3}

@@ -7,9 +7,10 @@
 // bytes as the kernel counts them in a queue, with the Ethernet header and without the frame check
 // sequence.
 //
-// A direction becomes two chains of disciplines (ADR 122):
+// A direction becomes two trees of disciplines (ADR 122, ADR 233):
 //
-//	near end, egress:   tbf (rate)  <-  red (marks), one or two  <-  bfifo (bytes)
+//	near end, egress:   htb (rate)  <-  class of control packets  <-  bfifo (bytes)
+//	                                <-  class of data  <-  red (marks), none to two  <-  bfifo
 //	far end, ingress:   netem (propagation, jitter, loss, copies), on an ifb
 //
 // RED counts everything below it as queue, so packets in flight must never be below it. With this

@@ -27,7 +27,7 @@ func Plan(d Direction, kernel Capabilities) (Tree, error) {
 		}
 		d.Limit += gateSlack * d.frame()
 	}
-	t.Near, t.Far = d.near(), d.far()
+	t.Near, t.Far = d.near(t.Gate == nil && kernel.Lacks(PartSource) == nil), d.far()
 	return t, nil
 }
 
@@ -39,7 +39,7 @@ const gateSlack = 64
 func (d Direction) needs(kernel Capabilities) []Part {
 	var parts []Part
 	if d.Rate > 0 {
-		parts = append(parts, PartTBF, PartFIFO)
+		parts = append(parts, PartHTB, PartFIFO)
 	}
 	gated := d.gated(kernel)
 	if d.RED != nil && !d.RED.Drawn {
@@ -64,37 +64,39 @@ func (d Direction) NeedsNetem() bool {
 		d.Corrupt > 0 || d.Reorder > 0)
 }
 
-// near returns the disciplines for egress.
-func (d Direction) near() []Qdisc {
+// near returns the disciplines for egress, with or without a filter for control packets.
+func (d Direction) near(filter bool) []Qdisc {
 	if d.Rate == 0 {
 		return nil
 	}
-	rate := uint64(d.Rate) / 8
-	burst := d.Bucket()
-	row := []Options{TBF{Rate: rate, Burst: burst, Bucket: span(burst+d.Overhead, rate), Limit: d.Limit,
-		Overhead: uint16(d.Overhead)}}
+	var data []Options
 	if d.RED != nil {
 		for _, s := range stages(*d.RED) {
-			row = append(row, s)
+			data = append(data, s)
 		}
 	}
-	return chain(append(row, FIFO{Limit: d.Limit})...)
+	queue := FIFO{Limit: d.Limit}
+	row := chain(Root, 1, HTB{Rate: uint64(d.Rate) / 8, Bucket: d.late(), Overhead: uint16(d.Overhead),
+		Filter: filter})
+	row = append(row, chain(Control, 2, queue)...)
+	return append(row, chain(Data, 3, append(data, queue)...)...)
 }
 
 // defaultLateness is how late a high-resolution timer of the kernel fires on a machine that is not
 // overloaded, which is some tens of microseconds. Our own value; ADR 122 has the measurement.
 const defaultLateness = 100 * time.Microsecond
 
-// Bucket returns the size of tbf's bucket: the bytes that pass while a timer is late, and at least
-// one packet, since tbf drops packets larger than its bucket. A larger bucket would hide queues,
-// because its content passes at once after an idle period.
-func (d Direction) Bucket() units.Bytes {
-	late := d.Lateness
-	if late == 0 {
-		late = defaultLateness
+// late returns Lateness or its default.
+func (d Direction) late() time.Duration {
+	if d.Lateness == 0 {
+		return defaultLateness
 	}
-	return d.frame() + amount(late, uint64(d.Rate)/8)
+	return d.Lateness
 }
+
+// Burst returns the bytes that pass at once after an idle period: what the rate carries while a
+// timer is late, and the packet that overdraws the bucket. More would hide queues.
+func (d Direction) Burst() units.Bytes { return d.frame() + amount(d.late(), uint64(d.Rate)/8) }
 
 // amount returns the bytes that pass in time t at a rate in bytes/s, rounded down.
 func amount(t time.Duration, rate uint64) units.Bytes {
@@ -130,7 +132,7 @@ func (d Direction) far() []Qdisc {
 		// behind it.
 		o.Latency += span(d.frame()+d.Overhead, uint64(d.Rate)/8)
 	}
-	return chain(o)
+	return chain(Root, 1, o)
 }
 
 // inFlight returns netem's limit: twice the number of minimum-size packets that the link can hold.
@@ -146,18 +148,18 @@ func (d Direction) inFlight() uint32 {
 	}
 	// an exponential exceeds 20 means once in 5e8 draws, and the table ends before
 	longest := d.Delay + 20*d.Jitter + d.ReorderBy
-	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // a burst from the bucket waits on the link
-	return uint32(min(2*(q/minFrame)+slack, math.MaxInt32))     // the kernel compares signed lengths
+	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Burst()) // a burst waits on the link
+	return uint32(min(2*(q/minFrame)+slack, math.MaxInt32))    // the kernel compares signed lengths
 }
 
-// chain puts each discipline below the one before it.
-func chain(row ...Options) []Qdisc {
+// chain puts each discipline below the one before it, and the first one below parent. Its handle
+// has the number first.
+func chain(parent Handle, first uint16, row ...Options) []Qdisc {
 	out := make([]Qdisc, len(row))
 	for i, o := range row {
-		out[i] = Qdisc{Parent: Root, Handle: MakeHandle(uint16(i+1), 0), Options: o}
-		if i > 0 {
-			out[i].Parent = MakeHandle(uint16(i), 1)
-		}
+		number := first + uint16(i)
+		out[i] = Qdisc{Parent: parent, Handle: MakeHandle(number, 0), Options: o}
+		parent = MakeHandle(number, 1)
 	}
 	return out
 }
@@ -176,6 +178,9 @@ func span(n units.Bytes, rate uint64) time.Duration {
 // not exceed it.
 func share(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
 
+// longestPacket is the longest transmission after which htb waits for its end (sch_htb.c, mbuffer).
+const longestPacket = time.Minute
+
 // refuse returns an error that names every setting this kernel cannot provide, for a direction that
 // passed check.
 func (d Direction) refuse(kernel Capabilities) error {
@@ -192,12 +197,11 @@ func (d Direction) refuse(kernel Capabilities) error {
 	case d.Rate%8 != 0 && rate < 1_000_000/8:
 		return refused("a rate of %d bit/s: it keeps rates in whole bytes per second, and the nearest below is off "+
 			"by more than a millionth", int64(d.Rate))
-	case d.Bucket() > math.MaxUint32:
-		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits",
-			d.Bucket(), d.Rate, d.Lateness)
-	case d.Rate > 0 && span(d.Bucket()+d.Overhead, rate) > math.MaxUint32*kernel.Psched:
-		return refused("a rate of %v: a packet of %d bytes takes longer than %v, the longest that tbf can express",
-			d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
+	case d.Lateness > math.MaxUint32*kernel.Psched:
+		return refused("timers that come %v late: the largest bucket has %v", d.Lateness, math.MaxUint32*kernel.Psched)
+	case d.Rate > 0 && span(d.frame()+d.Overhead, rate) > longestPacket:
+		return refused("a rate of %v: a packet of %d bytes takes longer than %v, after which htb sends the next",
+			d.Rate, d.frame(), longestPacket)
 	case d.RED != nil && !d.RED.ECN:
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
 	case d.AtEnds && (d.Duplicate > 0 || d.Corrupt > 0):

@@ -104,12 +104,12 @@ func TestPlanRefusesByNameWhatTheKernelCannot(t *testing.T) {
 		says   string
 	}{
 		{func(d *Direction) {}, without(PartNetem), "lacks netem (not here)"},
-		{func(d *Direction) {}, without(PartTBF), "lacks tbf"},
+		{func(d *Direction) {}, without(PartHTB), "lacks htb"},
 		{func(d *Direction) {}, coarse, "resolution of 4ms"},
 		{func(d *Direction) { d.Rate = 7 }, Full(), "bytes per second"},
 		{func(d *Direction) { d.Rate = 100_001 }, Full(), "more than a millionth"},
-		{func(d *Direction) { d.Rate = 8; d.Overhead = 60_000 }, Full(), "the longest that tbf can express"},
-		{func(d *Direction) { d.Rate = 100 * units.Gbps; d.Lateness = time.Minute }, Full(), "its field has 32 bits"},
+		{func(d *Direction) { d.Rate = 8; d.Overhead = 60_000 }, Full(), "after which htb sends the next"},
+		{func(d *Direction) { d.Rate = 100 * units.Gbps; d.Lateness = 5 * time.Minute }, Full(), "the largest bucket has"},
 		{func(d *Direction) { d.RED = &RED{Min: 1, Max: 2} }, Full(), "early drops"},
 		{func(d *Direction) { d.Jitter, d.Reorder, d.ReorderBy = 1, 0.5, 1 }, Full(), "jitter together with reorder"},
 		{func(d *Direction) { d.Jitter = time.Second }, Full(), "netem's ends at"},
@@ -131,7 +131,7 @@ func TestPlanRefusesByNameWhatTheKernelCannot(t *testing.T) {
 		lacks    []Part
 		complete bool
 	}{{nil, true}, {[]Part{PartRED}, true}, {[]Part{PartRED, PartNetem, PartIFB, PartSource}, true}, {[]Part{PartBPF}, true},
-		{[]Part{PartRED, PartBPF}, false}, {[]Part{PartTBF}, false}} {
+		{[]Part{PartRED, PartBPF}, false}, {[]Part{PartHTB}, false}} {
 		if err := without(c.lacks...).Complete(); (err == nil) != c.complete {
 			t.Errorf("without %v: %v", c.lacks, err)
 		}

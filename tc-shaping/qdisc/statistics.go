@@ -9,7 +9,7 @@ type Counters struct {
 	Waiting uint32      // packets in it and below it
 	Backlog units.Bytes // bytes in it and below it
 	Drops   uint64
-	Over    uint64 // overlimits; red: chosen for a mark; tbf: had to wait
+	Over    uint64 // overlimits; red: chosen for a mark; htb: had to wait
 	Marks   uint64 // red: packets chosen for a mark that then carried CE
 }
 
@@ -44,6 +44,7 @@ type Statistics struct {
 // GateCounters are the counters of a Gate since its creation.
 type GateCounters struct {
 	Entered, Left      units.Bytes // in the queue
+	Data               units.Bytes // in the queue, without control packets
 	EnteredPackets     uint64
 	LeftPackets        uint64 // including those of Lost, Spoofed and NotRouted
 	Marks, Drops       uint64
@@ -63,14 +64,14 @@ func (t Tree) Summarise(near, far []Counters, gate *GateCounters) Statistics {
 	for i, q := range t.Near[:min(len(t.Near), len(near))] {
 		c := near[i]
 		switch q.Options.(type) {
-		case TBF:
+		case HTB:
 			s.Sent, s.Packets, s.Overlimits = c.Bytes, c.Packets, c.Over
 			s.Backlog, s.Waiting = c.Backlog, uint64(c.Waiting)
 		case REDStage:
 			s.Marks = max(s.Marks, c.Marks)
 			s.MarksAtMost += c.Marks
 		case FIFO:
-			s.Drops = c.Drops
+			s.Drops += c.Drops
 		}
 	}
 	if len(t.Far) > 0 && len(far) > 0 {

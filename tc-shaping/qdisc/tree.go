@@ -42,7 +42,7 @@ func (q Qdisc) String() string {
 	return fmt.Sprintf("%s %s handle %s %v", parent, q.Options.Kind(), q.Handle, q.Options)
 }
 
-// Options are the settings of one kind of discipline: TBF, FIFO, REDStage or Netem. A discipline
+// Options are the settings of one kind of discipline: HTB, FIFO, REDStage or Netem. A discipline
 // read back may also be Foreign.
 type Options interface {
 	Kind() string   // the kernel's name of the discipline
@@ -82,22 +82,39 @@ func (t Tree) String() string {
 	return b.String()
 }
 
-// TBF enforces the rate: a packet leaves when the bucket has enough tokens. Unlike HTB it has no
-// classes, which a link does not need, and it never sends without tokens (sch_tbf.c, tbf_dequeue).
-// A packet that waits for tokens stays in the queue below and is counted there.
-type TBF struct {
+// HTB enforces the rate, and sends control packets before data. A packet leaves when the bucket is
+// not overdrawn, and then takes its tokens from it: like a link, HTB is busy after it has begun to
+// send a packet (sch_htb.c, htb_dequeue). A packet that waits stays in the queue below and is
+// counted there.
+//
+// It has three classes: Link has the rate, and Control and Data below it borrow all of theirs from
+// it. The direction's Gate puts each packet into its class, or else a filter. Without either, all
+// are data.
+type HTB struct {
 	Rate     uint64        // bytes/s
-	Burst    units.Bytes   // size of the bucket
-	Bucket   time.Duration // the same as time at Rate, which the kernel keeps
-	Limit    units.Bytes   // of a fifo directly below; the kernel passes it down on every change
+	Bucket   time.Duration // its size, as time at Rate
 	Overhead uint16        // bytes added to each packet for its transmission time
+	Filter   bool          // puts IPv4 packets with a TOS of at least wire.TOSControl into Control
 }
 
-// Kind returns "tbf".
-func (TBF) Kind() string { return "tbf" }
+// Handles of an HTB and its classes.
+const (
+	HTBHandle Handle = 1 << 16
+	Link             = HTBHandle + 1
+	Control          = HTBHandle + 2
+	Data             = HTBHandle + 3
+)
 
-func (o TBF) String() string {
-	return fmt.Sprintf("rate %d B/s burst %d limit %d overhead %d", o.Rate, o.Burst, o.Limit, o.Overhead)
+// Kind returns "htb".
+func (HTB) Kind() string { return "htb" }
+
+func (o HTB) String() string {
+	s := fmt.Sprintf("rate %d B/s bucket %v overhead %d, class %v before %v", o.Rate, o.Bucket, o.Overhead, Control,
+		Data)
+	if o.Filter {
+		s += ", by a filter"
+	}
+	return s
 }
 
 // FIFO is a queue with a limit in bytes (sch_fifo.c, bfifo).

@@ -1,6 +1,7 @@
 package tcnl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,8 +57,28 @@ func (c *Conn) request(kind, flags int, device int, q qdisc.Qdisc) *nl.NetlinkRe
 	return r
 }
 
-// set creates or changes one discipline of a device.
+// set creates or changes one discipline of a device, with its classes.
 func (c *Conn) set(device int, q qdisc.Qdisc, flags int) error {
+	htb, hasClasses := q.Options.(qdisc.HTB)
+	if !hasClasses || flags != 0 { // of an htb only the classes can change
+		if err := c.setOptions(device, q, flags); err != nil {
+			return err
+		}
+	}
+	if hasClasses {
+		if err := c.setClasses(device, htb, flags); err != nil {
+			return fmt.Errorf("%v: %w", q, err)
+		}
+	}
+	if hasClasses && htb.Filter && flags != 0 {
+		if err := c.links.FilterAdd(controlFilter(device)); err != nil {
+			return fmt.Errorf("%v: %w", q, err)
+		}
+	}
+	return nil
+}
+
+func (c *Conn) setOptions(device int, q qdisc.Qdisc, flags int) error {
 	r := c.request(unix.RTM_NEWQDISC, flags|unix.NLM_F_ACK, device, q)
 	o, err := options(q.Options)
 	if err != nil {
@@ -85,7 +106,8 @@ func (c *Conn) clear(device int, parent qdisc.Handle) error {
 	return err
 }
 
-// dump returns the disciplines that were added to a device, parents before children.
+// dump returns the disciplines that were added to a device, parents before children, and children
+// by the classes of their parents.
 func (c *Conn) dump(device int) ([]message, error) {
 	var all []message
 	err := c.each(func(m message) {
@@ -96,7 +118,15 @@ func (c *Conn) dump(device int) ([]message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
 	}
-	return inOrder(all), nil
+	all = inOrder(all)
+	for i := range all {
+		if _, ok := all[i].qdisc.Options.(qdisc.HTB); ok {
+			if err := c.addClasses(&all[i]); err != nil {
+				return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
+			}
+		}
+	}
+	return all, nil
 }
 
 // each calls f for every discipline that was added to a device of the namespace.
@@ -116,21 +146,24 @@ func (c *Conn) each(f func(message)) error {
 	return errors.Join(err, bad)
 }
 
-// inOrder sorts a device's disciplines from the root to the last child. It leaves out others, such
-// as the ingress.
+// inOrder sorts a device's disciplines: each is followed by its first child and what is below that,
+// then by its second child. It leaves out others, such as the ingress.
 func inOrder(all []message) []message {
+	slices.SortFunc(all, func(a, b message) int { return cmp.Compare(a.qdisc.Parent, b.qdisc.Parent) })
 	var row []message
-	parent := qdisc.Root
-	for range all {
-		i := slices.IndexFunc(all, func(m message) bool {
-			return m.qdisc.Parent == parent || parent != qdisc.Root && m.qdisc.Parent>>16 == parent>>16
-		})
-		if i < 0 {
-			break
+	var below func(parent qdisc.Handle)
+	below = func(parent qdisc.Handle) {
+		for _, m := range all {
+			if len(row) == len(all) { // also if they form a loop
+				return
+			}
+			if m.qdisc.Parent == parent || parent != qdisc.Root && m.qdisc.Parent>>16 == parent>>16 {
+				row = append(row, m)
+				below(m.qdisc.Handle)
+			}
 		}
-		row = append(row, all[i])
-		parent = all[i].qdisc.Handle
 	}
+	below(qdisc.Root)
 	return row
 }
 

@@ -3,7 +3,6 @@ package tcnl
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/vishvananda/netlink/nl"
@@ -40,19 +39,24 @@ func attributes(b []byte) (map[uint16][]byte, error) {
 	return out, nil
 }
 
-// parse decodes an RTM_NEWQDISC message without its netlink header: struct tcmsg and attributes.
-func parse(b []byte) (message, error) {
+// afterHead returns the attributes behind struct tcmsg, of which a message has all fields.
+func afterHead(b []byte) (map[uint16][]byte, error) {
 	const tcmsg = 20 // family and padding, ifindex, handle, parent, info
 	if len(b) < tcmsg {
-		return message{}, fmt.Errorf("message of %d bytes: a discipline has %d at least", len(b), tcmsg)
+		return nil, fmt.Errorf("message of %d bytes: a discipline has %d at least", len(b), tcmsg)
+	}
+	return attributes(b[tcmsg:])
+}
+
+// parse decodes an RTM_NEWQDISC message without its netlink header: struct tcmsg and attributes.
+func parse(b []byte) (message, error) {
+	all, err := afterHead(b)
+	if err != nil {
+		return message{}, err
 	}
 	native := nl.NativeEndian()
 	m := message{device: int(int32(native.Uint32(b[4:])))}
 	m.qdisc.Handle, m.qdisc.Parent = qdisc.Handle(native.Uint32(b[8:])), qdisc.Handle(native.Uint32(b[12:]))
-	all, err := attributes(b[tcmsg:])
-	if err != nil {
-		return message{}, err
-	}
 	m.kind = unix.ByteSliceToString(all[nl.TCA_KIND])
 	if m.qdisc.Options, err = settings(m.kind, all[nl.TCA_OPTIONS]); err != nil {
 		m.unknown = err.Error()
@@ -69,8 +73,8 @@ func settings(kind string, b []byte) (qdisc.Options, error) {
 			return nil, short(kind, b)
 		}
 		return qdisc.FIFO{Limit: units.Bytes(nl.NativeEndian().Uint32(b))}, nil
-	case "tbf":
-		return tbfSettings(b)
+	case "htb":
+		return htbSettings(b)
 	case "red":
 		return redSettings(b)
 	case "netem":
@@ -81,34 +85,6 @@ func settings(kind string, b []byte) (qdisc.Options, error) {
 
 func short(what string, b []byte) error {
 	return fmt.Errorf("%s of %d bytes is too short", what, len(b))
-}
-
-func tbfSettings(b []byte) (qdisc.Options, error) {
-	a, err := attributes(b)
-	if err != nil {
-		return nil, err
-	}
-	p := a[tbfParms]
-	if len(p) < 36 {
-		return nil, short("TCA_TBF_PARMS", p)
-	}
-	native := nl.NativeEndian()
-	o := qdisc.TBF{
-		Overhead: native.Uint16(p[2:]),
-		Rate:     uint64(native.Uint32(p[8:])),
-		Limit:    units.Bytes(native.Uint32(p[24:])),
-		Bucket:   time.Duration(native.Uint32(p[28:])) * psched,
-	}
-	if r := a[tbfRate64]; len(r) >= 8 {
-		o.Rate = native.Uint64(r)
-	}
-	if peak := native.Uint32(p[20:]); peak != 0 {
-		return nil, fmt.Errorf("it has a peak rate of %d B/s", peak)
-	}
-	if f := float64(o.Rate) * o.Bucket.Seconds(); f < math.MaxUint32 {
-		o.Burst = units.Bytes(math.Round(f)) - units.Bytes(o.Overhead) // exact to the unit of the bucket
-	}
-	return o, nil
 }
 
 func redSettings(b []byte) (qdisc.Options, error) {

@@ -1,6 +1,7 @@
 package tcnl
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,17 +48,15 @@ func TestForeignSettings(t *testing.T) {
 		b = append(b, attribute(redMaxP, u32s(1))...)
 		return append(b, attribute(redFlags, u32s(flags, 15))...)
 	}
-	peak := make([]byte, 36)
-	peak[20] = 1
 	for _, c := range []struct {
 		kind string
 		b    []byte
 		says string
 	}{
-		{"htb", nil, "not a kind"},
+		{"hfsc", nil, "not a kind"},
 		{"bfifo", []byte{1}, "too short"},
-		{"tbf", nil, "too short"},
-		{"tbf", attribute(tbfParms, peak), "peak rate of 1"},
+		{"htb", nil, "too short"},
+		{"htb", attribute(htbInit, u32s(3, 10, 0x30, 0, 0)), "default class is 30"},
 		{"red", nil, "too short"},
 		{"red", attribute(redParms, make([]byte, 16)), "TCA_RED_MAX_P"},
 		{"red", red(append(u32s(0, 1, 2), 9, 0, 0, 0), 9), "Wlog 9"},
@@ -66,7 +65,7 @@ func TestForeignSettings(t *testing.T) {
 		{"netem", nil, "too short"},
 		{"netem", u32s(0, 0, 0, 3, 0, 0), "gaps of 3"},
 		{"netem", append(u32s(0, 0, 0, 0, 0, 0), 1), "attribute of 1 bytes"},
-		{"tbf", []byte{200, 0, 1, 0}, "says it has 200 bytes"},
+		{"htb", []byte{200, 0, 1, 0}, "says it has 200 bytes"},
 		{"red", []byte{1}, "attribute of 1"},
 	} {
 		if o, err := settings(c.kind, c.b); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -89,9 +88,10 @@ func TestInOrder(t *testing.T) {
 		return message{qdisc: qdisc.Qdisc{Parent: parent, Handle: handle}}
 	}
 	h := qdisc.MakeHandle
-	row := inOrder([]message{at(h(2, 1), h(3, 0)), at(h(1, 1), h(2, 0)), at(netlink.HANDLE_CLSACT, h(0xffff, 0)),
-		at(qdisc.Root, h(1, 0))})
-	if len(row) != 3 || row[0].qdisc.Handle != h(1, 0) || row[2].qdisc.Handle != h(3, 0) {
+	row := inOrder([]message{at(h(3, 1), h(4, 0)), at(h(1, 3), h(3, 0)), at(netlink.HANDLE_CLSACT, h(0xffff, 0)),
+		at(h(1, 2), h(9, 0)), at(qdisc.Root, h(1, 0))})
+	if len(row) != 4 || row[0].qdisc.Handle != h(1, 0) || row[1].qdisc.Handle != h(9, 0) ||
+		row[2].qdisc.Handle != h(3, 0) || row[3].qdisc.Handle != h(4, 0) {
 		t.Errorf("order %v", row)
 	}
 	loop := inOrder([]message{at(qdisc.Root, h(1, 0)), at(h(1, 1), h(1, 0))})
@@ -106,7 +106,12 @@ func FuzzParse(f *testing.F) {
 	for _, o := range everyKind() {
 		corpus.Add(answer(o))
 	}
+	for _, cl := range classesOf(qdisc.HTB{Rate: 1 << 33}) {
+		corpus.Add(slices.Concat((&nl.TcMsg{}).Serialize(), attribute(nl.TCA_KIND, nl.ZeroTerminated("htb")),
+			cl.options().Serialize()))
+	}
 	corpus.Fuzz(func(t *testing.T, b []byte) {
+		_, _, _ = parseClass(b)
 		m, err := parse(b)
 		if err != nil || m.unknown != "" {
 			return

@@ -58,10 +58,25 @@ func (d Direction) Apply(t qdisc.Tree) error {
 	if err := d.enter(t); err != nil {
 		return fmt.Errorf("near end: %w", err)
 	}
+	if len(t.Near) > 0 {
+		if err := d.Near.separate(); err != nil {
+			return fmt.Errorf("near end: %w", err)
+		}
+	}
 	for _, q := range t.Near {
 		if err := d.Near.Conn.add(d.Near.Device, q); err != nil {
 			return fmt.Errorf("near end: add %w", err)
 		}
+	}
+	return nil
+}
+
+// separate makes the kernel send every packet of a device by itself: a super-packet (GSO) would
+// queue, be marked and be sent as one.
+func (e End) separate() error {
+	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: e.Device}}
+	if err := e.Conn.links.LinkSetGSOMaxSegs(device, 1); err != nil {
+		return fmt.Errorf("no super-packets: %w", err)
 	}
 	return nil
 }

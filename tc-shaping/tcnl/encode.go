@@ -12,8 +12,6 @@ import (
 
 // Attributes of each kind (linux/pkt_sched.h).
 const (
-	tbfParms, tbfRate64, tbfBurst = 1, 4, 6
-
 	redParms, redStab, redMaxP, redFlags = 1, 2, 3, 4
 
 	netemDist, netemReorder, netemCorrupt, netemRate        = 2, 3, 4, 6
@@ -33,31 +31,16 @@ func options(o qdisc.Options) (*nl.RtAttr, error) {
 	switch o := o.(type) {
 	case qdisc.FIFO:
 		out.Data = u32s(uint32(o.Limit)) // struct tc_fifo_qopt
-	case qdisc.TBF:
-		tbf(out, o)
+	case qdisc.HTB:
+		out.AddRtAttr(htbInit, u32s(htbVersion, htbPerTurn, uint32(qdisc.Data&0xffff), 0, 0)) // struct tc_htb_glob
 	case qdisc.REDStage:
 		red(out, o)
 	case qdisc.Netem:
 		netem(out, o)
 	default:
-		return nil, fmt.Errorf("a discipline of kind %s: only tbf, red, bfifo and netem are made", o.Kind())
+		return nil, fmt.Errorf("a discipline of kind %s: only htb, red, bfifo and netem are made", o.Kind())
 	}
 	return out, nil
-}
-
-func tbf(out *nl.RtAttr, o qdisc.TBF) {
-	native := nl.NativeEndian()
-	p := make([]byte, 36) // struct tc_tbf_qopt: two tc_ratespec of 12 bytes, limit, buffer, mtu
-	p[1] = ethernetLinkLayer
-	native.PutUint16(p[2:], o.Overhead)
-	native.PutUint32(p[8:], uint32(min(o.Rate, math.MaxUint32)))
-	native.PutUint32(p[24:], uint32(o.Limit))
-	native.PutUint32(p[28:], ticks(o.Bucket))
-	out.AddRtAttr(tbfParms, p)
-	if o.Rate > math.MaxUint32 {
-		out.AddRtAttr(tbfRate64, nl.Uint64Attr(o.Rate))
-	}
-	out.AddRtAttr(tbfBurst, nl.Uint32Attr(uint32(o.Burst))) // exact; the bucket in ticks is rounded
 }
 
 // cellLog scales the time that indexes the table of shifts. It has no effect, because all shifts

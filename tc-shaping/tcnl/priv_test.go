@@ -111,6 +111,9 @@ func roundTrip(t *testing.T) {
 				}
 				wantTree(t, dir, asked)
 			}
+			if l, err := netlink.LinkByName("near"); err != nil || len(asked.Near) > 0 && l.Attrs().GSOMaxSegs != 1 {
+				t.Errorf("super-packets of up to %d packets, %v", l.Attrs().GSOMaxSegs, err)
+			}
 			s, err := dir.Statistics(asked)
 			if err != nil || s.Backlog != 0 || s.Drops != 0 {
 				t.Errorf("statistics of an idle direction: %+v, %v", s, err)
@@ -153,7 +156,7 @@ func TestPrivShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := c.Show()
-	for _, want := range []string{"qdisc dev near root tbf handle 1: rate 12500000 B/s", "bfifo handle 2: limit 150000\n",
+	for _, want := range []string{"qdisc dev near root htb handle 1: rate 12500000 B/s", "bfifo handle 3: limit 150000\n",
 		" Sent 0 bytes 0 pkt (dropped 0, overlimits 0, marked 0)\n backlog 0b 0p\n"} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%q, %v does not have %q", text, err, want)
@@ -164,7 +167,7 @@ func TestPrivShow(t *testing.T) {
 // A change of settings happens in place, in both directions, and is read back. A change of shape is
 // rejected and changes nothing.
 func TestPrivChange(t *testing.T) {
-	kernel := capable(t, qdisc.PartTBF, qdisc.PartFIFO)
+	kernel := capable(t, qdisc.PartHTB, qdisc.PartFIFO)
 	plan := func(d qdisc.Direction) qdisc.Tree {
 		tree, err := qdisc.Plan(d, kernel)
 		if err != nil {
@@ -257,11 +260,12 @@ func TestUMLTcAgrees(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"bfifo4: <nil> 150000 <nil> <nil> false false 0 0",
+		"bfifo2: <nil> 150000 <nil> <nil> false false 0 0",
+		"bfifo5: <nil> 150000 <nil> <nil> false false 0 0",
+		"htb1: <nil> <nil> <nil> <nil> false false 0 0",
 		"netem1: map[celloverhead:0 cellsize:0 packetoverhead:0 rate:1.25e+07] 3174 <nil> <nil> false false 0.005 0.25",
-		"red2: <nil> 0 20000 80000 true true 0 0",
-		"red3: <nil> 0 58969 80000 true true 0 0",
-		"tbf1: 1.25e+07 <nil> <nil> <nil> false false 0 0",
+		"red3: <nil> 0 20000 80000 true true 0 0",
+		"red4: <nil> 0 58969 80000 true true 0 0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("tc says\n%q\nwant\n%q", got, want)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,9 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// said is the file with the RTM_NEWQDISC attributes that tc (iproute2 6.1) sends for each command,
-// in hexadecimal. -update records it with strace on any kernel, since tc sends the message before
-// the kernel can report a missing discipline.
+// said is the file with the attributes of RTM_NEWQDISC or RTM_NEWTCLASS that tc (iproute2 6.1)
+// sends for each command, in hexadecimal. -update records it with strace on any kernel, since tc
+// sends the message before the kernel can report a missing discipline.
 const said = "testdata/tc.golden"
 
 // commands are arguments of tc and the equivalent options.
@@ -29,12 +30,7 @@ var commands = []struct {
 	ours qdisc.Options
 }{
 	{"bfifo limit 150000", qdisc.FIFO{Limit: 150000}},
-	{"tbf rate 100mbit burst 2764 limit 500000", qdisc.TBF{Rate: 12_500_000, Burst: 2764, Bucket: 221120,
-		Limit: 500000}},
-	// tc cuts the rate to 32 bits for this bucket: 1.17 ms instead of 0.10. The kernel uses the
-	// burst, which is sent as well.
-	{"tbf rate 400gbit burst 5009014 limit 16000000 overhead 24", qdisc.TBF{Rate: 50_000_000_000, Burst: 5009014,
-		Bucket: 1165952, Limit: 16000000, Overhead: 24}},
+	{"htb default 3", qdisc.HTB{}},
 	{"red limit 100000 min 20000 max 60000 avpkt 1000 burst 60 bandwidth 10mbit ecn nodrop probability 0.5", nil},
 	{"red limit 400000 min 30000 max 90000 avpkt 1500 burst 40 bandwidth 100mbit ecn nodrop probability 1", nil},
 	{"netem limit 1416 delay 1ms rate 100mbit", qdisc.Netem{Latency: time.Millisecond, Limit: 1416, Rate: 12_500_000}},
@@ -45,6 +41,18 @@ var commands = []struct {
 		Rate: 50_000_000_000, Overhead: 24}},
 }
 
+// classCommands are arguments of tc and the equivalent classes.
+var classCommands = []struct {
+	tc   string
+	ours class
+}{
+	// with burst and cburst in bytes: what passes in 100 us
+	{"parent 1: classid 1:1 htb rate 100mbit burst 1250 cburst 1250 quantum 1514 overhead 4",
+		classesOf(qdisc.HTB{Rate: 12_500_000, Bucket: 100 * time.Microsecond, Overhead: 4})[0]},
+	{"parent 1:1 classid 1:3 htb rate 8bit ceil 400gbit burst 0 cburst 5000000 prio 1 quantum 1514 overhead 24",
+		classesOf(qdisc.HTB{Rate: 50_000_000_000, Bucket: 100 * time.Microsecond, Overhead: 24})[2]},
+}
+
 func TestPrivWhatTcSends(t *testing.T) {
 	testenv.NeedNamespaces(t)
 	testenv.NeedProgram(t, "tc", "strace")
@@ -52,19 +60,25 @@ func TestPrivWhatTcSends(t *testing.T) {
 		t.Skipf("%s (%v): the bytes are those of iproute2 6.1", v, err)
 	}
 	var b strings.Builder
+	var all []string
 	for _, c := range commands {
-		tc := "-qq -e trace=sendmsg -e write=3 unshare -n tc qdisc add dev lo root handle 1:"
-		args := append(strings.Fields(tc), strings.Fields(c.tc)...)
+		all = append(all, "qdisc add dev lo root handle 1: "+c.tc)
+	}
+	for _, c := range classCommands {
+		all = append(all, "class add dev lo "+c.tc)
+	}
+	for _, tc := range all {
+		args := strings.Fields("-qq -e trace=sendmsg -e write=3 unshare -n tc " + tc)
 		out, _ := exec.Command("strace", args...).CombinedOutput() // the kernel may lack the discipline
 		message := dumped(string(out))
 		if len(message) < 36 {
 			t.Skipf("strace of tc: %s", out)
 		}
 		// nlmsghdr, tcmsg
-		fmt.Fprintf(&b, "# tc qdisc add dev lo root handle 1: %s\n%s\n", c.tc, hex.EncodeToString(message[36:]))
+		fmt.Fprintf(&b, "# tc %s\n%s\n", tc, hex.EncodeToString(message[36:]))
 	}
-	golden.Table(t, "tc", "Attributes of the RTM_NEWQDISC that tc of iproute2 6.1 sends, in hexadecimal, by command.",
-		b.String())
+	golden.Table(t, "tc", "Attributes of the RTM_NEWQDISC or RTM_NEWTCLASS that tc of iproute2 6.1 sends, in "+
+		"hexadecimal, by command.", b.String())
 }
 
 // dumped returns the bytes of the last buffer in strace's output, from lines such as " | 00000  5c
@@ -150,16 +164,6 @@ func sameBytes(t *testing.T, command, kind string, theirs, ours []byte) {
 	}
 	common := 0
 	for k, v := range b {
-		if kind == "tbf" && k == tbfParms {
-			// cell_log and cell_align belong to a table of times that kernels since 3.8 ignore, and
-			// that we do not send. tc's buffer is rounded by its table.
-			v, a[k] = bytes.Clone(v), bytes.Clone(a[k])
-			for _, p := range [][]byte{v, a[k]} {
-				clear(p[:1])
-				clear(p[4:6])
-				clear(p[28:32])
-			}
-		}
 		if theirs, ok := a[k]; ok {
 			common++
 			if !bytes.Equal(v, theirs) {
@@ -219,6 +223,53 @@ func TestREDIsInstantaneous(t *testing.T) {
 	}
 }
 
+// tc's bytes decode to the classes we would have sent.
+func TestClassesAreThoseOfTc(t *testing.T) {
+	_, said := sayings(t)
+	for i, c := range classCommands {
+		b := (&nl.TcMsg{Handle: uint32(c.ours.handle), Parent: uint32(c.ours.parent)}).Serialize()
+		b = append(b, attribute(nl.TCA_KIND, nl.ZeroTerminated("htb"))...)
+		theirs, ok, err := parseClass(append(b, attribute(nl.TCA_OPTIONS, said[len(commands)+i])...))
+		if c.ours.rate == 1 {
+			theirs.bucket = c.ours.bucket // tc cannot say 0
+		}
+		if theirs != c.ours || !ok || err != nil {
+			t.Errorf("%s: %+v, %t, %v\nwant %+v", c.tc, theirs, ok, err, c.ours)
+		}
+	}
+}
+
+// An htb is read from its classes, and from no others.
+func TestClasses(t *testing.T) {
+	for _, o := range []qdisc.HTB{
+		{Rate: 125, Bucket: 12112 * time.Millisecond, Overhead: 65535}, {Rate: 1 << 40, Bucket: 64 * 953},
+	} {
+		var all []class
+		for _, cl := range classesOf(o) {
+			b := (&nl.TcMsg{Handle: uint32(cl.handle), Parent: uint32(cl.parent)}).Serialize()
+			b = append(b, attribute(nl.TCA_KIND, nl.ZeroTerminated("htb"))...)
+			got, ok, err := parseClass(append(b, cl.options().Serialize()...))
+			if got != cl || !ok || err != nil {
+				t.Errorf("%+v, %t, %v\nwant %+v", got, ok, err, cl)
+			}
+			all = append(all, got)
+		}
+		if got, err := fromClasses(all); got != o || err != nil {
+			t.Errorf("%v, %v; want %v", got, err, o)
+		}
+		for i := range all {
+			other := slices.Clone(all)
+			other[i].priority = 7
+			if _, err := fromClasses(other); err == nil {
+				t.Errorf("%+v are taken", other)
+			}
+			if _, err := fromClasses(slices.Delete(other, i, i+1)); err == nil {
+				t.Errorf("%+v are taken", other[:2])
+			}
+		}
+	}
+}
+
 // Decoding an encoded discipline returns the same options.
 func TestCodecIsItsOwnInverse(t *testing.T) {
 	for _, o := range everyKind() {
@@ -234,15 +285,11 @@ func TestCodecIsItsOwnInverse(t *testing.T) {
 			n.Table = nil
 			o = n
 		}
-		if b, ok := o.(qdisc.TBF); ok { // exact to its unit
-			b.Burst, b.Bucket = got.(qdisc.TBF).Burst, b.Bucket.Truncate(psched)
-			o = b
-		}
 		if !reflect.DeepEqual(got, o) {
 			t.Errorf("got  %v\nwant %v", got, o)
 		}
 	}
-	if _, err := options(qdisc.Foreign{Name: "htb"}); err == nil {
+	if _, err := options(qdisc.Foreign{Name: "hfsc"}); err == nil {
 		t.Error("a discipline of another kind was encoded")
 	}
 }
@@ -250,8 +297,7 @@ func TestCodecIsItsOwnInverse(t *testing.T) {
 func everyKind() []qdisc.Options {
 	return []qdisc.Options{
 		qdisc.FIFO{Limit: 1 << 31},
-		qdisc.TBF{Rate: 125, Burst: 1514, Bucket: 12112 * time.Millisecond, Limit: 1 << 20, Overhead: 65535},
-		qdisc.TBF{Rate: 1 << 40, Burst: 1 << 20, Bucket: 953, Limit: 1 << 20},
+		qdisc.HTB{},
 		qdisc.REDStage{Min: 1, Max: 1<<31 - 1, MaxP: 1},
 		qdisc.REDStage{MaxP: 1<<32 - 1},
 		qdisc.Netem{Latency: 24 * time.Hour, Jitter: 2147483647, Loss: 1, Duplicate: 2, Corrupt: 3, Limit: 4,
