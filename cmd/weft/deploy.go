@@ -197,9 +197,9 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 		fmt.Fprintln(a.stdout, text)
 		return failed
 	}
-	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
+	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %.15g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
-		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times longer than in the lab, "+
+		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %.15g times longer than in the lab, "+
 			"rates %[1]g times lower; %s.\n", d.Dilation, d.LabTime())
 	}
 	return failed

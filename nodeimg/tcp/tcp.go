@@ -66,7 +66,7 @@ func (s Settings) Real(dilation float64) (Settings, error) {
 	exact := time.Duration(float64(s.RTOMin.Duration()) * dilation)
 	rounded := exact.Round(time.Millisecond)
 	if s.RTOMin > 0 && (rounded < time.Millisecond || rounded > maxRTO.Duration()) {
-		return s, fmt.Errorf("engine.tcp.rto_min: %v is %v of real time at dilation %g; the kernel's timeouts are "+
+		return s, fmt.Errorf("engine.tcp.rto_min: %v is %v of real time at dilation %.15g; the kernel's timeouts are "+
 			"1 ms to %v", s.RTOMin, exact, dilation, maxRTO.Duration())
 	}
 	s.RTOMin = units.FromDuration(rounded)

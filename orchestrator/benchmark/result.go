@@ -37,7 +37,7 @@ func (r *Result) Table() string {
 	if s := r.Summary; s != nil {
 		fmt.Fprintf(&b, "# engine %s", s.Engine)
 		if s.Engine == "emu" {
-			fmt.Fprintf(&b, ", dilation %g", s.Dilation)
+			fmt.Fprintf(&b, ", dilation %.15g", s.Dilation)
 		}
 		if text := cmp.Or(table.Doubt(s), "fidelity "+s.Outcome().Fidelity); s.Outcome().Fidelity != "" {
 			fmt.Fprintf(&b, ", %s", text)

@@ -96,7 +96,7 @@ func gbps(bps float64) string { return units.Shown(bps/1e9, "Gb/s") }
 // Show prints the state of a lab for people.
 func (s *State) Show(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s\n", s.Lab, s.Topology)
-	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %g, addresses %s; lab time %.3f ms\n",
+	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %.15g, addresses %s; lab time %.3f ms\n",
 		s.Began.Local().Format(time.DateTime), s.Runtime, s.Datapath, s.Dilation, s.Subnet, s.NowUS/1e3)
 	fmt.Fprintf(w, "memory: %s\n", s.Memory)
 	if len(s.Machines) > 0 {

@@ -132,7 +132,7 @@ func TestPrivDocker(t *testing.T) {
 
 var golden = []Finding{
 	{Name: "TAP", State: OK, Detail: "works"},
-	{Name: "qdisc red", State: Missing, Detail: "this kernel\ndoes not have it", Cost: "no marking",
+	{Name: "qdisc red", State: Missing, Detail: "neither built\nin nor a module", Cost: "no marking",
 		Fix: "another kernel"},
 	{Name: "cores", State: Degraded, Detail: "1", Cost: "time", Fix: "money"},
 }
@@ -143,7 +143,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `TAP        ok        works
-qdisc red  missing   this kernel does not have it
+qdisc red  missing   neither built in nor a module
 cores      degraded  1
 
 qdisc red (missing)

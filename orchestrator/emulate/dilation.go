@@ -174,8 +174,8 @@ func CheckDilation(c Capacity, name string, d, load float64, baseRTT units.Time)
 	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
 		return nil
 	}
-	return fmt.Errorf("dilation %g needs %.0f data packets/s, more than %d times the %.0f that %s was measured "+
-		"to carry: use dilation %g, which should be ok, or --engine sim",
+	return fmt.Errorf("dilation %.15g needs %.0f data packets/s, more than %d times the %.0f that %s was measured "+
+		"to carry: use dilation %.15g, which should be ok, or --engine sim",
 		d, load/d, hopelessLoad, c.PacketsPerSecond, name, AutoDilation(c, load, baseRTT))
 }
 

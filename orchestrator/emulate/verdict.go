@@ -235,9 +235,9 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 			"machine that was paused, and run it again"
 	}
 	if retries {
-		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)
+		return fmt.Sprintf("%s; %s still: --dilation %.15g", use, slower, d)
 	}
-	return fmt.Sprintf("%s; %s: --dilation %g, or weft run --retry-dilation to do so automatically", use, slower, d)
+	return fmt.Sprintf("%s; %s: --dilation %.15g, or weft run --retry-dilation to do so automatically", use, slower, d)
 }
 
 func verdictOf(share float64) string {

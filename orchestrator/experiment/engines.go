@@ -178,7 +178,7 @@ func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
 	if err == nil {
 		return nil
 	}
-	return x.Lab.Errorf("engine.datapath", "%s at dilation %g: %v; datapath fabric can", x.PortNames()[port], d, err)
+	return x.Lab.Errorf("engine.datapath", "%s at dilation %.15g: %v; datapath fabric can", x.PortNames()[port], d, err)
 }
 
 // AsksForEmulation reports whether the lab requests something that only an emulation has: a certain

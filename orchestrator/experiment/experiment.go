@@ -100,7 +100,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 		err = errors.Join(err, checkCycles(l, g), x.addJob(slow))
 	} else {
 		g.Number(p.subnet)
-		x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
+		x.BaseRTT, x.Links = g.BaseRTT(dataWire(l.Topology.MTU), ackWire), g.Extent().Hops
 		err = x.addStandingClocks()
 	}
 	if err == nil {

@@ -231,11 +231,3 @@ func (x *Experiment) Ideal(c transport.ConnID, size units.Bytes) units.Time {
 		slowest.TransmitTime(dataWire(last)+more) + back
 }
 
-// Switches returns the number of switches on the longest path between hosts.
-func (t *Transport) Switches() int {
-	most := 1
-	for i := range t.Conns {
-		most = max(most, len(t.Conns[i].Forward.Rates)-1)
-	}
-	return most
-}

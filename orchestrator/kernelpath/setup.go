@@ -26,7 +26,7 @@ func (c *carrier) setUp(ctx context.Context) error {
 		return err
 	}
 	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
-		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends),
+		return fmt.Errorf("%d ports where %d were planned, dilation %.15g", len(c.cfg.Network.Ports), len(c.net.Ends),
 			c.cfg.Dilation)
 	}
 	err := c.steps.Around("make bridges and routes", c.forward)

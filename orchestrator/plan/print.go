@@ -42,7 +42,7 @@ func (p Plan) Text() string {
 		}
 	}
 	if p.Dilation != 0 {
-		fmt.Fprintf(&b, ", dilation %g", p.Dilation)
+		fmt.Fprintf(&b, ", dilation %.15g", p.Dilation)
 	}
 	b.WriteByte('\n')
 	if p.Note != "" {

@@ -245,7 +245,7 @@ func recordFrames(x *experiment.Experiment, spec *emulate.Experiment, o Options)
 // recordSlowdown records that a run has another dilation than was chosen, and calls say at once
 // unless it is nil.
 func recordSlowdown(o *summary.Outcome, r realtime.Ready, dir *store.Run, say func(string)) error {
-	why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowdownReason(r))
+	why := fmt.Sprintf("dilation %.15g: %s", r.Dilation, slowdownReason(r))
 	o.Dilation = r.Dilation
 	o.Warnings = append(o.Warnings, why)
 	if say != nil {
@@ -258,7 +258,7 @@ func recordSlowdown(o *summary.Outcome, r realtime.Ready, dir *store.Run, say fu
 func slowdownReason(r realtime.Ready) string {
 	at := make([]string, len(r.Tried))
 	for i, t := range r.Tried {
-		at[i] = fmt.Sprintf("%g", t.Dilation)
+		at[i] = fmt.Sprintf("%.15g", t.Dilation)
 	}
 	return fmt.Sprintf("at %s links differed from the lab", strings.Join(at, ", at "))
 }

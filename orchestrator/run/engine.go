@@ -108,7 +108,7 @@ func emulator(ctx context.Context, x *experiment.Experiment, p placement, why st
 	}
 	return engine{
 		name: "emu", datapath: p.datapath, placement: p, dilation: d, slower: slowerDilations(x, p, d), run: emulated,
-		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %g (%s)%s", why, datapath, p.runtime, nic, d, how,
+		why: fmt.Sprintf("%s; datapath %s, runtime %s%s, dilation %.15g (%s)%s", why, datapath, p.runtime, nic, d, how,
 			doubt),
 	}, nil
 }
@@ -177,7 +177,7 @@ func (p placement) chooseDilation(
 		if err != nil {
 			return 0, "", err
 		}
-		n := x.Switches()
+		n := max(1, x.Links-1)
 		d = pace.Dilation(work.whole, n, rtt)
 		how = fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
 	}

@@ -102,7 +102,7 @@ func Announce(forecast func(i int, o Options) (Forecast, error), engines []strin
 		runs = fmt.Sprintf("%d of %d runs", len(which), len(engines))
 	}
 	if slowest > fastest {
-		runs += fmt.Sprintf(" at dilations from %.4g to %.4g", fastest, slowest)
+		runs += fmt.Sprintf(" at dilations from %.15g to %.15g", fastest, slowest)
 	}
 	return fmt.Sprintf("engine emu: %s, one after the other; takes %s in all. The first: %s",
 		runs, AboutTime(takes), first.Why)

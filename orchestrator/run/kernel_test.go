@@ -173,7 +173,7 @@ func TestKernelHonoursDilation(t *testing.T) {
 	text := func(dilation string) string {
 		return star + "queues: {ecn: {mark: ingress}}\nworkload: [{collective: incast, ranks: 2, root: h3, size: 64KB}]\nengine: {datapath: kernel" + dilation + "}\n"
 	}
-	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1e+09", "whole bytes per second")
+	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1000000000", "whole bytes per second")
 	build(t, text(", dilation: 30000"))
 	x := build(t, text(""))
 	p := placement{datapath: lab.DatapathKernel, kernel: qdisc.Full()}

@@ -77,7 +77,7 @@ func SimulateLong(ctx context.Context, e Engine, jobs []*Job, most time.Duration
 	if !Simulates(emulating, simulating, most) {
 		return
 	}
-	why := fmt.Sprintf("emulating %s at dilation %.4g takes %s, and simulating %s; %s emulates",
+	why := fmt.Sprintf("emulating %s at dilation %.15g takes %s, and simulating %s; %s emulates",
 		plural.Count(emulated*len(open)/len(sampled), "run"), dilation, run.AboutTime(emulating),
 		run.AboutTime(simulating), command)
 	for _, j := range open {

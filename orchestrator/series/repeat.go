@@ -30,12 +30,12 @@ func (r *Runner) runOne(ctx context.Context, j *Job) Outcome {
 func (r *Runner) retry(ctx context.Context, j *Job, first Outcome) Outcome {
 	s := first.Summary
 	if s.Fidelity.Verdict == record.Degraded && !emulate.Helps(s.Fidelity) {
-		r.sayf("%s: fidelity %s at dilation %g, and a higher dilation does not help; not repeated",
+		r.sayf("%s: fidelity %s at dilation %.15g, and a higher dilation does not help; not repeated",
 			s.Run, s.Fidelity.Verdict, s.Dilation)
 		return first
 	}
 	d, factor, why := emulate.Slower(s.Fidelity, s.Dilation)
-	r.sayf("%s: fidelity %s at dilation %g; repeating at %g, %.3g times as slow: %s",
+	r.sayf("%s: fidelity %s at dilation %.15g; repeating at %.15g, %.3g times as slow: %s",
 		s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why)
 	again := *j
 	again.Retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
@@ -69,7 +69,7 @@ const twiceBy = 4
 func (r *Runner) twice(ctx context.Context, j *Job, first Outcome) Outcome {
 	slower := *j
 	d := twiceBy * first.Summary.Dilation
-	r.sayf("%s: again at dilation %g", first.Summary.Run, d)
+	r.sayf("%s: again at dilation %.15g", first.Summary.Run, d)
 	var err error
 	if slower.Lab, err = j.slower(d); err != nil {
 		first.Errs = []error{err}

@@ -322,7 +322,7 @@ func doubt(item int, name string, rows []record.MetricRow, expected bool) string
 func dilated(d float64) string {
 	const rtoMin, delayedAck = 200 * units.Millisecond, 40 * units.Millisecond
 	lab := func(t units.Time) units.Time { return units.Time(float64(t) / d).Rounded() }
-	return fmt.Sprintf("at dilation %g, programs compute %g times too fast; the kernel's TCP has a minimum "+
-		"retransmission timeout of %v and delays acknowledgements by %v; sleeps last 1/%g of what they say (lab time)",
-		d, d, lab(rtoMin), lab(delayedAck), d)
+	return fmt.Sprintf("at dilation %.15g, programs compute %.15g times too fast; the kernel's TCP has a minimum "+
+		"retransmission timeout of %v and delays acknowledgements by %v; sleeps last 1/%.15g of what they say (lab "+
+		"time)", d, d, lab(rtoMin), lab(delayedAck), d)
 }

@@ -194,7 +194,7 @@ func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Byte
 	d := Real(p, l, dilation, mtu, host, kernel)
 	if exact := float64(l.Rate) / dilation; exact-float64(d.Rate) > coarsest*exact {
 		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; "+
-			"expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)
+			"expected a smaller dilation than %.15g", qdisc.ErrRefused, exact, dilation)
 	}
 	if host != nil {
 		return qdisc.Plan(d, kernel)

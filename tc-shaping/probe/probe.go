@@ -37,6 +37,9 @@ func Probe() (qdisc.Capabilities, error) {
 	return c, err
 }
 
+// ErrAbsent is wrapped by errors of Try about a part that the kernel does not have.
+var ErrAbsent = errors.New("neither built in nor a module")
+
 var errNoNamespace = errors.New("no network namespace to try it in")
 
 // Try returns nil if the kernel has part p, and an error with the reason if not.
@@ -74,9 +77,9 @@ func tryHere(p qdisc.Part) error {
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT): // sch_api.c: unknown kind, and no module of that name
-		return errors.New("this kernel does not have it")
+		return ErrAbsent
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return fmt.Errorf("this kernel was built without: %w", err)
+		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
 	return err
 }
