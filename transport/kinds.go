@@ -284,9 +284,15 @@ func roceScheme(_ *Spec, p dcqcn.Params) scheme {
 func strackScheme(s *Spec, p strack.Params) scheme {
 	sch := sprayScheme(s, p)
 	sch.chooser = func(l cc.Link, _ uint64, window units.Bytes) path.Chooser {
-		return path.NewSTrack(p.Paths, l.Packet, window, p.FreshPaths)
+		return path.NewSTrack(adaptive(p, l), l.Packet, window)
 	}
 	return sch
+}
+
+// adaptive returns how parameters choose among paths.
+func adaptive(p strack.Params, l cc.Link) path.Adaptive {
+	return path.Adaptive{Paths: p.Paths, Reuse: !p.FreshPaths, ClearAll: p.ClearAll, PerPacket: p.PathsPerPacket,
+		Forget: units.Time(p.ForgetAfter * float64(l.NetBaseRTT()))}
 }
 
 // sprayScheme is STrack's window and recovery over oblivious paths.

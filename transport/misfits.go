@@ -51,19 +51,23 @@ func Misfits(cfg Config, s *Spec, took units.Time) ([]cc.Misfit, error) {
 }
 
 // AckEvery returns the bytes per acknowledgement of a connection that leaves them open:
-// DefaultAckEvery, or fewer whole packets where the window would not fill the path otherwise. It
-// returns an error if cfg or s is invalid.
+// DefaultAckEvery, or as many whole packets as let its window fill the path by as much as
+// acknowledgements of every packet would. It returns an error if cfg or s is invalid.
 func AckEvery(cfg Config, s *Spec) (units.Bytes, error) {
 	l, sch, err := connect(cfg, s)
 	if err != nil || !sch.selective {
 		return DefaultAckEvery, err
 	}
 	window, every := idleWindow(sch.controller(l), l), DefaultAckEvery
-	for every > l.Packet && fill(l, window, every) < cc.Filled {
+	share := max(cc.Filled, nearly*min(fill(l, window, l.Packet), 1))
+	for every > l.Packet && fill(l, window, every) < share {
 		every = (every - 1) / l.Packet * l.Packet
 	}
 	return every, nil
 }
+
+// nearly is the share of a path that acknowledgements of several packets may cost. Ours.
+const nearly = 0.99
 
 // endless is a window that bounds nothing: that of a rate, or of credits.
 const endless = 1000 * units.GB

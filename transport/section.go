@@ -179,10 +179,11 @@ type STrack struct {
 
 // Keys implements params.Section.
 func (s *STrack) Keys() []params.Key {
-	fresh := params.New("fresh_paths", params.Flag(&s.Params.FreshPaths), "Never reuse an acknowledged path.").
-		Default("false", "STrack paper, Algorithm 3").
-		Only(func() (bool, string) { return !s.InTurn, "spray takes paths in turn; leave it out" })
-	return slices.Concat(s.Params.Keys(), []params.Key{fresh}, s.Selective.Keys(), s.Timeouts.Keys())
+	paths := s.Params.PathKeys()
+	for i := range paths {
+		paths[i] = paths[i].Only(func() (bool, string) { return !s.InTurn, "spray takes paths in turn; leave it out" })
+	}
+	return slices.Concat(s.Params.WindowKeys(), paths, s.Selective.Keys(), s.Timeouts.Keys())
 }
 
 // Rules rejects keys without effect, and a number of paths that spray cannot take in turn.

@@ -440,7 +440,7 @@ func TestAmbiguity30PathsOfPacketsSentAgain(t *testing.T) {
 	s.now += 2 * us
 	s.deliver(s.a, s.transmitOne(s.b))
 	again := s.transmit(s.a)
-	twin := path.NewSTrack(256, full, 99*full, false)
+	twin := path.NewSTrack(path.Adaptive{Paths: 256, PerPacket: 2}, full, 99*full)
 	for i, p := range append(append(first, probe), again...) {
 		want := twin.Choose(0)
 		if i == len(first) {

@@ -188,7 +188,7 @@ func wasmScheme(s *Spec, p wasm.Params) scheme {
 	switch {
 	case paths > 1 && p.Adaptive:
 		sch.chooser = func(l cc.Link, _ uint64, window units.Bytes) path.Chooser {
-			return path.NewSTrack(paths, l.Packet, window, false)
+			return path.NewSTrack(path.Adaptive{Paths: paths, PerPacket: 2}, l.Packet, window)
 		}
 	case paths > 1:
 		sch.chooser = func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {

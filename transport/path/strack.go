@@ -8,13 +8,36 @@ import "weft/units"
 // The paper prints the bit inverted: lines 5 and 8 set it for packets without a mark, whereas line
 // 20 skips paths whose bit is set and the text skips marked ones. Here a set bit means marked.
 type STrack struct {
-	marked [maxPaths / 64]uint64 `state:"value"` // bitmap of the paths whose last feedback was marked
-	packet units.Bytes           `state:"fixed"` // size of a full packet on the wire
-	window units.Bytes           `state:"value"` // current window
-	limit  int                   `state:"fixed"` // max_paths
-	rr     int                   `state:"value"` // the path chosen last
-	next   int                   `state:"value"` // next_path_id: a path that just returned no mark, -1 if none
-	fresh  bool                  `state:"fixed"` // lines 12 to 14 do not apply: no packet takes next
+	marked    [maxPaths / 64]uint64 `state:"value"`   // bitmap of the paths whose last feedback was marked
+	packet    units.Bytes           `state:"fixed"`   // size of a full packet on the wire
+	window    units.Bytes           `state:"value"`   // current window
+	forget    units.Time            `state:"fixed"`   // as in Adaptive, as the other fields of its names
+	forgets   units.Time            `state:"instant"` // when all marks are forgotten
+	perPacket float32               `state:"fixed"`
+	limit     uint16                `state:"fixed"` // max_paths
+	rr        uint16                `state:"value"` // the path chosen last
+	next      int16                 `state:"value"` // next_path_id: a path that just returned no mark, -1 if none
+	reuse     bool                  `state:"fixed"`
+	clearAll  bool                  `state:"fixed"`
+}
+
+// Adaptive has what the paper leaves open about adaptive paths. Ambiguities have the numbers of
+// docs/strack.md.
+type Adaptive struct {
+	Paths int // max_paths: 1 to 256
+	// Reuse sends the packet after an unmarked acknowledgement on its path, from where round robin
+	// continues, as lines 12 to 14 print it: a flow cycles over the paths of its first window.
+	// Without it, each packet takes the next unmarked path (ambiguity 3).
+	Reuse bool
+	// ClearAll clears the bit of each path that is skipped; without it, of the first one alone, as
+	// line 21 says (ambiguity 4).
+	ClearAll bool
+	// PerPacket is the number of paths for each packet of the window, at least 8; 0: Paths,
+	// whatever the window (line 17, ambiguity 5).
+	PerPacket float64
+	// Forget is the time after which all marks are forgotten, as the paper's introduction has it;
+	// 0: never, as in Algorithm 3 (ambiguity 6).
+	Forget units.Time
 }
 
 const (
@@ -22,19 +45,18 @@ const (
 	minPaths = 8 // line 18
 )
 
-// NewSTrack returns a chooser over at most limit paths, 1 to 256. packet is the size of a full
-// packet on the wire, and window the initial window. As printed, the packet after an unmarked
-// acknowledgement takes its path, and round robin continues from there (line 13), so that a flow
-// cycles over the paths of its first window. With fresh each packet takes the next unmarked path.
-func NewSTrack(limit int, packet, window units.Bytes, fresh bool) *STrack {
+// NewSTrack returns a chooser. packet is the size of a full packet on the wire, and window the
+// initial window.
+func NewSTrack(c Adaptive, packet, window units.Bytes) *STrack {
 	// Line 12 compares with "> 0" and so never reuses path 0. Here -1 means none.
-	return &STrack{packet: packet, window: window, limit: limit, next: -1, fresh: fresh}
+	return &STrack{packet: packet, window: window, next: -1, limit: uint16(c.Paths), reuse: c.Reuse,
+		clearAll: c.ClearAll, perPacket: float32(c.PerPacket), forget: c.Forget}
 }
 
 // OnFeedback is UPDATE_ECN_BITMAP.
 func (s *STrack) OnFeedback(_ units.Time, f Feedback) {
 	s.window = f.Window
-	p := int(f.Path)
+	p := f.Path
 	if p >= s.limit {
 		return // not one of these paths
 	}
@@ -42,17 +64,21 @@ func (s *STrack) OnFeedback(_ units.Time, f Feedback) {
 		s.next = -1
 		s.marked[p>>6] |= 1 << (p & 63)
 	} else {
-		s.next = p
+		s.next = int16(p)
 		s.marked[p>>6] &^= 1 << (p & 63)
 	}
 }
 
-// Choose is CHOOSE_PATH. Bits are cleared by being skipped, not by time: each packet clears the
-// first set bit that it meets, which also ends the search after at most one round.
-func (s *STrack) Choose(units.Time) uint16 {
-	if !s.fresh && s.next >= 0 {
-		s.rr, s.next = s.next, -1 // line 13: round robin continues from there
-		return uint16(s.rr)
+// Choose is CHOOSE_PATH. Each packet clears the first set bit that it meets, which also ends the
+// search after at most one round.
+func (s *STrack) Choose(now units.Time) uint16 {
+	if s.forget > 0 && now >= s.forgets {
+		clear(s.marked[:])
+		s.forgets = now + s.forget
+	}
+	if s.reuse && s.next >= 0 {
+		s.rr, s.next = uint16(s.next), -1 // line 13: round robin continues from there
+		return s.rr
 	}
 	paths := s.paths()
 	cleared := false
@@ -62,18 +88,22 @@ func (s *STrack) Choose(units.Time) uint16 {
 		if s.marked[s.rr>>6]&bit == 0 {
 			break
 		}
-		if !cleared {
+		if !cleared || s.clearAll {
 			s.marked[s.rr>>6] &^= bit
 			cleared = true
 		}
 	}
-	return uint16(s.rr)
+	return s.rr
 }
 
-// paths returns the number of paths to use: twice the window in packets. With more, a bit would be
-// outdated before its path is used again (section 3.1).
-func (s *STrack) paths() int {
-	return min(max(int(min(2*s.window/s.packet, maxPaths)), minPaths), s.limit)
+// paths returns the number of paths to use. With more than twice the window in packets, a bit would
+// be outdated before its path is used again (section 3.1).
+func (s *STrack) paths() uint16 {
+	if s.perPacket == 0 {
+		return s.limit
+	}
+	window := float64(s.perPacket) * float64(s.window) / float64(s.packet)
+	return min(max(uint16(min(window, maxPaths)), minPaths), s.limit)
 }
 
 // Marked reports whether path p would be skipped.

@@ -11,6 +11,9 @@ import (
 
 const packet = 4198
 
+// printed is Algorithm 3 as printed, over a number of paths.
+func printed(limit int) path.Adaptive { return path.Adaptive{Paths: limit, Reuse: true, PerPacket: 2} }
+
 // script drives a chooser with a window in packets.
 type script struct {
 	t      testing.TB
@@ -19,7 +22,7 @@ type script struct {
 }
 
 func newScript(t testing.TB, limit int, packets units.Bytes) *script {
-	return &script{t, path.NewSTrack(limit, packet, packets*packet, false), packets * packet}
+	return &script{t, path.NewSTrack(printed(limit), packet, packets*packet), packets * packet}
 }
 
 func (c *script) ack(p uint16, marked bool) {
@@ -90,7 +93,9 @@ func TestAmbiguity3RoundGoesOnFromThere(t *testing.T) {
 // goes on to the others.
 func TestLine13KeepsToTheFirstWindow(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
-		s := path.NewSTrack(256, packet, 100*packet, fresh)
+		c := printed(256)
+		c.Reuse = !fresh
+		s := path.NewSTrack(c, packet, 100*packet)
 		seen := map[uint16]bool{}
 		var flying []uint16
 		for range 2000 { // 20 packets in flight
@@ -130,6 +135,18 @@ func TestAmbiguity4AllPathsMarked(t *testing.T) {
 	}
 }
 
+// The other reading of 4 clears the bit of each path that is skipped.
+func TestClearAll(t *testing.T) {
+	c := newScript(t, 256, 4)
+	a := printed(256)
+	a.ClearAll = true
+	c.s = path.NewSTrack(a, packet, 4*packet)
+	for _, p := range []uint16{1, 2, 3} {
+		c.ack(p, true)
+	}
+	c.want(4, 5, 6, 7, 0, 1, 2, 3)
+}
+
 // Ambiguity 5: paths are twice the window in packets, at least 8, at most 256.
 func TestAmbiguity5PathsFollowTheWindow(t *testing.T) {
 	for packets, want := range map[units.Bytes]int{0: 8, 1: 8, 4: 8, 5: 10, 50: 100, 127: 254, 128: 256, 1 << 40: 256} {
@@ -142,14 +159,34 @@ func TestAmbiguity5PathsFollowTheWindow(t *testing.T) {
 			t.Errorf("window of %d packets: %d paths, want %d", packets, len(seen), want)
 		}
 	}
+	all := path.NewSTrack(path.Adaptive{Paths: 100}, packet, 4*packet)
+	seen := map[uint16]bool{}
+	for range 1000 {
+		seen[all.Choose(0)] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("whatever the window: %d paths of 100", len(seen))
+	}
 }
 
 // Ambiguity 6: the introduction lets bits fade "after one or two RTTs"; Algorithm 3 has no timer.
 func TestAmbiguity6NoTimer(t *testing.T) {
-	s := path.NewSTrack(256, packet, 4*packet, false)
-	s.OnFeedback(0, path.Feedback{Path: 1, Marked: true, Window: 4 * packet})
-	if got := s.Choose(1000 * units.Second); got != 2 {
-		t.Errorf("path %d after a long time, want 2", got)
+	for _, x := range []struct {
+		forget, after units.Time
+		want          uint16
+	}{{0, 1000 * units.Second, 2}, {10 * units.Microsecond, 9 * units.Microsecond, 2},
+		{10 * units.Microsecond, 10 * units.Microsecond, 1}} {
+		c := printed(256)
+		c.Forget = x.forget
+		s := path.NewSTrack(c, packet, 4*packet)
+		s.Choose(0)
+		for range 7 { // on to the path before the marked one
+			s.Choose(0)
+		}
+		s.OnFeedback(0, path.Feedback{Path: 1, Marked: true, Window: 4 * packet})
+		if got := s.Choose(x.after); got != x.want {
+			t.Errorf("path %d after %v, forgetting after %v; want %d", got, x.after, x.forget, x.want)
+		}
 	}
 }
 
@@ -158,7 +195,7 @@ func TestAmbiguity6NoTimer(t *testing.T) {
 func TestChoicesAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 256).Draw(t, "limit")
-		s := path.NewSTrack(limit, packet, packet, false)
+		s := path.NewSTrack(printed(limit), packet, packet)
 		paths := min(8, limit)
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "ack") {

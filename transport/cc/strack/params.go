@@ -2,6 +2,7 @@ package strack
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/params"
 	"weft/transport/cc"
@@ -27,9 +28,10 @@ type Params struct {
 	// Algorithm 4 as printed.
 	MDRequiresECN bool
 
-	// FreshPaths sends each packet on the next unmarked path. Algorithm 3 sends the packet after an
-	// unmarked acknowledgement on the same path again (lines 12 to 14).
-	FreshPaths bool
+	// The readings of Algorithm 3: see path.Adaptive. FreshPaths sends each packet on the next
+	// unmarked path, unlike lines 12 to 14. ForgetAfter is in base RTTs of the network.
+	FreshPaths, ClearAll        bool
+	PathsPerPacket, ForgetAfter float64
 
 	// Paths is the number of paths to spray over, 1 to MaxPaths. It is a power of two if paths are
 	// chosen obliviously.
@@ -45,7 +47,24 @@ func (p Params) DelayTarget(l cc.Link) units.Time {
 }
 
 // Keys implements params.Section.
-func (p *Params) Keys() []params.Key {
+func (p *Params) Keys() []params.Key { return slices.Concat(p.WindowKeys(), p.PathKeys()) }
+
+// PathKeys returns the keys of adaptive paths.
+func (p *Params) PathKeys() []params.Key {
+	const algorithm, most = "STrack paper, Algorithm 3", 1000
+	return []params.Key{
+		params.New("fresh_paths", params.Flag(&p.FreshPaths), "Never reuse an acknowledged path.").
+			Default("true", "ours: with line 13 of Algorithm 3, adaptive paths are slower than spray"),
+		params.New("clear_all", params.Flag(&p.ClearAll), "Skipping clears every mark.").Default("false", algorithm),
+		params.New("paths_per_packet", params.Decimal(&p.PathsPerPacket, 0, MaxPaths),
+			"Paths per packet of the window; 0: all.").Default("2", algorithm),
+		params.New("forget_after", params.Decimal(&p.ForgetAfter, 0, most),
+			"Base RTTs until marks are forgotten; 0: never.").Default("0", algorithm),
+	}
+}
+
+// WindowKeys returns all other keys.
+func (p *Params) WindowKeys() []params.Key {
 	const table, most = "STrack paper, Table 1", 1000
 	return []params.Key{
 		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0),
@@ -64,7 +83,7 @@ func (p *Params) Keys() []params.Key {
 		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").
 			Default("0.5", "STrack paper, Algorithm 4, line 15"),
 		params.New("max_cwnd", params.Decimal(&p.MaxCWND, 0.01, most), "Maximum and initial window, in network BDPs.").
-			Default("1", "STrack paper, section 3.2: a window of one bandwidth-delay product"),
+			Default("1.5", "uet-htsim"),
 		params.New("md_requires_ecn", params.Flag(&p.MDRequiresECN), "Decrease only on marks.").
 			Default("false", "STrack paper, Algorithm 4 as printed"),
 		params.New("paths", params.Integer(&p.Paths, 1, MaxPaths),

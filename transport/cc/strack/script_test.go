@@ -41,7 +41,7 @@ func newScript(t *testing.T, p strack.Params, line units.Bandwidth) *script {
 // steady are the defaults without what is added for fairness, which would blur the rest.
 func steady() strack.Params {
 	p := params.Defaults[strack.Params]()
-	p.Eta = 0
+	p.Eta, p.MaxCWND = 0, 1
 	return p
 }
 

@@ -23,7 +23,8 @@ const minWindow = 1
 // decrease also needs an average above the target, and one base RTT since the last one. η is added
 // once per base RTT.
 type Sender struct {
-	params           Params     `state:"fixed"`
+	ewma, gamma, mdf float64    `state:"fixed"` // Params: EWMA, Gamma, and what MaxMDF leaves of a window
+	md               bool       `state:"fixed"` // Params.MDRequiresECN
 	packet           float64    `state:"fixed"` // size of a full packet in bytes on the wire
 	alpha, beta, eta float64    `state:"fixed"` // scaled: packets per ps of delay, packets, packets
 	target, high     units.Time `state:"fixed"`
@@ -52,7 +53,8 @@ func NewSender(p Params, l cc.Link) *Sender {
 	sf := bdp / cc.ReferenceBDP
 	target := p.DelayTarget(l)
 	s := &Sender{
-		params: p, packet: float64(l.Packet), target: target, baseRTT: l.BaseRTT, lastDecrease: never,
+		ewma: p.EWMA, gamma: p.Gamma, mdf: 1 - p.MaxMDF, md: p.MDRequiresECN, packet: float64(l.Packet),
+		target: target, baseRTT: l.BaseRTT, lastDecrease: never,
 		// α = 4·bdp_sf·delay_sf/base_rtt, where delay_sf/base_rtt is 1/12 us on every path.
 		alpha: p.Alpha.On(l, target) * sf / float64(cc.ReferenceRTT), beta: p.Beta * sf, eta: p.Eta * sf,
 	}
@@ -108,7 +110,7 @@ func (s *Sender) achieve(now units.Time, a cc.Ack) {
 // adjust is Algorithm 4 for an acknowledgement of a number of packets. The increases of lines 7 and
 // 9 are multiplied by that number, because they are per acknowledged packet.
 func (s *Sender) adjust(now units.Time, marked bool, delay units.Time, packets float64) {
-	weight := s.params.EWMA
+	weight := s.ewma
 	s.average = float64(s.average*(1-weight)) + float64(weight*float64(delay)) // line 5
 	target := float64(s.target)
 	switch {
@@ -116,14 +118,14 @@ func (s *Sender) adjust(now units.Time, marked bool, delay units.Time, packets f
 		s.cwnd += s.beta * packets / s.cwnd
 	case !marked && delay < s.target: // line 8
 		s.cwnd += s.alpha * float64(s.target-delay) * packets / s.cwnd
-	case !marked && s.params.MDRequiresECN:
+	case !marked && s.md:
 	case now-s.lastDecrease > s.baseRTT && s.average > target: // line 10
 		switch {
 		case delay > s.high && float64(s.achieved) < s.maxWindow*s.packet/8: // line 11
 			s.cwnd, s.lastDecrease = float64(s.achieved)/s.packet, now
 		case delay > s.target: // line 14
 			over := (s.average - target) / s.average
-			s.cwnd *= max(1-float64(s.params.Gamma*over), 1-s.params.MaxMDF)
+			s.cwnd *= max(1-float64(s.gamma*over), s.mdf)
 			s.lastDecrease = now
 		}
 	}

@@ -42,7 +42,7 @@ func TestTable1Scales(t *testing.T) {
 			}
 			return (s.CWND() - w) * w
 		}
-		near(t, c.line.String()+": greatest window", strack.NewSender(params.Defaults[strack.Params](), l).MaxWindow()*4000, float64(c.bdp), 1e-6)
+		near(t, c.line.String()+": greatest window", strack.NewSender(steady(), l).MaxWindow()*4000, float64(c.bdp), 1e-6)
 		near(t, c.line.String()+": gain at no delay", one(0, 0), c.gain, c.withinGain)
 		near(t, c.line.String()+": alpha", one(c.rtt-us, 0), c.perMicrosecond, c.sure)
 		near(t, c.line.String()+": beta", one(3*c.rtt+1, 0), c.beta, c.sure)
