@@ -31,6 +31,7 @@ type Endpoint struct {
 	clockOffset units.Time  `state:"value"`  // see SetClockOffset
 
 	cfg      Config            `state:"fixed"`
+	arrivals ArrivalObserver   `state:"fixed"` // cfg.Observer, if it is one
 	counters Counters          `state:"count"`
 	conns    map[ConnID]int32  `state:"fixed"` // index in senders, or ^index in receivers
 	flows    map[flowKey]int32 `state:"fixed"` // senders whose packets have a coordination tag
@@ -89,7 +90,8 @@ func New(cfg Config) (*Endpoint, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return &Endpoint{cfg: cfg, conns: make(map[ConnID]int32), round: newRound()}, nil
+	arrivals, _ := cfg.Observer.(ArrivalObserver)
+	return &Endpoint{cfg: cfg, arrivals: arrivals, conns: make(map[ConnID]int32), round: newRound()}, nil
 }
 
 // Open adds the half of a connection that lies at this host. It returns an error if the Spec is

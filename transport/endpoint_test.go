@@ -348,13 +348,17 @@ func TestOpenAndSendRefusals(t *testing.T) {
 
 // countingObserver counts the calls of an observer.
 type countingObserver struct {
-	acked, windows int
-	rtt, oneWay    units.Time
-	limits         transport.Limits
+	acked, windows, arrived int
+	rtt, oneWay             units.Time
+	limits                  transport.Limits
 }
 
 func (w *countingObserver) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
-	w.acked, w.rtt, w.oneWay = w.acked+1, a.RTT, a.OneWay
+	w.acked, w.rtt = w.acked+1, a.RTT
+}
+
+func (w *countingObserver) Arrived(_ units.Time, _ transport.ConnID, oneWay units.Time) {
+	w.arrived, w.oneWay = w.arrived+1, oneWay
 }
 
 func (w *countingObserver) Limited(_ units.Time, _ transport.ConnID, l transport.Limits) {
@@ -364,9 +368,12 @@ func (w *countingObserver) Limited(_ units.Time, _ transport.ConnID, l transport
 func TestObserver(t *testing.T) {
 	w := &countingObserver{}
 	s := newScript(t)
-	var err error
-	if s.a, err = transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Observer: w}); err != nil {
-		t.Fatal(err)
+	for h, e := range []**transport.Endpoint{&s.a, &s.b} {
+		var err error
+		*e, err = transport.New(transport.Config{Host: transport.HostID(h), MTU: 1000, LineRate: 100 * units.Gbps, Observer: w})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, e := range []*transport.Endpoint{s.a, s.b} {
 		if err := e.Open(pc4Spec(1)); err != nil {
@@ -384,7 +391,7 @@ func TestObserver(t *testing.T) {
 	s.b.Expect(1, 1)
 	s.now = 9 * us
 	s.deliver(s.a, s.transmitOne(s.b))
-	if w.acked != 1 || w.rtt != 9*us || w.oneWay != 7*us-d.Baseline || w.windows != 1 {
+	if w.acked != 1 || w.rtt != 9*us || w.arrived != 1 || w.oneWay != 7*us-d.Baseline || w.windows != 1 {
 		t.Errorf("%+v", w)
 	}
 }

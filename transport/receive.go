@@ -55,6 +55,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		Size:     d.Payload + perPacket + wire.TelemetrySize(int(d.Room)),
 		Expected: e.expected, Observed: e.observed,
 	})
+	e.arrived(now, r, f.OneWay)
 	if f.CNP { // for dropped packets as well: they met the same congestion
 		e.queueCNP(r, &d)
 	}
@@ -85,6 +86,13 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		w.ack.Room = e.queueTelemetry(in, d.Records(in.Header))
 	}
 	return pl, nil
+}
+
+// arrived reports a data packet to an observer that wants it.
+func (e *Endpoint) arrived(now units.Time, r *receiver, oneWay units.Time) {
+	if e.arrivals != nil {
+		e.arrivals.Arrived(now, r.id, oneWay)
+	}
 }
 
 // accept handles an in-order packet under go-back-N. Its message is complete with its last byte,
@@ -155,7 +163,7 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 		e.lose(now, s, cc.Gap)
 	}
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, OneWay: a.OneWay, Marked: a.CE})
+		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, Marked: a.CE})
 		e.observe(now, s)
 	}
 	e.schedule(i, now)

@@ -53,6 +53,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		At: in.At + in.ClockOffset, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size,
 		Expected: e.expected, Observed: e.observed,
 	})
+	e.arrived(now, r, f.OneWay)
 	if f.CNP {
 		e.queueCNP(r, d)
 	}

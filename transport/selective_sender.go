@@ -257,7 +257,7 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 		e.detect(now, s, &a, expected, rtt)
 	}
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, OneWay: a.OneWay, Marked: a.CE})
+		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, Marked: a.CE})
 		e.observe(now, s)
 	}
 	e.schedule(i, now)

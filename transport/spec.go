@@ -30,6 +30,13 @@ type Observer interface {
 	Limited(now units.Time, c ConnID, l Limits)
 }
 
+// ArrivalObserver is an Observer that also receives every data packet that a receiver takes, also
+// those that no acknowledgement is of.
+type ArrivalObserver interface {
+	// Arrived is called with the packet's queueing delay, as the receiver measures it.
+	Arrived(now units.Time, c ConnID, oneWay units.Time)
+}
+
 // Limits are the bounds on a sender.
 type Limits struct {
 	Window   units.Bytes     // of congestion control; 0: none
@@ -41,8 +48,7 @@ type Limits struct {
 // Acked describes the packet that caused an acknowledgement.
 type Acked struct {
 	RTT    units.Time
-	OneWay units.Time // queueing delay of the data packet, measured by the receiver
-	Marked bool       // congestion experienced
+	Marked bool // congestion experienced
 }
 
 // Spec describes a connection.

@@ -102,6 +102,7 @@ lab file is wrong; 130 interrupted. Expectations of a lab are listed, not judged
 	setFlag(fl, &f.set)
 	fl.StringVar(&f.engine.Kind, "engine", "", "auto, sim or emu (default auto)")
 	runtimeFlag(fl, &f.engine)
+	datapathFlag(fl, &f.engine, "fabric (the default) or kernel: what carries emulated packets")
 	dilationFlag(fl, &f.engine)
 	kernelFlag(cmd, &f.kernel)
 	outFlag(fl, &f.out)

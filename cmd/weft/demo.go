@@ -117,7 +117,8 @@ func (a *app) demo(ctx context.Context, flags runFlags, repeat bool) error {
 	}
 	if can.linux.Err == nil && can.linux.UML {
 		smaller = fmt.Sprintf("all ways run a smaller workload than that of %s, so that User Mode Linux ends within a "+
-			"minute: --set %s\nUser Mode Linux: %s", demoLab, strings.Join(umlWorkload, " --set "), can.linux.Why)
+			"minute on an idle machine: --set %s\nUser Mode Linux: %s", demoLab, strings.Join(umlWorkload, " --set "),
+			can.linux.Why)
 		flags.lab.Set = slices.Concat(umlWorkload, flags.lab.Set)
 	}
 	if smaller != "" && !flags.quiet {

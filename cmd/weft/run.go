@@ -219,6 +219,8 @@ func (f *runFlags) agree() error {
 	switch {
 	case f.retry && len(f.capture) > 0:
 		return usagef("--retry-dilation may run twice, and --capture writes only one run; remove one of them")
+	case f.lab.Engine.Kind == "sim" && f.lab.Engine.Datapath != "":
+		return usagef("--datapath chooses what carries emulated packets, and --engine sim emulates none; leave one out")
 	case f.twice && (f.retry || f.resume || len(f.capture) > 0):
 		return usagef("--twice makes two runs that belong together; leave out --retry-dilation, --resume and --capture")
 	}

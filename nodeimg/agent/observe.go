@@ -9,7 +9,7 @@ import (
 // maxWindows is the largest number of window changes that a node keeps, at 48 bytes each.
 const maxWindows = 1 << 20
 
-// observer records measurements of acknowledgements. It is the transport's Observer.
+// observer records measurements of packets. It is the transport's Observer.
 type observer struct {
 	rtt     *stats.Dist
 	oneWay  *stats.Dist
@@ -21,7 +21,11 @@ type observer struct {
 
 func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	o.rtt.Record(a.RTT)
-	o.oneWay.Record(a.OneWay)
+}
+
+// Arrived records the queueing delay of a packet that has arrived.
+func (o *observer) Arrived(_ units.Time, _ transport.ConnID, oneWay units.Time) {
+	o.oneWay.Record(oneWay)
 }
 
 // Limited records a change of a congestion window, a rate or a credit.

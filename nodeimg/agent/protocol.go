@@ -115,7 +115,7 @@ type Results struct {
 	Counters transport.Counters
 	TimedOut []transport.TimedOut `json:",omitempty"`
 	RTT      *stats.Dist          // of every acknowledgement
-	// queueing delay of acknowledged packets, as measured by their receivers
+	// queueing delay of data packets that arrived, as measured by their receivers
 	OneWay  *stats.Dist
 	Windows []Window       // in order of time
 	Steps   []Step         `json:",omitempty"` // of coordinated congestion management, in order of time

@@ -230,4 +230,3 @@ func (x *Experiment) Ideal(c transport.ConnID, size units.Bytes) units.Time {
 	return s.Forward.Delay(dataWire(mtu)+more) + units.Time(full-1)*slowest.TransmitTime(dataWire(mtu)+more) +
 		slowest.TransmitTime(dataWire(last)+more) + back
 }
-

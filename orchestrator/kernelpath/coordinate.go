@@ -187,6 +187,12 @@ func (k *coordination) now(mono int64) units.Time {
 func (k *coordination) run() error {
 	// a switch's decisions are as urgent as its packets
 	runtime.LockOSThread() // the thread ends with the goroutine
+	// A thread that returns from a system call waits for one of GOMAXPROCS slots of the Go
+	// scheduler, for up to 10 ms if busy goroutines have them all. So there are more slots than
+	// those.
+	slots := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(2 * slots)
+	defer runtime.GOMAXPROCS(slots)
 	poller.Hurry()
 	watched := []unix.PollFd{{Fd: int32(k.quit), Events: unix.POLLIN}, {Fd: int32(k.events.FD()), Events: unix.POLLIN}}
 	for _, fd := range k.sockets {

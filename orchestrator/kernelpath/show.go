@@ -11,9 +11,9 @@ import (
 	"weft/tc-shaping/tcnl"
 )
 
-// Show returns the disciplines, programs and counters of the switch of a host, as the tc of this
-// machine prints them in the switch's namespace, in two paragraphs: the interface to the host, and
-// all interfaces, with the bridge and the routes. Without tc the second has the disciplines and
+// Show returns the disciplines, classes, programs and counters of the switch of a host, as the tc of
+// this machine prints them in the switch's namespace, in two paragraphs: the interface to the host,
+// and all interfaces, with the bridge and the routes. Without tc the second has the disciplines and
 // their counters, read by netlink, and the first says so. A command that fails leaves its reason in
 // the text.
 func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
@@ -28,7 +28,7 @@ func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 	p := nodes.Switch(home)
 	var b strings.Builder
 	for _, command := range []string{
-		"tc -s qdisc show dev " + device, "tc -s filter show dev " + device + " egress",
+		"tc -s qdisc show dev " + device, "tc class show dev " + device, "tc -s filter show dev " + device + " egress",
 		"tc -s filter show dev " + device + " ingress", whole,
 		"bridge fdb show br " + Bridge, "ip rule", "ip route show table all",
 	} {

@@ -134,7 +134,9 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 	k.Packets, k.Bytes, k.Marks, k.Drops = int64(s.Packets), s.Sent, int64(s.Marks), int64(s.Drops)
 	k.Lost = int64(s.Lost)
 	if l.dir.Gate != nil {
-		n.Lost += int64(l.dir.Gate.Counters().Unrouted)
+		unrouted := int64(l.dir.Gate.Counters().Unrouted)
+		k.Lost += unrouted
+		n.Lost += unrouted
 		moved, untold := l.dir.Gate.Moved()
 		n.PathSwitches += int64(moved)
 		t.unordered += int64(untold)

@@ -27,8 +27,17 @@ func TestForecast(t *testing.T) {
 			t.Errorf("%d of %d events: %v, %t; the run lasts %g us", c.events, s.Events, got, ok, s.LabTimeUS)
 		}
 	}
-	if got, want := forecastWall(t.Context(), x, 1000, nil), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
-		t.Errorf("at dilation 1000 it takes %v, want %v", got, want)
+	for _, p := range []placement{inNamespaces, inContainers} {
+		e := &engine{dilation: 1000, placement: p}
+		want := p.start(x) + time.Duration(s.LabTimeUS*1e6)
+		if got := forecastWall(t.Context(), x, e, nil); (got - want).Abs() > time.Microsecond {
+			t.Errorf("at dilation 1000 it takes %v, want %v", got, want)
+		}
+	}
+	kernel := inNamespaces
+	kernel.datapath = lab.DatapathKernel
+	if a, b, c := inNamespaces.start(x), kernel.start(x), inContainers.start(x); a >= b || b >= c {
+		t.Errorf("namespaces start in %v, with switches in %v, containers in %v", a, b, c)
 	}
 	if got, _, ok := forecastLabTime(t.Context(), build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]"), 1<<40, nil); !ok || got < 5*units.Millisecond {
 		t.Errorf("an item that starts at 5 ms: %v, %t", got, ok)

@@ -55,7 +55,7 @@ func findPlacement(ctx context.Context, l *lab.Lab, o Options) (placement, error
 // noDelays returns why this kernel cannot carry packets of programs, with a way out.
 func noDelays(ctx context.Context, kernel qdisc.Capabilities, what string) error {
 	return fmt.Errorf("datapath kernel: this kernel lacks %s, so that links delay nothing; the hosts of a workload "+
-		"hold packets back instead, but %s cannot; %s",
+		"hold packets back instead, but %s cannot; datapath fabric can; %s",
 		strings.Join(kernel.LacksDelays(), ", "), what, uml.Offer(ctx))
 }
 

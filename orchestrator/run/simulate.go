@@ -293,6 +293,9 @@ func portRows(
 			row.Paused += c.Paused[class]
 		}
 		out.Paused += row.Paused
+		if c.Drops > 0 {
+			out.Overflowed = max(out.Overflowed, x.Fabric.Ports[i].Buffer)
+		}
 		if row != (record.Port{Port: name}) {
 			row.Rate = x.Fabric.Ports[i].Rate
 			rows = append(rows, row)

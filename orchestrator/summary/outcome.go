@@ -36,6 +36,7 @@ type Outcome struct {
 	Sampled   bool // Fabric.MaxQueue is the largest of samples, not of what every packet found
 	// packets among Fabric.Delivered that their hosts did not take: they were paused or had ended
 	Unreceived int64
+	Overflowed units.Bytes        // the largest buffer of a port that dropped packets; 0: none did, or it has none
 	CutBy      [][]int64          // by port: packets cut off each time that it was down; nil: not known
 	SimEvents  int64              // events of the simulator
 	Memo       *record.Memo       // of the simulator; nil: nothing to tell
@@ -137,7 +138,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary, stopped 
 	if s.RTOMinUS = x.RTOMin.Microseconds(); s.RTOMinUS > 0 {
 		s.RTOMinKey = x.RTOKey
 	}
-	if text := overflowed(x, &s.Network); text != "" {
+	if text := overflowed(x, o, &s.Network); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
 	if s.Tail = tail(o, s.Flows.FCT); s.Tail != nil {

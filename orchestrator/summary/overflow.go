@@ -6,7 +6,6 @@ import (
 	"weft/internal/plural"
 	"weft/orchestrator/experiment"
 	"weft/results/record"
-	"weft/units"
 )
 
 // lossy is the share of data packets from which on what full queues dropped is told as a cause:
@@ -15,17 +14,13 @@ import (
 const lossy = 0.01
 
 // overflowed returns the warning that full queues dropped packets; "" if they were few.
-func overflowed(x *experiment.Experiment, n *record.Network) string {
+func overflowed(x *experiment.Experiment, o *Outcome, n *record.Network) string {
 	if n.Drops == 0 || float64(n.Drops) < lossy*float64(n.DataPackets) {
 		return ""
 	}
-	var largest units.Bytes
-	for i := range x.Fabric.Ports {
-		largest = max(largest, x.Fabric.Ports[i].Buffer)
-	}
 	out := "a larger buffer"
-	if largest > 0 {
-		out += fmt.Sprintf(" than %v", largest)
+	if o.Overflowed > 0 {
+		out += fmt.Sprintf(" than %v", o.Overflowed)
 	}
 	if x.Lab.Queues.PFC == nil {
 		out += ", or " + experiment.PFCOn(x.Lab)

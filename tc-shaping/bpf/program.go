@@ -65,6 +65,8 @@ const (
 	skbPriority = 32
 	skbIngress  = 36 // ingress_ifindex
 	skbStamp    = 152
+	skbWireLen  = 160 // len, and of a super-packet (GSO) the sum of its packets
+	skbSegments = 164 // gso_segs: packets of a super-packet, else 0 or 1
 )
 
 // Registers that keep their meaning in both programs.
@@ -203,6 +205,12 @@ func (p *Port) enter() asm.Instructions {
 	}
 	return join(
 		p.begin(),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, packet, skbWireLen, asm.Word),
+			asm.JLE.Reg(asm.R1, size, "one packet"),
+			asm.Mov.Reg(size, asm.R1),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("one packet"),
+		},
 		header(),
 		waiting(),
 		waitingControl(asm.R2, asm.R1),
@@ -218,8 +226,10 @@ func (p *Port) enter() asm.Instructions {
 			asm.LoadMem(asm.R1, port, atLongest, asm.DWord).WithSymbol("fits"),
 			asm.JLE.Reg(asm.R2, asm.R1, "shorter"),
 			asm.StoreMem(port, atLongest, asm.R2, asm.DWord),
-			asm.Mov.Imm(asm.R1, 1).WithSymbol("shorter"),
-			add(atEnteredPackets, asm.R1),
+			asm.LoadMem(asm.R1, packet, skbSegments, asm.Word).WithSymbol("shorter"),
+			asm.JNE.Imm(asm.R1, 0, "segments"),
+			asm.Mov.Imm(asm.R1, 1),
+			add(atEnteredPackets, asm.R1).WithSymbol("segments"),
 		},
 		byClass(enters(atEnteredControl, qdisc.Control), enters(atEntered, qdisc.Data)),
 		p.tag(),

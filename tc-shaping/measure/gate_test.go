@@ -1,14 +1,19 @@
 package measure_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
+	proto "weft/transport/wire"
 	"weft/units"
 )
 
@@ -85,4 +90,62 @@ func TestPrivGateDrops(t *testing.T) {
 	if s := l.statistics(); s.Spoofed != 5 || s.NotRouted != 0 || s.Arrived != 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// Control packets pass data that waits, and both are counted in their class; of a super-packet each
+// of its packets is.
+func TestPrivClasses(t *testing.T) {
+	const data, control = 1000, 100 // bytes of payload
+	l := newLink(t, qdisc.Direction{Rate: 8 * units.Mbps, Limit: 80_000, AtEnds: true})
+	far, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	l.noError(err)
+	defer unix.Close(far)
+	to := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 9, 0, 2}}
+	l.noError(unix.Bind(far, to))
+	l.noError(unix.SetsockoptTimeval(far, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}))
+	send := func(tos, size int) {
+		t.Helper()
+		l.noError(unix.SetsockoptInt(l.near, unix.IPPROTO_IP, unix.IP_TOS, tos))
+		l.noError(unix.Sendto(l.near, make([]byte, size), 0, to))
+	}
+	sizes := func(n int) (all []int) {
+		t.Helper()
+		for range n {
+			size, _, err := unix.Recvfrom(far, make([]byte, 65536), 0)
+			l.noError(err)
+			all = append(all, size)
+		}
+		return all
+	}
+	empty := func(what string, packets uint64) {
+		t.Helper()
+		c := l.Gate.Counters()
+		if c.Queue() != 0 || c.Data != 0 || c.Entered != c.Left || c.EnteredPackets != packets || c.LeftPackets != packets {
+			t.Errorf("after %s: %+v", what, c)
+		}
+	}
+	const behind = 40
+	for range behind {
+		send(2, data)
+	}
+	send(proto.TOSControl, control)
+	c := l.Gate.Counters()
+	if waits := c.Queue() - c.Data; c.Data < 20*data || waits > 200 {
+		t.Errorf("%v of data wait, %v of control: %+v", c.Data, waits, c)
+	}
+	at := slices.Index(sizes(behind+1), control)
+	if at < 0 || at > behind/2 {
+		t.Errorf("the control packet behind %d of data arrived as number %d", behind, at)
+	}
+	empty("a control packet and data", behind+1)
+	const segment = 103 // UDP_SEGMENT of linux/udp.h
+	l.noError(unix.SetsockoptInt(l.near, unix.IPPROTO_UDP, segment, data))
+	l.noError(unix.SetsockoptInt(l.near, unix.IPPROTO_IP, unix.IP_TOS, 2))
+	if err := unix.Sendto(l.near, make([]byte, 10*data), 0, to); errors.Is(err, unix.EIO) {
+		return // gso_max_segs forbids it, before Linux 6.2
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	sizes(10)
+	empty("a super-packet", behind+1+10)
 }

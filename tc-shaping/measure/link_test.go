@@ -32,6 +32,7 @@ type link struct {
 	tree     qdisc.Tree
 	sender   *measure.Sender
 	receiver *measure.Receiver
+	near     int // a UDP socket of the sender's namespace
 }
 
 // newLink returns a link shaped as d, or skips the test where this kernel lacks what d needs.
@@ -94,6 +95,9 @@ func newBareLink(t *testing.T) *link {
 	l.sender, err = measure.NewSender(netip.MustParseAddrPort("10.9.0.2:7"))
 	l.noError(err)
 	t.Cleanup(func() { _ = l.sender.Close() })
+	l.near, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	l.noError(err)
+	t.Cleanup(func() { _ = unix.Close(l.near) })
 
 	l.noError(unix.Setns(far, unix.CLONE_NEWNET))
 	l.Far = l.setUpEnd("far", 2, 1)

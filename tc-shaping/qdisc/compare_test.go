@@ -73,7 +73,7 @@ func TestSummarise(t *testing.T) {
 	near := []Counters{{Bytes: 10, Packets: 1, Over: 7, Backlog: 99, Waiting: 3}, {Drops: 1}, {Marks: 5}, {Marks: 8},
 		{Drops: 1}}
 	far := []Counters{{Packets: 4, Backlog: 6, Waiting: 1, Drops: 3}}
-	want := Statistics{Sent: 10, Packets: 1, Overlimits: 7, Backlog: 99, Waiting: 3, Marks: 8, MarksAtMost: 13,
+	want := Statistics{Sent: 10, Packets: 1, Backlog: 99, Waiting: 3, Marks: 8, MarksAtMost: 13,
 		Drops: 2, Arrived: 4, InFlight: 6, OnLine: 1, Lost: 3}
 	if got := tree.Summarise(near, far, nil); got != want {
 		t.Errorf("got %+v\nwant %+v", got, want)

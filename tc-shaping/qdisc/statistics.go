@@ -20,9 +20,6 @@ type Statistics struct {
 	Backlog units.Bytes // queued bytes, without those in flight
 	Waiting uint64      // queued packets
 	Drops   uint64      // packets that did not fit into the queue
-	// Overlimits counts how often the head of the queue had to wait for tokens. It grows while the
-	// link is busy.
-	Overlimits uint64
 	// Marks is the minimum number of packets that RED marked, MarksAtMost the maximum. They differ
 	// with two stages, which may both choose a packet, and the kernel does not report which. Both
 	// include packets that arrived marked and were chosen again.
@@ -65,7 +62,7 @@ func (t Tree) Summarise(near, far []Counters, gate *GateCounters) Statistics {
 		c := near[i]
 		switch q.Options.(type) {
 		case HTB:
-			s.Sent, s.Packets, s.Overlimits = c.Bytes, c.Packets, c.Over
+			s.Sent, s.Packets = c.Bytes, c.Packets
 			s.Backlog, s.Waiting = c.Backlog, uint64(c.Waiting)
 		case REDStage:
 			s.Marks = max(s.Marks, c.Marks)

@@ -57,6 +57,7 @@ func TestForeignSettings(t *testing.T) {
 		{"bfifo", []byte{1}, "too short"},
 		{"htb", nil, "too short"},
 		{"htb", attribute(htbInit, u32s(3, 10, 0x30, 0, 0)), "default class is 30"},
+		{"htb", attribute(htbInit, u32s(3, 10, 3, 0, 0)), "direct_qlen"},
 		{"red", nil, "too short"},
 		{"red", attribute(redParms, make([]byte, 16)), "TCA_RED_MAX_P"},
 		{"red", red(append(u32s(0, 1, 2), 9, 0, 0, 0), 9), "Wlog 9"},

@@ -33,6 +33,7 @@ func options(o qdisc.Options) (*nl.RtAttr, error) {
 		out.Data = u32s(uint32(o.Limit)) // struct tc_fifo_qopt
 	case qdisc.HTB:
 		out.AddRtAttr(htbInit, u32s(htbVersion, htbPerTurn, uint32(qdisc.Data&0xffff), 0, 0)) // struct tc_htb_glob
+		out.AddRtAttr(htbDirectQlen, u32s(0))
 	case qdisc.REDStage:
 		red(out, o)
 	case qdisc.Netem:

@@ -17,7 +17,7 @@ import (
 
 // Attributes of htb (linux/pkt_sched.h).
 const (
-	htbParms, htbInit, htbRate64, htbCeil64 = 1, 2, 6, 7
+	htbParms, htbInit, htbDirectQlen, htbRate64, htbCeil64 = 1, 2, 5, 6, 7
 
 	htbVersion = 3
 	htbPerTurn = 10 // of the rate, for classes without htbShare; tc's default
@@ -123,8 +123,12 @@ func htbSettings(b []byte) (qdisc.Options, error) {
 	if len(p) < 20 {
 		return nil, short("TCA_HTB_INIT", p)
 	}
-	if usual := nl.NativeEndian().Uint32(p[8:]); usual != uint32(qdisc.Data&0xffff) {
+	native := nl.NativeEndian()
+	if usual := native.Uint32(p[8:]); usual != uint32(qdisc.Data&0xffff) {
 		return nil, fmt.Errorf("its default class is %x", usual)
+	}
+	if d := a[htbDirectQlen]; len(d) < 4 || native.Uint32(d) != 0 {
+		return nil, errors.New("a program can send by none of its classes (direct_qlen)")
 	}
 	return qdisc.HTB{}, nil
 }

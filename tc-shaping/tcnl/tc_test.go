@@ -30,7 +30,7 @@ var commands = []struct {
 	ours qdisc.Options
 }{
 	{"bfifo limit 150000", qdisc.FIFO{Limit: 150000}},
-	{"htb default 3", qdisc.HTB{}},
+	{"htb default 3 direct_qlen 0", qdisc.HTB{}},
 	{"red limit 100000 min 20000 max 60000 avpkt 1000 burst 60 bandwidth 10mbit ecn nodrop probability 0.5", nil},
 	{"red limit 400000 min 30000 max 90000 avpkt 1500 burst 40 bandwidth 100mbit ecn nodrop probability 1", nil},
 	{"netem limit 1416 delay 1ms rate 100mbit", qdisc.Netem{Latency: time.Millisecond, Limit: 1416, Rate: 12_500_000}},
