@@ -102,7 +102,11 @@ var effects = map[string]map[string]effect{
 // adaptiveEffects has the keys of the transport adaptive: those of strack, and its own.
 func adaptiveEffects() map[string]effect {
 	all := strackEffects()
+	marks := []string{forks, across, "queues.ecn={kmin: 4500B, kmax: 4500B}"}
 	all["fresh_paths"] = values("true", "false", forks, across)
+	all["clear_all"] = values("true", "false", marks...)
+	all["paths_per_packet"] = values("0", "1", append(marks, "transport.strack.fresh_paths=true")...)
+	all["forget_after"] = values("0", "0.1", marks...)
 	return all
 }
 

@@ -69,6 +69,10 @@ var modes = map[string][]string{
 	"uec":  {"cc: rccc", "cc: both"},
 }
 
+// refused are numbers of a transport's section that it refuses: those of another one that has the
+// section too.
+var refused = map[string][]string{"spray": {"paths_per_packet", "forget_after"}}
+
 // writtenCells has every number of every transport on some networks, a tenth and ten times its
 // default: a word stands for what it comes to on the network, or for the key's example.
 func writtenCells(t *testing.T, networks ...gridCell) (all []writtenCell) {
@@ -79,6 +83,9 @@ func writtenCells(t *testing.T, networks ...gridCell) (all []writtenCell) {
 		section, in, _ := transport.SectionOf(kind)
 		numbers := map[string]params.Form{}
 		forms(section, "transport."+in, numbers)
+		for _, key := range refused[kind] {
+			delete(numbers, "transport."+in+"."+key)
+		}
 		left := maps.Clone(numbers)
 		for _, mode := range append([]string{""}, modes[kind]...) {
 			for _, c := range networks {
