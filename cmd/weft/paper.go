@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -41,8 +42,10 @@ func (a *app) paperCommand() *cobra.Command {
 		Use:   "paper " + strings.Join(names, "|"),
 		Short: "run a paper's labs and compare its numbers with ours, pass or fail",
 		Long: `Run the labs of a paper in the simulator, and print one table: figure, claim, the paper's number,
-ours, tolerance, pass or fail. Also write one HTML page with every figure redrawn, and each chart as
-an SVG beside it. Runs that this version of the program finished are not repeated.
+ours, tolerance, whose claim it is, pass or fail. Totals count claims of the paper, claims with a
+limit of ours, claims about settings that were searched and claims about no figure apart; what the
+paper says that is no claim follows. Also write one HTML page with every figure redrawn, and each
+chart as an SVG beside it. Runs that this version of the program finished are not repeated.
 
 Exit codes: 0 every claim passes; 1 a run failed; 3 a claim fails. docs/papers.md explains how claims
 are written.`,
@@ -110,9 +113,10 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		rows = append(rows, figureRows...)
 		page.Parts = append(page.Parts, part)
 	}
-	passed, failed, skipped := paper.Count(rows)
-	page.Verdict = fmt.Sprintf("%d claims pass, %d fail, %d skipped", passed, failed, skipped)
-	if failed > 0 {
+	totals := paper.Totals(rows)
+	sum := paper.Sum(totals)
+	page.Verdict = paper.TotalsText(totals)
+	if sum.Fail > 0 {
 		page.Class = "bad"
 	}
 	claims := pages.Claims(rows)
@@ -122,25 +126,57 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 			Heading: "What the paper leaves open", Tables: []report.Table{pages.Open(p.Open)},
 		})
 	}
+	if len(p.NotClaims) > 0 {
+		page.Parts = append(page.Parts, report.Part{
+			Heading: notClaims, Tables: []report.Table{pages.NotClaims(p.NotClaims)},
+		})
+	}
 	file := stem + ".html"
 	if err := pages.Save(file, page); err != nil {
 		return err
 	}
 	if flags.json {
-		err = writeJSON(a.stdout, rows)
+		err = writeJSON(a.stdout, judged{totals, rows, p.NotClaims})
 	} else {
 		err = table.Rows(a.stdout, claims.Head, claims.Rows, claims.Results, style(a.stdout))
+		if len(flags.only) == 0 {
+			printNotClaims(a.stdout, p.NotClaims)
+		}
 	}
 	fmt.Fprintf(a.stderr, "%s, in %v: %s\n", page.Verdict, time.Since(began).Round(time.Second), file)
 	err = errors.Join(append(failures, err)...)
 	switch {
 	case err != nil:
-	case failed > 0:
+	case sum.Fail > 0:
 		err = errMissed
-	case passed == 0 && (skipped > 0 || !ran):
+	case sum.Pass == 0 && (sum.Skipped > 0 || !ran):
 		err = errors.New("no claim was judged: --quick skips all of these figures")
 	}
 	return err
+}
+
+// quickSuffix ends the names of labs for --quick. Claims select a lab by its name without it.
+const quickSuffix = "-quick"
+
+// notClaims is the heading of the sentences that no claim is made of.
+const notClaims = "What the paper says that is no claim here"
+
+// judged is the output of weft paper --json.
+type judged struct {
+	Totals    []paper.Total    `json:"totals"`
+	Claims    []paper.Row      `json:"claims"`
+	NotClaims []paper.Sentence `json:"not_claims,omitempty"`
+}
+
+// printNotClaims lists the sentences of a paper that no claim is made of, each with the reason.
+func printNotClaims(w io.Writer, sentences []paper.Sentence) {
+	if len(sentences) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", notClaims)
+	for _, s := range sentences {
+		fmt.Fprintf(w, "  %s\n    %s\n", s.Says, s.Why)
+	}
 }
 
 // docsFrom returns a function for the addresses of files of the documentation from pages in a
@@ -192,7 +228,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, w *figureWork, flags p
 	for i := range runs {
 		points[i] = expect.Point{At: expect.At(jobs[i].Lab.Point), Summary: runs[i], Scope: jobs[i].Lab.Scope()}
 		if len(all) > 1 {
-			points[i].At["lab"] = jobs[i].Lab.Name
+			points[i].At["lab"] = strings.TrimSuffix(jobs[i].Lab.Name, quickSuffix)
 		}
 	}
 	rows = f.Judge(points, flags.quick)

@@ -44,7 +44,7 @@ func TestClaimsSelectRuns(t *testing.T) {
 					for _, l := range one.Labs {
 						at := expect.At(l.Point)
 						if len(files) > 1 {
-							at["lab"] = l.Name
+							at["lab"] = strings.TrimSuffix(l.Name, quickSuffix)
 						}
 						points = append(points, expect.Point{At: at})
 					}

@@ -21,6 +21,7 @@ import (
 	"weft/internal/shell"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/pages"
+	"weft/orchestrator/paper"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/report"
@@ -657,7 +658,7 @@ func TestPaper(t *testing.T) {
 	if code != exitMissed {
 		t.Fatalf("code %d: %s%s", code, out, words)
 	}
-	if strings.Count(out, "pass") != 4 || !strings.Contains(words, "4 claims pass, 1 fail") {
+	if strings.Count(out, "  pass") != 4 || !strings.Contains(words, "3 of 3 claims of the paper pass; 1 of 2 of our own, in") {
 		t.Errorf("got %s%s", out, words)
 	}
 	page, err := os.ReadFile(filepath.Join(root, "paper-pc4-quick.html"))
@@ -670,9 +671,20 @@ func TestPaper(t *testing.T) {
 			t.Errorf("chart %d beside the page: %v", i+1, err)
 		}
 	}
-	code, _, words = weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P7", "--out", root, "--json")
+	code, out, words = weft(t, orchestrated{}, "paper", "pc4", "--quick", "--only", "P7", "--out", root, "--json")
 	if code != exitMissed || !strings.Contains(words, "2 of 2 runs were finished before") {
 		t.Errorf("code %d: %s", code, words)
+	}
+	var all judged
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := []paper.Total{{Group: paper.OfPaper, Pass: 3}, {Group: paper.OfOurs, Pass: 1, Fail: 1}}
+	if !slices.Equal(all.Totals, want) || len(all.Claims) != 5 || all.Claims[1].Origin != paper.Ours || len(all.NotClaims) == 0 {
+		t.Errorf("got %+v", all)
+	}
+	if !strings.Contains(string(page), notClaims) {
+		t.Error("the page does not say what is no claim")
 	}
 }
 

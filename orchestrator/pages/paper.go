@@ -149,24 +149,25 @@ func one(d report.Drawing, err error) ([][]byte, error) {
 }
 
 // verdictColumn is where Claims has the verdict, and claimGrades what that means.
-const verdictColumn = 6
+const verdictColumn = 7
 
 var claimGrades = map[string]record.Grade{paper.Pass: record.Good, paper.Fail: record.Bad, paper.Skipped: record.Doubt}
 
 // Claims returns the table of claims.
 func Claims(rows []paper.Row) report.Table {
-	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "verdict", "note"}}
+	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "whose", "verdict", "note"}}
 	t.Column = verdictColumn
 	for i, r := range rows {
 		t.Set(i, claimGrades[r.Verdict])
 		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class,
-			r.Verdict, r.Note})
+			string(r.Group), r.Verdict, r.Note})
 	}
 	return t
 }
 
 // FigureClaims is Claims for the part of a figure in a page: those that fail first, each with its
-// verdict first and a space before units, and without the figure's name.
+// verdict first and a space before units, without the figure's name, and with the reasons for its
+// tolerance.
 func FigureClaims(rows []paper.Row) report.Table {
 	order := []string{paper.Fail, paper.Pass, paper.Skipped}
 	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b paper.Row) int {
@@ -178,11 +179,30 @@ func FigureClaims(rows []paper.Row) report.Table {
 	}
 	t.Head, t.Column = verdictFirst(t.Head), 0
 	for i, row := range t.Rows {
-		for _, k := range []int{2, 3, 7} {
+		row[8] = strings.Join(slices.DeleteFunc([]string{row[8], before("one side is enough: ", rows[i].OneSided),
+			before("tolerance: ", rows[i].Why)}, func(s string) bool { return s == "" }), "; ")
+		for _, k := range []int{2, 3, 8} {
 			row[k] = strings.ReplaceAll(units.Spaced(row[k]), " %", "\u00a0%")
 		}
 		row[5] = paper.ClassWords(row[5])
 		t.Rows[i] = verdictFirst(row)
+	}
+	return t
+}
+
+// before returns a text with a prefix, or "" if the text is empty.
+func before(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// NotClaims returns the table of the sentences of a paper that no claim is made of.
+func NotClaims(sentences []paper.Sentence) report.Table {
+	t := report.Table{Head: []string{"the paper says", "why it is no claim"}}
+	for _, s := range sentences {
+		t.Rows = append(t.Rows, []string{s.Says, s.Why})
 	}
 	return t
 }

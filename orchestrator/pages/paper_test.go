@@ -28,9 +28,11 @@ func TestFailuresComeFirst(t *testing.T) {
 		t.Errorf("the first part has %v with links to %v", head.Rows, head.Links)
 	}
 	claims := FigureClaims([]paper.Row{
-		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Verdict: paper.Pass}, {ID: "P2", Claim: "fails", Paper: "12 %", Class: "T1", Verdict: paper.Fail, Note: "got 5us"},
+		{ID: "P2", Claim: "holds", Paper: "4us", Class: "T4", Group: paper.OfOurs, Verdict: paper.Pass, OneSided: "it is a limit"},
+		{ID: "P2", Claim: "fails", Paper: "12 %", Class: "T1", Group: paper.OfPaper, Verdict: paper.Fail, Note: "got 5us", Why: "it is noisy"},
 	}).Rows
-	want := "[[fail fails 12\u00a0%   exact or analytic (T1) got 5 us] [pass holds 4 us   trend (T4) ]]"
+	want := "[[fail fails 12\u00a0%   exact or analytic (T1) paper got 5 us; tolerance: it is noisy] " +
+		"[pass holds 4 us   trend (T4) ours one side is enough: it is a limit]]"
 	if got := fmt.Sprint(claims); got != want {
 		t.Errorf("the claims are\n%s; want\n%s", got, want)
 	}

@@ -1,8 +1,10 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 
 	"weft/results/expect"
 	"weft/units"
@@ -17,8 +19,44 @@ type Row struct {
 	Ours      string `json:"ours"`
 	Tolerance string `json:"tolerance"`
 	Class     string `json:"class"`
+	Origin    Origin `json:"origin"`
+	Group     Group  `json:"group"`
 	Verdict   string `json:"verdict"` // pass, fail, skipped
 	Note      string `json:"note,omitempty"`
+	OneSided  string `json:"one_sided,omitempty"` // why one side is enough
+	Why       string `json:"why,omitempty"`       // the reason for the tolerance, if it is not the class's
+}
+
+// A Group is what a row counts to in the totals.
+type Group string
+
+// The groups, in the order of the totals.
+const (
+	OfPaper    Group = "paper"    // a figure's claim with the paper's number or order
+	OfOurs     Group = "ours"     // a figure's claim with a limit of ours
+	OfSearched Group = "searched" // a claim about a setting that was searched, of any figure
+	OfNoFigure Group = NoFigure   // any other claim about what no figure shows
+)
+
+// groups are all groups, in the order of the totals.
+var groups = []Group{OfPaper, OfOurs, OfSearched, OfNoFigure}
+
+// groupWords says whose the claims of a group are.
+var groupWords = map[Group]string{
+	OfPaper: "of the paper", OfOurs: "of our own", OfSearched: "of searched settings", OfNoFigure: "without a figure",
+}
+
+// group returns the group of a figure's claim.
+func (f *Figure) group(origin Origin) Group {
+	switch {
+	case origin == Searched:
+		return OfSearched
+	case f.Figure == NoFigure:
+		return OfNoFigure
+	case origin == Ours:
+		return OfOurs
+	}
+	return OfPaper
 }
 
 // The verdicts of a row.
@@ -33,8 +71,12 @@ func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 	rows := make([]Row, len(f.Claims))
 	for i := range f.Claims {
 		c := &f.Claims[i]
+		origin := cmp.Or(c.Origin, f.Origin, OfThePaper)
 		rows[i] = Row{ID: f.ID, Figure: f.Figure, Claim: c.Claim, Paper: c.Paper, Class: c.Class,
-			Tolerance: c.tolerance(), Note: c.Note}
+			Tolerance: c.tolerance(), Origin: origin, Group: f.group(origin), Note: c.Note, Why: c.Why}
+		if c.oneSided() {
+			rows[i].OneSided = cmp.Or(c.OneSided, f.OneSided)
+		}
 		if quick && (c.Quick == "skip" || f.Quick.Skip) {
 			rows[i].Verdict, rows[i].Note = Skipped, "not with --quick"
 			continue
@@ -137,17 +179,61 @@ func (r *Row) note(text string) {
 	r.Note = text
 }
 
-// Count returns the numbers of rows that passed, failed and were skipped.
-func Count(rows []Row) (passed, failed, skipped int) {
-	for _, r := range rows {
-		switch r.Verdict {
-		case Pass:
-			passed++
-		case Fail:
-			failed++
-		default:
-			skipped++
+// Total is how the rows of a group were judged.
+type Total struct {
+	Group   Group `json:"group"`
+	Pass    int   `json:"pass"`
+	Fail    int   `json:"fail"`
+	Skipped int   `json:"skipped"`
+}
+
+// Totals counts rows by group. Groups without rows are left out.
+func Totals(rows []Row) []Total {
+	var out []Total
+	for _, g := range groups {
+		t := Total{Group: g}
+		for _, r := range rows {
+			switch {
+			case r.Group != g:
+			case r.Verdict == Pass:
+				t.Pass++
+			case r.Verdict == Fail:
+				t.Fail++
+			default:
+				t.Skipped++
+			}
+		}
+		if t.Pass+t.Fail+t.Skipped > 0 {
+			out = append(out, t)
 		}
 	}
-	return passed, failed, skipped
+	return out
+}
+
+// Sum returns the total of all groups.
+func Sum(totals []Total) Total {
+	var sum Total
+	for _, t := range totals {
+		sum.Pass, sum.Fail, sum.Skipped = sum.Pass+t.Pass, sum.Fail+t.Fail, sum.Skipped+t.Skipped
+	}
+	return sum
+}
+
+// TotalsText says how many claims of each group pass, of those that were judged: "3 of 4 claims of
+// the paper pass; 1 of 2 of our own; 2 skipped".
+func TotalsText(totals []Total) string {
+	var parts []string
+	for _, t := range totals {
+		words := groupWords[t.Group]
+		if len(parts) == 0 {
+			words = "claims " + words + " pass"
+		}
+		if judged := t.Pass + t.Fail; judged > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d %s", t.Pass, judged, words))
+		}
+	}
+	if n := Sum(totals).Skipped; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d skipped", n))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "no claim")
 }

@@ -29,20 +29,44 @@ type Paper struct {
 	Sources map[string]string `yaml:"sources"`
 	Figures []Figure          `yaml:"figures"`
 	Open    []Parameter       `yaml:"open"` // what the paper leaves open
+	// NotClaims lists the sentences with a number or a comparison that no claim is made of.
+	NotClaims []Sentence `yaml:"not_claims"`
 }
+
+// Sentence is a sentence of the paper that no claim is made of.
+type Sentence struct {
+	Says string `yaml:"says" json:"says"`
+	Why  string `yaml:"why" json:"why"`
+}
+
+// NoFigure is the Figure of what no figure or table of the paper shows.
+const NoFigure = "no figure"
+
+// Origin says whose number or order a claim is about.
+type Origin string
+
+// The origins of claims.
+const (
+	OfThePaper Origin = "paper"    // the paper has the number or the order; the default
+	Ours       Origin = "ours"     // the limit is ours
+	Searched   Origin = "searched" // the setting was searched so that the paper's numbers appear
+)
 
 // Figure is a figure or table of the paper.
 type Figure struct {
 	ID      string            `yaml:"id"`     // P1
-	Figure  string            `yaml:"figure"` // Fig. 6a
+	Figure  string            `yaml:"figure"` // Fig. 6a; or NoFigure
 	Title   string            `yaml:"title"`
 	About   string            `yaml:"about"`
 	Labs    []string          `yaml:"labs"`    // files beside paper.yml
 	Sources map[string]string `yaml:"sources"` // override those of the paper
 	Set     []string          `yaml:"set"`     // path=value, as with --set
 	Quick   Quick             `yaml:"quick"`
-	Claims  []Claim           `yaml:"claims"`
-	Plots   []Plot            `yaml:"plots"`
+	// Origin and OneSided are those of the claims that have none.
+	Origin   Origin  `yaml:"origin"`
+	OneSided string  `yaml:"one_sided"`
+	Claims   []Claim `yaml:"claims"`
+	Plots    []Plot  `yaml:"plots"`
 }
 
 // Work returns the labs of the figure and their settings, with quick those of --quick.
@@ -74,8 +98,13 @@ type Claim struct {
 	Bound  string `yaml:"bound"`  // "at most" or "at least": a better value than the paper's passes; empty: two-sided
 	Holds  string `yaml:"holds"`  // an expression for a comparison over the runs
 	Class  string `yaml:"class"`  // of classes
-	Note   string `yaml:"note"`   // known reason for a difference, such as docs/adr/0032
-	Quick  string `yaml:"quick"`  // "skip": not judged with --quick
+	Origin Origin `yaml:"origin"` // empty: that of the figure, otherwise OfThePaper
+	// OneSided says why one side is enough: of a claim with Bound, or with a Holds that bounds a
+	// value from one side by a number and no Within. It is required there.
+	OneSided string `yaml:"one_sided"`
+	Why      string `yaml:"why"`   // the reason for the tolerance; required where it is wider than its class's
+	Note     string `yaml:"note"`  // known reason for a difference, such as docs/adr/0032
+	Quick    string `yaml:"quick"` // "skip": not judged with --quick
 }
 
 // Plot is a chart of the figure, redrawn from the runs.
@@ -192,8 +221,11 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 				bad(where, "%v", err)
 			}
 		}
+		if err := f.Origin.check(); err != nil {
+			bad(where, "%v", err)
+		}
 		for k := range f.Claims {
-			if err := f.Claims[k].check(); err != nil {
+			if err := f.Claims[k].check(f.OneSided); err != nil {
 				bad(fmt.Sprintf("%s.claims.%d", where, k), "%v", err)
 			}
 		}
@@ -213,31 +245,56 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 			}
 		}
 	}
+	for i, s := range p.NotClaims {
+		if s.Says == "" || s.Why == "" {
+			bad(fmt.Sprintf("not_claims.%d", i), "needs says and why")
+		}
+	}
 	return errors.Join(errs...)
 }
 
-// classes says what the claims of a class are compared with.
-var classes = map[string]string{
-	"T1": "exact or analytic", "T2": "another simulator", "T3": "ratio and order", "T4": "trend",
+// classes says what the claims of a class are compared with, and how wide a tolerance is that needs
+// no reason of its own. docs/papers.md has the reasons.
+var classes = map[string]struct {
+	words  string
+	within float64
+}{
+	"T1": {"exact or analytic", 0.05}, "T2": {"another simulator", 0.05}, "T3": {"ratio and order", 0.25},
+	"T4": {"trend", 0.25},
 }
 
 // ClassWords returns a class with what it means: ratio and order (T3).
-func ClassWords(class string) string { return classes[class] + " (" + class + ")" }
+func ClassWords(class string) string { return classes[class].words + " (" + class + ")" }
 
-func (c *Claim) check() error {
+func (o Origin) check() error {
+	switch o {
+	case "", OfThePaper, Ours, Searched:
+		return nil
+	}
+	return fmt.Errorf("origin %q; expected paper, ours or searched", string(o))
+}
+
+// check checks a claim of a figure with a reason for one-sided claims, if any.
+func (c *Claim) check(oneSided string) error {
 	if strings.TrimSpace(c.Claim) == "" || c.Paper == "" {
 		return errors.New("needs claim and paper")
 	}
-	if classes[c.Class] == "" {
+	if classes[c.Class].words == "" {
 		return fmt.Errorf("class %q; expected T1, T2, T3 or T4", c.Class)
 	}
 	if c.Quick != "" && c.Quick != "skip" {
 		return fmt.Errorf("quick %q; expected skip, or nothing", c.Quick)
 	}
+	if err := c.Origin.check(); err != nil {
+		return err
+	}
 	if c.Ours != "" {
 		if _, err := expect.ParseValue(c.Ours); err != nil {
 			return fmt.Errorf("ours: %w", err)
 		}
+	}
+	if err := c.checkSides(oneSided); err != nil {
+		return err
 	}
 	if c.Holds != "" {
 		if _, err := expect.Parse(c.Holds); err != nil {
@@ -248,6 +305,26 @@ func (c *Claim) check() error {
 		}
 	}
 	return c.checkNumber()
+}
+
+// checkSides checks that a one-sided claim, and only such a claim, says why one side is enough.
+func (c *Claim) checkSides(ofFigure string) error {
+	switch one := c.oneSided(); {
+	case one && c.OneSided == "" && ofFigure == "":
+		return errors.New("one side decides: needs one_sided, why that is enough, or within without bound")
+	case !one && c.OneSided != "":
+		return errors.New("one_sided: both sides are judged")
+	}
+	return nil
+}
+
+// oneSided reports whether a value far off on one side passes.
+func (c *Claim) oneSided() bool {
+	if c.Bound != "" || c.Within != "" {
+		return c.Bound != ""
+	}
+	e, err := expect.Parse(c.Holds)
+	return err == nil && e.OneSided()
 }
 
 // compares reports whether the claim compares our value with the paper's number.
@@ -275,6 +352,9 @@ func (c *Claim) checkNumber() error {
 	q, err := expect.ParseQuantity(c.Within)
 	if err != nil || q.Unit != "" || q.Value < 0 {
 		return fmt.Errorf("within %q; expected a share such as 10%%", c.Within)
+	}
+	if usual := classes[c.Class].within; q.Value > usual*(1+1e-9) && c.Why == "" {
+		return fmt.Errorf("within %s needs why: claims of class %s have %g%% (docs/papers.md)", c.Within, c.Class, 100*usual)
 	}
 	return nil
 }

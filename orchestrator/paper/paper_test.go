@@ -26,14 +26,16 @@ figures:
     labs: [a.yaml]
     quick: {labs: [b.yaml]}
     claims:
-      - {claim: it is fast, paper: 10us, ours: "fct.p99[seed=1]", within: 10%, class: T1}
-      - {claim: it is short, paper: 1KB, ours: "max_queue[seed=1]", bound: at most, class: T3, quick: skip}
+      - {claim: it is fast, paper: 10us, ours: "fct.p99[seed=1]", within: 10%, class: T1, why: it is noisy}
+      - {claim: it is short, paper: 1KB, ours: "max_queue[seed=1]", bound: at most, one_sided: a limit, class: T3, quick: skip}
       - {claim: it grows, paper: grows, holds: "fct.p99[seed=2] > fct.p99[seed=1]", class: T4, note: known}
       - {claim: a bit, paper: "1.1", ours: "fct.p99[seed=2] / fct.p99[seed=1]", within: 25%, holds: "fct.p99[seed=2] >= fct.p99[seed=1]", class: T3}
     plots:
       - {kind: sweep, x: seed, y: fct.p99, paper: [{name: them, x: [1], y: [2]}]}
 open:
   - {name: beta, value: "0.4", why: a scan, sensitivity: P1}
+not_claims:
+  - {says: it is red, why: colours are not simulated}
 `
 
 func TestClaimsAreJudged(t *testing.T) {
@@ -91,7 +93,13 @@ func TestClaimsAreJudged(t *testing.T) {
 	if got := p.Figures[0].Claims[3].tolerance(); got != "±25%, and must hold" {
 		t.Errorf("tolerance %q", got)
 	}
+	if got := p.Figures[0].Claims[1].tolerance(); got != "at most" {
+		t.Errorf("tolerance %q", got)
+	}
 	rows := p.Figures[0].Judge(nil, false)
+	if rows[1].OneSided != "a limit" || rows[0].OneSided != "" {
+		t.Errorf("one-sided: %+v", rows)
+	}
 	for _, r := range rows {
 		if r.Verdict != Fail || r.Note == "" {
 			t.Errorf("nothing was run, and %+v", r)
@@ -116,6 +124,13 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"sensitivity: P1", "sensitivity: P2", `no figure is called "P2"`},
 		{"title: A paper", "titel: A paper", "field titel not found"},
 		{"title: A paper", "", "title: is missing"},
+		{"one_sided: a limit, ", "", "claims.1: one side decides: needs one_sided"},
+		{"within: 10%", "within: 10%, one_sided: a limit", "claims.0: one_sided: both sides are judged"},
+		{"fct.p99[seed=2] > fct.p99[seed=1]", "fct.p99[seed=2] > 2 * fct.p99[seed=1]", "claims.2: one side decides"},
+		{"within: 10%, class: T1, why: it is noisy", "within: 10%, class: T2", "claims.0: within 10% needs why: claims of class T2 have 5%"},
+		{"class: T4", "class: T4, origin: theirs", `origin "theirs"`},
+		{"    labs: [a.yaml]", "    labs: [a.yaml]\n    origin: theirs", `origin "theirs"`},
+		{"says: it is red, ", "", "not_claims.0: needs says and why"},
 	} {
 		_, err := Load(folder(strings.Replace(good, c.old, c.replacement, 1)), "x")
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x/paper.yml: ") {
@@ -146,32 +161,93 @@ func TestPapersOfThisRepository(t *testing.T) {
 	}
 }
 
-// A value far above the paper's passes a claim with "at least": such a claim says why that
-// reproduces the paper.
-func TestClaimsWithoutAnUpperBoundHaveANote(t *testing.T) {
+// No claim of a paper passes on one side alone without saying why that is enough, whatever its
+// form: a bound, or a comparison with a number.
+func TestOneSidedClaimsSayWhy(t *testing.T) {
+	found := map[string]int{}
+	for f, rows := range allRows(t) {
+		for i, r := range rows {
+			c := &f.Claims[i]
+			e, err := expect.Parse(c.Holds)
+			byHolds := err == nil && c.Within == "" && e.OneSided()
+			if c.Bound == "" && !byHolds {
+				continue
+			}
+			found[c.Bound]++
+			if len(r.OneSided) < 10 {
+				t.Errorf("%s, %q: one_sided is %q", f.ID, c.Claim, r.OneSided)
+			}
+		}
+	}
+	if found[""] < 10 || found["at most"] < 10 || found["at least"] == 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
+// allRows returns the rows of all papers' figures, without any runs.
+func allRows(t *testing.T) map[*Figure][]Row {
+	t.Helper()
 	names, err := Names(labs.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	out := map[*Figure][]Row{}
 	for _, name := range names {
 		p, err := Load(labs.Files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range p.Figures {
-			for _, c := range f.Claims {
-				if c.Bound != "at least" {
-					continue
-				}
-				if found++; c.Note == "" {
-					t.Errorf("%s %s, %q: no note", name, f.ID, c.Claim)
-				}
-			}
+		for i := range p.Figures {
+			out[&p.Figures[i]] = p.Figures[i].Judge(nil, false)
 		}
 	}
-	if found == 0 {
-		t.Error("no claim to check")
+	return out
+}
+
+// Rows are counted by whose claim they are, and those about no figure apart. A searched setting is
+// one in either.
+func TestRowsAreCountedByOrigin(t *testing.T) {
+	figure := func(id, figure string, origin Origin, claims ...Claim) Figure {
+		for i := range claims {
+			claims[i].Holds = "1 == 1"
+		}
+		return Figure{ID: id, Figure: figure, Origin: origin, Claims: claims}
+	}
+	figures := []Figure{
+		figure("P1", "Fig. 1", "", Claim{}, Claim{Origin: Ours}, Claim{Origin: Searched}),
+		figure("P2", NoFigure, Ours, Claim{}, Claim{Origin: OfThePaper}, Claim{Origin: Searched}),
+		figure("P3", "Table I", Searched, Claim{}, Claim{Origin: OfThePaper}),
+	}
+	var got []string
+	var rows []Row
+	for _, f := range figures {
+		for _, r := range f.Judge(nil, false) {
+			r.Verdict = Pass
+			got = append(got, string(r.Origin)+"/"+string(r.Group))
+			rows = append(rows, r)
+		}
+	}
+	want := "paper/paper ours/ours searched/searched ours/no figure paper/no figure searched/searched searched/searched paper/paper"
+	if text := strings.Join(got, " "); text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	rows[0].Verdict, rows[1].Verdict, rows[4].Verdict = Fail, Skipped, Skipped
+	totals := Totals(rows)
+	if sum := Sum(totals); sum != (Total{Pass: 5, Fail: 1, Skipped: 2}) {
+		t.Errorf("sum %+v of %+v", sum, totals)
+	}
+	for _, c := range []struct {
+		rows []Row
+		want string
+	}{
+		{rows, "1 of 2 claims of the paper pass; 3 of 3 of searched settings; 1 of 1 without a figure; 2 skipped"},
+		{rows[2:4], "1 of 1 claims of searched settings pass; 1 of 1 without a figure"},
+		{rows[1:2], "1 skipped"},
+		{nil, "no claim"},
+	} {
+		if got := TotalsText(Totals(c.rows)); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
 

@@ -39,6 +39,23 @@ func Parse(text string) (*Expr, error) {
 	return e, e.Check(Scope{})
 }
 
+// OneSided reports whether a line bounds a value from one side by a number of its own, as in
+// "fct.p99 <= 10us" or "a <= 1.5 * b". An order of two measured values ("a <= b") and a distance
+// ("abs(a - b) <= 10% * b") are none.
+func (e *Expr) OneSided() bool {
+	switch e.root.op {
+	case "<", "<=", ">", ">=":
+	default:
+		return false
+	}
+	return e.root.args[0].op != "abs" && slices.ContainsFunc(e.root.args, (*node).hasNumber)
+}
+
+// hasNumber reports whether a literal number is part of an expression; selections do not count.
+func (n *node) hasNumber() bool {
+	return n.op == "" && n.lit.typ.shape == number || slices.ContainsFunc(n.args, (*node).hasNumber)
+}
+
 // parse parses an expression of any type.
 func parse(text string) (*Expr, error) {
 	if len(text) > maxLen {
