@@ -155,7 +155,8 @@ var claimGrades = map[string]record.Grade{paper.Pass: record.Good, paper.Fail: r
 
 // Claims returns the table of claims.
 func Claims(rows []paper.Row) report.Table {
-	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "whose", "verdict", "note"}}
+	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "whose", "verdict",
+		"note"}}
 	t.Column = verdictColumn
 	for i, r := range rows {
 		t.Set(i, claimGrades[r.Verdict])

@@ -354,7 +354,8 @@ func (c *Claim) checkNumber() error {
 		return fmt.Errorf("within %q; expected a share such as 10%%", c.Within)
 	}
 	if usual := classes[c.Class].within; q.Value > usual*(1+1e-9) && c.Why == "" {
-		return fmt.Errorf("within %s needs why: claims of class %s have %g%% (docs/papers.md)", c.Within, c.Class, 100*usual)
+		return fmt.Errorf("within %s needs why: claims of class %s have %g%% (docs/papers.md)", c.Within, c.Class,
+			100*usual)
 	}
 	return nil
 }
