@@ -68,7 +68,7 @@ func TestBenchNotes(t *testing.T) {
 		}
 	}
 	if _, stdout, _ := weft(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--transport", "strack",
-		"--set", "transport.strack.ack_every=16KiB", "--out", t.TempDir()); !strings.Contains(stdout, "\n# warning: transport.strack.max_cwnd: ") {
+		"--set", "transport.strack.ack_every=16KiB", "--set", "transport.strack.max_cwnd=1", "--out", t.TempDir()); !strings.Contains(stdout, "\n# warning: transport.strack.max_cwnd: ") {
 		t.Errorf("the warning is not in\n%s", stdout)
 	}
 	if _, stdout, _ := weft(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--transport", "roce", "--out", t.TempDir()); !strings.Contains(stdout, "\n# note: "+pfc) {

@@ -177,10 +177,6 @@ func pathAnswers(t *testing.T) []string {
 	says(t, "docs/uec.md", fmt.Sprintf("Slowdown: PC4 %.1f, from %s to %s; STrack %.1f; UEC %.2f", slices.Concat(
 		[]any{mean(runs, "pc4", maxSlow)}, bounds(runs, "pc4", "%.1f", maxSlow),
 		[]any{mean(runs, "strack", maxSlow), mean(runs, "uec", maxSlow)})...))
-	us := mean(runs, "uec", meanRTT)
-	if strack := mean(runs, "strack", meanRTT); us-strack > 0.1 || strack-us > 0.1 {
-		t.Errorf("the mean round trips of UEC and STrack are %.2f and %.2f us", us, strack)
-	}
 	return []string{
 		fmt.Sprintf("PC4: %s, %s, %s, %s, %s: two to four", of(runs, "pc4", "%.2f", maxSlow)...),
 		fmt.Sprintf("STrack: %s, %s, %s, %s, %s. ", of(runs, "strack", "%.2f", maxSlow)...),
@@ -189,7 +185,7 @@ func pathAnswers(t *testing.T) []string {
 		"Flow completion, p99: " + changes["flow completion, p99"], "Round trip, mean: " + changes["round trip, mean"],
 		fmt.Sprintf("the p99 of flow completion is %s to %s us instead of %s to %s,",
 			slices.Concat(bounds(runs, "uec", "%.0f", p99FCT), bounds(runs, "strack", "%.0f", p99FCT))...),
-		fmt.Sprintf("the mean round trip is %.1f us in both", us),
+		fmt.Sprintf("the mean round trip is %.1f us instead of %.1f", mean(runs, "uec", meanRTT), mean(runs, "strack", meanRTT)),
 	}
 }
 

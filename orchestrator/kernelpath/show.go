@@ -11,11 +11,11 @@ import (
 	"weft/tc-shaping/tcnl"
 )
 
-// Show returns the disciplines, classes, programs and counters of the switch of a host, as the tc of
-// this machine prints them in the switch's namespace, in two paragraphs: the interface to the host,
-// and all interfaces, with the bridge and the routes. Without tc the second has the disciplines and
-// their counters, read by netlink, and the first says so. A command that fails leaves its reason in
-// the text.
+// Show returns the disciplines, classes, programs and counters of the switch of a host, as the tc
+// of this machine prints them in the switch's namespace, in two paragraphs: the interface to the
+// host, and all interfaces, with the bridge and the routes. Without tc the second has the
+// disciplines and their counters, read by netlink, and the first says so. A command that fails
+// leaves its reason in the text.
 func Show(ctx context.Context, net *Network, nodes Nodes, host int) string {
 	home := net.Hosts[host].Home
 	name, device := net.Switches[home].Name, ""
