@@ -41,6 +41,8 @@ type coordination struct {
 	byAddr  map[[4]byte]fabric.NodeID
 	ended   chan struct{}
 	waiting []waiting // notifications that are not due yet
+	leaving []leaving // notifications to send
+	behind  int64     // when those that core sends now are due: leaving.due; 0: at once
 
 	mutex sync.Mutex
 	core  *fabric.Coordinator
@@ -64,6 +66,14 @@ type flowAt struct {
 type waiting struct {
 	due  int64 // CLOCK_MONOTONIC in ns
 	at   int
+	note fabric.Note
+}
+
+// leaving is a notification about a packet that no link has delayed. It leaves when the packet
+// would have come, or the switch would answer half a round trip early.
+type leaving struct {
+	due  int64 // CLOCK_MONOTONIC in ns
+	to   fabric.NodeID
 	note fabric.Note
 }
 
@@ -236,6 +246,9 @@ func (k *coordination) due() int64 {
 	for i := range k.waiting {
 		due = min(due, k.waiting[i].due)
 	}
+	for i := range k.leaving {
+		due = min(due, k.leaving[i].due)
+	}
 	return due
 }
 
@@ -253,7 +266,11 @@ func (k *coordination) handle(sockets []unix.PollFd) error {
 			break
 		}
 		k.late.Record(max(0, k.scale.LabSpan(clock.Monotonic()-e.At)))
+		if e.Taken > 0 {
+			k.behind = e.At + int64(e.Taken)<<k.c.lines[e.From].dir.Gate.Unit
+		}
 		_, advice := k.core.Arrived(k.now(e.At), &e.Arrival)
+		k.behind = 0
 		if err := k.advise(flowAt{e.Switch, e.Flow, e.Dst}, advice); err != nil {
 			return err
 		}
@@ -277,6 +294,13 @@ func (k *coordination) handle(sockets []unix.PollFd) error {
 		}
 	}
 	k.core.Advance(k.now(clock.Monotonic()))
+	k.leaving = slices.DeleteFunc(k.leaving, func(l leaving) bool {
+		if l.due > clock.Monotonic() {
+			return false
+		}
+		k.send(l.to, &l.note)
+		return true
+	})
 	return k.err
 }
 
@@ -302,9 +326,18 @@ func (k *coordination) advise(f flowAt, a fabric.Advice) error {
 	return nil
 }
 
-// notify sends a notification. The caller holds the mutex.
+// notify sends a notification, once it is due. The caller holds the mutex.
 func (k *coordination) notify(to fabric.NodeID, n fabric.Note) {
-	message := realtime.EncodeNote(&n)
+	if k.behind > 0 {
+		k.leaving = append(k.leaving, leaving{k.behind, to, n})
+		return
+	}
+	k.send(to, &n)
+}
+
+// send sends a notification. The caller holds the mutex.
+func (k *coordination) send(to fabric.NodeID, n *fabric.Note) {
+	message := realtime.EncodeNote(n)
 	s := int(n.Switch) - len(k.c.net.Hosts)
 	addr := k.c.net.AddrOf(int(to))
 	err := unix.Sendto(k.sockets[s], message[:], 0, &unix.SockaddrInet4{Port: wire.Port, Addr: addr.As4()})

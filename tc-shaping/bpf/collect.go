@@ -106,6 +106,7 @@ func (p *Port) collect() asm.Instructions {
 	}
 	const now, end = queue, size
 	return join(
+		asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, collected+8, asm.R1, asm.DWord)},
 		whole(uncollected),
 		asm.Instructions{
 			asm.LoadMem(now, packet, skbStamp, asm.DWord), // not when it is looked at

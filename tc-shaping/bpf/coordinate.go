@@ -20,6 +20,7 @@ const (
 	eventPort    = event + 36
 	eventCC      = event + 40
 	eventAvoided = event + 41
+	eventTaken   = event + 42
 	eventQueues  = event + eventHead
 )
 
@@ -102,7 +103,12 @@ func (p *Port) coordinate() asm.Instructions {
 // marked from the tag.
 func (p *Port) beginEvent() (all asm.Instructions) {
 	all = append(all, asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, tagMay, asm.R1, asm.Byte),
-		asm.StoreMem(asm.RFP, eventCC, asm.R1, asm.DWord), asm.Sub.Imm(asm.R1, 1))
+		asm.StoreMem(asm.RFP, eventCC, asm.R1, asm.DWord))
+	if p.Unit > 0 {
+		all = append(all, asm.LoadMem(asm.R1, asm.RFP, collected+8, asm.Half), asm.HostTo(asm.BE, asm.R1, asm.Half),
+			asm.StoreMem(asm.RFP, eventTaken, asm.R1, asm.Half), asm.Mov.Imm(asm.R1, 0))
+	}
+	all = append(all, asm.Sub.Imm(asm.R1, 1))
 	for i := range p.At.Routes.queues() { // no port yet
 		all = append(all, asm.StoreMem(asm.RFP, int16(eventQueues+8*i), asm.R1, asm.DWord))
 	}

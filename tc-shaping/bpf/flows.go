@@ -87,6 +87,9 @@ func (f *Flows) Advise(at int, flow uint32, to fabric.HostID, a fabric.Advice, r
 // Event is a packet with a coordination tag that has arrived at a switch and left it.
 type Event struct {
 	At int64 // CLOCK_MONOTONIC in ns
+	// Taken is the time that the packet had collected, in units of Port.Unit: by how much later it
+	// would have come if its links had delayed it.
+	Taken uint16
 	fabric.Arrival
 }
 
@@ -139,7 +142,7 @@ func (e *Event) decode(b []byte) error {
 			queues = append(queues, fabric.PortQueue{Port: port, Queued: waits})
 		}
 	}
-	*e = Event{At: int64(binary.NativeEndian.Uint64(at(eventAt))), Arrival: fabric.Arrival{
+	*e = Event{At: int64(binary.NativeEndian.Uint64(at(eventAt))), Taken: u16(eventTaken), Arrival: fabric.Arrival{
 		Switch: int(u32(eventSwitch)), From: u32(eventFrom),
 		Src: fabric.HostID(u32(eventSrc)), Dst: fabric.HostID(u32(eventDst)),
 		Flow: uint32(u32(eventFlow)), SrcPort: u16(eventSource),
