@@ -10,6 +10,7 @@ import (
 	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
+	"weft/transport/cc/strack"
 	"weft/transport/cc/wasm"
 	"weft/transport/path"
 	"weft/transport/wire"
@@ -187,8 +188,10 @@ func wasmScheme(s *Spec, p wasm.Params) scheme {
 	}
 	switch {
 	case paths > 1 && p.Adaptive:
+		like := params.Defaults[strack.Params]()
+		like.Paths = paths
 		sch.chooser = func(l cc.Link, _ uint64, window units.Bytes) path.Chooser {
-			return path.NewSTrack(path.Adaptive{Paths: paths, PerPacket: 2}, l.Packet, window)
+			return path.NewSTrack(adaptive(like, l), l.Packet, window)
 		}
 	case paths > 1:
 		sch.chooser = func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {

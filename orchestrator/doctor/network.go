@@ -77,8 +77,8 @@ var costs = map[qdisc.Part]string{
 		"there is no datapath kernel without those",
 	qdisc.PartSource: "checks of source addresses by BPF programs in datapath kernel in place of u32, matchall and " +
 		"gact, or there is no datapath kernel without those",
-	qdisc.PartBPF: "datapath kernel needs every other part, marks packets on arrival alone, sends " +
-		"acknowledgements behind data, and chooses among equal paths by the kernel's hash",
+	qdisc.PartBPF: "datapath kernel needs every other part, marks packets on arrival alone, has a whole buffer for " +
+		"each of control packets and data, and chooses among equal paths by the kernel's hash",
 }
 
 var errUntried = errors.New("not tested: creating a network namespace needs privileges")

@@ -40,9 +40,8 @@ type coordination struct {
 	quit    int   // eventfd: readable when CCM is over
 	byAddr  map[[4]byte]fabric.NodeID
 	ended   chan struct{}
-	waiting []waiting // notifications that are not due yet
-	leaving []leaving // notifications to send
-	behind  int64     // when those that core sends now are due: leaving.due; 0: at once
+	waiting []waiting // what is not due yet
+	behind  int64     // when the notifications that core sends now are due: waiting.due; 0: at once
 
 	mutex sync.Mutex
 	core  *fabric.Coordinator
@@ -61,20 +60,11 @@ type flowAt struct {
 	to   fabric.HostID
 }
 
-// waiting is a notification that has arrived at a switch and is not due yet, since no link has
-// delayed it.
+// waiting is what happens once it is due: a notification leaves a switch or has arrived at one,
+// before it would have, since no link delays anything.
 type waiting struct {
-	due  int64 // CLOCK_MONOTONIC in ns
-	at   int
-	note fabric.Note
-}
-
-// leaving is a notification about a packet that no link has delayed. It leaves when the packet
-// would have come, or the switch would answer half a round trip early.
-type leaving struct {
-	due  int64 // CLOCK_MONOTONIC in ns
-	to   fabric.NodeID
-	note fabric.Note
+	due int64 // CLOCK_MONOTONIC in ns
+	do  func() error
 }
 
 // coordinate starts CCM, if the network has it.
@@ -246,9 +236,6 @@ func (k *coordination) due() int64 {
 	for i := range k.waiting {
 		due = min(due, k.waiting[i].due)
 	}
-	for i := range k.leaving {
-		due = min(due, k.leaving[i].due)
-	}
 	return due
 }
 
@@ -287,21 +274,21 @@ func (k *coordination) handle(sockets []unix.PollFd) error {
 			continue
 		}
 		k.waiting = slices.Delete(k.waiting, i, i+1)
-		if flow, advice, ok := k.core.Heard(k.now(clock.Monotonic()), w.at, w.note); ok {
-			if err := k.advise(flowAt{w.at, flow, w.note.Dst}, advice); err != nil {
-				return err
-			}
+		if err := w.do(); err != nil {
+			return err
 		}
 	}
 	k.core.Advance(k.now(clock.Monotonic()))
-	k.leaving = slices.DeleteFunc(k.leaving, func(l leaving) bool {
-		if l.due > clock.Monotonic() {
-			return false
-		}
-		k.send(l.to, &l.note)
-		return true
-	})
 	return k.err
+}
+
+// hear takes a notification that has come to a switch. The caller holds the mutex.
+func (k *coordination) hear(at int, note fabric.Note) error {
+	flow, advice, ok := k.core.Heard(k.now(clock.Monotonic()), at, note)
+	if !ok {
+		return nil
+	}
+	return k.advise(flowAt{at, flow, note.Dst}, advice)
 }
 
 // advise hands the advice for a flow to a switch's programs. The caller holds the mutex.
@@ -326,13 +313,18 @@ func (k *coordination) advise(f flowAt, a fabric.Advice) error {
 	return nil
 }
 
-// notify sends a notification, once it is due. The caller holds the mutex.
+// notify sends a notification. One about a packet that no link has delayed leaves when the packet
+// would have come: the switch would answer half a round trip early otherwise. The caller holds the
+// mutex.
 func (k *coordination) notify(to fabric.NodeID, n fabric.Note) {
-	if k.behind > 0 {
-		k.leaving = append(k.leaving, leaving{k.behind, to, n})
+	if k.behind == 0 {
+		k.send(to, &n)
 		return
 	}
-	k.send(to, &n)
+	k.waiting = append(k.waiting, waiting{k.behind, func() error {
+		k.send(to, &n)
+		return nil
+	}})
 }
 
 // send sends a notification. The caller holds the mutex.
@@ -369,7 +361,7 @@ func (k *coordination) receive(s int) {
 		if !ok {
 			continue // not of a switch
 		}
-		w := waiting{at: s, note: note}
+		w := waiting{do: func() error { return k.hear(s, note) }}
 		if due := sockbuf.StampOf(control[:cn]); due != 0 {
 			w.due = clock.Monotonic() + due - time.Now().UnixNano()
 		}

@@ -7,7 +7,6 @@ import (
 
 	"weft/fabric"
 	"weft/tc-shaping/qdisc"
-	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -274,9 +273,8 @@ func (p *Port) remember(port asm.Register) asm.Instructions {
 func (p *Port) adapt() asm.Instructions {
 	const mine, other = asm.R8, asm.R9
 	return join(
+		ifControl(alone),
 		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
-			asm.JGE.Imm(asm.R1, wire.TOSControl, alone),
 			asm.LoadMem(asm.R1, entries, 4, asm.Word),
 			asm.JGT.Imm(asm.R1, portMask, unchosen),
 		},

@@ -14,7 +14,6 @@ import (
 	"weft/fabric"
 	"weft/internal/cleanup"
 	"weft/internal/splitmix"
-	"weft/transport/wire"
 )
 
 // Routes is the memory in which switches look up by which of their ports a packet goes on. They
@@ -251,14 +250,12 @@ func (s *Switch) spray(hash asm.Register) asm.Instructions {
 	if !s.Balance.Random() {
 		return nil
 	}
-	return asm.Instructions{
-		asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
-		asm.JGE.Imm(asm.R1, wire.TOSControl, "flows"),
+	return append(ifControl("flows"),
 		asm.FnGetPrandomU32.Call(),
 		asm.Mov.Reg(hash, asm.R0),
 		asm.LSh.Imm(hash, 32),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("flows"),
-	}
+	)
 }
 
 // What findPorts leaves in registers.

@@ -115,18 +115,24 @@ func waitingControl(to, other asm.Register) asm.Instructions {
 // on the stack. It uses R1.
 func byClass(control, data asm.Instructions) asm.Instructions {
 	return join(
-		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
-			asm.JLT.Imm(asm.R1, wire.TOSControl, "no control packet"),
-		},
-		control,
+		ifControl("control packet"),
+		data,
 		asm.Instructions{
 			asm.Ja.Label("classified"),
-			asm.Mov.Imm(asm.R1, 0).WithSymbol("no control packet"),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("control packet"),
 		},
-		data,
+		control,
 		asm.Instructions{asm.Mov.Imm(asm.R1, 0).WithSymbol("classified")},
 	)
+}
+
+// ifControl goes to a label if the packet, whose header is on the stack, is a control packet. It
+// uses R1.
+func ifControl(label string) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, ipTOS, asm.Byte),
+		asm.JGE.Imm(asm.R1, wire.TOSControl, label),
+	}
 }
 
 // between loads into a register by how much one counter of a row is above another, at least 0: a

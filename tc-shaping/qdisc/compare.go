@@ -88,7 +88,7 @@ func (o HTB) differs(got Options) []field {
 	return differs(o, got, func(f *fields, got HTB) {
 		equal(f, "rate, B/s", o.Rate, got.Rate)
 		equal(f, "filter for control packets", o.Filter, got.Filter)
-		// The kernel is told the bucket in units of 64 ns.
+		// Netlink carries the bucket in units of 64 ns.
 		f.add("bucket", (o.Bucket-got.Bucket).Abs() < 64*time.Nanosecond, o.Bucket, got.Bucket)
 		equal(f, "overhead, bytes", o.Overhead, got.Overhead)
 	})

@@ -59,37 +59,29 @@ func (c *Conn) request(kind, flags int, device int, q qdisc.Qdisc) *nl.NetlinkRe
 
 // set creates or changes one discipline of a device, with its classes.
 func (c *Conn) set(device int, q qdisc.Qdisc, flags int) error {
-	htb, hasClasses := q.Options.(qdisc.HTB)
-	if !hasClasses || flags != 0 { // of an htb only the classes can change
-		if err := c.setOptions(device, q, flags); err != nil {
+	var err error
+	if htb, ok := q.Options.(qdisc.HTB); ok {
+		err = c.setHTB(device, q, htb, flags)
+	} else {
+		var o *nl.RtAttr
+		if o, err = options(q.Options); err != nil {
 			return err
 		}
+		err = c.put(unix.RTM_NEWQDISC, flags, device, q, o)
 	}
-	if hasClasses {
-		if err := c.setClasses(device, htb, flags); err != nil {
-			return fmt.Errorf("%v: %w", q, err)
-		}
-	}
-	if hasClasses && htb.Filter && flags != 0 {
-		if err := c.links.FilterAdd(controlFilter(device)); err != nil {
-			return fmt.Errorf("%v: %w", q, err)
-		}
+	if err != nil {
+		return fmt.Errorf("%v: %w", q, err)
 	}
 	return nil
 }
 
-func (c *Conn) setOptions(device int, q qdisc.Qdisc, flags int) error {
-	r := c.request(unix.RTM_NEWQDISC, flags|unix.NLM_F_ACK, device, q)
-	o, err := options(q.Options)
-	if err != nil {
-		return err
-	}
+// put sends the settings of a discipline or of one of its classes.
+func (c *Conn) put(kind, flags, device int, q qdisc.Qdisc, settings *nl.RtAttr) error {
+	r := c.request(kind, flags|unix.NLM_F_ACK, device, q)
 	r.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(q.Options.Kind())))
-	r.AddData(o)
-	if _, err := r.Execute(unix.NETLINK_ROUTE, 0); err != nil {
-		return fmt.Errorf("%v: %w", q, err)
-	}
-	return nil
+	r.AddData(settings)
+	_, err := r.Execute(unix.NETLINK_ROUTE, 0)
+	return err
 }
 
 func (c *Conn) add(device int, q qdisc.Qdisc) error {
@@ -107,7 +99,7 @@ func (c *Conn) clear(device int, parent qdisc.Handle) error {
 }
 
 // dump returns the disciplines that were added to a device, parents before children, and children
-// by the classes of their parents.
+// by the classes of their parents. Those of an htb are not read: see addClasses.
 func (c *Conn) dump(device int) ([]message, error) {
 	var all []message
 	err := c.each(func(m message) {
@@ -118,15 +110,7 @@ func (c *Conn) dump(device int) ([]message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
 	}
-	all = inOrder(all)
-	for i := range all {
-		if _, ok := all[i].qdisc.Options.(qdisc.HTB); ok {
-			if err := c.addClasses(&all[i]); err != nil {
-				return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
-			}
-		}
-	}
-	return all, nil
+	return inOrder(all), nil
 }
 
 // each calls f for every discipline that was added to a device of the namespace.

@@ -39,8 +39,9 @@ func attributes(b []byte) (map[uint16][]byte, error) {
 	return out, nil
 }
 
-// afterHead returns the attributes behind struct tcmsg, of which a message has all fields.
-func afterHead(b []byte) (map[uint16][]byte, error) {
+// attributesOf returns the attributes of a traffic control message, which follow struct tcmsg. It
+// returns an error if the message is shorter than that.
+func attributesOf(b []byte) (map[uint16][]byte, error) {
 	const tcmsg = 20 // family and padding, ifindex, handle, parent, info
 	if len(b) < tcmsg {
 		return nil, fmt.Errorf("message of %d bytes: a discipline has %d at least", len(b), tcmsg)
@@ -50,7 +51,7 @@ func afterHead(b []byte) (map[uint16][]byte, error) {
 
 // parse decodes an RTM_NEWQDISC message without its netlink header: struct tcmsg and attributes.
 func parse(b []byte) (message, error) {
-	all, err := afterHead(b)
+	all, err := attributesOf(b)
 	if err != nil {
 		return message{}, err
 	}

@@ -221,6 +221,9 @@ func sameShape(a, b []qdisc.Qdisc) bool {
 // Read returns the kernel's tree of a direction, for qdisc.Compare with the tree asked.
 func (d Direction) Read(asked qdisc.Tree) (qdisc.Tree, error) {
 	near, far, ifb, err := d.dump()
+	if err == nil {
+		err = d.Near.Conn.addClasses(near)
+	}
 	t := qdisc.Tree{Near: disciplines(near), Far: disciplines(far)}
 	switch {
 	case err != nil:

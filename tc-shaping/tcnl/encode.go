@@ -32,7 +32,7 @@ func options(o qdisc.Options) (*nl.RtAttr, error) {
 	case qdisc.FIFO:
 		out.Data = u32s(uint32(o.Limit)) // struct tc_fifo_qopt
 	case qdisc.HTB:
-		out.AddRtAttr(htbInit, u32s(htbVersion, htbPerTurn, uint32(qdisc.Data&0xffff), 0, 0)) // struct tc_htb_glob
+		out.AddRtAttr(htbInit, u32s(htbVersion, htbRate2Quantum, uint32(qdisc.Data&0xffff), 0, 0)) // struct tc_htb_glob
 		out.AddRtAttr(htbDirectQlen, u32s(0))
 	case qdisc.REDStage:
 		red(out, o)

@@ -19,11 +19,11 @@ import (
 const (
 	htbParms, htbInit, htbDirectQlen, htbRate64, htbCeil64 = 1, 2, 5, 6, 7
 
-	htbVersion = 3
-	htbPerTurn = 10 // of the rate, for classes without htbShare; tc's default
-	// htbShare is what a class may send in turn with others of its priority, of which there are
-	// none. The kernel requires one.
-	htbShare = 1514
+	htbVersion      = 3
+	htbRate2Quantum = 10 // tc's default, for classes without a quantum
+	// htbQuantum is for round robin among classes of one priority. No two have the same here, and
+	// without a quantum the kernel warns of small rates.
+	htbQuantum = 1514
 )
 
 // class is one class of an htb as the kernel keeps it.
@@ -46,16 +46,27 @@ func classesOf(o qdisc.HTB) []class {
 	return []class{link, control, data}
 }
 
-// setClasses creates or changes the classes of an htb.
-func (c *Conn) setClasses(device int, o qdisc.HTB, flags int) error {
+// setHTB creates an htb with its classes and its filter, or changes its classes, the only part of
+// it that the kernel can change.
+func (c *Conn) setHTB(device int, q qdisc.Qdisc, o qdisc.HTB, flags int) error {
+	creates := flags&unix.NLM_F_CREATE != 0
+	if creates {
+		settings, err := options(o)
+		if err != nil {
+			return err
+		}
+		if err := c.put(unix.RTM_NEWQDISC, flags, device, q, settings); err != nil {
+			return err
+		}
+	}
 	for _, cl := range classesOf(o) {
-		r := c.request(unix.RTM_NEWTCLASS, flags|unix.NLM_F_ACK, device,
-			qdisc.Qdisc{Handle: cl.handle, Parent: cl.parent})
-		r.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(o.Kind())))
-		r.AddData(cl.options())
-		if _, err := r.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		at := qdisc.Qdisc{Parent: cl.parent, Handle: cl.handle, Options: o}
+		if err := c.put(unix.RTM_NEWTCLASS, flags, device, at, cl.options()); err != nil {
 			return fmt.Errorf("class %v: %w", cl.handle, err)
 		}
+	}
+	if creates && o.Filter {
+		return c.links.FilterAdd(controlFilter(device))
 	}
 	return nil
 }
@@ -73,7 +84,7 @@ func (cl *class) options() *nl.RtAttr {
 	}
 	native.PutUint32(p[24:], cl.bucket)
 	native.PutUint32(p[28:], cl.upTo)
-	native.PutUint32(p[32:], htbShare)
+	native.PutUint32(p[32:], htbQuantum)
 	native.PutUint32(p[40:], cl.priority)
 	out.AddRtAttr(htbParms, p)
 	if cl.rate > math.MaxUint32 {
@@ -88,7 +99,7 @@ func (cl *class) options() *nl.RtAttr {
 // parseClass decodes an RTM_NEWTCLASS message without its netlink header. ok is false if the class
 // is not one of an htb.
 func parseClass(b []byte) (cl class, ok bool, err error) {
-	all, err := afterHead(b)
+	all, err := attributesOf(b)
 	if err != nil || unix.ByteSliceToString(all[nl.TCA_KIND]) != (qdisc.HTB{}).Kind() {
 		return class{}, false, err
 	}
@@ -183,8 +194,13 @@ func (e End) hasControlFilter() (bool, error) {
 	return true, nil
 }
 
-// addClasses reads the classes of an htb that was found, and its filter.
-func (c *Conn) addClasses(m *message) error {
+// addClasses reads the classes and the filter of the htb among a device's disciplines, if it has
+// one.
+func (c *Conn) addClasses(row []message) error {
+	if len(row) == 0 || row[0].kind != (qdisc.HTB{}).Kind() || row[0].unknown != "" {
+		return nil
+	}
+	m := &row[0]
 	var all []class
 	var bad error
 	r := c.request(unix.RTM_GETTCLASS, unix.NLM_F_DUMP, m.device, qdisc.Qdisc{})
@@ -198,7 +214,7 @@ func (c *Conn) addClasses(m *message) error {
 		return true
 	})
 	if err := errors.Join(err, bad); err != nil {
-		return fmt.Errorf("classes: %w", err)
+		return fmt.Errorf("read the classes of device %d: %w", m.device, err)
 	}
 	o, err := fromClasses(all)
 	if err == nil {

@@ -18,6 +18,9 @@ func (c *Conn) Show() (string, error) {
 	var b strings.Builder
 	for _, l := range links {
 		row, err := c.dump(l.Attrs().Index)
+		if err == nil {
+			err = c.addClasses(row)
+		}
 		if err != nil {
 			return b.String(), err
 		}

@@ -8,11 +8,11 @@ import "weft/units"
 // The paper prints the bit inverted: lines 5 and 8 set it for packets without a mark, whereas line
 // 20 skips paths whose bit is set and the text skips marked ones. Here a set bit means marked.
 type STrack struct {
-	marked    [maxPaths / 64]uint64 `state:"value"`   // bitmap of the paths whose last feedback was marked
-	packet    units.Bytes           `state:"fixed"`   // size of a full packet on the wire
-	window    units.Bytes           `state:"value"`   // current window
-	forget    units.Time            `state:"fixed"`   // as in Adaptive, as the other fields of its names
-	forgets   units.Time            `state:"instant"` // when all marks are forgotten
+	marked    [maxPaths / 64]uint64 `state:"value"`    // bitmap of the paths whose last feedback was marked
+	packet    units.Bytes           `state:"fixed"`    // size of a full packet on the wire
+	window    units.Bytes           `state:"value"`    // current window
+	forget    units.Time            `state:"fixed"`    // as in Adaptive, as the other fields of its names
+	forgets   units.Time            `state:"instant0"` // when all marks are forgotten; 0: not yet known, or never
 	perPacket float32               `state:"fixed"`
 	limit     uint16                `state:"fixed"` // max_paths
 	rr        uint16                `state:"value"` // the path chosen last
