@@ -200,7 +200,7 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %.15g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
 	if d.Dilation != 1 {
 		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %.15g times longer than in the lab, "+
-			"rates %[1].15g times lower; %s.\n", d.Dilation, d.LabTime())
+			"rates %.15[1]g times lower; %s.\n", d.Dilation, d.LabTime())
 	}
 	return failed
 }
